@@ -1,0 +1,29 @@
+/* commons: the options that every handler has. */
+#ifndef WR_COMMONS_H
+#define WR_COMMONS_H
+
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+#include "lane.h"
+#include "options.h"
+
+struct wr_commons {
+    int64_t delivery; /* 0: async, 1: sync */
+    int64_t queue_bytes;
+    int64_t overflow; /* enum wr_overflow */
+    int64_t block_timeout_ns;
+    int64_t batch;
+    int64_t batch_bytes;
+    int64_t linger_ns;
+    int64_t retry_min_ns, retry_max_ns;
+};
+
+/* The table; "format" is not in it, since it may be an object. */
+struct wr_options_table wr_commons_table(void);
+
+/* What they mean to a lane. */
+struct wr_lane_settings wr_commons_settings(const struct wr_commons *commons);
+
+#endif

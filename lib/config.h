@@ -1,0 +1,107 @@
+/* config: what a configuration says, checked as far as that is possible without loading handler types.
+ *
+ * Immutable once made, and counted, so that any thread may read it: a forked child builds its handlers from it
+ * anew. */
+#ifndef WR_CONFIG_H
+#define WR_CONFIG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+#include "document.h"
+#include "expand.h"
+#include "keep.h"
+
+struct wr_error;
+
+struct wr_settings {
+    int64_t shutdown_timeout_ns;
+    int64_t reload_ns; /* 0: the file is not watched */
+    int64_t stats_interval_ns;
+    int64_t max_series;
+    weir_map labels;
+};
+
+extern const weir_option wr_settings_rows[];
+
+/* A handler that the configuration describes. */
+struct wr_config_handler {
+    const char *name;
+    const char *type;
+    const char *plugin;                       /* absolute path of the shared object; NULL: search */
+    const struct wr_node *node;               /* the object with its options; NULL: none given */
+    const struct wr_environment *environment; /* for what its strings stand for */
+    const char *options; /* weir_configure's text; NULL: the handler stands in a document */
+};
+
+/* A group's route. */
+struct wr_config_route {
+    const char *group; /* "*": the default */
+    size_t count;
+    const char **items;         /* names of handlers, and "inherit" */
+    const struct wr_node *node; /* for errors; NULL: weir_configure's */
+};
+
+/* A document, and the environment at the time when it was read. */
+struct wr_config_source {
+    struct wr_document *document;
+    struct wr_environment *environment;
+};
+
+/* A call of weir_configure: said again after the file was read again. */
+struct wr_config_call {
+    const char *group, *type, *options;
+};
+
+struct wr_config {
+    _Atomic unsigned references;
+    struct wr_keep keep;
+    const char *path; /* the file that weir_reload reads again; NULL: there is none */
+    struct wr_settings settings;
+    const struct wr_node *defaults; /* handlers."*": defaults of the common options; NULL: none */
+
+    struct wr_config_source
+        *sources; /* that nodes belong to; the first one is the file's or text's own, if there is one */
+    size_t source_count;
+    struct wr_config_handler *handlers;
+    size_t handler_count;
+    struct wr_config_route *routes;
+    size_t route_count;
+    struct wr_config_call *calls;
+    size_t call_count;
+};
+
+/* The configuration with nothing in it. With one reference; NULL without memory. */
+struct wr_config *wr_config_new(void);
+
+/* From a file or a text. environment: NULL takes the present one. NULL: the error tells why. */
+struct wr_config *wr_config_from_file(const char *path, struct wr_environment *environment,
+                                      struct wr_error *error);
+struct wr_config *wr_config_from_text(const char *name, const char *text, size_t length,
+                                      struct wr_environment *environment, struct wr_error *error);
+
+/* A copy in which a group ("*": the default) goes to a handler of a type, in place of its present route; type
+ * NULL: it has no route of its own. options: the text of a JSON object, or NULL. */
+struct wr_config *wr_config_with_route(const struct wr_config *config, const char *group, const char *type,
+                                       const char *options, struct wr_error *error);
+
+/* A copy of `base` with all that weir_configure put into `config`. */
+struct wr_config *wr_config_with_calls_of(struct wr_config *base, const struct wr_config *config,
+                                          struct wr_error *error);
+
+void wr_config_hold(struct wr_config *config);
+void wr_config_drop(struct wr_config *config);
+
+/* A handler by its name, or NULL. */
+const struct wr_config_handler *wr_config_find_handler(const struct wr_config *config, const char *name);
+
+/* The route that counts for a group, which is not its own one if `above`: the nearest ancestor's, finally "*"'s
+ * (but not for group "weir" and what is inside it). NULL: there is none. */
+const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
+                                                   bool above);
+
+#endif

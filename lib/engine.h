@@ -1,0 +1,93 @@
+/* engine: the moving parts of one process: the dispatcher, the lanes, and the configuration they follow.
+ *
+ * A forked child leaves its parent's engine untouched and builds its own. */
+#ifndef WR_ENGINE_H
+#define WR_ENGINE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dispatcher.h"
+#include "lane.h"
+#include "plan.h"
+#include "plugin.h"
+#include "selfmetrics.h"
+
+struct wr_error;
+
+struct wr_engine {
+    struct wr_dispatcher dispatcher;
+    struct wr_crew crew;
+    struct wr_registry *registry;
+    struct wr_producers *producers;
+    struct wr_plugins *plugins;
+    struct wr_log *log;
+
+    /* under the round lock */
+    struct wr_lane *lanes;       /* all that there ever were, linked by next */
+    struct wr_label_set *labels; /* of the configuration in force; NULL: none */
+    unsigned leaving;            /* lanes that were asked to stop and may have to be declared stopped */
+    struct wr_selfmetrics selfmetrics;
+    uint64_t flush_dropped; /* what had been dropped when the last flush came back */
+
+    _Atomic(struct wr_config *) config; /* in force; holds a reference */
+    _Atomic uint64_t generation;        /* changes with each configuration */
+    _Atomic uint64_t labels_made;
+    _Atomic bool closed, overflow_said;
+    struct wr_engine *forsaken; /* the parent's, in a forked child: kept reachable, never touched */
+};
+
+/* An engine with nothing configured, without threads; NULL without memory. after_handler: called when a type's
+ * handler was created or opened, without locks. */
+struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producers *producers,
+                                struct wr_plugins *plugins, struct wr_log *log,
+                                void (*after_handler)(void *ctx, struct wr_type *type));
+
+/* The configuration in force, with a reference, and the engine's generation at that time. */
+struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation);
+
+/* Makes a plan of a configuration, against the engine's lanes. */
+struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *config, bool in_child,
+                               struct wr_error *error);
+
+/* Puts a plan in force, unless another one came in between (the generation differs): a barrier between two
+ * records. Takes the plan. */
+bool wr_engine_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t generation);
+
+/* Gives an engine that has none a router for the configuration with nothing in it. */
+void wr_engine_make_router(struct wr_engine *engine);
+
+/* Whether its thread runs. */
+bool wr_engine_is_started(struct wr_engine *engine);
+
+/* Has handlers open their files anew. */
+void wr_engine_reopen(struct wr_engine *engine);
+
+/* Looks a group up, and sets its gate. start: starts the dispatcher's thread when somebody listens to the
+ * group. Answers whether the thread runs. */
+bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start);
+
+/* Says, once, that settings.max_series is reached, if it is. */
+void wr_engine_say_overflow(struct wr_engine *engine);
+
+/* What a group's synchronous handlers have settled so far, and how long without progress one waits for them. */
+struct wr_engine_progress {
+    uint64_t settled;
+    int64_t timeout_ns;
+};
+struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group);
+
+/* As weir_flush, with a deadline. */
+int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
+
+/* As weir_shutdown. */
+int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
+
+/* As weir_get_handler_stats; false: there is no handler of that name. */
+bool wr_engine_handler_stats(struct wr_engine *engine, const char *name, weir_handler_stats *stats);
+
+/* As weir_get_stats. */
+void wr_engine_stats(struct wr_engine *engine, weir_stats *stats);
+
+#endif

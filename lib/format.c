@@ -1,0 +1,27 @@
+#include "format.h"
+
+#include <string.h>
+
+#include "common.h"
+#include "format_bai.h"
+#include "format_json.h"
+#include "format_text.h"
+
+static const struct wr_format *const formats[] = {
+    &wr_format_text,
+    &wr_format_json,
+    &wr_format_bai,
+};
+
+const struct wr_format *wr_format_at(size_t i)
+{
+    return i < WR_COUNT_OF(formats) ? formats[i] : NULL;
+}
+
+const struct wr_format *wr_format_find(const char *name)
+{
+    for (size_t i = 0; i < WR_COUNT_OF(formats); i++)
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    return NULL;
+}

@@ -1,0 +1,104 @@
+#include "format_json.h"
+
+#include <math.h>
+
+#include "common.h"
+#include "escape.h"
+#include "labels.h"
+#include "number.h"
+
+static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
+{
+    (void)encoder;
+    wr_buffer_put_text(out, ",\"group\":");
+    wr_escape_json(out, series->group);
+    wr_buffer_put_text(out, ",\"name\":");
+    wr_escape_json(out, series->name);
+    wr_buffer_put_text(out, ",\"value\":");
+}
+
+static void put_suffix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
+{
+    struct wr_labels_walk walk = {0, 0};
+    const weir_label *label;
+    const char *before = ",\"labels\":{";
+    while ((label = wr_labels_next(&walk, series, encoder->batch))) {
+        wr_buffer_put_text(out, before);
+        wr_escape_json(out, label->key);
+        wr_buffer_put_char(out, ':');
+        wr_escape_json(out, label->value);
+        before = ",";
+    }
+    if (before[1] == '\0')
+        wr_buffer_put_char(out, '}');
+    if (series->cumulative)
+        wr_buffer_put_text(out, ",\"cumulative\":true");
+}
+
+/* NaN and infinities are not JSON: they become strings. */
+static size_t put_special(char *out, double value)
+{
+    *out = '"';
+    size_t length = wr_number_put_double(out + 1, value);
+    out[length + 1] = '"';
+    return length + 2;
+}
+
+static size_t put_value(char *out, const weir_sample *sample)
+{
+    if (sample->kind == WEIR_KIND_INT)
+        return wr_number_put_int(out, sample->value.i64);
+    if (WR_UNLIKELY(!isfinite(sample->value.f64)))
+        return put_special(out, sample->value.f64);
+    return wr_number_put_double(out, sample->value.f64);
+}
+
+static void put_note(struct wr_buffer *out, const char *note)
+{
+    wr_buffer_put_text(out, ",\"metadata\":");
+    wr_escape_json(out, note);
+}
+
+static void put_sample(struct wr_encoder *encoder, const weir_sample *sample)
+{
+    static const char opening[] = "{\"timestamp\":";
+    enum { OPENING = sizeof opening - 1, TIME_ROOM = 40 };
+    struct wr_buffer *out = &encoder->out;
+    const struct wr_affixes *affixes = wr_encoder_affixes(encoder, sample->series);
+    if (!affixes || !wr_buffer_reserve(out, OPENING + TIME_ROOM + WR_NUMBER_ROOM + (size_t)affixes->prefix +
+                                                affixes->suffix + 2)) {
+        out->failed = true;
+        return;
+    }
+    char *at = out->data + out->length;
+    memcpy(at, opening, OPENING);
+    at += OPENING;
+    at += wr_encoder_put_time(encoder, at, sample->time_ns, 9);
+    memcpy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
+    at += affixes->prefix;
+    at += put_value(at, sample);
+    memcpy(at, wr_encoder_suffix(encoder, affixes), affixes->suffix);
+    at += affixes->suffix;
+    out->length = (size_t)(at - out->data);
+    const char *note = wr_encoder_note(encoder, sample);
+    if (WR_UNLIKELY(note != NULL))
+        put_note(out, note);
+    wr_buffer_put(out, "}\n", 2);
+}
+
+static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++)
+        put_sample(encoder, &encoder->batch->samples[i]);
+}
+
+const struct wr_format wr_format_json = {
+    .name = "json",
+    .summary = "a JSON object for each sample, one a line: timestamp, group, name, value, labels, cumulative, "
+               "metadata",
+    .content_type = "application/x-ndjson",
+    .shape = WEIR_FORMAT_LINES,
+    .put_prefix = put_prefix,
+    .put_suffix = put_suffix,
+    .put_event = put_event,
+};

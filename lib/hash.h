@@ -1,0 +1,86 @@
+/* hash: a fast keyed hash of short texts, and the table of things found by it.
+ *
+ * The table only grows, and each of its states is put in place by one release store: readers need no lock, and
+ * a forked child finds it whole even when another thread was inserting at that moment. What it points to is
+ * never freed. */
+#ifndef WR_HASH_H
+#define WR_HASH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common.h"
+
+struct wr_arena;
+
+/* The head of everything that lies in a table. */
+struct wr_hash_entry {
+    uint64_t hash;
+};
+
+struct wr_hash_slots {
+    size_t mask;
+    _Atomic(struct wr_hash_entry *) slots[];
+};
+
+/* All zeros: empty. */
+struct wr_hash_table {
+    _Atomic(struct wr_hash_slots *) slots;
+    size_t count;
+};
+
+/* Whether an entry, whose hash is equal, is the one looked for. */
+typedef bool wr_hash_match(const struct wr_hash_entry *entry, const void *key);
+
+/* [any thread] The entry, or NULL: not there, or not there yet. Inlined, so that match is too. */
+static inline struct wr_hash_entry *wr_hash_find(const struct wr_hash_table *table, uint64_t hash,
+                                                 wr_hash_match *match, const void *key)
+{
+    /* acquire: pairs with the release stores in wr_hash_insert */
+    const struct wr_hash_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
+    if (!slots)
+        return NULL;
+    for (size_t i = hash & slots->mask;; i = (i + 1) & slots->mask) {
+        struct wr_hash_entry *entry = atomic_load_explicit(&slots->slots[i], memory_order_acquire);
+        if (!entry || (entry->hash == hash && match(entry, key)))
+            return entry;
+    }
+}
+
+/* [one thread at a time] Adds an entry that is not there; false without memory. */
+bool wr_hash_insert(struct wr_hash_table *table, struct wr_arena *arena, struct wr_hash_entry *entry);
+
+static inline uint64_t wr_hash_mix(uint64_t a, uint64_t b)
+{
+    wr_uint128 product = (wr_uint128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Hashes bytes on top of seed, eight at a time; multiply and fold, with odd constants of many bits. */
+static inline uint64_t wr_hash_bytes(uint64_t seed, const char *bytes, size_t length)
+{
+    uint64_t hash = seed ^ (length * UINT64_C(0x9e3779b97f4a7c15)), word = 0;
+    for (; length > 8; length -= 8, bytes += 8) {
+        memcpy(&word, bytes, 8);
+        hash = wr_hash_mix(hash ^ word, UINT64_C(0xa0761d6478bd642f));
+    }
+    if (length >= 4) { /* two halves that may overlap: with the length mixed in, still one word for one text */
+        uint32_t low, high;
+        memcpy(&low, bytes, 4);
+        memcpy(&high, bytes + length - 4, 4);
+        word = (uint64_t)high << 32 | low;
+    } else {
+        word = 0;
+        for (size_t i = 0; i < length; i++)
+            word = word << 8 | (unsigned char)bytes[i];
+    }
+    return wr_hash_mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
+}
+
+/* A seed that others cannot guess, so that nobody can choose names that all collide. */
+uint64_t wr_hash_seed(void);
+
+#endif

@@ -1,0 +1,163 @@
+#include "host.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "common.h"
+#include "error.h"
+#include "instance.h"
+#include "log.h"
+
+static struct wr_instance *instance_of(const weir_host *host)
+{
+    return (struct wr_instance *)host; /* its first member */
+}
+
+static void host_log(const weir_host *host, int level, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    wr_log_say(instance_of(host)->log, level, "%s: %s", host->handler, text);
+}
+
+static void host_refuse(const weir_host *host, const char *option, const char *format, ...)
+{
+    struct wr_instance *instance = instance_of(host);
+    char words[WR_ERROR_ROOM];
+    if (!instance->refusal)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    const struct wr_node *node = instance->node, *member = wr_node_member(node, option ? option : "");
+    if (member)
+        wr_node_error(member, instance->refusal, "%s", words);
+    else if (node)
+        wr_node_error(node, instance->refusal, "%s%s%s", option ? option : "", option && *option ? ": " : "",
+                      words);
+    else
+        wr_error_set(instance->refusal, WEIR_ERR_CONFIG, "%s: %s%s%s", host->handler, option ? option : "",
+                     option && *option ? ": " : "", words);
+}
+
+static void host_count(const weir_host *host, const char *name, uint64_t n)
+{
+    struct wr_lane *lane = instance_of(host)->lane;
+    if (!lane)
+        return;
+    wr_lock_enter(&lane->lock);
+    for (size_t i = 0; i < WR_LANE_COUNTERS; i++) {
+        struct wr_lane_counter *counter = &lane->counters[i];
+        if (counter->name && strcmp(counter->name, name) != 0)
+            continue;
+        if (!counter->name)
+            snprintf(counter->name_text, sizeof counter->name_text, "%s", name);
+        counter->name = counter->name_text;
+        counter->value += n;
+        break;
+    }
+    wr_lane_leave(lane);
+}
+
+static void host_wake_in(const weir_host *host, int64_t delay_ms)
+{
+    struct wr_lane *lane = instance_of(host)->lane;
+    if (!lane)
+        return;
+    wr_lock_enter(&lane->lock);
+    lane->wake_at_ns = delay_ms < 0 ? 0 : wr_clock_monotonic_ns() + delay_ms * WR_NS_PER_MS;
+    wr_condition_wake(&lane->work);
+    wr_lane_leave(lane);
+}
+
+static bool is_stop_asked(const struct wr_lane *lane)
+{
+    return lane->stopping || lane->successor;
+}
+
+/* While it waits here, the handler is not inside anything that a fork could tear. */
+static bool host_wait(const weir_host *host, int64_t ms)
+{
+    struct wr_lane *lane = instance_of(host)->lane;
+    int64_t deadline_ns = wr_clock_monotonic_ns() + (ms < 0 ? 0 : ms) * WR_NS_PER_MS;
+    if (!lane)
+        return false;
+    wr_lock_enter(&lane->lock);
+    lane->in_callback = false;
+    wr_condition_wake(&lane->progress);
+    while (lane->held || (!is_stop_asked(lane) && wr_clock_monotonic_ns() < deadline_ns))
+        wr_condition_wait(&lane->work, &lane->lock, lane->held ? WR_NEVER : deadline_ns);
+    lane->in_callback = true;
+    bool waited = !is_stop_asked(lane);
+    wr_lane_leave(lane);
+    return waited;
+}
+
+static bool host_stopping(const weir_host *host)
+{
+    struct wr_lane *lane = instance_of(host)->lane;
+    if (!lane)
+        return false;
+    wr_lock_enter(&lane->lock);
+    bool stopping = is_stop_asked(lane);
+    wr_lane_leave(lane);
+    return stopping;
+}
+
+/* ---- Services -------------------------------------------------------------------------------- */
+
+static bool encode(const weir_host *host, const weir_batch *batch, uint32_t start, size_t limit,
+                   weir_encoded *encoded)
+{
+    return wr_encoder_encode(&instance_of(host)->encoder, batch, start, limit, encoded);
+}
+
+static uint32_t settled(const weir_host *host, size_t length, size_t *end)
+{
+    return wr_encoder_settled(&instance_of(host)->encoder, length, end);
+}
+
+static const char *content_type(const weir_host *host)
+{
+    return instance_of(host)->format->content_type;
+}
+
+static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled, content_type};
+
+static void set_color(const weir_host *host, bool color)
+{
+    instance_of(host)->encoder.color = color;
+}
+
+static const weir_terminal terminal_service = {sizeof terminal_service, set_color};
+
+static const void *host_service(const weir_host *host, const char *id)
+{
+    if (strcmp(id, WEIR_ENCODER) == 0)
+        return instance_of(host)->format ? &encoder_service : NULL;
+    if (strcmp(id, WEIR_TERMINAL) == 0)
+        return &terminal_service;
+    return NULL;
+}
+
+void wr_host_init(struct wr_instance *instance, const char *handler)
+{
+    instance->host = (weir_host){
+        .size = sizeof(weir_host),
+        .abi = WEIR_ABI,
+        .handler = handler,
+        .log = host_log,
+        .refuse = host_refuse,
+        .count = host_count,
+        .wake_in = host_wake_in,
+        .wait = host_wait,
+        .stopping = host_stopping,
+        .service = host_service,
+    };
+}

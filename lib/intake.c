@@ -1,0 +1,475 @@
+#include "intake.h"
+
+#include <string.h>
+
+#include "dispatcher.h"
+#include "engine.h"
+#include "error.h"
+#include "name.h"
+#include "runtime.h"
+#include "series.h"
+#include "signals.h"
+
+_Static_assert(WR_PRODUCER_NAMES == 1 << (64 - 54), "wr_intake_look_up takes ten bits of the hash");
+
+enum { LARGEST_EVENT = WR_PRODUCER_SLOTS / WR_RING_QUARTERS };
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+/* Where a thread's last failure is kept; NULL: nowhere, the thread has no producer or shares one. */
+static struct wr_error *last_error(void)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    return producer->home && !producer->shared ? &producer->error : NULL;
+}
+
+static int refuse(enum weir_refusal why, uint64_t count, const char *words)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    int code = wr_producers_refuse(&runtime->producers, why, count);
+    if (why != WEIR_REFUSED_BUSY) /* the interrupted call may be writing there */
+        wr_error_set(last_error(), code, "%s", words);
+    return code;
+}
+
+static enum weir_refusal refusal_of(int error)
+{
+    switch (error) {
+    case WEIR_ERR_MEMORY: return WEIR_REFUSED_MEMORY;
+    case WEIR_ERR_LIMIT: return WEIR_REFUSED_LIMIT;
+    default: return WEIR_REFUSED_NAME;
+    }
+}
+
+/* The stream or name is one that refuses; its error was set when it was looked up. */
+static int refuse_named(const struct weir_stream *stream, uint64_t count)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    return runtime ? wr_producers_refuse(&runtime->producers, refusal_of(stream->refusal), count)
+                   : WEIR_ERR_MEMORY;
+}
+
+static int refuse_nested(uint64_t count)
+{
+    return refuse(WEIR_REFUSED_BUSY, count, "called by a signal handler that interrupted weir");
+}
+
+static int refuse_closed(uint64_t count)
+{
+    return refuse(WEIR_REFUSED_CLOSED, count, "weir has been shut down, or this thread is ending");
+}
+
+/* ---- Getting a producer ---------------------------------------------------------------------- */
+
+/* The calling thread's producer, set up; NULL: *error answers the call. */
+static struct wr_producer *attach(uint64_t count, int *error)
+{
+    if (wr_producer_is_gone()) {
+        *error = refuse_closed(count);
+        return NULL;
+    }
+    struct wr_runtime *runtime = wr_runtime_get();
+    sigset_t signals;
+    wr_signals_block(&signals);
+    struct wr_producer *producer = runtime ? wr_producers_attach(&runtime->producers) : NULL;
+    wr_signals_restore(&signals);
+    if (!producer)
+        *error =
+            runtime ? refuse(WEIR_REFUSED_MEMORY, count, "no memory for this thread's ring") : WEIR_ERR_MEMORY;
+    return producer;
+}
+
+/* ---- Entering -------------------------------------------------------------------------------- */
+
+/* A call that goes the slow way. */
+struct call {
+    struct wr_runtime *runtime;
+    struct wr_producer *producer;
+    struct wr_group *group;
+    uint64_t samples, slots;
+    uint16_t flags; /* of the ring, for the samples */
+    bool unrouted;  /* nobody listens: counted, and nothing more to do */
+    sigset_t signals;
+};
+
+/* Several threads on one ring: one at a time, without being interrupted. */
+static void enter_shared(struct call *call)
+{
+    wr_signals_block(&call->signals);
+    wr_lock_enter(&call->producer->sharing);
+}
+
+static void leave_shared(struct call *call)
+{
+    wr_lock_leave(&call->producer->sharing);
+    wr_signals_restore(&call->signals);
+}
+
+/* false: a nested call, and *error answers it. */
+static bool enter(struct call *call, int *error)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    if (producer->home && wr_intake_is_busy(producer) && !producer->shared) {
+        *error = refuse_nested(call->samples);
+        return false;
+    }
+    if (!producer->home && !(producer = attach(call->samples, error)))
+        return false;
+    call->runtime = wr_runtime_get();
+    call->producer = producer;
+    if (!call->runtime) {
+        *error = WEIR_ERR_MEMORY;
+        return false;
+    }
+    if (producer->shared)
+        enter_shared(call);
+    wr_intake_begin(producer);
+    if (producer->fenced)
+        atomic_thread_fence(memory_order_seq_cst);
+    return true;
+}
+
+static void leave(struct call *call)
+{
+    wr_intake_end(call->producer);
+    if (call->producer->shared)
+        leave_shared(call);
+}
+
+/* ---- The gate -------------------------------------------------------------------------------- */
+
+static bool is_closed(const struct call *call)
+{
+    return atomic_load(&call->producer->state) == WR_PRODUCER_CLOSED;
+}
+
+/* A group's first value under this configuration, perhaps the first value of all. false: another thread is just
+ * configuring: the value may go into the ring and wait there. */
+static bool warm_up(struct call *call)
+{
+    if (!wr_runtime_make_ready(call->runtime))
+        return false;
+    wr_runtime_warm(call->runtime, call->group, true);
+    return true;
+}
+
+/* Goes to the group's gate, and waits there if it has to. Answers 0, or the error that answers the call. */
+static int pass_gate(struct call *call)
+{
+    for (;;) {
+        if (is_closed(call))
+            return refuse_closed(call->samples);
+        switch (wr_gate_read(call->group)) {
+        case WR_GATE_COLD:
+            if (!warm_up(call))
+                return 0;
+            break;
+        case WR_GATE_OFF:
+            wr_producer_count(&call->producer->unrouted, call->samples);
+            call->unrouted = true;
+            return 0;
+        case WR_GATE_SYNC: call->flags |= call->producer->own ? 0 : WR_RING_SYNC; return 0;
+        case WR_GATE_WAIT:
+            if (call->producer->own) {
+                call->flags |= WR_RING_NO_WAIT;
+                return 0;
+            }
+            wr_gate_wait(call->group, WR_NS_PER_S);
+            break;
+        default: return 0;
+        }
+    }
+}
+
+/* ---- The ring -------------------------------------------------------------------------------- */
+
+static struct wr_dispatcher *dispatcher_of(const struct call *call)
+{
+    return &wr_runtime_engine(call->runtime)->dispatcher;
+}
+
+/* Does the dispatcher's work, where its thread cannot be waited for: it could not be started, or waits for this
+ * very thread. */
+static void help(const struct call *call)
+{
+    struct wr_dispatcher *dispatcher = dispatcher_of(call);
+    sigset_t signals;
+    int64_t next_ns;
+    if (!call->producer->own && atomic_load(&dispatcher->running))
+        return;
+    wr_signals_block(&signals);
+    wr_dispatcher_visit(dispatcher);
+    if (call->producer->own || !wr_dispatcher_start(dispatcher))
+        wr_dispatcher_round(dispatcher, &next_ns);
+    wr_dispatcher_leave(dispatcher);
+    wr_signals_restore(&signals);
+}
+
+/* Waits until the ring has room. Answers 0, or the error that answers the call. */
+static int find_room(struct call *call)
+{
+    struct wr_ring *ring = &call->producer->ring;
+    if (wr_ring_fill(ring) > ring->size / 2)
+        wr_dispatcher_hurry(dispatcher_of(call));
+    while (!wr_ring_find_room(ring, call->slots)) {
+        if (is_closed(call))
+            return refuse_closed(call->samples);
+        help(call);
+        if (!call->producer->own)
+            wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, 100 * WR_NS_PER_MS);
+    }
+    return 0;
+}
+
+/* Everything that has to be right before slots are written. Answers 0, or the error that answers the call. */
+static int prepare(struct call *call)
+{
+    if (call->slots > LARGEST_EVENT)
+        return refuse(WEIR_REFUSED_TOO_LARGE, call->samples,
+                      "the event is larger than a quarter of the thread's ring (32 KiB)");
+    int error = pass_gate(call);
+    if (error || call->unrouted)
+        return error;
+    return find_room(call);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static int64_t read_time(struct call *call)
+{
+    if (!call->producer->ticks)
+        return wr_clock_wall_ns();
+    call->flags |= WR_RING_TICKS;
+    return (int64_t)wr_clock_ticks();
+}
+
+static void publish(struct call *call, uint64_t position)
+{
+    wr_intake_publish(call->producer, position);
+    if (!call->producer->fenced)
+        return;
+    /* without membarrier the fence is ours, and so the look has to be taken again behind it */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&call->producer->ring.parked, memory_order_relaxed))
+        wr_intake_unpark(call->producer);
+}
+
+void wr_intake_unpark(struct wr_producer *producer)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    if (runtime)
+        wr_dispatcher_wake(&wr_runtime_engine(runtime)->dispatcher, producer);
+}
+
+/* ---- Waiting for the answer ------------------------------------------------------------------ */
+
+/* A handler that makes progress is worth waiting for; one that made none for block_timeout is not. */
+static int wait_for_answer(const struct call *call, struct wr_ticket ticket)
+{
+    struct wr_engine *engine = wr_runtime_engine(call->runtime);
+    struct wr_engine_progress before = wr_engine_sync_progress(engine, call->group);
+    for (;;) {
+        int answer;
+        if (wr_ticket_wait(ticket, wr_clock_monotonic_ns() + before.timeout_ns, &answer))
+            return answer;
+        struct wr_engine_progress now = wr_engine_sync_progress(engine, call->group);
+        if (is_closed(call) || now.settled == before.settled)
+            return WEIR_ERR_TIMEOUT;
+        before = now;
+    }
+}
+
+static int explain(int answer)
+{
+    static const char *const words[] = {"the handler dropped the value",
+                                        "the handler has not answered in time"};
+    if (answer)
+        wr_error_set(last_error(), answer, "%s", words[answer == WEIR_ERR_TIMEOUT]);
+    return answer;
+}
+
+/* Publishes what was written; in a synchronous group waits for the answer. Ends the call. */
+static int finish(struct call *call, uint64_t position)
+{
+    bool sync = call->flags & WR_RING_SYNC;
+    struct wr_ticket ticket = {0};
+    if (sync)
+        ticket = wr_ticket_take(&call->producer->desk);
+    publish(call, position);
+    if (sync)
+        wr_dispatcher_hurry(dispatcher_of(call));
+    int answer = sync ? wait_for_answer(call, ticket) : 0;
+    leave(call);
+    return explain(answer);
+}
+
+/* ---- One value ------------------------------------------------------------------------------- */
+
+int wr_intake_add_slow(struct weir_metric *metric, struct wr_intake_value value)
+{
+    struct call call = {.group = metric->stream->group, .samples = 1, .slots = 1};
+    int error;
+    if (metric->stream->refusal)
+        return refuse_named(metric->stream, 1);
+    if (!enter(&call, &error))
+        return error;
+    error = prepare(&call);
+    if (error || call.unrouted) {
+        leave(&call);
+        return error;
+    }
+    struct wr_ring *ring = &call.producer->ring;
+    uint64_t position = wr_ring_position(ring);
+    int64_t time_ns = read_time(&call);
+    *wr_ring_slot(ring, position) = (weir_sample){
+        .series = metric->series,
+        .kind = value.kind,
+        .flags = (uint16_t)(metric->flags | call.flags),
+        .time_ns = time_ns,
+        .value.i64 = value.is.i64,
+    };
+    return finish(&call, position + 1);
+}
+
+struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    if (!runtime)
+        return wr_registry_nothing()->no_memory_metric;
+    struct weir_metric *metric = wr_series_get(&runtime->registry, stream, name, flags, last_error());
+    if (metric->stream != stream)
+        wr_engine_say_overflow(wr_runtime_engine(runtime));
+    return metric;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+/* Fills the slots of an event. NULL: done; else what a bad name led to, and nothing is published. */
+static const struct weir_metric *write_values(const struct wr_ring *ring, uint64_t position,
+                                              struct weir_stream *stream, const weir_value *values,
+                                              size_t count, const weir_sample *pattern)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct weir_metric *metric = wr_intake_look_up(stream, values[i].name);
+        if (WR_UNLIKELY(metric->stream->refusal))
+            return metric;
+        weir_sample *sample = wr_ring_slot(ring, position + i);
+        *sample = *pattern;
+        sample->series = metric->series;
+        sample->value.f64 = values[i].value;
+    }
+    wr_ring_slot(ring, position + count - 1)->flags &= (uint16_t)~WEIR_SAMPLE_MORE;
+    return NULL;
+}
+
+static int emit_slow(struct weir_stream *stream, const weir_value *values, size_t count)
+{
+    struct call call = {.group = stream->group, .samples = count, .slots = count};
+    const struct weir_metric *refused = NULL;
+    int error;
+    if (!enter(&call, &error))
+        return error;
+    error = prepare(&call);
+    uint64_t position = wr_ring_position(&call.producer->ring);
+    if (!error && !call.unrouted) {
+        int64_t time_ns = read_time(&call);
+        const weir_sample pattern = {.flags = call.flags | WEIR_SAMPLE_MORE, .time_ns = time_ns};
+        refused = write_values(&call.producer->ring, position, stream, values, count, &pattern);
+        if (!refused)
+            return finish(&call, position + count);
+    }
+    leave(&call);
+    return refused ? refuse_named(refused->stream, count) : error;
+}
+
+int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t count)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    const struct weir_metric *refused = NULL;
+    if (WR_UNLIKELY(stream->refusal))
+        return refuse_named(stream, count);
+    if (WR_UNLIKELY(wr_intake_is_busy(producer)))
+        return emit_slow(stream, values, count);
+    wr_intake_begin(producer);
+    uint64_t position = wr_ring_position(&producer->ring);
+    bool may_go = wr_intake_may_go(producer, &stream->group->gate, position, count) && count <= LARGEST_EVENT;
+    if (WR_LIKELY(may_go)) {
+        const weir_sample pattern = {.flags = WR_RING_TICKS | WEIR_SAMPLE_MORE,
+                                     .time_ns = (int64_t)wr_clock_ticks()};
+        refused = write_values(&producer->ring, position, stream, values, count, &pattern);
+        if (!refused)
+            wr_intake_publish(producer, position + count);
+    }
+    wr_intake_end(producer);
+    if (WR_UNLIKELY(!may_go))
+        return emit_slow(stream, values, count);
+    return refused ? refuse_named(refused->stream, count) : 0;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+/* The text goes into the slots behind the sample, part by part: the ring's end may lie in between. */
+static void write_text(struct wr_ring *ring, uint64_t position, const char *text, uint32_t length)
+{
+    for (uint32_t done = 0; done < length; position++) {
+        uint32_t part = length - done < sizeof(weir_sample) ? length - done : (uint32_t)sizeof(weir_sample);
+        memcpy(wr_ring_slot(ring, position), text + done, part);
+        done += part;
+    }
+}
+
+static int add_sample(struct weir_metric *metric, const weir_sample_spec *spec, uint32_t length)
+{
+    struct call call = {.group = metric->stream->group, .samples = 1, .slots = 1 + wr_ring_text_slots(length)};
+    int error;
+    if (!enter(&call, &error))
+        return error;
+    error = prepare(&call);
+    if (error || call.unrouted) {
+        leave(&call);
+        return error;
+    }
+    struct wr_ring *ring = &call.producer->ring;
+    uint64_t position = wr_ring_position(ring);
+    int64_t time_ns = spec->time_ns ? spec->time_ns : read_time(&call);
+    *wr_ring_slot(ring, position) = (weir_sample){
+        .series = metric->series,
+        .kind = WEIR_KIND_DOUBLE,
+        .flags = (uint16_t)(metric->flags | call.flags | (length ? WR_RING_TEXT : 0)),
+        .time_ns = time_ns,
+        .value.f64 = spec->value,
+        .note = length,
+    };
+    write_text(ring, position + 1, spec->metadata, length);
+    return finish(&call, position + call.slots);
+}
+
+int wr_intake_add_sample(struct weir_stream *stream, const weir_sample_spec *spec)
+{
+    enum { LONGEST = (LARGEST_EVENT - 1) * sizeof(weir_sample) };
+    struct weir_metric *metric =
+        wr_intake_find(stream, spec->name, spec->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0);
+    if (metric->stream->refusal)
+        return refuse_named(metric->stream, 1);
+    size_t length = spec->metadata ? strnlen(spec->metadata, LONGEST + 1) : 0;
+    if (length > LONGEST)
+        return refuse(WEIR_REFUSED_TOO_LARGE, 1, "the metadata is longer than 32736 bytes");
+    struct wr_error error;
+    if (length && !wr_name_check_text(spec->metadata, LONGEST, "metadata", &error))
+        return refuse(WEIR_REFUSED_NAME, 1, error.text);
+    return add_sample(metric, spec, (uint32_t)length);
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------- */
+
+bool wr_intake_is_enabled(struct weir_stream *stream)
+{
+    struct wr_group *group = stream->group;
+    struct wr_runtime *runtime;
+    if (wr_gate_read(group) == WR_GATE_COLD && (runtime = wr_runtime_get()) && wr_runtime_make_ready(runtime))
+        wr_runtime_warm(runtime, group, false);
+    enum wr_gate gate = wr_gate_read(group);
+    return gate != WR_GATE_OFF && gate != WR_GATE_REFUSE;
+}

@@ -1,0 +1,48 @@
+#include "keep.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 4000 };
+
+struct wr_keep_block {
+    struct wr_keep_block *next;
+    size_t used, room;
+    alignas(max_align_t) char bytes[];
+};
+
+void wr_keep_fini(struct wr_keep *keep)
+{
+    struct wr_keep_block *block = keep->blocks;
+    while (block) {
+        struct wr_keep_block *next = block->next;
+        free(block);
+        block = next;
+    }
+    keep->blocks = NULL;
+}
+
+void *wr_keep_get(struct wr_keep *keep, size_t size)
+{
+    size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+    struct wr_keep_block *block = keep->blocks;
+    if (!block || block->room - block->used < size) {
+        size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        block = calloc(1, sizeof *block + room);
+        if (!block)
+            return NULL;
+        block->room = room;
+        block->next = keep->blocks;
+        keep->blocks = block;
+    }
+    void *memory = block->bytes + block->used;
+    block->used += size;
+    return memory;
+}
+
+char *wr_keep_text(struct wr_keep *keep, const char *text, size_t length)
+{
+    char *copy = wr_keep_get(keep, length + 1);
+    return copy ? memcpy(copy, text, length) : NULL;
+}

@@ -1,0 +1,445 @@
+#include "lane.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "common.h"
+#include "ring.h"
+
+struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell)
+{
+    struct wr_lane *lane = calloc(1, sizeof *lane);
+    char *copy = strdup(name);
+    if (!lane || !copy) {
+        free(lane);
+        free(copy);
+        return NULL;
+    }
+    lane->name = copy;
+    lane->log = log;
+    lane->bell = bell;
+    lane->ending = WR_LANE_LIVES;
+    return lane;
+}
+
+void wr_lane_free_unused(struct wr_lane *lane)
+{
+    if (!lane)
+        return;
+    wr_queue_fini(&lane->queue);
+    free(lane->tickets);
+    free((char *)lane->name);
+    free(lane);
+}
+
+void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings)
+{
+    lane->settings = *settings;
+    lane->pressure.overflow = settings->overflow;
+    lane->pressure.bound = settings->queue_bytes;
+    lane->pressure.timeout_ns = settings->block_timeout_ns;
+    lane->pressure.state = WR_PRESSURE_CALM;
+    wr_pressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), wr_clock_monotonic_ns());
+    wr_retry_init(&lane->retry, settings->retry_min_ns, settings->retry_max_ns,
+                  (uint64_t)wr_clock_monotonic_ns() ^ (uintptr_t)lane);
+}
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+void wr_lane_say(struct wr_lane *lane, int level, const char *format, ...)
+{
+    if (lane->message_count == WR_LANE_MESSAGES)
+        lane->message_count--; /* the latest counts most */
+    struct wr_lane_message *message = &lane->messages[lane->message_count++];
+    message->level = level;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message->text, sizeof message->text, format, arguments);
+    va_end(arguments);
+}
+
+static void leave_and_say(struct wr_lane *lane)
+{
+    struct wr_lane_message messages[WR_LANE_MESSAGES];
+    unsigned count = lane->message_count;
+    memcpy(messages, lane->messages, sizeof messages);
+    lane->message_count = 0;
+    wr_lock_leave(&lane->lock);
+    for (unsigned i = 0; i < count; i++)
+        wr_log_say(lane->log, messages[i].level, "%s: %s", lane->name, messages[i].text);
+}
+
+void wr_lane_leave(struct wr_lane *lane)
+{
+    if (WR_UNLIKELY(lane->message_count))
+        leave_and_say(lane);
+    else
+        wr_lock_leave(&lane->lock);
+}
+
+/* ---- What is there --------------------------------------------------------------------------- */
+
+static const struct wr_range *flying(const struct wr_lane *lane)
+{
+    return lane->flight.range.segment && !lane->flight.disowned ? &lane->flight.range : NULL;
+}
+
+uint64_t wr_lane_queued(const struct wr_lane *lane)
+{
+    return lane->queue.samples + (flying(lane) ? flying(lane)->count : 0);
+}
+
+uint64_t wr_lane_queued_bytes(const struct wr_lane *lane)
+{
+    return lane->queue.bytes + (flying(lane) ? flying(lane)->bytes : 0);
+}
+
+uint64_t wr_lane_front(const struct wr_lane *lane)
+{
+    if (flying(lane))
+        return flying(lane)->sequence;
+    return wr_queue_is_empty(&lane->queue) ? lane->offered : wr_queue_front(&lane->queue)->sequence;
+}
+
+/* ---- Calls that wait ------------------------------------------------------------------------- */
+
+static bool has_ticket_room(struct wr_lane *lane)
+{
+    if (lane->ticket_count < lane->ticket_room)
+        return true;
+    uint32_t room = lane->ticket_room ? lane->ticket_room * 2 : 8;
+    struct wr_lane_ticket *tickets = realloc(lane->tickets, room * sizeof *tickets);
+    if (!tickets)
+        return false;
+    lane->tickets = tickets;
+    lane->ticket_room = room;
+    return true;
+}
+
+static void add_ticket(struct wr_lane *lane, struct wr_ticket ticket)
+{
+    if (!ticket.desk)
+        return;
+    if (has_ticket_room(lane))
+        lane->tickets[lane->ticket_count++] = (struct wr_lane_ticket){lane->offered, ticket};
+    else
+        wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
+}
+
+void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer)
+{
+    uint32_t answered = 0;
+    while (answered < lane->ticket_count && lane->tickets[answered].sequence <= sequence)
+        wr_ticket_answer(lane->tickets[answered++].ticket, answer);
+    if (!answered)
+        return;
+    lane->ticket_count -= answered;
+    memmove(lane->tickets, lane->tickets + answered, lane->ticket_count * sizeof *lane->tickets);
+}
+
+/* ---- Dropping -------------------------------------------------------------------------------- */
+
+void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count)
+{
+    lane->dropped[why] += count;
+}
+
+static void drop_range(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
+{
+    wr_lane_count_drop(lane, why, range->count);
+    wr_lane_answer(lane, range->sequence + range->count,
+                   why == WEIR_DROPPED_FULL ? WEIR_ERR_FULL : WEIR_ERR_DROPPED);
+    wr_segment_drop(range->segment);
+}
+
+static void drop_queue(struct wr_lane *lane, enum weir_drop why)
+{
+    while (!wr_queue_is_empty(&lane->queue)) {
+        struct wr_range range = wr_queue_take(&lane->queue, UINT32_MAX, UINT64_MAX);
+        drop_range(lane, &range, why);
+    }
+}
+
+void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
+{
+    if (flying(lane) && lane->in_callback) {
+        /* the handler may still be reading it: the reference stays until the worker comes back */
+        wr_lane_count_drop(lane, why, lane->flight.range.count);
+        lane->flight.disowned = true;
+    } else if (flying(lane)) {
+        drop_range(lane, &lane->flight.range, why);
+        lane->flight.range.segment = NULL;
+    }
+    drop_queue(lane, why);
+    wr_lane_answer(lane, UINT64_MAX, WEIR_ERR_DROPPED);
+}
+
+/* ---- Offering -------------------------------------------------------------------------------- */
+
+static void push(struct wr_lane *lane, const struct wr_range *range)
+{
+    if (wr_queue_push(&lane->queue, range))
+        return;
+    wr_lane_count_drop(lane, WEIR_DROPPED_FULL, range->count); /* no memory for the queue's own list */
+    wr_lane_answer(lane, lane->offered, WEIR_ERR_MEMORY);
+}
+
+static bool is_no_wait(const struct wr_range *range)
+{
+    return range->segment->samples[range->first].flags & WR_RING_NO_WAIT;
+}
+
+/* A full lane whose producers wait still takes what was on its way, since they have been told that it is in the
+ * ledger; but what weir's own threads add would never end. */
+static void push_those_that_wait(struct wr_lane *lane, struct wr_range *range)
+{
+    while (range->count) {
+        struct wr_range event = wr_range_split(range, 1);
+        if (is_no_wait(&event))
+            wr_lane_count_drop(lane, WEIR_DROPPED_REENTRANT, event.count);
+        else
+            push(lane, &event);
+        wr_segment_drop(event.segment);
+    }
+}
+
+static uint32_t count_that_fit(const struct wr_range *range, uint64_t room)
+{
+    uint32_t fit = 0;
+    while (fit < range->count) {
+        uint32_t end = wr_segment_event_end(range->segment, range->first + fit) - range->first;
+        uint64_t bytes = wr_segment_bytes(range->segment, range->first + fit, end - fit);
+        if (bytes > room)
+            break;
+        room -= bytes;
+        fit = end;
+    }
+    return fit;
+}
+
+/* Takes as much from the front as there is room for, and drops the rest. */
+static void push_those_that_fit(struct wr_lane *lane, struct wr_range *range, uint64_t room)
+{
+    uint32_t fit = range->bytes <= room ? range->count : count_that_fit(range, room);
+    if (fit) {
+        struct wr_range taken = wr_range_split(range, fit);
+        push(lane, &taken);
+        wr_segment_drop(taken.segment);
+    }
+    if (!range->count)
+        return;
+    wr_lane_count_drop(lane, WEIR_DROPPED_FULL, range->count);
+    wr_lane_answer(lane, lane->offered, WEIR_ERR_FULL);
+}
+
+/* What is in flight is in the handler's hands; the oldest of the others go. */
+static void drop_oldest(struct wr_lane *lane)
+{
+    uint64_t bound = lane->pressure.bound;
+    while (wr_lane_queued_bytes(lane) > bound && !wr_queue_is_empty(&lane->queue)) {
+        uint64_t excess = (wr_lane_queued_bytes(lane) - bound + sizeof(weir_sample) - 1) / sizeof(weir_sample);
+        struct wr_range range =
+            wr_queue_take(&lane->queue, excess < UINT32_MAX ? (uint32_t)excess : UINT32_MAX, UINT64_MAX);
+        drop_range(lane, &range, WEIR_DROPPED_FULL);
+    }
+}
+
+static void take_in(struct wr_lane *lane, struct wr_range *range, const struct wr_offer *offer)
+{
+    uint64_t room = wr_pressure_room(&lane->pressure, wr_lane_queued_bytes(lane));
+    if (room != UINT64_MAX)
+        push_those_that_fit(lane, range, room);
+    else if (offer->no_wait && lane->pressure.state == WR_PRESSURE_FULL)
+        push_those_that_wait(lane, range);
+    else
+        push(lane, range);
+    if (lane->pressure.overflow == WR_OVERFLOW_DROP_OLDEST)
+        drop_oldest(lane);
+}
+
+/* Waking costs the dispatcher some microseconds: only when there is something new for the worker to decide. */
+static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
+{
+    return queued_before == 0 || lane->ticket_count || lane->queue.samples >= lane->settings.batch ||
+           lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_PRESSURE_CALM;
+}
+
+static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns)
+{
+    struct wr_range range = {
+        .segment = offer->segment,
+        .first = offer->first,
+        .count = offer->count,
+        .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
+        .sequence = lane->offered,
+        .since_ns = now_ns,
+    };
+    lane->offered += offer->count;
+    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->ending;
+    if (ending != WR_LANE_LIVES) {
+        wr_lane_count_drop(lane, (enum weir_drop)ending, offer->count);
+        wr_ticket_answer(offer->ticket, WEIR_ERR_DROPPED);
+        return;
+    }
+    uint64_t queued_before = lane->queue.samples;
+    add_ticket(lane, offer->ticket);
+    take_in(lane, &range, offer);
+    wr_pressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
+    if (must_wake(lane, queued_before))
+        wr_condition_wake(&lane->work);
+}
+
+bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns)
+{
+    wr_lock_enter(&lane->lock);
+    offer_locked(lane, offer, now_ns);
+    bool full = lane->pressure.state == WR_PRESSURE_FULL;
+    wr_lane_leave(lane);
+    return full;
+}
+
+void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
+{
+    wr_lock_enter(&lane->lock);
+    lane->offered += count;
+    wr_lane_count_drop(lane, why, count);
+    wr_lane_leave(lane);
+}
+
+/* ---- Pressure -------------------------------------------------------------------------------- */
+
+void wr_lane_moved(struct wr_lane *lane, int64_t now_ns)
+{
+    enum wr_pressure_state before = lane->pressure.state;
+    wr_pressure_fall(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
+    if (before != lane->pressure.state && lane->bell)
+        wr_bell_ring(lane->bell);
+    wr_condition_wake(&lane->progress);
+}
+
+void wr_lane_declare_end(struct wr_lane *lane)
+{
+    uint64_t left = wr_lane_queued(lane);
+    lane->ending = lane->stop_reason;
+    wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
+    if (left)
+        wr_lane_say(lane, WEIR_LOG_ERROR, "%s%s%s; not delivered in time: %" PRIu64 " dropped",
+                    lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
+                    lane->failing       ? " while failing: "
+                    : lane->in_callback ? " while the handler is busy"
+                                        : "",
+                    lane->failing ? lane->reason : "", left);
+    lane->pressure.state = WR_PRESSURE_CALM;
+    wr_condition_wake(&lane->progress);
+}
+
+bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
+{
+    wr_lock_enter(&lane->lock);
+    wr_pressure_check(&lane->pressure, now_ns);
+    int64_t next = wr_pressure_deadline(&lane->pressure);
+    if (lane->stopping && lane->worker == WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES) {
+        if (now_ns >= lane->stop_deadline_ns)
+            wr_lane_declare_end(lane);
+        else if (lane->stop_deadline_ns < next)
+            next = lane->stop_deadline_ns;
+    }
+    bool full = lane->pressure.state == WR_PRESSURE_FULL;
+    wr_lane_leave(lane);
+    if (next < *next_ns)
+        *next_ns = next;
+    return full;
+}
+
+/* ---- Flushing and stopping ------------------------------------------------------------------- */
+
+uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns)
+{
+    wr_lock_enter(&lane->lock);
+    uint64_t position = lane->offered;
+    bool pending = lane->flushed < lane->flush_wanted;
+    if (!pending || deadline_ns > lane->flush_deadline_ns)
+        lane->flush_deadline_ns = deadline_ns;
+    if (position > lane->flush_wanted)
+        lane->flush_wanted = position;
+    lane->retry_at_ns = 0;
+    wr_condition_wake(&lane->work);
+    wr_lane_leave(lane);
+    return position;
+}
+
+/* Without a worker nothing is in a handler's hands. */
+static bool is_flushed(const struct wr_lane *lane, uint64_t position)
+{
+    if (wr_lane_front(lane) < position)
+        return false;
+    return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->ending != WR_LANE_LIVES;
+}
+
+bool wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns)
+{
+    wr_lock_enter(&lane->lock);
+    while (!is_flushed(lane, position) && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait(&lane->progress, &lane->lock, deadline_ns);
+    bool flushed = is_flushed(lane, position);
+    wr_lane_leave(lane);
+    return flushed;
+}
+
+void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)
+{
+    wr_lock_enter(&lane->lock);
+    lane->stopping = true;
+    lane->stop_reason = reason;
+    lane->stop_deadline_ns = deadline_ns;
+    lane->retry_at_ns = 0;
+    if (lane->worker != WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES)
+        wr_lane_declare_end(lane);
+    wr_condition_wake(&lane->work);
+    wr_lane_leave(lane);
+}
+
+void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
+{
+    wr_lock_enter(&lane->lock);
+    while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait(&lane->progress, &lane->lock, deadline_ns);
+    if (lane->ending == WR_LANE_LIVES)
+        wr_lane_declare_end(lane);
+    lane->abandoned = lane->worker == WR_WORKER_RUNNING;
+    wr_lane_leave(lane);
+}
+
+/* ---- The ledger ------------------------------------------------------------------------------ */
+
+static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
+{
+    const struct wr_range *oldest = flying(lane);
+    if (!oldest && !wr_queue_is_empty(&lane->queue))
+        oldest = wr_queue_front(&lane->queue);
+    return oldest && now_ns > oldest->since_ns ? (now_ns - oldest->since_ns) / WR_NS_PER_MS : 0;
+}
+
+void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns)
+{
+    wr_lock_enter(&lane->lock);
+    *stats = (weir_handler_stats){
+        .size = sizeof *stats,
+        .offered = lane->offered,
+        .recovered = lane->recovered,
+        .delivered = lane->delivered,
+        .queued = wr_lane_queued(lane),
+        .queue_bytes = wr_lane_queued_bytes(lane),
+        .queue_age_ms = find_age_ms(lane, now_ns),
+        .retries = lane->retries,
+        .faults = lane->faults,
+        .failing = lane->failing,
+        .open = lane->open,
+    };
+    memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
+    wr_lane_leave(lane);
+}

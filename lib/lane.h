@@ -1,0 +1,210 @@
+/* lane: the core's side of a handler: a bounded queue, retry and back-pressure state, and the ledger. Users
+ * hear "handler".
+ *
+ * The dispatcher offers, the lane's worker takes and settles, programs flush; each under the lane's lock, and
+ * none of it calls foreign code. What the worker does next is decided in step.h, what a handler's answer means
+ * in outcome.h. Here is no thread and no clock: time comes in as an argument, so tests drive a lane by hand.
+ *
+ * A lane belongs to its handler's name and lives until the process ends: the name's counters go on when the
+ * handler is replaced or comes back. At any time, under the lock:
+ *
+ *     offered + recovered = delivered + dropped[...] + queue.samples + flight
+ */
+#ifndef WR_LANE_H
+#define WR_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+#include <weir/weir.h>
+
+#include "bell.h"
+#include "lock.h"
+#include "log.h"
+#include "pressure.h"
+#include "queue.h"
+#include "retry.h"
+#include "ticket.h"
+
+struct wr_instance;
+struct wr_label_set;
+
+/* The common options, as numbers. */
+struct wr_lane_settings {
+    uint64_t queue_bytes;
+    enum wr_overflow overflow;
+    int64_t block_timeout_ns;
+    uint32_t batch;
+    uint64_t batch_bytes;
+    int64_t linger_ns;
+    int64_t retry_min_ns, retry_max_ns;
+    bool sync;
+};
+
+/* What the handler is working on. */
+struct wr_flight {
+    struct wr_range range; /* segment NULL: nothing */
+    bool disowned; /* settled already, since the handler did not answer in time: its answer will not count */
+};
+
+/* A call that waits for the samples before a position. */
+struct wr_lane_ticket {
+    uint64_t sequence; /* one behind the last sample it waits for */
+    struct wr_ticket ticket;
+};
+
+/* What the handler is doing, as its worker sees it. */
+enum wr_lane_worker { WR_WORKER_NONE, WR_WORKER_RUNNING, WR_WORKER_ENDED };
+
+enum { WR_LANE_LIVES = -1, WR_LANE_FAULTS_MOST = 10, WR_LANE_COUNTERS = 32, WR_LANE_MESSAGES = 2 };
+
+struct wr_lane {
+    const char *name;
+    struct wr_lane *next; /* of all lanes of the runtime */
+    struct wr_log *log;
+    struct wr_bell *bell; /* rung when producers may go on; NULL in tests */
+
+    struct wr_lock lock;          /* for all below */
+    struct wr_condition work;     /* the worker sleeps on it */
+    struct wr_condition progress; /* who waits for the worker sleeps on it */
+    struct wr_lane_settings settings;
+    struct wr_queue queue;
+    struct wr_flight flight;
+    struct wr_pressure pressure;
+
+    uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
+
+    /* the handler */
+    struct wr_instance *instance;  /* NULL: none (any more) */
+    struct wr_instance *successor; /* takes over as soon as the instance is closed */
+    struct wr_label_set *labels;   /* of the configuration; NULL: none */
+    uint32_t kinds;                /* WEIR_TAKES_*; 0: all */
+    bool has_flush;
+    bool open, must_reopen, needs_flush;
+    int ending; /* enum weir_drop: why everything that comes is dropped; WR_LANE_LIVES */
+
+    /* trouble */
+    struct wr_retry retry;
+    int64_t retry_at_ns; /* no try before this; 0: at once */
+    bool failing;
+    int64_t failing_since_ns, reminder_ns;
+    int64_t refusal_reminder_ns; /* no word on refused samples before this */
+    uint64_t lost_before;        /* dropped when the failing began */
+    unsigned faults_in_a_row;
+    char reason[sizeof((weir_outcome *)0)->reason];
+
+    /* requests */
+    uint64_t flush_wanted, flushed; /* sequences */
+    int64_t flush_deadline_ns;
+    bool reload_wanted;
+    int64_t wake_at_ns; /* 0: no timer */
+    bool stopping;      /* come to an end, by stop_deadline_ns */
+    int64_t stop_deadline_ns;
+    int stop_reason; /* enum weir_drop, for what is left then */
+
+    struct wr_lane_ticket *tickets; /* in order */
+    uint32_t ticket_count, ticket_room;
+
+    /* the thread */
+    enum wr_lane_worker worker;
+    bool no_thread;   /* it could not be started */
+    bool in_callback; /* it is inside the handler's code */
+    bool held;        /* a fork is coming: it must not go in */
+    bool abandoned;   /* the process ends without it */
+    bool fork_unsafe; /* [child] it was inside when the parent forked */
+
+    struct wr_lane_counter { /* the handler's own, by host->count */
+        const char *name;    /* NULL: free */
+        uint64_t value;
+        char name_text[48];
+    } counters[WR_LANE_COUNTERS];
+
+    /* to be said when the lock is left */
+    struct wr_lane_message {
+        int level;
+        char text[512];
+    } messages[WR_LANE_MESSAGES];
+    unsigned message_count;
+};
+
+/* name is copied; NULL without memory. Once in use, a lane is never freed. */
+struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell);
+
+/* Frees a lane that was never offered anything and has no handler. May be NULL. */
+void wr_lane_free_unused(struct wr_lane *lane);
+
+/* [under the lock] Puts settings in force. */
+void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings);
+
+/* ---- [dispatcher] ---------------------------------------------------------------------------- */
+
+/* What is offered: samples of whole events in a segment. */
+struct wr_offer {
+    struct wr_segment *segment;
+    uint32_t first, count;
+    bool no_wait;            /* some of them are flagged WEIR's own: see WR_RING_NO_WAIT */
+    struct wr_ticket ticket; /* of a call that waits for the last of them */
+};
+
+/* Offers samples: they are queued, or dropped and counted. Wakes the worker when it has a reason to look.
+ * Answers whether producers have to wait for this lane. */
+bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns);
+
+/* Counts samples that could not even be put into a segment. */
+void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why);
+
+/* Notices that block_timeout or a deadline for stopping is over. Lowers *next_ns to when it wants to be asked
+ * again. Answers whether producers have to wait for this lane. */
+bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns);
+
+/* ---- [any thread] ---------------------------------------------------------------------------- */
+
+/* Asks for all that was offered so far to be delivered, without pauses. Answers the position to wait for. */
+uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns);
+
+/* Waits until that position was reached; false: not by deadline_ns. */
+bool wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns);
+
+/* Asks the worker to come to an end: to deliver what is there, at most until deadline_ns; what is left is
+ * dropped for `reason`. */
+void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns);
+
+/* Waits for that end; past deadline_ns it is declared, and the worker, wherever it is, abandoned. */
+void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns);
+
+/* An exact snapshot. */
+void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns);
+
+/* ---- [under the lock] for step and outcome --------------------------------------------------- */
+
+/* Drops everything that is queued, and what is in flight. */
+void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why);
+
+/* Drops what is left when the time to stop is over, and says so. */
+void wr_lane_declare_end(struct wr_lane *lane);
+
+/* Counts `count` samples as dropped. */
+void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count);
+
+/* Answers the calls that wait for samples before a position. */
+void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer);
+
+/* The position of the oldest sample that is not settled. */
+uint64_t wr_lane_front(const struct wr_lane *lane);
+
+/* Samples and bytes that are not settled. */
+uint64_t wr_lane_queued(const struct wr_lane *lane);
+uint64_t wr_lane_queued_bytes(const struct wr_lane *lane);
+
+/* Tells pressure and everybody who waits that samples were settled. */
+void wr_lane_moved(struct wr_lane *lane, int64_t now_ns);
+
+/* Prepares a message, said by whoever leaves the lock with wr_lane_leave. */
+void wr_lane_say(struct wr_lane *lane, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Leaves the lock, and says what there is to say. */
+void wr_lane_leave(struct wr_lane *lane);
+
+#endif

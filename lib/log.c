@@ -1,0 +1,92 @@
+#include "log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+
+static const char *const level_names[] = {"off", "error", "warning", "info", "debug"};
+
+bool wr_log_init(struct wr_log *log, const char *level)
+{
+    atomic_store(&log->level, WEIR_LOG_WARNING);
+    if (!level)
+        return true;
+    for (int i = 0; i < (int)WR_COUNT_OF(level_names); i++) {
+        if (strcmp(level_names[i], level) == 0) {
+            atomic_store(&log->level, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct wr_log_sink *find_sink(struct wr_log *log, void (*write)(void *, int, const char *), void *ctx)
+{
+    struct wr_log_sink *sink = atomic_load(&log->sinks);
+    while (sink && (sink->write != write || sink->ctx != ctx))
+        sink = sink->next;
+    return sink;
+}
+
+bool wr_log_set_sink(struct wr_log *log, void (*write)(void *ctx, int level, const char *text), void *ctx)
+{
+    struct wr_log_sink *sink = NULL;
+    if (write) {
+        sink = find_sink(log, write, ctx);
+        if (!sink) {
+            sink = malloc(sizeof *sink);
+            if (!sink)
+                return false;
+            *sink = (struct wr_log_sink){.write = write, .ctx = ctx, .next = atomic_load(&log->sinks)};
+            while (!atomic_compare_exchange_weak(&log->sinks, &sink->next, sink))
+                ;
+        }
+    }
+    /* release, by the default order: whoever loads the sink sees its fields */
+    atomic_store(&log->sink, sink);
+    return true;
+}
+
+static void write_stderr(int level, const char *text)
+{
+    char line[2048];
+    int length = snprintf(line, sizeof line, "weir: %s: %s\n", level_names[level], text);
+    if (length < 0)
+        return;
+    size_t size = (size_t)length;
+    if (size >= sizeof line) {
+        size = sizeof line;
+        line[size - 1] = '\n';
+    }
+    /* one write, so that lines of several threads do not mix; when stderr is closed or full there is nobody to
+     * tell */
+    ssize_t written = write(STDERR_FILENO, line, size);
+    (void)written;
+}
+
+void wr_log_say_list(struct wr_log *log, int level, const char *format, va_list arguments)
+{
+    if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG || !wr_log_wants(log, level))
+        return;
+    int saved = errno;
+    char text[1900];
+    vsnprintf(text, sizeof text, format, arguments);
+    struct wr_log_sink *sink = atomic_load(&log->sink);
+    if (sink)
+        sink->write(sink->ctx, level, text);
+    else
+        write_stderr(level, text);
+    errno = saved;
+}
+
+void wr_log_say(struct wr_log *log, int level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    wr_log_say_list(log, level, format, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,42 @@
+/* number: doubles and integers as text, and back, whatever the locale.
+ *
+ * A double becomes the fewest digits that read back as the same double and, among those, the nearest; laid out
+ * as Python's repr does: 49.403, 1e+16, 1e-05. All functions may be called from any thread. */
+#ifndef WR_NUMBER_H
+#define WR_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Room that any of the functions below may need; none writes a NUL. */
+enum { WR_NUMBER_ROOM = 32 };
+
+/* Writes a double: integral values without ".0" below 1e16; "NaN", "Infinity", "-Infinity". Answers the length.
+ */
+size_t wr_number_put_double(char *out, double value);
+
+/* The same with ".0" behind an integral value that has no exponent: Python's repr of a float, but for NaN and
+ * infinities, as above. */
+size_t wr_number_put_repr(char *out, double value);
+
+size_t wr_number_put_int(char *out, int64_t value);
+size_t wr_number_put_uint(char *out, uint64_t value);
+
+/* Reads a whole text as a double, with a dot for the decimal point; false when it is not one, or out of range.
+ */
+bool wr_number_parse_double(const char *text, double *value);
+
+/* Reads a whole text as a decimal integer; false when it is not one, or out of range. */
+bool wr_number_parse_int(const char *text, int64_t *value);
+
+/* Writes value in exactly width digits, zeros in front: the higher digits of a larger value are lost. */
+static inline void wr_number_put_padded(char *out, uint64_t value, int width)
+{
+    for (int i = width - 1; i >= 0; i--) {
+        out[i] = (char)('0' + value % 10);
+        value /= 10;
+    }
+}
+
+#endif

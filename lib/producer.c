@@ -1,0 +1,252 @@
+#include "producer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "clock.h"
+#include "membarrier.h"
+
+/* What a thread has that has no producer: busy, so that the fast way is closed to it, and never written. */
+static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1};
+static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1};
+
+_Thread_local struct wr_producer *wr_producer_mine __attribute__((tls_model("initial-exec"))) = &cold;
+
+bool wr_producer_is_gone(void)
+{
+    return wr_producer_mine == &gone;
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+enum { PRODUCER_BYTES = (sizeof(struct wr_producer) + 4095) / 4096 * 4096 };
+
+static weir_sample *slots_of(struct wr_producer *producer)
+{
+    return (weir_sample *)((char *)producer + PRODUCER_BYTES);
+}
+
+static struct wr_producer *map_producer(void)
+{
+    size_t size = PRODUCER_BYTES + WR_PRODUCER_SLOTS * sizeof(weir_sample);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    /* where the kernel cannot (before 4.14), the fork handler wipes what the child will look at */
+    madvise(memory, size, MADV_WIPEONFORK);
+    return memory;
+}
+
+/* Makes a mapped or wiped producer usable. */
+static void set_up(struct wr_producers *producers, struct wr_producer *producer, bool shared)
+{
+    wr_ring_init(&producer->ring, slots_of(producer), WR_PRODUCER_SLOTS);
+    producer->home = producers;
+    producer->shared = shared;
+    producer->fenced = producers->fenced;
+    producer->ticks = producers->ticks;
+    producer->caches = !shared;
+}
+
+/* Opens a producer for the thread that has just got it. */
+static void open_up(const struct wr_producers *producers, struct wr_producer *producer)
+{
+    bool plain = !producer->shared && !producer->own && !producer->fenced && producer->ticks;
+    uint32_t state = producers->closed ? WR_PRODUCER_CLOSED : plain ? WR_PRODUCER_READY : WR_PRODUCER_CAREFUL;
+    atomic_store(&producer->state, state);
+}
+
+/* ---- Threads come and go --------------------------------------------------------------------- */
+
+/* A thread ends: its ring stays as it is, for the next one. Other destructors may still run on this thread;
+ * what they add is refused. */
+static void give_back(void *value)
+{
+    struct wr_producer *producer = value;
+    struct wr_producers *producers = producer->home;
+    wr_producer_mine = &gone;
+    if (!producers || producer->shared) /* wiped by a fork and not used since; or not this thread's alone */
+        return;
+    wr_lock_enter(&producers->lock);
+    producer->own = false;
+    producers->orphans[producers->orphan_count++] = producer;
+    wr_lock_leave(&producers->lock);
+}
+
+bool wr_producers_init(struct wr_producers *producers)
+{
+    producers->fenced = !wr_membarrier_register();
+    producers->ticks = wr_clock_has_ticks();
+    return pthread_key_create(&producers->key, give_back) == 0;
+}
+
+static struct wr_producer *make_producer(struct wr_producers *producers)
+{
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    if (count == WR_PRODUCERS_MOST)
+        return NULL;
+    struct wr_producer *producer = map_producer();
+    if (!producer)
+        return NULL;
+    set_up(producers, producer, false);
+    producers->all[count] = producer;
+    /* release: pairs with the acquire of whoever walks `all` */
+    atomic_store_explicit(&producers->count, count + 1, memory_order_release);
+    return producer;
+}
+
+/* For threads beyond WR_PRODUCERS_MOST, and for all new ones when memory is short; set aside early for that. */
+static struct wr_producer *get_shared(struct wr_producers *producers)
+{
+    if (!producers->shared)
+        producers->shared = map_producer();
+    struct wr_producer *shared = producers->shared;
+    if (shared && !shared->ring.slots)
+        set_up(producers, shared, true);
+    return shared;
+}
+
+static struct wr_producer *find_producer(struct wr_producers *producers)
+{
+    if (producers->orphan_count) {
+        struct wr_producer *orphan = producers->orphans[--producers->orphan_count];
+        if (!orphan->ring.slots) /* wiped by a fork */
+            set_up(producers, orphan, false);
+        return orphan;
+    }
+    struct wr_producer *producer = make_producer(producers);
+    return producer ? producer : get_shared(producers);
+}
+
+struct wr_producer *wr_producers_attach(struct wr_producers *producers)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    if (producer == &gone)
+        return NULL;
+    wr_lock_enter(&producers->lock);
+    if (producer == &cold)
+        producer = find_producer(producers);
+    else if (!producer->ring.slots)
+        set_up(producers, producer, producer == producers->shared);
+    if (producer)
+        open_up(producers, producer);
+    wr_lock_leave(&producers->lock);
+    if (!producer)
+        return NULL;
+    wr_producer_mine = producer;
+    pthread_setspecific(producers->key,
+                        producer); /* when it fails, the ring is lost to later threads, but nothing else */
+    return producer;
+}
+
+void wr_producers_adopt_as_own(struct wr_producers *producers)
+{
+    struct wr_producer *producer = wr_producers_attach(producers);
+    if (!producer || producer->shared)
+        return;
+    producer->own = true;
+    wr_lock_enter(&producers->lock);
+    open_up(producers, producer);
+    wr_lock_leave(&producers->lock);
+}
+
+/* ---- Fork ------------------------------------------------------------------------------------ */
+
+/* For kernels without MADV_WIPEONFORK; elsewhere it finds zeros and leaves them. */
+static void wipe(struct wr_producer *producer)
+{
+    if (producer->ring.slots)
+        memset(producer, 0, sizeof *producer);
+}
+
+void wr_producers_after_fork(struct wr_producers *producers)
+{
+    wr_lock_reset(&producers->lock);
+    producers->orphan_count = 0;
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        wipe(producers->all[i]);
+        if (producers->all[i] != wr_producer_mine)
+            producers->orphans[producers->orphan_count++] = producers->all[i];
+    }
+    if (producers->shared)
+        wipe(producers->shared);
+    for (size_t i = 0; i < WEIR_REFUSALS; i++)
+        atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static void close_one(struct wr_producer *producer)
+{
+    uint32_t state = atomic_load(&producer->state);
+    while (state != WR_PRODUCER_COLD &&
+           !atomic_compare_exchange_weak(&producer->state, &state, WR_PRODUCER_CLOSED))
+        ;
+}
+
+static bool wait_until_idle(const struct wr_producer *producer, int64_t deadline_ns)
+{
+    while (atomic_load_explicit(&producer->busy, memory_order_acquire)) {
+        if (wr_clock_monotonic_ns() >= deadline_ns)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 50 * WR_NS_PER_US}, NULL);
+    }
+    return true;
+}
+
+void wr_producers_close(struct wr_producers *producers)
+{
+    wr_lock_enter(&producers->lock);
+    producers->closed = true;
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        close_one(producers->all[i]);
+    if (producers->shared)
+        close_one(producers->shared);
+    wr_lock_leave(&producers->lock);
+    /* pairs with the compiler barrier (or fence) between `busy = 1` and the load of `state` on the calling
+     * path: a call either sees CLOSED, or is seen busy by wr_producers_settle */
+    wr_membarrier();
+}
+
+bool wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns)
+{
+    bool settled = true;
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++)
+        if (producers->all[i] != wr_producer_mine)
+            settled &= wait_until_idle(producers->all[i], deadline_ns);
+    if (producers->shared) { /* whoever comes after this finds it closed */
+        bool entered = wr_lock_enter_by(&producers->shared->sharing, deadline_ns);
+        if (entered)
+            wr_lock_leave(&producers->shared->sharing);
+        settled &= entered;
+    }
+    return settled;
+}
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+static int refusal_error(enum weir_refusal why)
+{
+    switch (why) {
+    case WEIR_REFUSED_NAME: return WEIR_ERR_NAME;
+    case WEIR_REFUSED_LIMIT: return WEIR_ERR_LIMIT;
+    case WEIR_REFUSED_MEMORY: return WEIR_ERR_MEMORY;
+    case WEIR_REFUSED_CLOSED: return WEIR_ERR_CLOSED;
+    case WEIR_REFUSED_BUSY: return WEIR_ERR_BUSY;
+    case WEIR_REFUSED_TOO_LARGE: return WEIR_ERR_TOO_LARGE;
+    default: return WEIR_ERR_ARGUMENT;
+    }
+}
+
+int wr_producers_refuse(struct wr_producers *producers, enum weir_refusal why, uint64_t count)
+{
+    /* always the common counter: refusals are rare, and a nested call must not touch what the interrupted one
+     * may be writing */
+    atomic_fetch_add_explicit(&producers->refused[why], count, memory_order_relaxed);
+    return refusal_error(why);
+}

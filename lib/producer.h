@@ -1,0 +1,115 @@
+/* producer: what each thread that adds values has: a ring, a cache of the names it uses, counters, and a few
+ * words for others.
+ *
+ * A producer lies on pages of its own that a forked child finds wiped (MADV_WIPEONFORK): state is 0 then, which
+ * sends the next call the slow way. It is never freed: when its thread ends, another thread adopts it with
+ * whatever the ring still holds, so the number of producers follows the peak number of threads. Beyond
+ * WR_PRODUCERS_MOST threads share one. */
+#ifndef WR_PRODUCER_H
+#define WR_PRODUCER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/weir.h>
+
+#include "common.h"
+#include "error.h"
+#include "lock.h"
+#include "registry.h"
+#include "ring.h"
+#include "ticket.h"
+
+enum wr_producer_state {
+    WR_PRODUCER_COLD = 0, /* not set up, or wiped by a fork */
+    WR_PRODUCER_READY,    /* everything may go the fast way */
+    WR_PRODUCER_CAREFUL,  /* works, but not the fast way: see `shared`, `own`, `fenced`, `ticks` */
+    WR_PRODUCER_CLOSED,   /* after shutdown */
+};
+
+enum {
+    WR_PRODUCER_SLOTS = 4096, /* of a ring: 128 KiB */
+    WR_PRODUCER_NAMES = 1024, /* of the cache */
+    WR_PRODUCERS_MOST = 1024
+};
+
+struct wr_producer {
+    /* read by each call, written by the thread itself, and by others when something ends */
+    WR_ALIGNED_LINE _Atomic uint32_t state; /* enum wr_producer_state */
+    _Atomic uint32_t busy;                  /* 1: a call of this thread is on its way */
+    bool shared;                            /* several threads use it, under `sharing` */
+    bool own;                               /* the thread is one of weir's own: it never waits */
+    bool fenced;                            /* there is no membarrier(2): publishing needs a fence */
+    bool ticks;                             /* time stamps are ticks */
+    bool caches;                            /* `names` may be written: it is one thread's alone */
+    struct wr_lock sharing;
+    struct wr_producers *home;
+    _Atomic uint64_t unrouted; /* values for which nobody listened */
+
+    struct wr_ring ring;
+
+    struct wr_producer *next_active; /* on the dispatcher's stack of rings that woke up */
+    struct wr_ticket_desk desk;      /* for calls that wait for handlers to answer */
+    struct weir_metric *names[WR_PRODUCER_NAMES];
+    struct wr_error error; /* the thread's last failure */
+};
+
+/* The calling thread's producer; never NULL: one that is COLD and busy for a thread that has none. */
+extern _Thread_local struct wr_producer *wr_producer_mine
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* All producers of the process. Lies outside the pages that a fork wipes. */
+struct wr_producers {
+    struct wr_lock lock;
+    pthread_key_t key;                          /* whose destructor notices the end of a thread */
+    _Atomic uint32_t count;                     /* of those in `all` */
+    struct wr_producer *all[WR_PRODUCERS_MOST]; /* entries before count never change */
+    struct wr_producer *orphans[WR_PRODUCERS_MOST];
+    uint32_t orphan_count;
+    struct wr_producer *shared; /* for threads beyond; NULL: not needed yet */
+    bool fenced, ticks, closed;
+    _Atomic uint64_t refused[WEIR_REFUSALS];
+};
+
+/* Once a process. false: threads cannot be told apart (no key). */
+bool wr_producers_init(struct wr_producers *producers);
+
+/* In a forked child, by its only thread: all producers but the caller's own are free for adoption. */
+void wr_producers_after_fork(struct wr_producers *producers);
+
+/* Gives the calling thread a producer: its own wiped one again, an orphan, a new one, or the shared one. NULL:
+ * no memory, or the thread is ending. With signals blocked. */
+struct wr_producer *wr_producers_attach(struct wr_producers *producers);
+
+/* Marks the calling thread as one of weir's own. */
+void wr_producers_adopt_as_own(struct wr_producers *producers);
+
+/* [shutdown] Has every later call refused. */
+void wr_producers_close(struct wr_producers *producers);
+
+/* [shutdown] Waits until the calls that were on their way have come to an end; false: not all did by
+ * deadline_ns. */
+bool wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns);
+
+/* Whether the thread is one of weir's own. */
+static inline bool wr_producer_is_own(void)
+{
+    return wr_producer_mine->own;
+}
+
+/* Whether the thread is ending and has given its producer back. */
+bool wr_producer_is_gone(void);
+
+/* Counts a refused value and answers the error's number. */
+int wr_producers_refuse(struct wr_producers *producers, enum weir_refusal why, uint64_t count);
+
+/* Adds to a counter that only this thread writes. */
+static inline void wr_producer_count(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* retry: how long to wait before another try: exponential back-off with jitter. Plain arithmetic, no clock. */
+#ifndef WR_RETRY_H
+#define WR_RETRY_H
+
+#include <stdint.h>
+
+struct wr_retry {
+    int64_t min_ns, max_ns;
+    unsigned failures; /* since the last success */
+    uint64_t random;   /* the generator's state, not 0 */
+};
+
+void wr_retry_init(struct wr_retry *retry, int64_t min_ns, int64_t max_ns, uint64_t seed);
+
+/* The pause after one more failure: min * 2^failures, at most max, of which the last half is drawn by lot so
+ * that many programs do not come back at once. A destination's own wish (asked_ns, 0: none) counts when it is
+ * longer, up to max. */
+int64_t wr_retry_fail(struct wr_retry *retry, int64_t asked_ns);
+
+/* The next failure starts at min again. */
+void wr_retry_succeed(struct wr_retry *retry);
+
+#endif

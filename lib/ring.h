@@ -1,0 +1,113 @@
+/* ring: a bounded queue of samples from one thread (the writer) to whoever holds the dispatcher's round (the
+ * reader).
+ *
+ * Positions count slots from the ring's beginning and never wrap (at 10^9 a second 64 bits last 580 years); a
+ * slot is found by masking. An event is written to its slots and then published as a whole by one store of the
+ * tail. Each index is on a line of its own, and the writer keeps a limit up to which it may go without looking
+ * at the reader's index. */
+#ifndef WR_RING_H
+#define WR_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+#include "common.h"
+
+/* Flags of samples that only live in rings. */
+enum {
+    WR_RING_TICKS = 1u << 8,    /* time_ns holds ticks of the processor's counter */
+    WR_RING_TEXT = 1u << 9,     /* metadata of `note` bytes is in the slots behind */
+    WR_RING_SYNC = 1u << 10,    /* the writer waits for the answer */
+    WR_RING_NO_WAIT = 1u << 11, /* the writer is one of weir's own threads and did not wait at a gate */
+    WR_RING_FLAGS = 0xff00,
+};
+
+/* The writer looks at the reader's index at least each quarter of the ring, which is also the largest event. */
+enum { WR_RING_QUARTERS = 4 };
+
+struct wr_ring {
+    /* the writer's line; others read tail and may write parked */
+    WR_ALIGNED_LINE _Atomic uint64_t tail;
+    uint64_t limit; /* slots before this position may be written without looking further */
+    weir_sample *slots;
+    uint32_t size;           /* a power of two */
+    _Atomic uint32_t parked; /* 1: nobody watches this ring; who publishes must say so */
+
+    /* the reader's line; the writer reads it when it comes to its limit */
+    WR_ALIGNED_LINE _Atomic uint64_t head;
+    _Atomic uint32_t hungry; /* 1: the writer sleeps, or is about to, until there is room */
+    _Atomic uint32_t room;   /* changes when room was made for a hungry writer: it sleeps on this */
+    uint64_t text_slots;     /* of all slots before head: so many held text, not samples */
+    int64_t last_ns;         /* the latest time stamp made from ticks */
+    int64_t quiet_since_ns;  /* monotonic; 0: there was something in the last round */
+};
+
+/* The ring starts empty and parked. slots: size of them, zeroed or not. */
+void wr_ring_init(struct wr_ring *ring, weir_sample *slots, uint32_t size);
+
+/* ---- The writer ------------------------------------------------------------------------------ */
+
+/* Where the next event goes. */
+static inline uint64_t wr_ring_position(const struct wr_ring *ring)
+{
+    return atomic_load_explicit(&ring->tail, memory_order_relaxed);
+}
+
+/* Whether count slots may be written, as far as can be told without looking at the reader's line. */
+static inline bool wr_ring_has_room(const struct wr_ring *ring, uint64_t position, uint64_t count)
+{
+    return position + count <= ring->limit;
+}
+
+/* The same, with a look. At most a quarter of the ring may be asked for. */
+bool wr_ring_find_room(struct wr_ring *ring, uint64_t count);
+
+/* How many slots are waiting for the reader, as of a look at its index just now. */
+uint64_t wr_ring_fill(const struct wr_ring *ring);
+
+static inline weir_sample *wr_ring_slot(const struct wr_ring *ring, uint64_t position)
+{
+    return &ring->slots[position & (ring->size - 1)];
+}
+
+/* Shows the reader everything before position. */
+static inline void wr_ring_publish(struct wr_ring *ring, uint64_t position)
+{
+    /* release: pairs with the acquire in wr_ring_published; the linearisation point of adding */
+    atomic_store_explicit(&ring->tail, position, memory_order_release);
+}
+
+/* ---- The reader ------------------------------------------------------------------------------ */
+
+/* Everything before this position is published. */
+static inline uint64_t wr_ring_published(const struct wr_ring *ring)
+{
+    return atomic_load_explicit(&ring->tail, memory_order_acquire);
+}
+
+/* Everything before this position was taken; only the reader changes it. */
+static inline uint64_t wr_ring_taken(const struct wr_ring *ring)
+{
+    return atomic_load_explicit(&ring->head, memory_order_relaxed);
+}
+
+/* Gives the slots before position back to the writer. */
+static inline void wr_ring_give_back(struct wr_ring *ring, uint64_t position)
+{
+    /* release: pairs with the acquire in find_room: the reader's loads come before the writer's stores */
+    atomic_store_explicit(&ring->head, position, memory_order_release);
+}
+
+/* Slots that a metadata text of length bytes takes. */
+static inline uint32_t wr_ring_text_slots(uint32_t length)
+{
+    return (uint32_t)((length + sizeof(weir_sample) - 1) / sizeof(weir_sample));
+}
+
+/* Counts the samples, without slots of text, between two positions that are borders of events. */
+uint64_t wr_ring_count_samples(const struct wr_ring *ring, uint64_t from, uint64_t to);
+
+#endif

@@ -1,0 +1,408 @@
+#include "runtime.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "common.h"
+#include "error.h"
+#include "futex.h"
+
+/* All state of weir hangs off this: a pointer to the runtime; 0 before there is one; an odd number while
+ * process number / 2 makes it. */
+static _Atomic uintptr_t the_runtime;
+
+enum { EXITS_MOST = 32, CONFLICTS_MOST = 1000, PATIENCE_S = 10 };
+
+static bool is_being_made(uintptr_t word)
+{
+    return word & 1;
+}
+
+/* NULL: there is none yet. */
+static struct wr_runtime *find_runtime(void)
+{
+    /* acquire: pairs with the store in make_runtime */
+    uintptr_t word = atomic_load_explicit(&the_runtime, memory_order_acquire);
+    return is_being_made(word) ? NULL : (struct wr_runtime *)word;
+}
+
+/* ---- Exit ------------------------------------------------------------------------------------ */
+
+static void at_exit(void)
+{
+    struct wr_error error;
+    struct wr_runtime *runtime = find_runtime();
+    /* a child that has added nothing since its fork has nothing to deliver; a thread of weir's own cannot wait
+     * for itself */
+    if (!runtime || !atomic_load(&runtime->life->alive) || wr_producer_is_own())
+        return;
+    struct wr_engine *engine = atomic_load(&runtime->engine);
+    const struct wr_config *config = atomic_load(&engine->config);
+    wr_engine_shutdown(engine, wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns, &error);
+}
+
+/* Exit handlers run in the reverse order of their registration. Libraries that handlers use register theirs at
+ * their own first use, so ours has to be registered again after that, lest it finds them gone. Each
+ * registration takes memory for good: after so many of a type its libraries have surely come to life. */
+static void register_exit(void *ctx, struct wr_type *type)
+{
+    (void)ctx;
+    if (atomic_fetch_add(&type->exits, 1) < EXITS_MOST)
+        atexit(at_exit);
+}
+
+/* ---- Fork ------------------------------------------------------------------------------------ */
+
+static void before_fork(void)
+{
+    struct wr_runtime *runtime = find_runtime();
+    if (runtime && atomic_load(&runtime->life->alive))
+        wr_fork_prepare(&runtime->fork, atomic_load(&runtime->engine));
+}
+
+static void after_fork_in_parent(void)
+{
+    struct wr_runtime *runtime = find_runtime();
+    if (runtime)
+        wr_fork_parent(&runtime->fork);
+}
+
+static void after_fork_in_child(void)
+{
+    struct wr_runtime *runtime = find_runtime();
+    if (!runtime)
+        return;
+    atomic_store(&runtime->life->alive, 0); /* where the kernel has not wiped it */
+    wr_fork_child(&runtime->fork);
+}
+
+/* ---- First use ------------------------------------------------------------------------------- */
+
+static struct wr_life *map_life(void)
+{
+    void *memory =
+        mmap(NULL, sizeof(struct wr_life), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, sizeof(struct wr_life), MADV_WIPEONFORK);
+    return memory;
+}
+
+static void free_runtime(struct wr_runtime *runtime)
+{
+    if (runtime->life)
+        munmap(runtime->life, sizeof(struct wr_life));
+    free(runtime);
+}
+
+static void reload_in_background(void *ctx);
+
+static void read_environment(struct wr_runtime *runtime)
+{
+    const char *level = secure_getenv("WEIR_LOG");
+    if (!wr_log_init(&runtime->log, level))
+        wr_log_say(&runtime->log, WEIR_LOG_ERROR,
+                   "WEIR_LOG: \"%.40s\" is not a level; allowed: off, error, warning, info, debug", level);
+    const char *folders = secure_getenv("WEIR_PLUGIN_PATH");
+    runtime->plugins.folders = folders ? strdup(folders) : NULL;
+}
+
+static bool set_up(struct wr_runtime *runtime)
+{
+    runtime->life = map_life();
+    if (!runtime->life || !wr_registry_init(&runtime->registry) || !wr_producers_init(&runtime->producers))
+        return false;
+    read_environment(runtime);
+    runtime->watcher.reload = reload_in_background;
+    runtime->watcher.ctx = runtime;
+    struct wr_engine *engine =
+        wr_engine_new(&runtime->registry, &runtime->producers, &runtime->plugins, &runtime->log, register_exit);
+    if (!engine)
+        return false;
+    atomic_store(&runtime->engine, engine);
+    atomic_store(&runtime->life->alive, 1);
+    return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
+static struct wr_runtime *make_runtime(void)
+{
+    struct wr_runtime *runtime = calloc(1, sizeof *runtime);
+    if (runtime && !set_up(runtime)) {
+        free_runtime(runtime);
+        runtime = NULL;
+    }
+    atomic_store(&the_runtime, (uintptr_t)runtime);
+    return runtime;
+}
+
+/* Makes the runtime, or waits for the thread that does. NULL without memory. */
+static struct wr_runtime *get_made(void)
+{
+    uintptr_t mine = (uintptr_t)getpid() * 2 + 1;
+    for (;;) {
+        uintptr_t word = atomic_load(&the_runtime);
+        if (word == mine)
+            sched_yield();
+        else if (word && !is_being_made(word))
+            return (struct wr_runtime *)word;
+        else if (atomic_compare_exchange_strong(&the_runtime, &word,
+                                                mine)) /* also what our parent was making when it forked us */
+            return make_runtime();
+    }
+}
+
+/* ---- A forked child comes to life ------------------------------------------------------------ */
+
+/* Everything below the engine goes on as it is; the engine is a new one. */
+static bool revive(struct wr_runtime *runtime)
+{
+    struct wr_engine *old = atomic_load(&runtime->engine);
+    wr_registry_after_fork(&runtime->registry);
+    wr_producers_after_fork(&runtime->producers);
+    wr_plugins_after_fork(&runtime->plugins);
+    wr_watcher_after_fork(&runtime->watcher);
+    runtime->parent_was_ready = atomic_load(&runtime->readiness) == WR_READINESS_DONE;
+    atomic_store(&runtime->readiness, WR_READINESS_NONE);
+    struct wr_engine *engine =
+        wr_engine_new(&runtime->registry, &runtime->producers, &runtime->plugins, &runtime->log, register_exit);
+    if (!engine)
+        return false;
+    engine->forsaken = old;
+    atomic_store(&runtime->engine, engine);
+    return true;
+}
+
+enum { WIPED, ALIVE, REVIVING };
+
+static bool make_alive(struct wr_runtime *runtime)
+{
+    uint32_t state = WIPED;
+    if (atomic_compare_exchange_strong(&runtime->life->alive, &state, REVIVING)) {
+        bool revived = revive(runtime);
+        atomic_store(&runtime->life->alive, revived ? ALIVE : WIPED);
+        return revived;
+    }
+    while (atomic_load(&runtime->life->alive) == REVIVING)
+        sched_yield();
+    return atomic_load(&runtime->life->alive) == ALIVE;
+}
+
+struct wr_runtime *wr_runtime_get(void)
+{
+    struct wr_runtime *runtime = find_runtime();
+    if (WR_UNLIKELY(!runtime) && !(runtime = get_made()))
+        return NULL;
+    if (WR_LIKELY(atomic_load_explicit(&runtime->life->alive, memory_order_acquire) == ALIVE) ||
+        make_alive(runtime))
+        return runtime;
+    return NULL;
+}
+
+struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime)
+{
+    return atomic_load_explicit(&runtime->engine, memory_order_acquire);
+}
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+/* Makes the next configuration from the one in force. */
+typedef struct wr_config *make_config(void *ctx, struct wr_config *in_force, struct wr_error *error);
+
+static void watch(struct wr_runtime *runtime)
+{
+    uint64_t generation;
+    struct wr_engine *engine = wr_runtime_engine(runtime);
+    struct wr_config *config = wr_engine_config(engine, &generation);
+    wr_watcher_set(&runtime->watcher, config->path, config->settings.reload_ns);
+    wr_config_drop(config);
+    if (wr_engine_is_started(engine))
+        wr_watcher_start(&runtime->watcher);
+}
+
+/* Plans and commits; when another configuration came in between, again, on top of that one. */
+static int apply(struct wr_runtime *runtime, make_config *make, void *ctx, bool check_only, bool in_child,
+                 struct wr_error *error)
+{
+    struct wr_engine *engine = wr_runtime_engine(runtime);
+    for (int i = 0; i < CONFLICTS_MOST; i++) {
+        uint64_t generation;
+        if (atomic_load(&runtime->producers.closed))
+            return wr_error_set(error, WEIR_ERR_CLOSED, "weir has been shut down");
+        struct wr_config *in_force = wr_engine_config(engine, &generation);
+        struct wr_config *config = make(ctx, in_force, error);
+        wr_config_drop(in_force);
+        struct wr_plan *plan = config ? wr_engine_plan(engine, config, in_child, error) : NULL;
+        wr_config_drop(config);
+        if (!plan)
+            return error->code;
+        if (check_only) {
+            wr_plan_free(plan);
+            return 0;
+        }
+        if (wr_engine_commit(engine, plan, generation)) {
+            watch(runtime);
+            return 0;
+        }
+    }
+    return wr_error_set(error, WEIR_ERR_BUSY, "the configuration is being changed by others all the time");
+}
+
+static struct wr_config *make_given(void *ctx, struct wr_config *in_force, struct wr_error *error)
+{
+    (void)in_force;
+    (void)error;
+    wr_config_hold(ctx);
+    return ctx;
+}
+
+/* ---- Readiness ------------------------------------------------------------------------------- */
+
+static struct wr_config *read_config(const char *text, struct wr_error *error)
+{
+    if (*text == '{')
+        return wr_config_from_text("WEIR_CONFIG", text, strlen(text), NULL, error);
+    return wr_config_from_file(text, NULL, error);
+}
+
+static void configure_from_environment(struct wr_runtime *runtime)
+{
+    struct wr_error error = {0};
+    const char *text = secure_getenv("WEIR_CONFIG");
+    if (!text || !*text)
+        return;
+    struct wr_config *config = read_config(text, &error);
+    bool done = config && apply(runtime, make_given, config, false, false, &error) == 0;
+    wr_config_drop(config);
+    runtime->from_environment = done;
+    if (!done)
+        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "WEIR_CONFIG: %s; it is not used", error.text);
+}
+
+/* What its parent had. */
+static void configure_child(struct wr_runtime *runtime, const struct wr_engine *parent)
+{
+    struct wr_error error = {0};
+    struct wr_config *config = atomic_load(&parent->config);
+    if (apply(runtime, make_given, config, false, true, &error) != 0)
+        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "the forked process %ld cannot be configured: %s",
+                   (long)getpid(), error.text);
+}
+
+static void configure_first(struct wr_runtime *runtime)
+{
+    const struct wr_engine *parent = wr_runtime_engine(runtime)->forsaken;
+    if (parent && runtime->parent_was_ready)
+        configure_child(runtime, parent);
+    else
+        configure_from_environment(runtime);
+}
+
+bool wr_runtime_make_ready(struct wr_runtime *runtime)
+{
+    uint32_t state = atomic_load_explicit(&runtime->readiness, memory_order_acquire);
+    if (WR_LIKELY(state == WR_READINESS_DONE))
+        return true;
+    if (state == WR_READINESS_BEGUN ||
+        !atomic_compare_exchange_strong(&runtime->readiness, &state, WR_READINESS_BEGUN))
+        return state == WR_READINESS_DONE;
+    configure_first(runtime);
+    wr_engine_make_router(wr_runtime_engine(runtime));
+    atomic_store(&runtime->readiness, WR_READINESS_DONE);
+    wr_futex_wake(&runtime->readiness, INT32_MAX);
+    return true;
+}
+
+/* Another thread loads plugins, maybe. When it is this one, further up, or takes for ever, the caller is told
+ * so. */
+static bool wait_until_ready(struct wr_runtime *runtime)
+{
+    int64_t deadline_ns = wr_clock_monotonic_ns() + PATIENCE_S * WR_NS_PER_S;
+    while (!wr_runtime_make_ready(runtime)) {
+        int64_t left_ns = deadline_ns - wr_clock_monotonic_ns();
+        if (left_ns <= 0)
+            return false;
+        wr_futex_wait(&runtime->readiness, WR_READINESS_BEGUN, left_ns);
+    }
+    return true;
+}
+
+/* ---- What programs ask for ------------------------------------------------------------------- */
+
+static int configure(struct wr_runtime *runtime, make_config *make, void *ctx, struct wr_error *error)
+{
+    if (!wait_until_ready(runtime))
+        return wr_error_set(error, WEIR_ERR_BUSY, "weir is still being configured for the first time");
+    return apply(runtime, make, ctx, runtime->from_environment, false, error);
+}
+
+int wr_runtime_configure(struct wr_runtime *runtime, struct wr_config *config, struct wr_error *error)
+{
+    int result = configure(runtime, make_given, config, error);
+    wr_config_drop(config);
+    return result;
+}
+
+struct call {
+    const char *group, *type, *options;
+};
+
+static struct wr_config *make_with_route(void *ctx, struct wr_config *in_force, struct wr_error *error)
+{
+    const struct call *call = ctx;
+    return wr_config_with_route(in_force, call->group, call->type, call->options, error);
+}
+
+int wr_runtime_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,
+                     struct wr_error *error)
+{
+    struct call call = {group, type, options};
+    return configure(runtime, make_with_route, &call, error);
+}
+
+static struct wr_config *make_reread(void *ctx, struct wr_config *in_force, struct wr_error *error)
+{
+    const bool *in_background = ctx;
+    if (!in_force->path) {
+        wr_config_hold(in_force);
+        return in_force;
+    }
+    struct wr_environment *environment = *in_background ? in_force->sources[0].environment : NULL;
+    struct wr_config *config = wr_config_from_file(in_force->path, environment, error);
+    if (!config)
+        return NULL;
+    struct wr_config *whole = wr_config_with_calls_of(config, in_force, error);
+    wr_config_drop(config);
+    return whole;
+}
+
+int wr_runtime_reload(struct wr_runtime *runtime, bool in_background, struct wr_error *error)
+{
+    if (!wait_until_ready(runtime))
+        return wr_error_set(error, WEIR_ERR_BUSY, "weir is still being configured for the first time");
+    int result = apply(runtime, make_reread, &in_background, false, false, error);
+    if (!in_background)
+        wr_engine_reopen(wr_runtime_engine(runtime));
+    return result;
+}
+
+static void reload_in_background(void *ctx)
+{
+    struct wr_runtime *runtime = ctx;
+    struct wr_error error = {0};
+    if (wr_runtime_reload(runtime, true, &error) == 0)
+        wr_log_say(&runtime->log, WEIR_LOG_INFO, "the configuration was read again");
+    else
+        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; the configuration in force stays", error.text);
+}
+
+void wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start)
+{
+    struct wr_engine *engine = wr_runtime_engine(runtime);
+    if (wr_engine_warm(engine, group, start))
+        wr_watcher_start(&runtime->watcher);
+}

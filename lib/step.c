@@ -1,0 +1,190 @@
+#include "step.h"
+
+#include "common.h"
+
+static struct wr_step simply(enum wr_step_kind kind)
+{
+    return (struct wr_step){.kind = kind, .until_ns = WR_NEVER};
+}
+
+static struct wr_step sleep_until(int64_t until_ns)
+{
+    return (struct wr_step){.kind = WR_STEP_SLEEP, .until_ns = until_ns};
+}
+
+static struct wr_step flush_until(int64_t until_ns)
+{
+    return (struct wr_step){.kind = WR_STEP_FLUSH, .until_ns = until_ns};
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- What there is to deliver ---------------------------------------------------------------- */
+
+/* Somebody waits: linger and batch sizes do not count. */
+static bool is_hurried(const struct wr_lane *lane)
+{
+    return lane->stopping || lane->successor || lane->ticket_count || lane->flushed < lane->flush_wanted ||
+           lane->pressure.state != WR_PRESSURE_CALM;
+}
+
+/* When the queue's front has lingered long enough. */
+static int64_t emit_time(const struct wr_lane *lane)
+{
+    if (lane->flight.range.segment)
+        return 0;
+    const struct wr_queue *queue = &lane->queue;
+    if (wr_queue_is_empty(queue))
+        return WR_NEVER;
+    if (is_hurried(lane) || queue->samples >= lane->settings.batch ||
+        queue->bytes >= lane->settings.batch_bytes)
+        return 0;
+    return wr_queue_front(queue)->since_ns + lane->settings.linger_ns;
+}
+
+/* A call that waits gets a batch that ends with its sample, so that the answer to the batch is the answer to
+ * the call. */
+static uint32_t batch_limit(const struct wr_lane *lane)
+{
+    uint32_t limit = lane->settings.batch;
+    if (lane->ticket_count) {
+        uint64_t left = lane->tickets[0].sequence - wr_queue_front(&lane->queue)->sequence;
+        if (left < limit)
+            limit = (uint32_t)left;
+    }
+    return limit;
+}
+
+static bool takes_kind(const struct wr_lane *lane, const weir_sample *sample)
+{
+    return !lane->kinds || (lane->kinds >> sample->kind & 1);
+}
+
+/* How many samples from the front of the range are of kinds that the handler takes, or (takes = false) are not.
+ */
+static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool takes)
+{
+    uint32_t count = 0;
+    while (count < range->count && takes_kind(lane, &range->segment->samples[range->first + count]) == takes)
+        count++;
+    return count;
+}
+
+static void withhold(struct wr_lane *lane, struct wr_range *range, uint32_t count)
+{
+    struct wr_range withheld = wr_range_split(range, count);
+    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, withheld.count);
+    wr_lane_answer(lane, withheld.sequence + withheld.count, WEIR_ERR_DROPPED);
+    wr_segment_drop(withheld.segment);
+}
+
+/* Moves the next batch from the queue into flight; false: there was only what the handler does not take. */
+static bool load_flight(struct wr_lane *lane)
+{
+    while (!wr_queue_is_empty(&lane->queue)) {
+        struct wr_range taken = wr_queue_take(&lane->queue, batch_limit(lane), lane->settings.batch_bytes);
+        uint32_t unwanted = count_alike(lane, &taken, false);
+        if (unwanted)
+            withhold(lane, &taken, unwanted);
+        if (taken.count) {
+            lane->flight.range = taken;
+            return true;
+        }
+        wr_segment_drop(taken.segment);
+    }
+    return false;
+}
+
+/* ---- Deciding -------------------------------------------------------------------------------- */
+
+/* The way to a closed handler. */
+static struct wr_step close_first(const struct wr_lane *lane, int64_t deadline_ns, enum wr_step_kind then)
+{
+    if (!lane->open)
+        return simply(then);
+    if (lane->needs_flush && lane->has_flush && !lane->must_reopen)
+        return flush_until(deadline_ns);
+    return simply(WR_STEP_CLOSE);
+}
+
+static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
+{
+    if (!lane->stopping)
+        return false;
+    bool nothing_left = wr_queue_is_empty(&lane->queue) && !lane->flight.range.segment;
+    if (!nothing_left && lane->ending == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
+        return false;
+    if (lane->ending == WR_LANE_LIVES)
+        wr_lane_declare_end(lane);
+    return true;
+}
+
+/* Whether the handler has yet to be asked to flush, everything before being settled. */
+static bool must_flush(struct wr_lane *lane, int64_t now_ns)
+{
+    if (lane->flushed >= lane->flush_wanted || wr_lane_front(lane) < lane->flush_wanted)
+        return false;
+    if (lane->open && lane->needs_flush && lane->has_flush) {
+        if (now_ns < lane->flush_deadline_ns)
+            return true;
+        lane->flush_wanted = lane->flushed; /* nobody waits any more */
+        return false;
+    }
+    lane->flushed = lane->flush_wanted;
+    wr_condition_wake(&lane->progress);
+    return false;
+}
+
+/* Nothing to deliver before wr_lane_offer says so: what else is there to do, and when? */
+static struct wr_step tend(struct wr_lane *lane, int64_t now_ns)
+{
+    int64_t until_ns = emit_time(lane);
+    if (must_flush(lane, now_ns)) {
+        if (now_ns >= lane->retry_at_ns)
+            return flush_until(lane->flush_deadline_ns);
+        until_ns = earlier(until_ns, lane->retry_at_ns);
+    }
+    if (lane->open && lane->reload_wanted)
+        return (struct wr_step){.kind = WR_STEP_WAKE, .why = WEIR_WAKE_RELOAD, .until_ns = WR_NEVER};
+    if (lane->open && lane->wake_at_ns) {
+        if (now_ns >= lane->wake_at_ns)
+            return (struct wr_step){.kind = WR_STEP_WAKE, .why = WEIR_WAKE_TIMER, .until_ns = WR_NEVER};
+        until_ns = earlier(until_ns, lane->wake_at_ns);
+    }
+    return sleep_until(until_ns);
+}
+
+static struct wr_step deliver(struct wr_lane *lane, int64_t now_ns)
+{
+    if (lane->must_reopen && lane->open)
+        return simply(WR_STEP_CLOSE);
+    if (!lane->open)
+        lane->reload_wanted = false; /* opening is as good */
+    int64_t at_ns = emit_time(lane);
+    if (at_ns > now_ns || lane->reload_wanted)
+        return tend(lane, now_ns);
+    if (now_ns < lane->retry_at_ns)
+        return sleep_until(lane->stopping ? earlier(lane->retry_at_ns, lane->stop_deadline_ns)
+                                          : lane->retry_at_ns);
+    if (!lane->open)
+        return simply(WR_STEP_OPEN);
+    if (lane->flight.range.segment || load_flight(lane))
+        return simply(WR_STEP_EMIT);
+    return tend(lane, now_ns);
+}
+
+struct wr_step wr_step_next(struct wr_lane *lane, int64_t now_ns)
+{
+    if (lane->held)
+        return sleep_until(WR_NEVER);
+    if (is_at_end(lane, now_ns))
+        return close_first(lane, lane->stop_deadline_ns, WR_STEP_END);
+    if (lane->successor)
+        return close_first(lane, now_ns, WR_STEP_REPLACE);
+    if (lane->ending != WR_LANE_LIVES)
+        return lane->open ? simply(WR_STEP_CLOSE) : sleep_until(WR_NEVER);
+    return deliver(lane, now_ns);
+}

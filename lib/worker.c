@@ -1,0 +1,220 @@
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "common.h"
+#include "instance.h"
+#include "outcome.h"
+#include "step.h"
+#include "thread.h"
+
+struct worker {
+    struct wr_lane *lane;
+    const struct wr_crew *crew;
+    bool opened; /* since this instance came */
+};
+
+/* ---- Into the handler and back --------------------------------------------------------------- */
+
+static void enter(struct wr_lane *lane)
+{
+    lane->in_callback = true;
+    wr_lane_leave(lane);
+}
+
+/* After a shutdown that did not wait for this thread any longer, nothing that it could still do is of use to
+ * anybody, and the program may be taking apart what it would touch: it sleeps until the process is gone. */
+static void park_for_ever(void)
+{
+    for (;;)
+        pause();
+}
+
+static void come_back(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    if (lane->abandoned) {
+        wr_lane_leave(lane);
+        park_for_ever();
+    }
+    lane->in_callback = false;
+    wr_condition_wake(&lane->progress);
+}
+
+/* ---- The steps ------------------------------------------------------------------------------- */
+
+static void do_open(struct worker *worker)
+{
+    struct wr_lane *lane = worker->lane;
+    const struct wr_instance *instance = lane->instance;
+    weir_outcome outcome;
+    wr_outcome_init(&outcome, 0);
+    enter(lane);
+    if (instance->type->is.open)
+        instance->type->is.open(instance->self, &outcome);
+    if (outcome.code == WEIR_OUTCOME_OK && !worker->opened && worker->crew->after_open) {
+        worker->opened = true;
+        worker->crew->after_open(worker->crew->ctx, instance->type);
+    }
+    come_back(lane);
+    wr_outcome_of_open(lane, &outcome, wr_clock_monotonic_ns());
+}
+
+static void do_emit(struct worker *worker)
+{
+    struct wr_lane *lane = worker->lane;
+    struct wr_instance *instance = lane->instance;
+    struct wr_label_set *labels = lane->labels;
+    struct wr_batch_core core = {worker->crew->registry, labels ? labels->number : 0};
+    weir_batch batch = wr_batch_of(&lane->flight.range, &core, labels);
+    weir_outcome outcome;
+    wr_outcome_init(&outcome, batch.count);
+    wr_labels_hold(labels);
+    enter(lane);
+    wr_encoder_begin(&instance->encoder);
+    instance->type->is.emit(instance->self, &batch, &outcome);
+    wr_labels_drop(labels);
+    struct wr_outcome_omissions omissions = wr_instance_omissions(instance);
+    come_back(lane);
+    wr_outcome_of_emit(lane, &outcome, &omissions, wr_clock_monotonic_ns());
+}
+
+static int64_t milliseconds_until(int64_t deadline_ns)
+{
+    if (deadline_ns == WR_NEVER)
+        return -1;
+    int64_t left = deadline_ns - wr_clock_monotonic_ns();
+    return left > 0 ? (left + WR_NS_PER_MS - 1) / WR_NS_PER_MS : 0;
+}
+
+static void do_flush(struct wr_lane *lane, int64_t deadline_ns)
+{
+    const struct wr_instance *instance = lane->instance;
+    uint64_t wanted = lane->flush_wanted;
+    weir_outcome outcome;
+    wr_outcome_init(&outcome, 0);
+    enter(lane);
+    instance->type->is.flush(instance->self, milliseconds_until(deadline_ns), &outcome);
+    come_back(lane);
+    wr_outcome_of_flush(lane, &outcome, wanted, wr_clock_monotonic_ns());
+}
+
+static void do_wake(struct wr_lane *lane, int why)
+{
+    const struct wr_instance *instance = lane->instance;
+    weir_outcome outcome;
+    wr_outcome_init(&outcome, 0);
+    if (why == WEIR_WAKE_TIMER)
+        lane->wake_at_ns = 0;
+    enter(lane);
+    if (instance->type->is.wake)
+        instance->type->is.wake(instance->self, why, &outcome);
+    come_back(lane);
+    wr_outcome_of_wake(lane, &outcome, why, wr_clock_monotonic_ns());
+}
+
+static void do_close(struct wr_lane *lane)
+{
+    const struct wr_instance *instance = lane->instance;
+    enter(lane);
+    if (instance->type->is.close)
+        instance->type->is.close(instance->self);
+    come_back(lane);
+    wr_outcome_of_close(lane);
+}
+
+/* Under the lock before and after, not in between: the plugin destroys. */
+static void destroy_instance(struct wr_lane *lane)
+{
+    struct wr_instance *instance = lane->instance;
+    lane->instance = NULL;
+    enter(lane);
+    wr_instance_free(instance);
+    come_back(lane);
+}
+
+static void do_replace(struct worker *worker)
+{
+    struct wr_lane *lane = worker->lane;
+    destroy_instance(lane);
+    if (lane->successor) /* unless it was withdrawn meanwhile */
+        wr_instance_take_over(lane);
+    worker->opened = false;
+}
+
+/* ---- The thread ------------------------------------------------------------------------------ */
+
+/* Under the lock. false: this was the end. */
+static bool take_step(struct worker *worker)
+{
+    struct wr_lane *lane = worker->lane;
+    struct wr_step step = wr_step_next(lane, wr_clock_monotonic_ns());
+    switch (step.kind) {
+    case WR_STEP_SLEEP: wr_condition_wait(&lane->work, &lane->lock, step.until_ns); break;
+    case WR_STEP_OPEN: do_open(worker); break;
+    case WR_STEP_EMIT: do_emit(worker); break;
+    case WR_STEP_FLUSH: do_flush(lane, step.until_ns); break;
+    case WR_STEP_WAKE: do_wake(lane, step.why); break;
+    case WR_STEP_CLOSE: do_close(lane); break;
+    case WR_STEP_REPLACE: do_replace(worker); break;
+    case WR_STEP_END: destroy_instance(lane); return lane->successor != NULL;
+    }
+    return true;
+}
+
+/* Messages are said outside the lock, so it is left where there is one. */
+static void let_speak(struct wr_lane *lane)
+{
+    if (!lane->message_count)
+        return;
+    wr_lane_leave(lane);
+    wr_lock_enter(&lane->lock);
+}
+
+static void *run(void *argument)
+{
+    struct worker worker = *(struct worker *)argument;
+    free(argument);
+    struct wr_lane *lane = worker.lane;
+    wr_producers_adopt_as_own(worker.crew->producers);
+    wr_lock_enter(&lane->lock);
+    while (take_step(&worker))
+        let_speak(lane);
+    lane->worker = WR_WORKER_ENDED;
+    wr_condition_wake(&lane->progress);
+    wr_lane_leave(lane);
+    return NULL;
+}
+
+static bool start_thread(struct wr_lane *lane, const struct wr_crew *crew)
+{
+    char name[32];
+    struct worker *worker = malloc(sizeof *worker);
+    if (!worker)
+        return false;
+    *worker = (struct worker){lane, crew, false};
+    snprintf(name, sizeof name, "weir:%s", lane->name);
+    if (wr_thread_start(name, run, worker))
+        return true;
+    free(worker);
+    return false;
+}
+
+bool wr_worker_start(struct wr_lane *lane, const struct wr_crew *crew)
+{
+    wr_lock_enter(&lane->lock);
+    bool running = lane->worker == WR_WORKER_RUNNING;
+    if (!running) {
+        running = start_thread(lane, crew); /* it waits for the lock we hold */
+        if (!running && !lane->no_thread)
+            wr_lane_say(lane, WEIR_LOG_ERROR,
+                        "no thread can be started for it; what comes is dropped until one can");
+        lane->worker = running ? WR_WORKER_RUNNING : lane->worker;
+        lane->no_thread = !running;
+    }
+    wr_lane_leave(lane);
+    return running;
+}

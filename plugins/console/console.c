@@ -1,0 +1,106 @@
+/* console: writes values to standard output or standard error, for people. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/handler.h>
+
+#include "../output.h"
+
+enum { TO_STDOUT, TO_STDERR };
+enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+enum { CHUNK = 64 * 1024 };
+
+struct console_options {
+    int64_t to, color;
+};
+
+static const weir_option console_rows[] = {
+    {"to", WEIR_OPTION_ENUM, 0, "stdout", "stdout|stderr", "where to write",
+     offsetof(struct console_options, to)},
+    {"color", WEIR_OPTION_ENUM, 0, "auto", "auto|always|never", "auto: on a terminal, unless NO_COLOR is set",
+     offsetof(struct console_options, color)},
+    {0},
+};
+
+static const weir_standard console_standards[] = {{"format", "text"}, {NULL, NULL}};
+
+struct console {
+    const weir_host *host;
+    const weir_encoder *encoder;
+    int fd;
+};
+
+/* https://no-color.org: set and not empty means no colour. */
+static bool wants_color(int64_t option, int fd)
+{
+    if (option != COLOR_AUTO)
+        return option == COLOR_ALWAYS;
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    return !(no_color && *no_color) && term && strcmp(term, "dumb") != 0 && isatty(fd);
+}
+
+static void *console_create(const weir_host *host, const void *given)
+{
+    const struct console_options *options = given;
+    struct console *console = calloc(1, sizeof *console);
+    if (!console) {
+        host->refuse(host, "", "no memory");
+        return NULL;
+    }
+    console->host = host;
+    console->encoder = host->service(host, WEIR_ENCODER);
+    console->fd = options->to == TO_STDERR ? STDERR_FILENO : STDOUT_FILENO;
+    const weir_terminal *terminal = host->service(host, WEIR_TERMINAL);
+    if (terminal)
+        terminal->set_color(host, wants_color(options->color, console->fd));
+    return console;
+}
+
+static void console_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    struct console *console = self;
+    weir_encoded encoded;
+    size_t written;
+    for (outcome->done = 0; outcome->done < batch->count;) {
+        if (!console->encoder->encode(console->host, batch, outcome->done, CHUNK, &encoded)) {
+            outcome->code = WEIR_OUTCOME_RETRY;
+            snprintf(outcome->reason, sizeof outcome->reason, "no memory");
+            return;
+        }
+        int problem = output_write(console->host, console->fd, encoded.data, encoded.length, &written);
+        outcome->done += console->encoder->settled(console->host, written, NULL);
+        if (problem) {
+            outcome->code = WEIR_OUTCOME_RETRY;
+            snprintf(outcome->reason, sizeof outcome->reason, "write to %s: %s",
+                     console->fd == STDERR_FILENO ? "standard error" : "standard output", strerror(problem));
+            return;
+        }
+    }
+}
+
+static void console_destroy(void *self)
+{
+    free(self);
+}
+
+static const weir_handler_type console_type = {
+    .size = sizeof console_type,
+    .abi = WEIR_ABI,
+    .name = "console",
+    .summary = "writes values to standard output or standard error",
+    .takes = WEIR_FORMAT_LINES,
+    .options = console_rows,
+    .option_size = sizeof(weir_option),
+    .options_size = sizeof(struct console_options),
+    .standards = console_standards,
+    .create = console_create,
+    .emit = console_emit,
+    .destroy = console_destroy,
+};
+
+const weir_handler_type *weir_handler_type_at(uint32_t index)
+{
+    return index == 0 ? &console_type : NULL;
+}
