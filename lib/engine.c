@@ -383,8 +383,7 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
 
 /* ---- Flushing -------------------------------------------------------------------------------- */
 
-/* Takes a snapshot of the list: lanes are never freed. */
-static struct wr_lane *first_lane(struct wr_engine *engine)
+struct wr_lane *wr_engine_lanes(struct wr_engine *engine)
 {
     struct visit visit;
     enter(engine, &visit);
@@ -417,7 +416,7 @@ static int report_dropped(struct wr_engine *engine, struct wr_error *error)
 {
     uint64_t dropped = 0;
     struct visit visit;
-    for (struct wr_lane *lane = first_lane(engine); lane; lane = lane->next)
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next)
         dropped += count_dropped(lane);
     enter(engine, &visit);
     uint64_t fresh = dropped - engine->flush_dropped;
@@ -431,7 +430,7 @@ static int report_dropped(struct wr_engine *engine, struct wr_error *error)
 /* All lanes are asked first, so that they deliver side by side. Answers one that was late, or NULL. */
 static struct wr_lane *flush_lanes(struct wr_engine *engine, int64_t deadline_ns)
 {
-    struct wr_lane *late = NULL, *first = first_lane(engine);
+    struct wr_lane *late = NULL, *first = wr_engine_lanes(engine);
     size_t count = 0, i = 0;
     for (struct wr_lane *lane = first; lane; lane = lane->next)
         count++;

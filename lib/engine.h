@@ -87,6 +87,9 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
 /* As weir_get_handler_stats; false: there is no handler of that name. */
 bool wr_engine_handler_stats(struct wr_engine *engine, const char *name, weir_handler_stats *stats);
 
+/* The first of all lanes there ever were, linked by next; lanes are never freed. NULL: there is none. */
+struct wr_lane *wr_engine_lanes(struct wr_engine *engine);
+
 /* As weir_get_stats. */
 void wr_engine_stats(struct wr_engine *engine, weir_stats *stats);
 

@@ -1,0 +1,105 @@
+"""Every value arrives once, in order, and the ledger says so."""
+
+import json
+import os
+
+from judge import ADDER, assert_ledgers, case, main, run
+
+
+def file_config(path, **settings):
+    return {"settings": settings, "handlers": {"disk": {"type": "file", "path": path}}, "groups": {"*": "disk"}}
+
+
+def read_threads(path):
+    """The values of each name, in the order in which they stand in the file."""
+    values = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            values.setdefault(record["name"], []).append(record["value"])
+    return values
+
+
+def assert_complete(path, threads, count):
+    values = read_threads(path)
+    assert sorted(values) == sorted(f"t{k}" for k in range(threads)), sorted(values)
+    for name, got in values.items():
+        assert got == list(range(count)), f"{name}: {len(got)} values, or out of order"
+
+
+@case
+def four_threads_of_a_million_values_each_all_arrive_in_order(folder):
+    path = os.path.join(folder, "out.json")
+    done = run(ADDER, "-t", 4, "-n", 1000000, "-f", -1, "-H", "disk", WEIR_CONFIG=file_config(path))
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    assert report["flush"] == 0
+    assert report["process"]["added"] == 4000000 == report["handlers"]["disk"]["delivered"], report
+    assert_complete(path, 4, 1000000)
+
+
+@case
+def the_same_while_the_configuration_is_reloaded_a_hundred_times(folder):
+    path = os.path.join(folder, "out.json")
+    files = []
+    for number, extra in enumerate(({}, {"linger": "1ms"}, {"queue": "2MiB"})):
+        config = file_config(path, labels={"round": str(number)})
+        config["handlers"]["disk"].update(extra)
+        config["handlers"]["none"] = {"type": "null"}
+        config["groups"]["*"] = ["disk", "none"] if number % 2 else "disk"
+        files.append(os.path.join(folder, f"{number}.json"))
+        with open(files[-1], "w", encoding="utf-8") as file:
+            json.dump(config, file)
+    arguments = [argument for file in files for argument in ("-c", file)]
+    done = run(ADDER, "-t", 4, "-n", 1000000, "-r", 100, "-f", -1, "-H", "disk", *arguments,
+               WEIR_CONFIG="")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    process, disk = report["process"], report["handlers"]["disk"]
+    assert process["added"] == 4000000 and disk["delivered"] == disk["offered"], report
+    # what was added before the first configuration had no route, and nothing else is missing
+    assert disk["delivered"] + process["unrouted"] == 4000000, report
+    for name, got in read_threads(path).items():
+        assert got == list(range(1000000 - len(got), 1000000)), f"{name}: a gap, or out of order"
+
+
+@case
+def events_stay_together(folder):
+    path = os.path.join(folder, "out.bai")
+    config = file_config(path)
+    config["handlers"]["disk"]["format"] = "bai"
+    done = run(ADDER, "-t", 4, "-n", 100000, "-e", 100, "-f", -1, "-H", "disk", WEIR_CONFIG=config)
+    assert_ledgers(json.loads(done.stdout))
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line, object_pairs_hook=list) for line in file]
+    assert len(lines) == 4000
+    for pairs in lines:
+        values = [value for _, value in pairs]
+        assert len(pairs) == 100 and values == [values[0] + i for i in range(100)]
+
+
+@case
+def two_processes_share_a_file_and_no_line_is_torn(folder):
+    path = os.path.join(folder, "out.json")
+    from judge import start
+    programs = [start(ADDER, "-q", "-t", 2, "-n", 100000, WEIR_CONFIG=file_config(path)) for _ in range(3)]
+    for program in programs:
+        assert program.wait(120) == 0
+    values = read_threads(path)
+    assert sorted(map(len, values.values())) == [300000, 300000]
+
+
+@case
+def fan_out_reaches_every_handler_in_full(folder):
+    handlers = {f"disk{i}": {"type": "file", "path": os.path.join(folder, f"{i}.json")} for i in range(20)}
+    config = {"handlers": handlers, "groups": {"*": list(handlers)}}
+    arguments = [argument for name in list(handlers)[:16] for argument in ("-H", name)]
+    done = run(ADDER, "-t", 2, "-n", 20000, "-f", -1, *arguments, WEIR_CONFIG=config)
+    assert_ledgers(json.loads(done.stdout))
+    for i in range(20):
+        assert_complete(os.path.join(folder, f"{i}.json"), 2, 20000)
+
+
+main()

@@ -1,0 +1,87 @@
+"""The end of a program, in all the ways there are, and handlers that do not come to one."""
+
+import json
+import os
+import time
+
+from judge import ADDER, assert_ledgers, case, lines_of, main, run
+
+
+def file_config(path, **settings):
+    return {"settings": settings, "handlers": {"disk": {"type": "file", "path": path}}, "groups": {"*": "disk"}}
+
+
+@case
+def return_exit_and_shutdown_deliver_everything(folder):
+    for end in ("return", "exit", "shutdown"):
+        path = os.path.join(folder, end)
+        done = run(ADDER, "-q", "-t", 3, "-n", 50000, "-x", end, WEIR_CONFIG=file_config(path))
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        assert len(lines_of(path)) == 150000, end
+
+
+@case
+def _exit_loses_at_most_what_was_under_way(folder):
+    path = os.path.join(folder, "out")
+    done = run(ADDER, "-q", "-n", 1000000, "-x", "_exit", WEIR_CONFIG=file_config(path))
+    assert done.returncode == 0
+    lines = lines_of(path)
+    # ring: 4096 values; queue: 1 MiB of 32 bytes, and what the rings held when it became full
+    assert 1000000 - len(lines) <= 4096 + 32768 + 4096 + 5000, len(lines)
+
+
+def blocker_config(folder, where, **options):
+    return {
+        "settings": {"shutdown_timeout": "1s"},
+        "handlers": {
+            "stuck": {"type": "blocker", "in": where, "block_timeout": "100ms", "queue": "64KiB", **options},
+            "disk": {"type": "file", "path": os.path.join(folder, "out")},
+        },
+        "groups": {"*": ["stuck", "disk"]},
+    }
+
+
+@case
+def a_handler_that_blocks_for_ever_stops_neither_the_others_nor_the_program(folder):
+    for where in ("open", "emit"):
+        started = time.monotonic()
+        done = run(ADDER, "-t", 2, "-n", 100000, "-H", "stuck", "-H", "disk", WEIR_CONFIG=blocker_config(folder, where))
+        assert done.returncode == 0
+        assert "stuck: shutting down while the handler is busy; not delivered in time" in done.stderr, done.stderr
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        assert report["process"]["added"] == 200000
+        assert report["handlers"]["stuck"]["delivered"] == 0
+        assert len(lines_of(os.path.join(folder, "out"))) == 200000
+        os.unlink(os.path.join(folder, "out"))
+        # far from exact on purpose: the point is that it ends at all
+        assert time.monotonic() - started < 60
+
+
+@case
+def a_handler_that_blocks_in_close_is_left_behind_at_the_deadline(folder):
+    done = run(ADDER, "-q", "-n", 1000, WEIR_CONFIG=blocker_config(folder, "close"))
+    assert done.returncode == 0
+    assert len(lines_of(os.path.join(folder, "out"))) == 1000
+
+
+@case
+def a_handler_that_blocks_in_flush_makes_flush_time_out_and_names_it(folder):
+    done = run(ADDER, "-n", 1000, "-f", 300, "-H", "stuck", "-H", "disk", WEIR_CONFIG=blocker_config(folder, "flush"))
+    report = json.loads(done.stdout)
+    assert report["flush"] == -8 and done.returncode == 0, report
+    assert_ledgers(report)
+
+
+@case
+def drop_policies_never_make_a_call_wait(folder):
+    for policy in ("drop_newest", "drop_oldest"):
+        config = blocker_config(folder, "emit", overflow=policy, block_timeout="1h")
+        done = run(ADDER, "-n", 100000, "-H", "stuck", "-H", "disk", WEIR_CONFIG=config)
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        assert report["handlers"]["stuck"]["dropped"][0] > 0
+        assert report["process"]["added"] == 100000
+
+
+main()

@@ -1,0 +1,111 @@
+"""What judges share: finding what was built, running programs, and reporting in TAP.
+
+A judge is a file of functions marked with @case; each is a sentence, told by its name, and asserts with plain assert statements."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+BUILD = os.environ.get("WEIR_TEST_BUILD", os.path.join(os.getcwd(), "build"))
+SOURCE = os.environ.get("WEIR_TEST_SOURCE", os.getcwd())
+PLUGINS = os.path.join(BUILD, "plugins", ".libs")
+TEST_PLUGINS = os.path.join(BUILD, "tests", "support", ".libs")
+WEIR = os.path.join(BUILD, "tools", "weir")
+ADDER = os.path.join(BUILD, "tests", "support", "adder")
+
+_cases = []
+
+
+class Skip(Exception):
+    """Raised by a case that cannot be run here; its text is the reason."""
+
+
+def case(function):
+    _cases.append(function)
+    return function
+
+
+def environment(**more):
+    """The environment for a program under test: nothing of the caller's that weir would listen to."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("WEIR_CONFIG", "WEIR_LOG", "BENCHMARK_AI"))}
+    env["WEIR_PLUGIN_PATH"] = PLUGINS + ":" + TEST_PLUGINS
+    for key, value in more.items():
+        env[key] = json.dumps(value) if isinstance(value, dict) else str(value)
+    return env
+
+
+def run(*command, timeout=120, cwd=None, stdin=None, **env):
+    """Runs a program to its end; answers the subprocess.CompletedProcess with text in stdout and stderr."""
+    return subprocess.run([str(c) for c in command], env=environment(**env), timeout=timeout, cwd=cwd, stdin=stdin,
+                          capture_output=True, text=True, errors="surrogateescape")
+
+
+def start(*command, cwd=None, **env):
+    """Starts a program; the case has to end it."""
+    return subprocess.Popen([str(c) for c in command], env=environment(**env), cwd=cwd, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(condition, what, seconds=30):
+    """Waits until a condition holds. How long that takes is not judged, only that it happens."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain for " + what
+        time.sleep(0.01)
+
+
+def lines_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+def assert_process_ledger(stats):
+    assert stats["added"] == stats["taken"] + stats["in_rings"], stats
+
+
+def assert_handler_ledger(stats):
+    came = stats["offered"] + stats["recovered"]
+    went = stats["delivered"] + sum(stats["dropped"]) + stats["queued"] + stats["spooled"]
+    assert came == went, stats
+
+
+def assert_ledgers(report):
+    """The ledgers that `adder` prints."""
+    assert_process_ledger(report["process"])
+    for stats in report["handlers"].values():
+        assert_handler_ledger(stats)
+
+
+def _report(number, function, folder):
+    name = function.__name__.replace("_", " ")
+    try:
+        if function.__code__.co_argcount:
+            function(folder)
+        else:
+            function()
+        print(f"ok {number} - {name}", flush=True)
+    except Skip as reason:
+        print(f"ok {number} - {name} # SKIP {reason}", flush=True)
+    except Exception:  # whatever goes wrong in a case is that case's failure
+        for line in traceback.format_exc().splitlines():
+            print("# " + line)
+        print(f"not ok {number} - {name}", flush=True)
+
+
+def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    wanted = sys.argv[1:]
+    cases = [c for c in _cases if not wanted or any(w in c.__name__ for w in wanted)]
+    print(f"1..{len(cases)}", flush=True)
+    for number, function in enumerate(cases, 1):
+        folder = tempfile.mkdtemp(prefix="weir-test-")
+        try:
+            _report(number, function, folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

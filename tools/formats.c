@@ -1,0 +1,104 @@
+/* weir formats: which formats there are. */
+
+#include <getopt.h>
+#include <string.h>
+
+#include "buffer.h"
+#include "command.h"
+#include "format.h"
+#include "suggest.h"
+#include "table.h"
+
+static const char *shape_of(const struct wr_format *format)
+{
+    return format->shape == WEIR_FORMAT_LINES ? "lines" : "documents";
+}
+
+static void put_one(struct wr_buffer *out, const struct wr_format *format)
+{
+    wr_buffer_put_format(out, "%s - %s\n\n", format->name, format->summary);
+    wr_buffer_put_format(out, "  makes         %s\n  content type  %s\n", shape_of(format),
+                         format->content_type);
+    wr_buffer_put_text(out, wr_options_row(&format->options, 0) ? "\noptions\n" : "\nno options\n");
+    table_put(out, &format->options, NULL);
+}
+
+static void put_one_json(struct wr_buffer *out, const struct wr_format *format)
+{
+    wr_buffer_put_char(out, '{');
+    table_put_json_member(out, "name", format->name);
+    wr_buffer_put_char(out, ',');
+    table_put_json_member(out, "summary", format->summary);
+    wr_buffer_put_char(out, ',');
+    table_put_json_member(out, "makes", shape_of(format));
+    wr_buffer_put_char(out, ',');
+    table_put_json_member(out, "content_type", format->content_type);
+    wr_buffer_put_text(out, ",\"options\":");
+    table_put_json(out, &format->options, NULL);
+    wr_buffer_put_char(out, '}');
+}
+
+static void put_all(struct wr_buffer *out, bool json)
+{
+    const struct wr_format *format;
+    for (size_t i = 0; (format = wr_format_at(i)); i++) {
+        if (!json) {
+            wr_buffer_put_format(out, "%-12s %s\n", format->name, format->summary);
+            continue;
+        }
+        wr_buffer_put_text(out, i ? ",\n " : "[");
+        put_one_json(out, format);
+    }
+    wr_buffer_put_text(out, json ? "]\n" : "");
+}
+
+static int refuse_name(const char *name)
+{
+    struct wr_suggest suggest;
+    char nearest[100];
+    const struct wr_format *format;
+    wr_suggest_init(&suggest, name);
+    for (size_t i = 0; (format = wr_format_at(i)); i++)
+        wr_suggest_try(&suggest, format->name);
+    return command_fail("\"%s\" is not a format%s", name, wr_suggest_words(&suggest, nearest, sizeof nearest));
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct wr_buffer out = {0};
+    bool json = false;
+    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        if (option == 'h') {
+            command_print_help(command, stdout);
+            return EXIT_GOOD;
+        }
+        if (option != 'j')
+            return command_refuse(command, "unknown option");
+        json = true;
+    }
+    if (argc - optind > 1)
+        return command_refuse(command, "one name at most");
+    if (optind == argc) {
+        put_all(&out, json);
+    } else {
+        const struct wr_format *format = wr_format_find(argv[optind]);
+        if (!format)
+            return refuse_name(argv[optind]);
+        if (json)
+            put_one_json(&out, format);
+        else
+            put_one(&out, format);
+        wr_buffer_put_text(&out, json ? "\n" : "");
+    }
+    return command_write(&out) ? EXIT_GOOD : command_fail("standard output cannot be written");
+}
+
+const struct command command_formats = {
+    .name = "formats",
+    .arguments = "[NAME] [--json]",
+    .summary = "Shows the formats that handlers can write, or all about one of them.",
+    .help = "\n  --json  as JSON\n",
+    .run = run,
+};

@@ -1,0 +1,148 @@
+/* weir handlers: which handler types are installed. */
+
+#include <getopt.h>
+#include <string.h>
+
+#include "buffer.h"
+#include "command.h"
+#include "commons.h"
+#include "error.h"
+#include "plugin.h"
+#include "table.h"
+
+static const char *format_of(const struct wr_type *type)
+{
+    for (const weir_standard *standard = type->is.standards; standard && standard->name; standard++)
+        if (strcmp(standard->name, "format") == 0)
+            return standard->value;
+    return "json";
+}
+
+static const char *takes_of(const struct wr_type *type)
+{
+    switch (type->is.takes) {
+    case 0: return "none";
+    case WEIR_FORMAT_LINES: return "lines";
+    case WEIR_FORMAT_DOCUMENTS: return "documents";
+    default: return "lines, documents";
+    }
+}
+
+static const char *place_of(const struct wr_type *type)
+{
+    return type->path ? type->path : "built in";
+}
+
+/* ---- For people ------------------------------------------------------------------------------ */
+
+static void put_one(struct wr_buffer *out, const struct wr_type *type)
+{
+    struct wr_options_table commons = wr_commons_table();
+    wr_buffer_put_format(out, "%s - %s\n\n", type->is.name, type->is.summary);
+    wr_buffer_put_format(out, "  from     %s\n  formats  %s\n", place_of(type), takes_of(type));
+    if (wr_options_row(&type->options, 0))
+        wr_buffer_put_text(out, "\noptions\n");
+    table_put(out, &type->options, NULL);
+    wr_buffer_put_text(out, "\noptions that every handler has\n");
+    if (type->is.takes) {
+        wr_buffer_put_text(
+            out, "  format         name      how values become text: see `weir formats`; a name, or an object "
+                 "with \"type\" and options\n");
+        wr_buffer_put_format(out, "  %13s  %8s  default: %s\n", "", "", format_of(type));
+    }
+    table_put(out, &commons, type->is.standards);
+}
+
+/* ---- For programs ---------------------------------------------------------------------------- */
+
+static void put_one_json(struct wr_buffer *out, const struct wr_type *type)
+{
+    struct wr_options_table commons = wr_commons_table();
+    wr_buffer_put_char(out, '{');
+    table_put_json_member(out, "name", type->is.name);
+    wr_buffer_put_char(out, ',');
+    table_put_json_member(out, "summary", type->is.summary);
+    wr_buffer_put_char(out, ',');
+    table_put_json_member(out, "path", type->path);
+    wr_buffer_put_format(out, ",\"lines\":%s,\"documents\":%s,",
+                         type->is.takes & WEIR_FORMAT_LINES ? "true" : "false",
+                         type->is.takes & WEIR_FORMAT_DOCUMENTS ? "true" : "false");
+    table_put_json_member(out, "format", type->is.takes ? format_of(type) : NULL);
+    wr_buffer_put_text(out, ",\"options\":");
+    table_put_json(out, &type->options, NULL);
+    wr_buffer_put_text(out, ",\"common_options\":");
+    table_put_json(out, &commons, type->is.standards);
+    wr_buffer_put_char(out, '}');
+}
+
+/* ---- All of them ----------------------------------------------------------------------------- */
+
+static void complain(void *ctx, const struct wr_error *error)
+{
+    *(int *)ctx = command_fail("%s", error->text);
+}
+
+static int put_all(struct wr_buffer *out, struct wr_plugins *plugins, bool json)
+{
+    int result = EXIT_GOOD;
+    const char *before = "[";
+    wr_plugins_load_all(plugins, complain, &result);
+    for (struct wr_type *type = wr_plugins_next(plugins, NULL); type; type = wr_plugins_next(plugins, type)) {
+        if (!json) {
+            wr_buffer_put_format(out, "%-12s %s (%s)\n", type->is.name, type->is.summary, place_of(type));
+            continue;
+        }
+        wr_buffer_put_text(out, before);
+        put_one_json(out, type);
+        before = ",\n ";
+    }
+    if (json)
+        wr_buffer_put_text(out, *before == '[' ? "[]\n" : "]\n");
+    return result;
+}
+
+static int put_named(struct wr_buffer *out, struct wr_plugins *plugins, const char *name, bool json)
+{
+    struct wr_error error = {0};
+    const struct wr_type *type = wr_plugins_find(plugins, name, NULL, &error);
+    if (!type)
+        return command_fail("%s", error.text);
+    if (json)
+        put_one_json(out, type);
+    else
+        put_one(out, type);
+    wr_buffer_put_text(out, json ? "\n" : "");
+    return EXIT_GOOD;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct wr_buffer out = {0};
+    struct wr_plugins plugins;
+    bool json = false;
+    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        if (option == 'h') {
+            command_print_help(command, stdout);
+            return EXIT_GOOD;
+        }
+        if (option != 'j')
+            return command_refuse(command, "unknown option");
+        json = true;
+    }
+    if (argc - optind > 1)
+        return command_refuse(command, "one name at most");
+    command_init_plugins(&plugins);
+    int result = optind == argc ? put_all(&out, &plugins, json) : put_named(&out, &plugins, argv[optind], json);
+    return command_write(&out) ? result : command_fail("standard output cannot be written");
+}
+
+const struct command command_handlers = {
+    .name = "handlers",
+    .arguments = "[NAME] [--json]",
+    .summary = "Shows the handler types that are installed, or all about one of them.",
+    .help = "\n  --json  as JSON\n\nHandler types are looked for in the folders of WEIR_PLUGIN_PATH, then "
+            "in " WEIR_PLUGINDIR ".\n",
+    .run = run,
+};

@@ -1,0 +1,64 @@
+/* weir: the command: looks at configurations and handler types, and adds values from shell scripts. */
+
+#include <string.h>
+
+#include <weir/version.h>
+
+#include "command.h"
+#include "common.h"
+#include "suggest.h"
+
+static const struct command *const commands[] = {
+    &command_check,
+    &command_emit,
+    &command_handlers,
+    &command_formats,
+};
+
+static void print_help(FILE *to)
+{
+    fputs("usage: weir COMMAND [ARGUMENT ...]\n\n", to);
+    for (size_t i = 0; i < WR_COUNT_OF(commands); i++)
+        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n`weir COMMAND --help` tells more. Exit status: 0 good, 1 not so good, 2 used wrongly.\n", to);
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < WR_COUNT_OF(commands); i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int refuse(const char *name)
+{
+    struct wr_suggest suggest;
+    char nearest[100];
+    wr_suggest_init(&suggest, name);
+    for (size_t i = 0; i < WR_COUNT_OF(commands); i++)
+        wr_suggest_try(&suggest, commands[i]->name);
+    fprintf(stderr, "weir: there is no command \"%s\"%s\n", name,
+            wr_suggest_words(&suggest, nearest, sizeof nearest));
+    print_help(stderr);
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 || strcmp(name, "-h") == 0) {
+        print_help(stdout);
+        return EXIT_GOOD;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("weir %s\n", WEIR_VERSION);
+        return EXIT_GOOD;
+    }
+    if (!*name) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    const struct command *command = find(name);
+    return command ? command->run(command, argc - 1, argv + 1) : refuse(name);
+}
