@@ -402,7 +402,7 @@ bool wr_dispatcher_start(struct wr_dispatcher *dispatcher)
     if (dispatcher->stopping || now_ns < dispatcher->start_again_ns)
         return false;
     dispatcher->start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
-    dispatcher->running = wr_thread_start("weir", run, dispatcher);
+    dispatcher->running = wr_thread_start("weir", run, dispatcher, &dispatcher->thread);
     return dispatcher->running;
 }
 
@@ -410,9 +410,13 @@ void wr_dispatcher_stop(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
 {
     if (!wr_dispatcher_visit_by(dispatcher, deadline_ns))
         return;
+    bool ran = dispatcher->running && !dispatcher->stopping;
     dispatcher->stopping = true;
     wr_bell_ring(&dispatcher->bell);
     while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait(&dispatcher->ended, &dispatcher->round, deadline_ns);
+    bool ended = ran && !dispatcher->running;
     wr_dispatcher_leave(dispatcher);
+    if (ended && !wr_thread_join_by(dispatcher->thread, deadline_ns))
+        pthread_detach(dispatcher->thread);
 }

@@ -43,6 +43,7 @@ struct wr_dispatcher {
     void *ctx;
 
     bool stopping;          /* the thread is to end */
+    pthread_t thread;       /* if it ever ran */
     _Atomic bool running;   /* it runs; written under the lock */
     int64_t start_again_ns; /* not before, after it could not be started */
     struct wr_condition ended;

@@ -35,7 +35,7 @@ void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine)
     fork->round = wr_dispatcher_visit_by(&engine->dispatcher, deadline_ns);
     fork->registry = wr_lock_enter_by(&engine->registry->lock, deadline_ns);
     fork->producers = wr_lock_enter_by(&engine->producers->lock, deadline_ns);
-    fork->plugins = wr_lock_enter_by(&engine->plugins->lock, deadline_ns);
+    fork->plugins = wr_plugins_hold(engine->plugins, deadline_ns);
     for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = lane->next)
         hold_lane(lane, deadline_ns);
 }
@@ -48,7 +48,7 @@ void wr_fork_parent(struct wr_fork *fork)
     for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = lane->next)
         let_go(lane);
     if (fork->plugins)
-        wr_lock_leave(&engine->plugins->lock);
+        wr_plugins_let_go(engine->plugins);
     if (fork->producers)
         wr_lock_leave(&engine->producers->lock);
     if (fork->registry)
@@ -75,5 +75,6 @@ void wr_fork_child(struct wr_fork *fork)
         return;
     for (const struct wr_lane *lane = fork->round ? fork->engine->lanes : NULL; lane; lane = lane->next)
         abandon_lane(lane);
+    wr_plugins_mark_torn(fork->engine->plugins);
     fork->engine = NULL;
 }

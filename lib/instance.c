@@ -283,7 +283,9 @@ bool wr_instance_create(struct wr_instance *instance, struct wr_error *error)
 {
     *error = (struct wr_error){0};
     instance->refusal = error;
+    wr_plugins_enter(instance->type->home, instance->type);
     instance->self = instance->type->is.create(&instance->host, instance->options);
+    wr_plugins_leave(instance->type->home, instance->type);
     instance->refusal = NULL;
     instance->node = NULL; /* its document may go before the instance does */
     if (!instance->self && !error->code)
@@ -297,8 +299,11 @@ void wr_instance_free(struct wr_instance *instance)
 {
     if (!instance)
         return;
-    if (instance->self)
+    if (instance->self) {
+        wr_plugins_enter(instance->type->home, instance->type);
         instance->type->is.destroy(instance->self);
+        wr_plugins_leave(instance->type->home, instance->type);
+    }
     wr_encoder_fini(&instance->encoder);
     if (instance->identity)
         explicit_bzero(instance->identity, strlen(instance->identity));

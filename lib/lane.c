@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "common.h"
 #include "ring.h"
+#include "thread.h"
 
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell)
 {
@@ -411,7 +412,14 @@ void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
     if (lane->ending == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
     lane->abandoned = lane->worker == WR_WORKER_RUNNING;
+    bool ended = lane->worker == WR_WORKER_ENDED;
+    if (ended)
+        lane->worker = WR_WORKER_NONE;
     wr_lane_leave(lane);
+    /* libraries clean up after themselves at the end of a thread: that must be over before their exit handlers
+     * run */
+    if (ended && !wr_thread_join_by(lane->thread, deadline_ns))
+        pthread_detach(lane->thread);
 }
 
 /* ---- The ledger ------------------------------------------------------------------------------ */

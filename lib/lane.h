@@ -13,6 +13,7 @@
 #ifndef WR_LANE_H
 #define WR_LANE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -108,6 +109,7 @@ struct wr_lane {
 
     /* the thread */
     enum wr_lane_worker worker;
+    pthread_t thread; /* unless worker is NONE */
     bool no_thread;   /* it could not be started */
     bool in_callback; /* it is inside the handler's code */
     bool held;        /* a fork is coming: it must not go in */

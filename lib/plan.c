@@ -54,18 +54,24 @@ static bool fail_type(const struct wr_config_handler *handler, const struct wr_e
     return false;
 }
 
+static void add(struct planner *p, const char *name, struct wr_type *type, bool routed)
+{
+    p->plan->handlers[p->plan->count++] = (struct wr_plan_handler){
+        .name = name,
+        .type = type,
+        .routed = routed,
+        .ending = WR_LANE_LIVES,
+    };
+}
+
+/* In a forked child a type may be out of reach; its handlers are done without. */
 static bool add_described(struct planner *p, const struct wr_config_handler *handler)
 {
     struct wr_error problem = {0};
     struct wr_type *type = wr_plugins_find(p->site->plugins, handler->type, handler->plugin, &problem);
-    if (!type)
+    if (!type && !p->site->in_child)
         return fail_type(handler, &problem, p->error);
-    p->plan->handlers[p->plan->count++] = (struct wr_plan_handler){
-        .name = handler->name,
-        .type = type,
-        .routed = is_routed(p->plan->config, handler->name),
-        .ending = WR_LANE_LIVES,
-    };
+    add(p, handler->name, type, is_routed(p->plan->config, handler->name));
     return true;
 }
 
@@ -106,14 +112,9 @@ static bool add_named(struct planner *p, const struct wr_config_route *route, si
     if (strcmp(name, "inherit") == 0 || wr_plan_find(p->plan, name))
         return true;
     struct wr_type *type = wr_plugins_find(p->site->plugins, name, NULL, &problem);
-    if (!type)
+    if (!type && !p->site->in_child)
         return refuse_item(p, route, item, &problem);
-    p->plan->handlers[p->plan->count++] = (struct wr_plan_handler){
-        .name = name,
-        .type = type,
-        .routed = true,
-        .ending = WR_LANE_LIVES,
-    };
+    add(p, name, type, true);
     return true;
 }
 
@@ -178,14 +179,13 @@ static bool create(struct planner *p, struct wr_plan_handler *handler)
 }
 
 /* A forked child goes on with what it can have. */
-static void do_without(struct planner *p, struct wr_plan_handler *handler, enum weir_drop ending)
+static void do_without(struct planner *p, struct wr_plan_handler *handler)
 {
     wr_instance_free(handler->instance);
     handler->instance = NULL;
-    handler->ending = (int)ending;
-    if (ending == WEIR_DROPPED_FAILED)
-        wr_log_say(p->site->log, WEIR_LOG_ERROR, "%s: cannot be had in the forked process: %s", handler->name,
-                   p->error->text);
+    handler->ending = WEIR_DROPPED_FAILED;
+    wr_log_say(p->site->log, WEIR_LOG_ERROR, "%s: cannot be had in the forked process: %s", handler->name,
+               p->error->text);
 }
 
 static bool make_handler(struct planner *p, struct wr_plan_handler *handler)
@@ -196,19 +196,18 @@ static bool make_handler(struct planner *p, struct wr_plan_handler *handler)
         described = &plain;
     if (handler->routed && !find_lane(p, handler))
         return false;
+    if (!handler->type || (p->site->in_child && atomic_load(&handler->type->fork_unsafe))) {
+        handler->ending = WEIR_DROPPED_FORK_UNSAFE;
+        return true;
+    }
     handler->instance = wr_instance_new(handler->type, p->plan->config, described, p->site->log, p->error);
     if (handler->instance)
         handler->settings = wr_commons_settings(&handler->instance->commons);
-    bool unsafe = atomic_load(&handler->type->fork_unsafe);
-    if (unsafe && p->site->in_child) {
-        do_without(p, handler, WEIR_DROPPED_FORK_UNSAFE);
-        return true;
-    }
     if (handler->instance && create(p, handler))
         return true;
     if (!p->site->in_child)
         return false;
-    do_without(p, handler, WEIR_DROPPED_FAILED);
+    do_without(p, handler);
     return true;
 }
 

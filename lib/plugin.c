@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "buffer.h"
+#include "clock.h"
 #include "common.h"
 #include "error.h"
 #include "suggest.h"
@@ -86,7 +87,8 @@ static bool check_body(const struct wr_type *type, const char *where, struct wr_
 }
 
 /* Makes the core's own copy; NULL: the error is set. */
-static struct wr_type *adopt(const weir_handler_type *given, const char *path, struct wr_error *error)
+static struct wr_type *adopt(struct wr_plugins *plugins, const weir_handler_type *given, const char *path,
+                             struct wr_error *error)
 {
     const char *where = path ? path : "registered type";
     if (!check_head(given, where, error))
@@ -100,6 +102,7 @@ static struct wr_type *adopt(const weir_handler_type *given, const char *path, s
     }
     memcpy(&type->is, given, given->size < sizeof type->is ? given->size : sizeof type->is);
     type->path = path_copy;
+    type->home = plugins;
     type->options = (struct wr_options_table){type->is.options, type->is.option_size, type->is.options_size};
     if (check_body(type, where, error))
         return type;
@@ -162,7 +165,7 @@ static bool insert_all(struct wr_plugins *plugins, type_at *entry, const char *p
     for (uint32_t i = 0; i < MOST_TYPES && (given = entry(i)); i++) {
         if (only && strcmp(given->name, only) != 0)
             continue;
-        struct wr_type *type = adopt(given, path, error);
+        struct wr_type *type = adopt(plugins, given, path, error);
         if (!type)
             return false;
         insert(plugins, type);
@@ -174,7 +177,7 @@ int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *giv
 {
     if (!given)
         return wr_error_set(error, WEIR_ERR_ARGUMENT, "weir_register_handler_type: the type is NULL");
-    struct wr_type *type = adopt(given, NULL, error);
+    struct wr_type *type = adopt(plugins, given, NULL, error);
     if (!type)
         return error->code;
     const struct wr_type *known = find_known_locked(plugins, type->is.name, NULL);
@@ -197,9 +200,60 @@ struct wr_type *wr_plugins_next(struct wr_plugins *plugins, const struct wr_type
     return next;
 }
 
+/* ---- Fork ------------------------------------------------------------------------------------ */
+
+void wr_plugins_enter(struct wr_plugins *plugins, struct wr_type *type)
+{
+    wr_lock_enter(&plugins->lock);
+    while (plugins->held)
+        wr_condition_wait(&plugins->change, &plugins->lock, WR_NEVER);
+    plugins->foreign++;
+    ++*(type ? &type->busy : &plugins->loading);
+    wr_lock_leave(&plugins->lock);
+}
+
+void wr_plugins_leave(struct wr_plugins *plugins, struct wr_type *type)
+{
+    wr_lock_enter(&plugins->lock);
+    plugins->foreign--;
+    --*(type ? &type->busy : &plugins->loading);
+    wr_condition_wake(&plugins->change);
+    wr_lock_leave(&plugins->lock);
+}
+
+bool wr_plugins_hold(struct wr_plugins *plugins, int64_t deadline_ns)
+{
+    if (!wr_lock_enter_by(&plugins->lock, deadline_ns))
+        return false;
+    plugins->held = true;
+    while (plugins->foreign && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait(&plugins->change, &plugins->lock, deadline_ns);
+    return true;
+}
+
+void wr_plugins_let_go(struct wr_plugins *plugins)
+{
+    plugins->held = false;
+    wr_condition_wake(&plugins->change);
+    wr_lock_leave(&plugins->lock);
+}
+
+void wr_plugins_mark_torn(struct wr_plugins *plugins)
+{
+    plugins->torn |= plugins->loading > 0;
+    for (struct wr_type *type = plugins->types; type; type = type->next)
+        if (type->busy)
+            atomic_store(&type->fork_unsafe, true);
+}
+
 void wr_plugins_after_fork(struct wr_plugins *plugins)
 {
     wr_lock_reset(&plugins->lock);
+    plugins->change = (struct wr_condition){0};
+    plugins->foreign = plugins->loading = 0;
+    plugins->held = false;
+    for (struct wr_type *type = plugins->types; type; type = type->next)
+        type->busy = 0;
 }
 
 /* ---- Shared objects -------------------------------------------------------------------------- */
@@ -213,14 +267,14 @@ static void fail_load(const char *path, struct wr_error *error)
                  reason ? reason : "cannot be loaded");
 }
 
-/* Loads all types of a shared object. It stays loaded, also when it is refused: unloading runs its destructors,
- * and that is no safer. */
-static bool load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
+static bool load_resolved(struct wr_plugins *plugins, const char *path, const char *resolved,
+                          struct wr_error *error)
 {
-    char *resolved;
-    if (!wr_trust_check_path(path, &resolved, WEIR_ERR_PLUGIN, error))
+    if (plugins->torn) {
+        wr_error_set(error, WEIR_ERR_PLUGIN,
+                     "%s: cannot be loaded: the process forked while a plugin was being loaded", path);
         return false;
-    bool done = false;
+    }
     void *library = dlopen(resolved, RTLD_NOW | RTLD_LOCAL);
     type_at *entry = NULL;
     if (!library)
@@ -229,7 +283,20 @@ static bool load(struct wr_plugins *plugins, const char *path, struct wr_error *
         wr_error_set(error, WEIR_ERR_PLUGIN, "%s: not a weir plugin: it has no symbol weir_handler_type_at",
                      path);
     else
-        done = insert_all(plugins, entry, path, NULL, error);
+        return insert_all(plugins, entry, path, NULL, error);
+    return false;
+}
+
+/* Loads all types of a shared object. It stays loaded, also when it is refused: unloading runs its destructors,
+ * and that is no safer. */
+static bool load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
+{
+    char *resolved;
+    if (!wr_trust_check_path(path, &resolved, WEIR_ERR_PLUGIN, error))
+        return false;
+    wr_plugins_enter(plugins, NULL);
+    bool done = load_resolved(plugins, path, resolved, error);
+    wr_plugins_leave(plugins, NULL);
     free(resolved);
     return done;
 }

@@ -20,15 +20,22 @@ struct wr_type {
     struct wr_options_table options;
     const char *path; /* of the shared object; NULL: registered or built in */
     bool registered;
+    struct wr_plugins *home;
+    unsigned busy;            /* threads inside its code, without being a lane's worker; under the lock */
     _Atomic unsigned exits;   /* how often the exit handler was registered again for its sake */
     _Atomic bool fork_unsafe; /* [child] one of its handlers was inside its code when the parent forked */
     struct wr_type *next;
 };
 
 struct wr_plugins {
-    struct wr_lock lock; /* for the list; never held while foreign code runs */
+    struct wr_lock lock; /* for all below; never held while foreign code runs */
     struct wr_type *types;
-    const char *folders; /* WEIR_PLUGIN_PATH, or NULL; borrowed for ever */
+    unsigned foreign,
+        loading; /* threads inside a type's code, or the loader's, without being a lane's worker */
+    bool held;   /* a fork is coming: nobody goes in */
+    bool torn;   /* [child] the parent forked while the loader was at work: it cannot be used any more */
+    struct wr_condition change; /* of these */
+    const char *folders;        /* WEIR_PLUGIN_PATH, or NULL; borrowed for ever */
 };
 
 /* Types of this library itself: those of a static build. Ends with NULL. */
@@ -52,6 +59,21 @@ void wr_plugins_load_all(struct wr_plugins *plugins, void (*complain)(void *ctx,
 
 /* Walks the types in the order in which they became known; NULL: the first; answers NULL behind the last. */
 struct wr_type *wr_plugins_next(struct wr_plugins *plugins, const struct wr_type *type);
+
+/* Around code of a type's (or, type NULL, of the loader's) that is not called by a lane's worker: fork waits
+ * until it has been left. */
+void wr_plugins_enter(struct wr_plugins *plugins, struct wr_type *type);
+void wr_plugins_leave(struct wr_plugins *plugins, struct wr_type *type);
+
+/* [fork] Keeps everybody out and waits until nobody is inside; takes the lock. false: it could not be had by
+ * deadline_ns. */
+bool wr_plugins_hold(struct wr_plugins *plugins, int64_t deadline_ns);
+
+/* [fork, parent] Ends that. */
+void wr_plugins_let_go(struct wr_plugins *plugins);
+
+/* [fork, child] What somebody was inside of is marked as unsafe. */
+void wr_plugins_mark_torn(struct wr_plugins *plugins);
 
 /* In a forked child: frees the lock. */
 void wr_plugins_after_fork(struct wr_plugins *plugins);

@@ -276,7 +276,9 @@ static void configure_from_environment(struct wr_runtime *runtime)
     if (!text || !*text)
         return;
     struct wr_config *config = read_config(text, &error);
-    bool done = config && apply(runtime, make_given, config, false, false, &error) == 0;
+    /* a child whose parent forked while it was at this point may find the loader unusable */
+    bool in_child = runtime->plugins.torn;
+    bool done = config && apply(runtime, make_given, config, false, in_child, &error) == 0;
     wr_config_drop(config);
     runtime->from_environment = done;
     if (!done)

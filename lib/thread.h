@@ -2,9 +2,19 @@
 #ifndef WR_THREAD_H
 #define WR_THREAD_H
 
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Starts a detached thread in which all signals are blocked. name: at most 15 characters. */
-bool wr_thread_start(const char *name, void *(*run)(void *), void *argument);
+/* Starts a thread in which all signals are blocked. name: at most 15 characters count. The thread has to be
+ * joined or let go. */
+bool wr_thread_start(const char *name, void *(*run)(void *), void *argument, pthread_t *thread);
+
+/* Waits until a thread that is about to end has ended, with all that libraries do on it last; false: not by
+ * deadline_ns. */
+bool wr_thread_join_by(pthread_t thread, int64_t deadline_ns);
+
+/* The same without waiting: a thread that takes its time ends on its own. */
+void wr_thread_let_go(pthread_t thread);
 
 #endif

@@ -78,8 +78,12 @@ static void *run(void *argument)
 void wr_watcher_start(struct wr_watcher *watcher)
 {
     wr_lock_enter(&watcher->lock);
-    if (watcher->path && !watcher->running)
-        watcher->running = wr_thread_start("weir:reload", run, watcher);
+    pthread_t thread;
+    if (watcher->path && !watcher->running) {
+        watcher->running = wr_thread_start("weir:reload", run, watcher, &thread);
+        if (watcher->running)
+            pthread_detach(thread); /* it has no end */
+    }
     wr_lock_leave(&watcher->lock);
 }
 

@@ -197,7 +197,7 @@ static bool start_thread(struct wr_lane *lane, const struct wr_crew *crew)
         return false;
     *worker = (struct worker){lane, crew, false};
     snprintf(name, sizeof name, "weir:%s", lane->name);
-    if (wr_thread_start(name, run, worker))
+    if (wr_thread_start(name, run, worker, &lane->thread))
         return true;
     free(worker);
     return false;
@@ -207,12 +207,14 @@ bool wr_worker_start(struct wr_lane *lane, const struct wr_crew *crew)
 {
     wr_lock_enter(&lane->lock);
     bool running = lane->worker == WR_WORKER_RUNNING;
+    if (lane->worker == WR_WORKER_ENDED)
+        wr_thread_let_go(lane->thread);
     if (!running) {
         running = start_thread(lane, crew); /* it waits for the lock we hold */
         if (!running && !lane->no_thread)
             wr_lane_say(lane, WEIR_LOG_ERROR,
                         "no thread can be started for it; what comes is dropped until one can");
-        lane->worker = running ? WR_WORKER_RUNNING : lane->worker;
+        lane->worker = running ? WR_WORKER_RUNNING : WR_WORKER_NONE;
         lane->no_thread = !running;
     }
     wr_lane_leave(lane);

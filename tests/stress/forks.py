@@ -1,0 +1,109 @@
+"""Forking a threaded program: nothing is lost, nothing comes twice, no child hangs."""
+
+import json
+import os
+
+from judge import BUILD, TEST_PLUGINS, Skip, case, main, run
+from https import Server
+
+FORKER = os.path.join(BUILD, "tests", "stress", "forker")
+FORKS = int(os.environ.get("WEIR_TEST_FORKS", "5000"))
+THREADS = 3
+VALUES = 10
+
+
+def ledgers(output, who, handler):
+    """(offered, delivered, dropped, fork_unsafe, queued) of each process."""
+    rows = [line.split() for line in output.splitlines()]
+    return [tuple(map(int, row[2:])) for row in rows if row[:2] == [who, handler]]
+
+
+def assert_disk(path, output):
+    parents, children = {}, {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            if record["group"] == "my_app.parent":
+                parents.setdefault(record["name"], []).append(record["value"])
+            else:
+                children[record["value"]] = children.get(record["value"], 0) + 1
+    added = {row[1]: int(row[2]) for row in map(str.split, output.splitlines()) if row[0] == "added"}
+    for name, count in added.items():
+        assert parents[name] == list(range(count)), f"{name}: {len(parents[name])} of {count}, or out of order"
+    expected = {i: VALUES for i in range(FORKS) if i % 5 >= 2}
+    wrong = {i: children.get(i) for i in expected if children.get(i) != VALUES}
+    assert children == expected, f"{len(wrong)} children lost or repeated values: {list(wrong.items())[:5]}"
+
+
+def assert_ledgers(output, handler):
+    for who in ("parent", "child"):
+        rows = ledgers(output, who, handler)
+        assert rows, who
+        for offered, delivered, dropped, unsafe, queued in rows:
+            assert offered == delivered + dropped + queued and queued == 0 and dropped == unsafe, (who, rows)
+
+
+@case
+def five_thousand_children_of_a_threaded_program(folder):
+    path = os.path.join(folder, "out")
+    config = {"handlers": {"disk": {"type": "file", "path": path}}, "groups": {"*": "disk"}}
+    done = run(FORKER, FORKS, THREADS, VALUES, timeout=600, WEIR_CONFIG=config)
+    assert done.returncode == 0 and done.stderr == "", done.stderr[-2000:]
+    assert_disk(path, done.stdout)
+    assert_ledgers(done.stdout, "disk")
+
+
+@case
+def five_thousand_children_while_a_handler_is_busy_with_libcurl_over_tls(folder):
+    if not os.path.exists(os.path.join(TEST_PLUGINS, "tls.so")):
+        raise Skip("libcurl was not found when the tests were built")
+    server = Server(folder)
+    path = os.path.join(folder, "out")
+    config = {
+        "settings": {"shutdown_timeout": "30s"},
+        "handlers": {
+            "disk": {"type": "file", "path": path},
+            "tls": {"type": "tls", "url": server.url, "ca": server.certificate, "retry_min": "10ms", "retry_max": "50ms",
+                    "block_timeout": "60s"},
+        },
+        "groups": {"*": "disk", "my_app.parent": ["disk", "tls"]},
+    }
+    # every tenth child uses TLS as well: a handshake takes Python's server some milliseconds
+    done = run(FORKER, FORKS, THREADS, VALUES, timeout=600, WEIR_CONFIG=config)
+    server.close()
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert_disk(path, done.stdout)
+    assert_ledgers(done.stdout, "disk")
+    rows = ledgers(done.stdout, "parent", "tls")
+    assert rows and rows[0][0] == rows[0][1] == server.lines, (rows, server.lines)
+
+
+@case
+def children_that_use_tls_themselves(folder):
+    if not os.path.exists(os.path.join(TEST_PLUGINS, "tls.so")):
+        raise Skip("libcurl was not found when the tests were built")
+    global FORKS
+    server = Server(folder)
+    path = os.path.join(folder, "out")
+    config = {
+        "settings": {"shutdown_timeout": "30s"},
+        "handlers": {
+            "disk": {"type": "file", "path": path},
+            "tls": {"type": "tls", "url": server.url, "ca": server.certificate, "retry_min": "10ms", "retry_max": "50ms",
+                    "block_timeout": "60s"},
+        },
+        "groups": {"*": ["disk", "tls"]},
+    }
+    forks, FORKS = FORKS, max(FORKS // 10, 5)
+    done = run(FORKER, FORKS, THREADS, VALUES, timeout=600, WEIR_CONFIG=config)
+    server.close()
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert_disk(path, done.stdout)
+    for handler in ("disk", "tls"):
+        assert_ledgers(done.stdout, handler)
+    delivered = sum(row[1] for who in ("parent", "child") for row in ledgers(done.stdout, who, "tls"))
+    assert delivered == server.lines, (delivered, server.lines)
+    FORKS = forks
+
+
+main()
