@@ -1,0 +1,45 @@
+/* reload: a program that reads its configuration again on SIGHUP, as daemons do.
+ *
+ *     reload [CONFIG]
+ *
+ * The signal handler only takes note; weir_reload is called from the main loop. SIGTERM ends the program. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <weir/weir.h>
+
+static volatile sig_atomic_t hup, term;
+
+static void take_note(int signal)
+{
+    if (signal == SIGHUP)
+        hup = 1;
+    else
+        term = 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction action = {.sa_handler = take_note};
+    sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+
+    if (argc > 1 && weir_configure_file(argv[1])) {
+        fprintf(stderr, "reload: %s\n", weir_last_error());
+        return 1;
+    }
+    weir_stream *stream = weir_get_stream("my_app");
+    for (int turn = 0; !term; turn++) {
+        weir_add_int(stream, "turn", turn);
+        if (hup) {
+            hup = 0;
+            if (weir_reload()) /* the configuration in force stays */
+                fprintf(stderr, "reload: %s\n", weir_last_error());
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return 0;
+}
