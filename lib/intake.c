@@ -16,13 +16,6 @@ enum { LARGEST_EVENT = WR_PRODUCER_SLOTS / WR_RING_QUARTERS };
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-/* Where a thread's last failure is kept; NULL: nowhere, the thread has no producer or shares one. */
-static struct wr_error *last_error(void)
-{
-    struct wr_producer *producer = wr_producer_mine;
-    return producer->home && !producer->shared ? &producer->error : NULL;
-}
-
 static int refuse(enum weir_refusal why, uint64_t count, const char *words)
 {
     struct wr_runtime *runtime = wr_runtime_get();
@@ -30,7 +23,7 @@ static int refuse(enum weir_refusal why, uint64_t count, const char *words)
         return WEIR_ERR_MEMORY;
     int code = wr_producers_refuse(&runtime->producers, why, count);
     if (why != WEIR_REFUSED_BUSY) /* the interrupted call may be writing there */
-        wr_error_set(last_error(), code, "%s", words);
+        wr_error_set(wr_producers_error(&runtime->producers), code, "%s", words);
     return code;
 }
 
@@ -71,10 +64,7 @@ static struct wr_producer *attach(uint64_t count, int *error)
         return NULL;
     }
     struct wr_runtime *runtime = wr_runtime_get();
-    sigset_t signals;
-    wr_signals_block(&signals);
     struct wr_producer *producer = runtime ? wr_producers_attach(&runtime->producers) : NULL;
-    wr_signals_restore(&signals);
     if (!producer)
         *error =
             runtime ? refuse(WEIR_REFUSED_MEMORY, count, "no memory for this thread's ring") : WEIR_ERR_MEMORY;
@@ -281,12 +271,13 @@ static int wait_for_answer(const struct call *call, struct wr_ticket ticket)
     }
 }
 
-static int explain(int answer)
+static int explain(const struct call *call, int answer)
 {
     static const char *const words[] = {"the handler dropped the value",
                                         "the handler has not answered in time"};
     if (answer)
-        wr_error_set(last_error(), answer, "%s", words[answer == WEIR_ERR_TIMEOUT]);
+        wr_error_set(wr_producers_error(&call->runtime->producers), answer, "%s",
+                     words[answer == WEIR_ERR_TIMEOUT]);
     return answer;
 }
 
@@ -302,7 +293,7 @@ static int finish(struct call *call, uint64_t position)
         wr_dispatcher_hurry(dispatcher_of(call));
     int answer = sync ? wait_for_answer(call, ticket) : 0;
     leave(call);
-    return explain(answer);
+    return explain(call, answer);
 }
 
 /* ---- One value ------------------------------------------------------------------------------- */
@@ -336,10 +327,15 @@ int wr_intake_add_slow(struct weir_metric *metric, struct wr_intake_value value)
 struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags)
 {
     struct wr_runtime *runtime = wr_runtime_get();
+    struct wr_error error; /* a kilobyte, so only its code is cleared */
+    error.code = 0;
     if (!runtime)
         return wr_registry_nothing()->no_memory_metric;
-    struct weir_metric *metric = wr_series_get(&runtime->registry, stream, name, flags, last_error());
-    if (metric->stream != stream)
+    struct weir_metric *metric = wr_series_get(&runtime->registry, stream, name, flags, &error);
+    struct wr_error *mine = error.code ? wr_producers_error(&runtime->producers) : NULL;
+    if (mine)
+        *mine = error;
+    if (metric->stream != stream && !error.code)
         wr_engine_say_overflow(wr_runtime_engine(runtime));
     return metric;
 }

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "membarrier.h"
+#include "signals.h"
 
 /* What a thread has that has no producer: busy, so that the fast way is closed to it, and never written. */
 static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1};
@@ -120,25 +121,43 @@ static struct wr_producer *find_producer(struct wr_producers *producers)
     return producer ? producer : get_shared(producers);
 }
 
-struct wr_producer *wr_producers_attach(struct wr_producers *producers)
+/* The calling thread's own one, set up if need be, or one for a thread that has none. */
+static struct wr_producer *find_mine(struct wr_producers *producers)
 {
     struct wr_producer *producer = wr_producer_mine;
-    if (producer == &gone)
-        return NULL;
-    wr_lock_enter(&producers->lock);
     if (producer == &cold)
         producer = find_producer(producers);
     else if (!producer->ring.slots)
         set_up(producers, producer, producer == producers->shared);
     if (producer)
         open_up(producers, producer);
-    wr_lock_leave(&producers->lock);
-    if (!producer)
-        return NULL;
-    wr_producer_mine = producer;
-    pthread_setspecific(producers->key,
-                        producer); /* when it fails, the ring is lost to later threads, but nothing else */
     return producer;
+}
+
+struct wr_producer *wr_producers_attach(struct wr_producers *producers)
+{
+    sigset_t signals;
+    if (wr_producer_mine == &gone)
+        return NULL;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    struct wr_producer *producer = find_mine(producers);
+    wr_lock_leave(&producers->lock);
+    if (producer) {
+        wr_producer_mine = producer;
+        pthread_setspecific(producers->key,
+                            producer); /* when it fails, the ring is lost to later threads, but nothing else */
+    }
+    wr_signals_restore(&signals);
+    return producer;
+}
+
+struct wr_error *wr_producers_error(struct wr_producers *producers)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    if (!producer->home && !(producer = wr_producers_attach(producers)))
+        return NULL;
+    return producer->shared ? NULL : &producer->error;
 }
 
 void wr_producers_adopt_as_own(struct wr_producers *producers)

@@ -13,27 +13,13 @@
 #include "name.h"
 #include "runtime.h"
 #include "series.h"
-#include "signals.h"
 #include "stream.h"
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-/* The calling thread's place for words, made at need. NULL: there is none. */
-static struct wr_error *my_error(struct wr_runtime *runtime)
-{
-    if (!wr_producer_mine->home && runtime && !wr_producer_is_gone()) {
-        sigset_t signals;
-        wr_signals_block(&signals);
-        wr_producers_attach(&runtime->producers);
-        wr_signals_restore(&signals);
-    }
-    struct wr_producer *producer = wr_producer_mine;
-    return producer->home && !producer->shared ? &producer->error : NULL;
-}
-
 static int fail(struct wr_runtime *runtime, const struct wr_error *error)
 {
-    struct wr_error *mine = my_error(runtime);
+    struct wr_error *mine = runtime ? wr_producers_error(&runtime->producers) : NULL;
     if (mine)
         *mine = *error;
     return error->code;

@@ -1,0 +1,372 @@
+/* Configuring, flushing, shutting down: by the program's own calls. */
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#include "api_ledger.h"
+#include "capture.h"
+
+static char folder[] = "/tmp/weir-control-XXXXXX";
+
+static void set_up(void)
+{
+    capture_register();
+    cr_assert_not_null(mkdtemp(folder));
+}
+
+static void tear_down(void)
+{
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+TestSuite(control, .init = set_up, .fini = tear_down);
+
+static void put_in_force(const char *config)
+{
+    cr_assert_eq(weir_configure_text(config, strlen(config)), 0, "%s", weir_last_error());
+}
+
+static weir_handler_stats stats_of(const char *handler)
+{
+    weir_handler_stats stats;
+    cr_assert_eq(weir_get_handler_stats(handler, &stats, sizeof stats), 0, "%s", weir_last_error());
+    return stats;
+}
+
+/* ---- Routes ---------------------------------------------------------------------------------- */
+
+Test(control, without_configuration_values_go_to_nobody_and_that_is_counted)
+{
+    weir_stats stats;
+    weir_stream *stream = weir_get_stream("g");
+    cr_assert(!weir_stream_enabled(stream));
+    for (int i = 0; i < 10; i++)
+        cr_assert_eq(weir_add_value(stream, "x", i), 0);
+    weir_get_stats(&stats, sizeof stats);
+    cr_assert_eq(stats.added, 10);
+    cr_assert_eq(stats.unrouted, 10);
+    assert_ledger(NULL);
+}
+
+Test(control, a_stream_follows_every_later_configuration)
+{
+    weir_stream *stream = weir_get_stream("my_app.db");
+    weir_metric *metric = weir_get_metric(stream, "x");
+    weir_metric_add(metric, 1);
+    cr_assert_eq(weir_configure("my_app", "capture", NULL), 0);
+    cr_assert(weir_stream_enabled(stream));
+    weir_metric_add(metric, 2);
+    cr_assert_eq(weir_configure("my_app", NULL, NULL), 0);
+    cr_assert(!weir_stream_enabled(stream));
+    weir_metric_add(metric, 3);
+    cr_assert_eq(weir_configure(NULL, "capture", NULL), 0);
+    weir_metric_add(metric, 4);
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(capture_count(), 2);
+    cr_assert_eq(capture_at(0)->value, 2);
+    cr_assert_eq(capture_at(1)->value, 4);
+    assert_ledger("capture");
+}
+
+Test(control, values_added_before_a_configuration_go_by_the_old_routes)
+{
+    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    weir_stream *stream = weir_get_stream("g");
+    for (int i = 0; i < 1000; i++)
+        weir_add_value(stream, "x", i);
+    put_in_force("{\"groups\":{\"*\":\"null\"}}");
+    for (int i = 0; i < 500; i++)
+        weir_add_value(stream, "x", i);
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(stats_of("capture").offered, 1000);
+    cr_assert_eq(stats_of("null").delivered, 500);
+    assert_ledger("capture");
+    assert_ledger("null");
+}
+
+Test(control, handlers_are_named_after_their_type_and_apart_where_options_differ)
+{
+    char options[200];
+    snprintf(options, sizeof options, "{\"path\":\"%s/a\"}", folder);
+    cr_assert_eq(weir_configure("a", "file", options), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_configure("same", "file", options), 0, "%s", weir_last_error());
+    snprintf(options, sizeof options, "{\"path\":\"%s/b\"}", folder);
+    cr_assert_eq(weir_configure("b", "file", options), 0, "%s", weir_last_error());
+    weir_add_value(weir_get_stream("a"), "x", 1);
+    weir_add_value(weir_get_stream("same"), "x", 1);
+    weir_add_value(weir_get_stream("b"), "x", 1);
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(stats_of("file").delivered, 2);
+    cr_assert_eq(stats_of("file:b").delivered, 1);
+}
+
+Test(control, a_call_that_replaces_a_route_replaces_its_handler)
+{
+    char options[200];
+    for (int i = 0; i < 3; i++) {
+        snprintf(options, sizeof options, "{\"path\":\"%s/%d\"}", folder, i);
+        cr_assert_eq(weir_configure("a", "file", options), 0, "%s", weir_last_error());
+        weir_add_value(weir_get_stream("a"), "x", i);
+    }
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(stats_of("file").delivered, 3);
+    assert_ledger("file");
+}
+
+Test(control, wrong_calls_change_nothing_and_say_where)
+{
+    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    cr_assert_eq(weir_configure("a..b", "capture", NULL), WEIR_ERR_NAME);
+    cr_assert_eq(weir_configure("a", "captur", NULL), WEIR_ERR_PLUGIN);
+    cr_assert(strstr(weir_last_error(), "\"capture\"?"), "%s", weir_last_error());
+    cr_assert_eq(weir_configure("a", "capture", "{\"queue\":5}"), WEIR_ERR_CONFIG);
+    cr_assert(strstr(weir_last_error(), "options:1:10: queue: 5 has no unit"), "%s", weir_last_error());
+    cr_assert_eq(weir_configure("a", "capture", "{\"quue\":\"5MiB\"}"), WEIR_ERR_CONFIG);
+    cr_assert(strstr(weir_last_error(), "did you mean \"queue\"?"), "%s", weir_last_error());
+    cr_assert_eq(weir_configure("a", "file", NULL), WEIR_ERR_CONFIG);
+    cr_assert(strstr(weir_last_error(), "\"path\" is missing"), "%s", weir_last_error());
+    cr_assert_eq(weir_configure("a", "capture", "[]"), WEIR_ERR_CONFIG);
+    cr_assert_eq(weir_configure_file("/no/such/file"), WEIR_ERR_CONFIG);
+    cr_assert_eq(weir_configure_file("/dev/zero"), WEIR_ERR_CONFIG);
+    weir_add_value(weir_get_stream("a"), "x", 1);
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(capture_count(), 1);
+}
+
+Test(control, weirs_own_metrics_go_only_where_their_group_is_sent)
+{
+    put_in_force(
+        "{\"settings\":{\"stats_interval\":\"5ms\"},\"groups\":{\"*\":\"null\",\"weir\":\"capture\"}}");
+    weir_stream *stream = weir_get_stream("my_app");
+    for (int i = 0; i < 100; i++)
+        weir_add_value(stream, "x", i);
+    while (capture_count() < 20)
+        usleep(1000);
+    weir_stats stats;
+    weir_get_stats(&stats, sizeof stats);
+    cr_assert_eq(stats.added, 100);
+    bool delivered = false;
+    for (size_t i = 0; i < 20; i++) {
+        cr_assert_str_eq(capture_at(i)->group, "weir");
+        delivered |=
+            strcmp(capture_at(i)->name, "delivered") == 0 && strcmp(capture_at(i)->labels, "handler=null") == 0;
+    }
+    cr_assert(delivered);
+    assert_ledger("capture");
+    assert_ledger("null");
+}
+
+/* ---- Flushing -------------------------------------------------------------------------------- */
+
+Test(control, flush_waits_for_what_was_added_before_and_polls_with_0)
+{
+    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    capture_hold();
+    weir_add_value(weir_get_stream("g"), "x", 1);
+    cr_assert_eq(weir_flush(0), WEIR_ERR_TIMEOUT);
+    cr_assert(strstr(weir_last_error(), "\"capture\""), "%s", weir_last_error());
+    capture_wait_held();
+    cr_assert_eq(weir_flush(5), WEIR_ERR_TIMEOUT);
+    capture_let_go();
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(capture_count(), 1);
+    cr_assert_eq(weir_flush(0), 0);
+}
+
+Test(control, flush_tells_of_drops_once)
+{
+    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    capture_answer(3 /* DROP */, "no use");
+    weir_add_value(weir_get_stream("g"), "x", 1);
+    cr_assert_eq(weir_flush(-1), WEIR_ERR_DROPPED);
+    capture_answer(0, "");
+    weir_add_value(weir_get_stream("g"), "x", 2);
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(stats_of("capture").dropped[WEIR_DROPPED_REJECTED], 1);
+    assert_ledger("capture");
+}
+
+Test(control, flush_cuts_a_pause_short)
+{
+    put_in_force("{\"handlers\":{\"c\":{\"type\":\"capture\",\"retry_min\":\"1h\",\"retry_max\":\"1h\"}},"
+                 "\"groups\":{\"*\":\"c\"}}");
+    capture_answer(1 /* RETRY */, "not now");
+    weir_add_value(weir_get_stream("g"), "x", 1);
+    while (stats_of("c").retries == 0)
+        usleep(1000);
+    capture_answer(0, "");
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(capture_count(), 1);
+}
+
+Test(control, linger_lets_values_come_together)
+{
+    put_in_force("{\"handlers\":{\"c\":{\"type\":\"capture\",\"linger\":\"1h\",\"batch\":100}},\"groups\":{\"*"
+                 "\":\"c\"}}");
+    weir_stream *stream = weir_get_stream("g");
+    for (int i = 0; i < 1000; i++)
+        weir_add_value(stream, "x", i);
+    while (capture_count() < 1000)
+        usleep(1000);
+    cr_assert_eq(capture_batches(), 10);
+    weir_add_value(stream, "x", 1000);
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(capture_count(), 1001);
+}
+
+/* ---- Synchronous delivery -------------------------------------------------------------------- */
+
+static const char sync_config[] = "{\"handlers\":{\"c\":{\"type\":\"capture\",\"delivery\":\"sync\",\"block_"
+                                  "timeout\":\"50ms\"}},\"groups\":{\"*\":\"c\"}}";
+
+Test(control, a_synchronous_call_returns_after_the_handler_has_answered)
+{
+    put_in_force(sync_config);
+    weir_stream *stream = weir_get_stream("g");
+    for (size_t i = 0; i < 100; i++) {
+        cr_assert_eq(weir_add_value(stream, "x", (double)i), 0);
+        cr_assert_eq(capture_count(), i + 1);
+    }
+    weir_value event[] = {{"a", 1}, {"b", 2}};
+    cr_assert_eq(weir_emit(stream, event, 2), 0);
+    cr_assert_eq(capture_count(), 102);
+    assert_ledger("c");
+}
+
+Test(control, a_synchronous_call_learns_of_a_drop_and_of_a_handler_that_does_not_answer)
+{
+    put_in_force(sync_config);
+    weir_stream *stream = weir_get_stream("g");
+    capture_answer(3 /* DROP */, "no use");
+    cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_DROPPED);
+    capture_answer(0, "");
+    capture_hold();
+    cr_assert_eq(weir_add_value(stream, "x", 2), WEIR_ERR_TIMEOUT);
+    capture_let_go();
+    cr_assert_eq(weir_add_value(stream, "x", 3), 0);
+    cr_assert_eq(weir_flush(-1), WEIR_ERR_DROPPED);
+    cr_assert_eq(capture_count(), 2);
+    assert_ledger("c");
+}
+
+static void *add_hundred(void *argument)
+{
+    (void)argument;
+    weir_stream *stream = weir_get_stream("g");
+    for (int i = 0; i < 100; i++)
+        if (weir_add_value(stream, "x", i))
+            return "a synchronous call failed";
+    return NULL;
+}
+
+Test(control, threads_that_wait_for_answers_do_not_disturb_each_other)
+{
+    pthread_t threads[8];
+    void *problem;
+    put_in_force(sync_config);
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, add_hundred, NULL);
+    for (int i = 0; i < 8; i++) {
+        pthread_join(threads[i], &problem);
+        cr_assert_null(problem, "%s", (char *)problem);
+    }
+    cr_assert_eq(capture_count(), 800);
+    assert_ledger("c");
+}
+
+/* ---- Shutting down --------------------------------------------------------------------------- */
+
+Test(control, shutdown_delivers_and_later_calls_are_counted_no_ops)
+{
+    weir_stats stats;
+    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    weir_stream *stream = weir_get_stream("g");
+    for (int i = 0; i < 100; i++)
+        weir_add_value(stream, "x", i);
+    cr_assert_eq(weir_shutdown(-1), 0);
+    cr_assert_eq(capture_count(), 100);
+    cr_assert_eq(weir_shutdown(-1), 0);
+    cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_CLOSED);
+    cr_assert_eq(weir_add_value(weir_get_stream("new"), "y", 1), WEIR_ERR_CLOSED);
+    weir_value event[] = {{"a", 1}, {"b", 2}};
+    cr_assert_eq(weir_emit(stream, event, 2), WEIR_ERR_CLOSED);
+    cr_assert_eq(weir_configure("*", "null", NULL), WEIR_ERR_CLOSED);
+    cr_assert_eq(weir_reload(), WEIR_ERR_CLOSED);
+    cr_assert_eq(weir_flush(-1), 0);
+    weir_get_stats(&stats, sizeof stats);
+    cr_assert_eq(stats.refused[WEIR_REFUSED_CLOSED], 4);
+    cr_assert_eq(stats.added, 100);
+    assert_ledger("capture");
+}
+
+static void *add_until_closed(void *argument)
+{
+    uint64_t *added = argument;
+    weir_metric *metric = weir_get_metric(weir_get_stream("g"), "x");
+    while (weir_metric_add(metric, 1) == 0)
+        ++*added;
+    return NULL;
+}
+
+Test(control, shutdown_while_threads_add_loses_nothing_that_was_answered_with_0)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    uint64_t added[THREADS] = {0}, sum = 0;
+    put_in_force("{\"groups\":{\"*\":\"null\"}}");
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, add_until_closed, &added[i]);
+    usleep(20000);
+    cr_assert_eq(weir_shutdown(-1), 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        sum += added[i];
+    }
+    weir_stats stats;
+    weir_get_stats(&stats, sizeof stats);
+    cr_assert_eq(stats.added, sum);
+    cr_assert_eq(stats_of("null").delivered, sum);
+    assert_ledger("null");
+}
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+static char said[10][500];
+static int levels[10];
+static _Atomic int said_count;
+
+static void note(void *ctx, int level, const char *text)
+{
+    cr_assert_eq(ctx, said);
+    int i = said_count;
+    snprintf(said[i], sizeof said[i], "%s", text);
+    levels[i] = level;
+    said_count = i + 1;
+}
+
+Test(control, a_failing_handler_is_announced_once_and_its_return_too)
+{
+    weir_set_log(note, said);
+    put_in_force("{\"handlers\":{\"c\":{\"type\":\"capture\",\"retry_min\":\"1ms\",\"retry_max\":\"2ms\"}},"
+                 "\"groups\":{\"*\":\"c\"}}");
+    capture_answer(1 /* RETRY */, "the \x1b[31mpeer\n is away");
+    weir_add_value(weir_get_stream("g"), "x", 1);
+    while (stats_of("c").retries < 5)
+        usleep(1000);
+    cr_assert_eq(stats_of("c").failing, 1);
+    capture_answer(0, "");
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(said_count, 2);
+    cr_assert_str_eq(said[0], "c: the \\x1b[31mpeer\\n is away; retrying, 1 queued");
+    cr_assert(strncmp(said[1], "c: back after ", 14) == 0 && strstr(said[1], ", 0 lost"), "%s", said[1]);
+    cr_assert_eq(levels[0], WEIR_LOG_WARNING);
+    weir_set_log(NULL, NULL);
+}

@@ -1,0 +1,168 @@
+/* What programs do wrong is refused, counted and explained; nothing crashes. */
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/weir.h>
+
+#include "api_ledger.h"
+#include "capture.h"
+
+static void set_up(void)
+{
+    capture_register();
+    cr_assert_eq(weir_configure("*", "capture", NULL), 0);
+}
+
+TestSuite(refusals, .init = set_up);
+
+static uint64_t refused(enum weir_refusal why)
+{
+    weir_stats stats;
+    weir_get_stats(&stats, sizeof stats);
+    return stats.refused[why];
+}
+
+Test(refusals, bad_groups_lead_to_a_stream_that_refuses_and_counts)
+{
+    static char long_name[300];
+    memset(long_name, 'x', 256);
+    static const struct {
+        const char *group, *rule;
+    } bad[] = {
+        {NULL, "NULL"},
+        {"", "empty"},
+        {".", "empty part"},
+        {"a..b", "empty part"},
+        {".a", "empty part"},
+        {"a.", "empty part"},
+        {"*", "'*'"},
+        {"a.*", "'*'"},
+        {"a\nb", "control character"},
+        {"a\x7f", "control character"},
+        {"\xc2\x85", "control character"},
+        {"\xff", "invalid UTF-8"},
+        {"\xc0\xaf", "invalid UTF-8"},
+        {"\xed\xa0\x80", "invalid UTF-8"},
+        {long_name, "too long"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        weir_stream *stream = weir_get_stream(bad[i].group);
+        cr_assert_not_null(stream);
+        cr_assert(strstr(weir_last_error(), bad[i].rule), "%zu: %s", i, weir_last_error());
+        cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_NAME);
+        cr_assert_eq(weir_metric_add(weir_get_metric(stream, "x"), 1), WEIR_ERR_NAME);
+        cr_assert(!weir_stream_enabled(stream));
+        cr_assert_eq(refused(WEIR_REFUSED_NAME), 2 * (i + 1));
+    }
+    assert_ledger("capture");
+}
+
+Test(refusals, bad_names_are_refused_by_the_call_with_the_rule)
+{
+    static char mebibyte[1024 * 1024 + 1];
+    memset(mebibyte, 'x', sizeof mebibyte - 1);
+    weir_stream *stream = weir_get_stream("g");
+    const char *bad[] = {"", "a\rb", "\x1b[31m", "\xe2\x28\xa1", mebibyte};
+    for (int i = 0; i < 5; i++) {
+        cr_assert_eq(weir_add_value(stream, bad[i], 1), WEIR_ERR_NAME);
+        cr_assert(strstr(weir_last_error(), "name \""), "%s", weir_last_error());
+        cr_assert(!strchr(weir_last_error(), '\x1b'));
+        cr_assert_eq(weir_metric_add(weir_get_metric(stream, bad[i]), 1), WEIR_ERR_NAME);
+    }
+    char longest[256];
+    memset(longest, 'y', 255);
+    longest[255] = '\0';
+    cr_assert_eq(weir_add_value(stream, longest, 1), 0);
+    cr_assert_eq(weir_add_value(stream, "naïve \"quoted\" name", 1), 0);
+    weir_flush(-1);
+    cr_assert_eq(capture_count(), 2);
+    assert_ledger("capture");
+}
+
+Test(refusals, bad_labels_are_refused)
+{
+    char long_value[1100];
+    memset(long_value, 'v', 1024);
+    long_value[1024] = '\0';
+    weir_label twice[] = {{"k", "1"}, {"k", "2"}}, empty_key[] = {{"", "1"}}, null_value[] = {{"k", NULL}},
+               bad_value[] = {{"k", "\xff"}}, too_long[] = {{"k", long_value}},
+               good[] = {{"k", "a\nb\"c"}, {"e", ""}};
+    cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", twice, 2), "x", 1), WEIR_ERR_NAME);
+    weir_get_stream_labeled("g", twice, 2);
+    cr_assert(strstr(weir_last_error(), "given twice"), "%s", weir_last_error());
+    cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", empty_key, 1), "x", 1), WEIR_ERR_NAME);
+    cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", null_value, 1), "x", 1), WEIR_ERR_NAME);
+    cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", bad_value, 1), "x", 1), WEIR_ERR_NAME);
+    cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", too_long, 1), "x", 1), WEIR_ERR_NAME);
+    cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", NULL, 3), "x", 1), WEIR_ERR_NAME);
+    cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", good, 2), "x", 1), 0);
+    long_value[1023] = '\0';
+    cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", too_long, 1), "x", 1), 0);
+}
+
+Test(refusals, null_arguments_are_refused_everywhere)
+{
+    weir_value value = {"x", 1};
+    weir_stream *stream = weir_get_stream("g");
+    weir_stats stats;
+    cr_assert_eq(weir_add_value(NULL, "x", 1), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_add_value(stream, NULL, 1), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_add_int(NULL, "x", 1), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_metric_add(NULL, 1), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_metric_add_int(NULL, 1), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_emit(NULL, &value, 1), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_emit(stream, NULL, 1), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_add_sample(stream, NULL), WEIR_ERR_ARGUMENT);
+    cr_assert_not_null(weir_get_metric(NULL, "x"));
+    cr_assert_eq(weir_metric_add(weir_get_metric(NULL, "x"), 1), WEIR_ERR_NAME);
+    cr_assert_eq(weir_metric_add(weir_get_metric(stream, NULL), 1), WEIR_ERR_NAME);
+    cr_assert_eq(weir_describe(NULL, "x", NULL, NULL), WEIR_ERR_ARGUMENT);
+    cr_assert(!weir_stream_enabled(NULL));
+    cr_assert_eq(weir_configure_file(NULL), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_configure_text(NULL, 3), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_register_handler_type(NULL), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_get_stats(NULL, sizeof stats), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_get_handler_stats("no such", (weir_handler_stats *)&stats, sizeof(size_t)),
+                 WEIR_ERR_ARGUMENT);
+    cr_assert(strstr(weir_last_error(), "no such"));
+    assert_ledger("capture");
+}
+
+Test(refusals, beyond_max_series_values_go_to_the_groups_overflow_series_and_totals_stay)
+{
+    static const char config[] = "{\"settings\":{\"max_series\":50},\"groups\":{\"*\":\"capture\"}}";
+    cr_assert_eq(weir_configure_text(config, sizeof config - 1), 0, "%s", weir_last_error());
+    weir_stream *stream = weir_get_stream("g");
+    char name[32];
+    double sum = 0;
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        cr_assert_eq(weir_add_value(stream, name, i), 0);
+    }
+    weir_label label = {"k", "new"};
+    cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", &label, 1), "any", 1000), 0);
+    cr_assert_eq(weir_add_value(weir_get_stream("another"), "x", 1), WEIR_ERR_LIMIT);
+    weir_flush(-1);
+    cr_assert_eq(capture_count(), 201);
+    size_t overflow = 0;
+    for (size_t i = 0; i < 201; i++) {
+        sum += capture_at(i)->value;
+        overflow += strcmp(capture_at(i)->name, "weir_overflow") == 0;
+    }
+    cr_assert_eq(sum, 199 * 100 + 1000);
+    cr_assert_gt(overflow, 100);
+    cr_assert_eq(refused(WEIR_REFUSED_LIMIT), 1);
+    assert_ledger("capture");
+}
+
+Test(refusals, errors_have_words_and_unknown_ones_too)
+{
+    for (int error = 0; error >= WEIR_ERR_FIFO_NOT_CREATED; error--)
+        cr_assert(strlen(weir_strerror(error)) > 5 && strcmp(weir_strerror(error), "unknown error") != 0);
+    cr_assert_str_eq(weir_strerror(-1000), "unknown error");
+    cr_assert_str_eq(weir_strerror(1), "unknown error");
+    cr_assert_str_eq(weir_version(), WEIR_VERSION);
+}

@@ -1,0 +1,25 @@
+/* api_ledger: the identities of the ledger, as a program can check them. */
+#ifndef WEIR_TESTS_API_LEDGER_H
+#define WEIR_TESTS_API_LEDGER_H
+
+#include <criterion/criterion.h>
+
+#include <weir/weir.h>
+
+/* Of the process, and of one handler; both exact at any time. */
+static inline void assert_ledger(const char *handler)
+{
+    weir_stats process;
+    weir_handler_stats stats;
+    cr_assert_eq(weir_get_stats(&process, sizeof process), 0);
+    cr_assert_eq(process.added, process.taken + process.in_rings);
+    if (!handler)
+        return;
+    cr_assert_eq(weir_get_handler_stats(handler, &stats, sizeof stats), 0, "%s", weir_last_error());
+    uint64_t went = stats.delivered + stats.queued + stats.spooled;
+    for (int i = 0; i < WEIR_DROPS; i++)
+        went += stats.dropped[i];
+    cr_assert_eq(stats.offered + stats.recovered, went);
+}
+
+#endif
