@@ -49,8 +49,8 @@ static bool set_standards(struct wr_instance *instance, const struct wr_options_
             return false;
         }
         if (!wr_options_set_text(fill, row, standard->value, error)) {
-            wr_error_prefix(error, "handler type \"%s\": default of \"%s\": ", instance->type->is.name,
-                            standard->name);
+            wr_error_prefix(error, "handler type \"%s\": the default \"%s\" of \"%s\" ",
+                            instance->type->is.name, standard->value, standard->name);
             error->code = WEIR_ERR_PLUGIN;
             return false;
         }

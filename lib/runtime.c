@@ -282,7 +282,7 @@ static void configure_from_environment(struct wr_runtime *runtime)
     wr_config_drop(config);
     runtime->from_environment = done;
     if (!done)
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "WEIR_CONFIG: %s; it is not used", error.text);
+        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; WEIR_CONFIG is not used", error.text);
 }
 
 /* What its parent had. */

@@ -270,13 +270,16 @@ static bool scan_members(struct scanner *s, char closing, uint32_t object)
         s->at++;
         return true;
     }
+    const char *lacks = closing == '}' ? "this { has no }" : "this [ has no ]";
     for (;;) {
+        if (is_at_end(s))
+            return fail_at(s, opening, lacks);
         if (object ? !scan_member(s, object) : !scan_value(s, NULL))
             return false;
         if (!skip_blanks(s))
             return false;
         if (is_at_end(s))
-            return fail_at(s, opening, closing == '}' ? "this { has no }" : "this [ has no ]");
+            return fail_at(s, opening, lacks);
         if (*s->at == closing)
             break;
         if (*s->at != ',')
