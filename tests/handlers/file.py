@@ -1,0 +1,236 @@
+"""The file handler, against real files: full disks, rotation, deletion, permissions, other writers."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from judge import ADDER, BUILD, Skip, assert_ledgers, case, lines_of, main, run, start, wait_for
+
+SHIM = os.path.join(BUILD, "tests", "support", ".libs", "shim.so")
+
+
+def config_of(path, **options):
+    handler = {"type": "file", "path": str(path), "format": "bai", "retry_min": "10ms", "retry_max": "50ms", **options}
+    return {"settings": {"shutdown_timeout": "10s"}, "handlers": {"disk": handler}, "groups": {"*": "disk"}}
+
+
+def values_of(path):
+    return [json.loads(line)["t0"] for line in lines_of(path)]
+
+
+@case
+def a_new_file_has_the_mode_that_was_asked_for_whatever_the_umask(folder):
+    for mode, expected in ((None, 0o644), ("0600", 0o600), ("664", 0o664)):
+        path = os.path.join(folder, f"out{expected:o}")
+        options = {"mode": mode} if mode else {}
+        done = subprocess.run(["sh", "-c", f"umask 077; exec {ADDER} -q"], timeout=60, env=environment_of(config_of(path, **options)))
+        assert done.returncode == 0
+        assert os.stat(path).st_mode & 0o7777 == expected, oct(os.stat(path).st_mode)
+
+
+def environment_of(config):
+    from judge import environment
+    return environment(WEIR_CONFIG=config)
+
+
+@case
+def append_is_the_default_and_append_false_begins_anew(folder):
+    path = os.path.join(folder, "out")
+    for _ in range(2):
+        run(ADDER, "-q", "-n", 3, WEIR_CONFIG=config_of(path))
+    assert values_of(path) == [0, 1, 2, 0, 1, 2]
+    run(ADDER, "-q", "-n", 3, WEIR_CONFIG=config_of(path, append=False))
+    assert values_of(path) == [0, 1, 2]
+
+
+@case
+def missing_folders_are_created_only_when_told(folder):
+    path = os.path.join(folder, "a", "b", "out")
+    done = run(ADDER, "-q", WEIR_CONFIG={**config_of(path), "settings": {"shutdown_timeout": "100ms"}})
+    assert f"disk: open {path}: No such file or directory; retrying, 1 queued" in done.stderr, done.stderr
+    run(ADDER, "-q", WEIR_CONFIG=config_of(path, create_folders=True))
+    assert values_of(path) == [0]
+
+
+@case
+def a_relative_path_is_meant_from_the_folder_of_the_moment_of_configuring(folder):
+    run(ADDER, "-q", cwd=folder, WEIR_CONFIG=config_of("out"))
+    assert values_of(os.path.join(folder, "out")) == [0]
+
+
+@case
+def a_file_that_appears_later_is_found_and_nothing_is_lost(folder):
+    place = os.path.join(folder, "later")
+    path = os.path.join(place, "out")
+    program = start(ADDER, "-n", 2000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
+    time.sleep(0.3)  # not judged: gives it the time to fail at least once, usually
+    os.mkdir(place)
+    out, err = program.communicate(timeout=60)
+    assert program.returncode == 0, err
+    assert_ledgers(json.loads(out))
+    assert values_of(path) == list(range(2000))
+    assert re.search(r"disk: back after \d+ s, 0 lost", err), err
+
+
+@case
+def a_rotated_file_is_followed_and_nothing_is_lost(folder):
+    path = os.path.join(folder, "out")
+    program = start(ADDER, "-n", 4000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
+    for number in (1, 2):
+        wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
+        os.rename(path, f"{path}.{number}")
+    wait_for(lambda: os.path.exists(path), "the new file")
+    out, err = program.communicate(timeout=60)
+    assert program.returncode == 0, err
+    assert_ledgers(json.loads(out))
+    assert values_of(f"{path}.1") + values_of(f"{path}.2") + values_of(path) == list(range(4000))
+
+
+@case
+def a_deleted_file_is_made_anew(folder):
+    path = os.path.join(folder, "out")
+    program = start(ADDER, "-q", "-n", 4000, "-p", 500000, WEIR_CONFIG=config_of(path))
+    wait_for(lambda: os.path.exists(path), "the file")
+    os.unlink(path)
+    wait_for(lambda: os.path.exists(path), "the new file")
+    assert program.wait(60) == 0
+    values = values_of(path)
+    assert values == list(range(4000 - len(values), 4000)) and values
+
+
+@case
+def a_folder_that_is_gone_leaves_the_old_file_in_use_and_is_said_once(folder):
+    place = os.path.join(folder, "place")
+    os.mkdir(place)
+    path = os.path.join(place, "out")
+    program = start(ADDER, "-n", 4000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
+    wait_for(lambda: os.path.exists(path), "the file")
+    moved = os.path.join(folder, "moved")
+    os.rename(place, moved)
+    out, err = program.communicate(timeout=60)
+    assert_ledgers(json.loads(out))
+    assert err.count("is gone and cannot be opened anew") == 1, err
+    assert values_of(os.path.join(moved, "out")) == list(range(4000))
+
+
+@case
+def a_reload_opens_files_anew(folder):
+    path = os.path.join(folder, "out")
+    config = os.path.join(folder, "config.json")
+    with open(config, "w", encoding="utf-8") as file:
+        json.dump(config_of(path), file)
+    program = start(os.path.join(BUILD, "examples", "reload"), config)
+    wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
+    os.rename(path, path + ".1")
+    program.send_signal(signal.SIGHUP)
+    wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the new file")
+    program.terminate()
+    assert program.wait(60) == 0
+    values = [json.loads(line)["turn"] for name in (path + ".1", path) for line in lines_of(name)]
+    assert values == list(range(len(values)))
+
+
+FULL_DISK = r"""
+set -e
+mkdir -p "$1/disk"
+mount -t tmpfs -o size=64k tmpfs "$1/disk"
+"$2" -n 20000 -p 1000 -f 300 -H disk -x sleep >"$1/report" 2>"$1/errors" &
+program=$!
+while [ ! -s "$1/report" ]; do sleep 0.05; done
+cp "$1/disk/out" "$1/first"
+: >"$1/disk/out"
+while ! grep -q 'back after' "$1/errors"; do sleep 0.05; done
+while kill -0 $program 2>/dev/null; do
+    cp "$1/disk/out" "$1/next"
+    [ -s "$1/next" ] && tail -n 1 "$1/next" | grep -q ': 19999' && break
+    if ! [ "$(df --output=avail "$1/disk" | tail -n 1)" -gt 8 ]; then
+        cat "$1/disk/out" >>"$1/first"
+        : >"$1/disk/out"
+    fi
+    sleep 0.05
+done
+cat "$1/disk/out" >>"$1/first"
+kill $program
+wait $program || true
+umount "$1/disk"
+"""
+
+
+@case
+def a_full_disk_tears_no_line_and_what_fits_the_queue_arrives_when_there_is_space(folder):
+    """64 KiB hold some 3,000 lines; 20,000 values of 32 bytes fit the queue of 1 MiB."""
+    probe = subprocess.run(["unshare", "-rm", "true"], capture_output=True)
+    if probe.returncode:
+        raise Skip("no right to mount a tmpfs of our own")
+    from judge import environment
+    config = config_of(os.path.join(folder, "disk", "out"))
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", folder, ADDER], env=environment(WEIR_CONFIG=config),
+                          timeout=120, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with open(os.path.join(folder, "errors"), encoding="utf-8") as file:
+        errors = file.read()
+    assert "No space left on device; retrying" in errors, errors
+    with open(os.path.join(folder, "report"), encoding="utf-8") as file:
+        report = json.load(file)
+    assert_ledgers(report)
+    assert report["flush"] == -8 and report["process"]["added"] == 20000
+    assert report["handlers"]["disk"]["queued"] > 0 and sum(report["handlers"]["disk"]["dropped"]) == 0, report
+    assert values_of(os.path.join(folder, "first")) == list(range(20000))
+
+
+@case
+def a_full_device_drops_by_policy_and_the_program_goes_on():
+    done = run(ADDER, "-n", 100000, "-f", 10, "-H", "disk",
+               WEIR_CONFIG={**config_of("/dev/full", queue="64KiB", block_timeout="10ms"), "settings": {"shutdown_timeout": "50ms"}})
+    assert done.returncode == 0 and "write /dev/full: No space left on device" in done.stderr, done.stderr
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    assert report["process"]["added"] == 100000 and report["handlers"]["disk"]["dropped"][0] > 0
+    assert re.search(r"disk: shutting down while failing: write /dev/full: .*; not delivered in time: \d+ dropped", done.stderr)
+
+
+@case
+def a_file_size_limit_is_survived(folder):
+    path = os.path.join(folder, "out")
+    done = subprocess.run(["sh", "-c", f"ulimit -f 8; exec {ADDER} -n 5000 -f 300 -H disk"], timeout=60, capture_output=True,
+                          text=True, env=environment_of({**config_of(path), "settings": {"shutdown_timeout": "50ms"}}))
+    assert done.returncode == 0 and "File too large" in done.stderr, done
+    assert_ledgers(json.loads(done.stdout))
+    values = values_of(path)
+    assert values == list(range(len(values))) and values
+
+
+@case
+def interrupted_and_short_writes_lose_nothing_and_keep_the_order(folder):
+    for mode in ("eintr", "short"):
+        path = os.path.join(folder, mode)
+        done = run(ADDER, "-n", 20000, "-f", -1, "-H", "disk", LD_PRELOAD=SHIM, WEIR_SHIM=mode, WEIR_CONFIG=config_of(path))
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        assert_ledgers(json.loads(done.stdout))
+        assert values_of(path) == list(range(20000)), mode
+
+
+@case
+def a_write_that_comes_out_short_now_and_then_leaves_no_torn_line(folder):
+    path = os.path.join(folder, "out")
+    done = run(ADDER, "-n", 20000, "-p", 1000, "-f", -1, "-H", "disk", LD_PRELOAD=SHIM, WEIR_SHIM="full",
+               WEIR_CONFIG=config_of(path))
+    assert done.returncode == 0 and "No space left on device" in done.stderr, done.stderr
+    assert_ledgers(json.loads(done.stdout))
+    assert values_of(path) == list(range(20000))
+
+
+@case
+def a_descriptor_that_now_belongs_to_somebody_else_is_left_alone(folder):
+    path, strangers = os.path.join(folder, "out"), os.path.join(folder, "strangers")
+    program = os.path.join(BUILD, "tests", "support", "closer")
+    done = run(program, strangers, WEIR_CONFIG=config_of(path))
+    assert done.returncode == 0, done.stderr
+    assert os.path.getsize(strangers) == 0
+    assert [json.loads(line) for line in lines_of(path)] == [{"before": 1}, {"after": 2}]
+
+
+main()

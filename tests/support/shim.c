@@ -1,0 +1,42 @@
+/* shim: preloaded into a program under test, makes its write(2) fail in ways that are hard to come by
+ * otherwise.
+ *
+ * WEIR_SHIM=eintr: every other call is interrupted; short: a call writes at most seven bytes; full: now and
+ * then a call writes a part, and the next few find the disk full. Only regular files are concerned. */
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef ssize_t write_function(int fd, const void *data, size_t length);
+
+static ssize_t fail(int error)
+{
+    errno = error;
+    return -1;
+}
+
+__attribute__((visibility("default"))) ssize_t write(int fd, const void *data, size_t length)
+{
+    static write_function *real;
+    static const char *mode;
+    static unsigned calls;
+    struct stat status;
+    if (!real) {
+        real = (write_function *)dlsym(RTLD_NEXT, "write");
+        mode = getenv("WEIR_SHIM");
+    }
+    if (!mode || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return real(fd, data, length);
+    calls++;
+    if (strcmp(mode, "eintr") == 0)
+        return calls % 2 ? fail(EINTR) : real(fd, data, length);
+    if (strcmp(mode, "short") == 0)
+        return real(fd, data, length > 7 ? 7 : length);
+    if (calls % 5 == 1 && length > 20)
+        return real(fd, data, length / 2 + calls % 7);
+    return calls % 5 < 3 ? fail(ENOSPC) : real(fd, data, length);
+}
