@@ -1,6 +1,7 @@
 #include "dispatcher.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "clock.h"
 #include "common.h"
@@ -32,8 +33,7 @@ bool wr_dispatcher_visit_by(struct wr_dispatcher *dispatcher, int64_t deadline_n
 {
     atomic_fetch_add(&dispatcher->visitors, 1);
     bool entered = wr_lock_enter_by(&dispatcher->round, deadline_ns);
-    if (atomic_fetch_sub(&dispatcher->visitors, 1) == 1)
-        wr_futex_wake(&dispatcher->visitors, 1);
+    atomic_fetch_sub(&dispatcher->visitors, 1);
     return entered;
 }
 
@@ -50,9 +50,8 @@ void wr_dispatcher_leave(struct wr_dispatcher *dispatcher)
 /* The lock itself is not fair, and the dispatcher's thread would take it again at once. */
 static void let_visitors_in(struct wr_dispatcher *dispatcher)
 {
-    uint32_t visitors;
-    while ((visitors = atomic_load(&dispatcher->visitors)))
-        wr_futex_wait(&dispatcher->visitors, visitors, WR_NS_PER_MS);
+    while (atomic_load(&dispatcher->visitors))
+        nanosleep(&(struct timespec){.tv_nsec = 20 * WR_NS_PER_US}, NULL);
 }
 
 /* ---- Taking records -------------------------------------------------------------------------- */

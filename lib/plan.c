@@ -171,10 +171,6 @@ static bool create(struct planner *p, struct wr_plan_handler *handler)
         return false;
     if (p->site->after_create)
         p->site->after_create(p->site->ctx, handler->type);
-    if (!handler->routed) { /* it was only to be seen that it is right */
-        wr_instance_free(handler->instance);
-        handler->instance = NULL;
-    }
     return true;
 }
 

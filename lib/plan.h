@@ -22,10 +22,12 @@ struct wr_plan_handler {
     struct wr_type *type;
     bool routed;
     struct wr_lane_settings settings;
-    struct wr_instance *instance; /* NULL: the lane's own stays, or there is none (see `ending`) */
-    int ending;                   /* WR_LANE_LIVES; or why it cannot be had in this process: enum weir_drop */
-    struct wr_lane *lane;         /* only of routed ones */
-    bool new_lane;                /* made for the plan, and freed with it unless it is put in force */
+    struct wr_instance
+        *instance;        /* NULL: the lane's own stays, or there is none (see `ending`). One that is not
+                             routed was only made to see that it is right, and goes with the plan. */
+    int ending;           /* WR_LANE_LIVES; or why it cannot be had in this process: enum weir_drop */
+    struct wr_lane *lane; /* only of routed ones */
+    bool new_lane;        /* made for the plan, and freed with it unless it is put in force */
 };
 
 struct wr_plan {

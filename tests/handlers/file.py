@@ -9,7 +9,7 @@ import time
 
 from judge import ADDER, BUILD, Skip, assert_ledgers, case, lines_of, main, run, start, wait_for
 
-SHIM = os.path.join(BUILD, "tests", "support", ".libs", "shim.so")
+SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 
 
 def config_of(path, **options):

@@ -1,0 +1,184 @@
+"""The `weir` command."""
+
+import json
+import os
+import re
+
+from judge import WEIR, case, lines_of, main, run
+
+CONFIG = {
+    "settings": {"labels": {"host": "here"}},
+    "handlers": {
+        "*": {"queue": "4MiB"},
+        "disk": {"type": "file", "path": "/tmp/metrics.jsonl"},
+        "spare": {"type": "null"},
+    },
+    "groups": {"*": "console", "my_app": ["disk"], "my_app.db": ["inherit", "console"], "my_app.noise": []},
+}
+
+
+def write(folder, config, name="weir.json"):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return path
+
+
+@case
+def check_shows_handlers_and_routes(folder):
+    path = write(folder, CONFIG)
+    done = run(WEIR, "check", path)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"{path}: good"
+    assert '  disk           file format=json path="/tmp/metrics.jsonl" queue=4MiB' in lines, lines
+    assert "  spare          null queue=4MiB  (no route leads to it)" in lines, lines
+    assert '  my_app.db      -> disk (inherited from "my_app"), console' in lines, lines
+    assert "  my_app.noise   -> nobody" in lines, lines
+
+
+@case
+def check_explains_which_handlers_a_group_reaches_and_why(folder):
+    path = write(folder, CONFIG)
+    for group, expected in (
+            ("my_app", "my_app -> disk\n  by its own route\n"),
+            ("my_app.db.pool", 'my_app.db.pool -> disk (inherited from "my_app"), console\n'
+                               '  by the route of "my_app.db", which it is inside of\n'),
+            ("my_application", 'my_application -> console\n  by the default route "*"\n'),
+            ("my_app.noise", "my_app.noise -> nobody\n  by its own route\n"),
+            ("weir", "weir -> nobody\n  because no route names it: weir's own metrics do not follow \"*\"\n")):
+        done = run(WEIR, "check", path, "--group", group)
+        assert done.returncode == 0 and done.stdout == expected, done.stdout
+
+
+@case
+def check_takes_weir_config_when_no_file_is_given(folder):
+    assert run(WEIR, "check", WEIR_CONFIG=CONFIG).stdout.startswith("WEIR_CONFIG: good\n")
+    assert run(WEIR, "check", WEIR_CONFIG=write(folder, CONFIG)).returncode == 0
+    assert run(WEIR, "check").returncode == 1
+
+
+@case
+def check_never_shows_a_secret_and_never_opens_anything(folder):
+    out = os.path.join(folder, "out")
+    path = write(folder, {"handlers": {"disk": {"type": "file", "path": out}}, "groups": {"*": "disk"}})
+    assert run(WEIR, "check", path).returncode == 0
+    assert not os.path.exists(out)
+
+
+@case
+def handlers_lists_what_is_installed():
+    done = run(WEIR, "handlers")
+    assert done.returncode == 0, done.stderr
+    names = [line.split()[0] for line in done.stdout.splitlines()]
+    assert {"null", "console", "file"} <= set(names), names
+    assert re.search(r"^file .*\(.*/file\.so\)$", done.stdout, re.M), done.stdout
+
+
+@case
+def handlers_shows_options_with_types_defaults_and_help():
+    done = run(WEIR, "handlers", "console")
+    assert done.returncode == 0
+    assert re.search(r"^  color +enum +auto: on a terminal, unless NO_COLOR is set\n +default: auto; allowed: auto, always, never$",
+                     done.stdout, re.M), done.stdout
+    assert re.search(r"^  format .*\n +default: text$", done.stdout, re.M), done.stdout
+    assert re.search(r"^  queue +size ", done.stdout, re.M)
+
+
+@case
+def handlers_and_formats_speak_json():
+    one = json.loads(run(WEIR, "handlers", "file", "--json").stdout)
+    path = next(option for option in one["options"] if option["name"] == "path")
+    assert path == {"name": "path", "type": "path", "required": True, "secret": False, "default": None, "allowed": None,
+                    "help": "the file"}
+    assert any(option["name"] == "linger" for option in one["common_options"])
+    everything = json.loads(run(WEIR, "handlers", "--json").stdout)
+    assert {"null", "console", "file"} <= {handler["name"] for handler in everything}
+    formats = json.loads(run(WEIR, "formats", "--json").stdout)
+    assert [f["name"] for f in formats][:3] == ["text", "json", "bai"]
+    assert json.loads(run(WEIR, "formats", "bai", "--json").stdout)["makes"] == "lines"
+
+
+@case
+def a_broken_plugin_is_said_and_the_others_are_shown(folder):
+    with open(os.path.join(folder, "broken.so"), "w", encoding="utf-8") as file:
+        file.write("no object at all")
+    from judge import PLUGINS
+    done = run(WEIR, "handlers", WEIR_PLUGIN_PATH=folder + ":" + PLUGINS)
+    assert done.returncode == 1 and "broken.so" in done.stderr and "file" in done.stdout, done
+
+
+@case
+def emit_delivers_one_event_and_says_what_each_handler_did(folder):
+    out = os.path.join(folder, "out")
+    config = write(folder, {"handlers": {"disk": {"type": "file", "path": out}}, "groups": {"*": ["disk", "null"]}})
+    done = run(WEIR, "emit", "-c", config, "-g", "backup", "-l", "host=db1", "-v", "bytes=1e6", "seconds=12.5")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert sorted(done.stdout.splitlines()) == ["disk: 2 delivered", "null: 2 delivered"], done.stdout
+    records = [json.loads(line) for line in lines_of(out)]
+    assert [(r["group"], r["name"], r["value"], r["labels"]) for r in records] == [
+        ("backup", "bytes", 1e6, {"host": "db1"}), ("backup", "seconds", 12.5, {"host": "db1"})]
+    assert records[0]["timestamp"] == records[1]["timestamp"]
+
+
+@case
+def emit_exits_with_1_when_something_was_not_delivered():
+    config = {"handlers": {"disk": {"type": "file", "path": "/no/such/folder/x"}}, "groups": {"*": "disk"}}
+    done = run(WEIR, "emit", "-g", "g", "-t", "50ms", "-v", "x=1", WEIR_CONFIG=config)
+    assert done.returncode == 1 and done.stdout == "disk: 0 delivered, 1 not delivered yet, failing\n", done
+    assert "No such file or directory" in done.stderr
+
+
+@case
+def emit_to_a_group_that_nobody_listens_to_is_no_failure():
+    done = run(WEIR, "emit", "-g", "g", "-v", "x=1", WEIR_CONFIG={"groups": {}})
+    assert done.returncode == 0 and done.stdout == "no handler listens to this group\n", done
+
+
+@case
+def wrong_use_exits_with_2_and_says_how():
+    config = {"groups": {"*": "null"}}
+    for arguments, words in ((("emit",), "-g GROUP is missing"),
+                             (("emit", "-g", "g"), "there is no value"),
+                             (("emit", "-g", "g", "x"), '"x" is not a value'),
+                             (("emit", "-g", "g", "x=y"), '"y" is not a number'),
+                             (("emit", "-g", "g", "-l", "k", "x=1"), '"k" is not a label'),
+                             (("emit", "-g", "g", "-t", "5", "x=1"), "is not a duration"),
+                             (("emit", "-g", "g", "--colour", "x=1"), "unknown option"),
+                             (("check", "a", "b"), "one FILE at most"),
+                             (("check", "--group", "a..b"), "empty part"),
+                             (("handlers", "a", "b"), "one name at most"),
+                             (("chek",), 'did you mean "check"?'),
+                             ((), "usage: weir COMMAND")):
+        done = run(WEIR, *arguments, WEIR_CONFIG=config)
+        assert done.returncode == 2 and words in done.stderr, (arguments, done)
+    done = run(WEIR, "emit", "-g", "g", "x=1")
+    assert done.returncode == 2 and "WEIR_CONFIG is not set" in done.stderr
+
+
+@case
+def unknown_names_exit_with_1_and_say_the_nearest():
+    done = run(WEIR, "handlers", "fil")
+    assert done.returncode == 1 and 'did you mean "file"?' in done.stderr, done.stderr
+    done = run(WEIR, "formats", "jso")
+    assert done.returncode == 1 and 'did you mean "json"?' in done.stderr, done.stderr
+
+
+@case
+def help_and_version_go_to_standard_output():
+    assert re.fullmatch(r"weir \d+\.\d+\.\d+\n", run(WEIR, "--version").stdout)
+    for arguments in (("--help",), ("check", "--help"), ("emit", "--help"), ("handlers", "-h"), ("formats", "--help")):
+        done = run(WEIR, *arguments)
+        assert done.returncode == 0 and done.stdout.startswith("usage: weir ") and done.stderr == "", arguments
+
+
+@case
+def a_full_standard_output_is_noticed():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        import subprocess
+        from judge import environment
+        done = subprocess.run([WEIR, "formats"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=20)
+    assert done.returncode == 1 and "cannot be written" in done.stderr
+
+
+main()

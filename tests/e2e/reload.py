@@ -1,0 +1,135 @@
+"""Reading the configuration again: when the file changes, and when the program says so."""
+
+import json
+import os
+import signal
+
+from judge import BUILD, case, lines_of, main, run, start, wait_for, ADDER
+
+RELOAD = os.path.join(BUILD, "examples", "reload")
+
+
+def write(path, config):
+    """As editors do it: a new file takes the old one's place."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(config if isinstance(config, str) else json.dumps(config))
+    os.rename(path + ".new", path)
+
+
+def config_to(path, reload="20ms", **more):
+    return {"settings": {"reload": reload}, "handlers": {"disk": {"type": "file", "path": path, "format": "bai", **more}},
+            "groups": {"*": "disk"}}
+
+
+def size(path):
+    return os.path.getsize(path) if os.path.exists(path) else 0
+
+
+def turns(*paths):
+    return [json.loads(line)["turn"] for path in paths for line in lines_of(path)]
+
+
+@case
+def a_changed_file_is_noticed_and_each_value_goes_by_exactly_one_configuration(folder):
+    config, a, b = (os.path.join(folder, name) for name in ("config.json", "a", "b"))
+    write(config, config_to(a))
+    program = start(RELOAD, config)
+    wait_for(lambda: size(a), "values in a")
+    write(config, config_to(b))
+    wait_for(lambda: size(b), "values in b")
+    program.terminate()
+    assert program.wait(60) == 0
+    values = turns(a, b)
+    assert values == list(range(len(values)))
+
+
+@case
+def a_symbolic_link_that_points_elsewhere_is_noticed(folder):
+    config, a, b = (os.path.join(folder, name) for name in ("config.json", "a", "b"))
+    write(config + ".1", config_to(a))
+    write(config + ".2", config_to(b))
+    os.symlink(config + ".1", config)
+    program = start(RELOAD, config)
+    wait_for(lambda: size(a), "values in a")
+    os.symlink(config + ".2", config + ".link")
+    os.rename(config + ".link", config)
+    wait_for(lambda: size(b), "values in b")
+    program.terminate()
+    assert program.wait(60) == 0
+    values = turns(a, b)
+    assert values == list(range(len(values)))
+
+
+@case
+def a_wrong_file_is_said_once_and_the_configuration_in_force_stays(folder):
+    config, a, b, errors = (os.path.join(folder, name) for name in ("config.json", "a", "b", "errors"))
+    write(config, config_to(a))
+    with open(errors, "w", encoding="utf-8") as file:
+        import subprocess
+        from judge import environment
+        program = subprocess.Popen([RELOAD, config], env=environment(), stderr=file)
+    wait_for(lambda: size(a), "values in a")
+    write(config, '{"groups": {"*": "dsk"}}')
+    wait_for(lambda: size(errors), "the error")
+    before = size(a)
+    wait_for(lambda: size(a) > before + 200, "more values in a")
+    write(config, config_to(b))
+    wait_for(lambda: size(b), "values in b")
+    program.terminate()
+    assert program.wait(60) == 0
+    said = lines_of(errors)
+    assert len(said) == 1 and "config.json:1:18: groups.*" in said[0] and said[0].endswith("the configuration in force stays"), said
+    values = turns(a, b)
+    assert values == list(range(len(values)))
+
+
+@case
+def weir_reload_reads_the_file_again(folder):
+    config, a, b = (os.path.join(folder, name) for name in ("config.json", "a", "b"))
+    write(config, config_to(a, reload="0s"))
+    program = start(RELOAD, config)
+    wait_for(lambda: size(a), "values in a")
+    write(config, config_to(b, reload="0s"))
+    program.send_signal(signal.SIGHUP)
+    wait_for(lambda: size(b), "values in b")
+    write(config, "{")
+    program.send_signal(signal.SIGHUP)
+    before = size(b)
+    wait_for(lambda: size(b) > before, "more values in b")
+    program.terminate()
+    out, err = program.communicate(timeout=60)
+    assert program.returncode == 0 and "reload: " in err and "this { has no }" in err, err
+    values = turns(a, b)
+    assert values == list(range(len(values)))
+
+
+@case
+def a_removed_handler_delivers_what_it_had(folder):
+    first, second, out = (os.path.join(folder, name) for name in ("1.json", "2.json", "out"))
+    write(first, config_to(out, reload="0s", linger="1h"))
+    write(second, {"groups": {"*": "null"}})
+    done = run(ADDER, "-n", 20000, "-r", 2, "-c", first, "-c", second, "-p", 1000, "-f", -1, "-H", "disk", "-H", "null")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    report = json.loads(done.stdout)
+    disk = report["handlers"]["disk"]
+    assert disk["offered"] == disk["delivered"] == len(lines_of(out)), report
+    assert disk["offered"] + report["handlers"]["null"]["delivered"] + report["process"]["unrouted"] == 20000
+
+
+@case
+def a_hundred_reloads_a_second_valid_and_invalid_lose_nothing(folder):
+    out = [os.path.join(folder, f"out{i}") for i in range(3)]
+    files = []
+    for i in range(3):
+        files += ["-c", os.path.join(folder, f"{i}.json")]
+        handlers = {f"disk{j}": {"type": "file", "path": out[j], "format": "bai"} for j in range(3) if j != i}
+        write(files[-1], {"handlers": handlers, "groups": {"*": f"disk{(i + 1) % 3}", "my_app": ["inherit"]}})
+    done = run(ADDER, "-t", 2, "-n", 500000, "-r", 300, *files, "-f", -1, "-H", "disk0", "-H", "disk1", "-H", "disk2")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    report = json.loads(done.stdout)
+    delivered = sum(handler["delivered"] for handler in report["handlers"].values())
+    assert delivered + report["process"]["unrouted"] == 1000000, report
+    assert delivered == sum(len(lines_of(path)) for path in out)
+
+
+main()
