@@ -1,5 +1,6 @@
 #include "runtime.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -112,8 +113,18 @@ static void read_environment(struct wr_runtime *runtime)
     runtime->plugins.folders = folders ? strdup(folders) : NULL;
 }
 
+/* Threads of weir's own run code that must never be unloaded. The shared library is linked for that (-z nodelete); a static copy
+ * inside a library that a program may dlclose has to see to it itself. */
+static void pin(void)
+{
+    Dl_info info;
+    if (dladdr(&the_runtime, &info) && info.dli_fname)
+        dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 static bool set_up(struct wr_runtime *runtime)
 {
+    pin();
     runtime->life = map_life();
     if (!runtime->life || !wr_registry_init(&runtime->registry) || !wr_producers_init(&runtime->producers))
         return false;

@@ -1,0 +1,76 @@
+/* interrupts: signal handlers that add, also when they interrupt adding. Each call is in the ledger or refused
+ * with WEIR_ERR_BUSY and counted. */
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include <weir/weir.h>
+
+static weir_metric *metric;
+static _Atomic uint64_t good, busy, other;
+
+static void interrupt(int signal)
+{
+    (void)signal;
+    int result = weir_metric_add_int(metric, 1);
+    ++*(result == 0 ? &good : result == WEIR_ERR_BUSY ? &busy : &other);
+}
+
+static bool is_time_over(void)
+{
+    static time_t end;
+    if (!end)
+        end = time(NULL) + 3;
+    return time(NULL) >= end;
+}
+
+int main(void)
+{
+    static const char config[] = "{\"groups\":{\"*\":\"null\"}}";
+    char name[32];
+    if (weir_configure_text(config, sizeof config - 1)) {
+        fprintf(stderr, "interrupts: %s\n", weir_last_error());
+        return 1;
+    }
+    weir_stream *stream = weir_get_stream("my_app");
+    metric = weir_get_metric(stream, "signals");
+    if (weir_metric_add_int(metric, 0))
+        return 2;
+    good = 1;
+
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    struct itimerval interval = {{0, 50}, {0, 50}};
+    setitimer(ITIMER_REAL, &interval, NULL);
+
+    uint64_t added = 0;
+    for (int i = 0; !is_time_over(); i++) {
+        for (int j = 0; j < 2000; j++)
+            added += weir_add_value(stream, "x", j) == 0;
+        /* the slow ways: a new name, an event, a flush, a configuration */
+        snprintf(name, sizeof name, "n%d", i % 5000);
+        weir_value event[] = {{name, 1}, {"y", 2}};
+        added += weir_emit(stream, event, 2) == 0 ? 2 : 0;
+        if (i % 10 == 0)
+            weir_flush(-1);
+        if (i % 100 == 0)
+            weir_configure_text(config, sizeof config - 1);
+    }
+    memset(&interval, 0, sizeof interval);
+    setitimer(ITIMER_REAL, &interval, NULL);
+
+    weir_stats stats;
+    weir_handler_stats handler;
+    weir_flush(-1);
+    weir_get_stats(&stats, sizeof stats);
+    weir_get_handler_stats("null", &handler, sizeof handler);
+    printf("%" PRIu64 " added, %" PRIu64 " by signal handlers, %" PRIu64 " refused as busy\n", added,
+           (uint64_t)good, (uint64_t)busy);
+    return !(stats.added == added + good && handler.delivered == stats.added &&
+             stats.refused[WEIR_REFUSED_BUSY] == busy && other == 0 && good > 100);
+}
