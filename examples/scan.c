@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 {
     enum { MOST_THREADS = 64 };
     pthread_t threads[MOST_THREADS];
-    char names[MOST_THREADS][8];
+    char names[MOST_THREADS][12];
     int count = 4;
     for (int option; (option = getopt(argc, argv, "j:c:")) != -1;) {
         if (option == 'j')

@@ -155,12 +155,8 @@ static void take_event(struct wr_dispatcher *dispatcher, struct wr_producer *pro
 
 static void give_back(struct wr_ring *ring, uint64_t position)
 {
-    wr_ring_give_back(ring, position);
-    /* pairs with the fence in wr_dispatcher_wait_room: either we see that it is hungry, or it sees the room */
-    atomic_thread_fence(memory_order_seq_cst);
-    if (!atomic_load_explicit(&ring->hungry, memory_order_relaxed))
+    if (!wr_ring_give_back(ring, position))
         return;
-    atomic_store_explicit(&ring->hungry, 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&ring->room, 1, memory_order_release);
     wr_futex_wake(&ring->room, 1);
 }
@@ -231,7 +227,7 @@ static bool is_quiet(struct wr_ring *ring, bool took, int64_t now_ns)
 /* After the barrier: whether nothing came in before the writer could see that it has to say so. */
 static bool stays_parked(struct wr_ring *ring)
 {
-    if (wr_ring_published(ring) == wr_ring_taken(ring))
+    if (atomic_load(&ring->tail) == wr_ring_taken(ring))
         return true;
     /* it came in. Whoever gets the 1 watches the ring: we here, or the writer has pushed it on the stack
      * already */
@@ -246,7 +242,7 @@ static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
     bool any = false;
     for (uint32_t i = 0; i < dispatcher->active_count; i++) {
         if (quiet[i])
-            atomic_store_explicit(&dispatcher->active[i]->ring.parked, 1, memory_order_relaxed);
+            atomic_store(&dispatcher->active[i]->ring.parked, 1);
         any |= quiet[i];
     }
     if (!any)
@@ -263,7 +259,9 @@ static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
 
 void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
 {
-    if (!atomic_exchange_explicit(&producer->ring.parked, 0, memory_order_relaxed))
+    /* acquire: pairs with the store of parked in park_quiet, so that the dispatcher has read next_active for
+     * the last time */
+    if (!atomic_exchange_explicit(&producer->ring.parked, 0, memory_order_acquire))
         return;
     producer->next_active = atomic_load_explicit(&dispatcher->woken, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(&dispatcher->woken, &producer->next_active, producer))
@@ -281,10 +279,9 @@ void wr_dispatcher_wait_room(struct wr_dispatcher *dispatcher, struct wr_produce
 {
     struct wr_ring *ring = &producer->ring;
     uint32_t room = atomic_load_explicit(&ring->room, memory_order_acquire);
-    atomic_store_explicit(&ring->hungry, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* see give_back */
+    bool starves = wr_ring_starve(ring, count);
     wr_bell_ring(&dispatcher->bell);
-    if (wr_ring_fill(ring) + count > ring->size)
+    if (starves)
         wr_futex_wait(&ring->room, room, timeout_ns);
 }
 

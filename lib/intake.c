@@ -116,8 +116,9 @@ static bool enter(struct call *call, int *error)
     if (producer->shared)
         enter_shared(call);
     wr_intake_begin(producer);
-    if (producer->fenced)
-        atomic_thread_fence(memory_order_seq_cst);
+    if (producer
+            ->fenced) /* without membarrier the order of this store and the load of `state` is ours to keep */
+        atomic_exchange(&producer->busy, 1);
     return true;
 }
 
@@ -240,9 +241,9 @@ static void publish(struct call *call, uint64_t position)
     wr_intake_publish(call->producer, position);
     if (!call->producer->fenced)
         return;
-    /* without membarrier the fence is ours, and so the look has to be taken again behind it */
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&call->producer->ring.parked, memory_order_relaxed))
+    /* without membarrier the order is ours to keep, and so the look has to be taken again behind the store */
+    atomic_exchange(&call->producer->ring.tail, position);
+    if (atomic_load(&call->producer->ring.parked))
         wr_intake_unpark(call->producer);
 }
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +20,5 @@ bool wr_membarrier_register(void)
 
 void wr_membarrier(void)
 {
-    atomic_thread_fence(memory_order_seq_cst);
     call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }

@@ -12,7 +12,8 @@
  * real fences. */
 bool wr_membarrier_register(void);
 
-/* When this returns, every other thread of the process has executed a full fence since the call. */
+/* When this returns, every other thread of the process has executed a full fence since the call; does nothing
+ * where the kernel has none. */
 void wr_membarrier(void);
 
 #endif

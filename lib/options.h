@@ -43,8 +43,8 @@ const weir_option *wr_options_row(const struct wr_options_table *table, size_t i
 /* Sets every option to its default. false: a default breaks the table's own rules. */
 bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error *error);
 
-/* Sets one option from a text, as a default is written. When it fails, the error's words go behind the value: "is not
- * a duration (like 5s ...". */
+/* Sets one option from a text, as a default is written. When it fails, the error's words go behind the value:
+ * "is not a duration (like 5s ...". */
 bool wr_options_set_text(const struct wr_options_fill *fill, const weir_option *row, const char *text,
                          struct wr_error *error);
 

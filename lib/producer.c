@@ -208,7 +208,7 @@ static void close_one(struct wr_producer *producer)
 
 static bool wait_until_idle(const struct wr_producer *producer, int64_t deadline_ns)
 {
-    while (atomic_load_explicit(&producer->busy, memory_order_acquire)) {
+    while (atomic_load(&producer->busy)) {
         if (wr_clock_monotonic_ns() >= deadline_ns)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = 50 * WR_NS_PER_US}, NULL);
@@ -226,8 +226,9 @@ void wr_producers_close(struct wr_producers *producers)
     if (producers->shared)
         close_one(producers->shared);
     wr_lock_leave(&producers->lock);
-    /* pairs with the compiler barrier (or fence) between `busy = 1` and the load of `state` on the calling
-     * path: a call either sees CLOSED, or is seen busy by wr_producers_settle */
+    /* pairs with the compiler barrier (or, where there is no membarrier, the sequentially consistent accesses)
+     * between `busy = 1` and the load of `state` on the calling path: a call either sees CLOSED, or is seen
+     * busy by wr_producers_settle */
     wr_membarrier();
 }
 

@@ -83,8 +83,8 @@ void wr_producers_after_fork(struct wr_producers *producers);
  * no memory, or the thread is ending. With signals blocked. */
 struct wr_producer *wr_producers_attach(struct wr_producers *producers);
 
-/* Where the calling thread's last failure is kept. NULL: nowhere, since it shares a producer, or has none and gets
- * none. */
+/* Where the calling thread's last failure is kept. NULL: nowhere, since it shares a producer, or has none and
+ * gets none. */
 struct wr_error *wr_producers_error(struct wr_producers *producers);
 
 /* Marks the calling thread as one of weir's own. */

@@ -12,6 +12,12 @@ uint64_t wr_ring_fill(const struct wr_ring *ring)
     return wr_ring_position(ring) - atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
+bool wr_ring_starve(struct wr_ring *ring, uint64_t count)
+{
+    atomic_store(&ring->hungry, 1);
+    return wr_ring_position(ring) - atomic_load(&ring->head) + count > ring->size;
+}
+
 bool wr_ring_find_room(struct wr_ring *ring, uint64_t count)
 {
     uint64_t position = wr_ring_position(ring);

@@ -68,6 +68,10 @@ bool wr_ring_find_room(struct wr_ring *ring, uint64_t count);
 /* How many slots are waiting for the reader, as of a look at its index just now. */
 uint64_t wr_ring_fill(const struct wr_ring *ring);
 
+/* Says that the writer will sleep until there is room for count slots; false: there is room already. Pairs with
+ * wr_ring_give_back. */
+bool wr_ring_starve(struct wr_ring *ring, uint64_t count);
+
 static inline weir_sample *wr_ring_slot(const struct wr_ring *ring, uint64_t position)
 {
     return &ring->slots[position & (ring->size - 1)];
@@ -94,11 +98,16 @@ static inline uint64_t wr_ring_taken(const struct wr_ring *ring)
     return atomic_load_explicit(&ring->head, memory_order_relaxed);
 }
 
-/* Gives the slots before position back to the writer. */
-static inline void wr_ring_give_back(struct wr_ring *ring, uint64_t position)
+/* Gives the slots before position back to the writer; answers whether it is hungry and has to be woken.
+ *
+ * Release, at least: pairs with the acquire in wr_ring_fill, so that the reader's loads come before the
+ * writer's stores. And the store of head and the load of hungry are sequentially consistent, as are the
+ * writer's store of hungry and its load of head in wr_ring_starve: either we see that it is hungry, or it sees
+ * the room. */
+static inline bool wr_ring_give_back(struct wr_ring *ring, uint64_t position)
 {
-    /* release: pairs with the acquire in find_room: the reader's loads come before the writer's stores */
-    atomic_store_explicit(&ring->head, position, memory_order_release);
+    atomic_store(&ring->head, position);
+    return atomic_load(&ring->hungry) && atomic_exchange(&ring->hungry, 0);
 }
 
 /* Slots that a metadata text of length bytes takes. */

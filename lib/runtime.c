@@ -113,8 +113,8 @@ static void read_environment(struct wr_runtime *runtime)
     runtime->plugins.folders = folders ? strdup(folders) : NULL;
 }
 
-/* Threads of weir's own run code that must never be unloaded. The shared library is linked for that (-z nodelete); a static copy
- * inside a library that a program may dlclose has to see to it itself. */
+/* Threads of weir's own run code that must never be unloaded. The shared library is linked for that (-z
+ * nodelete); a static copy inside a library that a program may dlclose has to see to it itself. */
 static void pin(void)
 {
     Dl_info info;

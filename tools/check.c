@@ -18,7 +18,6 @@
 struct checked {
     struct wr_config *config;
     struct wr_plan *plan;
-    struct wr_plugins plugins;
     struct wr_log log;
     struct wr_segment_pool pool;
 };
@@ -41,12 +40,11 @@ static struct wr_config *read_config(const char *file, struct wr_error *error)
 static bool check(struct checked *checked, const char *file, struct wr_error *error)
 {
     wr_log_init(&checked->log, secure_getenv("WEIR_LOG"));
-    command_init_plugins(&checked->plugins);
     checked->config = read_config(file, error);
     if (!checked->config)
         return false;
     const struct wr_plan_site site = {
-        .plugins = &checked->plugins,
+        .plugins = command_plugins(),
         .log = &checked->log,
         .pool = &checked->pool,
         .labels_number = 1,

@@ -43,7 +43,9 @@ bool command_write(struct wr_buffer *buffer)
     return written;
 }
 
-void command_init_plugins(struct wr_plugins *plugins)
+struct wr_plugins *command_plugins(void)
 {
-    *plugins = (struct wr_plugins){.folders = secure_getenv("WEIR_PLUGIN_PATH")};
+    static struct wr_plugins plugins;
+    plugins.folders = secure_getenv("WEIR_PLUGIN_PATH");
+    return &plugins;
 }

@@ -35,7 +35,8 @@ int command_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Writes a buffer to standard output and empties it. false: there was no memory, or it could not be written. */
 bool command_write(struct wr_buffer *buffer);
 
-/* The handler types as a program would find them: by WEIR_PLUGIN_PATH, then in the plugin folder. */
-void command_init_plugins(struct wr_plugins *plugins);
+/* The handler types as a program would find them: by WEIR_PLUGIN_PATH, then in the plugin folder. They stay
+ * loaded. */
+struct wr_plugins *command_plugins(void);
 
 #endif

@@ -120,7 +120,6 @@ static int run(const struct command *command, int argc, char **argv)
     static const struct option options[] = {
         {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     struct wr_buffer out = {0};
-    struct wr_plugins plugins;
     bool json = false;
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (option == 'h') {
@@ -133,8 +132,8 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (argc - optind > 1)
         return command_refuse(command, "one name at most");
-    command_init_plugins(&plugins);
-    int result = optind == argc ? put_all(&out, &plugins, json) : put_named(&out, &plugins, argv[optind], json);
+    int result = optind == argc ? put_all(&out, command_plugins(), json)
+                                : put_named(&out, command_plugins(), argv[optind], json);
     return command_write(&out) ? result : command_fail("standard output cannot be written");
 }
 

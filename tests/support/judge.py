@@ -15,7 +15,7 @@ import traceback
 BUILD = os.environ.get("WEIR_TEST_BUILD", os.path.join(os.getcwd(), "build"))
 SOURCE = os.environ.get("WEIR_TEST_SOURCE", os.getcwd())
 PLUGINS = os.path.join(BUILD, "plugins", ".libs")
-TEST_PLUGINS = os.path.join(BUILD, "tests", "support", ".libs")
+TEST_PLUGINS = os.path.join(BUILD, "tests", "support", "plugins", ".libs")
 WEIR = os.path.join(BUILD, "tools", "weir")
 ADDER = os.path.join(BUILD, "tests", "support", "adder")
 
