@@ -7,12 +7,10 @@
 #include "clock.h"
 #include "common.h"
 #include "error.h"
-#include "instance.h"
-#include "log.h"
 
-static struct wr_instance *instance_of(const weir_host *host)
+static struct wr_host *core_of(const weir_host *host)
 {
-    return (struct wr_instance *)host; /* its first member */
+    return (struct wr_host *)host; /* its first member */
 }
 
 static void host_log(const weir_host *host, int level, const char *format, ...)
@@ -22,33 +20,33 @@ static void host_log(const weir_host *host, int level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    wr_log_say(instance_of(host)->log, level, "%s: %s", host->handler, text);
+    wr_log_say(core_of(host)->log, level, "%s: %s", host->handler, text);
 }
 
 static void host_refuse(const weir_host *host, const char *option, const char *format, ...)
 {
-    struct wr_instance *instance = instance_of(host);
+    struct wr_host *core = core_of(host);
     char words[WR_ERROR_ROOM];
-    if (!instance->refusal)
+    if (!core->refusal)
         return;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(words, sizeof words, format, arguments);
     va_end(arguments);
-    const struct wr_node *node = instance->node, *member = wr_node_member(node, option ? option : "");
+    const struct wr_node *node = core->node, *member = wr_node_member(node, option ? option : "");
     if (member)
-        wr_node_error(member, instance->refusal, "%s", words);
+        wr_node_error(member, core->refusal, "%s", words);
     else if (node)
-        wr_node_error(node, instance->refusal, "%s%s%s", option ? option : "", option && *option ? ": " : "",
+        wr_node_error(node, core->refusal, "%s%s%s", option ? option : "", option && *option ? ": " : "",
                       words);
     else
-        wr_error_set(instance->refusal, WEIR_ERR_CONFIG, "%s: %s%s%s", host->handler, option ? option : "",
+        wr_error_set(core->refusal, WEIR_ERR_CONFIG, "%s: %s%s%s", host->handler, option ? option : "",
                      option && *option ? ": " : "", words);
 }
 
 static void host_count(const weir_host *host, const char *name, uint64_t n)
 {
-    struct wr_lane *lane = instance_of(host)->lane;
+    struct wr_lane *lane = core_of(host)->lane;
     if (!lane)
         return;
     wr_lock_enter(&lane->lock);
@@ -67,7 +65,7 @@ static void host_count(const weir_host *host, const char *name, uint64_t n)
 
 static void host_wake_in(const weir_host *host, int64_t delay_ms)
 {
-    struct wr_lane *lane = instance_of(host)->lane;
+    struct wr_lane *lane = core_of(host)->lane;
     if (!lane)
         return;
     wr_lock_enter(&lane->lock);
@@ -84,7 +82,7 @@ static bool is_stop_asked(const struct wr_lane *lane)
 /* While it waits here, the handler is not inside anything that a fork could tear. */
 static bool host_wait(const weir_host *host, int64_t ms)
 {
-    struct wr_lane *lane = instance_of(host)->lane;
+    struct wr_lane *lane = core_of(host)->lane;
     int64_t deadline_ns = wr_clock_monotonic_ns() + (ms < 0 ? 0 : ms) * WR_NS_PER_MS;
     if (!lane)
         return false;
@@ -101,7 +99,7 @@ static bool host_wait(const weir_host *host, int64_t ms)
 
 static bool host_stopping(const weir_host *host)
 {
-    struct wr_lane *lane = instance_of(host)->lane;
+    struct wr_lane *lane = core_of(host)->lane;
     if (!lane)
         return false;
     wr_lock_enter(&lane->lock);
@@ -115,24 +113,24 @@ static bool host_stopping(const weir_host *host)
 static bool encode(const weir_host *host, const weir_batch *batch, uint32_t start, size_t limit,
                    weir_encoded *encoded)
 {
-    return wr_encoder_encode(&instance_of(host)->encoder, batch, start, limit, encoded);
+    return wr_encoder_encode(core_of(host)->encoder, batch, start, limit, encoded);
 }
 
 static uint32_t settled(const weir_host *host, size_t length, size_t *end)
 {
-    return wr_encoder_settled(&instance_of(host)->encoder, length, end);
+    return wr_encoder_settled(core_of(host)->encoder, length, end);
 }
 
 static const char *content_type(const weir_host *host)
 {
-    return instance_of(host)->format->content_type;
+    return core_of(host)->encoder->format->content_type;
 }
 
 static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled, content_type};
 
 static void set_color(const weir_host *host, bool color)
 {
-    instance_of(host)->encoder.color = color;
+    core_of(host)->encoder->color = color;
 }
 
 static const weir_terminal terminal_service = {sizeof terminal_service, set_color};
@@ -140,15 +138,15 @@ static const weir_terminal terminal_service = {sizeof terminal_service, set_colo
 static const void *host_service(const weir_host *host, const char *id)
 {
     if (strcmp(id, WEIR_ENCODER) == 0)
-        return instance_of(host)->format ? &encoder_service : NULL;
+        return core_of(host)->encoder ? &encoder_service : NULL;
     if (strcmp(id, WEIR_TERMINAL) == 0)
-        return &terminal_service;
+        return core_of(host)->encoder ? &terminal_service : NULL;
     return NULL;
 }
 
-void wr_host_init(struct wr_instance *instance, const char *handler)
+void wr_host_init(struct wr_host *host, const char *handler)
 {
-    instance->host = (weir_host){
+    host->shown = (weir_host){
         .size = sizeof(weir_host),
         .abi = WEIR_ABI,
         .handler = handler,

@@ -1,10 +1,29 @@
-/* host: the core's services as a handler calls them, for one instance. */
+/* host: the core's services as a handler calls them. */
 #ifndef WR_HOST_H
 #define WR_HOST_H
 
-struct wr_instance;
+#include <weir/handler.h>
 
-/* Fills instance->host. */
-void wr_host_init(struct wr_instance *instance, const char *handler);
+#include "document.h"
+#include "encoder.h"
+#include "lane.h"
+#include "log.h"
+
+struct wr_error;
+
+/* What the services need to know of a handler. */
+struct wr_host {
+    weir_host shown;      /* first: plugins hand it back */
+    struct wr_lane *lane; /* NULL: not in use yet */
+    struct wr_log *log;
+    struct wr_encoder *encoder; /* NULL: the type writes no format */
+
+    /* during create only */
+    struct wr_error *refusal;
+    const struct wr_node *node; /* the handler in its configuration; NULL: none */
+};
+
+/* Fills host->shown. handler: the name, valid as long as the host is. */
+void wr_host_init(struct wr_host *host, const char *handler);
 
 #endif

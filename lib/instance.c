@@ -6,7 +6,6 @@
 #include "buffer.h"
 #include "error.h"
 #include "format.h"
-#include "host.h"
 #include "suggest.h"
 
 enum { SHOWN_ROOM = 200 };
@@ -263,8 +262,8 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
         return NULL;
     }
     instance->type = type;
-    instance->log = log;
-    instance->node = handler->node;
+    instance->host.log = log;
+    instance->host.node = handler->node;
     struct sources from = {config, handler, environment_of(config, handler), error};
     const char *name = wr_keep_text(&instance->keep, handler->name, strlen(handler->name));
     if (!name)
@@ -273,25 +272,27 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
         wr_instance_free(instance);
         return NULL;
     }
-    wr_host_init(instance, name);
-    if (instance->format)
+    wr_host_init(&instance->host, name);
+    if (instance->format) {
         wr_encoder_init(&instance->encoder, instance->format, instance->format_options);
+        instance->host.encoder = &instance->encoder;
+    }
     return instance;
 }
 
 bool wr_instance_create(struct wr_instance *instance, struct wr_error *error)
 {
     *error = (struct wr_error){0};
-    instance->refusal = error;
+    instance->host.refusal = error;
     wr_plugins_enter(instance->type->home, instance->type);
-    instance->self = instance->type->is.create(&instance->host, instance->options);
+    instance->self = instance->type->is.create(&instance->host.shown, instance->options);
     wr_plugins_leave(instance->type->home, instance->type);
-    instance->refusal = NULL;
-    instance->node = NULL; /* its document may go before the instance does */
+    instance->host.refusal = NULL;
+    instance->host.node = NULL; /* its document may go before the instance does */
     if (!instance->self && !error->code)
         wr_error_set(error, WEIR_ERR_CONFIG,
                      "%s: the handler type \"%s\" refused its options without saying why",
-                     instance->host.handler, instance->type->is.name);
+                     instance->host.shown.handler, instance->type->is.name);
     return instance->self;
 }
 
@@ -317,7 +318,7 @@ void wr_instance_take_over(struct wr_lane *lane)
     struct wr_instance *instance = lane->successor;
     lane->successor = NULL;
     lane->instance = instance;
-    instance->lane = lane;
+    instance->host.lane = lane;
     lane->kinds = instance->type->is.kinds;
     lane->has_flush = instance->type->is.flush != NULL;
     lane->ending = WR_LANE_LIVES;

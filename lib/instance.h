@@ -7,13 +7,14 @@
 #include "commons.h"
 #include "config.h"
 #include "encoder.h"
+#include "host.h"
 #include "keep.h"
 #include "lane.h"
 #include "outcome.h"
 #include "plugin.h"
 
 struct wr_instance {
-    weir_host host; /* first: plugins hand it back */
+    struct wr_host host; /* what the plugin is given */
     struct wr_type *type;
     struct wr_keep keep; /* what options point to */
     struct wr_commons commons;
@@ -22,13 +23,7 @@ struct wr_instance {
     void *format_options;
     struct wr_encoder encoder;
     char *identity; /* everything configured, as text: equal texts, equal handlers. Holds secrets. */
-    struct wr_lane *lane;
-    struct wr_log *log;
-    void *self; /* the plugin's */
-
-    /* during create only */
-    struct wr_error *refusal;
-    const struct wr_node *node;
+    void *self;     /* the plugin's */
 };
 
 /* Fills the options of a handler, which the plugin does not see yet. NULL: the error tells why. */
