@@ -94,7 +94,7 @@ static bool set_own(struct wr_instance *instance, const struct sources *from)
 
 /* ---- The format ------------------------------------------------------------------------------ */
 
-static bool refuse_format(const struct wr_node *node, const char *name, struct wr_error *error)
+static void refuse_format(const struct wr_node *node, const char *name, struct wr_error *error)
 {
     struct wr_suggest suggest;
     struct wr_buffer names = {0};
@@ -111,7 +111,6 @@ static bool refuse_format(const struct wr_node *node, const char *name, struct w
     wr_node_error(node, error, "%s is not a format%s%s allowed: %s", wr_node_show(node, shown, sizeof shown),
                   words, *words ? "" : ";", list ? list : "");
     wr_buffer_fini(&names);
-    return false;
 }
 
 /* The format's name, as a node: of the value itself, or of its "type". NULL: the error is set. */
@@ -158,21 +157,26 @@ static bool check_shape(const struct wr_instance *instance, const struct wr_node
     return false;
 }
 
+static bool find_format(struct wr_instance *instance, const struct wr_node *name, const struct sources *from)
+{
+    struct wr_buffer text = {0};
+    struct wr_error problem = {0};
+    if (!wr_expand(from->environment, name->text, &text, &problem) || !wr_buffer_text(&text))
+        wr_node_error(name, from->error, "%s", problem.code ? problem.text : "no memory");
+    else if (!(instance->format = wr_format_find(text.data)))
+        refuse_format(name, text.data, from->error);
+    wr_buffer_fini(&text);
+    return instance->format;
+}
+
 static bool choose_format(struct wr_instance *instance, const struct wr_node *node, const struct sources *from)
 {
     const struct wr_node *name = find_format_name(node, from->error);
     if (!name)
         return false;
-    struct wr_buffer text = {0};
-    struct wr_error problem = {0};
-    bool done = wr_expand(from->environment, name->text, &text, &problem) && wr_buffer_text(&text);
-    if (!done)
-        wr_node_error(name, from->error, "%s", problem.code ? problem.text : "no memory");
-    instance->format = done ? wr_format_find(text.data) : NULL;
-    if (done && !instance->format)
-        done = refuse_format(name, text.data, from->error);
-    wr_buffer_fini(&text);
-    return done && check_shape(instance, name, from->error) && set_format_options(instance, node, from);
+    if (!find_format(instance, name, from))
+        return false;
+    return check_shape(instance, name, from->error) && set_format_options(instance, node, from);
 }
 
 static const char *find_standard_format(const struct wr_type *type)

@@ -395,7 +395,7 @@ void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t d
 {
     wr_lock_enter(&lane->lock);
     lane->stopping = true;
-    lane->stop_reason = reason;
+    lane->stop_reason = (int)reason;
     lane->stop_deadline_ns = deadline_ns;
     lane->retry_at_ns = 0;
     if (lane->worker != WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES)

@@ -178,7 +178,7 @@ static size_t put_exponent(char *out, int exponent)
 /* Writes digits * 10^exponent; digits ends in no zero, but for the number 0. */
 static size_t put_decimal(char *out, struct decimal decimal, bool point_zero)
 {
-    char digits[20];
+    char digits[20] = {0};
     int count = (int)count_digits(decimal.digits);
     put_digits(digits, decimal.digits, (unsigned)count);
     int point = count + decimal.exponent; /* where the decimal point stands, counted from the first digit */

@@ -55,7 +55,9 @@ static void set_up(struct wr_producers *producers, struct wr_producer *producer,
 static void open_up(const struct wr_producers *producers, struct wr_producer *producer)
 {
     bool plain = !producer->shared && !producer->own && !producer->fenced && producer->ticks;
-    uint32_t state = producers->closed ? WR_PRODUCER_CLOSED : plain ? WR_PRODUCER_READY : WR_PRODUCER_CAREFUL;
+    uint32_t state = atomic_load(&producers->closed) ? WR_PRODUCER_CLOSED
+                     : plain                         ? WR_PRODUCER_READY
+                                                     : WR_PRODUCER_CAREFUL;
     atomic_store(&producer->state, state);
 }
 
@@ -219,7 +221,7 @@ static bool wait_until_idle(const struct wr_producer *producer, int64_t deadline
 void wr_producers_close(struct wr_producers *producers)
 {
     wr_lock_enter(&producers->lock);
-    producers->closed = true;
+    atomic_store(&producers->closed, true);
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++)
         close_one(producers->all[i]);

@@ -69,7 +69,8 @@ struct wr_producers {
     struct wr_producer *orphans[WR_PRODUCERS_MOST];
     uint32_t orphan_count;
     struct wr_producer *shared; /* for threads beyond; NULL: not needed yet */
-    bool fenced, ticks, closed;
+    bool fenced, ticks;
+    _Atomic bool closed;
     _Atomic uint64_t refused[WEIR_REFUSALS];
 };
 

@@ -238,7 +238,9 @@ static bool note_key(struct scanner *s, const char *start, uint32_t object)
     char *copy = strdup(key);
     if (!copy)
         return fail_at(s, start, NULL);
-    *place = (struct seen){hash, object, copy};
+    place->hash = hash;
+    place->object = object;
+    place->key = copy;
     s->seen_count++;
     return true;
 }
