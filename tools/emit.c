@@ -109,7 +109,7 @@ static int emit(const struct request *request)
         return command_fail("%s", weir_last_error());
     weir_flush(request->timeout_ns / 1000000);
     int result = report(request);
-    weir_shutdown(0);
+    weir_shutdown(result == EXIT_GOOD ? -1 : 0); /* what was not delivered has had its time */
     return result;
 }
 
