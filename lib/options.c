@@ -13,7 +13,7 @@
 #include "units.h"
 #include "utf8.h"
 
-enum { SHOWN_ROOM = 200, MOST_ROWS = 1000 };
+enum { SHOWN_ROOM = 200, WORDS_ROOM = 600, MOST_ROWS = 1000 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
@@ -183,10 +183,16 @@ static bool set_bool(const weir_option *row, const char *text, bool *field, stru
 }
 
 /* "auto|always|never", as people read it: auto, always, never. */
-static void put_words(const char *allowed, struct wr_buffer *out)
+static const char *put_words(const weir_option *row, char *out, size_t room)
 {
-    for (; *allowed; allowed++)
-        wr_buffer_put(out, *allowed == '|' ? ", " : allowed, *allowed == '|' ? 2 : 1);
+    size_t used = 0;
+    for (const char *c = row->allowed ? row->allowed : ""; *c && used + 3 <= room; c++) {
+        out[used++] = *c == '|' ? ',' : *c;
+        if (*c == '|')
+            out[used++] = ' ';
+    }
+    out[used] = '\0';
+    return out;
 }
 
 static bool set_enum(const weir_option *row, const char *text, int64_t *field, struct wr_error *error)
@@ -201,12 +207,8 @@ static bool set_enum(const weir_option *row, const char *text, int64_t *field, s
         }
         word += end + (word[end] == '|');
     }
-    struct wr_buffer words = {0};
-    put_words(row->allowed ? row->allowed : "", &words);
-    const char *list = wr_buffer_text(&words);
-    refuse(error, row, text, "is not allowed; allowed: %s", list ? list : "");
-    wr_buffer_fini(&words);
-    return false;
+    char words[WORDS_ROOM];
+    return refuse(error, row, text, "is not allowed; allowed: %s", put_words(row, words, sizeof words));
 }
 
 static bool set_string(const struct wr_options_fill *fill, const char *text, const char **field,
@@ -284,6 +286,8 @@ bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error
     for (size_t i = 0; (row = wr_options_row(&fill->table, i)); i++) {
         if (row->standard && !wr_options_set_text(fill, row, row->standard, error)) {
             wr_error_prefix(error, "option \"%s\": default ", row->name);
+            if (error->code == WEIR_ERR_CONFIG) /* nobody configured it */
+                error->code = WEIR_ERR_PLUGIN;
             return false;
         }
     }
@@ -292,16 +296,22 @@ bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error
 
 /* ---- One value of a configuration ------------------------------------------------------------ */
 
+/* A value, or, where it is not to be seen, only what it is. */
+static const char *show_value(const weir_option *row, const struct wr_node *node, char *out, size_t room)
+{
+    return row->flags & WEIR_OPTION_SECRET ? wr_node_type_name(node->type) : wr_node_show(node, out, room);
+}
+
 static bool refuse_type(const struct wr_node *node, const weir_option *row, struct wr_error *error)
 {
-    char shown[SHOWN_ROOM];
-    const char *value = row->flags & WEIR_OPTION_SECRET ? wr_node_type_name(node->type)
-                                                        : wr_node_show(node, shown, sizeof shown);
+    char shown[SHOWN_ROOM], words[WORDS_ROOM];
+    const char *value = show_value(row, node, shown, sizeof shown);
     bool needs_unit = row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
     if (needs_unit && node->type == WR_NODE_NUMBER)
         wr_node_error(node, error, "%s has no unit; it must be %s", value, type_of(row)->hint);
     else if (row->type == WEIR_OPTION_ENUM)
-        wr_node_error(node, error, "%s is not allowed; allowed: %s", value, row->allowed);
+        wr_node_error(node, error, "%s is not allowed; allowed: %s", value,
+                      put_words(row, words, sizeof words));
     else
         wr_node_error(node, error, "%s is not %s", value, type_of(row)->hint);
     return false;
@@ -352,12 +362,12 @@ static size_t count_members(const struct wr_node *node)
 }
 
 /* A string in a list or map, expanded and kept; NULL: the error is set. */
-static const char *keep_item(const struct wr_options_fill *fill, const struct wr_node *item,
-                             struct wr_error *error)
+static const char *keep_item(const struct wr_options_fill *fill, const weir_option *row,
+                             const struct wr_node *item, struct wr_error *error)
 {
     char shown[SHOWN_ROOM];
     if (item->type != WR_NODE_STRING) {
-        wr_node_error(item, error, "%s is not a string", wr_node_show(item, shown, sizeof shown));
+        wr_node_error(item, error, "%s is not a string", show_value(row, item, shown, sizeof shown));
         return NULL;
     }
     struct wr_buffer text = {0};
@@ -381,7 +391,7 @@ static bool set_from_array(const struct wr_options_fill *fill, const weir_option
         return false;
     }
     for (const struct wr_node *item = node->first; item; item = item->next) {
-        items[count] = keep_item(fill, item, error);
+        items[count] = keep_item(fill, row, item, error);
         if (!items[count++])
             return false;
     }
@@ -400,7 +410,7 @@ static bool set_from_object(const struct wr_options_fill *fill, const weir_optio
     }
     for (const struct wr_node *item = node->first; item; item = item->next) {
         items[count].key = wr_keep_text(fill->keep, item->key, strlen(item->key));
-        items[count].value = keep_item(fill, item, error);
+        items[count].value = keep_item(fill, row, item, error);
         if (!items[count].value || !items[count].key)
             return false;
         count++;
@@ -503,6 +513,15 @@ static bool refuse_member(const struct members *m, const struct wr_node *member,
     return false;
 }
 
+/* "tls.verify": true beside "tls": {...} would be a key that stands twice, and nobody would see it. */
+static bool refuse_dots(const struct members *m, const struct wr_node *member)
+{
+    char shown[SHOWN_ROOM];
+    wr_node_key_error(member, m->error, "dots are not allowed in a key; write {%s: {...}}",
+                      wr_utf8_quote(shown, sizeof shown, member->key, strcspn(member->key, ".")));
+    return false;
+}
+
 static bool set_members(const struct members *m, const struct wr_node *object, const char *prefix);
 
 static bool set_member(const struct members *m, const struct wr_node *member, const char *name)
@@ -532,6 +551,8 @@ static bool set_members(const struct members *m, const struct wr_node *object, c
 {
     for (const struct wr_node *member = object->first; member; member = member->next) {
         char name[SHOWN_ROOM];
+        if (strchr(member->key, '.'))
+            return refuse_dots(m, member);
         int length = snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", member->key);
         if (length < 0 || (size_t)length >= sizeof name)
             return refuse_member(m, member, "");
@@ -568,8 +589,9 @@ bool wr_options_check_required(const struct wr_options_fill *fill, const struct 
 
 static bool is_option_name(const char *name)
 {
-    return *name && *name != '.' && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") == strlen(name) &&
-           !strstr(name, "..");
+    size_t length = strlen(name);
+    return length && *name != '.' && name[length - 1] != '.' && !strstr(name, "..") &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") == length;
 }
 
 static bool check_row(const struct wr_options_table *table, const weir_option *row, struct wr_error *error)
