@@ -11,6 +11,7 @@
 #include "name.h"
 #include "options.h"
 #include "suggest.h"
+#include "utf8.h"
 
 enum { SHOWN_ROOM = 200 };
 
@@ -238,10 +239,10 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
         return false;
     }
     if (handler.plugin && handler.plugin[0] != '/') {
+        char shown[SHOWN_ROOM];
         wr_node_error(wr_node_member(node, "plugin"), error,
-                      "\"%s\" is not an absolute path; a bare type name is looked for in the "
-                      "plugin folders",
-                      handler.plugin);
+                      "%s is not an absolute path; a bare type name is looked for in the plugin folders",
+                      wr_utf8_quote(shown, sizeof shown, handler.plugin, strlen(handler.plugin)));
         return false;
     }
     return add_handler(config, &handler) || fail_memory(error);
@@ -509,6 +510,11 @@ static bool add_called_handler(struct wr_config *config, const struct wr_config_
 static bool apply_call(struct wr_config *config, const struct wr_config_call *call, struct wr_error *error)
 {
     const char *name;
+    if (is_same(call->type, "inherit")) {
+        wr_error_set(error, WEIR_ERR_CONFIG,
+                     "\"inherit\" is not a handler type: in a route it stands for the parent's route");
+        return false;
+    }
     if (!add_call(config, call))
         return fail_memory(error);
     if (!call->type)
@@ -575,6 +581,8 @@ const struct wr_config_route *wr_config_find_route(const struct wr_config *confi
                                                    bool above)
 {
     size_t length = strlen(group);
+    if (above && strcmp(group, "*") == 0)
+        return NULL;
     for (;; above = false) {
         const struct wr_config_route *route = above ? NULL : find_exact(config, group, length);
         if (route)

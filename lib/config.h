@@ -100,7 +100,7 @@ void wr_config_drop(struct wr_config *config);
 const struct wr_config_handler *wr_config_find_handler(const struct wr_config *config, const char *name);
 
 /* The route that counts for a group, which is not its own one if `above`: the nearest ancestor's, finally "*"'s
- * (but not for group "weir" and what is inside it). NULL: there is none. */
+ * (but not for group "weir" and what is inside it). NULL: there is none, as there is nothing above "*". */
 const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
                                                    bool above);
 
