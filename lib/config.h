@@ -55,6 +55,7 @@ struct wr_config_source {
 /* A call of weir_configure: said again after the file was read again. */
 struct wr_config_call {
     const char *group, *type, *options;
+    const char *handler; /* the name that its handler got, and keeps; NULL: none so far */
 };
 
 struct wr_config {
