@@ -31,8 +31,10 @@ static bool start_chunk(struct wr_arena *arena, size_t size)
 void *wr_arena_get(struct wr_arena *arena, size_t size, size_t align)
 {
     size_t pad = padding(arena->next, align);
+    if (size > SIZE_MAX / 2)
+        return NULL;
     if ((size_t)(arena->end - arena->next) < pad + size) {
-        if (size > SIZE_MAX / 2 || !start_chunk(arena, size))
+        if (!start_chunk(arena, size))
             return NULL;
         pad = 0;
     }

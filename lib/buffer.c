@@ -11,20 +11,24 @@ void wr_buffer_fini(struct wr_buffer *buffer)
     *buffer = (struct wr_buffer){0};
 }
 
+/* Gives up the room that is left: smaller pieces must not follow one that is missing. */
+static bool fail(struct wr_buffer *buffer)
+{
+    buffer->failed = true;
+    buffer->room = buffer->length;
+    return false;
+}
+
 bool wr_buffer_grow(struct wr_buffer *buffer, size_t more)
 {
-    if (buffer->failed || more > SIZE_MAX / 4) {
-        buffer->failed = true;
-        return false;
-    }
+    if (buffer->failed || more > SIZE_MAX / 4)
+        return fail(buffer);
     size_t room = buffer->room ? buffer->room : 64;
     while (room - buffer->length < more)
         room *= 2;
     char *data = realloc(buffer->data, room);
-    if (!data) {
-        buffer->failed = true;
-        return false;
-    }
+    if (!data)
+        return fail(buffer);
     buffer->data = data;
     buffer->room = room;
     return true;

@@ -11,6 +11,7 @@
 #include "name.h"
 #include "options.h"
 #include "suggest.h"
+#include "utf8.h"
 
 enum { SHOWN_ROOM = 200 };
 
@@ -120,8 +121,9 @@ static bool add_call(struct wr_config *config, const struct wr_config_call *call
     config->calls = grown;
     struct wr_config_call *copy = &config->calls[config->call_count - 1];
     *copy = (struct wr_config_call){keep_text(config, call->group), keep_text(config, call->type),
-                                    keep_text(config, call->options)};
-    return copy->group && !copy->type == !call->type && !copy->options == !call->options;
+                                    keep_text(config, call->options), keep_text(config, call->handler)};
+    return copy->group && !copy->type == !call->type && !copy->options == !call->options &&
+           !copy->handler == !call->handler;
 }
 
 static struct wr_config *make_config(const struct wr_environment *environment, struct wr_error *error)
@@ -238,10 +240,10 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
         return false;
     }
     if (handler.plugin && handler.plugin[0] != '/') {
+        char shown[SHOWN_ROOM];
         wr_node_error(wr_node_member(node, "plugin"), error,
-                      "\"%s\" is not an absolute path; a bare type name is looked for in the "
-                      "plugin folders",
-                      handler.plugin);
+                      "%s is not an absolute path; a bare type name is looked for in the plugin folders",
+                      wr_utf8_quote(shown, sizeof shown, handler.plugin, strlen(handler.plugin)));
         return false;
     }
     return add_handler(config, &handler) || fail_memory(error);
@@ -463,39 +465,58 @@ static bool copy_labels(struct wr_config *copy, const struct wr_config *config)
     return true;
 }
 
-/* The handler's name: its type's, unless a handler of that name is something else. */
-static const char *choose_name(struct wr_config *config, const struct wr_config_call *call, const char *options,
-                               bool *exists)
+/* Whether a call may have a handler of that name: nobody else has it, or with the very same options. */
+static bool may_have(const struct wr_config *config, const struct wr_config_call *call, const char *options,
+                     const char *name, bool *exists)
 {
-    const struct wr_config_handler *known = wr_config_find_handler(config, call->type);
+    const struct wr_config_handler *known = wr_config_find_handler(config, name);
     *exists = known && is_same(known->type, call->type) && is_same(known->options, options);
-    if (*exists || (!known && !is_used(config, call->type, "")))
-        return call->type;
-    struct wr_buffer name = {0};
-    wr_buffer_put_format(&name, "%s:%s", call->type, call->group);
-    const char *text = wr_buffer_text(&name);
-    const char *kept = text ? keep_text(config, text) : NULL;
-    wr_buffer_fini(&name);
-    return kept;
+    return *exists || (!known && !is_used(config, name, ""));
+}
+
+/* The handler's name: the one it had, its type's, or TYPE:GROUP. A queue belongs to a name: if two handlers
+ * changed names, what waits for one would go to the other's destination. */
+static const char *choose_name(struct wr_config *config, const struct wr_config_call *call, const char *options,
+                               bool *exists, struct wr_error *error)
+{
+    struct wr_buffer text = {0};
+    wr_buffer_put_format(&text, "%s:%s", call->type, call->group);
+    const char *own = keep_text(config, wr_buffer_text(&text));
+    wr_buffer_fini(&text);
+    if (!own) {
+        fail_memory(error);
+        return NULL;
+    }
+    const char *names[] = {call->handler ? call->handler : call->type, call->type, own};
+    for (size_t i = 0; i < WR_COUNT_OF(names); i++)
+        if (may_have(config, call, options, names[i], exists))
+            return names[i];
+    wr_error_set(error, WEIR_ERR_CONFIG, "handlers \"%s\" and \"%s\" exist already, with other options",
+                 call->type, own);
+    return NULL;
 }
 
 /* A handler with nothing but defaults needs no description: a route may name its type. */
+static bool needs_description(const struct wr_config *config, const struct wr_config_call *call)
+{
+    return call->options || (call->handler && !is_same(call->handler, call->type)) ||
+           wr_config_find_handler(config, call->type);
+}
+
 static bool add_called_handler(struct wr_config *config, const struct wr_config_call *call, const char **name,
                                struct wr_error *error)
 {
-    if (!call->options && !wr_config_find_handler(config, call->type)) {
-        *name = call->type;
+    *name = call->type;
+    if (!needs_description(config, call))
         return true;
-    }
     const char *options = call->options ? call->options : "{}";
     struct wr_document *document = wr_document_parse("options", options, strlen(options), error);
     struct wr_environment *environment = wr_environment_take();
-    bool exists, done = document && must_be(document->root, WR_NODE_OBJECT, error);
+    bool exists = false, done = document && must_be(document->root, WR_NODE_OBJECT, error);
     if (done && !environment)
         done = fail_memory(error);
-    *name = done ? choose_name(config, call, options, &exists) : NULL;
-    if (done && !*name)
-        done = fail_memory(error);
+    *name = done ? choose_name(config, call, options, &exists, error) : NULL;
+    done = done && *name;
     if (done && !exists) {
         struct wr_config_handler handler = {*name, call->type, NULL, document->root, environment, options};
         done =
@@ -508,29 +529,36 @@ static bool add_called_handler(struct wr_config *config, const struct wr_config_
 
 static bool apply_call(struct wr_config *config, const struct wr_config_call *call, struct wr_error *error)
 {
-    const char *name;
-    if (!add_call(config, call))
-        return fail_memory(error);
-    if (!call->type)
-        return true;
-    if (!add_called_handler(config, call, &name, error))
+    struct wr_config_call made = *call;
+    if (is_same(call->type, "inherit")) {
+        wr_error_set(error, WEIR_ERR_CONFIG,
+                     "\"inherit\" is not a handler type: in a route it stands for the parent's route");
         return false;
-    struct wr_config_route route = {call->group, 1, &name, NULL};
-    return add_route(config, &route) || fail_memory(error);
+    }
+    if (call->type && !add_called_handler(config, call, &made.handler, error))
+        return false;
+    struct wr_config_route route = {call->group, 1, &made.handler, NULL};
+    return (add_call(config, &made) && (!call->type || add_route(config, &route))) || fail_memory(error);
+}
+
+static struct wr_config *with_call(const struct wr_config *config, const struct wr_config_call *call,
+                                   struct wr_error *error)
+{
+    struct wr_config *copy = wr_config_new();
+    bool done = copy && copy_without(copy, config, call->group) && copy_labels(copy, config);
+    if (!done)
+        fail_memory(error);
+    if (done && apply_call(copy, call, error))
+        return copy;
+    wr_config_drop(copy);
+    return NULL;
 }
 
 struct wr_config *wr_config_with_route(const struct wr_config *config, const char *group, const char *type,
                                        const char *options, struct wr_error *error)
 {
-    struct wr_config_call call = {group, type, options};
-    struct wr_config *copy = wr_config_new();
-    bool done = copy && copy_without(copy, config, group) && copy_labels(copy, config);
-    if (!done)
-        fail_memory(error);
-    if (done && apply_call(copy, &call, error))
-        return copy;
-    wr_config_drop(copy);
-    return NULL;
+    const struct wr_config_call call = {.group = group, .type = type, .options = options};
+    return with_call(config, &call, error);
 }
 
 struct wr_config *wr_config_with_calls_of(struct wr_config *base, const struct wr_config *config,
@@ -538,8 +566,7 @@ struct wr_config *wr_config_with_calls_of(struct wr_config *base, const struct w
 {
     wr_config_hold(base);
     for (size_t i = 0; base && i < config->call_count; i++) {
-        const struct wr_config_call *call = &config->calls[i];
-        struct wr_config *next = wr_config_with_route(base, call->group, call->type, call->options, error);
+        struct wr_config *next = with_call(base, &config->calls[i], error);
         wr_config_drop(base);
         base = next;
     }
@@ -575,6 +602,8 @@ const struct wr_config_route *wr_config_find_route(const struct wr_config *confi
                                                    bool above)
 {
     size_t length = strlen(group);
+    if (above && strcmp(group, "*") == 0)
+        return NULL;
     for (;; above = false) {
         const struct wr_config_route *route = above ? NULL : find_exact(config, group, length);
         if (route)

@@ -55,6 +55,7 @@ struct wr_config_source {
 /* A call of weir_configure: said again after the file was read again. */
 struct wr_config_call {
     const char *group, *type, *options;
+    const char *handler; /* the name that its handler got, and keeps; NULL: none so far */
 };
 
 struct wr_config {
@@ -100,7 +101,7 @@ void wr_config_drop(struct wr_config *config);
 const struct wr_config_handler *wr_config_find_handler(const struct wr_config *config, const char *name);
 
 /* The route that counts for a group, which is not its own one if `above`: the nearest ancestor's, finally "*"'s
- * (but not for group "weir" and what is inside it). NULL: there is none. */
+ * (but not for group "weir" and what is inside it). NULL: there is none, as there is nothing above "*". */
 const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
                                                    bool above);
 

@@ -134,8 +134,10 @@ static struct json_object *run_json_c(const struct wr_scan *scan, const char *na
         wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
         return NULL;
     }
-    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-    /* with its NUL: a number at the very end is only known to be over then */
+    /* Not strict, since the scanner was: strictness here differs between versions of json-c, of which some
+     * refuse numbers beyond 64 bits before anybody can say which option they are for.
+     *
+     * With its NUL: a number at the very end is only known to be over then */
     struct json_object *root = json_tokener_parse_ex(tokener, scan->text, (int)scan->length + 1);
     enum json_tokener_error problem = json_tokener_get_error(tokener);
     if (problem != json_tokener_success) {
@@ -188,6 +190,7 @@ struct wr_document *wr_document_parse(const char *name, const char *text, size_t
     } else {
         struct wr_error failure = {0};
         struct json_object *root = run_json_c(&scan, name, &failure);
+        memcpy(scan.text, text, length); /* with its comments again: columns count their characters too */
         if (failure.code)
             wr_error_set(error, failure.code, "%s", failure.text);
         else
@@ -294,6 +297,18 @@ const char *wr_node_type_name(enum wr_node_type type)
     return names[type];
 }
 
+/* However long a key is, there must be room left for what is said of it. */
+static void put_key(struct wr_buffer *out, const char *key)
+{
+    enum { SHOWN = 80 };
+    size_t length = strlen(key), shown = length;
+    if (length > SHOWN)
+        for (shown = SHOWN; ((unsigned char)key[shown] & 0xc0) == 0x80;)
+            shown--;
+    wr_utf8_show(out, key, shown, 0);
+    wr_buffer_put_text(out, shown < length ? "..." : "");
+}
+
 static void put_place(struct wr_buffer *out, const struct wr_node *node)
 {
     if (!node->parent)
@@ -305,7 +320,7 @@ static void put_place(struct wr_buffer *out, const struct wr_node *node)
     }
     if (out->length)
         wr_buffer_put_char(out, '.');
-    wr_utf8_show(out, node->key, strlen(node->key), 0);
+    put_key(out, node->key);
 }
 
 static int set_error(const struct wr_node *node, size_t offset, struct wr_error *error, const char *format,

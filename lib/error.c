@@ -2,7 +2,18 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
+
+#include "utf8.h"
+
+/* Everything that is said of an error comes through here: paths, names and what plugins say are shown escaped.
+ */
+static void set_text(struct wr_error *error, const char *format, va_list arguments)
+{
+    /* longer than error->text by a character, so that none is taken for invalid because it is cut */
+    char words[WR_ERROR_ROOM + 4];
+    vsnprintf(words, sizeof words, format, arguments);
+    wr_utf8_line(error->text, sizeof error->text, words);
+}
 
 int wr_error_set(struct wr_error *error, int code, const char *format, ...)
 {
@@ -11,7 +22,7 @@ int wr_error_set(struct wr_error *error, int code, const char *format, ...)
     error->code = code;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->text, sizeof error->text, format, arguments);
+    set_text(error, format, arguments);
     va_end(arguments);
     return code;
 }
@@ -21,17 +32,9 @@ void wr_error_prefix(struct wr_error *error, const char *format, ...)
     char prefix[WR_ERROR_ROOM];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(prefix, sizeof prefix, format, arguments);
+    vsnprintf(prefix, sizeof prefix, format, arguments);
     va_end(arguments);
-    if (length < 0)
-        return;
-    size_t front = (size_t)length < sizeof prefix ? (size_t)length : sizeof prefix - 1;
-    size_t rest = strlen(error->text) + 1;
-    if (front + rest > sizeof error->text)
-        rest = sizeof error->text - front;
-    memmove(error->text + front, error->text, rest);
-    memcpy(error->text, prefix, front);
-    error->text[sizeof error->text - 1] = '\0';
+    wr_error_set(error, error->code, "%s%s", prefix, error->text);
 }
 
 const char *wr_error_words(int code)

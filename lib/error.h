@@ -13,7 +13,8 @@ struct wr_error {
     char text[WR_ERROR_ROOM];
 };
 
-/* Sets both; a text that is too long is cut. error may be NULL. Answers code. */
+/* Sets both; a text that is too long is cut, and what could disguise others is shown escaped. error may be
+ * NULL. Answers code. */
 int wr_error_set(struct wr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

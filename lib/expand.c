@@ -86,7 +86,8 @@ const char *wr_environment_get(const struct wr_environment *environment, const c
 
 enum { FILE_LONGEST = 64 * 1024, SHOWN_ROOM = 200 };
 
-static bool read_file(int fd, struct wr_buffer *out)
+/* Both answer what is wrong, or NULL. */
+static const char *read_file(int fd, struct wr_buffer *out)
 {
     size_t left = FILE_LONGEST + 1;
     while (left && wr_buffer_reserve(out, left)) {
@@ -94,25 +95,21 @@ static bool read_file(int fd, struct wr_buffer *out)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return false;
+            return strerror(errno);
         if (got == 0)
-            return true;
+            return NULL;
         out->length += (size_t)got;
         left -= (size_t)got;
     }
-    errno = left ? ENOMEM : EFBIG;
-    return false;
+    return left ? "no memory" : "too long; at most 64 KiB are allowed";
 }
 
-static bool is_regular(int fd)
+static const char *check_file(int fd)
 {
     struct stat status;
-    if (fstat(fd, &status) != 0)
-        return false;
-    if (S_ISREG(status.st_mode))
-        return true;
-    errno = EINVAL;
-    return false;
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return strerror(errno);
+    return S_ISREG(status.st_mode) ? NULL : "not a regular file";
 }
 
 static bool put_contents(struct wr_buffer *out, struct wr_buffer *contents, const char *path,
@@ -137,12 +134,14 @@ static bool expand_file(const char *path, struct wr_buffer *out, struct wr_error
     }
     struct wr_buffer contents = {0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool done = fd >= 0 && is_regular(fd) && read_file(fd, &contents);
-    if (!done)
-        wr_error_set(error, WEIR_ERR_CONFIG, "${file:%s}: %s", path, strerror(errno));
+    const char *problem = check_file(fd);
+    if (!problem)
+        problem = read_file(fd, &contents);
+    if (problem)
+        wr_error_set(error, WEIR_ERR_CONFIG, "${file:%s}: %s", path, problem);
     if (fd >= 0)
         close(fd);
-    done = done && put_contents(out, &contents, path, error);
+    bool done = !problem && put_contents(out, &contents, path, error);
     wr_buffer_fini(&contents);
     return done;
 }
@@ -194,7 +193,7 @@ static bool expand_expression(const struct wr_environment *environment, char *in
         return false;
     }
     if (value && !wr_utf8_is_valid(value, strlen(value), NULL)) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "${%s}: its value is not valid UTF-8", inside);
+        wr_error_set(error, WEIR_ERR_CONFIG, "${%.*s}: its value is not valid UTF-8", (int)length, inside);
         return false;
     }
     /* like the shell's: an empty variable counts as unset where there is a default */

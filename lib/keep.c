@@ -1,6 +1,7 @@
 #include "keep.h"
 
 #include <stdalign.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ void wr_keep_fini(struct wr_keep *keep)
 
 void *wr_keep_get(struct wr_keep *keep, size_t size)
 {
+    if (size > SIZE_MAX / 2)
+        return NULL;
     size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
     struct wr_keep_block *block = keep->blocks;
     if (!block || block->room - block->used < size) {

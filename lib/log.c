@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "utf8.h"
+
+enum { TEXT_ROOM = 1900 };
 
 static const char *const level_names[] = {"off", "error", "warning", "info", "debug"};
 
@@ -73,8 +76,10 @@ void wr_log_say_list(struct wr_log *log, int level, const char *format, va_list 
     if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG || !wr_log_wants(log, level))
         return;
     int saved = errno;
-    char text[1900];
-    vsnprintf(text, sizeof text, format, arguments);
+    /* what foreign code says may hold anything; longer than text by a character, as none is to be cut */
+    char words[TEXT_ROOM + 4], text[TEXT_ROOM];
+    vsnprintf(words, sizeof words, format, arguments);
+    wr_utf8_line(text, sizeof text, words);
     struct wr_log_sink *sink = atomic_load(&log->sink);
     if (sink)
         sink->write(sink->ctx, level, text);

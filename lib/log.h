@@ -1,4 +1,5 @@
-/* log: weir's own messages: one line each on stderr, or to a function of the program's.
+/* log: weir's own messages: one line each on stderr, or to a function of the program's; what could disguise
+ * others is shown escaped.
  *
  * Takes no lock, so it may be used with or without any, from any thread; but never call it with a lock of the
  * core's held: the program's function is foreign code. */

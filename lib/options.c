@@ -13,7 +13,7 @@
 #include "units.h"
 #include "utf8.h"
 
-enum { SHOWN_ROOM = 200, MOST_ROWS = 1000 };
+enum { SHOWN_ROOM = 200, WORDS_ROOM = 600, MOST_ROWS = 1000 };
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
@@ -135,10 +135,15 @@ static bool is_within(const weir_option *row, double value)
 
 /* ---- One value as text ----------------------------------------------------------------------- */
 
-/* Why a text is not a value of the row: words that go behind the value itself. */
-static bool refuse(struct wr_error *error, const char *format, const char *allowed)
+/* Why a text is not a value of the row. Without a place: the caller puts it in front. */
+static bool refuse(struct wr_error *error, const weir_option *row, const char *text, const char *format,
+                   const char *allowed)
 {
-    wr_error_set(error, WEIR_ERR_CONFIG, format, allowed);
+    char shown[SHOWN_ROOM], words[WR_ERROR_ROOM];
+    const char *quoted =
+        row->flags & WEIR_OPTION_SECRET ? "the value" : wr_utf8_quote(shown, sizeof shown, text, strlen(text));
+    snprintf(words, sizeof words, format, allowed);
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s %s", quoted, words);
     return false;
 }
 
@@ -148,8 +153,8 @@ static bool refuse_number(struct wr_error *error, const weir_option *row, const 
     double number;
     bool needs_unit = row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
     if (needs_unit && wr_number_parse_double(text, &number))
-        return refuse(error, "has no unit; it must be %s", type_of(row)->hint);
-    return refuse(error, "is not %s", type_of(row)->hint);
+        return refuse(error, row, text, "has no unit; it must be %s", type_of(row)->hint);
+    return refuse(error, row, text, "is not %s", type_of(row)->hint);
 }
 
 static bool set_number(const weir_option *row, const char *text, void *field, struct wr_error *error)
@@ -158,7 +163,7 @@ static bool set_number(const weir_option *row, const char *text, void *field, st
     if (!parse_number(row->type, text, &value))
         return refuse_number(error, row, text);
     if (!is_within(row, value))
-        return refuse(error, "is out of range; allowed: %s", row->allowed);
+        return refuse(error, row, text, "is out of range; allowed: %s", row->allowed);
     switch (row->type) {
     case WEIR_OPTION_INT: wr_number_parse_int(text, field); break;
     case WEIR_OPTION_DURATION: wr_units_parse_duration(text, field); break;
@@ -168,20 +173,26 @@ static bool set_number(const weir_option *row, const char *text, void *field, st
     return true;
 }
 
-static bool set_bool(const char *text, bool *field, struct wr_error *error)
+static bool set_bool(const weir_option *row, const char *text, bool *field, struct wr_error *error)
 {
     bool truth = strcmp(text, "true") == 0;
     if (!truth && strcmp(text, "false") != 0)
-        return refuse(error, "is not %s", "true or false");
+        return refuse(error, row, text, "is not %s", "true or false");
     *field = truth;
     return true;
 }
 
 /* "auto|always|never", as people read it: auto, always, never. */
-static void put_words(const char *allowed, struct wr_buffer *out)
+static const char *put_words(const weir_option *row, char *out, size_t room)
 {
-    for (; *allowed; allowed++)
-        wr_buffer_put(out, *allowed == '|' ? ", " : allowed, *allowed == '|' ? 2 : 1);
+    size_t used = 0;
+    for (const char *c = row->allowed ? row->allowed : ""; *c && used + 3 <= room; c++) {
+        out[used++] = *c == '|' ? ',' : *c;
+        if (*c == '|')
+            out[used++] = ' ';
+    }
+    out[used] = '\0';
+    return out;
 }
 
 static bool set_enum(const weir_option *row, const char *text, int64_t *field, struct wr_error *error)
@@ -196,12 +207,8 @@ static bool set_enum(const weir_option *row, const char *text, int64_t *field, s
         }
         word += end + (word[end] == '|');
     }
-    struct wr_buffer words = {0};
-    put_words(row->allowed ? row->allowed : "", &words);
-    const char *list = wr_buffer_text(&words);
-    refuse(error, "is not allowed; allowed: %s", list ? list : "");
-    wr_buffer_fini(&words);
-    return false;
+    char words[WORDS_ROOM];
+    return refuse(error, row, text, "is not allowed; allowed: %s", put_words(row, words, sizeof words));
 }
 
 static bool set_string(const struct wr_options_fill *fill, const char *text, const char **field,
@@ -214,16 +221,16 @@ static bool set_string(const struct wr_options_fill *fill, const char *text, con
 }
 
 /* Relative paths are meant from the working folder of the moment of configuring. */
-static bool set_path(const struct wr_options_fill *fill, const char *text, const char **field,
-                     struct wr_error *error)
+static bool set_path(const struct wr_options_fill *fill, const weir_option *row, const char *text,
+                     const char **field, struct wr_error *error)
 {
     if (*text == '\0')
-        return refuse(error, "is not %s", "a path");
+        return refuse(error, row, text, "is not %s", "a path");
     if (*text == '/')
         return set_string(fill, text, field, error);
     const char *folder = fill->environment->folder;
     if (!folder)
-        return refuse(error, "is relative, but the working folder is %s", "gone");
+        return refuse(error, row, text, "is relative, but the working folder is %s", "gone");
     struct wr_buffer path = {0};
     wr_buffer_put_format(&path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, text);
     const char *absolute = wr_buffer_text(&path);
@@ -262,12 +269,13 @@ bool wr_options_set_text(const struct wr_options_fill *fill, const weir_option *
 {
     void *field = field_of(fill, row);
     switch (row->type) {
-    case WEIR_OPTION_BOOL: return set_bool(text, field, error);
+    case WEIR_OPTION_BOOL: return set_bool(row, text, field, error);
     case WEIR_OPTION_STRING: return set_string(fill, text, field, error);
-    case WEIR_OPTION_PATH: return set_path(fill, text, field, error);
+    case WEIR_OPTION_PATH: return set_path(fill, row, text, field, error);
     case WEIR_OPTION_ENUM: return set_enum(row, text, field, error);
     case WEIR_OPTION_LIST: return set_list(fill, text, field, error);
-    case WEIR_OPTION_MAP: return refuse(error, "is not %s", "possible here: a map has no form as a text");
+    case WEIR_OPTION_MAP:
+        return refuse(error, row, text, "is not %s", "possible here: a map has no form as a text");
     default: return set_number(row, text, field, error);
     }
 }
@@ -277,7 +285,9 @@ bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(&fill->table, i)); i++) {
         if (row->standard && !wr_options_set_text(fill, row, row->standard, error)) {
-            wr_error_prefix(error, "option \"%s\": the default \"%s\" ", row->name, row->standard);
+            wr_error_prefix(error, "option \"%s\": default ", row->name);
+            if (error->code == WEIR_ERR_CONFIG) /* nobody configured it */
+                error->code = WEIR_ERR_PLUGIN;
             return false;
         }
     }
@@ -286,29 +296,24 @@ bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error
 
 /* ---- One value of a configuration ------------------------------------------------------------ */
 
-/* How a value is shown in an error: never when it is secret. */
-static const char *show_value(const weir_option *row, const char *shown)
+/* A value, or, where it is not to be seen, only what it is. */
+static const char *show_value(const weir_option *row, const struct wr_node *node, char *out, size_t room)
 {
-    return row->flags & WEIR_OPTION_SECRET ? "the value" : shown;
+    return row->flags & WEIR_OPTION_SECRET ? wr_node_type_name(node->type) : wr_node_show(node, out, room);
 }
 
 static bool refuse_type(const struct wr_node *node, const weir_option *row, struct wr_error *error)
 {
-    char shown[SHOWN_ROOM];
-    const char *value = show_value(row, wr_node_show(node, shown, sizeof shown));
+    char shown[SHOWN_ROOM], words[WORDS_ROOM];
+    const char *value = show_value(row, node, shown, sizeof shown);
     bool needs_unit = row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
-    struct wr_buffer words = {0};
     if (needs_unit && node->type == WR_NODE_NUMBER)
-        wr_buffer_put_format(&words, "has no unit; it must be %s", type_of(row)->hint);
-    else if (row->type != WEIR_OPTION_ENUM)
-        wr_buffer_put_format(&words, "is not %s", type_of(row)->hint);
-    else {
-        wr_buffer_put_text(&words, "is not allowed; allowed: ");
-        put_words(row->allowed, &words);
-    }
-    const char *text = wr_buffer_text(&words);
-    wr_node_error(node, error, "%s %s", value, text ? text : "is refused");
-    wr_buffer_fini(&words);
+        wr_node_error(node, error, "%s has no unit; it must be %s", value, type_of(row)->hint);
+    else if (row->type == WEIR_OPTION_ENUM)
+        wr_node_error(node, error, "%s is not allowed; allowed: %s", value,
+                      put_words(row, words, sizeof words));
+    else
+        wr_node_error(node, error, "%s is not %s", value, type_of(row)->hint);
     return false;
 }
 
@@ -341,9 +346,7 @@ static bool set_from_string(const struct wr_options_fill *fill, const weir_optio
     struct wr_error problem = {0};
     bool done = expand(fill, node, &text, error);
     if (done && !wr_options_set_text(fill, row, wr_buffer_text(&text), &problem)) {
-        char shown[SHOWN_ROOM];
-        wr_utf8_quote(shown, sizeof shown, text.data, text.length);
-        wr_node_error(node, error, "%s %s", show_value(row, shown), problem.text);
+        wr_node_error(node, error, "%s", problem.text);
         done = false;
     }
     wr_buffer_fini(&text);
@@ -359,12 +362,12 @@ static size_t count_members(const struct wr_node *node)
 }
 
 /* A string in a list or map, expanded and kept; NULL: the error is set. */
-static const char *keep_item(const struct wr_options_fill *fill, const struct wr_node *item,
-                             struct wr_error *error)
+static const char *keep_item(const struct wr_options_fill *fill, const weir_option *row,
+                             const struct wr_node *item, struct wr_error *error)
 {
     char shown[SHOWN_ROOM];
     if (item->type != WR_NODE_STRING) {
-        wr_node_error(item, error, "%s is not a string", wr_node_show(item, shown, sizeof shown));
+        wr_node_error(item, error, "%s is not a string", show_value(row, item, shown, sizeof shown));
         return NULL;
     }
     struct wr_buffer text = {0};
@@ -388,7 +391,7 @@ static bool set_from_array(const struct wr_options_fill *fill, const weir_option
         return false;
     }
     for (const struct wr_node *item = node->first; item; item = item->next) {
-        items[count] = keep_item(fill, item, error);
+        items[count] = keep_item(fill, row, item, error);
         if (!items[count++])
             return false;
     }
@@ -407,7 +410,7 @@ static bool set_from_object(const struct wr_options_fill *fill, const weir_optio
     }
     for (const struct wr_node *item = node->first; item; item = item->next) {
         items[count].key = wr_keep_text(fill->keep, item->key, strlen(item->key));
-        items[count].value = keep_item(fill, item, error);
+        items[count].value = keep_item(fill, row, item, error);
         if (!items[count].value || !items[count].key)
             return false;
         count++;
@@ -420,10 +423,9 @@ static bool set_from_plain(const struct wr_options_fill *fill, const weir_option
                            const struct wr_node *node, const char *text, struct wr_error *error)
 {
     struct wr_error problem = {0};
-    char shown[SHOWN_ROOM];
     if (wr_options_set_text(fill, row, text, &problem))
         return true;
-    wr_node_error(node, error, "%s %s", show_value(row, wr_node_show(node, shown, sizeof shown)), problem.text);
+    wr_node_error(node, error, "%s", problem.text);
     return false;
 }
 
@@ -511,6 +513,15 @@ static bool refuse_member(const struct members *m, const struct wr_node *member,
     return false;
 }
 
+/* "tls.verify": true beside "tls": {...} would be a key that stands twice, and nobody would see it. */
+static bool refuse_dots(const struct members *m, const struct wr_node *member)
+{
+    char shown[SHOWN_ROOM];
+    wr_node_key_error(member, m->error, "dots are not allowed in a key; write {%s: {...}}",
+                      wr_utf8_quote(shown, sizeof shown, member->key, strcspn(member->key, ".")));
+    return false;
+}
+
 static bool set_members(const struct members *m, const struct wr_node *object, const char *prefix);
 
 static bool set_member(const struct members *m, const struct wr_node *member, const char *name)
@@ -540,6 +551,8 @@ static bool set_members(const struct members *m, const struct wr_node *object, c
 {
     for (const struct wr_node *member = object->first; member; member = member->next) {
         char name[SHOWN_ROOM];
+        if (strchr(member->key, '.'))
+            return refuse_dots(m, member);
         int length = snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", member->key);
         if (length < 0 || (size_t)length >= sizeof name)
             return refuse_member(m, member, "");
@@ -576,8 +589,9 @@ bool wr_options_check_required(const struct wr_options_fill *fill, const struct 
 
 static bool is_option_name(const char *name)
 {
-    return *name && *name != '.' && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") == strlen(name) &&
-           !strstr(name, "..");
+    size_t length = strlen(name);
+    return length && *name != '.' && name[length - 1] != '.' && !strstr(name, "..") &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") == length;
 }
 
 static bool check_row(const struct wr_options_table *table, const weir_option *row, struct wr_error *error)

@@ -1,21 +1,25 @@
 #include "suggest.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST = 64 };
+#include "utf8.h"
+
+enum { LONGEST = 64, SHOWN_ROOM = 200 };
 
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Optimal string alignment: insertions, deletions, replacements and swaps of neighbours. */
+/* Optimal string alignment: insertions, deletions, replacements and swaps of neighbours. Very long words are
+ * not compared. */
 static size_t find_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
     if (n > LONGEST || m > LONGEST)
-        return LONGEST;
+        return SIZE_MAX;
     size_t rows[3][LONGEST + 1];
     size_t *before = rows[0], *above = rows[1], *row = rows[2];
     for (size_t j = 0; j <= m; j++)
@@ -53,8 +57,10 @@ void wr_suggest_try(struct wr_suggest *suggest, const char *candidate)
 
 const char *wr_suggest_words(const struct wr_suggest *suggest, char *out, size_t room)
 {
+    char shown[SHOWN_ROOM];
     if (suggest->best)
-        snprintf(out, room, "; did you mean \"%s\"?", suggest->best);
+        snprintf(out, room, "; did you mean %s?",
+                 wr_utf8_quote(shown, sizeof shown, suggest->best, strlen(suggest->best)));
     else
         *out = '\0';
     return out;

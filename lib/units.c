@@ -63,7 +63,9 @@ static bool multiply(double number, int64_t factor, int64_t *result)
     double product = number * (double)factor;
     if (factor == 0 || product > 9e18)
         return false;
-    *result = (int64_t)(product + 0.5);
+    /* not product + 0.5, which is rounded itself beyond 2^52 */
+    *result = (int64_t)product;
+    *result += product - (double)*result >= 0.5;
     return true;
 }
 

@@ -1,5 +1,6 @@
 #include "utf8.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "buffer.h"
@@ -76,58 +77,87 @@ bool wr_utf8_is_disguise(uint32_t code_point)
            (code_point >= 0x2066 && code_point <= 0x2069);
 }
 
-static void show_escaped(struct wr_buffer *out, uint32_t code_point)
+/* ---- Showing --------------------------------------------------------------------------------- */
+
+/* One character as it is shown. */
+struct piece {
+    char text[8];
+    size_t length;
+};
+
+static void escape(struct piece *piece, uint32_t code_point)
 {
+    int length;
     switch (code_point) {
-    case '\n': wr_buffer_put_text(out, "\\n"); break;
-    case '\r': wr_buffer_put_text(out, "\\r"); break;
-    case '\t': wr_buffer_put_text(out, "\\t"); break;
-    default: wr_buffer_put_format(out, code_point < 0x100 ? "\\x%02x" : "\\u%04x", code_point);
+    case '\n': length = snprintf(piece->text, sizeof piece->text, "\\n"); break;
+    case '\r': length = snprintf(piece->text, sizeof piece->text, "\\r"); break;
+    case '\t': length = snprintf(piece->text, sizeof piece->text, "\\t"); break;
+    default:
+        length = snprintf(piece->text, sizeof piece->text, code_point < 0x100 ? "\\x%02x" : "\\u%04x",
+                          (unsigned)code_point & 0xffff); /* no disguise is higher */
     }
+    piece->length = (size_t)length;
+}
+
+/* The character that the text begins with, those in `marked` with a backslash before it; answers its bytes. */
+static size_t show_one(struct piece *piece, const char *text, size_t length, const char *marked)
+{
+    uint32_t code_point;
+    unsigned bytes = wr_utf8_decode(text, length, &code_point);
+    if (!bytes || wr_utf8_is_disguise(code_point)) {
+        escape(piece, bytes ? code_point : (unsigned char)text[0]);
+        return bytes ? bytes : 1;
+    }
+    piece->length = 0;
+    if (strchr(marked, text[0]))
+        piece->text[piece->length++] = '\\';
+    memcpy(piece->text + piece->length, text, bytes);
+    piece->length += bytes;
+    return bytes;
 }
 
 void wr_utf8_show(struct wr_buffer *out, const char *text, size_t length, char quote)
 {
+    const char marked[] = {'\\', quote, '\0'};
+    struct piece piece;
     for (size_t i = 0; i < length;) {
-        uint32_t code_point;
-        unsigned bytes = wr_utf8_decode(text + i, length - i, &code_point);
-        if (!bytes) {
-            show_escaped(out, (unsigned char)text[i++]);
-            continue;
-        }
-        if (wr_utf8_is_disguise(code_point)) {
-            show_escaped(out, code_point);
-        } else {
-            if (code_point == '\\' || (quote && code_point == (unsigned char)quote))
-                wr_buffer_put_char(out, '\\');
-            wr_buffer_put(out, text + i, bytes);
-        }
-        i += bytes;
+        i += show_one(&piece, text + i, length - i, marked);
+        wr_buffer_put(out, piece.text, piece.length);
     }
 }
 
 const char *wr_utf8_quote(char *out, size_t room, const char *text, size_t length)
 {
     enum { SHOWN = 80 };
-    static const char more[] = "...";
-    struct wr_buffer shown = {0};
-    size_t cut = length;
-    if (cut > SHOWN) {
-        cut = SHOWN;
-        while (cut > SHOWN - 4 && is_continuation(text[cut]))
-            cut--;
+    static const char end[] = "\"", cut_end[] = "...\"";
+    struct piece piece;
+    size_t used = 0, cut = 1; /* behind the last character that leaves room for cut_end */
+    out[used++] = '"';
+    for (size_t i = 0; i < length;) {
+        i += show_one(&piece, text + i, length - i, "\\\"");
+        if ((length > SHOWN && i > SHOWN) || used + piece.length + sizeof end > room) {
+            memcpy(out + cut, cut_end, sizeof cut_end);
+            return out;
+        }
+        memcpy(out + used, piece.text, piece.length);
+        used += piece.length;
+        if (used + sizeof cut_end <= room)
+            cut = used;
     }
-    wr_buffer_put_char(&shown, '"');
-    wr_utf8_show(&shown, text, cut, '"');
-    wr_buffer_put_text(&shown, cut < length ? more : "");
-    wr_buffer_put_char(&shown, '"');
-    const char *result = wr_buffer_text(&shown);
-    size_t bytes = result ? shown.length : 0;
-    if (bytes >= room)
-        bytes = room - 1;
-    if (result)
-        memcpy(out, result, bytes);
-    out[bytes] = '\0';
-    wr_buffer_fini(&shown);
+    memcpy(out + used, end, sizeof end);
     return out;
+}
+
+void wr_utf8_line(char *out, size_t room, const char *text)
+{
+    struct piece piece;
+    size_t length = strlen(text), used = 0;
+    for (size_t i = 0; i < length;) {
+        i += show_one(&piece, text + i, length - i, "");
+        if (used + piece.length + 1 > room)
+            break;
+        memcpy(out + used, piece.text, piece.length);
+        used += piece.length;
+    }
+    out[used] = '\0';
 }

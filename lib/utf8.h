@@ -26,7 +26,13 @@ bool wr_utf8_is_disguise(uint32_t code_point);
  * \u202e, a backslash and the character `quote` (0: none) with a backslash before it. */
 void wr_utf8_show(struct wr_buffer *out, const char *text, size_t length, char quote);
 
-/* The same for messages: writes "text" in quotes into out, cut with "..." when it is long. Answers out. */
+/* The same for messages: writes "text" in quotes into out, cut with "..." when it is long or out is full (room:
+ * at least 8). Answers out. */
 const char *wr_utf8_quote(char *out, size_t room, const char *text, size_t length);
+
+/* Copies a message as one line that may be shown on a terminal, cut where out is full (room: at least 1):
+ * disguises and bytes that are not UTF-8 as above, and backslashes as they are, since parts of it may have been
+ * escaped before. */
+void wr_utf8_line(char *out, size_t room, const char *text);
 
 #endif

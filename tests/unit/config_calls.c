@@ -1,0 +1,308 @@
+/* config: what weir_configure makes of a configuration. */
+#include "configs.h"
+
+/* Puts the configuration with one more route in place of *config. */
+static void route(struct wr_config **config, const char *group, const char *type, const char *options)
+{
+    error = (struct wr_error){0};
+    struct wr_config *next = wr_config_with_route(*config, group, type, options, &error);
+    cr_assert_not_null(next, "%s -> %s: %s", group, type, error.text);
+    wr_config_drop(*config);
+    *config = next;
+}
+
+static void expect_refused(const struct wr_config *config, const char *type, const char *options,
+                           const char *expected)
+{
+    error = (struct wr_error){0};
+    cr_assert_null(wr_config_with_route(config, "a", type, options, &error));
+    cr_assert_eq(error.code, WEIR_ERR_CONFIG);
+    cr_assert_str_eq(error.text, expected);
+}
+
+/* A file that was read again, with all calls said again. */
+static struct wr_config *read_again(const struct wr_config *config, const char *text)
+{
+    struct wr_config *base = make_from(text), *whole = wr_config_with_calls_of(base, config, &error);
+    cr_assert_not_null(whole, "%s", error.text);
+    wr_config_drop(base);
+    return whole;
+}
+
+static const char options_1[] = "{\"path\": \"1\"}", options_2[] = "{\"path\": \"2\"}",
+                  options_3[] = "{\"path\": \"3\"}";
+
+Test(config_calls, a_type_without_options_needs_no_description)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "console", NULL);
+    cr_assert_str_eq(route_of(config, "a", false), "console");
+    cr_assert_str_eq(handlers_of(config), "");
+    cr_assert_eq(config->call_count, 1);
+    wr_config_drop(config);
+}
+
+Test(config_calls, a_handler_is_named_after_its_type)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    cr_assert_str_eq(route_of(config, "a", false), "file");
+    cr_assert_str_eq(handlers_of(config), "file=file");
+    cr_assert_str_eq(config->handlers[0].options, options_1);
+    cr_assert_str_eq(wr_node_member(config->handlers[0].node, "path")->text, "1");
+    cr_assert_not_null(config->handlers[0].environment);
+    wr_config_drop(config);
+}
+
+Test(config_calls, the_same_options_share_a_handler)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    route(&config, "b", "file", options_1);
+    cr_assert_str_eq(route_of(config, "b", false), "file");
+    cr_assert_str_eq(handlers_of(config), "file=file");
+    wr_config_drop(config);
+}
+
+Test(config_calls, other_options_make_a_handler_named_after_type_and_group)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    route(&config, "b", "file", options_2);
+    route(&config, "*", "file", options_3);
+    cr_assert_str_eq(route_of(config, "a", false), "file");
+    cr_assert_str_eq(route_of(config, "b", false), "file:b");
+    cr_assert_str_eq(route_of(config, "*", false), "file:*");
+    cr_assert_str_eq(handlers_of(config), "file=file file:b=file file:*=file");
+    wr_config_drop(config);
+}
+
+Test(config_calls, options_beside_a_type_used_without_any_make_another_name)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", NULL);
+    route(&config, "b", "file", options_1);
+    cr_assert_str_eq(route_of(config, "a", false), "file");
+    cr_assert_str_eq(route_of(config, "b", false), "file:b");
+    cr_assert_str_eq(handlers_of(config), "file:b=file");
+    route(&config, "c", "file", NULL);
+    cr_assert_str_eq(route_of(config, "c", false), "file");
+    wr_config_drop(config);
+}
+
+Test(config_calls, no_options_beside_a_handler_with_some_are_an_empty_object)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    route(&config, "b", "file", NULL);
+    cr_assert_str_eq(route_of(config, "b", false), "file:b");
+    cr_assert_str_eq(wr_config_find_handler(config, "file:b")->options, "{}");
+    wr_config_drop(config);
+}
+
+Test(config_calls, a_route_is_replaced_and_a_handler_that_nobody_uses_then_goes)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    route(&config, "a", "file", options_2);
+    cr_assert_eq(config->route_count, 1);
+    cr_assert_eq(config->call_count, 1);
+    cr_assert_str_eq(handlers_of(config), "file=file");
+    cr_assert_str_eq(config->handlers[0].options, options_2);
+    route(&config, "a", "null", NULL);
+    cr_assert_str_eq(route_of(config, "a", false), "null");
+    cr_assert_str_eq(handlers_of(config), "");
+    wr_config_drop(config);
+}
+
+Test(config_calls, a_shared_handler_stays_for_the_others)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    route(&config, "b", "file", options_1);
+    route(&config, "a", "file", options_2);
+    cr_assert_str_eq(route_of(config, "a", false), "file:a");
+    cr_assert_str_eq(route_of(config, "b", false), "file");
+    cr_assert_str_eq(handlers_of(config), "file=file file:a=file");
+    wr_config_drop(config);
+}
+
+Test(config_calls, a_route_is_removed)
+{
+    struct wr_config *config = make_from("{\"groups\": {\"a\": \"console\", \"*\": \"null\"}}");
+    route(&config, "a", NULL, NULL);
+    cr_assert_str_eq(route_of(config, "a", false), "null");
+    route(&config, "*", NULL, NULL);
+    cr_assert_str_eq(route_of(config, "a", false), "-");
+    cr_assert_eq(config->route_count, 0);
+    cr_assert_eq(config->call_count, 2);
+    wr_config_drop(config);
+}
+
+Test(config_calls, all_else_of_a_configuration_stays)
+{
+    struct wr_config *config =
+        make_from("{\"settings\": {\"reload\": \"2s\", \"labels\": {\"host\": \"h1\"}}, \"handlers\": {\"*\":"
+                  "{\"queue\": \"4MiB\"}, \"disk\": {\"type\": \"file\"}, \"spare\": {\"type\": \"null\"}},"
+                  "\"groups\": {\"a\": [\"disk\", \"console\"], \"b\": \"disk\"}}");
+    route(&config, "c", "null", NULL);
+    cr_assert_eq(config->settings.reload_ns, INT64_C(2000000000));
+    cr_assert_eq(config->settings.labels.count, 1);
+    cr_assert_str_eq(config->settings.labels.items[0].key, "host");
+    cr_assert_str_eq(config->settings.labels.items[0].value, "h1");
+    cr_assert_str_eq(wr_node_member(config->defaults, "queue")->text, "4MiB");
+    cr_assert_str_eq(handlers_of(config), "disk=file spare=null");
+    cr_assert_str_eq(route_of(config, "a", false), "disk console");
+    cr_assert_str_eq(route_of(config, "b", false), "disk");
+    route(&config, "a", NULL, NULL);
+    route(&config, "b", NULL, NULL);
+    cr_assert_str_eq(handlers_of(config), "disk=file spare=null", "what a document describes stays described");
+    wr_config_drop(config);
+}
+
+Test(config_calls, the_configuration_that_was_given_is_not_changed)
+{
+    struct wr_config *config = make_from("{\"groups\": {\"a\": \"console\"}}");
+    struct wr_config *next = wr_config_with_route(config, "a", "file", options_1, &error);
+    cr_assert_str_eq(route_of(config, "a", false), "console");
+    cr_assert_eq(config->handler_count + config->call_count, 0);
+    wr_config_drop(config);
+    cr_assert_str_eq(wr_node_member(next->handlers[0].node, "path")->text, "1");
+    wr_config_drop(next);
+}
+
+Test(config_calls, a_described_handler_of_the_types_name_is_not_taken_over)
+{
+    struct wr_config *config =
+        make_from("{\"handlers\": {\"file\": {\"type\": \"null\"}}, \"groups\": {\"b\": \"file\"}}");
+    route(&config, "a", "file", NULL);
+    cr_assert_str_eq(route_of(config, "a", false), "file:a");
+    cr_assert_str_eq(handlers_of(config), "file=null file:a=file");
+    wr_config_drop(config);
+}
+
+Test(config_calls, a_name_that_is_taken_altogether_is_refused)
+{
+    struct wr_config *config =
+        make_from("{\"handlers\": {\"file\": {\"type\": \"null\"}, \"file:a\": {\"type\": \"console\"}}}");
+    expect_refused(config, "file", options_1,
+                   "handlers \"file\" and \"file:a\" exist already, with other options");
+    wr_config_drop(config);
+}
+
+Test(config_calls, inherit_is_no_type)
+{
+    struct wr_config *config = wr_config_new();
+    expect_refused(config, "inherit", NULL,
+                   "\"inherit\" is not a handler type: in a route it stands for the parent's route");
+    expect_refused(config, "inherit", "{}",
+                   "\"inherit\" is not a handler type: in a route it stands for the parent's route");
+    wr_config_drop(config);
+}
+
+Test(config_calls, options_are_an_object)
+{
+    struct wr_config *config = wr_config_new();
+    expect_refused(config, "file", "[]", "options:1:1: an array is not an object");
+    expect_refused(config, "file", "\"path\"", "options:1:1: \"path\" is not an object");
+    expect_refused(config, "file", "{\"path\": }",
+                   "options:1:10: expected a value: an object, an array, a string in double quotes, a number, "
+                   "true, false or "
+                   "null");
+    expect_refused(config, "file", "{\"a\": 1, \"a\": 2}",
+                   "options:1:10: this key stands twice in its object: \"a\"");
+    expect_refused(config, "file", "", "options:1:1: the text ends where a value is expected");
+    wr_config_drop(config);
+}
+
+/* ---- After the file was read again ----------------------------------------------------------- */
+
+Test(config_calls, they_are_said_again_over_a_file_that_was_read_again)
+{
+    struct wr_config *config =
+        make_from("{\"groups\": {\"a\": \"console\", \"b\": \"console\", \"c\": \"console\"}}");
+    route(&config, "a", "file", options_1);
+    route(&config, "b", NULL, NULL);
+    struct wr_config *again = read_again(
+        config, "{\"groups\": {\"a\": \"null\", \"b\": \"null\", \"c\": \"null\", \"*\": \"null\"}}");
+    cr_assert_str_eq(route_of(again, "a", false), "file");
+    cr_assert_str_eq(route_of(again, "b", true), "null");
+    cr_assert_eq(again->route_count, 3, "b has no route of its own");
+    cr_assert_str_eq(route_of(again, "c", false), "null");
+    cr_assert_eq(again->call_count, 2);
+    wr_config_drop(again);
+    wr_config_drop(config);
+}
+
+Test(config_calls, without_any_the_base_stays_what_it_is)
+{
+    struct wr_config *config = make_from("{\"groups\": {\"a\": \"console\"}}");
+    struct wr_config *again = read_again(config, "{\"groups\": {\"b\": \"null\"}}");
+    cr_assert_str_eq(route_of(again, "a", false), "-");
+    cr_assert_str_eq(route_of(again, "b", false), "null");
+    wr_config_drop(again);
+    wr_config_drop(config);
+}
+
+Test(config_calls, each_keeps_the_handlers_name_that_it_got_first)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    route(&config, "b", "file", options_2);
+    route(&config, "a", "file", options_3);
+    cr_assert_str_eq(route_of(config, "a", false), "file");
+    cr_assert_str_eq(route_of(config, "b", false), "file:b");
+    struct wr_config *again = read_again(config, "{}");
+    cr_assert_str_eq(route_of(again, "a", false), "file", "or what is queued for one would go to the other");
+    cr_assert_str_eq(route_of(again, "b", false), "file:b");
+    wr_config_drop(again);
+    route(&config, "a", NULL, NULL);
+    route(&config, "c", "file", options_1);
+    again = read_again(config, "{}");
+    cr_assert_str_eq(route_of(again, "b", false), "file:b");
+    cr_assert_str_eq(route_of(again, "c", false), "file");
+    cr_assert_str_eq(wr_config_find_handler(again, "file")->options, options_1);
+    wr_config_drop(again);
+    wr_config_drop(config);
+}
+
+Test(config_calls, one_without_options_keeps_its_handlers_name_too)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    route(&config, "b", "file", NULL);
+    route(&config, "a", NULL, NULL);
+    struct wr_config *again = read_again(config, "{}");
+    cr_assert_str_eq(route_of(again, "b", false), "file:b");
+    cr_assert_str_eq(handlers_of(again), "file:b=file");
+    wr_config_drop(again);
+    wr_config_drop(config);
+}
+
+Test(config_calls, a_name_that_the_file_has_taken_meanwhile_is_not_kept)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    struct wr_config *again =
+        read_again(config, "{\"handlers\": {\"file\": {\"type\": \"file\", \"path\": \"9\"}}}");
+    cr_assert_str_eq(route_of(again, "a", false), "file:a");
+    wr_config_drop(again);
+    again = read_again(config, "{\"groups\": {\"*\": \"file\"}}");
+    cr_assert_str_eq(route_of(again, "a", false), "file:a");
+    cr_assert_str_eq(route_of(again, "b", false), "file");
+    wr_config_drop(again);
+    wr_config_drop(config);
+}
+
+Test(config_calls, one_that_is_wrong_by_now_is_told)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    struct wr_config *base =
+        make_from("{\"handlers\": {\"file\": {\"type\": \"null\"}, \"file:a\": {\"type\": \"null\"}}}");
+    cr_assert_null(wr_config_with_calls_of(base, config, &error));
+    cr_assert_str_eq(error.text, "handlers \"file\" and \"file:a\" exist already, with other options");
+    cr_assert_str_eq(handlers_of(base), "file=null file:a=null");
+    wr_config_drop(base);
+    wr_config_drop(config);
+}

@@ -1,0 +1,379 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "samples.h"
+
+/* A format to look at the encoder through: "name=value;" for each sample and a newline behind each event. What
+ * is not a number cannot be written. */
+static unsigned prefixes_made;
+
+static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
+{
+    prefixes_made++;
+    for (size_t i = 0; i < encoder->batch->label_count; i++)
+        wr_buffer_put_format(out, "%s,", encoder->batch->labels[i].value);
+    wr_buffer_put_format(out, "%s=", series->name);
+}
+
+static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+{
+    size_t start = encoder->out.length;
+    for (uint32_t i = first; i < end; i++) {
+        const weir_sample *sample = &encoder->batch->samples[i];
+        if (isnan(sample->value.f64)) {
+            wr_encoder_omit(encoder, i);
+            continue;
+        }
+        const struct wr_affixes *affixes = wr_encoder_affixes(encoder, sample->series);
+        wr_buffer_put(&encoder->out, wr_encoder_prefix(encoder, affixes), affixes->prefix);
+        wr_buffer_put_format(&encoder->out, "%g;", sample->value.f64);
+    }
+    if (encoder->out.length > start)
+        wr_buffer_put_char(&encoder->out, '\n');
+}
+
+static const struct wr_format lines = {
+    .name = "lines", .shape = WEIR_FORMAT_LINES, .put_prefix = put_prefix, .put_event = put_event};
+static const struct wr_format documents = {
+    .name = "documents", .shape = WEIR_FORMAT_DOCUMENTS, .put_prefix = put_prefix, .put_event = put_event};
+
+static struct wr_encoder encoder;
+static weir_encoded encoded;
+
+static void start(const struct wr_format *format)
+{
+    wr_encoder_init(&encoder, format, NULL);
+    wr_encoder_begin(&encoder);
+}
+
+static void stop(void)
+{
+    wr_encoder_fini(&encoder);
+}
+
+static bool run(uint32_t first, size_t limit)
+{
+    return wr_encoder_encode(&encoder, given_batch(), first, limit, &encoded);
+}
+
+static bool is_encoded(const char *text)
+{
+    return encoded.length == strlen(text) && memcmp(encoded.data, text, encoded.length) == 0;
+}
+
+/* Three events: one sample, three, two. */
+static void give_three_events(void)
+{
+    uint32_t a = give_series("g", "a", NULL, 0), b = give_series("g", "b", NULL, 0);
+    give_double(a, 1);
+    give_double(a, 2)->flags = WEIR_SAMPLE_MORE;
+    give_double(b, 3)->flags = WEIR_SAMPLE_MORE;
+    give_double(a, 4);
+    give_double(b, 5)->flags = WEIR_SAMPLE_MORE;
+    give_double(b, 6);
+}
+
+static const char three_events[] = "a=1;\na=2;b=3;a=4;\nb=5;b=6;\n";
+static const size_t event_ends[] = {5, 18, 27};
+static const uint32_t sample_ends[] = {1, 4, 6};
+
+Test(encoder, events_are_written_in_order)
+{
+    give_three_events();
+    start(&lines);
+    cr_assert(run(0, SIZE_MAX));
+    cr_assert(is_encoded(three_events));
+    cr_assert_eq(encoded.count, 6);
+    cr_assert_eq(encoded.size, sizeof encoded);
+    stop();
+}
+
+Test(encoder, every_limit_ends_behind_the_first_event_that_reaches_it)
+{
+    give_three_events();
+    start(&lines);
+    for (size_t limit = 0; limit <= sizeof three_events + 5; limit++) {
+        size_t event = 0;
+        while (event < 2 && event_ends[event] < limit)
+            event++;
+        cr_assert(run(0, limit));
+        cr_assert_eq(encoded.length, event_ends[event], "limit %zu: %zu bytes", limit, encoded.length);
+        cr_assert_eq(encoded.count, sample_ends[event], "limit %zu: %u samples", limit, encoded.count);
+    }
+    stop();
+}
+
+Test(encoder, it_goes_on_where_it_is_told)
+{
+    give_three_events();
+    start(&lines);
+    cr_assert(run(1, 1));
+    cr_assert(is_encoded("a=2;b=3;a=4;\n"));
+    cr_assert_eq(encoded.count, 3);
+    cr_assert(run(4, SIZE_MAX));
+    cr_assert(is_encoded("b=5;b=6;\n"));
+    cr_assert_eq(encoded.count, 2);
+    stop();
+}
+
+Test(encoder, behind_the_last_sample_there_is_nothing)
+{
+    give_three_events();
+    start(&lines);
+    cr_assert(run(6, SIZE_MAX));
+    cr_assert_eq(encoded.count, 0);
+    cr_assert_eq(encoded.length, 0);
+    cr_assert_eq(wr_encoder_settled(&encoder, 100, NULL), 0);
+    cr_assert(!run(7, SIZE_MAX));
+    stop();
+}
+
+Test(encoder, an_event_that_the_batch_cuts_ends_with_it)
+{
+    give_three_events();
+    given.samples[5].flags = WEIR_SAMPLE_MORE;
+    start(&lines);
+    cr_assert(run(0, SIZE_MAX));
+    cr_assert(is_encoded(three_events));
+    stop();
+}
+
+Test(encoder, every_written_length_settles_the_whole_events_in_it)
+{
+    give_three_events();
+    start(&lines);
+    cr_assert(run(0, SIZE_MAX));
+    for (size_t length = 0; length <= sizeof three_events + 5; length++) {
+        uint32_t samples = 0;
+        size_t bytes = 0, end = 99;
+        for (size_t event = 0; event < 3 && event_ends[event] <= length; event++) {
+            samples = sample_ends[event];
+            bytes = event_ends[event];
+        }
+        cr_assert_eq(wr_encoder_settled(&encoder, length, &end), samples, "length %zu", length);
+        cr_assert_eq(end, bytes, "length %zu: %zu", length, end);
+        cr_assert_eq(wr_encoder_settled(&encoder, length, NULL), samples);
+    }
+    stop();
+}
+
+Test(encoder, what_is_settled_counts_from_where_it_started)
+{
+    size_t end;
+    give_three_events();
+    start(&lines);
+    cr_assert(run(1, SIZE_MAX));
+    cr_assert_eq(wr_encoder_settled(&encoder, 12, &end), 0);
+    cr_assert_eq(wr_encoder_settled(&encoder, 13, &end), 3);
+    cr_assert_eq(end, 13);
+    cr_assert_eq(wr_encoder_settled(&encoder, 22, &end), 5);
+    stop();
+}
+
+Test(encoder, a_limited_text_settles_no_more_than_it_holds)
+{
+    give_three_events();
+    start(&lines);
+    cr_assert(run(0, SIZE_MAX));
+    cr_assert(run(0, 1));
+    cr_assert_eq(wr_encoder_settled(&encoder, 1000, NULL), 1);
+    stop();
+}
+
+Test(encoder, documents_know_no_limit)
+{
+    give_three_events();
+    start(&documents);
+    cr_assert(run(0, 1));
+    cr_assert(is_encoded(three_events));
+    cr_assert_eq(encoded.count, 6);
+    stop();
+}
+
+Test(encoder, what_a_format_cannot_carry_is_left_out_and_counted)
+{
+    give_three_events();
+    given.samples[0].value.f64 = NAN;
+    given.samples[2].value.f64 = NAN;
+    start(&lines);
+    cr_assert(run(0, SIZE_MAX));
+    cr_assert(is_encoded("a=2;a=4;\nb=5;b=6;\n"));
+    cr_assert_eq(encoded.count, 6);
+    static const uint32_t omitted[] = {0, 1, 1, 2, 2, 2, 2, 2};
+    for (uint32_t samples = 0; samples < 8; samples++)
+        cr_assert_eq(wr_encoder_count_omitted(&encoder, samples), omitted[samples], "of %u samples", samples);
+    stop();
+}
+
+Test(encoder, what_was_left_out_at_the_front_is_settled_without_a_byte)
+{
+    size_t end = 99;
+    give_three_events();
+    for (int i = 0; i < 4; i++)
+        given.samples[i].value.f64 = NAN;
+    start(&lines);
+    cr_assert(run(0, 1));
+    cr_assert(is_encoded("b=5;b=6;\n"), "a limit counts bytes, not events");
+    cr_assert_eq(encoded.count, 6);
+    cr_assert_eq(wr_encoder_settled(&encoder, 0, &end), 4);
+    cr_assert_eq(end, 0);
+    cr_assert_eq(wr_encoder_settled(&encoder, 9, &end), 6);
+    stop();
+}
+
+Test(encoder, a_batch_of_nothing_that_can_be_written_is_settled_at_once)
+{
+    uint32_t a = give_series("g", "a", NULL, 0);
+    give_double(a, NAN);
+    give_double(a, NAN);
+    start(&lines);
+    cr_assert(run(0, 100));
+    cr_assert_eq(encoded.count, 2);
+    cr_assert_eq(encoded.length, 0);
+    cr_assert_eq(wr_encoder_settled(&encoder, 0, NULL), 2);
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 2), 2);
+    stop();
+}
+
+Test(encoder, writing_again_does_not_count_again)
+{
+    give_three_events();
+    given.samples[0].value.f64 = NAN;
+    given.samples[4].value.f64 = NAN;
+    start(&lines);
+    for (int i = 0; i < 3; i++)
+        cr_assert(run(0, SIZE_MAX));
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 2);
+    cr_assert(run(1, SIZE_MAX));
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 2, "what is before the start was counted earlier");
+    cr_assert(run(1, 1));
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 1, "what is not written yet is not left out yet");
+    wr_encoder_begin(&encoder);
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 0);
+    stop();
+}
+
+Test(encoder, any_number_of_samples_may_be_left_out)
+{
+    uint32_t a = give_series("g", "a", NULL, 0);
+    for (int i = 0; i < 200; i++)
+        give_double(a, i % 2 ? NAN : i);
+    start(&lines);
+    cr_assert(run(0, SIZE_MAX));
+    cr_assert_eq(encoded.count, 200);
+    for (uint32_t samples = 0; samples <= 200; samples++)
+        cr_assert_eq(wr_encoder_count_omitted(&encoder, samples), samples / 2);
+    stop();
+}
+
+Test(encoder, the_text_around_values_is_made_once_for_each_series)
+{
+    give_three_events();
+    start(&lines);
+    for (int i = 0; i < 3; i++)
+        cr_assert(run(0, SIZE_MAX));
+    cr_assert_eq(prefixes_made, 2);
+    stop();
+}
+
+Test(encoder, series_ids_may_be_as_high_as_they_like)
+{
+    static const uint32_t ids[] = {0, 63, 64, 127, 1000, 70000, 3};
+    for (uint32_t i = 0; i < 16; i++)
+        give_series("g", i == 15 ? "fifteen" : i == 8 ? "eight" : "other", NULL, 0);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        give_double(ids[i], (double)i);
+    start(&lines);
+    cr_assert(run(0, SIZE_MAX));
+    cr_assert(is_encoded("other=0;\nfifteen=1;\nother=2;\nfifteen=3;\neight=4;\nother=5;\nother=6;\n"));
+    cr_assert_eq(prefixes_made, 7);
+    stop();
+}
+
+Test(encoder, other_labels_of_the_configuration_make_all_texts_anew)
+{
+    static const weir_label first[] = {{"host", "h1"}}, second[] = {{"host", "h2"}};
+    give_series("g", "a", NULL, 0);
+    give_double(0, 1);
+    start(&lines);
+    cr_assert_str_eq(encode_with(&encoder), "a=1;\n");
+    give_labels(first, 1);
+    cr_assert_str_eq(encode_with(&encoder), "h1,a=1;\n");
+    cr_assert_str_eq(encode_with(&encoder), "h1,a=1;\n");
+    cr_assert_eq(prefixes_made, 2, "the same set must not be written again");
+    give_labels(second, 1);
+    cr_assert_str_eq(encode_with(&encoder), "h2,a=1;\n");
+    give_labels(NULL, 0);
+    given.core.labels_number = 0;
+    cr_assert_str_eq(encode_with(&encoder), "a=1;\n");
+    cr_assert_eq(prefixes_made, 4);
+    stop();
+}
+
+Test(encoder, metadata_is_found_by_its_number)
+{
+    give_series("g", "a", NULL, 0);
+    give_double(0, 1);
+    give_note(give_double(0, 2), "warm");
+    give_note(give_double(0, 3), "cold");
+    start(&lines);
+    cr_assert(run(0, SIZE_MAX));
+    cr_assert_null(wr_encoder_note(&encoder, &given.samples[0]));
+    cr_assert_str_eq(wr_encoder_note(&encoder, &given.samples[1]), "warm");
+    cr_assert_str_eq(wr_encoder_note(&encoder, &given.samples[2]), "cold");
+    stop();
+}
+
+static const char *show_time(int64_t time_ns, int decimals)
+{
+    static char text[33];
+    size_t length = wr_encoder_put_time(&encoder, text, time_ns, decimals);
+    cr_assert_leq(length, 32);
+    text[length] = '\0';
+    return text;
+}
+
+Test(encoder, times_are_seconds_with_the_decimals_asked_for)
+{
+    start(&lines);
+    cr_assert_str_eq(show_time(SOME_TIME_NS, 9), "1795219607.576198123");
+    cr_assert_str_eq(show_time(SOME_TIME_NS, 6), "1795219607.576198");
+    cr_assert_str_eq(show_time(SOME_TIME_NS, 3), "1795219607.576");
+    cr_assert_str_eq(show_time(SOME_TIME_NS, 1), "1795219607.5");
+    cr_assert_str_eq(show_time(0, 9), "0.000000000");
+    cr_assert_str_eq(show_time(5, 9), "0.000000005");
+    cr_assert_str_eq(show_time(INT64_C(7000000000), 2), "7.00");
+    stop();
+}
+
+Test(encoder, times_are_cut_not_rounded)
+{
+    start(&lines);
+    cr_assert_str_eq(show_time(INT64_C(1999999999), 6), "1.999999");
+    cr_assert_str_eq(show_time(INT64_C(1999999999), 1), "1.9");
+    cr_assert_str_eq(show_time(INT64_C(-1999999999), 6), "-1.999999");
+    stop();
+}
+
+Test(encoder, times_before_1970_are_negative)
+{
+    start(&lines);
+    cr_assert_str_eq(show_time(-1, 9), "-0.000000001");
+    cr_assert_str_eq(show_time(INT64_C(-1500000000), 9), "-1.500000000");
+    cr_assert_str_eq(show_time(INT64_MIN, 9), "-9223372036.854775808");
+    cr_assert_str_eq(show_time(INT64_MAX, 9), "9223372036.854775807");
+    stop();
+}
+
+Test(encoder, neighbouring_times_do_not_mix_their_digits)
+{
+    start(&lines);
+    cr_assert_str_eq(show_time(INT64_C(1500000000), 3), "1.500");
+    cr_assert_str_eq(show_time(INT64_C(1700000000), 3), "1.700");
+    cr_assert_str_eq(show_time(INT64_C(-1700000000), 3), "-1.700");
+    cr_assert_str_eq(show_time(INT64_C(-1800000000), 3), "-1.800");
+    cr_assert_str_eq(show_time(INT64_C(1800000000), 3), "1.800");
+    cr_assert_str_eq(show_time(INT64_C(99999999999), 3), "99.999");
+    cr_assert_str_eq(show_time(INT64_C(1800000000), 3), "1.800");
+    stop();
+}

@@ -1,0 +1,49 @@
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "format.h"
+#include "format_bai.h"
+#include "format_json.h"
+#include "format_text.h"
+
+Test(format, each_is_found_by_its_name)
+{
+    cr_assert_eq(wr_format_find("text"), &wr_format_text);
+    cr_assert_eq(wr_format_find("json"), &wr_format_json);
+    cr_assert_eq(wr_format_find("bai"), &wr_format_bai);
+}
+
+Test(format, what_is_no_name_of_one_is_not_found)
+{
+    cr_assert_null(wr_format_find(""));
+    cr_assert_null(wr_format_find("JSON"));
+    cr_assert_null(wr_format_find("jso"));
+    cr_assert_null(wr_format_find("json "));
+}
+
+Test(format, the_list_has_each_once_and_an_end)
+{
+    size_t count = 0;
+    for (const struct wr_format *format; (format = wr_format_at(count)); count++)
+        cr_assert_eq(wr_format_find(format->name), format);
+    cr_assert_geq(count, 3);
+    cr_assert_null(wr_format_at(count + 1));
+}
+
+Test(format, each_says_what_it_is)
+{
+    const struct wr_format *format;
+    for (size_t i = 0; (format = wr_format_at(i)); i++) {
+        cr_assert(format->summary && *format->summary && !strchr(format->summary, '\n'), "%s", format->name);
+        cr_assert(format->content_type && strchr(format->content_type, '/'), "%s", format->name);
+        cr_assert(format->shape == WEIR_FORMAT_LINES || format->shape == WEIR_FORMAT_DOCUMENTS);
+        cr_assert(format->put_event && format->put_prefix);
+    }
+}
+
+Test(format, media_types_are_those_of_the_formats)
+{
+    cr_assert_str_eq(wr_format_text.content_type, "text/plain; charset=utf-8");
+    cr_assert_str_eq(wr_format_json.content_type, "application/x-ndjson");
+    cr_assert_str_eq(wr_format_bai.content_type, "application/x-ndjson");
+}

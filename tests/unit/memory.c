@@ -1,0 +1,146 @@
+/* keep and arena: memory that is freed all at once, and memory that never is. */
+#include <criterion/criterion.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "arena.h"
+#include "common.h"
+#include "keep.h"
+
+static bool is_zero(const void *memory, size_t size)
+{
+    const char *bytes = memory;
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+static bool is_aligned(const void *memory, size_t align)
+{
+    return (uintptr_t)memory % align == 0;
+}
+
+Test(keep, all_zeros_is_an_empty_one)
+{
+    struct wr_keep keep = {0};
+    wr_keep_fini(&keep);
+    wr_keep_fini(&keep);
+    cr_assert_null(keep.blocks);
+}
+
+Test(keep, memory_is_zeroed_and_aligned_for_anything)
+{
+    struct wr_keep keep = {0};
+    for (size_t size = 1; size < 200; size++) {
+        char *memory = wr_keep_get(&keep, size);
+        cr_assert(is_aligned(memory, alignof(max_align_t)));
+        cr_assert(is_zero(memory, size));
+        memset(memory, 0xff, size);
+    }
+    wr_keep_fini(&keep);
+}
+
+Test(keep, pieces_do_not_overlap_and_stay_where_they_are)
+{
+    enum { PIECES = 300, BYTES = 100 };
+    struct wr_keep keep = {0};
+    unsigned char *pieces[PIECES];
+    for (int i = 0; i < PIECES; i++) {
+        pieces[i] = wr_keep_get(&keep, BYTES);
+        memset(pieces[i], i % 251, BYTES);
+    }
+    for (int i = 0; i < PIECES; i++)
+        for (int j = 0; j < BYTES; j++)
+            cr_assert_eq(pieces[i][j], i % 251);
+    wr_keep_fini(&keep);
+}
+
+Test(keep, a_large_piece_gets_a_block_of_its_own)
+{
+    struct wr_keep keep = {0};
+    char *small = wr_keep_get(&keep, 10), *large = wr_keep_get(&keep, 100000);
+    cr_assert(is_zero(large, 100000));
+    memset(large, 'x', 100000);
+    cr_assert(is_zero(small, 10));
+    wr_keep_fini(&keep);
+}
+
+Test(keep, a_text_is_copied_with_a_nul_behind)
+{
+    struct wr_keep keep = {0};
+    char given[] = "my_app.db";
+    char *copy = wr_keep_text(&keep, given, 6), *empty = wr_keep_text(&keep, given, 0);
+    memset(given, '!', sizeof given - 1);
+    cr_assert_str_eq(copy, "my_app");
+    cr_assert_str_eq(empty, "");
+    wr_keep_fini(&keep);
+}
+
+Test(keep, what_no_memory_holds_is_refused)
+{
+    struct wr_keep keep = {0};
+    cr_assert_null(wr_keep_get(&keep, SIZE_MAX - 1));
+    cr_assert_null(wr_keep_get(&keep, SIZE_MAX / 2 + 1));
+    cr_assert_not_null(wr_keep_get(&keep, 1));
+    wr_keep_fini(&keep);
+}
+
+Test(arena, memory_is_zeroed_and_aligned_as_asked)
+{
+    static const size_t aligns[] = {1, 2, 8, 16, 64, 4096};
+    struct wr_arena arena = {0};
+    for (size_t i = 0; i < 60; i++) {
+        size_t align = aligns[i % WR_COUNT_OF(aligns)];
+        char *memory = wr_arena_get(&arena, i + 1, align);
+        cr_assert(is_aligned(memory, align));
+        cr_assert(is_zero(memory, i + 1));
+        memset(memory, 0xff, i + 1);
+    }
+}
+
+Test(arena, pieces_follow_each_other_without_gaps_but_for_alignment)
+{
+    struct wr_arena arena = {0};
+    char *first = wr_arena_get(&arena, 3, 1), *second = wr_arena_get(&arena, 5, 1);
+    char *third = wr_arena_get(&arena, 8, 8);
+    cr_assert_eq(second, first + 3);
+    cr_assert_eq(third, first + 8);
+}
+
+Test(arena, it_goes_on_in_further_chunks)
+{
+    struct wr_arena arena = {0};
+    char *pieces[200];
+    for (int i = 0; i < 200; i++) {
+        pieces[i] = wr_arena_get(&arena, 10000, 16);
+        cr_assert(is_zero(pieces[i], 10000));
+        memset(pieces[i], i, 10000);
+    }
+    for (int i = 0; i < 200; i++)
+        cr_assert(pieces[i][0] == (char)i && pieces[i][9999] == (char)i);
+}
+
+Test(arena, a_piece_may_be_larger_than_any_chunk)
+{
+    enum { LARGE = 5 * 1024 * 1024 };
+    struct wr_arena arena = {0};
+    char *before = wr_arena_get(&arena, 1, 1), *large = wr_arena_get(&arena, LARGE, 64);
+    char *behind = wr_arena_get(&arena, 1, 1);
+    large[LARGE - 1] = 'x';
+    *behind = 'y';
+    cr_assert_eq(*before, 0);
+    cr_assert_eq(large[LARGE - 1], 'x');
+}
+
+Test(arena, what_no_memory_holds_is_refused)
+{
+    struct wr_arena arena = {0};
+    cr_assert_null(wr_arena_get(&arena, SIZE_MAX, 1));
+    char *good = wr_arena_get(&arena, 1, 1);
+    cr_assert_not_null(good);
+    cr_assert_null(wr_arena_get(&arena, SIZE_MAX, 8));
+    cr_assert_null(wr_arena_get(&arena, SIZE_MAX - 3, 8));
+    cr_assert_eq(wr_arena_get(&arena, 1, 1), good + 1, "a refusal must leave the arena alone");
+}

@@ -1,0 +1,113 @@
+/* samples: a batch made by hand, for tests of the encoder and the formats. Each test is a process of its own
+ * and has the one batch below to itself. */
+#ifndef SAMPLES_H
+#define SAMPLES_H
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "batch.h"
+#include "encoder.h"
+
+#define SOME_TIME_NS INT64_C(1795219607576198123)
+
+static struct {
+    weir_series series[16];
+    weir_sample samples[256];
+    const char *notes[16]; /* number 0: none */
+    weir_label labels[8];
+    uint32_t series_count, note_count;
+    struct wr_batch_core core;
+    weir_batch batch;
+} given;
+
+static inline const weir_series *find_given(const weir_batch *batch, uint32_t id)
+{
+    (void)batch;
+    return &given.series[id % 16];
+}
+
+/* The batch of all that was given so far. */
+static inline const weir_batch *given_batch(void)
+{
+    given.batch.size = sizeof given.batch;
+    given.batch.samples = given.samples;
+    given.batch.notes = given.notes;
+    given.batch.labels = given.labels;
+    given.batch.series = find_given;
+    given.batch.core = &given.core;
+    return &given.batch;
+}
+
+/* A new series; its id. Labels must be sorted by key and are borrowed. */
+static inline uint32_t give_series(const char *group, const char *name, const weir_label *labels, size_t count)
+{
+    uint32_t id = given.series_count++;
+    given.series[id] = (weir_series){.size = sizeof(weir_series),
+                                     .id = id,
+                                     .group = group,
+                                     .name = name,
+                                     .labels = labels,
+                                     .label_count = count};
+    return id;
+}
+
+static inline weir_sample *give_double(uint32_t series, double value)
+{
+    weir_sample *sample = &given.samples[given.batch.count++];
+    *sample =
+        (weir_sample){.series = series, .kind = WEIR_KIND_DOUBLE, .time_ns = SOME_TIME_NS, .value.f64 = value};
+    return sample;
+}
+
+static inline weir_sample *give_int(uint32_t series, int64_t value)
+{
+    weir_sample *sample = &given.samples[given.batch.count++];
+    *sample =
+        (weir_sample){.series = series, .kind = WEIR_KIND_INT, .time_ns = SOME_TIME_NS, .value.i64 = value};
+    return sample;
+}
+
+static inline void give_note(weir_sample *sample, const char *text)
+{
+    given.notes[++given.note_count] = text;
+    sample->note = given.note_count;
+}
+
+/* Labels of the configuration, as a new set; the encoder knows sets by their number. */
+static inline void give_labels(const weir_label *labels, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        given.labels[i] = labels[i];
+    given.batch.label_count = count;
+    given.core.labels_number++;
+}
+
+static inline void forget_samples(void)
+{
+    given.batch.count = 0;
+}
+
+/* The whole batch in a format, as text. */
+static inline const char *encode_with(struct wr_encoder *encoder)
+{
+    static char text[20000];
+    weir_encoded encoded;
+    cr_assert(wr_encoder_encode(encoder, given_batch(), 0, SIZE_MAX, &encoded));
+    cr_assert_eq(encoded.count, given.batch.count);
+    cr_assert_lt(encoded.length, sizeof text);
+    memcpy(text, encoded.data, encoded.length);
+    text[encoded.length] = '\0';
+    return text;
+}
+
+static inline const char *encode(const struct wr_format *format)
+{
+    struct wr_encoder encoder;
+    wr_encoder_init(&encoder, format, NULL);
+    const char *text = encode_with(&encoder);
+    wr_encoder_fini(&encoder);
+    return text;
+}
+
+#endif
