@@ -130,15 +130,30 @@ static void add_ticket(struct wr_lane *lane, struct wr_ticket ticket)
         wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
 }
 
+/* Answers the calls that wait for samples from position `first` to before `end`, and no others. */
+static void answer_between(struct wr_lane *lane, uint64_t first, uint64_t end, int answer)
+{
+    uint32_t from = 0;
+    while (from < lane->ticket_count && lane->tickets[from].sequence <= first)
+        from++;
+    uint32_t to = from;
+    while (to < lane->ticket_count && lane->tickets[to].sequence <= end)
+        wr_ticket_answer(lane->tickets[to++].ticket, answer);
+    if (from == to)
+        return;
+    memmove(lane->tickets + from, lane->tickets + to, (lane->ticket_count - to) * sizeof *lane->tickets);
+    lane->ticket_count -= to - from;
+}
+
+/* What was dropped need not be the oldest: calls that wait for what is before it go on waiting. */
+static void answer_dropped(struct wr_lane *lane, const struct wr_range *range, int answer)
+{
+    answer_between(lane, range->sequence, range->sequence + range->count, answer);
+}
+
 void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer)
 {
-    uint32_t answered = 0;
-    while (answered < lane->ticket_count && lane->tickets[answered].sequence <= sequence)
-        wr_ticket_answer(lane->tickets[answered++].ticket, answer);
-    if (!answered)
-        return;
-    lane->ticket_count -= answered;
-    memmove(lane->tickets, lane->tickets + answered, lane->ticket_count * sizeof *lane->tickets);
+    answer_between(lane, 0, sequence, answer);
 }
 
 /* ---- Dropping -------------------------------------------------------------------------------- */
@@ -151,8 +166,7 @@ void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count
 static void drop_range(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
 {
     wr_lane_count_drop(lane, why, range->count);
-    wr_lane_answer(lane, range->sequence + range->count,
-                   why == WEIR_DROPPED_FULL ? WEIR_ERR_FULL : WEIR_ERR_DROPPED);
+    answer_dropped(lane, range, why == WEIR_DROPPED_FULL ? WEIR_ERR_FULL : WEIR_ERR_DROPPED);
     wr_segment_drop(range->segment);
 }
 
@@ -185,7 +199,7 @@ static void push(struct wr_lane *lane, const struct wr_range *range)
     if (wr_queue_push(&lane->queue, range))
         return;
     wr_lane_count_drop(lane, WEIR_DROPPED_FULL, range->count); /* no memory for the queue's own list */
-    wr_lane_answer(lane, lane->offered, WEIR_ERR_MEMORY);
+    answer_dropped(lane, range, WEIR_ERR_MEMORY);
 }
 
 static bool is_no_wait(const struct wr_range *range)
@@ -233,7 +247,7 @@ static void push_those_that_fit(struct wr_lane *lane, struct wr_range *range, ui
     if (!range->count)
         return;
     wr_lane_count_drop(lane, WEIR_DROPPED_FULL, range->count);
-    wr_lane_answer(lane, lane->offered, WEIR_ERR_FULL);
+    answer_dropped(lane, range, WEIR_ERR_FULL);
 }
 
 /* What is in flight is in the handler's hands; the oldest of the others go. */
