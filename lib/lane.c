@@ -255,9 +255,8 @@ static void drop_oldest(struct wr_lane *lane)
 {
     uint64_t bound = lane->pressure.bound;
     while (wr_lane_queued_bytes(lane) > bound && !wr_queue_is_empty(&lane->queue)) {
-        uint64_t excess = (wr_lane_queued_bytes(lane) - bound + sizeof(weir_sample) - 1) / sizeof(weir_sample);
-        struct wr_range range =
-            wr_queue_take(&lane->queue, excess < UINT32_MAX ? (uint32_t)excess : UINT32_MAX, UINT64_MAX);
+        uint64_t excess = wr_lane_queued_bytes(lane) - bound;
+        struct wr_range range = wr_queue_take(&lane->queue, UINT32_MAX, excess);
         drop_range(lane, &range, WEIR_DROPPED_FULL);
     }
 }
