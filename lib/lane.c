@@ -325,18 +325,24 @@ void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
 
 /* ---- Pressure -------------------------------------------------------------------------------- */
 
+static void ring_if_changed(struct wr_lane *lane, enum wr_pressure_state before)
+{
+    if (before != lane->pressure.state && lane->bell)
+        wr_bell_ring(lane->bell);
+}
+
 void wr_lane_moved(struct wr_lane *lane, int64_t now_ns)
 {
     enum wr_pressure_state before = lane->pressure.state;
     wr_pressure_fall(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
-    if (before != lane->pressure.state && lane->bell)
-        wr_bell_ring(lane->bell);
+    ring_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
 }
 
 void wr_lane_declare_end(struct wr_lane *lane)
 {
     uint64_t left = wr_lane_queued(lane);
+    enum wr_pressure_state before = lane->pressure.state;
     lane->ending = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
     if (left)
@@ -347,6 +353,7 @@ void wr_lane_declare_end(struct wr_lane *lane)
                                         : "",
                     lane->failing ? lane->reason : "", left);
     lane->pressure.state = WR_PRESSURE_CALM;
+    ring_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
 }
 

@@ -78,13 +78,15 @@ static void pause_after(struct wr_lane *lane, const weir_outcome *outcome, int64
     say_trouble(lane, now_ns);
 }
 
-static void give_up(struct wr_lane *lane)
+/* Nobody waits for it any longer: neither producers at their gates nor whoever flushes. */
+static void give_up(struct wr_lane *lane, int64_t now_ns)
 {
     uint64_t left = wr_lane_queued(lane);
     lane->ending = WEIR_DROPPED_FAILED;
     wr_lane_drop_all(lane, WEIR_DROPPED_FAILED);
     wr_lane_say(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped, and all that comes", lane->reason,
                 left);
+    wr_lane_moved(lane, now_ns);
 }
 
 /* The handler broke its contract: noticed, counted, and borne for a while. fault NULL: it did not. */
@@ -129,7 +131,7 @@ static void react(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
         pause_after(lane, outcome, now_ns);
         break;
     case WEIR_OUTCOME_RETRY: pause_after(lane, outcome, now_ns); break;
-    case WEIR_OUTCOME_FAILED: give_up(lane); break;
+    case WEIR_OUTCOME_FAILED: give_up(lane, now_ns); break;
     default: break;
     }
 }
