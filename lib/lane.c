@@ -180,8 +180,9 @@ static void drop_queue(struct wr_lane *lane, enum weir_drop why)
 
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
 {
-    if (flying(lane) && lane->in_callback) {
-        /* the handler may still be reading it: the reference stays until the worker comes back */
+    if (flying(lane) && lane->flight.lent) {
+        /* the reference stays until the worker comes back. in_callback would not do: it is false while the
+         * handler waits inside emit, and true while it opens, with nothing lent to it */
         wr_lane_count_drop(lane, why, lane->flight.range.count);
         lane->flight.disowned = true;
     } else if (flying(lane)) {

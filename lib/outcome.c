@@ -223,6 +223,7 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
 void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome,
                         const struct wr_outcome_omissions *omissions, int64_t now_ns)
 {
+    lane->flight.lent = false;
     if (lane->flight.disowned) {
         forget_flight(lane);
         return;

@@ -171,9 +171,10 @@ static struct wr_step deliver(struct wr_lane *lane, int64_t now_ns)
                                           : lane->retry_at_ns);
     if (!lane->open)
         return simply(WR_STEP_OPEN);
-    if (lane->flight.range.segment || load_flight(lane))
-        return simply(WR_STEP_EMIT);
-    return tend(lane, now_ns);
+    if (!lane->flight.range.segment && !load_flight(lane))
+        return tend(lane, now_ns);
+    lane->flight.lent = true;
+    return simply(WR_STEP_EMIT);
 }
 
 struct wr_step wr_step_next(struct wr_lane *lane, int64_t now_ns)
