@@ -138,43 +138,63 @@ static bool must_flush(struct wr_lane *lane, int64_t now_ns)
     return false;
 }
 
-/* Nothing to deliver before wr_lane_offer says so: what else is there to do, and when? */
+static struct wr_step wake(int why)
+{
+    return (struct wr_step){.kind = WR_STEP_WAKE, .why = why, .until_ns = WR_NEVER};
+}
+
+/* What there is to do besides delivering; SLEEP: nothing before until_ns. */
 static struct wr_step tend(struct wr_lane *lane, int64_t now_ns)
 {
-    int64_t until_ns = emit_time(lane);
+    int64_t until_ns = WR_NEVER;
     if (must_flush(lane, now_ns)) {
         if (now_ns >= lane->retry_at_ns)
             return flush_until(lane->flush_deadline_ns);
-        until_ns = earlier(until_ns, lane->retry_at_ns);
+        until_ns = lane->retry_at_ns;
     }
     if (lane->open && lane->reload_wanted)
-        return (struct wr_step){.kind = WR_STEP_WAKE, .why = WEIR_WAKE_RELOAD, .until_ns = WR_NEVER};
+        return wake(WEIR_WAKE_RELOAD);
     if (lane->open && lane->wake_at_ns) {
         if (now_ns >= lane->wake_at_ns)
-            return (struct wr_step){.kind = WR_STEP_WAKE, .why = WEIR_WAKE_TIMER, .until_ns = WR_NEVER};
+            return wake(WEIR_WAKE_TIMER);
         until_ns = earlier(until_ns, lane->wake_at_ns);
     }
     return sleep_until(until_ns);
 }
 
-static struct wr_step deliver(struct wr_lane *lane, int64_t now_ns)
+/* When the next try is due; WR_NEVER: there is nothing to deliver. */
+static int64_t try_time(const struct wr_lane *lane)
 {
-    if (lane->must_reopen && lane->open)
-        return simply(WR_STEP_CLOSE);
-    if (!lane->open)
-        lane->reload_wanted = false; /* opening is as good */
     int64_t at_ns = emit_time(lane);
-    if (at_ns > now_ns || lane->reload_wanted)
-        return tend(lane, now_ns);
-    if (now_ns < lane->retry_at_ns)
-        return sleep_until(lane->stopping ? earlier(lane->retry_at_ns, lane->stop_deadline_ns)
-                                          : lane->retry_at_ns);
+    return at_ns < lane->retry_at_ns ? lane->retry_at_ns : at_ns;
+}
+
+static struct wr_step try_to_deliver(struct wr_lane *lane, int64_t now_ns)
+{
     if (!lane->open)
         return simply(WR_STEP_OPEN);
     if (!lane->flight.range.segment && !load_flight(lane))
         return tend(lane, now_ns);
     lane->flight.lent = true;
     return simply(WR_STEP_EMIT);
+}
+
+/* Where values keep coming there is always more to deliver: everything else has its turn first. */
+static struct wr_step deliver(struct wr_lane *lane, int64_t now_ns)
+{
+    if (lane->must_reopen && lane->open)
+        return simply(WR_STEP_CLOSE);
+    if (!lane->open)
+        lane->reload_wanted = false; /* opening is as good */
+    struct wr_step step = tend(lane, now_ns);
+    if (step.kind != WR_STEP_SLEEP)
+        return step;
+    int64_t at_ns = try_time(lane);
+    if (at_ns <= now_ns)
+        return try_to_deliver(lane, now_ns);
+    if (lane->stopping)
+        at_ns = earlier(at_ns, lane->stop_deadline_ns);
+    return sleep_until(earlier(at_ns, step.until_ns));
 }
 
 struct wr_step wr_step_next(struct wr_lane *lane, int64_t now_ns)
