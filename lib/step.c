@@ -58,42 +58,52 @@ static uint32_t batch_limit(const struct wr_lane *lane)
     return limit;
 }
 
-static bool takes_kind(const struct wr_lane *lane, const weir_sample *sample)
+/* Whether the handler takes all kinds that are in the event of samples [first, end). */
+static bool takes_event(const struct wr_lane *lane, const struct wr_segment *segment, uint32_t first,
+                        uint32_t end)
 {
-    return !lane->kinds || (lane->kinds >> sample->kind & 1);
+    for (uint32_t i = first; i < end; i++)
+        if (!(lane->kinds >> segment->samples[i].kind & 1))
+            return false;
+    return true;
 }
 
-/* How many samples from the front of the range are of kinds that the handler takes, or (takes = false) are not.
- */
-static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool takes)
+/* How many samples at the front of the range are in events that the handler takes, or (takes = false) does not
+ * take; looks at one event at least, and no further than it has to for `most`. */
+static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool takes, uint32_t most)
 {
     uint32_t count = 0;
-    while (count < range->count && takes_kind(lane, &range->segment->samples[range->first + count]) == takes)
-        count++;
+    do {
+        uint32_t first = range->first + count, end = wr_segment_event_end(range->segment, first);
+        if (takes_event(lane, range->segment, first, end) != takes)
+            break;
+        count += end - first;
+    } while (count < range->count && count < most);
     return count;
 }
 
-static void withhold(struct wr_lane *lane, struct wr_range *range, uint32_t count)
+static void withhold(struct wr_lane *lane, uint32_t count, int64_t now_ns)
 {
-    struct wr_range withheld = wr_range_split(range, count);
+    struct wr_range withheld = wr_queue_take(&lane->queue, count, UINT64_MAX);
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, withheld.count);
     wr_lane_answer(lane, withheld.sequence + withheld.count, WEIR_ERR_DROPPED);
     wr_segment_drop(withheld.segment);
+    wr_lane_moved(lane, now_ns);
 }
 
 /* Moves the next batch from the queue into flight; false: there was only what the handler does not take. */
-static bool load_flight(struct wr_lane *lane)
+static bool load_flight(struct wr_lane *lane, int64_t now_ns)
 {
     while (!wr_queue_is_empty(&lane->queue)) {
-        struct wr_range taken = wr_queue_take(&lane->queue, batch_limit(lane), lane->settings.batch_bytes);
-        uint32_t unwanted = count_alike(lane, &taken, false);
-        if (unwanted)
-            withhold(lane, &taken, unwanted);
-        if (taken.count) {
-            lane->flight.range = taken;
+        const struct wr_range *front = wr_queue_front(&lane->queue);
+        uint32_t most = batch_limit(lane);
+        uint32_t wanted = lane->kinds ? count_alike(lane, front, true, most) : front->count;
+        if (wanted) {
+            lane->flight.range =
+                wr_queue_take(&lane->queue, wanted < most ? wanted : most, lane->settings.batch_bytes);
             return true;
         }
-        wr_segment_drop(taken.segment);
+        withhold(lane, count_alike(lane, front, false, UINT32_MAX), now_ns);
     }
     return false;
 }
@@ -173,7 +183,7 @@ static struct wr_step try_to_deliver(struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->open)
         return simply(WR_STEP_OPEN);
-    if (!lane->flight.range.segment && !load_flight(lane))
+    if (!lane->flight.range.segment && !load_flight(lane, now_ns))
         return tend(lane, now_ns);
     lane->flight.lent = true;
     return simply(WR_STEP_EMIT);
