@@ -244,17 +244,26 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome,
         wr_lane_moved(lane, now_ns);
 }
 
+/* A handler that makes room for a successor is flushed before everything is delivered; the rest is the
+ * successor's. Whether samples in flight can be delivered is not known by it either. */
+static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
+{
+    uint64_t reached = wr_lane_front(lane) < wanted ? wr_lane_front(lane) : wanted;
+    lane->needs_flush = false;
+    if (reached > lane->flushed)
+        lane->flushed = reached;
+    if (!lane->flight.range.segment)
+        recover(lane, now_ns);
+}
+
 void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t wanted, int64_t now_ns)
 {
     count_fault(lane, outcome, check_code(outcome));
     keep_reason(lane, outcome);
-    if (outcome->code == WEIR_OUTCOME_OK) {
-        lane->needs_flush = false;
-        if (wanted > lane->flushed)
-            lane->flushed = wanted;
-    } else if (lane->stopping || outcome->code == WEIR_OUTCOME_DROP) {
+    if (outcome->code == WEIR_OUTCOME_OK)
+        count_flushed(lane, wanted, now_ns);
+    else if (lane->stopping || lane->successor || outcome->code == WEIR_OUTCOME_DROP)
         lane->needs_flush = false; /* there is no later */
-    }
     react(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);
 }
