@@ -69,6 +69,9 @@ static void give_back(void *value)
     wr_producer_mine = &gone;
     if (!producers || producer->shared) /* wiped by a fork and not used since; or not this thread's alone */
         return;
+    /* it may have ended inside a call, by pthread_exit or cancellation: what it had not published is gone, and
+     * whoever adopts the ring is in no call. release: as in wr_intake_end */
+    atomic_store_explicit(&producer->busy, 0, memory_order_release);
     wr_lock_enter(&producers->lock);
     producer->own = false;
     producers->orphans[producers->orphan_count++] = producer;
