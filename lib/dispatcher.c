@@ -181,11 +181,12 @@ static uint64_t take_ring(struct wr_dispatcher *dispatcher, struct wr_producer *
             series = sample->series;
             route = wr_router_series_route(dispatcher->router, dispatcher->registry, series);
         }
-        weir_sample *to;
-        if (!(sample->flags & SPECIAL) && route->feed_count == 1 &&
-            (to = wr_feed_reserve(route->feeds[0], 1, now_ns))) {
-            copy_plain(dispatcher, ring, sample, to);
-            wr_feed_added(route->feeds[0], 1);
+        if (!(sample->flags & SPECIAL) && route->feed_count == 1) {
+            weir_sample *to = wr_feed_reserve(route->feeds[0], 1, now_ns);
+            if (to) {
+                copy_plain(dispatcher, ring, sample, to);
+                wr_feed_added(route->feeds[0], 1);
+            }
             samples++;
             head++;
         } else {
