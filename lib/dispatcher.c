@@ -108,6 +108,7 @@ static void copy_event(struct wr_dispatcher *dispatcher, struct wr_ring *ring, c
         const weir_sample *from = wr_ring_slot(ring, at);
         *to = *from;
         to->flags = from->flags & (uint16_t)(~WR_RING_FLAGS | WR_RING_NO_WAIT);
+        to->reserved = 0;
         if (from->flags & WR_RING_TICKS)
             to->time_ns = stamp(dispatcher, ring, (uint64_t)from->time_ns);
         if (from->flags & WR_RING_TEXT) {
@@ -127,9 +128,11 @@ static inline void copy_plain(struct wr_dispatcher *dispatcher, struct wr_ring *
         to->time_ns = stamp(dispatcher, ring, (uint64_t)from->time_ns);
 }
 
-static void settle_ticket(struct wr_producer *producer, struct wr_route *route, int64_t now_ns)
+/* The number comes with the sample: the desk's may be of a later call already, when the one for this sample was
+ * given up before it was taken. */
+static void settle_ticket(struct wr_producer *producer, uint64_t at, struct wr_route *route, int64_t now_ns)
 {
-    struct wr_ticket ticket = wr_ticket_current(&producer->desk);
+    struct wr_ticket ticket = {&producer->desk, wr_ring_slot(&producer->ring, at)->reserved};
     wr_ticket_expect(ticket, route->sync_lanes);
     for (size_t i = 0; i < route->feed_count; i++)
         wr_feed_offer(route->feeds[i], ticket, now_ns);
@@ -151,7 +154,7 @@ static void take_event(struct wr_dispatcher *dispatcher, struct wr_producer *pro
         feed->no_wait |= (event->flags & WR_RING_NO_WAIT) != 0;
     }
     if (event->flags & WR_RING_SYNC)
-        settle_ticket(producer, route, now_ns);
+        settle_ticket(producer, event->at, route, now_ns);
 }
 
 static void give_back(struct wr_ring *ring, uint64_t position)

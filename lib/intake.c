@@ -293,10 +293,13 @@ static int explain(int answer)
 /* Publishes what was written; in a synchronous group waits for the answer. Ends the call. */
 static int finish(struct call *call, uint64_t position)
 {
+    const struct wr_ring *ring = &call->producer->ring;
     bool sync = call->flags & WR_RING_SYNC;
     struct wr_ticket ticket = {0};
-    if (sync)
+    if (sync) {
         ticket = wr_ticket_take(&call->producer->desk);
+        wr_ring_slot(ring, wr_ring_position(ring))->reserved = ticket.number;
+    }
     publish(call, position);
     if (sync)
         wr_dispatcher_hurry(dispatcher_of(call));
