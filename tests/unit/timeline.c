@@ -150,6 +150,17 @@ Test(clock, the_wall_clock_counts_from_1970)
     cr_assert_gt(wr_clock_wall_ns(), INT64_C(1600000000) * WR_NS_PER_S);
 }
 
+Test(clock, deadlines_lie_ahead_and_the_farthest_never_come)
+{
+    int64_t before = wr_clock_monotonic_ns();
+    cr_assert_geq(wr_clock_deadline_ns(1500), before + 1500 * WR_NS_PER_MS);
+    cr_assert_leq(wr_clock_deadline_ns(0), wr_clock_monotonic_ns());
+    cr_assert_eq(wr_clock_deadline_ns(-1), WR_NEVER);
+    cr_assert_eq(wr_clock_deadline_ns(INT64_MIN), WR_NEVER);
+    cr_assert_eq(wr_clock_deadline_ns(INT64_MAX), WR_NEVER);
+    cr_assert_lt(wr_clock_deadline_ns(86400000), WR_NEVER);
+}
+
 Test(clock, ticks_are_zero_only_where_there_are_none)
 {
     if (wr_clock_has_ticks())
