@@ -250,8 +250,8 @@ static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
 {
     bool any = false;
     for (uint32_t i = 0; i < dispatcher->active_count; i++) {
-        if (quiet[i])
-            atomic_store_explicit(&dispatcher->active[i]->ring.parked, 1, memory_order_relaxed);
+        if (quiet[i]) /* release: pairs with the acquire in wr_dispatcher_wake */
+            atomic_store_explicit(&dispatcher->active[i]->ring.parked, 1, memory_order_release);
         any |= quiet[i];
     }
     if (!any)
@@ -268,7 +268,9 @@ static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
 
 void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
 {
-    if (!atomic_exchange_explicit(&producer->ring.parked, 0, memory_order_relaxed))
+    /* acquire: pairs with the release in park_quiet. With the 1 the ring's place on the stack changes hands:
+     * the dispatcher read next_active when it took the ring off, and we are about to write it */
+    if (!atomic_exchange_explicit(&producer->ring.parked, 0, memory_order_acquire))
         return;
     producer->next_active = atomic_load_explicit(&dispatcher->woken, memory_order_relaxed);
     while (!atomic_compare_exchange_weak(&dispatcher->woken, &producer->next_active, producer))
