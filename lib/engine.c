@@ -526,8 +526,9 @@ void wr_engine_stats(struct wr_engine *engine, weir_stats *stats)
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++)
         add_ring(stats, producers->all[i]);
-    if (producers->shared)
-        add_ring(stats, producers->shared);
+    const struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
+    if (shared)
+        add_ring(stats, shared);
     stats->unrouted += engine->dispatcher.unrouted;
     leave(&visit);
     stats->added = stats->taken + stats->in_rings;
