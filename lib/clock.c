@@ -25,6 +25,14 @@ int64_t wr_clock_wall_ns(void)
     return read_clock(CLOCK_REALTIME);
 }
 
+int64_t wr_clock_deadline_ns(int64_t timeout_ms)
+{
+    int64_t now_ns = wr_clock_monotonic_ns();
+    return timeout_ms < 0 || timeout_ms > (WR_NEVER - now_ns) / WR_NS_PER_MS
+               ? WR_NEVER
+               : now_ns + timeout_ms * WR_NS_PER_MS;
+}
+
 bool wr_clock_has_ticks(void)
 {
 #if defined(__x86_64__)

@@ -14,6 +14,10 @@
 int64_t wr_clock_monotonic_ns(void);
 int64_t wr_clock_wall_ns(void);
 
+/* The monotonic time in so many milliseconds; WR_NEVER when they are negative, or more than a clock can hold.
+ */
+int64_t wr_clock_deadline_ns(int64_t timeout_ms);
+
 /* Whether the processor has a counter that runs at one speed on all cores, whatever they do. */
 bool wr_clock_has_ticks(void);
 

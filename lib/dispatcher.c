@@ -8,6 +8,7 @@
 #include "futex.h"
 #include "membarrier.h"
 #include "ring.h"
+#include "signals.h"
 #include "thread.h"
 
 enum {
@@ -107,6 +108,7 @@ static void copy_event(struct wr_dispatcher *dispatcher, struct wr_ring *ring, c
         const weir_sample *from = wr_ring_slot(ring, at);
         *to = *from;
         to->flags = from->flags & (uint16_t)(~WR_RING_FLAGS | WR_RING_NO_WAIT);
+        to->reserved = 0;
         if (from->flags & WR_RING_TICKS)
             to->time_ns = stamp(dispatcher, ring, (uint64_t)from->time_ns);
         if (from->flags & WR_RING_TEXT) {
@@ -126,9 +128,11 @@ static inline void copy_plain(struct wr_dispatcher *dispatcher, struct wr_ring *
         to->time_ns = stamp(dispatcher, ring, (uint64_t)from->time_ns);
 }
 
-static void settle_ticket(struct wr_producer *producer, struct wr_route *route, int64_t now_ns)
+/* The number comes with the sample: the desk's may be of a later call already, when the one for this sample was
+ * given up before it was taken. */
+static void settle_ticket(struct wr_producer *producer, uint64_t at, struct wr_route *route, int64_t now_ns)
 {
-    struct wr_ticket ticket = wr_ticket_current(&producer->desk);
+    struct wr_ticket ticket = {&producer->desk, wr_ring_slot(&producer->ring, at)->reserved};
     wr_ticket_expect(ticket, route->sync_lanes);
     for (size_t i = 0; i < route->feed_count; i++)
         wr_feed_offer(route->feeds[i], ticket, now_ns);
@@ -150,7 +154,7 @@ static void take_event(struct wr_dispatcher *dispatcher, struct wr_producer *pro
         feed->no_wait |= (event->flags & WR_RING_NO_WAIT) != 0;
     }
     if (event->flags & WR_RING_SYNC)
-        settle_ticket(producer, route, now_ns);
+        settle_ticket(producer, event->at, route, now_ns);
 }
 
 static void give_back(struct wr_ring *ring, uint64_t position)
@@ -176,11 +180,12 @@ static uint64_t take_ring(struct wr_dispatcher *dispatcher, struct wr_producer *
             series = sample->series;
             route = wr_router_series_route(dispatcher->router, dispatcher->registry, series);
         }
-        weir_sample *to;
-        if (!(sample->flags & SPECIAL) && route->feed_count == 1 &&
-            (to = wr_feed_reserve(route->feeds[0], 1, now_ns))) {
-            copy_plain(dispatcher, ring, sample, to);
-            wr_feed_added(route->feeds[0], 1);
+        if (!(sample->flags & SPECIAL) && route->feed_count == 1) {
+            weir_sample *to = wr_feed_reserve(route->feeds[0], 1, now_ns);
+            if (to) {
+                copy_plain(dispatcher, ring, sample, to);
+                wr_feed_added(route->feeds[0], 1);
+            }
             samples++;
             head++;
         } else {
@@ -241,8 +246,8 @@ static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
 {
     bool any = false;
     for (uint32_t i = 0; i < dispatcher->active_count; i++) {
-        if (quiet[i])
-            atomic_store(&dispatcher->active[i]->ring.parked, 1);
+        if (quiet[i]) /* release: pairs with the acquire in wr_dispatcher_wake */
+            atomic_store_explicit(&dispatcher->active[i]->ring.parked, 1, memory_order_release);
         any |= quiet[i];
     }
     if (!any)
@@ -259,8 +264,8 @@ static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
 
 void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
 {
-    /* acquire: pairs with the store of parked in park_quiet, so that the dispatcher has read next_active for
-     * the last time */
+    /* acquire: pairs with the release in park_quiet. With the 1 the ring's place on the stack changes hands:
+     * the dispatcher read next_active when it took the ring off, and we are about to write it */
     if (!atomic_exchange_explicit(&producer->ring.parked, 0, memory_order_acquire))
         return;
     producer->next_active = atomic_load_explicit(&dispatcher->woken, memory_order_relaxed);
@@ -338,7 +343,7 @@ void wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *ro
     wr_router_free(dispatcher->router, wr_clock_monotonic_ns());
     dispatcher->router = router;
     wr_segment_pool_set(&dispatcher->pool, (uint32_t)router->lane_count + 2);
-    wr_router_forget_groups(dispatcher->registry);
+    wr_router_adopt_groups(router, dispatcher->registry, dispatcher->running);
 }
 
 void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count)
@@ -402,17 +407,27 @@ bool wr_dispatcher_start(struct wr_dispatcher *dispatcher)
     return dispatcher->running;
 }
 
-void wr_dispatcher_stop(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
+/* Inside a visit: has the thread come to its end. Answers whether there is one to be joined. */
+static bool end_thread(struct wr_dispatcher *dispatcher, int64_t deadline_ns, const sigset_t *signals)
 {
-    if (!wr_dispatcher_visit_by(dispatcher, deadline_ns))
-        return;
     bool ran = dispatcher->running && !dispatcher->stopping;
     dispatcher->stopping = true;
     wr_bell_ring(&dispatcher->bell);
     while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait(&dispatcher->ended, &dispatcher->round, deadline_ns);
-    bool ended = ran && !dispatcher->running;
-    wr_dispatcher_leave(dispatcher);
+        wr_condition_wait_open(&dispatcher->ended, &dispatcher->round, deadline_ns, signals);
+    return ran && !dispatcher->running;
+}
+
+void wr_dispatcher_stop(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
+    bool ended = wr_dispatcher_visit_by(dispatcher, deadline_ns);
+    if (ended) {
+        ended = end_thread(dispatcher, deadline_ns, &signals);
+        wr_dispatcher_leave(dispatcher);
+    }
+    wr_signals_restore(&signals);
     if (ended && !wr_thread_join_by(dispatcher->thread, deadline_ns))
         pthread_detach(dispatcher->thread);
 }

@@ -66,11 +66,19 @@ struct visit {
     sigset_t signals;
 };
 
-static void enter(struct wr_engine *engine, struct visit *visit)
+static bool enter_by(struct wr_engine *engine, struct visit *visit, int64_t deadline_ns)
 {
     visit->engine = engine;
     wr_signals_block(&visit->signals);
-    wr_dispatcher_visit(&engine->dispatcher);
+    if (wr_dispatcher_visit_by(&engine->dispatcher, deadline_ns))
+        return true;
+    wr_signals_restore(&visit->signals);
+    return false;
+}
+
+static void enter(struct wr_engine *engine, struct visit *visit)
+{
+    enter_by(engine, visit, WR_NEVER);
 }
 
 static void leave(struct visit *visit)
@@ -468,11 +476,12 @@ static void open_all_gates(struct wr_engine *engine)
 /* Producers first: from here on each call is refused, and those that wait at gates come back. */
 static void close_producers(struct wr_engine *engine, int64_t deadline_ns)
 {
+    struct visit visit;
     int64_t patience_ns = wr_clock_monotonic_ns() + 50 * WR_NS_PER_MS;
     wr_producers_close(engine->producers);
-    if (wr_dispatcher_visit_by(&engine->dispatcher, deadline_ns)) {
+    if (enter_by(engine, &visit, deadline_ns)) {
         open_all_gates(engine);
-        wr_dispatcher_leave(&engine->dispatcher);
+        leave(&visit);
     }
     wr_producers_settle(engine->producers, patience_ns < deadline_ns ? patience_ns : deadline_ns);
 }
@@ -482,11 +491,12 @@ static void close_producers(struct wr_engine *engine, int64_t deadline_ns)
 static struct wr_lane *drain_rings(struct wr_engine *engine, int64_t deadline_ns)
 {
     int64_t next_ns;
-    if (!wr_dispatcher_visit_by(&engine->dispatcher, deadline_ns))
+    struct visit visit;
+    if (!enter_by(engine, &visit, deadline_ns))
         return NULL;
     wr_dispatcher_round(&engine->dispatcher, &next_ns);
     struct wr_lane *first = engine->lanes;
-    wr_dispatcher_leave(&engine->dispatcher);
+    leave(&visit);
     return first;
 }
 
@@ -525,8 +535,9 @@ void wr_engine_stats(struct wr_engine *engine, weir_stats *stats)
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++)
         add_ring(stats, producers->all[i]);
-    if (producers->shared)
-        add_ring(stats, producers->shared);
+    const struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
+    if (shared)
+        add_ring(stats, shared);
     stats->unrouted += engine->dispatcher.unrouted;
     leave(&visit);
     stats->added = stats->taken + stats->in_rings;

@@ -35,6 +35,7 @@ struct wr_engine {
     _Atomic uint64_t generation;        /* changes with each configuration */
     _Atomic uint64_t labels_made;
     _Atomic bool closed, overflow_said;
+    bool abandoned;             /* in a forked child: it was the parent's, and fork has seen to it */
     struct wr_engine *forsaken; /* the parent's, in a forked child: kept reachable, never touched */
 };
 

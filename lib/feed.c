@@ -9,12 +9,22 @@ static void refuse_lost(struct wr_feed *feed)
     feed->lost = 0;
 }
 
+/* There is nothing to offer, though a call waits for it: its sample was lost. */
+static void answer_lost(const struct wr_feed *feed, struct wr_ticket ticket)
+{
+    for (size_t i = 0; i < feed->lane_count; i++)
+        if (feed->lanes[i]->sync)
+            wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
+}
+
 void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns)
 {
     static const struct wr_ticket nobody = {0};
     refuse_lost(feed);
-    if (!feed->segment || feed->segment->count == feed->offered)
+    if (!feed->segment || feed->segment->count == feed->offered) {
+        answer_lost(feed, ticket);
         return;
+    }
     struct wr_offer offer = {
         .segment = feed->segment,
         .first = feed->offered,

@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "common.h"
 #include "instance.h"
+#include "signals.h"
 
 enum { PATIENCE_MS = 50 };
 
@@ -28,10 +29,23 @@ static void let_go(struct wr_lane *lane)
     wr_lane_leave(lane);
 }
 
+static bool is_owner(const struct wr_fork *fork)
+{
+    return atomic_load(&fork->taken) && pthread_equal(atomic_load(&fork->owner), pthread_self());
+}
+
 void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine)
 {
     int64_t deadline_ns = wr_clock_monotonic_ns() + PATIENCE_MS * WR_NS_PER_MS;
-    *fork = (struct wr_fork){.engine = engine};
+    sigset_t signals;
+    wr_signals_block(&signals); /* a signal handler that adds must not meet what its own thread holds */
+    if (!wr_lock_enter_by(&fork->gate, deadline_ns)) {
+        wr_signals_restore(&signals);
+        return;
+    }
+    fork->signals = signals;
+    atomic_store(&fork->owner, pthread_self());
+    atomic_store(&fork->taken, true);
     fork->round = wr_dispatcher_visit_by(&engine->dispatcher, deadline_ns);
     fork->registry = wr_lock_enter_by(&engine->registry->lock, deadline_ns);
     fork->producers = wr_lock_enter_by(&engine->producers->lock, deadline_ns);
@@ -40,10 +54,9 @@ void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine)
         hold_lane(lane, deadline_ns);
 }
 
-void wr_fork_parent(struct wr_fork *fork)
+void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine)
 {
-    struct wr_engine *engine = fork->engine;
-    if (!engine)
+    if (!is_owner(fork))
         return;
     for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = lane->next)
         let_go(lane);
@@ -55,26 +68,36 @@ void wr_fork_parent(struct wr_fork *fork)
         wr_lock_leave(&engine->registry->lock);
     if (fork->round)
         wr_dispatcher_leave(&engine->dispatcher);
-    fork->engine = NULL;
+    sigset_t signals = fork->signals;
+    atomic_store(&fork->taken, false);
+    wr_lock_leave(&fork->gate);
+    wr_signals_restore(&signals);
 }
 
 /* A type whose code was torn in the middle may have left locks of its own behind that nobody will ever free. */
-static void abandon_lane(const struct wr_lane *lane)
+static void abandon_lane(const struct wr_lane *lane, bool held)
 {
+    bool torn = held ? lane->fork_unsafe : lane->in_callback;
     if (!lane->instance)
         return;
-    if (lane->fork_unsafe)
+    if (torn)
         atomic_store(&lane->instance->type->fork_unsafe, true);
     else
         wr_instance_abandon(lane->instance);
 }
 
-void wr_fork_child(struct wr_fork *fork)
+void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine)
 {
-    if (!fork->engine)
-        return;
-    for (const struct wr_lane *lane = fork->round ? fork->engine->lanes : NULL; lane; lane = lane->next)
-        abandon_lane(lane);
-    wr_plugins_mark_torn(fork->engine->plugins);
-    fork->engine = NULL;
+    bool held = is_owner(fork);
+    sigset_t signals = fork->signals;
+    /* a child that never used weir may have a child: the descriptors are somebody else's by now */
+    if (!engine->abandoned) {
+        for (const struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
+            abandon_lane(lane, held && fork->round);
+        wr_plugins_mark_torn(engine->plugins);
+    }
+    engine->abandoned = true;
+    *fork = (struct wr_fork){0};
+    if (held)
+        wr_signals_restore(&signals);
 }

@@ -7,18 +7,26 @@
 #ifndef WR_FORK_H
 #define WR_FORK_H
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "engine.h"
+#include "lock.h"
 
-/* What was taken before a fork, to be given back after it. */
+/* What was taken before a fork, to be given back after it. Several threads may fork at once: the gate lets one in,
+ * and one that cannot wait any longer forks without having taken anything. */
 struct wr_fork {
-    struct wr_engine *engine; /* NULL: nothing was */
+    struct wr_lock gate;
+    _Atomic bool taken;       /* by the thread `owner` */
+    _Atomic(pthread_t) owner; /* written with the gate held */
     bool round, registry, producers, plugins;
+    sigset_t signals; /* the owner's */
 };
 
 void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine);
-void wr_fork_parent(struct wr_fork *fork);
-void wr_fork_child(struct wr_fork *fork);
+void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine);
+void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine);
 
 #endif

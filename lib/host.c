@@ -52,8 +52,8 @@ static void host_count(const weir_host *host, const char *name, uint64_t n)
     wr_lock_enter(&lane->lock);
     for (size_t i = 0; i < WR_LANE_COUNTERS; i++) {
         struct wr_lane_counter *counter = &lane->counters[i];
-        if (counter->name && strcmp(counter->name, name) != 0)
-            continue;
+        if (counter->name && strncmp(counter->name, name, sizeof counter->name_text - 1) != 0)
+            continue; /* what is kept of a name is cut */
         if (!counter->name)
             snprintf(counter->name_text, sizeof counter->name_text, "%s", name);
         counter->name = counter->name_text;
@@ -69,7 +69,7 @@ static void host_wake_in(const weir_host *host, int64_t delay_ms)
     if (!lane)
         return;
     wr_lock_enter(&lane->lock);
-    lane->wake_at_ns = delay_ms < 0 ? 0 : wr_clock_monotonic_ns() + delay_ms * WR_NS_PER_MS;
+    lane->wake_at_ns = delay_ms < 0 ? 0 : wr_clock_deadline_ns(delay_ms);
     wr_condition_wake(&lane->work);
     wr_lane_leave(lane);
 }
@@ -83,7 +83,7 @@ static bool is_stop_asked(const struct wr_lane *lane)
 static bool host_wait(const weir_host *host, int64_t ms)
 {
     struct wr_lane *lane = core_of(host)->lane;
-    int64_t deadline_ns = wr_clock_monotonic_ns() + (ms < 0 ? 0 : ms) * WR_NS_PER_MS;
+    int64_t deadline_ns = ms < 0 ? 0 : wr_clock_deadline_ns(ms);
     if (!lane)
         return false;
     wr_lock_enter(&lane->lock);

@@ -207,6 +207,8 @@ static int find_room(struct call *call)
     while (!wr_ring_find_room(ring, call->slots)) {
         if (is_closed(call))
             return refuse_closed(call->samples);
+        if (wr_runtime_is_configurer(call->runtime))
+            return refuse(WEIR_REFUSED_BUSY, call->samples, "this thread is configuring weir, and its ring is full");
         help(call);
         if (!call->producer->own)
             wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, 100 * WR_NS_PER_MS);
@@ -285,10 +287,13 @@ static int explain(const struct call *call, int answer)
 /* Publishes what was written; in a synchronous group waits for the answer. Ends the call. */
 static int finish(struct call *call, uint64_t position)
 {
+    const struct wr_ring *ring = &call->producer->ring;
     bool sync = call->flags & WR_RING_SYNC;
     struct wr_ticket ticket = {0};
-    if (sync)
+    if (sync) {
         ticket = wr_ticket_take(&call->producer->desk);
+        wr_ring_slot(ring, wr_ring_position(ring))->reserved = ticket.number;
+    }
     publish(call, position);
     if (sync)
         wr_dispatcher_hurry(dispatcher_of(call));

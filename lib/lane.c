@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "common.h"
 #include "ring.h"
+#include "signals.h"
 #include "thread.h"
 
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell)
@@ -131,15 +132,30 @@ static void add_ticket(struct wr_lane *lane, struct wr_ticket ticket)
         wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
 }
 
+/* Answers the calls that wait for samples from position `first` to before `end`, and no others. */
+static void answer_between(struct wr_lane *lane, uint64_t first, uint64_t end, int answer)
+{
+    uint32_t from = 0;
+    while (from < lane->ticket_count && lane->tickets[from].sequence <= first)
+        from++;
+    uint32_t to = from;
+    while (to < lane->ticket_count && lane->tickets[to].sequence <= end)
+        wr_ticket_answer(lane->tickets[to++].ticket, answer);
+    if (from == to)
+        return;
+    memmove(lane->tickets + from, lane->tickets + to, (lane->ticket_count - to) * sizeof *lane->tickets);
+    lane->ticket_count -= to - from;
+}
+
+/* What was dropped need not be the oldest: calls that wait for what is before it go on waiting. */
+static void answer_dropped(struct wr_lane *lane, const struct wr_range *range, int answer)
+{
+    answer_between(lane, range->sequence, range->sequence + range->count, answer);
+}
+
 void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer)
 {
-    uint32_t answered = 0;
-    while (answered < lane->ticket_count && lane->tickets[answered].sequence <= sequence)
-        wr_ticket_answer(lane->tickets[answered++].ticket, answer);
-    if (!answered)
-        return;
-    lane->ticket_count -= answered;
-    memmove(lane->tickets, lane->tickets + answered, lane->ticket_count * sizeof *lane->tickets);
+    answer_between(lane, 0, sequence, answer);
 }
 
 /* ---- Dropping -------------------------------------------------------------------------------- */
@@ -152,8 +168,7 @@ void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count
 static void drop_range(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
 {
     wr_lane_count_drop(lane, why, range->count);
-    wr_lane_answer(lane, range->sequence + range->count,
-                   why == WEIR_DROPPED_FULL ? WEIR_ERR_FULL : WEIR_ERR_DROPPED);
+    answer_dropped(lane, range, why == WEIR_DROPPED_FULL ? WEIR_ERR_FULL : WEIR_ERR_DROPPED);
     wr_segment_drop(range->segment);
 }
 
@@ -167,8 +182,9 @@ static void drop_queue(struct wr_lane *lane, enum weir_drop why)
 
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
 {
-    if (flying(lane) && lane->in_callback) {
-        /* the handler may still be reading it: the reference stays until the worker comes back */
+    if (flying(lane) && lane->flight.lent) {
+        /* the reference stays until the worker comes back. in_callback would not do: it is false while the
+         * handler waits inside emit, and true while it opens, with nothing lent to it */
         wr_lane_count_drop(lane, why, lane->flight.range.count);
         lane->flight.disowned = true;
     } else if (flying(lane)) {
@@ -186,7 +202,7 @@ static void push(struct wr_lane *lane, const struct wr_range *range)
     if (wr_queue_push(&lane->queue, range))
         return;
     wr_lane_count_drop(lane, WEIR_DROPPED_FULL, range->count); /* no memory for the queue's own list */
-    wr_lane_answer(lane, lane->offered, WEIR_ERR_MEMORY);
+    answer_dropped(lane, range, WEIR_ERR_MEMORY);
 }
 
 static bool is_no_wait(const struct wr_range *range)
@@ -234,7 +250,7 @@ static void push_those_that_fit(struct wr_lane *lane, struct wr_range *range, ui
     if (!range->count)
         return;
     wr_lane_count_drop(lane, WEIR_DROPPED_FULL, range->count);
-    wr_lane_answer(lane, lane->offered, WEIR_ERR_FULL);
+    answer_dropped(lane, range, WEIR_ERR_FULL);
 }
 
 /* What is in flight is in the handler's hands; the oldest of the others go. */
@@ -242,9 +258,8 @@ static void drop_oldest(struct wr_lane *lane)
 {
     uint64_t bound = lane->pressure.bound;
     while (wr_lane_queued_bytes(lane) > bound && !wr_queue_is_empty(&lane->queue)) {
-        uint64_t excess = (wr_lane_queued_bytes(lane) - bound + sizeof(weir_sample) - 1) / sizeof(weir_sample);
-        struct wr_range range =
-            wr_queue_take(&lane->queue, excess < UINT32_MAX ? (uint32_t)excess : UINT32_MAX, UINT64_MAX);
+        uint64_t excess = wr_lane_queued_bytes(lane) - bound;
+        struct wr_range range = wr_queue_take(&lane->queue, UINT32_MAX, excess);
         drop_range(lane, &range, WEIR_DROPPED_FULL);
     }
 }
@@ -313,18 +328,24 @@ void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
 
 /* ---- Pressure -------------------------------------------------------------------------------- */
 
+static void ring_if_changed(struct wr_lane *lane, enum wr_pressure_state before)
+{
+    if (before != lane->pressure.state && lane->bell)
+        wr_bell_ring(lane->bell);
+}
+
 void wr_lane_moved(struct wr_lane *lane, int64_t now_ns)
 {
     enum wr_pressure_state before = lane->pressure.state;
     wr_pressure_fall(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
-    if (before != lane->pressure.state && lane->bell)
-        wr_bell_ring(lane->bell);
+    ring_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
 }
 
 void wr_lane_declare_end(struct wr_lane *lane)
 {
     uint64_t left = wr_lane_queued(lane);
+    enum wr_pressure_state before = lane->pressure.state;
     lane->ending = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
     if (left)
@@ -335,6 +356,7 @@ void wr_lane_declare_end(struct wr_lane *lane)
                                         : "",
                     lane->failing ? lane->reason : "", left);
     lane->pressure.state = WR_PRESSURE_CALM;
+    ring_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
 }
 
@@ -356,11 +378,28 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
     return full;
 }
 
+/* ---- Threads of the program's ---------------------------------------------------------------- */
+
+/* They hold the lock with signals blocked. Otherwise a signal handler that adds could come to wait for the
+ * dispatcher, which may be waiting for the lock that the interrupted thread holds. */
+static void enter_from_outside(struct wr_lane *lane, sigset_t *signals)
+{
+    wr_signals_block(signals);
+    wr_lock_enter(&lane->lock);
+}
+
+static void leave_to_outside(struct wr_lane *lane, const sigset_t *signals)
+{
+    wr_lane_leave(lane);
+    wr_signals_restore(signals);
+}
+
 /* ---- Flushing and stopping ------------------------------------------------------------------- */
 
 uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns)
 {
-    wr_lock_enter(&lane->lock);
+    sigset_t signals;
+    enter_from_outside(lane, &signals);
     uint64_t position = lane->offered;
     bool pending = lane->flushed < lane->flush_wanted;
     if (!pending || deadline_ns > lane->flush_deadline_ns)
@@ -369,7 +408,7 @@ uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns)
         lane->flush_wanted = position;
     lane->retry_at_ns = 0;
     wr_condition_wake(&lane->work);
-    wr_lane_leave(lane);
+    leave_to_outside(lane, &signals);
     return position;
 }
 
@@ -383,17 +422,19 @@ static bool is_flushed(const struct wr_lane *lane, uint64_t position)
 
 bool wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns)
 {
-    wr_lock_enter(&lane->lock);
+    sigset_t signals;
+    enter_from_outside(lane, &signals);
     while (!is_flushed(lane, position) && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait(&lane->progress, &lane->lock, deadline_ns);
+        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     bool flushed = is_flushed(lane, position);
-    wr_lane_leave(lane);
+    leave_to_outside(lane, &signals);
     return flushed;
 }
 
 void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)
 {
-    wr_lock_enter(&lane->lock);
+    sigset_t signals;
+    enter_from_outside(lane, &signals);
     lane->stopping = true;
     lane->stop_reason = (int)reason;
     lane->stop_deadline_ns = deadline_ns;
@@ -401,21 +442,22 @@ void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t d
     if (lane->worker != WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
     wr_condition_wake(&lane->work);
-    wr_lane_leave(lane);
+    leave_to_outside(lane, &signals);
 }
 
 void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
 {
-    wr_lock_enter(&lane->lock);
+    sigset_t signals;
+    enter_from_outside(lane, &signals);
     while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait(&lane->progress, &lane->lock, deadline_ns);
+        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (lane->ending == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
     lane->abandoned = lane->worker == WR_WORKER_RUNNING;
     bool ended = lane->worker == WR_WORKER_ENDED;
     if (ended)
         lane->worker = WR_WORKER_NONE;
-    wr_lane_leave(lane);
+    leave_to_outside(lane, &signals);
     /* libraries clean up after themselves at the end of a thread: that must be over before their exit handlers
      * run */
     if (ended && !wr_thread_join_by(lane->thread, deadline_ns))
@@ -434,7 +476,8 @@ static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
 
 void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns)
 {
-    wr_lock_enter(&lane->lock);
+    sigset_t signals;
+    enter_from_outside(lane, &signals);
     *stats = (weir_handler_stats){
         .size = sizeof *stats,
         .offered = lane->offered,
@@ -449,5 +492,5 @@ void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t
         .open = lane->open,
     };
     memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
-    wr_lane_leave(lane);
+    leave_to_outside(lane, &signals);
 }

@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "common.h"
 #include "futex.h"
+#include "signals.h"
 
 /* The word's states. CONTENDED: somebody may sleep on it, so whoever leaves must wake. */
 enum { FREE, HELD, CONTENDED };
@@ -61,17 +62,44 @@ void wr_lock_reset(struct wr_lock *lock)
     atomic_store_explicit(&lock->word, FREE, memory_order_relaxed);
 }
 
-void wr_condition_wait(struct wr_condition *condition, struct wr_lock *lock, int64_t deadline_ns)
+/* The turn is read under the lock and changed under the lock: a wake-up between here and the sleep is not lost,
+ * because the kernel compares the word again. */
+static uint32_t begin_wait(struct wr_condition *condition, struct wr_lock *lock)
 {
-    /* The turn is read under the lock and changed under the lock: a wake-up between here and the sleep is not
-     * lost, because the kernel compares the word again. */
     uint32_t turn = atomic_load_explicit(&condition->turn, memory_order_relaxed);
     condition->waiters++;
     wr_lock_leave(lock);
+    return turn;
+}
+
+static void sleep_until(struct wr_condition *condition, uint32_t turn, int64_t deadline_ns)
+{
     int64_t left = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - wr_clock_monotonic_ns();
     wr_futex_wait(&condition->turn, turn, left);
+}
+
+static void end_wait(struct wr_condition *condition, struct wr_lock *lock)
+{
     wr_lock_enter(lock);
     condition->waiters--;
+}
+
+void wr_condition_wait(struct wr_condition *condition, struct wr_lock *lock, int64_t deadline_ns)
+{
+    uint32_t turn = begin_wait(condition, lock);
+    sleep_until(condition, turn, deadline_ns);
+    end_wait(condition, lock);
+}
+
+void wr_condition_wait_open(struct wr_condition *condition, struct wr_lock *lock, int64_t deadline_ns,
+                            const sigset_t *signals)
+{
+    sigset_t blocked;
+    uint32_t turn = begin_wait(condition, lock);
+    wr_signals_restore(signals);
+    sleep_until(condition, turn, deadline_ns);
+    wr_signals_block(&blocked);
+    end_wait(condition, lock);
 }
 
 void wr_condition_wake(struct wr_condition *condition)

@@ -6,6 +6,7 @@
 #ifndef WR_LOCK_H
 #define WR_LOCK_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,10 @@ void wr_lock_reset(struct wr_lock *lock);
 /* Leaves the lock, sleeps until woken or deadline_ns, and enters again. May return early: check what you wait
  * for. */
 void wr_condition_wait(struct wr_condition *condition, struct wr_lock *lock, int64_t deadline_ns);
+
+/* The same for a thread that holds the lock with all signals blocked: while it sleeps `signals` is its mask. */
+void wr_condition_wait_open(struct wr_condition *condition, struct wr_lock *lock, int64_t deadline_ns,
+                            const sigset_t *signals);
 
 /* Wakes all that wait; with the lock held. No system call when nobody does. */
 void wr_condition_wake(struct wr_condition *condition);

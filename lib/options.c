@@ -135,15 +135,10 @@ static bool is_within(const weir_option *row, double value)
 
 /* ---- One value as text ----------------------------------------------------------------------- */
 
-/* Why a text is not a value of the row. Without a place: the caller puts it in front. */
-static bool refuse(struct wr_error *error, const weir_option *row, const char *text, const char *format,
-                   const char *allowed)
+/* Why a text is not a value of the row: words that go behind the value itself. */
+static bool refuse(struct wr_error *error, const char *format, const char *allowed)
 {
-    char shown[SHOWN_ROOM], words[WR_ERROR_ROOM];
-    const char *quoted =
-        row->flags & WEIR_OPTION_SECRET ? "the value" : wr_utf8_quote(shown, sizeof shown, text, strlen(text));
-    snprintf(words, sizeof words, format, allowed);
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s %s", quoted, words);
+    wr_error_set(error, WEIR_ERR_CONFIG, format, allowed);
     return false;
 }
 
@@ -153,8 +148,8 @@ static bool refuse_number(struct wr_error *error, const weir_option *row, const 
     double number;
     bool needs_unit = row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
     if (needs_unit && wr_number_parse_double(text, &number))
-        return refuse(error, row, text, "has no unit; it must be %s", type_of(row)->hint);
-    return refuse(error, row, text, "is not %s", type_of(row)->hint);
+        return refuse(error, "has no unit; it must be %s", type_of(row)->hint);
+    return refuse(error, "is not %s", type_of(row)->hint);
 }
 
 static bool set_number(const weir_option *row, const char *text, void *field, struct wr_error *error)
@@ -163,7 +158,7 @@ static bool set_number(const weir_option *row, const char *text, void *field, st
     if (!parse_number(row->type, text, &value))
         return refuse_number(error, row, text);
     if (!is_within(row, value))
-        return refuse(error, row, text, "is out of range; allowed: %s", row->allowed);
+        return refuse(error, "is out of range; allowed: %s", row->allowed);
     switch (row->type) {
     case WEIR_OPTION_INT: wr_number_parse_int(text, field); break;
     case WEIR_OPTION_DURATION: wr_units_parse_duration(text, field); break;
@@ -173,11 +168,11 @@ static bool set_number(const weir_option *row, const char *text, void *field, st
     return true;
 }
 
-static bool set_bool(const weir_option *row, const char *text, bool *field, struct wr_error *error)
+static bool set_bool(const char *text, bool *field, struct wr_error *error)
 {
     bool truth = strcmp(text, "true") == 0;
     if (!truth && strcmp(text, "false") != 0)
-        return refuse(error, row, text, "is not %s", "true or false");
+        return refuse(error, "is not %s", "true or false");
     *field = truth;
     return true;
 }
@@ -208,7 +203,7 @@ static bool set_enum(const weir_option *row, const char *text, int64_t *field, s
         word += end + (word[end] == '|');
     }
     char words[WORDS_ROOM];
-    return refuse(error, row, text, "is not allowed; allowed: %s", put_words(row, words, sizeof words));
+    return refuse(error, "is not allowed; allowed: %s", put_words(row, words, sizeof words));
 }
 
 static bool set_string(const struct wr_options_fill *fill, const char *text, const char **field,
@@ -221,16 +216,16 @@ static bool set_string(const struct wr_options_fill *fill, const char *text, con
 }
 
 /* Relative paths are meant from the working folder of the moment of configuring. */
-static bool set_path(const struct wr_options_fill *fill, const weir_option *row, const char *text,
-                     const char **field, struct wr_error *error)
+static bool set_path(const struct wr_options_fill *fill, const char *text, const char **field,
+                     struct wr_error *error)
 {
     if (*text == '\0')
-        return refuse(error, row, text, "is not %s", "a path");
+        return refuse(error, "is not %s", "a path");
     if (*text == '/')
         return set_string(fill, text, field, error);
     const char *folder = fill->environment->folder;
     if (!folder)
-        return refuse(error, row, text, "is relative, but the working folder is %s", "gone");
+        return refuse(error, "is relative, but the working folder is %s", "gone");
     struct wr_buffer path = {0};
     wr_buffer_put_format(&path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, text);
     const char *absolute = wr_buffer_text(&path);
@@ -269,13 +264,12 @@ bool wr_options_set_text(const struct wr_options_fill *fill, const weir_option *
 {
     void *field = field_of(fill, row);
     switch (row->type) {
-    case WEIR_OPTION_BOOL: return set_bool(row, text, field, error);
+    case WEIR_OPTION_BOOL: return set_bool(text, field, error);
     case WEIR_OPTION_STRING: return set_string(fill, text, field, error);
-    case WEIR_OPTION_PATH: return set_path(fill, row, text, field, error);
+    case WEIR_OPTION_PATH: return set_path(fill, text, field, error);
     case WEIR_OPTION_ENUM: return set_enum(row, text, field, error);
     case WEIR_OPTION_LIST: return set_list(fill, text, field, error);
-    case WEIR_OPTION_MAP:
-        return refuse(error, row, text, "is not %s", "possible here: a map has no form as a text");
+    case WEIR_OPTION_MAP: return refuse(error, "is not %s", "possible here: a map has no form as a text");
     default: return set_number(row, text, field, error);
     }
 }
@@ -285,7 +279,7 @@ bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(&fill->table, i)); i++) {
         if (row->standard && !wr_options_set_text(fill, row, row->standard, error)) {
-            wr_error_prefix(error, "option \"%s\": default ", row->name);
+            wr_error_prefix(error, "option \"%s\": the default \"%s\" ", row->name, row->standard);
             if (error->code == WEIR_ERR_CONFIG) /* nobody configured it */
                 error->code = WEIR_ERR_PLUGIN;
             return false;
@@ -300,6 +294,17 @@ bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error
 static const char *show_value(const weir_option *row, const struct wr_node *node, char *out, size_t room)
 {
     return row->flags & WEIR_OPTION_SECRET ? wr_node_type_name(node->type) : wr_node_show(node, out, room);
+}
+
+/* Puts a refused value in front of the words for it. */
+static bool refuse_value(const struct wr_node *node, const weir_option *row, const char *shown,
+                         const struct wr_error *problem, struct wr_error *error)
+{
+    if (problem->code == WEIR_ERR_MEMORY)
+        *error = *problem;
+    else
+        wr_node_error(node, error, "%s %s", row->flags & WEIR_OPTION_SECRET ? "the value" : shown, problem->text);
+    return false;
 }
 
 static bool refuse_type(const struct wr_node *node, const weir_option *row, struct wr_error *error)
@@ -346,8 +351,9 @@ static bool set_from_string(const struct wr_options_fill *fill, const weir_optio
     struct wr_error problem = {0};
     bool done = expand(fill, node, &text, error);
     if (done && !wr_options_set_text(fill, row, wr_buffer_text(&text), &problem)) {
-        wr_node_error(node, error, "%s", problem.text);
-        done = false;
+        char shown[SHOWN_ROOM];
+        wr_utf8_quote(shown, sizeof shown, text.data, text.length);
+        done = refuse_value(node, row, shown, &problem, error);
     }
     wr_buffer_fini(&text);
     return done;
@@ -425,8 +431,8 @@ static bool set_from_plain(const struct wr_options_fill *fill, const weir_option
     struct wr_error problem = {0};
     if (wr_options_set_text(fill, row, text, &problem))
         return true;
-    wr_node_error(node, error, "%s", problem.text);
-    return false;
+    char shown[SHOWN_ROOM];
+    return refuse_value(node, row, wr_node_show(node, shown, sizeof shown), &problem, error);
 }
 
 bool wr_options_set_node(const struct wr_options_fill *fill, const weir_option *row, const struct wr_node *node,

@@ -78,18 +78,22 @@ static void pause_after(struct wr_lane *lane, const weir_outcome *outcome, int64
     say_trouble(lane, now_ns);
 }
 
-static void give_up(struct wr_lane *lane)
+/* Nobody waits for it any longer: neither producers at their gates nor whoever flushes. */
+static void give_up(struct wr_lane *lane, int64_t now_ns)
 {
     uint64_t left = wr_lane_queued(lane);
     lane->ending = WEIR_DROPPED_FAILED;
     wr_lane_drop_all(lane, WEIR_DROPPED_FAILED);
     wr_lane_say(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped, and all that comes", lane->reason,
                 left);
+    wr_lane_moved(lane, now_ns);
 }
 
-/* The handler broke its contract: noticed, counted, and borne for a while. */
+/* The handler broke its contract: noticed, counted, and borne for a while. fault NULL: it did not. */
 static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *fault)
 {
+    if (!fault)
+        return;
     lane->faults++;
     lane->faults_in_a_row++;
     snprintf(outcome->reason, sizeof outcome->reason, "%s", fault);
@@ -99,12 +103,13 @@ static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char 
         wr_lane_say(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
 }
 
-static void check_code(struct wr_lane *lane, weir_outcome *outcome)
+/* Puts an unknown code right. Answers what was wrong, or NULL. */
+static const char *check_code(weir_outcome *outcome)
 {
     if (outcome->code >= WEIR_OUTCOME_OK && outcome->code <= WEIR_OUTCOME_FAILED)
-        return;
+        return NULL;
     outcome->code = WEIR_OUTCOME_RETRY;
-    count_fault(lane, outcome, "an outcome with an unknown code");
+    return "an outcome with an unknown code";
 }
 
 /* Refused samples are counted each time, and said now and then. */
@@ -126,7 +131,7 @@ static void react(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
         pause_after(lane, outcome, now_ns);
         break;
     case WEIR_OUTCOME_RETRY: pause_after(lane, outcome, now_ns); break;
-    case WEIR_OUTCOME_FAILED: give_up(lane); break;
+    case WEIR_OUTCOME_FAILED: give_up(lane, now_ns); break;
     default: break;
     }
 }
@@ -135,7 +140,7 @@ static void react(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 
 void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
-    check_code(lane, outcome);
+    count_fault(lane, outcome, check_code(outcome));
     keep_reason(lane, outcome);
     if (outcome->code == WEIR_OUTCOME_OK) {
         lane->open = true;
@@ -157,23 +162,31 @@ static uint32_t round_down(const struct wr_range *flight, uint32_t done)
     return done;
 }
 
-static void check_counts(struct wr_lane *lane, weir_outcome *outcome)
+/* Puts impossible counts right. Answers what was wrong, or NULL. */
+static const char *check_counts(const struct wr_range *flight, weir_outcome *outcome)
 {
-    const struct wr_range *flight = &lane->flight.range;
-    if (outcome->done > flight->count || outcome->rejected > outcome->done) {
-        count_fault(lane, outcome, "an outcome with more samples done than given, or more rejected than done");
-        if (outcome->done > flight->count)
-            outcome->done = flight->count;
-    } else {
-        lane->faults_in_a_row = 0;
-    }
+    const char *fault = NULL;
+    if (outcome->done > flight->count || outcome->rejected > outcome->done)
+        fault = "an outcome with more samples done than given, or more rejected than done";
+    if (outcome->done > flight->count)
+        outcome->done = flight->count;
     outcome->done = round_down(flight, outcome->done);
     if (outcome->rejected > outcome->done)
         outcome->rejected = outcome->done;
     if (outcome->code == WEIR_OUTCOME_OK && outcome->done == 0) {
         outcome->code = WEIR_OUTCOME_RETRY; /* OK without any progress would go round for ever */
-        count_fault(lane, outcome, "an outcome of OK with nothing done");
+        fault = fault ? fault : "an outcome of OK with nothing done";
     }
+    return fault;
+}
+
+/* Only an answer that is right in every way ends a row of faults; one that is wrong in several counts once. */
+static void check(struct wr_lane *lane, weir_outcome *outcome)
+{
+    const char *of_code = check_code(outcome), *of_counts = check_counts(&lane->flight.range, outcome);
+    if (!of_code && !of_counts)
+        lane->faults_in_a_row = 0;
+    count_fault(lane, outcome, of_code ? of_code : of_counts);
 }
 
 /* Settles samples at the front of the flight. */
@@ -210,12 +223,12 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
 void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome,
                         const struct wr_outcome_omissions *omissions, int64_t now_ns)
 {
+    lane->flight.lent = false;
     if (lane->flight.disowned) {
         forget_flight(lane);
         return;
     }
-    check_code(lane, outcome);
-    check_counts(lane, outcome);
+    check(lane, outcome);
     keep_reason(lane, outcome);
     count_settled(lane, outcome, omissions, now_ns);
     bool ended = outcome->code == WEIR_OUTCOME_OK || outcome->code == WEIR_OUTCOME_DROP;
@@ -231,24 +244,33 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome,
         wr_lane_moved(lane, now_ns);
 }
 
+/* A handler that makes room for a successor is flushed before everything is delivered; the rest is the
+ * successor's. Whether samples in flight can be delivered is not known by it either. */
+static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
+{
+    uint64_t reached = wr_lane_front(lane) < wanted ? wr_lane_front(lane) : wanted;
+    lane->needs_flush = false;
+    if (reached > lane->flushed)
+        lane->flushed = reached;
+    if (!lane->flight.range.segment)
+        recover(lane, now_ns);
+}
+
 void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t wanted, int64_t now_ns)
 {
-    check_code(lane, outcome);
+    count_fault(lane, outcome, check_code(outcome));
     keep_reason(lane, outcome);
-    if (outcome->code == WEIR_OUTCOME_OK) {
-        lane->needs_flush = false;
-        if (wanted > lane->flushed)
-            lane->flushed = wanted;
-    } else if (lane->stopping || outcome->code == WEIR_OUTCOME_DROP) {
+    if (outcome->code == WEIR_OUTCOME_OK)
+        count_flushed(lane, wanted, now_ns);
+    else if (lane->stopping || lane->successor || outcome->code == WEIR_OUTCOME_DROP)
         lane->needs_flush = false; /* there is no later */
-    }
     react(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);
 }
 
 void wr_outcome_of_wake(struct wr_lane *lane, weir_outcome *outcome, int why, int64_t now_ns)
 {
-    check_code(lane, outcome);
+    count_fault(lane, outcome, check_code(outcome));
     keep_reason(lane, outcome);
     if (why == WEIR_WAKE_RELOAD)
         lane->reload_wanted = false;

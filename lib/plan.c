@@ -5,6 +5,7 @@
 
 #include "buffer.h"
 #include "error.h"
+#include "signals.h"
 #include "suggest.h"
 #include "utf8.h"
 
@@ -152,11 +153,14 @@ static bool find_lane(struct planner *p, struct wr_plan_handler *handler)
 /* Whether the lane has this very handler already, or is about to. */
 static bool has_same(struct wr_lane *lane, const struct wr_instance *instance)
 {
+    sigset_t signals;
+    wr_signals_block(&signals); /* as every thread of the program's does that holds a lane */
     wr_lock_enter(&lane->lock);
     const struct wr_instance *present = lane->successor ? lane->successor : lane->instance;
     bool lives = lane->successor || lane->ending == WR_LANE_LIVES;
     bool same = present && lives && strcmp(present->identity, instance->identity) == 0;
     wr_lane_leave(lane);
+    wr_signals_restore(&signals);
     return same;
 }
 

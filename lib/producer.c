@@ -72,6 +72,9 @@ static void give_back(void *value)
     wr_producer_mine = &gone;
     if (!producers || producer->shared) /* wiped by a fork and not used since; or not this thread's alone */
         return;
+    /* it may have ended inside a call, by pthread_exit or cancellation: what it had not published is gone, and
+     * whoever adopts the ring is in no call. release: as in wr_intake_end */
+    atomic_store_explicit(&producer->busy, 0, memory_order_release);
     wr_lock_enter(&producers->lock);
     producer->own = false;
     producers->orphans[producers->orphan_count++] = producer;
@@ -103,11 +106,14 @@ static struct wr_producer *make_producer(struct wr_producers *producers)
 /* For threads beyond WR_PRODUCERS_MOST, and for all new ones when memory is short; set aside early for that. */
 static struct wr_producer *get_shared(struct wr_producers *producers)
 {
-    if (!producers->shared)
-        producers->shared = map_producer();
-    struct wr_producer *shared = producers->shared;
-    if (shared && !shared->ring.slots)
-        set_up(producers, shared, true);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (shared && shared->ring.slots)
+        return shared;
+    if (!shared && !(shared = map_producer()))
+        return NULL;
+    set_up(producers, shared, true);
+    /* release: pairs with the acquire of whoever looks for it without the lock */
+    atomic_store_explicit(&producers->shared, shared, memory_order_release);
     return shared;
 }
 
@@ -192,8 +198,9 @@ void wr_producers_after_fork(struct wr_producers *producers)
         if (producers->all[i] != wr_producer_mine)
             producers->orphans[producers->orphan_count++] = producers->all[i];
     }
-    if (producers->shared)
-        wipe(producers->shared);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (shared)
+        wipe(shared);
     for (size_t i = 0; i < WEIR_REFUSALS; i++)
         atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
 }
@@ -220,14 +227,18 @@ static bool wait_until_idle(const struct wr_producer *producer, int64_t deadline
 
 void wr_producers_close(struct wr_producers *producers)
 {
+    sigset_t signals;
+    wr_signals_block(&signals);
     wr_lock_enter(&producers->lock);
     atomic_store(&producers->closed, true);
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++)
         close_one(producers->all[i]);
-    if (producers->shared)
-        close_one(producers->shared);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (shared)
+        close_one(shared);
     wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
     /* pairs with the compiler barrier (or, where there is no membarrier, the sequentially consistent accesses)
      * between `busy = 1` and the load of `state` on the calling path: a call either sees CLOSED, or is seen
      * busy by wr_producers_settle */
@@ -241,10 +252,11 @@ bool wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns)
     for (uint32_t i = 0; i < count; i++)
         if (producers->all[i] != wr_producer_mine)
             settled &= wait_until_idle(producers->all[i], deadline_ns);
-    if (producers->shared) { /* whoever comes after this finds it closed */
-        bool entered = wr_lock_enter_by(&producers->shared->sharing, deadline_ns);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
+    if (shared) { /* whoever comes after this finds it closed */
+        bool entered = wr_lock_enter_by(&shared->sharing, deadline_ns);
         if (entered)
-            wr_lock_leave(&producers->shared->sharing);
+            wr_lock_leave(&shared->sharing);
         settled &= entered;
     }
     return settled;

@@ -197,17 +197,6 @@ void wr_router_free(struct wr_router *router, int64_t now_ns)
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-void wr_router_forget_groups(struct wr_registry *registry)
-{
-    /* acquire: pairs with the release of whoever made the group */
-    struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_acquire);
-    for (; group; group = group->next) {
-        group->route = 0;
-        group->route_next = NULL;
-        wr_gate_set(group, WR_GATE_COLD);
-    }
-}
-
 static enum wr_gate gate_of(const struct wr_route *route)
 {
     if (route->lane_count == 0)
@@ -234,6 +223,20 @@ struct wr_route *wr_router_route(struct wr_router *router, struct wr_group *grou
     route->groups = group;
     wr_gate_set(group, gate_of(route));
     return route;
+}
+
+void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *registry, bool keep_warm)
+{
+    /* acquire: pairs with the release of whoever made the group */
+    struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_acquire);
+    for (; group; group = group->next) {
+        group->route = 0;
+        group->route_next = NULL;
+        if (keep_warm && wr_gate_read(group) != WR_GATE_COLD)
+            wr_router_route(router, group);
+        else
+            wr_gate_set(group, WR_GATE_COLD);
+    }
 }
 
 static bool has_series_room(struct wr_router *router, uint32_t series)

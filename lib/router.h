@@ -44,8 +44,10 @@ struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool
 /* Offers what is left and frees it. May be NULL. */
 void wr_router_free(struct wr_router *router, int64_t now_ns);
 
-/* Forgets what groups are resolved to: all gates turn COLD, and the next value of each asks again. */
-void wr_router_forget_groups(struct wr_registry *registry);
+/* Takes over the groups from another router, or from none. keep_warm: those that were resolved are resolved anew,
+ * so that a call goes its fast way, which a signal handler has to; the others turn COLD, and the next value of
+ * each asks. */
+void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *registry, bool keep_warm);
 
 /* A group's route; resolves it, and sets its gate, where that has not been done. */
 struct wr_route *wr_router_route(struct wr_router *router, struct wr_group *group);

@@ -12,6 +12,7 @@
 #include "common.h"
 #include "error.h"
 #include "futex.h"
+#include "signals.h"
 
 /* All state of weir hangs off this: a pointer to the runtime; 0 before there is one; an odd number while
  * process number / 2 makes it. */
@@ -69,8 +70,8 @@ static void before_fork(void)
 static void after_fork_in_parent(void)
 {
     struct wr_runtime *runtime = find_runtime();
-    if (runtime)
-        wr_fork_parent(&runtime->fork);
+    if (runtime && atomic_load(&runtime->life->alive))
+        wr_fork_parent(&runtime->fork, atomic_load(&runtime->engine));
 }
 
 static void after_fork_in_child(void)
@@ -79,7 +80,7 @@ static void after_fork_in_child(void)
     if (!runtime)
         return;
     atomic_store(&runtime->life->alive, 0); /* where the kernel has not wiped it */
-    wr_fork_child(&runtime->fork);
+    wr_fork_child(&runtime->fork, atomic_load(&runtime->engine));
 }
 
 /* ---- First use ------------------------------------------------------------------------------- */
@@ -152,7 +153,7 @@ static struct wr_runtime *make_runtime(void)
 }
 
 /* Makes the runtime, or waits for the thread that does. NULL without memory. */
-static struct wr_runtime *get_made(void)
+static struct wr_runtime *make_or_wait(void)
 {
     uintptr_t mine = (uintptr_t)getpid() * 2 + 1;
     for (;;) {
@@ -165,6 +166,16 @@ static struct wr_runtime *get_made(void)
                                                 mine)) /* also what our parent was making when it forked us */
             return make_runtime();
     }
+}
+
+/* A signal handler that adds must not wait for what its own thread has only begun. */
+static struct wr_runtime *get_made(void)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
+    struct wr_runtime *runtime = make_or_wait();
+    wr_signals_restore(&signals);
+    return runtime;
 }
 
 /* ---- A forked child comes to life ------------------------------------------------------------ */
@@ -190,7 +201,7 @@ static bool revive(struct wr_runtime *runtime)
 
 enum { WIPED, ALIVE, REVIVING };
 
-static bool make_alive(struct wr_runtime *runtime)
+static bool revive_or_wait(struct wr_runtime *runtime)
 {
     uint32_t state = WIPED;
     if (atomic_compare_exchange_strong(&runtime->life->alive, &state, REVIVING)) {
@@ -201,6 +212,15 @@ static bool make_alive(struct wr_runtime *runtime)
     while (atomic_load(&runtime->life->alive) == REVIVING)
         sched_yield();
     return atomic_load(&runtime->life->alive) == ALIVE;
+}
+
+static bool make_alive(struct wr_runtime *runtime)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
+    bool alive = revive_or_wait(runtime);
+    wr_signals_restore(&signals);
+    return alive;
 }
 
 struct wr_runtime *wr_runtime_get(void)
@@ -323,11 +343,18 @@ bool wr_runtime_make_ready(struct wr_runtime *runtime)
     if (state == WR_READINESS_BEGUN ||
         !atomic_compare_exchange_strong(&runtime->readiness, &state, WR_READINESS_BEGUN))
         return state == WR_READINESS_DONE;
+    atomic_store(&runtime->configurer, pthread_self());
     configure_first(runtime);
     wr_engine_make_router(wr_runtime_engine(runtime));
     atomic_store(&runtime->readiness, WR_READINESS_DONE);
     wr_futex_wake(&runtime->readiness, INT32_MAX);
     return true;
+}
+
+bool wr_runtime_is_configurer(struct wr_runtime *runtime)
+{
+    return atomic_load(&runtime->readiness) == WR_READINESS_BEGUN &&
+           pthread_equal(atomic_load(&runtime->configurer), pthread_self());
 }
 
 /* Another thread loads plugins, maybe. When it is this one, further up, or takes for ever, the caller is told
@@ -337,7 +364,7 @@ static bool wait_until_ready(struct wr_runtime *runtime)
     int64_t deadline_ns = wr_clock_monotonic_ns() + PATIENCE_S * WR_NS_PER_S;
     while (!wr_runtime_make_ready(runtime)) {
         int64_t left_ns = deadline_ns - wr_clock_monotonic_ns();
-        if (left_ns <= 0)
+        if (left_ns <= 0 || wr_runtime_is_configurer(runtime))
             return false;
         wr_futex_wait(&runtime->readiness, WR_READINESS_BEGUN, left_ns);
     }

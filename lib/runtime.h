@@ -41,7 +41,8 @@ struct wr_runtime {
 
     /* each process's own */
     _Atomic(struct wr_engine *) engine;
-    _Atomic uint32_t readiness; /* enum wr_readiness */
+    _Atomic uint32_t readiness;    /* enum wr_readiness */
+    _Atomic(pthread_t) configurer; /* the thread that is at it, while readiness is BEGUN */
     struct wr_watcher watcher;
 };
 
@@ -55,6 +56,10 @@ struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime);
 /* Makes sure that the configuration of this process is in force: WEIR_CONFIG's, or, in a forked child, its
  * parent's. false: another thread is at it; what is added meanwhile waits in the rings. */
 bool wr_runtime_make_ready(struct wr_runtime *runtime);
+
+/* Whether the calling thread is the one that is at it: then it is a plugin of this configuration, or a signal
+ * handler, and cannot wait for it. */
+bool wr_runtime_is_configurer(struct wr_runtime *runtime);
 
 /* [producer] Looks a group up and sets its gate; `start`: a value is coming, so weir's threads have to run if
  * somebody listens. */

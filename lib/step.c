@@ -58,42 +58,52 @@ static uint32_t batch_limit(const struct wr_lane *lane)
     return limit;
 }
 
-static bool takes_kind(const struct wr_lane *lane, const weir_sample *sample)
+/* Whether the handler takes all kinds that are in the event of samples [first, end). */
+static bool takes_event(const struct wr_lane *lane, const struct wr_segment *segment, uint32_t first,
+                        uint32_t end)
 {
-    return !lane->kinds || (lane->kinds >> sample->kind & 1);
+    for (uint32_t i = first; i < end; i++)
+        if (!(lane->kinds >> segment->samples[i].kind & 1))
+            return false;
+    return true;
 }
 
-/* How many samples from the front of the range are of kinds that the handler takes, or (takes = false) are not.
- */
-static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool takes)
+/* How many samples at the front of the range are in events that the handler takes, or (takes = false) does not
+ * take; looks at one event at least, and no further than it has to for `most`. */
+static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool takes, uint32_t most)
 {
     uint32_t count = 0;
-    while (count < range->count && takes_kind(lane, &range->segment->samples[range->first + count]) == takes)
-        count++;
+    do {
+        uint32_t first = range->first + count, end = wr_segment_event_end(range->segment, first);
+        if (takes_event(lane, range->segment, first, end) != takes)
+            break;
+        count += end - first;
+    } while (count < range->count && count < most);
     return count;
 }
 
-static void withhold(struct wr_lane *lane, struct wr_range *range, uint32_t count)
+static void withhold(struct wr_lane *lane, uint32_t count, int64_t now_ns)
 {
-    struct wr_range withheld = wr_range_split(range, count);
+    struct wr_range withheld = wr_queue_take(&lane->queue, count, UINT64_MAX);
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, withheld.count);
     wr_lane_answer(lane, withheld.sequence + withheld.count, WEIR_ERR_DROPPED);
     wr_segment_drop(withheld.segment);
+    wr_lane_moved(lane, now_ns);
 }
 
 /* Moves the next batch from the queue into flight; false: there was only what the handler does not take. */
-static bool load_flight(struct wr_lane *lane)
+static bool load_flight(struct wr_lane *lane, int64_t now_ns)
 {
     while (!wr_queue_is_empty(&lane->queue)) {
-        struct wr_range taken = wr_queue_take(&lane->queue, batch_limit(lane), lane->settings.batch_bytes);
-        uint32_t unwanted = count_alike(lane, &taken, false);
-        if (unwanted)
-            withhold(lane, &taken, unwanted);
-        if (taken.count) {
-            lane->flight.range = taken;
+        const struct wr_range *front = wr_queue_front(&lane->queue);
+        uint32_t most = batch_limit(lane);
+        uint32_t wanted = lane->kinds ? count_alike(lane, front, true, most) : front->count;
+        if (wanted) {
+            lane->flight.range =
+                wr_queue_take(&lane->queue, wanted < most ? wanted : most, lane->settings.batch_bytes);
             return true;
         }
-        wr_segment_drop(taken.segment);
+        withhold(lane, count_alike(lane, front, false, UINT32_MAX), now_ns);
     }
     return false;
 }
@@ -138,42 +148,63 @@ static bool must_flush(struct wr_lane *lane, int64_t now_ns)
     return false;
 }
 
-/* Nothing to deliver before wr_lane_offer says so: what else is there to do, and when? */
+static struct wr_step wake(int why)
+{
+    return (struct wr_step){.kind = WR_STEP_WAKE, .why = why, .until_ns = WR_NEVER};
+}
+
+/* What there is to do besides delivering; SLEEP: nothing before until_ns. */
 static struct wr_step tend(struct wr_lane *lane, int64_t now_ns)
 {
-    int64_t until_ns = emit_time(lane);
+    int64_t until_ns = WR_NEVER;
     if (must_flush(lane, now_ns)) {
         if (now_ns >= lane->retry_at_ns)
             return flush_until(lane->flush_deadline_ns);
-        until_ns = earlier(until_ns, lane->retry_at_ns);
+        until_ns = lane->retry_at_ns;
     }
     if (lane->open && lane->reload_wanted)
-        return (struct wr_step){.kind = WR_STEP_WAKE, .why = WEIR_WAKE_RELOAD, .until_ns = WR_NEVER};
+        return wake(WEIR_WAKE_RELOAD);
     if (lane->open && lane->wake_at_ns) {
         if (now_ns >= lane->wake_at_ns)
-            return (struct wr_step){.kind = WR_STEP_WAKE, .why = WEIR_WAKE_TIMER, .until_ns = WR_NEVER};
+            return wake(WEIR_WAKE_TIMER);
         until_ns = earlier(until_ns, lane->wake_at_ns);
     }
     return sleep_until(until_ns);
 }
 
+/* When the next try is due; WR_NEVER: there is nothing to deliver. */
+static int64_t try_time(const struct wr_lane *lane)
+{
+    int64_t at_ns = emit_time(lane);
+    return at_ns < lane->retry_at_ns ? lane->retry_at_ns : at_ns;
+}
+
+static struct wr_step try_to_deliver(struct wr_lane *lane, int64_t now_ns)
+{
+    if (!lane->open)
+        return simply(WR_STEP_OPEN);
+    if (!lane->flight.range.segment && !load_flight(lane, now_ns))
+        return tend(lane, now_ns);
+    lane->flight.lent = true;
+    return simply(WR_STEP_EMIT);
+}
+
+/* Where values keep coming there is always more to deliver: everything else has its turn first. */
 static struct wr_step deliver(struct wr_lane *lane, int64_t now_ns)
 {
     if (lane->must_reopen && lane->open)
         return simply(WR_STEP_CLOSE);
     if (!lane->open)
         lane->reload_wanted = false; /* opening is as good */
-    int64_t at_ns = emit_time(lane);
-    if (at_ns > now_ns || lane->reload_wanted)
-        return tend(lane, now_ns);
-    if (now_ns < lane->retry_at_ns)
-        return sleep_until(lane->stopping ? earlier(lane->retry_at_ns, lane->stop_deadline_ns)
-                                          : lane->retry_at_ns);
-    if (!lane->open)
-        return simply(WR_STEP_OPEN);
-    if (lane->flight.range.segment || load_flight(lane))
-        return simply(WR_STEP_EMIT);
-    return tend(lane, now_ns);
+    struct wr_step step = tend(lane, now_ns);
+    if (step.kind != WR_STEP_SLEEP)
+        return step;
+    int64_t at_ns = try_time(lane);
+    if (at_ns <= now_ns)
+        return try_to_deliver(lane, now_ns);
+    if (lane->stopping)
+        at_ns = earlier(at_ns, lane->stop_deadline_ns);
+    return sleep_until(earlier(at_ns, step.until_ns));
 }
 
 struct wr_step wr_step_next(struct wr_lane *lane, int64_t now_ns)

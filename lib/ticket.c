@@ -34,11 +34,6 @@ struct wr_ticket wr_ticket_take(struct wr_ticket_desk *desk)
     return (struct wr_ticket){desk, number};
 }
 
-struct wr_ticket wr_ticket_current(struct wr_ticket_desk *desk)
-{
-    return (struct wr_ticket){desk, number_of(atomic_load_explicit(&desk->word, memory_order_relaxed))};
-}
-
 /* Changes the word, unless the ticket is no longer the current one. */
 static void change(struct wr_ticket ticket, uint32_t expected, bool is_answer, int answer)
 {

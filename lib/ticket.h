@@ -22,11 +22,8 @@ struct wr_ticket {
     uint32_t number;
 };
 
-/* [caller] Takes a new ticket, before the sample is published. */
+/* [caller] Takes a new ticket, before the sample is published, which carries its number to the dispatcher. */
 struct wr_ticket wr_ticket_take(struct wr_ticket_desk *desk);
-
-/* [dispatcher] The ticket that the caller is waiting on. */
-struct wr_ticket wr_ticket_current(struct wr_ticket_desk *desk);
 
 /* [dispatcher] Says how many handlers will answer; 0: the caller goes on with answer 0. */
 void wr_ticket_expect(struct wr_ticket ticket, uint32_t handlers);

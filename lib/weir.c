@@ -221,14 +221,6 @@ int weir_register_handler_type(const struct weir_handler_type *type)
 
 /* ---- Delivery -------------------------------------------------------------------------------- */
 
-static int64_t deadline_in(int64_t timeout_ms)
-{
-    int64_t now_ns = wr_clock_monotonic_ns();
-    return timeout_ms < 0 || timeout_ms > (WR_NEVER - now_ns) / WR_NS_PER_MS
-               ? WR_NEVER
-               : now_ns + timeout_ms * WR_NS_PER_MS;
-}
-
 static int refuse_own_thread(struct wr_runtime *runtime, const char *function)
 {
     struct wr_error error;
@@ -244,8 +236,9 @@ int weir_flush(int64_t timeout_ms)
         return WEIR_ERR_MEMORY;
     if (wr_producer_is_own())
         return refuse_own_thread(runtime, "weir_flush");
-    return wr_engine_flush(wr_runtime_engine(runtime), deadline_in(timeout_ms), &error) ? fail(runtime, &error)
-                                                                                        : 0;
+    return wr_engine_flush(wr_runtime_engine(runtime), wr_clock_deadline_ns(timeout_ms), &error)
+               ? fail(runtime, &error)
+               : 0;
 }
 
 int weir_shutdown(int64_t timeout_ms)
@@ -256,7 +249,7 @@ int weir_shutdown(int64_t timeout_ms)
         return WEIR_ERR_MEMORY;
     if (wr_producer_is_own())
         return refuse_own_thread(runtime, "weir_shutdown");
-    return wr_engine_shutdown(wr_runtime_engine(runtime), deadline_in(timeout_ms), &error)
+    return wr_engine_shutdown(wr_runtime_engine(runtime), wr_clock_deadline_ns(timeout_ms), &error)
                ? fail(runtime, &error)
                : 0;
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
@@ -14,29 +15,71 @@
 static weir_metric *metric;
 static _Atomic uint64_t good, busy, other;
 
+static _Atomic int burst = 1;
+
 static void interrupt(int signal)
 {
     (void)signal;
-    int result = weir_metric_add_int(metric, 1);
-    ++*(result == 0 ? &good : result == WEIR_ERR_BUSY ? &busy : &other);
+    for (int i = 0; i < burst; i++) {
+        int result = weir_metric_add_int(metric, 1);
+        ++*(result == 0 ? &good : result == WEIR_ERR_BUSY ? &busy : &other);
+    }
 }
 
-static bool is_time_over(void)
+static bool is_time_over(time_t *end)
 {
-    static time_t end;
-    if (!end)
-        end = time(NULL) + 3;
-    return time(NULL) >= end;
+    if (!*end)
+        *end = time(NULL) + 3;
+    return time(NULL) >= *end;
+}
+
+static void configure(void)
+{
+    static const char config[] = "{\"groups\":{\"*\":\"null\"}}";
+    if (weir_configure_text(config, sizeof config - 1) == 0)
+        return;
+    fprintf(stderr, "interrupts: %s\n", weir_last_error());
+    exit(1);
+}
+
+static uint64_t add(weir_stream *stream)
+{
+    uint64_t added = 0;
+    time_t end = 0;
+    char name[32];
+    for (int i = 0; !is_time_over(&end); i++) {
+        for (int j = 0; j < 2000; j++)
+            added += weir_add_value(stream, "x", j) == 0;
+        /* the slow ways: a new name, an event, a flush, a configuration */
+        snprintf(name, sizeof name, "n%d", i % 5000);
+        weir_value event[] = {{name, 1}, {"y", 2}};
+        added += weir_emit(stream, event, 2) == 0 ? 2 : 0;
+        if (i % 10 == 0)
+            weir_flush(-1);
+        if (i % 100 == 0)
+            configure();
+    }
+    return added;
+}
+
+/* The handlers fill the ring, and wait for the dispatcher, whatever this thread is just holding. */
+static void ask(void)
+{
+    time_t end = 0;
+    weir_stats process;
+    weir_handler_stats handler;
+    burst = 1000;
+    while (!is_time_over(&end)) {
+        weir_flush(0);
+        weir_flush(-1);
+        weir_get_stats(&process, sizeof process);
+        weir_get_handler_stats("null", &handler, sizeof handler);
+    }
 }
 
 int main(void)
 {
-    static const char config[] = "{\"groups\":{\"*\":\"null\"}}";
-    char name[32];
-    if (weir_configure_text(config, sizeof config - 1)) {
-        fprintf(stderr, "interrupts: %s\n", weir_last_error());
-        return 1;
-    }
+    configure();
     weir_stream *stream = weir_get_stream("my_app");
     metric = weir_get_metric(stream, "signals");
     if (weir_metric_add_int(metric, 0))
@@ -47,20 +90,10 @@ int main(void)
     sigaction(SIGALRM, &action, NULL);
     struct itimerval interval = {{0, 50}, {0, 50}};
     setitimer(ITIMER_REAL, &interval, NULL);
-
-    uint64_t added = 0;
-    for (int i = 0; !is_time_over(); i++) {
-        for (int j = 0; j < 2000; j++)
-            added += weir_add_value(stream, "x", j) == 0;
-        /* the slow ways: a new name, an event, a flush, a configuration */
-        snprintf(name, sizeof name, "n%d", i % 5000);
-        weir_value event[] = {{name, 1}, {"y", 2}};
-        added += weir_emit(stream, event, 2) == 0 ? 2 : 0;
-        if (i % 10 == 0)
-            weir_flush(-1);
-        if (i % 100 == 0)
-            weir_configure_text(config, sizeof config - 1);
-    }
+    uint64_t added = add(stream);
+    interval = (struct itimerval){{0, 500}, {0, 500}};
+    setitimer(ITIMER_REAL, &interval, NULL);
+    ask();
     memset(&interval, 0, sizeof interval);
     setitimer(ITIMER_REAL, &interval, NULL);
 
@@ -69,8 +102,10 @@ int main(void)
     weir_flush(-1);
     weir_get_stats(&stats, sizeof stats);
     weir_get_handler_stats("null", &handler, sizeof handler);
-    printf("%" PRIu64 " added, %" PRIu64 " by signal handlers, %" PRIu64 " refused as busy\n", added,
-           (uint64_t)good, (uint64_t)busy);
+    printf("%" PRIu64 " added, %" PRIu64 " by signal handlers, %" PRIu64 " refused as busy, %" PRIu64 " otherwise\n",
+           added, (uint64_t)good, (uint64_t)busy, (uint64_t)other);
+    printf("in the ledger: %" PRIu64 " added, %" PRIu64 " delivered, %" PRIu64 " refused as busy\n", stats.added,
+           handler.delivered, stats.refused[WEIR_REFUSED_BUSY]);
     return !(stats.added == added + good && handler.delivered == stats.added &&
              stats.refused[WEIR_REFUSED_BUSY] == busy && other == 0 && good > 100);
 }

@@ -70,9 +70,9 @@ Test(config_errors, settings_are_checked)
     expect_refused("{\"settings\": {\"stats_interval\": \"0s\"}}",
                    "weir.json:1:33: settings.stats_interval: \"0s\" is out of range; allowed: 1ms..1d");
     expect_refused("{\"settings\": {\"max_series\": 0}}",
-                   "weir.json:1:29: settings.max_series: \"0\" is out of range; allowed: 1..30000000");
+                   "weir.json:1:29: settings.max_series: 0 is out of range; allowed: 1..30000000");
     expect_refused("{\"settings\": {\"max_series\": 30000001}}",
-                   "weir.json:1:29: settings.max_series: \"30000001\" is out of range; allowed: 1..30000000");
+                   "weir.json:1:29: settings.max_series: 30000001 is out of range; allowed: 1..30000000");
     expect_refused("{\"settings\": {\"reload\": true}}",
                    "weir.json:1:25: settings.reload: true is not " DURATION);
     expect_refused("{\"settings\": {\"labels\": {\"host\": 5}}}",
@@ -156,7 +156,7 @@ Test(config_errors, defaults_are_common_options_only)
                    "1MiB; units: B, KiB, "
                    "MiB, GiB, TiB, kB, MB, GB, TB)");
     expect_refused("{\"handlers\": {\"*\": {\"batch\": 99999999999999999999}}}",
-                   "weir.json:1:30: handlers.*.batch: \"99999999999999999999\" is not an integer");
+                   "weir.json:1:30: handlers.*.batch: 99999999999999999999 is not an integer");
 }
 
 Test(config_errors, a_route_holds_names)

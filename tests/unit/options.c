@@ -88,10 +88,10 @@ Test(options, an_int_is_an_integer_of_64_bits)
     cr_assert_eq(all.integer, INT64_MAX);
     expect_good("{\"integer\": 9007199254740993}");
     cr_assert_eq(all.integer, INT64_C(9007199254740993));
-    expect_refused("integer", "9223372036854775808", "\"9223372036854775808\" is not an integer");
-    expect_refused("integer", "1.5", "\"1.5\" is not an integer");
-    expect_refused("integer", "1.0", "\"1.0\" is not an integer");
-    expect_refused("integer", "1e3", "\"1e3\" is not an integer");
+    expect_refused("integer", "9223372036854775808", "9223372036854775808 is not an integer");
+    expect_refused("integer", "1.5", "1.5 is not an integer");
+    expect_refused("integer", "1.0", "1.0 is not an integer");
+    expect_refused("integer", "1e3", "1e3 is not an integer");
     expect_refused("integer", "\"80\"", "\"80\" is not an integer");
     expect_refused("integer", "true", "true is not an integer");
     expect_refused("integer", "null", "null is not an integer");
@@ -107,7 +107,7 @@ Test(options, a_double_is_a_number_in_range)
     cr_assert_eq(all.real, -1000);
     expect_good("{\"real\": 1e-400}");
     cr_assert_eq(all.real, 0);
-    expect_refused("real", "1e999", "\"1e999\" is not a number");
+    expect_refused("real", "1e999", "1e999 is not a number");
     expect_refused("real", "\"0.5\"", "\"0.5\" is not a number");
     expect_refused("real", "true", "true is not a number");
     expect_refused("real", "null", "null is not a number");
@@ -255,14 +255,14 @@ Test(options, numbers_stay_within_their_range)
     expect_good("{\"port\": 1}");
     expect_good("{\"port\": 65535}");
     cr_assert_eq(all.port, 65535);
-    expect_refused("port", "0", "\"0\" is out of range; allowed: 1..65535");
-    expect_refused("port", "65536", "\"65536\" is out of range; allowed: 1..65535");
+    expect_refused("port", "0", "0 is out of range; allowed: 1..65535");
+    expect_refused("port", "65536", "65536 is out of range; allowed: 1..65535");
     expect_refused("port", "-9223372036854775808",
-                   "\"-9223372036854775808\" is out of range; allowed: 1..65535");
+                   "-9223372036854775808 is out of range; allowed: 1..65535");
     expect_good("{\"share\": 0}");
     expect_good("{\"share\": 1.0}");
-    expect_refused("share", "1.0000001", "\"1.0000001\" is out of range; allowed: 0..1");
-    expect_refused("share", "-1e-9", "\"-1e-9\" is out of range; allowed: 0..1");
+    expect_refused("share", "1.0000001", "1.0000001 is out of range; allowed: 0..1");
+    expect_refused("share", "-1e-9", "-1e-9 is out of range; allowed: 0..1");
 }
 
 Test(options, a_range_may_be_open_at_either_end)
@@ -278,7 +278,7 @@ Test(options, a_range_may_be_open_at_either_end)
 Test(options, what_is_refused_leaves_the_value_alone)
 {
     all.port = 42;
-    expect_refused("port", "0", "\"0\" is out of range; allowed: 1..65535");
+    expect_refused("port", "0", "0 is out of range; allowed: 1..65535");
     cr_assert_eq(all.port, 42);
 }
 

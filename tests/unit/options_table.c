@@ -94,7 +94,7 @@ Test(options_table, a_map_has_no_form_as_text)
 {
     struct wr_options_fill fill = fill_of(table, &all);
     cr_assert(!wr_options_set_text(&fill, &rows[9], "a=b", &error));
-    cr_assert_str_eq(error.text, "\"a=b\" is not possible here: a map has no form as a text");
+    cr_assert_str_eq(error.text, "is not possible here: a map has no form as a text");
 }
 
 /* ---- Tables that are wrong ------------------------------------------------------------------- */
@@ -189,27 +189,27 @@ Test(options_table, a_name_stands_once)
 Test(options_table, a_default_is_a_value_of_its_type)
 {
     expect_faulty((weir_option){"a", WEIR_OPTION_BOOL, 0, "yes", NULL, "h", 0},
-                  "option \"a\": default \"yes\" is not true or false");
+                  "option \"a\": the default \"yes\" is not true or false");
     expect_faulty((weir_option){"a", WEIR_OPTION_INT, 0, "1.5", NULL, "h", 0},
-                  "option \"a\": default \"1.5\" is not an integer");
+                  "option \"a\": the default \"1.5\" is not an integer");
     expect_faulty((weir_option){"a", WEIR_OPTION_INT, 0, "0", "1..5", "h", 0},
-                  "option \"a\": default \"0\" is out of range; allowed: 1..5");
+                  "option \"a\": the default \"0\" is out of range; allowed: 1..5");
     expect_faulty((weir_option){"a", WEIR_OPTION_DOUBLE, 0, "nan", NULL, "h", 0},
-                  "option \"a\": default \"nan\" is not a number");
+                  "option \"a\": the default \"nan\" is not a number");
     expect_faulty((weir_option){"a", WEIR_OPTION_DURATION, 0, "5", NULL, "h", 0},
-                  "option \"a\": default \"5\" has no unit; it must be a duration (like 5s, 200ms; units: ns, "
+                  "option \"a\": the default \"5\" has no unit; it must be a duration (like 5s, 200ms; units: ns, "
                   "us, ms, s, m, h, d)");
     expect_faulty((weir_option){"a", WEIR_OPTION_SIZE, 0, "-1B", NULL, "h", 0},
-                  "option \"a\": default \"-1B\" is not a size (like 64KiB, 1MiB; units: B, KiB, MiB, GiB, "
+                  "option \"a\": the default \"-1B\" is not a size (like 64KiB, 1MiB; units: B, KiB, MiB, GiB, "
                   "TiB, kB, MB, GB, TB)");
     expect_faulty((weir_option){"a", WEIR_OPTION_ENUM, 0, "c", "a|b", "h", 0},
-                  "option \"a\": default \"c\" is not allowed; allowed: a, b");
+                  "option \"a\": the default \"c\" is not allowed; allowed: a, b");
     expect_faulty((weir_option){"a", WEIR_OPTION_PATH, 0, "", NULL, "h", 0},
-                  "option \"a\": default \"\" is not a path");
+                  "option \"a\": the default \"\" is not a path");
     expect_faulty((weir_option){"a", WEIR_OPTION_MAP, 0, "", NULL, "h", 0},
-                  "option \"a\": default \"\" is not possible here: a map has no form as a text");
+                  "option \"a\": the default \"\" is not possible here: a map has no form as a text");
     expect_faulty((weir_option){"a", WEIR_OPTION_INT, WEIR_OPTION_SECRET, "x", NULL, "h", 0},
-                  "option \"a\": default the value is not an integer");
+                  "option \"a\": the default \"x\" is not an integer");
 }
 
 Test(options_table, one_without_an_end_is_refused)

@@ -78,11 +78,11 @@ Test(scan, a_text_that_ends_too_early_is_refused)
     expect_refused("", "1:1: the text ends where a value is expected");
     expect_refused("  \n ", "2:2: the text ends where a value is expected");
     expect_refused("{\"a\":", "1:6: the text ends where a value is expected");
-    expect_refused("[1,", "1:4: the text ends where a value is expected");
-    expect_refused("[", "1:2: the text ends where a value is expected");
-    expect_refused("{", "1:2: expected a key in double quotes");
+    expect_refused("[1,", "1:1: this [ has no ]");
+    expect_refused("[", "1:1: this [ has no ]");
+    expect_refused("{", "1:1: this { has no }");
     expect_refused("{\"a\"", "1:5: expected ':' behind the key");
-    expect_refused("{\"a\":1,", "1:8: expected a key in double quotes");
+    expect_refused("{\"a\":1,", "1:1: this { has no }");
 }
 
 Test(scan, what_is_never_closed_is_told_where_it_was_opened)

@@ -1,0 +1,446 @@
+/* A handler type with options: how they are filled, refused, compared, and taken over. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common.h"
+#include "error.h"
+#include "instance.h"
+#include "plugin.h"
+
+static struct wr_plugins plugins;
+static struct wr_error error;
+static struct wr_log silent;
+
+/* ---- A handler type that tells what is done to it -------------------------------------------- */
+
+struct options {
+    int64_t limit;
+    const char *token;
+    int64_t often_ns;
+};
+
+static const weir_option rows[] = {
+    {"limit", WEIR_OPTION_INT, 0, "10", "1..100", "how many", offsetof(struct options, limit)},
+    {"token", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL, "who", offsetof(struct options, token)},
+    {"deep.often", WEIR_OPTION_DURATION, 0, "2s", NULL, "how often", offsetof(struct options, often_ns)},
+    {0},
+};
+
+static const weir_standard standards[] = {
+    {"overflow", "drop_oldest"}, {"linger", "1s"}, {"format", "bai"}, {NULL, NULL}};
+
+static int created, destroyed, abandoned, probe;
+static const struct options *seen_options;
+static const weir_host *seen_host;
+static void (*refuse)(const weir_host *host);
+static bool answer_null;
+
+static void *create(const weir_host *host, const void *options)
+{
+    created++;
+    seen_host = host;
+    seen_options = options;
+    if (refuse)
+        refuse(host);
+    return answer_null ? NULL : &probe;
+}
+
+static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    (void)self;
+    (void)batch;
+    (void)outcome;
+}
+
+static void flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
+{
+    (void)self;
+    (void)timeout_ms;
+    (void)outcome;
+}
+
+static void destroy(void *self)
+{
+    cr_assert_eq(self, &probe);
+    destroyed++;
+}
+
+static void abandon(void *self)
+{
+    cr_assert_eq(self, &probe);
+    abandoned++;
+}
+
+static const weir_handler_type probe_type = {
+    .size = sizeof probe_type,
+    .abi = WEIR_ABI,
+    .name = "probe",
+    .summary = "tells what is done to it",
+    .kinds = WEIR_TAKES_DOUBLE,
+    .takes = WEIR_FORMAT_LINES,
+    .options = rows,
+    .option_size = sizeof(weir_option),
+    .options_size = sizeof(struct options),
+    .standards = standards,
+    .create = create,
+    .emit = emit,
+    .flush = flush,
+    .destroy = destroy,
+    .abandon = abandon,
+};
+
+static const weir_handler_type mute_type = {
+    .size = sizeof mute_type,
+    .abi = WEIR_ABI,
+    .name = "mute",
+    .summary = "writes nothing",
+    .create = create,
+    .emit = emit,
+    .destroy = destroy,
+};
+
+static struct wr_config *config;
+static struct wr_instance *instance;
+
+static void setup(void)
+{
+    cr_assert_eq(wr_plugins_register(&plugins, &probe_type, &error), 0);
+    cr_assert_eq(wr_plugins_register(&plugins, &mute_type, &error), 0);
+}
+
+static void teardown(void)
+{
+    wr_instance_free(instance);
+    wr_config_drop(config);
+}
+
+TestSuite(instance, .init = setup, .fini = teardown);
+
+/* Makes the instance of handler "h" of a configuration's "handlers". */
+static struct wr_instance *make_from(const char *handlers)
+{
+    char text[1000];
+    wr_instance_free(instance);
+    wr_config_drop(config);
+    instance = NULL;
+    int length = snprintf(text, sizeof text, "{\"handlers\": %s}", handlers);
+    error = (struct wr_error){0};
+    config = wr_config_from_text("test", text, (size_t)length, NULL, &error);
+    if (!config)
+        return NULL;
+    const struct wr_config_handler *handler = wr_config_find_handler(config, "h");
+    struct wr_type *type = wr_plugins_find(&plugins, handler->type, NULL, &error);
+    return instance = wr_instance_new(type, config, handler, &silent, &error);
+}
+
+/* The same with nothing but members of the handler: "\"limit\": 5". */
+static struct wr_instance *make(const char *members)
+{
+    char text[900];
+    snprintf(text, sizeof text, "{\"h\": {\"type\": \"probe\"%s%s}}", *members ? ", " : "", members);
+    return make_from(text);
+}
+
+static const struct options *options(void)
+{
+    cr_assert(instance, "%s", error.text);
+    return instance->options;
+}
+
+static void assert_refused(const struct wr_instance *made, const char *words)
+{
+    cr_assert_null(made);
+    cr_assert_eq(error.code, WEIR_ERR_CONFIG);
+    cr_assert(strstr(error.text, words), "\"%s\" does not say \"%s\"", error.text, words);
+}
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+Test(instance, what_is_not_said_has_its_default)
+{
+    make("");
+    cr_assert_eq(options()->limit, 10);
+    cr_assert_null(options()->token);
+    cr_assert_eq(options()->often_ns, 2 * WR_NS_PER_S);
+}
+
+Test(instance, what_is_said_counts)
+{
+    make("\"limit\": 5, \"token\": \"t\", \"deep\": {\"often\": \"3ms\"}");
+    cr_assert_eq(options()->limit, 5);
+    cr_assert_str_eq(options()->token, "t");
+    cr_assert_eq(options()->often_ns, 3 * WR_NS_PER_MS);
+}
+
+Test(instance, common_options_have_their_defaults)
+{
+    make_from("{\"h\": {\"type\": \"mute\"}}");
+    cr_assert(instance, "%s", error.text);
+    struct wr_lane_settings settings = wr_commons_settings(&instance->commons);
+    cr_assert_eq(settings.overflow, WR_OVERFLOW_BLOCK);
+    cr_assert_eq(settings.queue_bytes, 1 << 20);
+    cr_assert_eq(settings.block_timeout_ns, WR_NS_PER_S);
+    cr_assert_eq(settings.batch, 5000);
+    cr_assert_eq(settings.batch_bytes, 1 << 20);
+    cr_assert_eq(settings.linger_ns, 0);
+    cr_assert_eq(settings.retry_min_ns, 500 * WR_NS_PER_MS);
+    cr_assert_eq(settings.retry_max_ns, 30 * WR_NS_PER_S);
+    cr_assert_not(settings.sync);
+}
+
+Test(instance, a_type_has_other_defaults_for_common_options)
+{
+    make("");
+    cr_assert_eq(instance->commons.overflow, WR_OVERFLOW_DROP_OLDEST);
+    cr_assert_eq(instance->commons.linger_ns, WR_NS_PER_S);
+}
+
+Test(instance, the_configurations_defaults_count_more_than_the_types)
+{
+    make_from("{\"*\": {\"linger\": \"2s\", \"batch\": 7}, \"h\": {\"type\": \"probe\"}}");
+    cr_assert_eq(instance->commons.linger_ns, 2 * WR_NS_PER_S);
+    cr_assert_eq(instance->commons.batch, 7);
+    cr_assert_eq(instance->commons.overflow, WR_OVERFLOW_DROP_OLDEST);
+}
+
+Test(instance, the_handlers_own_count_most)
+{
+    make_from("{\"*\": {\"linger\": \"2s\"}, \"h\": {\"type\": \"probe\", \"linger\": \"3s\"}}");
+    cr_assert_eq(instance->commons.linger_ns, 3 * WR_NS_PER_S);
+}
+
+Test(instance, what_no_table_has_is_refused_with_its_place)
+{
+    assert_refused(make("\"limits\": 5"), "test:1:");
+    assert_refused(make("\"limits\": 5"), "handlers.h.limits: ");
+    assert_refused(make("\"limits\": 5"), "\"limit\"");
+    assert_refused(make("\"deep\": {\"seldom\": \"1s\"}"), "handlers.h.deep.seldom");
+}
+
+Test(instance, a_value_beyond_what_is_allowed_is_refused)
+{
+    assert_refused(make("\"limit\": 101"), "handlers.h.limit: ");
+    assert_refused(make("\"limit\": 101"), "1..100");
+    assert_refused(make("\"limit\": \"5\""), "handlers.h.limit: ");
+    assert_refused(make("\"linger\": 5"), "handlers.h.linger: ");
+}
+
+Test(instance, a_default_for_an_option_that_does_not_exist_is_the_plugins_fault)
+{
+    static const weir_standard wrong[] = {{"overflows", "block"}, {NULL, NULL}};
+    weir_handler_type type = mute_type;
+    type.name = "wrong";
+    type.standards = wrong;
+    cr_assert_eq(wr_plugins_register(&plugins, &type, &error), 0);
+    cr_assert_null(make_from("{\"h\": {\"type\": \"wrong\"}}"));
+    cr_assert_eq(error.code, WEIR_ERR_PLUGIN);
+    cr_assert(strstr(error.text, "\"wrong\": a default for \"overflows\", which is no common option"));
+}
+
+/* ---- Formats --------------------------------------------------------------------------------- */
+
+Test(instance, a_type_has_its_format)
+{
+    make("");
+    cr_assert_str_eq(instance->format->name, "bai");
+}
+
+Test(instance, a_format_is_a_name_or_an_object)
+{
+    make("\"format\": \"json\"");
+    cr_assert_str_eq(instance->format->name, "json");
+    make("\"format\": {\"type\": \"text\"}");
+    cr_assert_str_eq(instance->format->name, "text");
+}
+
+Test(instance, the_configurations_format_counts_more_than_the_types)
+{
+    make_from("{\"*\": {\"format\": \"json\"}, \"h\": {\"type\": \"probe\"}}");
+    cr_assert_str_eq(instance->format->name, "json");
+}
+
+Test(instance, a_format_that_does_not_exist_is_refused)
+{
+    assert_refused(make("\"format\": \"jsn\""), "handlers.h.format: \"jsn\" is not a format");
+    assert_refused(make("\"format\": \"jsn\""), "\"json\"");
+    assert_refused(make("\"format\": 5"), "handlers.h.format: ");
+    assert_refused(make("\"format\": {}"), "the option \"type\" is missing");
+}
+
+Test(instance, a_type_that_writes_no_format_has_none)
+{
+    make_from("{\"*\": {\"format\": \"json\"}, \"h\": {\"type\": \"mute\"}}");
+    cr_assert(instance, "%s", error.text);
+    cr_assert_null(instance->format);
+    assert_refused(make_from("{\"h\": {\"type\": \"mute\", \"format\": \"json\"}}"),
+                   "the handler type \"mute\" writes no format");
+}
+
+/* ---- Identity -------------------------------------------------------------------------------- */
+
+static bool is_same(const char *members, const char *others)
+{
+    static char identity[2000];
+    cr_assert(make(members), "%s", error.text);
+    snprintf(identity, sizeof identity, "%s", instance->identity);
+    cr_assert(make(others), "%s", error.text);
+    return strcmp(identity, instance->identity) == 0;
+}
+
+Test(instance, equal_options_make_equal_handlers)
+{
+    cr_assert(is_same("", ""));
+    cr_assert(is_same("\"limit\": 10", ""));
+    cr_assert(is_same("\"linger\": \"1s\"", "\"linger\": \"1000ms\""));
+    cr_assert(is_same("\"format\": \"json\"", "\"format\": {\"type\": \"json\"}"));
+}
+
+Test(instance, any_other_option_makes_another_handler)
+{
+    cr_assert_not(is_same("\"limit\": 11", ""));
+    cr_assert_not(is_same("\"linger\": \"2s\"", ""));
+    cr_assert_not(is_same("\"format\": \"json\"", ""));
+    cr_assert_not(is_same("\"token\": \"a\"", "\"token\": \"b\""));
+}
+
+/* ---- Creating -------------------------------------------------------------------------------- */
+
+Test(instance, creating_shows_the_plugin_its_options)
+{
+    make("\"limit\": 5");
+    cr_assert_eq(created, 0);
+    cr_assert(wr_instance_create(instance, &error));
+    cr_assert_eq(created, 1);
+    cr_assert_eq(seen_options->limit, 5);
+    cr_assert_eq(seen_host, &instance->host);
+    cr_assert_eq(instance->self, &probe);
+}
+
+Test(instance, what_was_created_is_destroyed_once)
+{
+    make("");
+    wr_instance_create(instance, &error);
+    wr_instance_free(instance);
+    instance = NULL;
+    cr_assert_eq(destroyed, 1);
+}
+
+Test(instance, what_was_not_created_is_not_destroyed)
+{
+    make("");
+    wr_instance_free(instance);
+    instance = NULL;
+    cr_assert_eq(destroyed, 0);
+}
+
+static void refuse_limit(const weir_host *host)
+{
+    host->refuse(host, "limit", "%d is an unlucky number", 7);
+}
+
+static void refuse_all(const weir_host *host)
+{
+    host->refuse(host, "", "these two do not go together");
+}
+
+static void refuse_other(const weir_host *host)
+{
+    host->refuse(host, "token", "needed with this limit");
+}
+
+static void assert_not_created(void (*how)(const weir_host *host), const char *members, const char *words)
+{
+    refuse = how;
+    answer_null = true;
+    cr_assert(make(members), "%s", error.text);
+    cr_assert_not(wr_instance_create(instance, &error));
+    cr_assert_eq(error.code, WEIR_ERR_CONFIG);
+    cr_assert(strstr(error.text, words), "\"%s\" does not say \"%s\"", error.text, words);
+}
+
+Test(instance, a_plugin_may_refuse_an_option_at_its_place)
+{
+    assert_not_created(refuse_limit, "\"limit\": 7", "handlers.h.limit: 7 is an unlucky number");
+}
+
+Test(instance, a_plugin_may_refuse_an_option_that_was_not_given)
+{
+    assert_not_created(refuse_other, "\"limit\": 7", "handlers.h: token: needed with this limit");
+}
+
+Test(instance, a_plugin_may_refuse_its_options_together)
+{
+    assert_not_created(refuse_all, "\"limit\": 7", "handlers.h: these two do not go together");
+}
+
+Test(instance, a_plugin_that_refuses_without_a_word_is_told_of)
+{
+    assert_not_created(NULL, "", "h: the handler type \"probe\" refused its options without saying why");
+}
+
+Test(instance, refusing_is_for_create_only)
+{
+    make("");
+    cr_assert(wr_instance_create(instance, &error));
+    instance->host.shown.refuse(&instance->host.shown, "limit", "too late");
+    cr_assert_eq(error.code, 0);
+}
+
+/* ---- Taking over, and being abandoned -------------------------------------------------------- */
+
+static struct wr_lane *make_lane(void)
+{
+    struct wr_lane *lane = wr_lane_new("h", &silent, NULL);
+    cr_assert(lane);
+    make("\"queue\": \"2KiB\"");
+    wr_instance_create(instance, &error);
+    lane->successor = instance;
+    return lane;
+}
+
+Test(instance, a_successor_brings_its_settings)
+{
+    struct wr_lane *lane = make_lane();
+    wr_instance_take_over(lane);
+    cr_assert_eq(lane->instance, instance);
+    cr_assert_null(lane->successor);
+    cr_assert_eq(instance->host.lane, lane);
+    cr_assert_eq(lane->settings.queue_bytes, 2048);
+    cr_assert_eq(lane->settings.overflow, WR_OVERFLOW_DROP_OLDEST);
+    cr_assert_eq(lane->kinds, WEIR_TAKES_DOUBLE);
+    cr_assert(lane->has_flush);
+    wr_lane_free_unused(lane);
+}
+
+Test(instance, a_successor_of_a_failed_handler_begins_afresh)
+{
+    struct wr_lane *lane = make_lane();
+    lane->ending = WEIR_DROPPED_FAILED;
+    lane->retry_at_ns = WR_NEVER - 1;
+    lane->faults_in_a_row = 9;
+    wr_instance_take_over(lane);
+    cr_assert_eq(lane->ending, WR_LANE_LIVES);
+    cr_assert_eq(lane->retry_at_ns, 0);
+    cr_assert_eq(lane->faults_in_a_row, 0);
+    wr_lane_free_unused(lane);
+}
+
+Test(instance, in_a_forked_child_it_is_abandoned)
+{
+    make("");
+    wr_instance_create(instance, &error);
+    wr_instance_abandon(instance);
+    cr_assert_eq(abandoned, 1);
+    cr_assert_eq(destroyed, 0);
+}
+
+Test(instance, that_was_not_created_or_has_nothing_to_abandon_is_left_alone)
+{
+    make("");
+    wr_instance_abandon(instance);
+    make_from("{\"h\": {\"type\": \"mute\"}}");
+    wr_instance_create(instance, &error);
+    wr_instance_abandon(instance);
+    cr_assert_eq(abandoned, 0);
+}

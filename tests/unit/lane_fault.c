@@ -1,0 +1,194 @@
+/* Handlers that break their contract: noticed, counted, borne for a while. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "../support/rig.h"
+
+static struct rig rig;
+
+static void setup(void)
+{
+    rig_init(&rig);
+    rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
+}
+
+static void teardown(void)
+{
+    rig_fini(&rig);
+}
+
+TestSuite(lane_fault, .init = setup, .fini = teardown);
+
+static void load(uint32_t samples)
+{
+    rig_offer(&rig, samples);
+    cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
+}
+
+Test(lane_fault, more_done_than_given_counts_as_all)
+{
+    load(3);
+    rig_answer(&rig, WEIR_OUTCOME_OK, 4, 0);
+    cr_assert_eq(rig_stats(&rig).faults, 1);
+    cr_assert_eq(rig_stats(&rig).delivered, 3);
+}
+
+Test(lane_fault, the_largest_number_done_does_no_harm)
+{
+    load(3);
+    rig_answer(&rig, WEIR_OUTCOME_RETRY, UINT32_MAX, UINT32_MAX);
+    cr_assert_eq(rig_stats(&rig).faults, 1);
+    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_REJECTED], 3);
+}
+
+Test(lane_fault, more_rejected_than_done_counts_as_all_that_are_done)
+{
+    load(3);
+    rig_answer(&rig, WEIR_OUTCOME_OK, 2, 3);
+    cr_assert_eq(rig_stats(&rig).faults, 1);
+    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_REJECTED], 2);
+    cr_assert_eq(rig_stats(&rig).queued, 1);
+}
+
+Test(lane_fault, ok_with_nothing_done_is_a_retry)
+{
+    load(3);
+    rig_answer(&rig, WEIR_OUTCOME_OK, 0, 0);
+    cr_assert_eq(rig_stats(&rig).faults, 1);
+    cr_assert_eq(rig_stats(&rig).retries, 1);
+    cr_assert_eq(rig_next(&rig), WR_STEP_SLEEP);
+    cr_assert_eq(rig_stats(&rig).queued, 3);
+}
+
+Test(lane_fault, ok_with_a_part_of_an_event_done_is_a_retry)
+{
+    rig_offer_event(&rig, 3);
+    rig_next(&rig);
+    rig_answer(&rig, WEIR_OUTCOME_OK, 2, 0);
+    cr_assert_eq(rig_stats(&rig).faults, 1);
+    cr_assert_eq(rig_stats(&rig).queued, 3);
+}
+
+Test(lane_fault, an_unknown_code_is_a_retry)
+{
+    const int codes[] = {5, -1, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < WR_COUNT_OF(codes); i++) {
+        load(2);
+        rig_answer(&rig, codes[i], 1, 0);
+        cr_assert_eq(rig_stats(&rig).faults, i + 1);
+        cr_assert_eq(rig_next(&rig), WR_STEP_SLEEP);
+        rig.now_ns = rig.lane->retry_at_ns;
+        rig_deliver_all(&rig);
+    }
+}
+
+Test(lane_fault, an_open_and_a_flush_with_an_unknown_code_are_faults_too)
+{
+    rig.lane->has_flush = true;
+    rig_answer_flush(&rig, 99);
+    rig_close(&rig);
+    rig_answer_open(&rig, 99, NULL);
+    cr_assert_eq(rig_stats(&rig).faults, 2);
+    cr_assert_eq(rig_stats(&rig).open, 0);
+}
+
+Test(lane_fault, one_answer_is_one_fault_whatever_is_wrong_with_it)
+{
+    load(3);
+    rig_answer(&rig, 99, UINT32_MAX, 0);
+    cr_assert_eq(rig_stats(&rig).faults, 1);
+    rig_pass_ms(&rig, 1000);
+    load(3);
+    rig_answer(&rig, WEIR_OUTCOME_OK, 0, 1);
+    cr_assert_eq(rig_stats(&rig).faults, 2);
+}
+
+/* ---- Ten in a row ---------------------------------------------------------------------------- */
+
+/* Answers so often in a wrong way; everything else about the answers is right. */
+static void be_at_fault(unsigned times, weir_outcome outcome)
+{
+    for (unsigned i = 0; i < times; i++) {
+        if (!rig.lane->flight.range.segment) {
+            rig.now_ns += 3600 * WR_NS_PER_S;
+            rig_offer(&rig, 2);
+            cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
+        }
+        rig_answer_fully(&rig, outcome, 0);
+    }
+}
+
+static void assert_disabled_after_ten(weir_outcome outcome)
+{
+    be_at_fault(9, outcome);
+    cr_assert_eq(rig_stats(&rig).faults, 9);
+    cr_assert_eq(rig.lane->ending, WR_LANE_LIVES);
+    be_at_fault(1, outcome);
+    cr_assert_eq(rig_stats(&rig).faults, 10);
+    cr_assert_eq(rig.lane->ending, WEIR_DROPPED_FAILED);
+    rig_offer(&rig, 5);
+    cr_assert_geq(rig_stats(&rig).dropped[WEIR_DROPPED_FAILED], 5);
+    cr_assert_eq(rig_stats(&rig).queued, 0);
+}
+
+Test(lane_fault, ten_times_too_much_done_disables_the_handler)
+{
+    assert_disabled_after_ten((weir_outcome){.code = WEIR_OUTCOME_OK, .done = 100});
+}
+
+Test(lane_fault, ten_times_too_much_rejected_disables_the_handler)
+{
+    assert_disabled_after_ten((weir_outcome){.code = WEIR_OUTCOME_OK, .done = 1, .rejected = 2});
+}
+
+Test(lane_fault, ten_unknown_codes_disable_the_handler)
+{
+    assert_disabled_after_ten((weir_outcome){.code = 99, .done = 2});
+}
+
+Test(lane_fault, ten_unknown_codes_with_nothing_done_disable_the_handler)
+{
+    assert_disabled_after_ten((weir_outcome){.code = 99});
+}
+
+Test(lane_fault, ten_times_ok_with_nothing_done_disables_the_handler)
+{
+    assert_disabled_after_ten((weir_outcome){.code = WEIR_OUTCOME_OK});
+}
+
+Test(lane_fault, a_right_answer_in_between_begins_the_count_anew)
+{
+    const weir_outcome wrong = {.code = WEIR_OUTCOME_OK};
+    be_at_fault(9, wrong);
+    rig_answer(&rig, WEIR_OUTCOME_RETRY, 0, 0);
+    be_at_fault(9, wrong);
+    cr_assert_eq(rig.lane->ending, WR_LANE_LIVES);
+    cr_assert_eq(rig_stats(&rig).faults, 18);
+}
+
+Test(lane_fault, the_first_fault_in_a_row_is_said)
+{
+    be_at_fault(1, (weir_outcome){.code = WEIR_OUTCOME_OK, .done = 1, .rejected = 2});
+    bool said = false;
+    for (unsigned i = 0; i < rig.book.count; i++)
+        said |= strstr(rig.book.lines[i], "push: the handler type is at fault") &&
+                rig.book.levels[i] == WEIR_LOG_ERROR;
+    cr_assert(said);
+}
+
+Test(lane_fault, the_second_fault_in_a_row_is_not_said_again)
+{
+    const weir_outcome wrong = {.code = WEIR_OUTCOME_OK};
+    be_at_fault(1, wrong);
+    unsigned count = rig.book.count;
+    be_at_fault(1, wrong);
+    cr_assert_eq(rig.book.count, count);
+}
+
+Test(lane_fault, the_tenth_says_why_the_handler_is_given_up)
+{
+    be_at_fault(10, (weir_outcome){.code = WEIR_OUTCOME_OK});
+    cr_assert_eq(logbook_last_level(&rig.book), WEIR_LOG_ERROR);
+    cr_assert(strstr(logbook_last(&rig.book), "an outcome of OK with nothing done; gives up, 2 dropped"), "%s",
+              logbook_last(&rig.book));
+}

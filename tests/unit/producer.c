@@ -1,0 +1,265 @@
+/* Threads and the rings they have: who gets which, and what happens when threads and programs end. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "intake.h"
+#include "producer.h"
+
+static struct wr_producers producers;
+
+static void setup(void)
+{
+    cr_assert(wr_producers_init(&producers));
+    producers.fenced = false; /* whatever this machine has */
+    producers.ticks = true;
+}
+
+TestSuite(producer, .init = setup);
+
+/* Runs a function on a thread of its own, to its end. */
+static void *on_thread(void *(*run)(void *), void *argument)
+{
+    pthread_t thread;
+    void *result;
+    cr_assert_eq(pthread_create(&thread, NULL, run, argument), 0);
+    pthread_join(thread, &result);
+    return result;
+}
+
+static void *attach(void *argument)
+{
+    (void)argument;
+    return wr_producers_attach(&producers);
+}
+
+/* ---- Coming ---------------------------------------------------------------------------------- */
+
+Test(producer, a_thread_without_one_is_busy_and_cold)
+{
+    cr_assert_null(wr_producer_mine->home);
+    cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_COLD);
+    cr_assert(wr_intake_is_busy(wr_producer_mine));
+    cr_assert_not(wr_producer_is_own());
+    cr_assert_not(wr_producer_is_gone());
+}
+
+Test(producer, a_thread_gets_one_and_keeps_it)
+{
+    struct wr_producer *producer = wr_producers_attach(&producers);
+    cr_assert_eq(wr_producer_mine, producer);
+    cr_assert_eq(producer->home, &producers);
+    cr_assert_eq(producer->state, WR_PRODUCER_READY);
+    cr_assert_eq(wr_producers_attach(&producers), producer);
+    cr_assert_eq(producers.count, 1);
+}
+
+Test(producer, a_new_ring_is_empty_and_parked)
+{
+    const struct wr_ring *ring = &wr_producers_attach(&producers)->ring;
+    cr_assert_eq(ring->size, WR_PRODUCER_SLOTS);
+    cr_assert_eq(wr_ring_fill(ring), 0);
+    cr_assert_eq(ring->parked, 1);
+    cr_assert_eq((uintptr_t)ring->slots % sizeof(weir_sample), 0);
+}
+
+Test(producer, indices_of_the_two_sides_are_on_lines_of_their_own)
+{
+    const struct wr_producer *producer = wr_producers_attach(&producers);
+    cr_assert_eq((uintptr_t)producer % WR_LINE, 0);
+    cr_assert_geq((uintptr_t)&producer->ring.head / WR_LINE, (uintptr_t)&producer->ring.tail / WR_LINE + 1);
+}
+
+Test(producer, without_membarrier_or_ticks_the_fast_way_is_closed)
+{
+    producers.fenced = true;
+    cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_CAREFUL);
+}
+
+Test(producer, without_ticks_the_fast_way_is_closed)
+{
+    producers.ticks = false;
+    cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_CAREFUL);
+}
+
+Test(producer, weirs_own_threads_do_not_go_the_fast_way)
+{
+    wr_producers_adopt_as_own(&producers);
+    cr_assert(wr_producer_is_own());
+    cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_CAREFUL);
+}
+
+/* ---- Going ----------------------------------------------------------------------------------- */
+
+Test(producer, the_ring_of_a_thread_that_ended_is_adopted_by_the_next)
+{
+    void *first = on_thread(attach, NULL);
+    cr_assert_eq(producers.orphan_count, 1);
+    cr_assert_eq(on_thread(attach, NULL), first);
+    cr_assert_eq(wr_producers_attach(&producers), (struct wr_producer *)first);
+    cr_assert_eq(producers.orphan_count, 0);
+    cr_assert_eq(producers.count, 1);
+}
+
+static void *publish_three(void *argument)
+{
+    (void)argument;
+    struct wr_producer *producer = wr_producers_attach(&producers);
+    wr_ring_publish(&producer->ring, 3);
+    return producer;
+}
+
+Test(producer, an_adopted_ring_still_holds_what_was_in_it)
+{
+    on_thread(publish_three, NULL);
+    cr_assert_eq(wr_ring_fill(&wr_producers_attach(&producers)->ring), 3);
+}
+
+static void *attach_as_own(void *argument)
+{
+    (void)argument;
+    wr_producers_adopt_as_own(&producers);
+    return NULL;
+}
+
+Test(producer, the_ring_of_one_of_weirs_own_threads_is_anybodys_after_it)
+{
+    on_thread(attach_as_own, NULL);
+    cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_READY);
+    cr_assert_not(wr_producer_is_own());
+}
+
+static void *end_inside_a_call(void *argument)
+{
+    (void)argument;
+    wr_intake_begin(wr_producers_attach(&producers));
+    pthread_exit(NULL);
+}
+
+Test(producer, the_ring_of_a_thread_that_ended_inside_a_call_is_as_good_as_any)
+{
+    on_thread(end_inside_a_call, NULL);
+    cr_assert_not(wr_intake_is_busy(wr_producers_attach(&producers)), "or every call would be a nested one");
+}
+
+static pthread_key_t late_key;
+static bool was_gone;
+
+static void look_late(void *value)
+{
+    /* the first round of destructors may come before the producer's own */
+    if (!wr_producer_is_gone() && value == &late_key) {
+        pthread_setspecific(late_key, &was_gone);
+        return;
+    }
+    was_gone = wr_producer_is_gone() && !wr_producers_attach(&producers);
+}
+
+static void *attach_and_look_late(void *argument)
+{
+    pthread_setspecific(late_key, &late_key);
+    return attach(argument);
+}
+
+Test(producer, a_thread_that_is_ending_gets_none)
+{
+    pthread_key_create(&late_key, look_late);
+    on_thread(attach_and_look_late, NULL);
+    cr_assert(was_gone);
+}
+
+/* ---- Too many -------------------------------------------------------------------------------- */
+
+Test(producer, beyond_the_most_threads_share_one)
+{
+    producers.count = WR_PRODUCERS_MOST;
+    struct wr_producer *shared = wr_producers_attach(&producers);
+    cr_assert(shared->shared);
+    cr_assert_eq(shared->state, WR_PRODUCER_CAREFUL);
+    cr_assert_not(shared->caches);
+    cr_assert_eq(on_thread(attach, NULL), shared);
+    cr_assert_eq(producers.orphan_count, 0, "it is nobody's to give back");
+    cr_assert_eq(producers.count, WR_PRODUCERS_MOST);
+}
+
+/* ---- Fork ------------------------------------------------------------------------------------ */
+
+Test(producer, after_a_fork_all_but_the_callers_are_free_for_adoption)
+{
+    struct wr_producer *mine = wr_producers_attach(&producers);
+    on_thread(attach, NULL);
+    struct wr_producer *other = producers.all[1];
+    wr_ring_publish(&mine->ring, 2);
+    wr_ring_publish(&other->ring, 2);
+    producers.refused[WEIR_REFUSED_NAME] = 5;
+    wr_lock_enter(&producers.lock);
+    wr_producers_after_fork(&producers);
+    cr_assert_eq(mine->state, WR_PRODUCER_COLD);
+    cr_assert_eq(producers.refused[WEIR_REFUSED_NAME], 0);
+    cr_assert_eq(producers.orphan_count, 1);
+    cr_assert_eq(wr_producers_attach(&producers), mine);
+    cr_assert_eq(mine->state, WR_PRODUCER_READY);
+    cr_assert_eq(wr_ring_fill(&mine->ring), 0);
+    cr_assert_eq(on_thread(attach, NULL), other);
+    cr_assert_eq(wr_ring_fill(&other->ring), 0);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+Test(producer, closing_closes_those_that_are_there_and_those_to_come)
+{
+    struct wr_producer *producer = wr_producers_attach(&producers);
+    wr_producers_close(&producers);
+    cr_assert_eq(producer->state, WR_PRODUCER_CLOSED);
+    on_thread(attach, NULL);
+    cr_assert_eq(producers.all[1]->state, WR_PRODUCER_CLOSED);
+}
+
+Test(producer, settling_waits_for_calls_that_are_on_their_way)
+{
+    wr_producers_attach(&producers);
+    on_thread(attach, NULL);
+    struct wr_producer *other = producers.all[1];
+    wr_intake_begin(other);
+    wr_producers_close(&producers);
+    cr_assert_not(wr_producers_settle(&producers, 0));
+    wr_intake_end(other);
+    cr_assert(wr_producers_settle(&producers, 0));
+}
+
+Test(producer, settling_does_not_wait_for_the_caller_itself)
+{
+    wr_intake_begin(wr_producers_attach(&producers));
+    cr_assert(wr_producers_settle(&producers, 0));
+}
+
+Test(producer, settling_waits_for_whoever_is_in_the_shared_one)
+{
+    producers.count = WR_PRODUCERS_MOST;
+    struct wr_producer *shared = wr_producers_attach(&producers);
+    producers.count = 0;
+    wr_lock_enter(&shared->sharing);
+    cr_assert_not(wr_producers_settle(&producers, 0));
+    wr_lock_leave(&shared->sharing);
+    cr_assert(wr_producers_settle(&producers, 0));
+}
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+Test(producer, refusals_are_counted_by_reason_and_have_an_error_each)
+{
+    const struct {
+        enum weir_refusal why;
+        int error;
+    } table[] = {
+        {WEIR_REFUSED_NAME, WEIR_ERR_NAME},         {WEIR_REFUSED_LIMIT, WEIR_ERR_LIMIT},
+        {WEIR_REFUSED_MEMORY, WEIR_ERR_MEMORY},     {WEIR_REFUSED_CLOSED, WEIR_ERR_CLOSED},
+        {WEIR_REFUSED_BUSY, WEIR_ERR_BUSY},         {WEIR_REFUSED_TOO_LARGE, WEIR_ERR_TOO_LARGE},
+        {WEIR_REFUSED_ARGUMENT, WEIR_ERR_ARGUMENT},
+    };
+    for (size_t i = 0; i < WR_COUNT_OF(table); i++) {
+        cr_assert_eq(wr_producers_refuse(&producers, table[i].why, 3), table[i].error);
+        cr_assert_eq(wr_producers_refuse(&producers, table[i].why, 1), table[i].error);
+        cr_assert_eq(producers.refused[table[i].why], 4);
+    }
+}
