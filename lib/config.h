@@ -79,21 +79,6 @@ struct wr_config {
 /* The configuration with nothing in it. With one reference; NULL without memory. */
 struct wr_config *wr_config_new(void);
 
-/* From a file or a text. environment: NULL takes the present one. NULL: the error tells why. */
-struct wr_config *wr_config_from_file(const char *path, struct wr_environment *environment,
-                                      struct wr_error *error);
-struct wr_config *wr_config_from_text(const char *name, const char *text, size_t length,
-                                      struct wr_environment *environment, struct wr_error *error);
-
-/* A copy in which a group ("*": the default) goes to a handler of a type, in place of its present route; type
- * NULL: it has no route of its own. options: the text of a JSON object, or NULL. */
-struct wr_config *wr_config_with_route(const struct wr_config *config, const char *group, const char *type,
-                                       const char *options, struct wr_error *error);
-
-/* A copy of `base` with all that weir_configure put into `config`. */
-struct wr_config *wr_config_with_calls_of(struct wr_config *base, const struct wr_config *config,
-                                          struct wr_error *error);
-
 void wr_config_hold(struct wr_config *config);
 void wr_config_drop(struct wr_config *config);
 
@@ -104,5 +89,20 @@ const struct wr_config_handler *wr_config_find_handler(const struct wr_config *c
  * (but not for group "weir" and what is inside it). NULL: there is none, as there is nothing above "*". */
 const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
                                                    bool above);
+
+/* ---- For those who make one ------------------------------------------------------------------ */
+
+/* One with default settings, with one reference; NULL: the error tells why. */
+struct wr_config *wr_config_make(const struct wr_environment *environment, struct wr_error *error);
+
+/* A copy that lives as long as the configuration; NULL without memory, or for NULL. */
+const char *wr_config_keep_text(struct wr_config *config, const char *text);
+
+/* Append copies; false without memory. A source is held. */
+bool wr_config_add_source(struct wr_config *config, struct wr_document *document,
+                          struct wr_environment *environment);
+bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler);
+bool wr_config_add_route(struct wr_config *config, const struct wr_config_route *route);
+bool wr_config_add_call(struct wr_config *config, const struct wr_config_call *call);
 
 #endif

@@ -369,3 +369,13 @@ const char *wr_node_show(const struct wr_node *node, char *out, size_t room)
     }
     return out;
 }
+
+bool wr_node_check_type(const struct wr_node *node, enum wr_node_type type, struct wr_error *error)
+{
+    char shown[200];
+    if (node->type == type)
+        return true;
+    wr_node_error(node, error, "%s is not %s", wr_node_show(node, shown, sizeof shown),
+                  wr_node_type_name(type));
+    return false;
+}

@@ -62,4 +62,7 @@ int wr_node_key_error(const struct wr_node *node, struct wr_error *error, const 
 /* The value as it stands in the document, cut when it is long; for messages. Answers out. */
 const char *wr_node_show(const struct wr_node *node, char *out, size_t room);
 
+/* false: the value is of another type, and the error says so. */
+bool wr_node_check_type(const struct wr_node *node, enum wr_node_type type, struct wr_error *error);
+
 #endif

@@ -45,19 +45,27 @@ struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producer
                                 struct wr_plugins *plugins, struct wr_log *log,
                                 void (*after_handler)(void *ctx, struct wr_type *type));
 
+/* A visit to the round by a thread of the program's: with signals blocked, since a signal handler that adds
+ * must not find the round lock held by the thread that it interrupts. */
+struct wr_visit {
+    struct wr_engine *engine;
+    sigset_t signals;
+};
+
+/* false: not by deadline_ns. */
+bool wr_engine_enter_by(struct wr_engine *engine, struct wr_visit *visit, int64_t deadline_ns);
+void wr_engine_enter(struct wr_engine *engine, struct wr_visit *visit);
+void wr_engine_leave(struct wr_visit *visit);
+
+/* [in a visit] A lane by its name, or NULL. */
+struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name);
+
 /* The configuration in force, with a reference, and the engine's generation at that time. */
 struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation);
 
 /* Makes a plan of a configuration, against the engine's lanes. */
 struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *config, bool in_child,
                                struct wr_error *error);
-
-/* Puts a plan in force, unless another one came in between (the generation differs): a barrier between two
- * records. Takes the plan. */
-bool wr_engine_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t generation);
-
-/* Gives an engine that has none a router for the configuration with nothing in it. */
-void wr_engine_make_router(struct wr_engine *engine);
 
 /* Whether its thread runs. */
 bool wr_engine_is_started(struct wr_engine *engine);
@@ -85,13 +93,7 @@ int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_err
 /* As weir_shutdown. */
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
 
-/* As weir_get_handler_stats; false: there is no handler of that name. */
-bool wr_engine_handler_stats(struct wr_engine *engine, const char *name, weir_handler_stats *stats);
-
 /* The first of all lanes there ever were, linked by next; lanes are never freed. NULL: there is none. */
 struct wr_lane *wr_engine_lanes(struct wr_engine *engine);
-
-/* As weir_get_stats. */
-void wr_engine_stats(struct wr_engine *engine, weir_stats *stats);
 
 #endif

@@ -15,8 +15,8 @@
 #include "engine.h"
 #include "lock.h"
 
-/* What was taken before a fork, to be given back after it. Several threads may fork at once: the gate lets one in,
- * and one that cannot wait any longer forks without having taken anything. */
+/* What was taken before a fork, to be given back after it. Several threads may fork at once: the gate lets one
+ * in, and one that cannot wait any longer forks without having taken anything. */
 struct wr_fork {
     struct wr_lock gate;
     _Atomic bool taken;       /* by the thread `owner` */

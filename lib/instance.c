@@ -6,6 +6,7 @@
 #include "buffer.h"
 #include "error.h"
 #include "format.h"
+#include "option.h"
 #include "suggest.h"
 
 enum { SHOWN_ROOM = 200 };
@@ -217,7 +218,7 @@ static void put_table(struct wr_buffer *out, const struct wr_options_table *tabl
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
         wr_buffer_put_format(out, "%s=", row->name);
-        wr_options_show(row, target, true, out);
+        wr_option_show(row, target, true, out);
         wr_buffer_put_char(out, '\n');
     }
 }

@@ -208,7 +208,8 @@ static int find_room(struct call *call)
         if (is_closed(call))
             return refuse_closed(call->samples);
         if (wr_runtime_is_configurer(call->runtime))
-            return refuse(WEIR_REFUSED_BUSY, call->samples, "this thread is configuring weir, and its ring is full");
+            return refuse(WEIR_REFUSED_BUSY, call->samples,
+                          "this thread is configuring weir, and its ring is full");
         help(call);
         if (!call->producer->own)
             wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, 100 * WR_NS_PER_MS);

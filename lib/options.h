@@ -64,10 +64,4 @@ bool wr_options_check_required(const struct wr_options_fill *fill, const struct 
 /* Checks a table as a plugin brought it: names, types, offsets within the struct, defaults lawful. */
 bool wr_options_check_table(const struct wr_options_table *table, struct wr_error *error);
 
-/* Appends an option's present value, as one would write it; "***" for a secret one, unless `unmasked`. */
-void wr_options_show(const weir_option *row, const void *target, bool unmasked, struct wr_buffer *out);
-
-/* What a type is called where options are described: "duration". */
-const char *wr_options_type_name(uint32_t type);
-
 #endif

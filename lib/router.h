@@ -44,9 +44,9 @@ struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool
 /* Offers what is left and frees it. May be NULL. */
 void wr_router_free(struct wr_router *router, int64_t now_ns);
 
-/* Takes over the groups from another router, or from none. keep_warm: those that were resolved are resolved anew,
- * so that a call goes its fast way, which a signal handler has to; the others turn COLD, and the next value of
- * each asks. */
+/* Takes over the groups from another router, or from none. keep_warm: those that were resolved are resolved
+ * anew, so that a call goes its fast way, which a signal handler has to; the others turn COLD, and the next
+ * value of each asks. */
 void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *registry, bool keep_warm);
 
 /* A group's route; resolves it, and sets its gate, where that has not been done. */

@@ -8,10 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "calls.h"
+#include "change.h"
 #include "clock.h"
 #include "common.h"
 #include "error.h"
 #include "futex.h"
+#include "parse.h"
 #include "signals.h"
 
 /* All state of weir hangs off this: a pointer to the runtime; 0 before there is one; an odd number while
@@ -275,7 +278,7 @@ static int apply(struct wr_runtime *runtime, make_config *make, void *ctx, bool 
             wr_plan_free(plan);
             return 0;
         }
-        if (wr_engine_commit(engine, plan, generation)) {
+        if (wr_change_commit(engine, plan, generation)) {
             watch(runtime);
             return 0;
         }
@@ -296,8 +299,8 @@ static struct wr_config *make_given(void *ctx, struct wr_config *in_force, struc
 static struct wr_config *read_config(const char *text, struct wr_error *error)
 {
     if (*text == '{')
-        return wr_config_from_text("WEIR_CONFIG", text, strlen(text), NULL, error);
-    return wr_config_from_file(text, NULL, error);
+        return wr_parse_text("WEIR_CONFIG", text, strlen(text), NULL, error);
+    return wr_parse_file(text, NULL, error);
 }
 
 static void configure_from_environment(struct wr_runtime *runtime)
@@ -345,7 +348,7 @@ bool wr_runtime_make_ready(struct wr_runtime *runtime)
         return state == WR_READINESS_DONE;
     atomic_store(&runtime->configurer, pthread_self());
     configure_first(runtime);
-    wr_engine_make_router(wr_runtime_engine(runtime));
+    wr_change_make_router(wr_runtime_engine(runtime));
     atomic_store(&runtime->readiness, WR_READINESS_DONE);
     wr_futex_wake(&runtime->readiness, INT32_MAX);
     return true;
@@ -394,7 +397,7 @@ struct call {
 static struct wr_config *make_with_route(void *ctx, struct wr_config *in_force, struct wr_error *error)
 {
     const struct call *call = ctx;
-    return wr_config_with_route(in_force, call->group, call->type, call->options, error);
+    return wr_calls_route(in_force, call->group, call->type, call->options, error);
 }
 
 int wr_runtime_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,
@@ -412,10 +415,10 @@ static struct wr_config *make_reread(void *ctx, struct wr_config *in_force, stru
         return in_force;
     }
     struct wr_environment *environment = *in_background ? in_force->sources[0].environment : NULL;
-    struct wr_config *config = wr_config_from_file(in_force->path, environment, error);
+    struct wr_config *config = wr_parse_file(in_force->path, environment, error);
     if (!config)
         return NULL;
-    struct wr_config *whole = wr_config_with_calls_of(config, in_force, error);
+    struct wr_config *whole = wr_calls_carry_over(config, in_force, error);
     wr_config_drop(config);
     return whole;
 }

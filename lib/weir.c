@@ -10,7 +10,9 @@
 #include "error.h"
 #include "intake.h"
 #include "lane.h"
+#include "ledger.h"
 #include "name.h"
+#include "parse.h"
 #include "runtime.h"
 #include "series.h"
 #include "stream.h"
@@ -187,7 +189,7 @@ int weir_configure_file(const char *path)
         return WEIR_ERR_MEMORY;
     if (!path)
         return fail_argument(runtime, "weir_configure_file: the path is NULL");
-    return configure(runtime, wr_config_from_file(path, NULL, &error), &error);
+    return configure(runtime, wr_parse_file(path, NULL, &error), &error);
 }
 
 int weir_configure_text(const char *json, size_t length)
@@ -198,7 +200,7 @@ int weir_configure_text(const char *json, size_t length)
         return WEIR_ERR_MEMORY;
     if (!json)
         return fail_argument(runtime, "weir_configure_text: the text is NULL");
-    return configure(runtime, wr_config_from_text("configuration", json, length, NULL, &error), &error);
+    return configure(runtime, wr_parse_text("configuration", json, length, NULL, &error), &error);
 }
 
 int weir_reload(void)
@@ -281,7 +283,7 @@ int weir_get_stats(weir_stats *stats, size_t size)
     if (!stats || size < sizeof stats->size)
         return fail_argument(runtime, "weir_get_stats: no room for an answer");
     weir_stats whole;
-    wr_engine_stats(wr_runtime_engine(runtime), &whole);
+    wr_ledger_read(wr_runtime_engine(runtime), &whole);
     give(stats, size, &whole, sizeof whole);
     return 0;
 }
@@ -295,7 +297,7 @@ int weir_get_handler_stats(const char *handler, weir_handler_stats *stats, size_
     if (!handler || !stats || size < sizeof stats->size)
         return fail_argument(runtime, "weir_get_handler_stats: no name, or no room for an answer");
     weir_handler_stats whole;
-    if (!wr_engine_handler_stats(wr_runtime_engine(runtime), handler, &whole)) {
+    if (!wr_ledger_read_handler(wr_runtime_engine(runtime), handler, &whole)) {
         wr_error_set(&error, WEIR_ERR_ARGUMENT, "weir_get_handler_stats: there is no handler \"%s\"", handler);
         return fail(runtime, &error);
     }

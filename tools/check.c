@@ -10,6 +10,8 @@
 #include "error.h"
 #include "log.h"
 #include "name.h"
+#include "option.h"
+#include "parse.h"
 #include "plan.h"
 #include "plugin.h"
 #include "segment.h"
@@ -25,14 +27,14 @@ struct checked {
 static struct wr_config *read_config(const char *file, struct wr_error *error)
 {
     if (file)
-        return wr_config_from_file(file, NULL, error);
+        return wr_parse_file(file, NULL, error);
     const char *text = secure_getenv("WEIR_CONFIG");
     if (!text || !*text) {
         wr_error_set(error, WEIR_ERR_CONFIG, "no FILE is given, and WEIR_CONFIG is not set");
         return NULL;
     }
-    return *text == '{' ? wr_config_from_text("WEIR_CONFIG", text, strlen(text), NULL, error)
-                        : wr_config_from_file(text, NULL, error);
+    return *text == '{' ? wr_parse_text("WEIR_CONFIG", text, strlen(text), NULL, error)
+                        : wr_parse_file(text, NULL, error);
 }
 
 /* As far as a program would go that puts it in force: handler types are loaded, handlers created, nothing
@@ -74,12 +76,12 @@ static void put_options(struct wr_buffer *out, const struct wr_options_table *ta
         wr_options_set_defaults(&fill, NULL);
     for (size_t i = 0; standard && (row = wr_options_row(table, i)); i++) {
         struct wr_buffer is = {0}, was = {0};
-        wr_options_show(row, target, true, &is);
-        wr_options_show(row, standard, true, &was);
+        wr_option_show(row, target, true, &is);
+        wr_option_show(row, standard, true, &was);
         bool differs = is.length != was.length || memcmp(is.data, was.data, is.length) != 0;
         if (differs) {
             wr_buffer_put_format(out, " %s=", row->name);
-            wr_options_show(row, target, false, out);
+            wr_option_show(row, target, false, out);
         }
         wr_buffer_fini(&is);
         wr_buffer_fini(&was);

@@ -4,6 +4,7 @@
 
 #include "buffer.h"
 #include "escape.h"
+#include "option.h"
 
 static const char *standard_of(const weir_option *row, const weir_standard *standards)
 {
@@ -28,7 +29,7 @@ static void put_allowed(struct wr_buffer *out, const char *allowed)
 static void put_row(struct wr_buffer *out, const weir_option *row, const weir_standard *standards, int width)
 {
     const char *standard = standard_of(row, standards);
-    wr_buffer_put_format(out, "  %-*s  %-8s  %s\n", width, row->name, wr_options_type_name(row->type),
+    wr_buffer_put_format(out, "  %-*s  %-8s  %s\n", width, row->name, wr_option_type_name(row->type),
                          row->help);
     wr_buffer_put_format(out, "  %*s  %8s  ", width, "", "");
     if (row->flags & WEIR_OPTION_REQUIRED)
@@ -70,7 +71,7 @@ static void put_json_row(struct wr_buffer *out, const weir_option *row, const we
     wr_buffer_put_char(out, '{');
     table_put_json_member(out, "name", row->name);
     wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "type", wr_options_type_name(row->type));
+    table_put_json_member(out, "type", wr_option_type_name(row->type));
     wr_buffer_put_format(out, ",\"required\":%s", row->flags & WEIR_OPTION_REQUIRED ? "true" : "false");
     wr_buffer_put_format(out, ",\"secret\":%s,", row->flags & WEIR_OPTION_SECRET ? "true" : "false");
     table_put_json_member(out, "default", standard_of(row, standards));

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Compares the floors of lib/ with the list in doc/architecture.md: arrows point down only, and every X.c has its X.h."""
+"""Compares the floors of lib/ with the list in doc/architecture.md: arrows point down only, and every X.c has its X.h.
+
+--record writes the list anew.
+"""
 
 import glob
 import os
@@ -40,10 +43,24 @@ def find_floor(module, dependencies, floors, path=()):
     return floors[module]
 
 
+def record(floors):
+    names = {}
+    for module, floor in floors.items():
+        names.setdefault(floor, []).append(module)
+    with open("doc/architecture.md", encoding="utf-8") as file:
+        head, tail = file.read().split("## Floors", 1)
+    introduction = tail.split("\n    ", 1)[0]
+    lines = [f"    {floor:2} {' '.join(sorted(names[floor]))}" for floor in sorted(names, reverse=True)]
+    with open("doc/architecture.md", "w", encoding="utf-8") as file:
+        file.write(head + "## Floors" + introduction + "\n" + "\n".join(lines) + "\n")
+
+
 def main():
     dependencies, real, problems = read_dependencies(), {}, []
     for module in dependencies:
         find_floor(module, dependencies, real)
+    if "--record" in sys.argv:
+        record(real)
     documented = read_documented()
     for module in sorted(set(real) | set(documented)):
         if real.get(module) != documented.get(module):

@@ -102,10 +102,11 @@ int main(void)
     weir_flush(-1);
     weir_get_stats(&stats, sizeof stats);
     weir_get_handler_stats("null", &handler, sizeof handler);
-    printf("%" PRIu64 " added, %" PRIu64 " by signal handlers, %" PRIu64 " refused as busy, %" PRIu64 " otherwise\n",
+    printf("%" PRIu64 " added, %" PRIu64 " by signal handlers, %" PRIu64 " refused as busy, %" PRIu64
+           " otherwise\n",
            added, (uint64_t)good, (uint64_t)busy, (uint64_t)other);
-    printf("in the ledger: %" PRIu64 " added, %" PRIu64 " delivered, %" PRIu64 " refused as busy\n", stats.added,
-           handler.delivered, stats.refused[WEIR_REFUSED_BUSY]);
+    printf("in the ledger: %" PRIu64 " added, %" PRIu64 " delivered, %" PRIu64 " refused as busy\n",
+           stats.added, handler.delivered, stats.refused[WEIR_REFUSED_BUSY]);
     return !(stats.added == added + good && handler.delivered == stats.added &&
              stats.refused[WEIR_REFUSED_BUSY] == busy && other == 0 && good > 100);
 }

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "ledger.h"
+#include "parse.h"
 #include "ring.h"
 #include "series.h"
 #include "stream.h"
@@ -81,7 +82,7 @@ struct wr_router *yard_router(struct yard *yard, const char *groups)
     char text[1000];
     int length = snprintf(text, sizeof text, "{\"groups\": %s}", groups);
     cr_assert_lt(length, (int)sizeof text);
-    struct wr_config *config = wr_config_from_text("test", text, (size_t)length, NULL, &yard->error);
+    struct wr_config *config = wr_parse_text("test", text, (size_t)length, NULL, &yard->error);
     cr_assert(config, "%s", yard->error.text);
     struct wr_router *router = wr_router_new(config, &yard->dispatcher.pool, find_lane, yard);
     wr_config_drop(config);

@@ -4,6 +4,7 @@
 
 #include "common.h"
 #include "configs.h"
+#include "parse.h"
 
 Test(config, with_nothing_in_it_there_are_only_default_settings)
 {
@@ -133,7 +134,7 @@ Test(config, a_text_need_not_end_in_nul)
 {
     char *text = malloc(2);
     memcpy(text, "{}", 2);
-    struct wr_config *config = wr_config_from_text("weir.json", text, 2, NULL, &error);
+    struct wr_config *config = wr_parse_text("weir.json", text, 2, NULL, &error);
     cr_assert_not_null(config, "%s", error.text);
     free(text);
     wr_config_drop(config);
@@ -145,7 +146,7 @@ Test(config, it_can_be_read_with_an_environment_of_another_time)
     struct wr_environment *before = wr_environment_take();
     setenv("WEIR_UNIT", "console", 1);
     static const char text[] = "{\"handlers\": {\"a\": {\"type\": \"${WEIR_UNIT}\"}}}";
-    struct wr_config *config = wr_config_from_text("weir.json", text, strlen(text), before, &error);
+    struct wr_config *config = wr_parse_text("weir.json", text, strlen(text), before, &error);
     cr_assert_str_eq(config->handlers[0].type, "null");
     cr_assert_eq(config->sources[0].environment, before);
     wr_environment_drop(before);

@@ -1,13 +1,15 @@
 /* config: from files. */
+#include "calls.h"
 #include "configs.h"
 #include "folder.h"
+#include "parse.h"
 
 TestSuite(config_file, .fini = remove_folder);
 
 Test(config_file, it_remembers_where_it_came_from)
 {
     const char *path = make_file("weir.json", "{\"groups\": {\"a\": \"null\"}}", 0644);
-    struct wr_config *config = wr_config_from_file(path, NULL, &error);
+    struct wr_config *config = wr_parse_file(path, NULL, &error);
     cr_assert_not_null(config, "%s", error.text);
     cr_assert_str_eq(config->path, path);
     cr_assert_str_eq(route_of(config, "a", false), "null");
@@ -19,7 +21,7 @@ Test(config_file, a_relative_path_is_made_absolute)
     char path[300];
     strcpy(path, make_file("weir.json", "{}", 0644));
     cr_assert_eq(chdir(folder), 0);
-    struct wr_config *config = wr_config_from_file("weir.json", NULL, &error);
+    struct wr_config *config = wr_parse_file("weir.json", NULL, &error);
     cr_assert_eq(chdir("/"), 0);
     cr_assert_str_eq(config->path, path);
     wr_config_drop(config);
@@ -27,8 +29,8 @@ Test(config_file, a_relative_path_is_made_absolute)
 
 Test(config_file, the_path_stays_with_what_is_routed_by_calls)
 {
-    struct wr_config *config = wr_config_from_file(make_file("weir.json", "{}", 0644), NULL, &error);
-    struct wr_config *next = wr_config_with_route(config, "a", "null", NULL, &error);
+    struct wr_config *config = wr_parse_file(make_file("weir.json", "{}", 0644), NULL, &error);
+    struct wr_config *next = wr_calls_route(config, "a", "null", NULL, &error);
     wr_config_drop(config);
     cr_assert_str_eq(next->path, path_in_folder("weir.json"));
     wr_config_drop(next);
@@ -38,7 +40,7 @@ Test(config_file, what_is_wrong_in_it_is_told_with_its_path)
 {
     char expected[500];
     const char *path = make_file("weir.json", "{\n  \"groups\": {\"a\": 5}}", 0644);
-    cr_assert_null(wr_config_from_file(path, NULL, &error));
+    cr_assert_null(wr_parse_file(path, NULL, &error));
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     snprintf(expected, sizeof expected, "%s:2:19: groups.a: 5 is not allowed in a route; ", path);
     cr_assert_eq(strncmp(error.text, expected, strlen(expected)), 0, "%s", error.text);
@@ -48,7 +50,7 @@ Test(config_file, one_that_is_not_there_is_told)
 {
     char expected[500];
     const char *path = path_in_folder("missing.json");
-    cr_assert_null(wr_config_from_file(path, NULL, &error));
+    cr_assert_null(wr_parse_file(path, NULL, &error));
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     snprintf(expected, sizeof expected, "%s: No such file or directory", path);
     cr_assert_str_eq(error.text, expected);

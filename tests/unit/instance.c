@@ -6,6 +6,7 @@
 #include "common.h"
 #include "error.h"
 #include "instance.h"
+#include "parse.h"
 #include "plugin.h"
 
 static struct wr_plugins plugins;
@@ -126,7 +127,7 @@ static struct wr_instance *make_from(const char *handlers)
     instance = NULL;
     int length = snprintf(text, sizeof text, "{\"handlers\": %s}", handlers);
     error = (struct wr_error){0};
-    config = wr_config_from_text("test", text, (size_t)length, NULL, &error);
+    config = wr_parse_text("test", text, (size_t)length, NULL, &error);
     if (!config)
         return NULL;
     const struct wr_config_handler *handler = wr_config_find_handler(config, "h");

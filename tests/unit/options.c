@@ -257,8 +257,7 @@ Test(options, numbers_stay_within_their_range)
     cr_assert_eq(all.port, 65535);
     expect_refused("port", "0", "0 is out of range; allowed: 1..65535");
     expect_refused("port", "65536", "65536 is out of range; allowed: 1..65535");
-    expect_refused("port", "-9223372036854775808",
-                   "-9223372036854775808 is out of range; allowed: 1..65535");
+    expect_refused("port", "-9223372036854775808", "-9223372036854775808 is out of range; allowed: 1..65535");
     expect_good("{\"share\": 0}");
     expect_good("{\"share\": 1.0}");
     expect_refused("share", "1.0000001", "1.0000001 is out of range; allowed: 0..1");

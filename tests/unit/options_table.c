@@ -2,6 +2,7 @@
 #include "buffer.h"
 #include "common.h"
 #include "filling.h"
+#include "option.h"
 
 struct all {
     bool flag;
@@ -196,9 +197,10 @@ Test(options_table, a_default_is_a_value_of_its_type)
                   "option \"a\": the default \"0\" is out of range; allowed: 1..5");
     expect_faulty((weir_option){"a", WEIR_OPTION_DOUBLE, 0, "nan", NULL, "h", 0},
                   "option \"a\": the default \"nan\" is not a number");
-    expect_faulty((weir_option){"a", WEIR_OPTION_DURATION, 0, "5", NULL, "h", 0},
-                  "option \"a\": the default \"5\" has no unit; it must be a duration (like 5s, 200ms; units: ns, "
-                  "us, ms, s, m, h, d)");
+    expect_faulty(
+        (weir_option){"a", WEIR_OPTION_DURATION, 0, "5", NULL, "h", 0},
+        "option \"a\": the default \"5\" has no unit; it must be a duration (like 5s, 200ms; units: ns, "
+        "us, ms, s, m, h, d)");
     expect_faulty((weir_option){"a", WEIR_OPTION_SIZE, 0, "-1B", NULL, "h", 0},
                   "option \"a\": the default \"-1B\" is not a size (like 64KiB, 1MiB; units: B, KiB, MiB, GiB, "
                   "TiB, kB, MB, GB, TB)");
@@ -235,7 +237,7 @@ static const char *show(const weir_option *row, bool unmasked)
 {
     static char text[200];
     struct wr_buffer out = {0};
-    wr_options_show(row, &all, unmasked, &out);
+    wr_option_show(row, &all, unmasked, &out);
     strcpy(text, wr_buffer_text(&out));
     wr_buffer_fini(&out);
     return text;
@@ -282,6 +284,6 @@ Test(options_table, types_have_names)
     static const char *const names[] = {"unknown",  "bool", "int",  "double", "string", "path",
                                         "duration", "size", "enum", "list",   "map",    "unknown"};
     for (uint32_t type = 0; type < WR_COUNT_OF(names); type++)
-        cr_assert_str_eq(wr_options_type_name(type), names[type]);
-    cr_assert_str_eq(wr_options_type_name(UINT32_MAX), "unknown");
+        cr_assert_str_eq(wr_option_type_name(type), names[type]);
+    cr_assert_str_eq(wr_option_type_name(UINT32_MAX), "unknown");
 }

@@ -1,0 +1,19 @@
+/* change: putting another configuration in force. */
+#ifndef WR_CHANGE_H
+#define WR_CHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine.h"
+
+struct wr_plan;
+
+/* Puts a plan in force, unless another one came in between (the generation differs): a barrier between two
+ * records. Takes the plan. */
+bool wr_change_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t generation);
+
+/* Gives an engine that has none a router for the configuration with nothing in it. */
+void wr_change_make_router(struct wr_engine *engine);
+
+#endif

@@ -1,0 +1,39 @@
+/* option: one option of a table: its type, its value as text, its field in the struct that it fills. */
+#ifndef WR_OPTION_H
+#define WR_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <weir/handler.h>
+
+#include "expand.h"
+#include "keep.h"
+
+struct wr_buffer;
+struct wr_error;
+
+/* What some values need besides their text. */
+struct wr_option_site {
+    const struct wr_environment *environment; /* the folder that relative paths are meant from */
+    struct wr_keep *keep;                     /* for strings and lists */
+};
+
+/* What a type is called where options are described: "duration". */
+const char *wr_option_type_name(uint32_t type);
+
+/* What is wrong with a row as a plugin brought it, its default aside; NULL: nothing. */
+const char *wr_option_find_fault(const weir_option *row, size_t struct_bytes);
+
+/* Sets the option's field in `target` from a text, as a default is written. When it fails, the error's words go
+ * behind the value: "is not a duration (like 5s ...". */
+bool wr_option_set(const weir_option *row, void *target, const char *text, const struct wr_option_site *site,
+                   struct wr_error *error);
+
+/* The words behind a value of another type than the option's. */
+void wr_option_say_mismatch(const weir_option *row, bool is_number, char *out, size_t room);
+
+/* Appends the present value, as one would write it; "***" for a secret one, unless `unmasked`. */
+void wr_option_show(const weir_option *row, const void *target, bool unmasked, struct wr_buffer *out);
+
+#endif
