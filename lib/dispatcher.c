@@ -377,6 +377,7 @@ static void sleep_until(struct wr_dispatcher *dispatcher, int64_t next_ns, bool 
 static void *run(void *argument)
 {
     struct wr_dispatcher *dispatcher = argument;
+    wr_thread_set_name("weir");
     wr_producers_adopt_as_own(dispatcher->crew->producers);
     for (;;) {
         int64_t next_ns;
@@ -403,7 +404,7 @@ bool wr_dispatcher_start(struct wr_dispatcher *dispatcher)
     if (dispatcher->stopping || now_ns < dispatcher->start_again_ns)
         return false;
     dispatcher->start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
-    dispatcher->running = wr_thread_start("weir", run, dispatcher, &dispatcher->thread);
+    dispatcher->running = wr_thread_start(run, dispatcher, &dispatcher->thread);
     return dispatcher->running;
 }
 

@@ -1,7 +1,8 @@
 #include "thread.h"
 
 #include <pthread.h>
-#include <string.h>
+#include <stdio.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "clock.h"
@@ -11,7 +12,7 @@
 /* Enough for libraries with an appetite; a program that locks its memory pays for every stack in full. */
 enum { STACK_BYTES = 1024 * 1024 };
 
-bool wr_thread_start(const char *name, void *(*run)(void *), void *argument, pthread_t *thread)
+bool wr_thread_start(void *(*run)(void *), void *argument, pthread_t *thread)
 {
     pthread_attr_t attributes;
     sigset_t signals;
@@ -22,13 +23,14 @@ bool wr_thread_start(const char *name, void *(*run)(void *), void *argument, pth
     bool started = pthread_create(thread, &attributes, run, argument) == 0;
     wr_signals_restore(&signals);
     pthread_attr_destroy(&attributes);
-    if (started) {
-        char short_name[16];
-        strncpy(short_name, name, sizeof short_name - 1);
-        short_name[sizeof short_name - 1] = '\0';
-        pthread_setname_np(*thread, short_name);
-    }
     return started;
+}
+
+void wr_thread_set_name(const char *name)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%s", name);
+    prctl(PR_SET_NAME, text);
 }
 
 /* Not pthread_timedjoin_np: its deadline is by the wall clock, which may be set. The end is near, so looking

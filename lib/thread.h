@@ -6,9 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts a thread in which all signals are blocked. name: at most 15 characters count. The thread has to be
- * joined or let go. */
-bool wr_thread_start(const char *name, void *(*run)(void *), void *argument, pthread_t *thread);
+/* Starts a thread in which all signals are blocked. It has to be joined or let go. */
+bool wr_thread_start(void *(*run)(void *), void *argument, pthread_t *thread);
+
+/* Names the calling thread, for debuggers and process lists; at most 15 bytes count. Not pthread_setname_np,
+ * which for another thread goes by a file below /proc. */
+void wr_thread_set_name(const char *name);
 
 /* Waits until a thread that is about to end has ended, with all that libraries do on it last; false: not by
  * deadline_ns. */

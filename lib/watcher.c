@@ -62,6 +62,7 @@ static bool has_changed(struct wr_watcher *watcher)
 static void *run(void *argument)
 {
     struct wr_watcher *watcher = argument;
+    wr_thread_set_name("weir:reload");
     wr_lock_enter(&watcher->lock);
     for (;;) {
         int64_t until_ns = watcher->path ? wr_clock_monotonic_ns() + watcher->interval_ns : WR_NEVER;
@@ -80,7 +81,7 @@ void wr_watcher_start(struct wr_watcher *watcher)
     wr_lock_enter(&watcher->lock);
     pthread_t thread;
     if (watcher->path && !watcher->running) {
-        watcher->running = wr_thread_start("weir:reload", run, watcher, &thread);
+        watcher->running = wr_thread_start(run, watcher, &thread);
         if (watcher->running)
             pthread_detach(thread); /* it has no end */
     }

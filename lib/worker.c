@@ -177,8 +177,11 @@ static void let_speak(struct wr_lane *lane)
 static void *run(void *argument)
 {
     struct worker worker = *(struct worker *)argument;
+    char name[32];
     free(argument);
     struct wr_lane *lane = worker.lane;
+    snprintf(name, sizeof name, "weir:%s", lane->name);
+    wr_thread_set_name(name);
     wr_producers_adopt_as_own(worker.crew->producers);
     wr_lock_enter(&lane->lock);
     while (take_step(&worker))
@@ -191,13 +194,11 @@ static void *run(void *argument)
 
 static bool start_thread(struct wr_lane *lane, const struct wr_crew *crew)
 {
-    char name[32];
     struct worker *worker = malloc(sizeof *worker);
     if (!worker)
         return false;
     *worker = (struct worker){lane, crew, false};
-    snprintf(name, sizeof name, "weir:%s", lane->name);
-    if (wr_thread_start(name, run, worker, &lane->thread))
+    if (wr_thread_start(run, worker, &lane->thread))
         return true;
     free(worker);
     return false;
