@@ -8,6 +8,8 @@
 
 #define WR_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define WR_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define WR_ALWAYS_INLINE static inline __attribute__((always_inline))
+#define WR_NEVER_INLINE __attribute__((noinline))
 
 /* What two threads write must not share a line; 64 bytes on every machine weir is built for. */
 #define WR_LINE 64

@@ -10,8 +10,6 @@
 #include "series.h"
 #include "signals.h"
 
-_Static_assert(WR_PRODUCER_NAMES == 1 << (64 - 54), "wr_intake_look_up takes ten bits of the hash");
-
 enum { LARGEST_EVENT = WR_PRODUCER_SLOTS / WR_RING_QUARTERS };
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
@@ -344,6 +342,15 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
         *mine = error;
     if (metric->stream != stream && !error.code)
         wr_engine_say_overflow(wr_runtime_engine(runtime));
+    return metric;
+}
+
+struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name)
+{
+    struct wr_cache *cache = &wr_producer_mine->cache;
+    struct weir_metric *metric = wr_intake_find(stream, name, 0);
+    if (metric->stream == stream)
+        wr_cache_put(cache, wr_cache_place(cache, stream, name), metric, name);
     return metric;
 }
 

@@ -31,9 +31,12 @@ struct wr_intake_value {
 /* Adds one value of a series; answers as weir_metric_add. */
 int wr_intake_add_slow(struct weir_metric *metric, struct wr_intake_value value);
 
-/* What a name leads to when the thread's cache does not know it. NULL never; one that refuses where the name is
+/* What a name leads to. NULL never; one that refuses where the name is
  * bad. */
 struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags);
+
+/* The same, and puts it into the thread's cache. */
+struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name);
 
 /* Adds an event; answers as weir_emit. */
 int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t count);
@@ -87,7 +90,7 @@ static inline bool wr_intake_may_go(const struct wr_producer *producer, const _A
            wr_ring_has_room(&producer->ring, position, slots);
 }
 
-static inline int wr_intake_add(struct weir_metric *metric, struct wr_intake_value value)
+WR_ALWAYS_INLINE int wr_intake_add(struct weir_metric *metric, struct wr_intake_value value)
 {
     struct wr_producer *producer = wr_producer_mine;
     if (WR_UNLIKELY(wr_intake_is_busy(producer)))
@@ -110,19 +113,17 @@ static inline int wr_intake_add(struct weir_metric *metric, struct wr_intake_val
     return 0;
 }
 
-/* The series of a name: from the thread's cache, which goes by the address of the name and checks its text. */
+/* The series of a name, if the thread's cache knows it; else NULL. */
+static inline struct weir_metric *wr_intake_recall(const struct weir_stream *stream, const char *name)
+{
+    return wr_cache_find(wr_cache_place(&wr_producer_mine->cache, stream, name), stream, name);
+}
+
+/* The series of a name, which the thread's cache knows from now on. */
 static inline struct weir_metric *wr_intake_look_up(struct weir_stream *stream, const char *name)
 {
-    struct wr_producer *producer = wr_producer_mine;
-    uint64_t mixed = ((uintptr_t)name ^ (uintptr_t)stream >> 6) * UINT64_C(0x9e3779b97f4a7c15);
-    struct weir_metric **place = &producer->names[mixed >> 54];
-    struct weir_metric *metric = *place;
-    if (WR_LIKELY(metric && metric->stream == stream && __builtin_strcmp(metric->name, name) == 0))
-        return metric;
-    metric = wr_intake_find(stream, name, 0);
-    if (metric->stream == stream && producer->caches)
-        *place = metric;
-    return metric;
+    struct weir_metric *metric = wr_intake_recall(stream, name);
+    return WR_LIKELY(metric) ? metric : wr_intake_learn(stream, name);
 }
 
 #endif

@@ -10,8 +10,8 @@
 #include "signals.h"
 
 /* What a thread has that has no producer: busy, so that the fast way is closed to it, and never written. */
-static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1};
-static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1};
+static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true};
+static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1, .cache.closed = true};
 
 _Thread_local struct wr_producer *wr_producer_mine __attribute__((tls_model("initial-exec"))) = &cold;
 
@@ -48,7 +48,7 @@ static void set_up(struct wr_producers *producers, struct wr_producer *producer,
     producer->shared = shared;
     producer->fenced = producers->fenced;
     producer->ticks = producers->ticks;
-    producer->caches = !shared;
+    producer->cache.closed = shared;
 }
 
 /* Opens a producer for the thread that has just got it. */

@@ -15,6 +15,7 @@
 
 #include <weir/weir.h>
 
+#include "cache.h"
 #include "common.h"
 #include "error.h"
 #include "lock.h"
@@ -31,7 +32,6 @@ enum wr_producer_state {
 
 enum {
     WR_PRODUCER_SLOTS = 4096, /* of a ring: 128 KiB */
-    WR_PRODUCER_NAMES = 1024, /* of the cache */
     WR_PRODUCERS_MOST = 1024
 };
 
@@ -43,7 +43,6 @@ struct wr_producer {
     bool own;                               /* the thread is one of weir's own: it never waits */
     bool fenced;                            /* there is no membarrier(2): publishing needs a fence */
     bool ticks;                             /* time stamps are ticks */
-    bool caches;                            /* `names` may be written: it is one thread's alone */
     struct wr_lock sharing;
     struct wr_producers *home;
     _Atomic uint64_t unrouted; /* values for which nobody listened */
@@ -52,8 +51,8 @@ struct wr_producer {
 
     struct wr_producer *next_active; /* on the dispatcher's stack of rings that woke up */
     struct wr_ticket_desk desk;      /* for calls that wait for handlers to answer */
-    struct weir_metric *names[WR_PRODUCER_NAMES];
-    struct wr_error error; /* the thread's last failure */
+    struct wr_cache cache;           /* of the names it uses */
+    struct wr_error error;           /* the thread's last failure */
 };
 
 /* The calling thread's producer; never NULL: one that is COLD and busy for a thread that has none. */

@@ -107,20 +107,28 @@ int weir_metric_add_int(weir_metric *metric, int64_t value)
     return wr_intake_add(metric, (struct wr_intake_value){WEIR_KIND_INT, {.i64 = value}});
 }
 
+/* Apart from what is done each time, which then has nothing to save on the stack. */
+WR_NEVER_INLINE static int add_new(weir_stream *stream, const char *name, struct wr_intake_value value)
+{
+    return wr_intake_add(wr_intake_learn(stream, name), value);
+}
+
 int weir_add_value(weir_stream *stream, const char *name, double value)
 {
+    const struct wr_intake_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
     if (WR_UNLIKELY(!stream || !name))
         return refuse_argument("weir_add_value: the stream or the name is NULL");
-    return wr_intake_add(wr_intake_look_up(stream, name),
-                         (struct wr_intake_value){WEIR_KIND_DOUBLE, {.f64 = value}});
+    struct weir_metric *metric = wr_intake_recall(stream, name);
+    return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
 }
 
 int weir_add_int(weir_stream *stream, const char *name, int64_t value)
 {
+    const struct wr_intake_value wrapped = {WEIR_KIND_INT, {.i64 = value}};
     if (WR_UNLIKELY(!stream || !name))
         return refuse_argument("weir_add_int: the stream or the name is NULL");
-    return wr_intake_add(wr_intake_look_up(stream, name),
-                         (struct wr_intake_value){WEIR_KIND_INT, {.i64 = value}});
+    struct weir_metric *metric = wr_intake_recall(stream, name);
+    return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
 }
 
 int weir_emit(weir_stream *stream, const weir_value *values, size_t count)

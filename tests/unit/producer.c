@@ -176,7 +176,7 @@ Test(producer, beyond_the_most_threads_share_one)
     struct wr_producer *shared = wr_producers_attach(&producers);
     cr_assert(shared->shared);
     cr_assert_eq(shared->state, WR_PRODUCER_CAREFUL);
-    cr_assert_not(shared->caches);
+    cr_assert(shared->cache.closed);
     cr_assert_eq(on_thread(attach, NULL), shared);
     cr_assert_eq(producers.orphan_count, 0, "it is nobody's to give back");
     cr_assert_eq(producers.count, WR_PRODUCERS_MOST);

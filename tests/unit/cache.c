@@ -1,0 +1,125 @@
+/* The thread's cache of names: every alignment and length, and what must not be taken for the same. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "cache.h"
+
+enum { LONGEST = 40, PAGE = 4096 };
+
+static struct wr_cache cache;
+static struct weir_stream stream, other;
+
+/* A series of a name, as the registry would make it. */
+static struct weir_metric *make(const char *name)
+{
+    struct weir_metric *metric = calloc(1, sizeof *metric + strlen(name) + 1);
+    cr_assert(metric);
+    metric->stream = &stream;
+    strcpy(metric->name, name);
+    return metric;
+}
+
+static struct weir_metric *find(const char *name)
+{
+    return wr_cache_find(wr_cache_place(&cache, &stream, name), &stream, name);
+}
+
+static void put(struct weir_metric *metric, const char *at)
+{
+    wr_cache_put(&cache, wr_cache_place(&cache, &stream, at), metric, at);
+}
+
+static const char *letters(size_t length)
+{
+    static const char all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return all + sizeof all - 1 - length;
+}
+
+Test(cache, an_empty_one_knows_nothing)
+{
+    cr_assert_null(find("a"));
+}
+
+Test(cache, a_name_is_found_at_its_address)
+{
+    static const char name[] = "latency";
+    struct weir_metric *metric = make(name);
+    put(metric, name);
+    cr_assert_eq(find(name), metric);
+    cr_assert_null(wr_cache_find(wr_cache_place(&cache, &stream, name), &other, name));
+    free(metric);
+}
+
+/* The buffer stays where it is, and its text changes in any byte, or becomes shorter or longer. */
+Test(cache, another_text_at_the_same_address_is_not_found)
+{
+    _Alignas(64) char room[2 * LONGEST];
+    for (size_t offset = 0; offset < 8; offset++) {
+        for (size_t length = 1; length < LONGEST; length++) {
+            char *at = strcpy(room + offset, letters(length));
+            struct weir_metric *metric = make(at);
+            put(metric, at);
+            cr_assert_eq(find(at), metric, "offset %zu, length %zu", offset, length);
+            for (size_t i = 0; i < length; i++) {
+                at[i] ^= 1;
+                cr_assert_null(find(at), "offset %zu, length %zu, byte %zu", offset, length, i);
+                at[i] ^= 1;
+                char was = at[i];
+                at[i] = '\0';
+                cr_assert_null(find(at), "offset %zu, length %zu, cut at %zu", offset, length, i);
+                at[i] = was;
+            }
+            strcat(at, "x");
+            cr_assert_null(find(at), "offset %zu, length %zu, longer", offset, length);
+            free(metric);
+        }
+    }
+}
+
+/* What lies beside the text does not count. */
+Test(cache, the_bytes_around_a_name_may_change)
+{
+    _Alignas(64) char room[64];
+    struct weir_metric *metric = make("name");
+    memset(room, 'x', sizeof room);
+    strcpy(room + 3, "name");
+    put(metric, room + 3);
+    memset(room, 'y', 3);
+    room[8] = 'z';
+    cr_assert_eq(find(room + 3), metric);
+    free(metric);
+}
+
+/* Behind the name's page lies one that must not be touched; and so with the text that takes its place. */
+Test(cache, a_name_may_end_at_the_end_of_memory)
+{
+    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(pages, MAP_FAILED);
+    cr_assert_eq(mprotect(pages + PAGE, PAGE, PROT_NONE), 0);
+    for (size_t length = 1; length < LONGEST; length++) {
+        char *at = strcpy(pages + PAGE - length - 1, letters(length));
+        char text[2 * LONGEST];
+        snprintf(text, sizeof text, "%s%s", at, letters(LONGEST / 2));
+        struct weir_metric *metric = make(at), *longer = make(text);
+        put(metric, at);
+        cr_assert_eq(find(at), metric);
+        wr_cache_put(&cache, wr_cache_place(&cache, &stream, at), longer, at);
+        cr_assert_null(find(at));
+        free(metric);
+        free(longer);
+    }
+    munmap(pages, 2 * PAGE);
+}
+
+Test(cache, one_that_is_closed_takes_nothing)
+{
+    static const char name[] = "latency";
+    struct weir_metric *metric = make(name);
+    cache.closed = true;
+    put(metric, name);
+    cr_assert_null(find(name));
+    free(metric);
+}
