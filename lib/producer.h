@@ -68,7 +68,7 @@ struct wr_producers {
     struct wr_producer *orphans[WR_PRODUCERS_MOST];
     uint32_t orphan_count;
     _Atomic(struct wr_producer *) shared; /* for threads beyond; NULL: not needed yet */
-    bool fenced, ticks;
+    bool fenced, ticks, caches;
     _Atomic bool closed;
     _Atomic uint64_t refused[WEIR_REFUSALS];
 };
