@@ -206,7 +206,8 @@ const struct command command_check = {
     .name = "check",
     .arguments = "[FILE] [--group GROUP]",
     .summary = "Checks a configuration, and explains where values go.",
-    .help = "\n  -g, --group GROUP  which handlers the group reaches, and why\n\n"
+    .help = "\n  -g, --group GROUP  which handlers the group reaches, and why\n"
+            "  -h, --help         this text\n\n"
             "Without FILE the configuration is that of WEIR_CONFIG. Handler types are loaded and handlers "
             "created, as in a\n"
             "program, but nothing is opened.\n",

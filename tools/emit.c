@@ -173,7 +173,8 @@ const struct command command_emit = {
             "  -g, --group GROUP      the group\n"
             "  -l, --label KEY=VALUE  a label; may be given several times\n"
             "  -t, --timeout TIME     how long to wait for delivery (5s)\n"
-            "  -v, --verbose          tells what each handler did\n\n"
+            "  -v, --verbose          tells what each handler did\n"
+            "  -h, --help             this text\n\n"
             "Exit status 1: something was not delivered.\n",
     .run = run,
 };
