@@ -192,7 +192,7 @@ static int run(const struct command *command, int argc, char **argv)
         switch (option) {
         case 'g': group = optarg; break;
         case 'h': command_print_help(command, stdout); return EXIT_GOOD;
-        default: return command_refuse(command, "unknown option");
+        default: return command_show_usage(command);
         }
     }
     if (argc - optind > 1)

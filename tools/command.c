@@ -14,6 +14,12 @@ void command_print_help(const struct command *command, FILE *to)
             command->help);
 }
 
+int command_show_usage(const struct command *command)
+{
+    fprintf(stderr, "usage: weir %s %s\n", command->name, command->arguments);
+    return EXIT_USAGE;
+}
+
 int command_refuse(const struct command *command, const char *format, ...)
 {
     va_list arguments;
@@ -21,8 +27,8 @@ int command_refuse(const struct command *command, const char *format, ...)
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\nusage: weir %s %s\n", command->name, command->arguments);
-    return EXIT_USAGE;
+    fputc('\n', stderr);
+    return command_show_usage(command);
 }
 
 int command_fail(const char *format, ...)
@@ -48,7 +54,7 @@ int command_read_listing(const struct command *command, int argc, char **argv, i
             return EXIT_GOOD;
         }
         if (option != 'j')
-            return command_refuse(command, "unknown option");
+            return command_show_usage(command);
         listing->json = true;
     }
     if (argc - optind > most)

@@ -42,6 +42,9 @@ void command_print_help(const struct command *command, FILE *to);
 int command_refuse(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Only shows how it is used, on standard error: getopt has said already what is wrong. Answers EXIT_USAGE. */
+int command_show_usage(const struct command *command);
+
 /* Says what went wrong; answers EXIT_NEGATIVE. */
 int command_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -139,7 +139,7 @@ static int parse(const struct command *command, struct request *request, int arg
             command_print_help(command, stdout);
             *done = true;
             return 0;
-        default: return command_refuse(command, "unknown option");
+        default: return command_show_usage(command);
         }
     }
     for (int i = optind; !error && i < argc; i++)

@@ -42,6 +42,15 @@ static int refuse(const char *name)
     return EXIT_USAGE;
 }
 
+/* What getopt says of a wrong option begins with argv[0]. */
+static int run(const struct command *command, int argc, char **argv)
+{
+    static char full_name[40];
+    snprintf(full_name, sizeof full_name, "weir %s", command->name);
+    argv[0] = full_name;
+    return command->run(command, argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -58,5 +67,5 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     const struct command *command = find(name);
-    return command ? command->run(command, argc - 1, argv + 1) : refuse(name);
+    return command ? run(command, argc - 1, argv + 1) : refuse(name);
 }
