@@ -102,6 +102,9 @@ static int report(const struct request *request)
 
 static int emit(const struct request *request)
 {
+    if (request->config)
+        unsetenv(
+            "WEIR_CONFIG"); /* which would win over what a program says; but here it is a person who does */
     if (request->config && weir_configure_file(request->config))
         return command_fail("%s", weir_last_error());
     weir_stream *stream = weir_get_stream_labeled(request->group, request->labels, request->label_count);

@@ -132,6 +132,15 @@ def emit_delivers_one_event_and_says_what_each_handler_did(folder):
 
 
 @case
+def emit_takes_the_file_that_is_named_before_weir_config(folder):
+    out = os.path.join(folder, "out")
+    config = write(folder, {"handlers": {"disk": {"type": "file", "path": out}}, "groups": {"*": "disk"}})
+    done = run(WEIR, "emit", "-c", config, "-g", "g", "-v", "x=1", WEIR_CONFIG={"groups": {"*": "null"}})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "disk: 1 delivered\n", ""), done
+    assert len(lines_of(out)) == 1
+
+
+@case
 def emit_exits_with_1_when_something_was_not_delivered():
     config = {"handlers": {"disk": {"type": "file", "path": "/no/such/folder/x"}}, "groups": {"*": "disk"}}
     done = run(WEIR, "emit", "-g", "g", "-t", "50ms", "-v", "x=1", WEIR_CONFIG=config)
