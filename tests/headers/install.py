@@ -1,6 +1,8 @@
 """What is installed is all that a stranger needs: headers, libraries, pkg-config file, plugins, command, man pages."""
 
+import glob
 import os
+import re
 import shlex
 import subprocess
 
@@ -69,14 +71,35 @@ def libweir_exports_only_weir_and_each_plugin_only_its_entry_point(folder):
         assert exported(os.path.join(plugins, plugin)) == ["weir_handler_type_at"], plugin
 
 
+def read_header():
+    with open(os.path.join(SOURCE, "include", "weir", "weir.h"), encoding="utf-8") as file:
+        return file.read()
+
+
+def declared():
+    return set(re.findall(r"WEIR_API [^;(]*?(weir_\w+)\(", read_header()))
+
+
 @case
 def every_function_of_the_header_is_exported_and_no_other(folder):
-    import re
     install(folder)
-    with open(os.path.join(SOURCE, "include", "weir", "weir.h"), encoding="utf-8") as file:
-        declared = set(re.findall(r"WEIR_API [^;(]*?(weir_\w+)\(", file.read()))
     names = {name for name in exported(folder + variable("libdir") + "/libweir.so") if name.startswith("weir_")}
-    assert declared == names, declared ^ names
+    assert declared() == names, declared() ^ names
+
+
+@case
+def every_function_and_macro_has_a_manual_page(folder):
+    install(folder)
+    pages = os.path.dirname(glob.glob(os.path.join(folder, "**", "man3"), recursive=True)[0])
+    assert os.listdir(os.path.join(pages, "man1")) == ["weir.1"] and os.listdir(os.path.join(pages, "man5")) == ["weir.json.5"]
+    macros = set(re.findall(r"#define (WEIR_\w+)\(", read_header()))
+    names = {name[:-2] for name in os.listdir(os.path.join(pages, "man3"))}
+    expected = declared() | macros | {"weir"}
+    assert macros and names == expected, names ^ expected
+    for name in names - {"weir"}:
+        with open(os.path.join(pages, "man3", name + ".3"), encoding="utf-8") as file:
+            source = re.fullmatch(r"\.so (man3/.*)\n", file.read()).group(1)
+        assert os.path.samefile(os.path.join(pages, source), os.path.join(pages, "man3", "weir.3"))
 
 
 @case
