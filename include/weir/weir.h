@@ -85,8 +85,8 @@ typedef struct weir_sample_spec {
 WEIR_API weir_stream *weir_get_stream(const char *group);
 
 /* The stream of a group with fixed labels; the same pointer for the same group and labels, whatever their
- * order. Keys are names, and no key may come twice; values are valid UTF-8 of at most 1023 bytes. Groups and
- * labels are copied. Never NULL, as above. */
+ * order. At most 64 labels; keys are names, and no key may come twice; values are valid UTF-8 of at most 1023
+ * bytes. Groups and labels are copied. Never NULL, as above. */
 WEIR_API weir_stream *weir_get_stream_labeled(const char *group, const weir_label *labels, size_t count);
 
 /* Adds one value. 0: the value is in the ledger. Otherwise it was refused, and counted; this may be ignored.

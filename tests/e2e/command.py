@@ -100,6 +100,16 @@ def handlers_and_formats_speak_json():
 
 
 @case
+def settings_shows_types_defaults_and_what_is_allowed():
+    done = run(WEIR, "settings")
+    assert done.returncode == 0 and done.stderr == "", done
+    assert re.search(r"^  shutdown_timeout  duration  .*\n +default: 5s; allowed: 0s\.\.1d$", done.stdout, re.M), done.stdout
+    settings = {setting["name"]: setting for setting in json.loads(run(WEIR, "settings", "--json").stdout)}
+    assert settings["labels"]["type"] == "map" and settings["labels"]["default"] is None
+    assert settings["max_series"]["default"] == "100000" and settings["max_series"]["allowed"] == "1..30000000"
+
+
+@case
 def a_broken_plugin_is_said_and_the_others_are_shown(folder):
     with open(os.path.join(folder, "broken.so"), "w", encoding="utf-8") as file:
         file.write("no object at all")
@@ -119,6 +129,15 @@ def emit_delivers_one_event_and_says_what_each_handler_did(folder):
     assert [(r["group"], r["name"], r["value"], r["labels"]) for r in records] == [
         ("backup", "bytes", 1e6, {"host": "db1"}), ("backup", "seconds", 12.5, {"host": "db1"})]
     assert records[0]["timestamp"] == records[1]["timestamp"]
+
+
+@case
+def emit_takes_the_file_that_is_named_before_weir_config(folder):
+    out = os.path.join(folder, "out")
+    config = write(folder, {"handlers": {"disk": {"type": "file", "path": out}}, "groups": {"*": "disk"}})
+    done = run(WEIR, "emit", "-c", config, "-g", "g", "-v", "x=1", WEIR_CONFIG={"groups": {"*": "null"}})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "disk: 1 delivered\n", ""), done
+    assert len(lines_of(out)) == 1
 
 
 @case
@@ -144,10 +163,13 @@ def wrong_use_exits_with_2_and_says_how():
                              (("emit", "-g", "g", "x=y"), '"y" is not a number'),
                              (("emit", "-g", "g", "-l", "k", "x=1"), '"k" is not a label'),
                              (("emit", "-g", "g", "-t", "5", "x=1"), "is not a duration"),
-                             (("emit", "-g", "g", "--colour", "x=1"), "unknown option"),
+                             (("emit", "-g", "g", "--colour", "x=1"), "weir emit: unrecognized option '--colour'\nusage: weir emit "),
+                             (("emit", "-g"), "weir emit: option requires an argument -- 'g'\nusage: weir emit "),
+                             (("formats", "-j"), "weir formats: invalid option -- 'j'\nusage: weir formats "),
                              (("check", "a", "b"), "one FILE at most"),
                              (("check", "--group", "a..b"), "empty part"),
                              (("handlers", "a", "b"), "one name at most"),
+                             (("settings", "a"), "no arguments are expected"),
                              (("chek",), 'did you mean "check"?'),
                              ((), "usage: weir COMMAND")):
         done = run(WEIR, *arguments, WEIR_CONFIG=config)
@@ -167,7 +189,8 @@ def unknown_names_exit_with_1_and_say_the_nearest():
 @case
 def help_and_version_go_to_standard_output():
     assert re.fullmatch(r"weir \d+\.\d+\.\d+\n", run(WEIR, "--version").stdout)
-    for arguments in (("--help",), ("check", "--help"), ("emit", "--help"), ("handlers", "-h"), ("formats", "--help")):
+    for arguments in (("--help",), ("check", "--help"), ("emit", "--help"), ("handlers", "-h"), ("formats", "--help"),
+                      ("settings", "-h")):
         done = run(WEIR, *arguments)
         assert done.returncode == 0 and done.stdout.startswith("usage: weir ") and done.stderr == "", arguments
 
