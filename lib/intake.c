@@ -208,7 +208,8 @@ static int find_room(struct call *call)
         if (is_closed(call))
             return refuse_closed(call->samples);
         if (wr_runtime_is_configurer(call->runtime))
-            return refuse(WEIR_REFUSED_BUSY, call->samples, "this thread is configuring weir, and its ring is full");
+            return refuse(WEIR_REFUSED_BUSY, call->samples,
+                          "this thread is configuring weir, and its ring is full");
         help(call);
         if (!call->producer->own)
             wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, 100 * WR_NS_PER_MS);
@@ -278,9 +279,9 @@ static int explain(const struct call *call, int answer)
 {
     static const char *const words[] = {"the handler dropped the value",
                                         "the handler has not answered in time"};
-    if (answer)
-        wr_error_set(wr_producers_error(&call->runtime->producers), answer, "%s",
-                     words[answer == WEIR_ERR_TIMEOUT]);
+    struct wr_error *mine = answer ? wr_producers_error(&call->runtime->producers) : NULL;
+    if (mine && !wr_engine_explain(wr_runtime_engine(call->runtime), call->group, answer, mine))
+        wr_error_set(mine, answer, "%s", words[answer == WEIR_ERR_TIMEOUT]);
     return answer;
 }
 
