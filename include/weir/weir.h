@@ -126,7 +126,8 @@ WEIR_API bool weir_stream_enabled(weir_stream *stream);
  *
  * Configuring is a barrier between two values: what was added before goes by the old routes. A configuration
  * that is wrong in any place changes nothing. These calls may load plugins and take time; they never wait for a
- * destination. When the environment has a valid WEIR_CONFIG it stays in force, and these calls only validate.
+ * destination. When the environment has a valid WEIR_CONFIG, or selects one of benchmarkai's modes by
+ * BENCHMARK_AI, that stays in force, and these calls only validate.
  */
 
 /* Routes a group ("*" or NULL: the default of all groups) to a handler of a type, in place of the group's
