@@ -14,7 +14,7 @@ import sys
 import termios
 import time
 
-from judge import (ADDER, BUILD, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, start,
+from judge import (ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, start,
                    wait_for)
 
 PUPPET = os.path.join(BUILD, "tests", "support", "puppet")
@@ -206,6 +206,17 @@ def writes_are_whole_lines_of_at_most_a_pipe_buf_by_a_thread_that_adds_nothing(f
     assert all(re.search(r'\\n", \d+', call) for call in writes)
     adding, threads = calls[0].split()[0], {call.split()[0] for call in calls if path in call}
     assert len(threads) == 1 and adding not in threads, "a thread that adds opens or writes"
+
+
+@case
+def the_example_configuration_does_what_it_says(folder):
+    path, config = make_fifo(folder), os.path.join(SOURCE, "examples", "config", "fifo.json")
+    reader = Reader(path)
+    program = start(os.path.join(BUILD, "examples", "first_metric"), WEIR_CONFIG=config, METRICS_FIFO=path)
+    assert reader.read_to_end_of(program) == [{"calculate_latency": 12.375}]
+    assert program.communicate() == ("", "")
+    done = run(WEIR, "check", config)
+    assert done.returncode == 0 and "overflow=drop_oldest" in done.stdout, done
 
 
 # ---- Readers that go ---------------------------------------------------------------------------------------------
