@@ -71,7 +71,7 @@ def handlers_lists_what_is_installed():
     done = run(WEIR, "handlers")
     assert done.returncode == 0, done.stderr
     names = [line.split()[0] for line in done.stdout.splitlines()]
-    assert {"null", "console", "file"} <= set(names), names
+    assert {"null", "console", "file", "fifo"} <= set(names), names
     assert re.search(r"^file .*\(.*/file\.so\)$", done.stdout, re.M), done.stdout
 
 
@@ -93,7 +93,7 @@ def handlers_and_formats_speak_json():
                     "help": "the file"}
     assert any(option["name"] == "linger" for option in one["common_options"])
     everything = json.loads(run(WEIR, "handlers", "--json").stdout)
-    assert {"null", "console", "file"} <= {handler["name"] for handler in everything}
+    assert {"null", "console", "file", "fifo"} <= {handler["name"] for handler in everything}
     formats = json.loads(run(WEIR, "formats", "--json").stdout)
     assert [f["name"] for f in formats][:3] == ["text", "json", "bai"]
     assert json.loads(run(WEIR, "formats", "bai", "--json").stdout)["makes"] == "lines"

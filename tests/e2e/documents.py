@@ -85,7 +85,8 @@ def weir_3_shows_every_structure_with_its_fields_in_order():
 def every_variable_of_the_environment_is_explained():
     pattern = r'getenv\("(\w+)"\)'
     variables = set(re.findall(pattern, read_sources("lib/*.c")))
-    assert {"WEIR_CONFIG", "WEIR_PLUGIN_PATH", "WEIR_LOG"} <= variables
+    variables |= set(re.findall(r'"(BENCHMARK_AI\w*)"', read_sources("lib/benchmarkai.c")))
+    assert {"WEIR_CONFIG", "WEIR_PLUGIN_PATH", "WEIR_LOG", "BENCHMARK_AI"} <= variables
     same([arguments[0] for arguments in PAGE_3.items("Ev", "ENVIRONMENT")], variables, "weir.3, ENVIRONMENT")
     variables = set(re.findall(pattern, read_sources("tools/*.c")))
     same([arguments[0] for arguments in PAGE_1.items("Ev", "ENVIRONMENT")], variables, "weir.1, ENVIRONMENT")

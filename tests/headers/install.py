@@ -38,7 +38,7 @@ def a_program_links_with_pkg_config_and_finds_the_installed_plugins(folder):
 def the_plugin_folder_is_what_pkg_config_says(folder):
     install(folder)
     plugins = folder + variable("plugindir")
-    assert {"null.so", "console.so", "file.so"} <= set(os.listdir(plugins)), os.listdir(plugins)
+    assert {"null.so", "console.so", "file.so", "fifo.so"} <= set(os.listdir(plugins)), os.listdir(plugins)
     assert not [name for name in os.listdir(plugins) if name.endswith(".la")]
 
 
