@@ -34,7 +34,7 @@ void wr_lane_free_unused(struct wr_lane *lane)
     if (!lane)
         return;
     wr_queue_fini(&lane->queue);
-    free(lane->tickets);
+    wr_waiting_fini(&lane->waiting);
     free((char *)lane->name);
     free(lane);
 }
@@ -110,60 +110,20 @@ uint64_t wr_lane_front(const struct wr_lane *lane)
 
 /* ---- Calls that wait ------------------------------------------------------------------------- */
 
-static bool has_ticket_room(struct wr_lane *lane)
-{
-    if (lane->ticket_count < lane->ticket_room)
-        return true;
-    uint32_t room = lane->ticket_room ? lane->ticket_room * 2 : 8;
-    struct wr_lane_ticket *tickets = realloc(lane->tickets, room * sizeof *tickets);
-    if (!tickets)
-        return false;
-    lane->tickets = tickets;
-    lane->ticket_room = room;
-    return true;
-}
-
-static void add_ticket(struct wr_lane *lane, struct wr_ticket ticket)
-{
-    if (!ticket.desk)
-        return;
-    if (lane->told)
-        wr_ticket_answer(ticket, lane->told);
-    else if (has_ticket_room(lane))
-        lane->tickets[lane->ticket_count++] = (struct wr_lane_ticket){lane->offered, ticket};
-    else
-        wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
-}
-
-/* Answers the calls that wait for samples from position `first` to before `end`, and no others. */
-static void answer_between(struct wr_lane *lane, uint64_t first, uint64_t end, int answer)
-{
-    uint32_t from = 0;
-    while (from < lane->ticket_count && lane->tickets[from].sequence <= first)
-        from++;
-    uint32_t to = from;
-    while (to < lane->ticket_count && lane->tickets[to].sequence <= end)
-        wr_ticket_answer(lane->tickets[to++].ticket, answer);
-    if (from == to)
-        return;
-    memmove(lane->tickets + from, lane->tickets + to, (lane->ticket_count - to) * sizeof *lane->tickets);
-    lane->ticket_count -= to - from;
-}
-
 /* What was dropped need not be the oldest: calls that wait for what is before it go on waiting. */
 static void answer_dropped(struct wr_lane *lane, const struct wr_range *range, int answer)
 {
-    answer_between(lane, range->sequence, range->sequence + range->count, answer);
+    wr_waiting_answer(&lane->waiting, range->sequence, range->sequence + range->count, answer);
 }
 
 void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer)
 {
-    answer_between(lane, 0, sequence, answer);
+    wr_waiting_answer(&lane->waiting, 0, sequence, answer);
 }
 
 void wr_lane_tell(struct wr_lane *lane, int error)
 {
-    lane->told = error;
+    lane->waiting.told = error;
     if (!error)
         return;
     wr_lane_answer(lane, UINT64_MAX, error);
@@ -292,7 +252,7 @@ static void take_in(struct wr_lane *lane, struct wr_range *range, const struct w
 /* Waking costs the dispatcher some microseconds: only when there is something new for the worker to decide. */
 static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
 {
-    return queued_before == 0 || lane->ticket_count || lane->queue.samples >= lane->settings.batch ||
+    return queued_before == 0 || lane->waiting.count || lane->queue.samples >= lane->settings.batch ||
            lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_PRESSURE_CALM;
 }
 
@@ -314,7 +274,7 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         return;
     }
     uint64_t queued_before = lane->queue.samples;
-    add_ticket(lane, offer->ticket);
+    wr_waiting_add(&lane->waiting, lane->offered, offer->ticket);
     take_in(lane, &range, offer);
     wr_pressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
     if (must_wake(lane, queued_before))
@@ -419,7 +379,7 @@ uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns)
     if (position > lane->flush_wanted)
         lane->flush_wanted = position;
     lane->retry_at_ns = 0;
-    lane->told = 0; /* there is going to be another try */
+    lane->waiting.told = 0; /* there is going to be another try */
     wr_condition_wake(&lane->work);
     leave_to_outside(lane, &signals);
     return position;
@@ -444,12 +404,12 @@ int wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadli
     sigset_t signals;
     int result = 0;
     enter_from_outside(lane, &signals);
-    while (!is_flushed(lane, position) && !lane->told && wr_clock_monotonic_ns() < deadline_ns)
+    while (!is_flushed(lane, position) && !lane->waiting.told && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (!is_flushed(lane, position))
-        result = lane->told ? set_told(lane, lane->told, error)
-                            : wr_error_set(error, WEIR_ERR_TIMEOUT, "handler \"%s\" has not delivered in time",
-                                           lane->name);
+        result = lane->waiting.told ? set_told(lane, lane->waiting.told, error)
+                                    : wr_error_set(error, WEIR_ERR_TIMEOUT,
+                                                   "handler \"%s\" has not delivered in time", lane->name);
     leave_to_outside(lane, &signals);
     return result;
 }

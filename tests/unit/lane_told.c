@@ -143,7 +143,7 @@ Test(lane_told, what_is_rejected_dropped_or_given_up_is_answered_with_the_error)
         uint32_t rejected = codes[i] == WEIR_OUTCOME_OK;
         answer_emit(codes[i], rejected, rejected, WEIR_ERR_TOO_LARGE, "too large");
         cr_assert_eq(rig_read_ticket(ticket), WEIR_ERR_TOO_LARGE, "%d", codes[i]);
-        cr_assert_eq(rig.lane->told, 0);
+        cr_assert_eq(rig.lane->waiting.told, 0);
     }
 }
 
