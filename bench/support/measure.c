@@ -246,9 +246,10 @@ static void report_tails(void)
     for (size_t i = 0; i < (size_t)task.threads; i++)
         memcpy(all + i * each, workers[i].ticks, each * sizeof *all);
     qsort(all, count, sizeof *all, compare_ticks);
-    printf("\"p50_ns\":%.1f,\"p99_ns\":%.1f,\"p999_ns\":%.1f,\"most_ns\":%.1f,", all[count / 2] / ticks_per_ns,
-           all[count * 99 / 100] / ticks_per_ns, all[count / 1000 * 999] / ticks_per_ns,
-           all[count - 1] / ticks_per_ns);
+    uint32_t p50 = all[count / 2], p99 = all[count * 99 / 100], p999 = all[count / 1000 * 999],
+             most = all[count - 1];
+    printf("\"p50_ns\":%.1f,\"p99_ns\":%.1f,\"p999_ns\":%.1f,\"most_ns\":%.1f,", p50 / ticks_per_ns,
+           p99 / ticks_per_ns, p999 / ticks_per_ns, most / ticks_per_ns);
 }
 
 static void report_lines(double end_ns)

@@ -76,19 +76,27 @@ static void configure(const struct task *task)
         measure_fail("%s", weir_last_error());
 }
 
+/* A number, filled up to the length. */
+static void make_long_name(char *name, long number, long length)
+{
+    char digits[24];
+    long count = snprintf(digits, sizeof digits, "%ld", number);
+    memset(name, 'x', (size_t)length);
+    memcpy(name, digits, (size_t)(count < length ? count : length));
+    name[length] = '\0';
+}
+
 static const char *make_name(const struct task *task, long number)
 {
-    char name[300];
-    if (task->names == 1 && !task->name_length && strcmp(task->way, "emit") != 0)
-        return "latency";
-    int digits = snprintf(name, sizeof name, "latency.%ld", number);
-    if (task->name_length > 255)
+    char name[256];
+    if (task->name_length < 0 || task->name_length > 255)
         measure_fail("name_length=%ld: at most 255", task->name_length);
-    if (task->name_length) {
-        digits = snprintf(name, sizeof name, "%ld", number);
-        memset(name + digits, 'x', sizeof name - (size_t)digits);
-        name[task->name_length > digits ? task->name_length : digits] = '\0';
-    }
+    if (task->name_length)
+        make_long_name(name, number, task->name_length);
+    else if (task->names > 1 || task->event > 1)
+        snprintf(name, sizeof name, "latency.%ld", number);
+    else
+        return "latency";
     char *copy = strdup(name);
     if (!copy)
         measure_fail("no memory");
