@@ -64,6 +64,9 @@ static void emit_events(struct state *state, const double *values, size_t count)
 
 static void configure(const struct task *task)
 {
+    /* weir has a slower way with names for valgrind, whose memcheck would complain of the usual one. callgrind
+     * would not, and is here to count what usually runs: weir knows valgrind by this. */
+    unsetenv("LD_PRELOAD");
     if (strcmp(task->way, "handle") == 0)
         add_values = add_by_handle;
     else if (strcmp(task->way, "emit") == 0)
