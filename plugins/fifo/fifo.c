@@ -17,7 +17,7 @@ enum {
     LOOK_EVERY_MS = 500, /* whether the path still names the pipe */
     SLICE_MS = 20,       /* a fork waits no longer than 50 */
     SHORT_MS = 100,      /* how long a full pipe keeps back what could be reported as done */
-    STOP_MS = 1000,      /* how long a full pipe is waited for when a stop is asked */
+    STOP_MS = 200,       /* how long a full pipe is waited for when a stop is asked */
 };
 
 struct fifo_options {
