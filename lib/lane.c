@@ -55,30 +55,28 @@ void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings)
 
 void wr_lane_say(struct wr_lane *lane, int level, const char *format, ...)
 {
-    if (lane->message_count == WR_LANE_MESSAGES)
-        lane->message_count--; /* the latest counts most */
-    struct wr_lane_message *message = &lane->messages[lane->message_count++];
-    message->level = level;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message->text, sizeof message->text, format, arguments);
+    wr_remarks_add(&lane->remarks, level, format, arguments);
     va_end(arguments);
 }
 
 static void leave_and_say(struct wr_lane *lane)
 {
-    struct wr_lane_message messages[WR_LANE_MESSAGES];
-    unsigned count = lane->message_count;
-    memcpy(messages, lane->messages, sizeof messages);
-    lane->message_count = 0;
+    struct wr_remarks remarks = lane->remarks;
+    lane->remarks.count = 0;
+    lane->speaking++;
     wr_lock_leave(&lane->lock);
-    for (unsigned i = 0; i < count; i++)
-        wr_log_say(lane->log, messages[i].level, "%s: %s", lane->name, messages[i].text);
+    wr_remarks_say(&remarks, lane->log, lane->name);
+    wr_lock_enter(&lane->lock);
+    lane->speaking--;
+    wr_condition_wake(&lane->progress);
+    wr_lock_leave(&lane->lock);
 }
 
 void wr_lane_leave(struct wr_lane *lane)
 {
-    if (WR_UNLIKELY(lane->message_count))
+    if (WR_UNLIKELY(lane->remarks.count))
         leave_and_say(lane);
     else
         wr_lock_leave(&lane->lock);
@@ -352,83 +350,35 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
 
 /* ---- Threads of the program's ---------------------------------------------------------------- */
 
-/* They hold the lock with signals blocked. Otherwise a signal handler that adds could come to wait for the
- * dispatcher, which may be waiting for the lock that the interrupted thread holds. */
-static void enter_from_outside(struct wr_lane *lane, sigset_t *signals)
+void wr_lane_enter_from_outside(struct wr_lane *lane, sigset_t *signals)
 {
     wr_signals_block(signals);
     wr_lock_enter(&lane->lock);
 }
 
-static void leave_to_outside(struct wr_lane *lane, const sigset_t *signals)
+void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals)
 {
     wr_lane_leave(lane);
     wr_signals_restore(signals);
 }
 
-/* ---- Flushing and stopping ------------------------------------------------------------------- */
-
-uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns)
-{
-    sigset_t signals;
-    enter_from_outside(lane, &signals);
-    uint64_t position = lane->offered;
-    bool pending = lane->flushed < lane->flush_wanted;
-    if (!pending || deadline_ns > lane->flush_deadline_ns)
-        lane->flush_deadline_ns = deadline_ns;
-    if (position > lane->flush_wanted)
-        lane->flush_wanted = position;
-    lane->retry_at_ns = 0;
-    lane->waiting.told = 0; /* there is going to be another try */
-    wr_condition_wake(&lane->work);
-    leave_to_outside(lane, &signals);
-    return position;
-}
-
-/* Without a worker nothing is in a handler's hands. */
-static bool is_flushed(const struct wr_lane *lane, uint64_t position)
-{
-    if (wr_lane_front(lane) < position)
-        return false;
-    return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->ending != WR_LANE_LIVES;
-}
-
-/* Under the lock. */
-static int set_told(const struct wr_lane *lane, int told, struct wr_error *error)
-{
-    return wr_error_set(error, told, "handler \"%s\": %s", lane->name, lane->reason);
-}
-
-int wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, struct wr_error *error)
-{
-    sigset_t signals;
-    int result = 0;
-    enter_from_outside(lane, &signals);
-    while (!is_flushed(lane, position) && !lane->waiting.told && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
-    if (!is_flushed(lane, position))
-        result = lane->waiting.told ? set_told(lane, lane->waiting.told, error)
-                                    : wr_error_set(error, WEIR_ERR_TIMEOUT,
-                                                   "handler \"%s\" has not delivered in time", lane->name);
-    leave_to_outside(lane, &signals);
-    return result;
-}
+/* ---- Answers and stopping -------------------------------------------------------------------- */
 
 bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error)
 {
     sigset_t signals;
-    enter_from_outside(lane, &signals);
+    wr_lane_enter_from_outside(lane, &signals);
     bool explained = lane->explained == answer;
     if (explained)
-        set_told(lane, answer, error);
-    leave_to_outside(lane, &signals);
+        wr_error_set(error, answer, "handler \"%s\": %s", lane->name, lane->reason);
+    wr_lane_leave_to_outside(lane, &signals);
     return explained;
 }
 
 void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)
 {
     sigset_t signals;
-    enter_from_outside(lane, &signals);
+    wr_lane_enter_from_outside(lane, &signals);
     lane->stopping = true;
     lane->stop_reason = (int)reason;
     lane->stop_deadline_ns = deadline_ns;
@@ -436,13 +386,22 @@ void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t d
     if (lane->worker != WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
     wr_condition_wake(&lane->work);
-    leave_to_outside(lane, &signals);
+    wr_lane_leave_to_outside(lane, &signals);
+}
+
+/* The process may end next: what another thread is just saying is let out. Not for ever, as the program's own
+ * function may say it. */
+static void wait_until_said(struct wr_lane *lane, const sigset_t *signals)
+{
+    int64_t patience_ns = wr_clock_monotonic_ns() + WR_NS_PER_S;
+    while (lane->speaking && wr_clock_monotonic_ns() < patience_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, patience_ns, signals);
 }
 
 void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
-    enter_from_outside(lane, &signals);
+    wr_lane_enter_from_outside(lane, &signals);
     while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (lane->ending == WR_LANE_LIVES)
@@ -451,7 +410,8 @@ void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
     bool ended = lane->worker == WR_WORKER_ENDED;
     if (ended)
         lane->worker = WR_WORKER_NONE;
-    leave_to_outside(lane, &signals);
+    wait_until_said(lane, &signals);
+    wr_lane_leave_to_outside(lane, &signals);
     /* libraries clean up after themselves at the end of a thread: that must be over before their exit handlers
      * run */
     if (ended && !wr_thread_join_by(lane->thread, deadline_ns))
@@ -471,7 +431,7 @@ static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
 void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns)
 {
     sigset_t signals;
-    enter_from_outside(lane, &signals);
+    wr_lane_enter_from_outside(lane, &signals);
     *stats = (weir_handler_stats){
         .size = sizeof *stats,
         .offered = lane->offered,
@@ -486,5 +446,5 @@ void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t
         .open = lane->open,
     };
     memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
-    leave_to_outside(lane, &signals);
+    wr_lane_leave_to_outside(lane, &signals);
 }

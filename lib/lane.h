@@ -25,6 +25,7 @@
 #include "log.h"
 #include "pressure.h"
 #include "queue.h"
+#include "remarks.h"
 #include "retry.h"
 #include "ticket.h"
 #include "waiting.h"
@@ -55,7 +56,7 @@ struct wr_flight {
 /* What the handler is doing, as its worker sees it. */
 enum wr_lane_worker { WR_WORKER_NONE, WR_WORKER_RUNNING, WR_WORKER_ENDED };
 
-enum { WR_LANE_LIVES = -1, WR_LANE_FAULTS_MOST = 10, WR_LANE_COUNTERS = 32, WR_LANE_MESSAGES = 2 };
+enum { WR_LANE_LIVES = -1, WR_LANE_FAULTS_MOST = 10, WR_LANE_COUNTERS = 32 };
 
 struct wr_lane {
     const char *name;
@@ -121,11 +122,8 @@ struct wr_lane {
     } counters[WR_LANE_COUNTERS];
 
     /* to be said when the lock is left */
-    struct wr_lane_message {
-        int level;
-        char text[512];
-    } messages[WR_LANE_MESSAGES];
-    unsigned message_count;
+    struct wr_remarks remarks;
+    unsigned speaking; /* threads that have left the lock and are saying some */
 };
 
 /* name is copied; NULL without memory. Once in use, a lane is never freed. */
@@ -160,12 +158,10 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns);
 
 /* ---- [any thread] ---------------------------------------------------------------------------- */
 
-/* Asks for all that was offered so far to be delivered, without pauses. Answers the position to wait for. */
-uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns);
-
-/* Waits until that position was reached. Answers 0, or the error: WEIR_ERR_TIMEOUT when it was not by
- * deadline_ns, or what the handler told those who wait, since the request. */
-int wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, struct wr_error *error);
+/* Threads of the program's hold the lock with signals blocked. Otherwise a signal handler that adds could come
+ * to wait for the dispatcher, which may be waiting for the lock that the interrupted thread holds. */
+void wr_lane_enter_from_outside(struct wr_lane *lane, sigset_t *signals);
+void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals);
 
 /* Puts into words why calls that wait for the lane are answered with an error. false: it was not the handler's
  * last word. */

@@ -1,0 +1,49 @@
+#include "flush.h"
+
+#include "clock.h"
+#include "error.h"
+
+uint64_t wr_flush_request(struct wr_lane *lane, int64_t deadline_ns)
+{
+    sigset_t signals;
+    wr_lane_enter_from_outside(lane, &signals);
+    uint64_t position = lane->offered;
+    bool pending = lane->flushed < lane->flush_wanted;
+    if (!pending || deadline_ns > lane->flush_deadline_ns)
+        lane->flush_deadline_ns = deadline_ns;
+    if (position > lane->flush_wanted)
+        lane->flush_wanted = position;
+    lane->retry_at_ns = 0;
+    lane->waiting.told = 0; /* there is going to be another try */
+    wr_condition_wake(&lane->work);
+    wr_lane_leave_to_outside(lane, &signals);
+    return position;
+}
+
+/* Without a worker nothing is in a handler's hands. */
+static bool is_flushed(const struct wr_lane *lane, uint64_t position)
+{
+    if (wr_lane_front(lane) < position)
+        return false;
+    return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->ending != WR_LANE_LIVES;
+}
+
+static int say_why_not(const struct wr_lane *lane, struct wr_error *error)
+{
+    if (lane->waiting.told)
+        return wr_error_set(error, lane->waiting.told, "handler \"%s\": %s", lane->name, lane->reason);
+    return wr_error_set(error, WEIR_ERR_TIMEOUT, "handler \"%s\" has not delivered in time", lane->name);
+}
+
+int wr_flush_wait(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, struct wr_error *error)
+{
+    sigset_t signals;
+    int result = 0;
+    wr_lane_enter_from_outside(lane, &signals);
+    while (!is_flushed(lane, position) && !lane->waiting.told && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
+    if (!is_flushed(lane, position))
+        result = say_why_not(lane, error);
+    wr_lane_leave_to_outside(lane, &signals);
+    return result;
+}
