@@ -77,6 +77,10 @@ def sustained(job):
     return Figure(job, "call_ns", "ns", decimals=1)
 
 
+def stamps(job, key):
+    return Figure(job, key, "ns", decimals=0)
+
+
 def memory(job):
     return Figure(job, "peak_kb", "MB", 1 / 1024, 1)
 
@@ -149,6 +153,10 @@ OTHERS = [
     Row("file, text, 64 threads", rate("weir text, 64 threads"), "1 thread", rate("weir text")),
     Row("file, text, to each of 5 files", rate("weir 5 files"), "1 file", rate("weir text")),
     Row("file, text, to each of 20 files", rate("weir 20 files"), "1 file", rate("weir text")),
+    Row("call by name, settings.clock system", call("weir name, clock system"), "auto", call("weir name")),
+    Row("times off the wall clock, 99 % within", stamps("weir stamps", "p99_ns")),
+    Row("times off the wall clock, all within", stamps("weir stamps", "most_ns")),
+    Row("the same, settings.clock system", stamps("weir stamps, system", "most_ns")),
     Row("peak memory, file, text, 64 threads", memory("weir text, 64 threads"), "1 thread", memory("weir text")),
     Row("peak memory, 10,000 series", memory("weir 10000 series"), "1 series", memory("weir name")),
 ]
