@@ -8,7 +8,8 @@
 
 void wr_encoder_init(struct wr_encoder *encoder, const struct wr_format *format, const void *options)
 {
-    *encoder = (struct wr_encoder){.format = format, .options = options, .second = INT64_MIN};
+    *encoder = (struct wr_encoder){.format = format, .options = options};
+    wr_encoder_set_second(encoder, 0);
 }
 
 void wr_encoder_fini(struct wr_encoder *encoder)
@@ -64,6 +65,7 @@ const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uin
     if (encoder->format->put_suffix)
         encoder->format->put_suffix(encoder, view, text);
     size_t suffix = text->length - start - prefix;
+    wr_buffer_reserve(text, WR_ENCODER_SLACK);
     if (text->failed || text->length > UINT32_MAX) {
         text->length = start;
         text->failed = false;
@@ -191,32 +193,24 @@ uint32_t wr_encoder_settled(const struct wr_encoder *encoder, size_t length, siz
 /* ---- Time ------------------------------------------------------------------------------------ */
 
 /* Samples of one second share its digits. */
-static void set_second(struct wr_encoder *encoder, int64_t second, bool negative)
+uint64_t wr_encoder_set_second(struct wr_encoder *encoder, int64_t time_ns)
 {
-    encoder->second = second;
-    encoder->second_length = 0;
-    if (negative)
-        encoder->second_text[encoder->second_length++] = '-';
-    encoder->second_length +=
-        (unsigned)wr_number_put_uint(encoder->second_text + encoder->second_length, (uint64_t)second);
+    int64_t rest_ns = time_ns % WR_NS_PER_S;
+    size_t length = wr_number_put_uint(encoder->second_text, (uint64_t)(time_ns / WR_NS_PER_S));
+    encoder->second_text[length] = '.';
+    encoder->second_length = (unsigned)length + 1;
+    encoder->second_ns = time_ns - rest_ns;
+    return (uint64_t)rest_ns;
 }
 
-size_t wr_encoder_put_time(struct wr_encoder *encoder, char *out, int64_t time_ns, int decimals)
+size_t wr_encoder_put_early_time(char *out, int64_t time_ns, int decimals)
 {
-    static const uint32_t powers[] = {1,      10,      100,      1000,      10000,
-                                      100000, 1000000, 10000000, 100000000, 1000000000};
-    bool negative = time_ns < 0;
-    uint64_t size = negative ? -(uint64_t)time_ns : (uint64_t)time_ns;
-    int64_t second = (int64_t)(size / WR_NS_PER_S);
-    uint32_t rest = (uint32_t)(size % WR_NS_PER_S);
-    if (WR_UNLIKELY(second != encoder->second || negative)) {
-        set_second(encoder, second, negative);
-        if (negative)
-            encoder->second = INT64_MIN; /* not for the next one */
-    }
-    memcpy(out, encoder->second_text, sizeof encoder->second_text);
-    size_t length = encoder->second_length;
+    uint64_t size = -(uint64_t)time_ns;
+    char rest[9];
+    *out = '-';
+    size_t length = 1 + wr_number_put_uint(out + 1, size / WR_NS_PER_S);
     out[length++] = '.';
-    wr_number_put_padded(out + length, rest / powers[9 - decimals], decimals);
+    wr_number_put_padded(rest, (uint32_t)(size % WR_NS_PER_S), sizeof rest);
+    memcpy(out + length, rest, (size_t)decimals);
     return length + (size_t)decimals;
 }
