@@ -14,6 +14,8 @@ void wr_encoder_init(struct wr_encoder *encoder, const struct wr_format *format,
 
 void wr_encoder_fini(struct wr_encoder *encoder)
 {
+    if (encoder->state)
+        encoder->format->free_state(encoder->state);
     wr_buffer_fini(&encoder->out);
     wr_buffer_fini(&encoder->affix_text);
     free(encoder->ends);
@@ -131,20 +133,35 @@ static bool has_ends_room(struct wr_encoder *encoder, uint32_t count)
     return true;
 }
 
-static uint32_t event_end(const weir_batch *batch, uint32_t first)
+const char *wr_encoder_shape_name(uint32_t shape)
 {
+    switch (shape) {
+    case WEIR_FORMAT_LINES: return "lines";
+    case WEIR_FORMAT_DOCUMENTS: return "documents";
+    default: return "records";
+    }
+}
+
+/* Where the piece of text ends that begins with sample number first. */
+static uint32_t piece_end(const struct wr_encoder *encoder, uint32_t first)
+{
+    const weir_batch *batch = encoder->batch;
+    if (encoder->format->shape == WEIR_FORMAT_DOCUMENTS)
+        return batch->count;
+    if (encoder->format->shape == WEIR_FORMAT_RECORDS)
+        return first + 1;
     while (first + 1 < batch->count && batch->samples[first].flags & WEIR_SAMPLE_MORE)
         first++;
     return first + 1;
 }
 
-/* Encodes events up to the limit; answers behind the last one that fitted into memory. */
-static uint32_t put_events(struct wr_encoder *encoder, uint32_t start, size_t limit)
+/* Encodes piece by piece up to the limit; answers behind the last one that fitted into memory. */
+static uint32_t put_pieces(struct wr_encoder *encoder, uint32_t start, size_t limit)
 {
     struct wr_buffer *out = &encoder->out;
     uint32_t at = start;
     while (at < encoder->batch->count && out->length < limit) {
-        uint32_t end = event_end(encoder->batch, at);
+        uint32_t end = piece_end(encoder, at);
         size_t length = out->length;
         encoder->format->put_event(encoder, at, end);
         if (WR_UNLIKELY(out->failed || out->length > UINT32_MAX)) {
@@ -167,9 +184,9 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
     encoder->omitted_count = find_omitted(encoder, start);
     if (start > batch->count || !has_ends_room(encoder, batch->count - start))
         return false;
-    if (encoder->format->shape == WEIR_FORMAT_DOCUMENTS)
-        limit = SIZE_MAX;
-    uint32_t end = put_events(encoder, start, limit ? limit : 1);
+    if (encoder->format->shape == WEIR_FORMAT_RECORDS || limit == 0)
+        limit = 1;
+    uint32_t end = put_pieces(encoder, start, limit);
     encoder->count = end - start;
     *encoded = (weir_encoded){sizeof *encoded, encoder->count, encoder->out.data, encoder->out.length};
     return encoder->count > 0 || start == batch->count;

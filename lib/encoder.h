@@ -22,15 +22,19 @@ struct wr_format {
     const char *name;
     const char *summary; /* one line */
     const char *content_type;
-    uint32_t shape; /* WEIR_FORMAT_LINES or WEIR_FORMAT_DOCUMENTS */
+    uint32_t shape; /* one of WEIR_FORMAT_* */
     struct wr_options_table options;
 
     /* Appends what stands before and behind the value of each sample of a series. */
     void (*put_prefix)(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out);
     void (*put_suffix)(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out);
 
-    /* Appends an event: samples [first, end) of encoder->batch. */
+    /* Appends samples [first, end) of encoder->batch: an event; all that is left, in a format of documents; one
+     * sample, in a format of records. */
     void (*put_event)(struct wr_encoder *encoder, uint32_t first, uint32_t end);
+
+    /* Frees encoder->state; NULL: the format has none. */
+    void (*free_state)(void *state);
 };
 
 /* The constant text around a series' values. */
@@ -47,6 +51,7 @@ struct wr_encoder {
     const struct wr_format *format;
     const void *options; /* of the format; the format's struct */
     bool color;          /* what is written goes to a terminal that shows colours */
+    void *state;         /* the format's own; NULL: none yet */
     const weir_batch *batch;
     struct wr_buffer out;
 
@@ -79,6 +84,9 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
 
 /* As weir_encoder.settled. */
 uint32_t wr_encoder_settled(const struct wr_encoder *encoder, size_t length, size_t *end);
+
+/* What a shape is called where formats are described: "lines". */
+const char *wr_encoder_shape_name(uint32_t shape);
 
 /* How many of the batch's first `samples` samples were left out. */
 uint32_t wr_encoder_count_omitted(const struct wr_encoder *encoder, uint32_t samples);

@@ -152,9 +152,8 @@ static bool check_shape(const struct wr_instance *instance, const struct wr_node
     const struct wr_format *format = instance->format;
     if (instance->type->is.takes & format->shape)
         return true;
-    const char *shape = format->shape == WEIR_FORMAT_LINES ? "lines" : "documents";
     wr_node_error(node, error, "the format \"%s\" makes %s, which the handler type \"%s\" cannot write",
-                  format->name, shape, instance->type->is.name);
+                  format->name, wr_encoder_shape_name(format->shape), instance->type->is.name);
     return false;
 }
 

@@ -245,12 +245,13 @@ typedef struct weir_host {
 enum {
     WEIR_FORMAT_LINES = 1u << 0,     /* a line for each sample or event, ending in a newline */
     WEIR_FORMAT_DOCUMENTS = 1u << 1, /* one text for a whole batch */
+    WEIR_FORMAT_RECORDS = 1u << 2,   /* a text for each sample, to be sent by itself */
 };
 
 /* Encoded samples, valid until the next call of encode on the same handler. */
 typedef struct weir_encoded {
     uint32_t size;
-    uint32_t count; /* samples that are in it, from the start that was asked; whole events */
+    uint32_t count; /* samples that are in it, from the start that was asked; whole events, but for records */
     const char *data;
     size_t length;
 } weir_encoded;
@@ -259,8 +260,10 @@ typedef struct weir_encoder {
     uint32_t size;
 
     /* [worker] Encodes samples from number start on, event by event, until about limit bytes are reached, but
-     * at least one event (a format of documents: the whole rest). Samples that the format cannot carry are left
-     * out and counted by the core. false: no memory. */
+     * at least one event. A format of documents: the whole rest; for less, hand in a copy of the batch whose
+     * count ends with an earlier event. A format of records: one sample, whatever its event. Samples that the
+     * format cannot carry are left out and counted by the core; when that is all, length is 0 and there is
+     * nothing to send. false: no memory. */
     bool (*encode)(const weir_host *host, const weir_batch *batch, uint32_t start, size_t limit,
                    weir_encoded *encoded);
 

@@ -36,7 +36,8 @@ Test(format, each_says_what_it_is)
     for (size_t i = 0; (format = wr_format_at(i)); i++) {
         cr_assert(format->summary && *format->summary && !strchr(format->summary, '\n'), "%s", format->name);
         cr_assert(format->content_type && strchr(format->content_type, '/'), "%s", format->name);
-        cr_assert(format->shape == WEIR_FORMAT_LINES || format->shape == WEIR_FORMAT_DOCUMENTS);
+        cr_assert(format->shape == WEIR_FORMAT_LINES || format->shape == WEIR_FORMAT_DOCUMENTS ||
+                  format->shape == WEIR_FORMAT_RECORDS);
         cr_assert(format->put_event && format->put_prefix);
     }
 }
