@@ -4,6 +4,7 @@
 
 #include "common.h"
 #include "format_bai.h"
+#include "format_influx.h"
 #include "format_json.h"
 #include "format_text.h"
 
@@ -11,6 +12,7 @@ static const struct wr_format *const formats[] = {
     &wr_format_text,
     &wr_format_json,
     &wr_format_bai,
+    &wr_format_influx,
 };
 
 const struct wr_format *wr_format_at(size_t i)

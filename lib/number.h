@@ -34,6 +34,13 @@ bool wr_number_parse_int(const char *text, int64_t *value);
 /* "000102...99", and a NUL. */
 extern const char wr_number_pairs[201];
 
+/* Whether a double holds the integer exactly: formats whose numbers are doubles cannot carry others. */
+static inline bool wr_number_is_double(int64_t value)
+{
+    double nearest = (double)value;
+    return nearest < 0x1p63 && (int64_t)nearest == value;
+}
+
 /* Writes value in exactly width digits, zeros in front: the higher digits of a larger value are lost. */
 static inline void wr_number_put_padded(char *out, uint32_t value, int width)
 {
