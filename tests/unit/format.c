@@ -5,6 +5,7 @@
 #include "format_bai.h"
 #include "format_influx.h"
 #include "format_json.h"
+#include "format_prometheus.h"
 #include "format_text.h"
 
 Test(format, each_is_found_by_its_name)
@@ -13,6 +14,7 @@ Test(format, each_is_found_by_its_name)
     cr_assert_eq(wr_format_find("json"), &wr_format_json);
     cr_assert_eq(wr_format_find("bai"), &wr_format_bai);
     cr_assert_eq(wr_format_find("influx"), &wr_format_influx);
+    cr_assert_eq(wr_format_find("prometheus"), &wr_format_prometheus);
 }
 
 Test(format, what_is_no_name_of_one_is_not_found)
