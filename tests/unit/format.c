@@ -3,6 +3,7 @@
 
 #include "format.h"
 #include "format_bai.h"
+#include "format_graphite.h"
 #include "format_influx.h"
 #include "format_json.h"
 #include "format_prometheus.h"
@@ -15,6 +16,7 @@ Test(format, each_is_found_by_its_name)
     cr_assert_eq(wr_format_find("bai"), &wr_format_bai);
     cr_assert_eq(wr_format_find("influx"), &wr_format_influx);
     cr_assert_eq(wr_format_find("prometheus"), &wr_format_prometheus);
+    cr_assert_eq(wr_format_find("graphite"), &wr_format_graphite);
 }
 
 Test(format, what_is_no_name_of_one_is_not_found)
