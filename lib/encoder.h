@@ -25,6 +25,10 @@ struct wr_format {
     uint32_t shape; /* one of WEIR_FORMAT_* */
     struct wr_options_table options;
 
+    /* What is wrong with options that are each right by themselves, in words; NULL: nothing, or no need to ask.
+     */
+    const char *(*find_fault)(const void *options);
+
     /* Appends what stands before and behind the value of each sample of a series. */
     void (*put_prefix)(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out);
     void (*put_suffix)(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out);

@@ -6,6 +6,7 @@
 #include "format_graphite.h"
 #include "format_influx.h"
 #include "format_json.h"
+#include "format_mlbench.h"
 #include "format_prometheus.h"
 #include "format_statsd.h"
 #include "format_text.h"
@@ -19,6 +20,7 @@ Test(format, each_is_found_by_its_name)
     cr_assert_eq(wr_format_find("prometheus"), &wr_format_prometheus);
     cr_assert_eq(wr_format_find("graphite"), &wr_format_graphite);
     cr_assert_eq(wr_format_find("statsd"), &wr_format_statsd);
+    cr_assert_eq(wr_format_find("mlbench"), &wr_format_mlbench);
 }
 
 Test(format, what_is_no_name_of_one_is_not_found)
