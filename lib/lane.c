@@ -321,9 +321,9 @@ void wr_lane_declare_end(struct wr_lane *lane)
     if (left)
         wr_lane_say(lane, WEIR_LOG_ERROR, "%s%s%s; not delivered in time: %" PRIu64 " dropped",
                     lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
-                    lane->failing       ? " while failing: "
-                    : lane->in_callback ? " while the handler is busy"
-                                        : "",
+                    lane->failing                            ? " while failing: "
+                    : lane->in_callback || lane->flight.lent ? " while the handler is busy"
+                                                             : "",
                     lane->failing ? lane->reason : "", left);
     lane->pressure.state = WR_PRESSURE_CALM;
     ring_if_changed(lane, before);

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "common.h"
@@ -26,19 +25,13 @@ static void enter(struct wr_lane *lane)
 }
 
 /* After a shutdown that did not wait for this thread any longer, nothing that it could still do is of use to
- * anybody, and the program may be taking apart what it would touch: it sleeps until the process is gone. */
-static void park_for_ever(void)
-{
-    for (;;)
-        pause();
-}
-
+ * anybody, and the program may be taking apart what it would touch. */
 static void come_back(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
     if (lane->abandoned) {
         wr_lane_leave(lane);
-        park_for_ever();
+        wr_thread_park();
     }
     lane->in_callback = false;
     wr_condition_wake(&lane->progress);

@@ -296,6 +296,22 @@ typedef struct weir_patience {
     void (*set)(const weir_host *host, int64_t ms);
 } weir_patience;
 
+/* Service "waiting/1": for handlers that wait in calls of their own, like poll(2). */
+#define WEIR_WAITING "waiting/1"
+
+typedef struct weir_waiting {
+    uint32_t size;
+
+    /* [worker] Around such a call, within a callback: a fork does not wait for it to return. In between nothing
+     * may be done but waiting, for the child finds whatever else is going on half done. end comes back only
+     * when no fork is on its way; after a shutdown that did not wait for this thread, never. */
+    void (*begin)(const weir_host *host);
+    void (*end)(const weir_host *host);
+
+    /* How long a callback may still take before the core goes on without it; -1: no end was set. */
+    int64_t (*left_ms)(const weir_host *host);
+} weir_waiting;
+
 /* ---- Handler types --------------------------------------------------------------------------- */
 
 /* Why wake is called. */
