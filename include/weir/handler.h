@@ -163,6 +163,7 @@ enum weir_option_type {
 enum {
     WEIR_OPTION_REQUIRED = 1u << 0,
     WEIR_OPTION_SECRET = 1u << 1, /* masked wherever options are shown */
+    WEIR_OPTION_URL = 1u << 2,    /* of a string: user, password and the like in it are masked */
 };
 
 typedef struct weir_list {
