@@ -127,7 +127,12 @@ static const char *content_type(const weir_host *host)
     return core_of(host)->encoder->format->content_type;
 }
 
-static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled, content_type};
+static uint32_t shape(const weir_host *host)
+{
+    return core_of(host)->encoder->format->shape;
+}
+
+static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled, content_type, shape};
 
 static void set_color(const weir_host *host, bool color)
 {

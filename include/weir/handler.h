@@ -274,6 +274,9 @@ typedef struct weir_encoder {
 
     /* The format's media type ("application/json"). Static. */
     const char *(*content_type)(const weir_host *host);
+
+    /* What the format makes: one of WEIR_FORMAT_*. */
+    uint32_t (*shape)(const weir_host *host);
 } weir_encoder;
 
 /* Service "terminal/1": for handlers that show values to people. */

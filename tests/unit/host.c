@@ -380,6 +380,7 @@ Test(host, an_encoder_is_there_for_those_who_have_a_format)
     cr_assert(service);
     cr_assert_eq(service->size, sizeof *service);
     cr_assert_str_eq(service->content_type(host), encoder.format->content_type);
+    cr_assert_eq(service->shape(host), WEIR_FORMAT_LINES);
 }
 
 Test(host, a_terminal_can_be_told_about_colours)
