@@ -188,7 +188,8 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
         limit = 1;
     uint32_t end = put_pieces(encoder, start, limit);
     encoder->count = end - start;
-    *encoded = (weir_encoded){sizeof *encoded, encoder->count, encoder->out.data, encoder->out.length};
+    const struct wr_buffer *out = &encoder->out;
+    *encoded = (weir_encoded){sizeof *encoded, encoder->count, out->length ? out->data : "", out->length};
     return encoder->count > 0 || start == batch->count;
 }
 

@@ -334,6 +334,7 @@ Test(encoder, a_batch_of_nothing_that_can_be_written_is_settled_at_once)
     cr_assert(run(0, 100));
     cr_assert_eq(encoded.count, 2);
     cr_assert_eq(encoded.length, 0);
+    cr_assert_not_null(encoded.data);
     cr_assert_eq(wr_encoder_settled(&encoder, 0, NULL), 2);
     cr_assert_eq(wr_encoder_count_omitted(&encoder, 2), 2);
     stop();
