@@ -54,7 +54,7 @@ def measure_stamps(place, scale, clock):
     return json.loads(place.run(place.program("weir/stamps"), clock, scale.stamps))
 
 
-def list_jobs(place, tracing, scale):
+def list_jobs(place, tracing, database, scale):
     """Peers and weir in turn, so that a change of the machine's mood meets both."""
     weir = partial(measure_weir, place, scale)
     peer = partial(measure_peer, place, scale)
@@ -109,6 +109,8 @@ def list_jobs(place, tracing, scale):
         "weir 5 files": partial(weir, handlers=5, **lines),
         "weir 20 files": partial(weir, handlers=20, **lines),
         "log4c lines": partial(peer, "log4c", **lines),
+        "weir http": partial(database.measure, scale, "weir"),
+        "curl": partial(database.measure, scale, "curl"),
         "weir arrival": partial(measure_arrival, place, scale),
         "weir stamps": partial(measure_stamps, place, scale, "auto"),
         "weir stamps, system": partial(measure_stamps, place, scale, "system"),

@@ -124,6 +124,7 @@ GOALS = [
     Row("file, json", rate("weir json"), "fprintf", rate("fprintf json"), at_least(5)),
     Row("file, text, random doubles", rate("weir random"), "fprintf %.17g", rate("fprintf random"), at_least(6)),
     Row("null handler", rate("weir null"), "fprintf to a file", rate("fprintf lines"), at_least(18)),
+    Row("http to VictoriaMetrics", rate("weir http"), "libcurl and snprintf", rate("curl"), at_least(1.3)),
     Row("peak memory, file, text", memory("weir text"), "fprintf", memory("fprintf lines"), at_most(1.5)),
     Row("wake-ups while idle", Figure("weir idle", "switches", "", decimals=0), goal=Goal("none", figure_most=0)),
     Row("from idle to the file", Figure("weir arrival", "median_us", "us", decimals=0),
