@@ -35,7 +35,10 @@ void rig_fini(struct rig *rig)
     wr_lane_free_unused(rig->lane);
     wr_segment_drop(rig->segment);
     wr_segment_pool_trim(&rig->pool);
-    free(atomic_load(&rig->log.sinks));
+    for (struct wr_log_sink *sink = atomic_load(&rig->log.sinks), *next; sink; sink = next) {
+        next = sink->next;
+        free(sink);
+    }
 }
 
 void rig_apply(struct rig *rig)
