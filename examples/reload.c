@@ -2,7 +2,8 @@
  *
  *     reload [CONFIG]
  *
- * The signal handler only takes note; weir_reload is called from the main loop. SIGTERM ends the program. */
+ * The signal handler only takes note; weir_reload is called from the main loop. SIGTERM and SIGINT end the
+ * program; it prints then how many values it has added. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -32,8 +33,9 @@ int main(int argc, char **argv)
         return 1;
     }
     weir_stream *stream = weir_get_stream("my_app");
-    for (int turn = 0; !term; turn++) {
-        weir_add_int(stream, "turn", turn);
+    int turn = 0;
+    while (!term) {
+        weir_add_int(stream, "turn", turn++);
         if (hup) {
             hup = 0;
             if (weir_reload()) /* the configuration in force stays */
@@ -41,5 +43,6 @@ int main(int argc, char **argv)
         }
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
+    printf("%d turns\n", turn);
     return 0;
 }

@@ -3,7 +3,8 @@
  *     scan [-j THREADS] [-c CONFIG] FOLDER
  *
  * Group scan.io: bytes and read.ms for each file, errors; group scan.cpu: hash.ms and mb_per_s for each file,
- * and how long the whole walk took. Without a configuration it just prints its result. */
+ * and how long the whole walk took. Without a configuration it just prints its result. The exit status is 1
+ * when the folder cannot be walked; what cannot be read in it is an error of that file only. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 
 #include <weir/weir.h>
 
-enum { WAITING_MOST = 256, BLOCK = 64 * 1024 };
+enum { MOST_THREADS = 64, WAITING_MOST = 256, BLOCK = 64 * 1024 };
 
 /* Paths on their way from the walk to the threads that hash. */
 static struct {
@@ -35,12 +36,13 @@ static struct {
     uint64_t files, bytes, errors, hash;
 } total = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void put_path(const char *path)
+/* Takes over the path. */
+static void put_path(char *path)
 {
     pthread_mutex_lock(&queue.lock);
     while (queue.count == WAITING_MOST)
         pthread_cond_wait(&queue.change, &queue.lock);
-    queue.paths[(queue.first + queue.count++) % WAITING_MOST] = strdup(path);
+    queue.paths[(queue.first + queue.count++) % WAITING_MOST] = path;
     pthread_cond_broadcast(&queue.change);
     pthread_mutex_unlock(&queue.lock);
 }
@@ -127,12 +129,22 @@ static void count_error(weir_stream *io)
     pthread_mutex_unlock(&total.lock);
 }
 
+/* Units and help belong to a series: each thread has its own, by its label. */
+static void describe(weir_stream *io, weir_stream *cpu)
+{
+    weir_describe(io, "bytes", "bytes", "size of a file");
+    weir_describe(io, "read.ms", "ms", "time spent in read(2) for a file");
+    weir_describe(cpu, "hash.ms", "ms", "time spent hashing a file");
+    weir_describe(cpu, "mb_per_s", "MB/s", "speed of hashing a file");
+}
+
 static void *work(void *argument)
 {
     const weir_label labels[] = {{"thread", argument}};
     weir_stream *io = weir_get_stream_labeled("scan.io", labels, 1);
     weir_stream *cpu = weir_get_stream_labeled("scan.cpu", labels, 1);
     struct result result;
+    describe(io, cpu);
     for (char *path; (path = take_path()); free(path)) {
         if (!hash_file(path, &result)) {
             count_error(io);
@@ -146,67 +158,102 @@ static void *work(void *argument)
     return NULL;
 }
 
-static bool walk(const char *folder)
+/* 0, or errno: the folder itself cannot be walked. */
+static int visit(FTSENT *entry)
 {
-    char *roots[] = {(char *)folder, NULL};
+    bool is_bad = entry->fts_info == FTS_ERR || entry->fts_info == FTS_DNR || entry->fts_info == FTS_NS;
+    char *path = entry->fts_info == FTS_F ? strdup(entry->fts_accpath) : NULL;
+    if (is_bad && entry->fts_level == FTS_ROOTLEVEL)
+        return entry->fts_errno;
+    if (path)
+        put_path(path);
+    else if (is_bad || entry->fts_info == FTS_F)
+        count_error(weir_get_stream("scan.io"));
+    return 0;
+}
+
+/* 0, or errno. */
+static int walk(char *folder)
+{
+    char *roots[] = {folder, NULL};
+    int problem = 0;
     WEIR_PROF(prof, weir_get_stream("scan.cpu"), "walk");
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    if (!tree) {
+    if (!tree)
+        problem = errno;
+    for (FTSENT *entry; !problem && (entry = fts_read(tree));)
+        problem = visit(entry);
+    if (tree)
+        fts_close(tree);
+    if (problem)
         weir_prof_fail(&prof);
-        return false;
-    }
-    for (FTSENT *entry; (entry = fts_read(tree));) {
-        if (entry->fts_info == FTS_F)
-            put_path(entry->fts_accpath);
-        else if (entry->fts_info == FTS_ERR || entry->fts_info == FTS_DNR || entry->fts_info == FTS_NS)
-            count_error(weir_get_stream("scan.io"));
-    }
-    fts_close(tree);
-    return true;
+    return problem;
 }
 
-static void describe(void)
+static void end_walk(void)
 {
-    weir_stream *io = weir_get_stream("scan.io"), *cpu = weir_get_stream("scan.cpu");
-    weir_describe(io, "bytes", "bytes", "size of a file");
-    weir_describe(io, "read.ms", "ms", "time spent in read(2) for a file");
-    weir_describe(cpu, "hash.ms", "ms", "time spent hashing a file");
-}
-
-int main(int argc, char **argv)
-{
-    enum { MOST_THREADS = 64 };
-    pthread_t threads[MOST_THREADS];
-    char names[MOST_THREADS][12];
-    int count = 4;
-    for (int option; (option = getopt(argc, argv, "j:c:")) != -1;) {
-        if (option == 'j')
-            count = atoi(optarg);
-        else if (option != 'c')
-            return 2;
-        else if (weir_configure_file(optarg)) {
-            fprintf(stderr, "scan: %s\n", weir_last_error());
-            return 1;
-        }
-    }
-    if (optind + 1 != argc || count < 1 || count > MOST_THREADS) {
-        fprintf(stderr, "usage: scan [-j THREADS] [-c CONFIG] FOLDER\n");
-        return 2;
-    }
-    describe();
-    for (int i = 0; i < count; i++) {
-        snprintf(names[i], sizeof names[i], "%d", i);
-        pthread_create(&threads[i], NULL, work, names[i]);
-    }
-    bool walked = walk(argv[optind]);
     pthread_mutex_lock(&queue.lock);
     queue.over = true;
     pthread_cond_broadcast(&queue.change);
     pthread_mutex_unlock(&queue.lock);
-    for (int i = 0; i < count; i++)
+}
+
+struct request {
+    int threads;
+    char *folder;
+};
+
+static int show_usage(void)
+{
+    fprintf(stderr, "usage: scan [-j THREADS] [-c CONFIG] FOLDER\n");
+    return 2;
+}
+
+/* 0, or the exit status. */
+static int parse(int argc, char **argv, struct request *request)
+{
+    for (int option; (option = getopt(argc, argv, "j:c:")) != -1;) {
+        if (option == 'j') {
+            request->threads = atoi(optarg);
+        } else if (option != 'c') {
+            return show_usage();
+        } else if (weir_configure_file(optarg)) {
+            fprintf(stderr, "scan: %s\n", weir_last_error());
+            return 1;
+        }
+    }
+    if (optind + 1 != argc || request->threads < 1 || request->threads > MOST_THREADS)
+        return show_usage();
+    request->folder = argv[optind];
+    return 0;
+}
+
+/* Answers how many threads there are. */
+static int start(int wanted, pthread_t *threads)
+{
+    static char names[MOST_THREADS][12];
+    int started = 0;
+    for (int i = 0; i < wanted; i++) {
+        snprintf(names[i], sizeof names[i], "%d", i);
+        started += pthread_create(&threads[started], NULL, work, names[i]) == 0;
+    }
+    return started;
+}
+
+int main(int argc, char **argv)
+{
+    struct request request = {.threads = 4};
+    pthread_t threads[MOST_THREADS];
+    int status = parse(argc, argv, &request);
+    if (status)
+        return status;
+    int started = start(request.threads, threads);
+    int problem = started ? walk(request.folder) : EAGAIN;
+    end_walk();
+    for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    if (!walked) {
-        fprintf(stderr, "scan: %s: %s\n", argv[optind], strerror(errno));
+    if (problem) {
+        fprintf(stderr, "scan: %s: %s\n", request.folder, strerror(problem));
         return 1;
     }
     weir_flush(-1);

@@ -180,9 +180,10 @@ void wr_engine_say_overflow(struct wr_engine *engine)
 static void add_progress(struct wr_engine_progress *progress, struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
+    int64_t timeout_ns = lane->settings.block_timeout_ns + lane->patience_ns;
     progress->settled += lane->offered - wr_lane_queued(lane);
-    if (lane->settings.block_timeout_ns > progress->timeout_ns)
-        progress->timeout_ns = lane->settings.block_timeout_ns;
+    if (timeout_ns > progress->timeout_ns)
+        progress->timeout_ns = timeout_ns;
     wr_lane_leave(lane);
 }
 
@@ -197,6 +198,18 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
             add_progress(&progress, route->lanes[i]->lane);
     wr_engine_leave(&visit);
     return progress;
+}
+
+bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int answer, struct wr_error *error)
+{
+    struct wr_visit visit;
+    bool explained = false;
+    wr_engine_enter(engine, &visit);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.router, group);
+    for (size_t i = 0; i < route->lane_count && !explained; i++)
+        explained = route->lanes[i]->sync && wr_lane_explain(route->lanes[i]->lane, answer, error);
+    wr_engine_leave(&visit);
+    return explained;
 }
 
 /* ---- Flushing -------------------------------------------------------------------------------- */
@@ -245,10 +258,11 @@ static int report_dropped(struct wr_engine *engine, struct wr_error *error)
     return wr_error_set(error, WEIR_ERR_DROPPED, "%" PRIu64 " values were dropped since the last flush", fresh);
 }
 
-/* All lanes are asked first, so that they deliver side by side. Answers one that was late, or NULL. */
-static struct wr_lane *flush_lanes(struct wr_engine *engine, int64_t deadline_ns)
+/* All lanes are asked first, so that they deliver side by side. Answers 0, or the error of a late one. */
+static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
-    struct wr_lane *late = NULL, *first = wr_engine_lanes(engine);
+    struct wr_lane *first = wr_engine_lanes(engine);
+    int result = 0;
     size_t count = 0, i = 0;
     for (struct wr_lane *lane = first; lane; lane = lane->next)
         count++;
@@ -258,20 +272,22 @@ static struct wr_lane *flush_lanes(struct wr_engine *engine, int64_t deadline_ns
     i = 0;
     for (struct wr_lane *lane = first; lane; lane = lane->next) {
         uint64_t position = positions ? positions[i++] : wr_lane_request_flush(lane, deadline_ns);
-        if (!wr_lane_wait_flushed(lane, position, deadline_ns))
-            late = lane;
+        struct wr_error late;
+        int answer = wr_lane_wait_flushed(lane, position, deadline_ns, &late);
+        if (!answer || (result && answer == WEIR_ERR_TIMEOUT))
+            continue; /* what a handler said of itself tells more than that another one is late */
+        *error = late;
+        result = answer;
     }
     free(positions);
-    return late;
+    return result;
 }
 
 int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     run_round(engine);
-    const struct wr_lane *late = flush_lanes(engine, deadline_ns);
-    if (late)
-        return wr_error_set(error, WEIR_ERR_TIMEOUT, "handler \"%s\" has not delivered in time", late->name);
-    return report_dropped(engine, error);
+    int late = flush_lanes(engine, deadline_ns, error);
+    return late ? late : report_dropped(engine, error);
 }
 
 /* ---- Shutting down --------------------------------------------------------------------------- */

@@ -87,6 +87,10 @@ struct wr_engine_progress {
 };
 struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group);
 
+/* Puts into words why one of a group's synchronous handlers answered a call with an error; false: nothing is
+ * known of it. */
+bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int answer, struct wr_error *error);
+
 /* As weir_flush, with a deadline. */
 int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
 

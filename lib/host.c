@@ -135,12 +135,24 @@ static void set_color(const weir_host *host, bool color)
 
 static const weir_terminal terminal_service = {sizeof terminal_service, set_color};
 
+static void set_patience(const weir_host *host, int64_t ms)
+{
+    enum { LONGEST_MS = 86400 * 1000 };
+    if (ms < 0)
+        ms = 0;
+    core_of(host)->patience_ns = (ms < LONGEST_MS ? ms : LONGEST_MS) * WR_NS_PER_MS;
+}
+
+static const weir_patience patience_service = {sizeof patience_service, set_patience};
+
 static const void *host_service(const weir_host *host, const char *id)
 {
     if (strcmp(id, WEIR_ENCODER) == 0)
         return core_of(host)->encoder ? &encoder_service : NULL;
     if (strcmp(id, WEIR_TERMINAL) == 0)
         return core_of(host)->encoder ? &terminal_service : NULL;
+    if (strcmp(id, WEIR_PATIENCE) == 0)
+        return &patience_service;
     return NULL;
 }
 

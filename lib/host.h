@@ -17,6 +17,7 @@ struct wr_host {
     struct wr_lane *lane; /* NULL: not in use yet */
     struct wr_log *log;
     struct wr_encoder *encoder; /* NULL: the type writes no format */
+    int64_t patience_ns;        /* how long a try may take on purpose */
 
     /* during create only */
     struct wr_error *refusal;

@@ -277,9 +277,9 @@ static int explain(const struct call *call, int answer)
 {
     static const char *const words[] = {"the handler dropped the value",
                                         "the handler has not answered in time"};
-    if (answer)
-        wr_error_set(wr_producers_error(&call->runtime->producers), answer, "%s",
-                     words[answer == WEIR_ERR_TIMEOUT]);
+    struct wr_error *mine = answer ? wr_producers_error(&call->runtime->producers) : NULL;
+    if (mine && !wr_engine_explain(wr_runtime_engine(call->runtime), call->group, answer, mine))
+        wr_error_set(mine, answer, "%s", words[answer == WEIR_ERR_TIMEOUT]);
     return answer;
 }
 

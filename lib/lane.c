@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "common.h"
+#include "error.h"
 #include "ring.h"
 #include "signals.h"
 #include "thread.h"
@@ -126,7 +127,9 @@ static void add_ticket(struct wr_lane *lane, struct wr_ticket ticket)
 {
     if (!ticket.desk)
         return;
-    if (has_ticket_room(lane))
+    if (lane->told)
+        wr_ticket_answer(ticket, lane->told);
+    else if (has_ticket_room(lane))
         lane->tickets[lane->ticket_count++] = (struct wr_lane_ticket){lane->offered, ticket};
     else
         wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
@@ -156,6 +159,15 @@ static void answer_dropped(struct wr_lane *lane, const struct wr_range *range, i
 void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer)
 {
     answer_between(lane, 0, sequence, answer);
+}
+
+void wr_lane_tell(struct wr_lane *lane, int error)
+{
+    lane->told = error;
+    if (!error)
+        return;
+    wr_lane_answer(lane, UINT64_MAX, error);
+    wr_condition_wake(&lane->progress);
 }
 
 /* ---- Dropping -------------------------------------------------------------------------------- */
@@ -407,6 +419,7 @@ uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns)
     if (position > lane->flush_wanted)
         lane->flush_wanted = position;
     lane->retry_at_ns = 0;
+    lane->told = 0; /* there is going to be another try */
     wr_condition_wake(&lane->work);
     leave_to_outside(lane, &signals);
     return position;
@@ -420,15 +433,36 @@ static bool is_flushed(const struct wr_lane *lane, uint64_t position)
     return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->ending != WR_LANE_LIVES;
 }
 
-bool wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns)
+/* Under the lock. */
+static int set_told(const struct wr_lane *lane, int told, struct wr_error *error)
+{
+    return wr_error_set(error, told, "handler \"%s\": %s", lane->name, lane->reason);
+}
+
+int wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, struct wr_error *error)
+{
+    sigset_t signals;
+    int result = 0;
+    enter_from_outside(lane, &signals);
+    while (!is_flushed(lane, position) && !lane->told && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
+    if (!is_flushed(lane, position))
+        result = lane->told ? set_told(lane, lane->told, error)
+                            : wr_error_set(error, WEIR_ERR_TIMEOUT, "handler \"%s\" has not delivered in time",
+                                           lane->name);
+    leave_to_outside(lane, &signals);
+    return result;
+}
+
+bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error)
 {
     sigset_t signals;
     enter_from_outside(lane, &signals);
-    while (!is_flushed(lane, position) && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
-    bool flushed = is_flushed(lane, position);
+    bool explained = lane->explained == answer;
+    if (explained)
+        set_told(lane, answer, error);
     leave_to_outside(lane, &signals);
-    return flushed;
+    return explained;
 }
 
 void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)

@@ -28,6 +28,7 @@
 #include "retry.h"
 #include "ticket.h"
 
+struct wr_error;
 struct wr_instance;
 struct wr_label_set;
 
@@ -95,6 +96,9 @@ struct wr_lane {
     uint64_t lost_before;        /* dropped when the failing began */
     unsigned faults_in_a_row;
     char reason[sizeof((weir_outcome *)0)->reason];
+    int explained;       /* the error that `reason` explains, enum weir_error; 0: none */
+    int told;            /* the error by which nobody waits for the handler any longer; 0: one does */
+    int64_t patience_ns; /* how long a try may take on purpose */
 
     /* requests */
     uint64_t flush_wanted, flushed; /* sequences */
@@ -166,8 +170,13 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns);
 /* Asks for all that was offered so far to be delivered, without pauses. Answers the position to wait for. */
 uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns);
 
-/* Waits until that position was reached; false: not by deadline_ns. */
-bool wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns);
+/* Waits until that position was reached. Answers 0, or the error: WEIR_ERR_TIMEOUT when it was not by
+ * deadline_ns, or what the handler told those who wait, since the request. */
+int wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, struct wr_error *error);
+
+/* Puts into words why calls that wait for the lane are answered with an error. false: it was not the handler's
+ * last word. */
+bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error);
 
 /* Asks the worker to come to an end: to deliver what is there, at most until deadline_ns; what is left is
  * dropped for `reason`. */
@@ -199,6 +208,10 @@ uint64_t wr_lane_front(const struct wr_lane *lane);
 /* Samples and bytes that are not settled. */
 uint64_t wr_lane_queued(const struct wr_lane *lane);
 uint64_t wr_lane_queued_bytes(const struct wr_lane *lane);
+
+/* Nobody waits any longer: all calls that wait, and flushes, come back with an error, and so do those to come
+ * until it is taken back with 0. */
+void wr_lane_tell(struct wr_lane *lane, int error);
 
 /* Tells pressure and everybody who waits that samples were settled. */
 void wr_lane_moved(struct wr_lane *lane, int64_t now_ns);

@@ -17,10 +17,26 @@ void wr_outcome_init(weir_outcome *outcome, uint32_t count)
 
 /* ---- Trouble, and its end -------------------------------------------------------------------- */
 
+/* The rest is going to be tried again. */
+static bool goes_on(const weir_outcome *outcome)
+{
+    return outcome->code == WEIR_OUTCOME_RETRY || outcome->code == WEIR_OUTCOME_REOPEN;
+}
+
+/* What calls are answered on account of this outcome, or give themselves when they have waited in vain. */
+static int error_of(const weir_outcome *outcome)
+{
+    if (outcome->error)
+        return outcome->error;
+    return goes_on(outcome) ? WEIR_ERR_TIMEOUT : WEIR_ERR_DROPPED;
+}
+
 static void keep_reason(struct wr_lane *lane, weir_outcome *outcome)
 {
+    lane->explained = 0;
     if (outcome->code == WEIR_OUTCOME_OK && !outcome->rejected)
         return;
+    lane->explained = error_of(outcome);
     outcome->reason[sizeof outcome->reason - 1] = '\0';
     const char *reason = outcome->reason[0] ? outcome->reason : "no reason given";
     struct wr_buffer shown = {0}; /* a reason may hold what a server sent */
@@ -103,11 +119,16 @@ static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char 
         wr_lane_say(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
 }
 
-/* Puts an unknown code right. Answers what was wrong, or NULL. */
+/* Puts an unknown code, and a number that is no error, right. Answers what was wrong, or NULL. */
 static const char *check_code(weir_outcome *outcome)
 {
+    const char *fault = NULL;
+    if (outcome->error > 0 || outcome->error < -UINT16_MAX) {
+        outcome->error = 0;
+        fault = "an outcome with an error that is none";
+    }
     if (outcome->code >= WEIR_OUTCOME_OK && outcome->code <= WEIR_OUTCOME_FAILED)
-        return NULL;
+        return fault;
     outcome->code = WEIR_OUTCOME_RETRY;
     return "an outcome with an unknown code";
 }
@@ -131,9 +152,14 @@ static void react(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
         pause_after(lane, outcome, now_ns);
         break;
     case WEIR_OUTCOME_RETRY: pause_after(lane, outcome, now_ns); break;
-    case WEIR_OUTCOME_FAILED: give_up(lane, now_ns); break;
+    case WEIR_OUTCOME_FAILED:
+        wr_lane_answer(lane, UINT64_MAX, error_of(outcome));
+        give_up(lane, now_ns);
+        break;
     default: break;
     }
+    if (goes_on(outcome))
+        wr_lane_tell(lane, outcome->error);
 }
 
 /* ---- The callbacks --------------------------------------------------------------------------- */
@@ -146,6 +172,7 @@ void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now
         lane->open = true;
         lane->must_reopen = false;
         lane->reload_wanted = false;
+        wr_lane_tell(lane, 0);
         return;
     }
     if (outcome->code == WEIR_OUTCOME_DROP) /* there is no batch to drop */
@@ -189,8 +216,8 @@ static void check(struct wr_lane *lane, weir_outcome *outcome)
     count_fault(lane, outcome, of_code ? of_code : of_counts);
 }
 
-/* Settles samples at the front of the flight. */
-static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint32_t omitted)
+/* Settles samples at the front of the flight; the calls that wait for what is lost of them get `error`. */
+static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint32_t omitted, int error)
 {
     struct wr_range *flight = &lane->flight.range;
     if (omitted > done - rejected)
@@ -199,7 +226,8 @@ static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint3
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, omitted);
     lane->delivered += done - rejected - omitted;
     wr_range_skip(flight, done);
-    wr_lane_answer(lane, flight->sequence, rejected || omitted ? WEIR_ERR_DROPPED : 0);
+    int answer = omitted ? WEIR_ERR_DROPPED : 0;
+    wr_lane_answer(lane, flight->sequence, rejected ? error : answer);
 }
 
 /* What was in flight counts no longer: it was dropped while the handler was busy with it. */
@@ -213,9 +241,10 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
                           const struct wr_outcome_omissions *omissions, int64_t now_ns)
 {
     uint32_t omitted = omissions ? omissions->count(omissions->ctx, outcome->done) : 0;
-    settle(lane, outcome->done, outcome->rejected, omitted);
+    int error = goes_on(outcome) ? WEIR_ERR_DROPPED : error_of(outcome); /* then it is for those that wait on */
+    settle(lane, outcome->done, outcome->rejected, omitted, error);
     uint32_t rest = outcome->code == WEIR_OUTCOME_DROP ? lane->flight.range.count : 0;
-    settle(lane, rest, rest, 0);
+    settle(lane, rest, rest, 0, error);
     say_refused(lane, outcome->rejected + rest, now_ns);
     lane->needs_flush = true;
 }
@@ -235,6 +264,8 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome,
     bool moved = outcome->done > 0 || outcome->code == WEIR_OUTCOME_DROP;
     if (lane->flight.range.count == 0)
         forget_flight(lane);
+    if (ended)
+        wr_lane_tell(lane, 0);
     if (moved && ended)
         recover(lane, now_ns);
     else if (moved)

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "benchmarkai.h"
 #include "calls.h"
 #include "change.h"
 #include "clock.h"
@@ -307,16 +308,18 @@ static void configure_from_environment(struct wr_runtime *runtime)
 {
     struct wr_error error = {0};
     const char *text = secure_getenv("WEIR_CONFIG");
-    if (!text || !*text)
+    bool has_text = text && *text;
+    struct wr_config *config = has_text ? read_config(text, &error) : wr_benchmarkai_config(&error);
+    if (!config && !error.code)
         return;
-    struct wr_config *config = read_config(text, &error);
     /* a child whose parent forked while it was at this point may find the loader unusable */
     bool in_child = runtime->plugins.torn;
     bool done = config && apply(runtime, make_given, config, false, in_child, &error) == 0;
     wr_config_drop(config);
     runtime->from_environment = done;
     if (!done)
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; WEIR_CONFIG is not used", error.text);
+        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; %s is not used", error.text,
+                   has_text ? "WEIR_CONFIG" : "BENCHMARK_AI");
 }
 
 /* What its parent had. */

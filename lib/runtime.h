@@ -36,7 +36,7 @@ struct wr_runtime {
     struct wr_plugins plugins;
     struct wr_life *life;
     struct wr_fork fork;   /* between the handlers before and after it */
-    bool from_environment; /* WEIR_CONFIG is valid, and stays in force */
+    bool from_environment; /* WEIR_CONFIG, or BENCHMARK_AI, is valid, and stays in force */
     bool parent_was_ready; /* in a forked child: the parent's configuration was in force */
 
     /* each process's own */
@@ -53,7 +53,7 @@ struct wr_runtime *wr_runtime_get(void);
 /* This process's engine. */
 struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime);
 
-/* Makes sure that the configuration of this process is in force: WEIR_CONFIG's, or, in a forked child, its
+/* Makes sure that the configuration of this process is in force: the environment's, or, in a forked child, its
  * parent's. false: another thread is at it; what is added meanwhile waits in the rings. */
 bool wr_runtime_make_ready(struct wr_runtime *runtime);
 

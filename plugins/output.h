@@ -1,13 +1,37 @@
-/* output: writing to a descriptor, for handlers that do. */
+/* output: what handlers share that write to descriptors. */
 #ifndef WEIR_PLUGINS_OUTPUT_H
 #define WEIR_PLUGINS_OUTPUT_H
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <weir/handler.h>
+
+static inline int64_t output_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The value of an option "mode": permissions in octal. false: refused. */
+static inline bool output_set_mode(const weir_host *host, const char *text, mode_t *mode)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 8);
+    *mode = (mode_t)value;
+    if (*text >= '0' && *text <= '7' && *end == '\0' && value <= 07777)
+        return true;
+    host->refuse(host, "mode", "\"%s\" is not a mode; allowed: octal digits, like 0640", text);
+    return false;
+}
 
 /* Waits until a descriptor that others have made non-blocking takes something, or a stop is asked; 0, or errno.
  */

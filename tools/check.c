@@ -192,7 +192,7 @@ static int run(const struct command *command, int argc, char **argv)
         switch (option) {
         case 'g': group = optarg; break;
         case 'h': command_print_help(command, stdout); return EXIT_GOOD;
-        default: return command_refuse(command, "unknown option");
+        default: return command_show_usage(command);
         }
     }
     if (argc - optind > 1)
@@ -206,7 +206,8 @@ const struct command command_check = {
     .name = "check",
     .arguments = "[FILE] [--group GROUP]",
     .summary = "Checks a configuration, and explains where values go.",
-    .help = "\n  -g, --group GROUP  which handlers the group reaches, and why\n\n"
+    .help = "\n  -g, --group GROUP  which handlers the group reaches, and why\n"
+            "  -h, --help         this text\n\n"
             "Without FILE the configuration is that of WEIR_CONFIG. Handler types are loaded and handlers "
             "created, as in a\n"
             "program, but nothing is opened.\n",

@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,12 @@ void command_print_help(const struct command *command, FILE *to)
             command->help);
 }
 
+int command_show_usage(const struct command *command)
+{
+    fprintf(stderr, "usage: weir %s %s\n", command->name, command->arguments);
+    return EXIT_USAGE;
+}
+
 int command_refuse(const struct command *command, const char *format, ...)
 {
     va_list arguments;
@@ -20,8 +27,8 @@ int command_refuse(const struct command *command, const char *format, ...)
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\nusage: weir %s %s\n", command->name, command->arguments);
-    return EXIT_USAGE;
+    fputc('\n', stderr);
+    return command_show_usage(command);
 }
 
 int command_fail(const char *format, ...)
@@ -33,6 +40,27 @@ int command_fail(const char *format, ...)
     va_end(arguments);
     fputc('\n', stderr);
     return EXIT_NEGATIVE;
+}
+
+int command_read_listing(const struct command *command, int argc, char **argv, int most,
+                         struct command_listing *listing)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    *listing = (struct command_listing){0};
+    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        if (option == 'h') {
+            command_print_help(command, stdout);
+            return EXIT_GOOD;
+        }
+        if (option != 'j')
+            return command_show_usage(command);
+        listing->json = true;
+    }
+    if (argc - optind > most)
+        return command_refuse(command, most ? "one name at most" : "no arguments are expected");
+    listing->name = argv[optind];
+    return COMMAND_GOES_ON;
 }
 
 bool command_write(struct wr_buffer *buffer)

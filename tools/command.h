@@ -20,7 +20,20 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
-extern const struct command command_check, command_emit, command_formats, command_handlers;
+extern const struct command command_check, command_emit, command_formats, command_handlers, command_settings;
+
+/* What a command that lists things was asked for. */
+struct command_listing {
+    const char *name; /* NULL: everything */
+    bool json;
+};
+
+enum { COMMAND_GOES_ON = -1 };
+
+/* Reads the arguments of such a command, which takes at most so many names. Answers COMMAND_GOES_ON, or how
+ * `weir` ends. */
+int command_read_listing(const struct command *command, int argc, char **argv, int most,
+                         struct command_listing *listing);
 
 /* Prints how a command is used. */
 void command_print_help(const struct command *command, FILE *to);
@@ -28,6 +41,9 @@ void command_print_help(const struct command *command, FILE *to);
 /* Says that it was used wrongly; answers EXIT_USAGE. */
 int command_refuse(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Only shows how it is used, on standard error: getopt has said already what is wrong. Answers EXIT_USAGE. */
+int command_show_usage(const struct command *command);
 
 /* Says what went wrong; answers EXIT_NEGATIVE. */
 int command_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -102,6 +102,9 @@ static int report(const struct request *request)
 
 static int emit(const struct request *request)
 {
+    if (request->config)
+        unsetenv(
+            "WEIR_CONFIG"); /* which would win over what a program says; but here it is a person who does */
     if (request->config && weir_configure_file(request->config))
         return command_fail("%s", weir_last_error());
     weir_stream *stream = weir_get_stream_labeled(request->group, request->labels, request->label_count);
@@ -139,7 +142,7 @@ static int parse(const struct command *command, struct request *request, int arg
             command_print_help(command, stdout);
             *done = true;
             return 0;
-        default: return command_refuse(command, "unknown option");
+        default: return command_show_usage(command);
         }
     }
     for (int i = optind; !error && i < argc; i++)
@@ -173,7 +176,8 @@ const struct command command_emit = {
             "  -g, --group GROUP      the group\n"
             "  -l, --label KEY=VALUE  a label; may be given several times\n"
             "  -t, --timeout TIME     how long to wait for delivery (5s)\n"
-            "  -v, --verbose          tells what each handler did\n\n"
+            "  -v, --verbose          tells what each handler did\n"
+            "  -h, --help             this text\n\n"
             "Exit status 1: something was not delivered.\n",
     .run = run,
 };

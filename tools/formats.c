@@ -1,6 +1,5 @@
 /* weir formats: which formats there are. */
 
-#include <getopt.h>
 #include <string.h>
 
 #include "buffer.h"
@@ -65,32 +64,22 @@ static int refuse_name(const char *name)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     struct wr_buffer out = {0};
-    bool json = false;
-    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        if (option == 'h') {
-            command_print_help(command, stdout);
-            return EXIT_GOOD;
-        }
-        if (option != 'j')
-            return command_refuse(command, "unknown option");
-        json = true;
-    }
-    if (argc - optind > 1)
-        return command_refuse(command, "one name at most");
-    if (optind == argc) {
-        put_all(&out, json);
-    } else {
-        const struct wr_format *format = wr_format_find(argv[optind]);
+    struct command_listing listing;
+    int result = command_read_listing(command, argc, argv, 1, &listing);
+    if (result != COMMAND_GOES_ON)
+        return result;
+    if (listing.name) {
+        const struct wr_format *format = wr_format_find(listing.name);
         if (!format)
-            return refuse_name(argv[optind]);
-        if (json)
+            return refuse_name(listing.name);
+        if (listing.json)
             put_one_json(&out, format);
         else
             put_one(&out, format);
-        wr_buffer_put_text(&out, json ? "\n" : "");
+        wr_buffer_put_text(&out, listing.json ? "\n" : "");
+    } else {
+        put_all(&out, listing.json);
     }
     return command_write(&out) ? EXIT_GOOD : command_fail("standard output cannot be written");
 }
@@ -99,6 +88,6 @@ const struct command command_formats = {
     .name = "formats",
     .arguments = "[NAME] [--json]",
     .summary = "Shows the formats that handlers can write, or all about one of them.",
-    .help = "\n  --json  as JSON\n",
+    .help = "\n      --json  as JSON\n  -h, --help  this text\n",
     .run = run,
 };

@@ -1,6 +1,5 @@
 /* weir handlers: which handler types are installed. */
 
-#include <getopt.h>
 #include <string.h>
 
 #include "buffer.h"
@@ -117,23 +116,13 @@ static int put_named(struct wr_buffer *out, struct wr_plugins *plugins, const ch
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     struct wr_buffer out = {0};
-    bool json = false;
-    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        if (option == 'h') {
-            command_print_help(command, stdout);
-            return EXIT_GOOD;
-        }
-        if (option != 'j')
-            return command_refuse(command, "unknown option");
-        json = true;
-    }
-    if (argc - optind > 1)
-        return command_refuse(command, "one name at most");
-    int result = optind == argc ? put_all(&out, command_plugins(), json)
-                                : put_named(&out, command_plugins(), argv[optind], json);
+    struct command_listing listing;
+    int result = command_read_listing(command, argc, argv, 1, &listing);
+    if (result != COMMAND_GOES_ON)
+        return result;
+    result = listing.name ? put_named(&out, command_plugins(), listing.name, listing.json)
+                          : put_all(&out, command_plugins(), listing.json);
     return command_write(&out) ? result : command_fail("standard output cannot be written");
 }
 
@@ -141,7 +130,7 @@ const struct command command_handlers = {
     .name = "handlers",
     .arguments = "[NAME] [--json]",
     .summary = "Shows the handler types that are installed, or all about one of them.",
-    .help = "\n  --json  as JSON\n\nHandler types are looked for in the folders of WEIR_PLUGIN_PATH, then "
-            "in " WEIR_PLUGINDIR ".\n",
+    .help = "\n      --json  as JSON\n  -h, --help  this text\n\nHandler types are looked for in the folders "
+            "of WEIR_PLUGIN_PATH, then in " WEIR_PLUGINDIR ".\n",
     .run = run,
 };

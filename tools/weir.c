@@ -9,10 +9,7 @@
 #include "suggest.h"
 
 static const struct command *const commands[] = {
-    &command_check,
-    &command_emit,
-    &command_handlers,
-    &command_formats,
+    &command_check, &command_emit, &command_handlers, &command_formats, &command_settings,
 };
 
 static void print_help(FILE *to)
@@ -20,6 +17,7 @@ static void print_help(FILE *to)
     fputs("usage: weir COMMAND [ARGUMENT ...]\n\n", to);
     for (size_t i = 0; i < WR_COUNT_OF(commands); i++)
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n      --version  which version this is\n  -h, --help     this text\n", to);
     fputs("\n`weir COMMAND --help` tells more. Exit status: 0 good, 1 not so good, 2 used wrongly.\n", to);
 }
 
@@ -44,6 +42,15 @@ static int refuse(const char *name)
     return EXIT_USAGE;
 }
 
+/* What getopt says of a wrong option begins with argv[0]. */
+static int run(const struct command *command, int argc, char **argv)
+{
+    static char full_name[40];
+    snprintf(full_name, sizeof full_name, "weir %s", command->name);
+    argv[0] = full_name;
+    return command->run(command, argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -60,5 +67,5 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     const struct command *command = find(name);
-    return command ? command->run(command, argc - 1, argv + 1) : refuse(name);
+    return command ? run(command, argc - 1, argv + 1) : refuse(name);
 }

@@ -125,7 +125,24 @@ typedef struct weir_outcome {
     int64_t retry_after_ms; /* RETRY, REOPEN: the pause that the destination asked for; 0: the core's own
                                back-off */
     char reason[256];       /* why, in words, for the log: "connect 127.0.0.1:8086: refused" */
+    int32_t error;          /* 0, or what calls that wait for this handler are told; see weir_outcome_tell */
 } weir_outcome;
+
+/* Says by which error, of enum weir_error in <weir/weir.h>, those calls come back that wait for this handler
+ * (delivery "sync", and weir_flush); they get the reason as words.
+ *
+ * With RETRY and REOPEN they come back at once, and calls that come later do not wait at all, until open or
+ * emit answers without an error; a later weir_flush waits for one more answer. Values stay queued and are tried
+ * again. Without an error they would wait on: calls for block_timeout, a flush for its own.
+ *
+ * With `rejected`, DROP and FAILED the calls whose values are lost are told this instead of WEIR_ERR_DROPPED.
+ */
+static inline void weir_outcome_tell(weir_outcome *outcome, int32_t error)
+{
+    /* an older core has no room for it */
+    if (outcome->size >= offsetof(weir_outcome, error) + sizeof outcome->error)
+        outcome->error = error;
+}
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
@@ -264,6 +281,17 @@ typedef struct weir_terminal {
     /* [configuring] Whether the format may use colours, as far as it has any; false if never said. */
     void (*set_color)(const weir_host *host, bool color);
 } weir_terminal;
+
+/* Service "patience/1": for handlers whose tries take long on purpose. */
+#define WEIR_PATIENCE "patience/1"
+
+typedef struct weir_patience {
+    uint32_t size;
+
+    /* [configuring] In create: how long a try may take before the handler answers, because its options say so.
+     * Calls with delivery "sync" wait that much longer than block_timeout. 0 if never said. */
+    void (*set)(const weir_host *host, int64_t ms);
+} weir_patience;
 
 /* ---- Handler types --------------------------------------------------------------------------- */
 

@@ -52,8 +52,10 @@ enum weir_error {
     WEIR_ERR_SPOOLED = -10,   /* values are safe on disk, but not delivered yet */
     WEIR_ERR_CLOSED = -11,    /* after weir_shutdown, or on a thread that is ending */
     WEIR_ERR_BUSY = -12,      /* called by a signal handler that interrupted another call of weir */
-    WEIR_ERR_TOO_LARGE = -13, /* one event of more samples or metadata than fit a quarter of a thread's ring */
-    WEIR_ERR_FIFO_NOT_CREATED = -14, /* nobody created the named pipe in time */
+    WEIR_ERR_TOO_LARGE = -13, /* one event of more samples or metadata than fit a quarter of a thread's ring;
+                                 or, delivery "sync", more bytes than its destination takes: it was dropped */
+    WEIR_ERR_FIFO_NOT_CREATED = -14, /* nobody created the named pipe in time; what was added goes on, as with
+                                        TIMEOUT */
 };
 
 typedef struct weir_stream weir_stream; /* the handle through which a program adds values to one group */
@@ -85,8 +87,8 @@ typedef struct weir_sample_spec {
 WEIR_API weir_stream *weir_get_stream(const char *group);
 
 /* The stream of a group with fixed labels; the same pointer for the same group and labels, whatever their
- * order. Keys are names, and no key may come twice; values are valid UTF-8 of at most 1023 bytes. Groups and
- * labels are copied. Never NULL, as above. */
+ * order. At most 64 labels; keys are names, and no key may come twice; values are valid UTF-8 of at most 1023
+ * bytes. Groups and labels are copied. Never NULL, as above. */
 WEIR_API weir_stream *weir_get_stream_labeled(const char *group, const weir_label *labels, size_t count);
 
 /* Adds one value. 0: the value is in the ledger. Otherwise it was refused, and counted; this may be ignored.
@@ -124,7 +126,8 @@ WEIR_API bool weir_stream_enabled(weir_stream *stream);
  *
  * Configuring is a barrier between two values: what was added before goes by the old routes. A configuration
  * that is wrong in any place changes nothing. These calls may load plugins and take time; they never wait for a
- * destination. When the environment has a valid WEIR_CONFIG it stays in force, and these calls only validate.
+ * destination. When the environment has a valid WEIR_CONFIG, or selects one of benchmarkai's modes by
+ * BENCHMARK_AI, that stays in force, and these calls only validate.
  */
 
 /* Routes a group ("*" or NULL: the default of all groups) to a handler of a type, in place of the group's
@@ -150,7 +153,9 @@ WEIR_API int weir_register_handler_type(const struct weir_handler_type *type);
 
 /* Waits until every value added before the call is delivered; timeout_ms -1: for ever, 0: no waiting. Cuts
  * short any pause before another try. 0: all delivered. WEIR_ERR_DROPPED: done, but values were dropped since
- * the last flush. WEIR_ERR_SPOOLED: some are safe on disk only. WEIR_ERR_TIMEOUT: not done in time. */
+ * the last flush. WEIR_ERR_SPOOLED: some are safe on disk only. WEIR_ERR_TIMEOUT: not done in time, or a
+ * handler says that it is no use waiting. WEIR_ERR_FIFO_NOT_CREATED: nobody created a handler's named pipe in
+ * time. */
 WEIR_API int weir_flush(int64_t timeout_ms);
 
 /* Delivers what it can within timeout_ms (-1: for ever) and stops. Done by itself at exit, with

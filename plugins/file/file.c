@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <weir/handler.h>
 
@@ -53,31 +52,14 @@ struct file {
     int64_t looked_ms;
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- Creating -------------------------------------------------------------------------------- */
-
-static bool parse_mode(const char *text, mode_t *mode)
-{
-    char *end;
-    unsigned long value = strtoul(text, &end, 8);
-    *mode = (mode_t)value;
-    return *text >= '0' && *text <= '7' && *end == '\0' && value <= 07777;
-}
 
 static void *file_create(const weir_host *host, const void *given)
 {
     const struct file_options *options = given;
     mode_t mode;
-    if (!parse_mode(options->mode, &mode)) {
-        host->refuse(host, "mode", "\"%s\" is not a mode; allowed: octal digits, like 0640", options->mode);
+    if (!output_set_mode(host, options->mode, &mode))
         return NULL;
-    }
     struct file *file = calloc(1, sizeof *file);
     if (!file) {
         host->refuse(host, "", "no memory");
@@ -155,7 +137,7 @@ static int reopen(struct file *file)
     file->truncate = false;
     file->torn = false;
     file->said_missed = false;
-    file->looked_ms = now_ms();
+    file->looked_ms = output_now_ms();
     return 0;
 }
 
@@ -209,7 +191,7 @@ static bool is_in_place(const struct file *file)
 /* Rotated or deleted: a new one; while that cannot be opened, the old one does. */
 static void follow_path(struct file *file)
 {
-    file->looked_ms = now_ms();
+    file->looked_ms = output_now_ms();
     if (is_in_place(file))
         return;
     int problem = reopen(file);
@@ -227,7 +209,7 @@ static int make_sure(struct file *file)
         file->fd = -1;
     if (file->fd < 0)
         return reopen(file);
-    if (now_ms() - file->looked_ms >= LOOK_EVERY_MS)
+    if (output_now_ms() - file->looked_ms >= LOOK_EVERY_MS)
         follow_path(file);
     return 0;
 }

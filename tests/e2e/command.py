@@ -71,7 +71,7 @@ def handlers_lists_what_is_installed():
     done = run(WEIR, "handlers")
     assert done.returncode == 0, done.stderr
     names = [line.split()[0] for line in done.stdout.splitlines()]
-    assert {"null", "console", "file"} <= set(names), names
+    assert {"null", "console", "file", "fifo"} <= set(names), names
     assert re.search(r"^file .*\(.*/file\.so\)$", done.stdout, re.M), done.stdout
 
 
@@ -93,10 +93,20 @@ def handlers_and_formats_speak_json():
                     "help": "the file"}
     assert any(option["name"] == "linger" for option in one["common_options"])
     everything = json.loads(run(WEIR, "handlers", "--json").stdout)
-    assert {"null", "console", "file"} <= {handler["name"] for handler in everything}
+    assert {"null", "console", "file", "fifo"} <= {handler["name"] for handler in everything}
     formats = json.loads(run(WEIR, "formats", "--json").stdout)
     assert [f["name"] for f in formats][:3] == ["text", "json", "bai"]
     assert json.loads(run(WEIR, "formats", "bai", "--json").stdout)["makes"] == "lines"
+
+
+@case
+def settings_shows_types_defaults_and_what_is_allowed():
+    done = run(WEIR, "settings")
+    assert done.returncode == 0 and done.stderr == "", done
+    assert re.search(r"^  shutdown_timeout  duration  .*\n +default: 5s; allowed: 0s\.\.1d$", done.stdout, re.M), done.stdout
+    settings = {setting["name"]: setting for setting in json.loads(run(WEIR, "settings", "--json").stdout)}
+    assert settings["labels"]["type"] == "map" and settings["labels"]["default"] is None
+    assert settings["max_series"]["default"] == "100000" and settings["max_series"]["allowed"] == "1..30000000"
 
 
 @case
@@ -122,6 +132,15 @@ def emit_delivers_one_event_and_says_what_each_handler_did(folder):
 
 
 @case
+def emit_takes_the_file_that_is_named_before_weir_config(folder):
+    out = os.path.join(folder, "out")
+    config = write(folder, {"handlers": {"disk": {"type": "file", "path": out}}, "groups": {"*": "disk"}})
+    done = run(WEIR, "emit", "-c", config, "-g", "g", "-v", "x=1", WEIR_CONFIG={"groups": {"*": "null"}})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "disk: 1 delivered\n", ""), done
+    assert len(lines_of(out)) == 1
+
+
+@case
 def emit_exits_with_1_when_something_was_not_delivered():
     config = {"handlers": {"disk": {"type": "file", "path": "/no/such/folder/x"}}, "groups": {"*": "disk"}}
     done = run(WEIR, "emit", "-g", "g", "-t", "50ms", "-v", "x=1", WEIR_CONFIG=config)
@@ -144,10 +163,13 @@ def wrong_use_exits_with_2_and_says_how():
                              (("emit", "-g", "g", "x=y"), '"y" is not a number'),
                              (("emit", "-g", "g", "-l", "k", "x=1"), '"k" is not a label'),
                              (("emit", "-g", "g", "-t", "5", "x=1"), "is not a duration"),
-                             (("emit", "-g", "g", "--colour", "x=1"), "unknown option"),
+                             (("emit", "-g", "g", "--colour", "x=1"), "weir emit: unrecognized option '--colour'\nusage: weir emit "),
+                             (("emit", "-g"), "weir emit: option requires an argument -- 'g'\nusage: weir emit "),
+                             (("formats", "-j"), "weir formats: invalid option -- 'j'\nusage: weir formats "),
                              (("check", "a", "b"), "one FILE at most"),
                              (("check", "--group", "a..b"), "empty part"),
                              (("handlers", "a", "b"), "one name at most"),
+                             (("settings", "a"), "no arguments are expected"),
                              (("chek",), 'did you mean "check"?'),
                              ((), "usage: weir COMMAND")):
         done = run(WEIR, *arguments, WEIR_CONFIG=config)
@@ -167,7 +189,8 @@ def unknown_names_exit_with_1_and_say_the_nearest():
 @case
 def help_and_version_go_to_standard_output():
     assert re.fullmatch(r"weir \d+\.\d+\.\d+\n", run(WEIR, "--version").stdout)
-    for arguments in (("--help",), ("check", "--help"), ("emit", "--help"), ("handlers", "-h"), ("formats", "--help")):
+    for arguments in (("--help",), ("check", "--help"), ("emit", "--help"), ("handlers", "-h"), ("formats", "--help"),
+                      ("settings", "-h")):
         done = run(WEIR, *arguments)
         assert done.returncode == 0 and done.stdout.startswith("usage: weir ") and done.stderr == "", arguments
 

@@ -257,6 +257,39 @@ Test(control, a_synchronous_call_learns_of_a_drop_and_of_a_handler_that_does_not
     assert_ledger("c");
 }
 
+Test(control, a_synchronous_call_and_a_flush_come_back_with_the_error_that_the_handler_tells)
+{
+    put_in_force("{\"handlers\":{\"c\":{\"type\":\"capture\",\"delivery\":\"sync\",\"block_timeout\":\"1h\","
+                 "\"retry_min\":\"1h\",\"retry_max\":\"1h\"}},\"groups\":{\"*\":\"c\"}}");
+    weir_stream *stream = weir_get_stream("g");
+    capture_tell(1 /* RETRY */, WEIR_ERR_FIFO_NOT_CREATED, "nobody made it");
+    cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_FIFO_NOT_CREATED);
+    cr_assert_str_eq(weir_last_error(), "handler \"c\": nobody made it");
+    cr_assert_eq(weir_add_value(stream, "x", 2), WEIR_ERR_FIFO_NOT_CREATED, "nobody waits again");
+    cr_assert_eq(capture_batches(), 1);
+    cr_assert_eq(weir_flush(-1), WEIR_ERR_FIFO_NOT_CREATED);
+    cr_assert_str_eq(weir_last_error(), "handler \"c\": nobody made it");
+    cr_assert_eq(capture_batches(), 2, "a flush has it tried once more");
+    capture_answer(0, "");
+    cr_assert_eq(weir_flush(-1), 0);
+    cr_assert_eq(weir_add_value(stream, "x", 3), 0);
+    cr_assert_eq(capture_count(), 3);
+    assert_ledger("c");
+}
+
+Test(control, a_synchronous_call_learns_in_words_why_its_value_was_dropped)
+{
+    put_in_force(sync_config);
+    weir_stream *stream = weir_get_stream("g");
+    capture_tell(3 /* DROP */, WEIR_ERR_TOO_LARGE, "7 bytes are too many");
+    cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_TOO_LARGE);
+    cr_assert_str_eq(weir_last_error(), "handler \"c\": 7 bytes are too many");
+    capture_answer(3 /* DROP */, "no use");
+    cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_DROPPED);
+    cr_assert_str_eq(weir_last_error(), "handler \"c\": no use");
+    assert_ledger("c");
+}
+
 static void *add_hundred(void *argument)
 {
     (void)argument;

@@ -3,11 +3,10 @@
 import json
 import os
 
-from judge import BUILD, TEST_PLUGINS, Skip, case, main, run
+from judge import BUILD, TEST_PLUGINS, Skip, case, main, run, skip_fork_under_sanitizers
 from https import Server
 
 FORKER = os.path.join(BUILD, "tests", "stress", "forker")
-SANITIZED = os.environ.get("WEIR_TEST_SANITIZED", "")
 FORKS = int(os.environ.get("WEIR_TEST_FORKS", "5000"))
 THREADS = 3
 VALUES = 10
@@ -48,14 +47,9 @@ def assert_ledgers(output, handler):
             assert offered == delivered + dropped + queued and queued == 0 and dropped == unsafe, (who, rows)
 
 
-def skip_under_sanitizers():
-    if SANITIZED:
-        raise Skip("the sanitizers' allocators and thread lists do not survive a fork of a threaded program")
-
-
 @case
 def five_thousand_children_of_a_threaded_program(folder):
-    skip_under_sanitizers()
+    skip_fork_under_sanitizers()
     path = os.path.join(folder, "out")
     config = {"handlers": {"disk": {"type": "file", "path": path}}, "groups": {"*": "disk"}}
     done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
@@ -66,7 +60,7 @@ def five_thousand_children_of_a_threaded_program(folder):
 
 @case
 def five_thousand_children_while_a_handler_is_busy_with_libcurl_over_tls(folder):
-    skip_under_sanitizers()
+    skip_fork_under_sanitizers()
     if not os.path.exists(os.path.join(TEST_PLUGINS, "tls.so")):
         raise Skip("libcurl was not found when the tests were built")
     server = Server(folder)
@@ -92,7 +86,7 @@ def five_thousand_children_while_a_handler_is_busy_with_libcurl_over_tls(folder)
 
 @case
 def children_that_use_tls_themselves(folder):
-    skip_under_sanitizers()
+    skip_fork_under_sanitizers()
     if not os.path.exists(os.path.join(TEST_PLUGINS, "tls.so")):
         raise Skip("libcurl was not found when the tests were built")
     global FORKS

@@ -1,4 +1,5 @@
-/* borrower: adds values by names in memory that was never written before and is freed at once: as the caller may. */
+/* borrower: adds values by names in memory that was never written before and is freed at once: as the caller
+ * may. */
 
 #include <stdlib.h>
 #include <string.h>

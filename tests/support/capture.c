@@ -15,7 +15,7 @@ static struct {
     pthread_cond_t change;
     struct captured *all;
     size_t count, batches;
-    int code;
+    int code, error;
     char reason[200];
     bool hold, held;
 } capture = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
@@ -72,6 +72,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     } else {
         outcome->done = 0;
         copy(outcome->reason, sizeof outcome->reason, capture.reason);
+        weir_outcome_tell(outcome, capture.error);
     }
     pthread_mutex_unlock(&capture.lock);
 }
@@ -121,8 +122,14 @@ size_t capture_batches(void)
 
 void capture_answer(int code, const char *reason)
 {
+    capture_tell(code, 0, reason);
+}
+
+void capture_tell(int code, int error, const char *reason)
+{
     pthread_mutex_lock(&capture.lock);
     capture.code = code;
+    capture.error = error;
     copy(capture.reason, sizeof capture.reason, reason);
     pthread_mutex_unlock(&capture.lock);
 }

@@ -29,6 +29,9 @@ size_t capture_batches(void);
 /* From now on emit answers this outcome instead of taking anything; OK: it takes again. */
 void capture_answer(int code, const char *reason);
 
+/* The same, and with it tells those who wait an error. */
+void capture_tell(int code, int error, const char *reason);
+
 /* From now on emit blocks until it is let go; or it is let go. */
 void capture_hold(void);
 void capture_let_go(void);

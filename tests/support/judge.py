@@ -40,6 +40,11 @@ def environment(**more):
     return env
 
 
+def skip_fork_under_sanitizers():
+    if os.environ.get("WEIR_TEST_SANITIZED"):
+        raise Skip("the sanitizers' allocators and thread lists do not survive a fork of a threaded program")
+
+
 def run(*command, timeout=120, cwd=None, stdin=None, **env):
     """Runs a program to its end; answers the subprocess.CompletedProcess with text in stdout and stderr."""
     return subprocess.run([str(c) for c in command], env=environment(**env), timeout=timeout, cwd=cwd, stdin=stdin,

@@ -282,6 +282,19 @@ Test(host, a_terminal_can_be_told_about_colours)
     cr_assert(encoder.color);
 }
 
+Test(host, patience_is_kept_within_a_day)
+{
+    const weir_patience *patience = host->service(host, WEIR_PATIENCE);
+    cr_assert_eq(patience->size, sizeof *patience);
+    cr_assert_eq(core.patience_ns, 0);
+    patience->set(host, 1500);
+    cr_assert_eq(core.patience_ns, 1500 * WR_NS_PER_MS);
+    patience->set(host, -1);
+    cr_assert_eq(core.patience_ns, 0);
+    patience->set(host, INT64_MAX);
+    cr_assert_eq(core.patience_ns, 86400 * WR_NS_PER_S);
+}
+
 Test(host, other_services_and_other_revisions_are_not_there)
 {
     cr_assert_null(host->service(host, "encoder/2"));

@@ -420,10 +420,32 @@ Test(instance, a_successor_of_a_failed_handler_begins_afresh)
     lane->ending = WEIR_DROPPED_FAILED;
     lane->retry_at_ns = WR_NEVER - 1;
     lane->faults_in_a_row = 9;
+    lane->told = WEIR_ERR_TIMEOUT;
     wr_instance_take_over(lane);
     cr_assert_eq(lane->ending, WR_LANE_LIVES);
     cr_assert_eq(lane->retry_at_ns, 0);
     cr_assert_eq(lane->faults_in_a_row, 0);
+    cr_assert_eq(lane->told, 0);
+    wr_lane_free_unused(lane);
+}
+
+static void be_patient(const weir_host *host)
+{
+    const weir_patience *patience = host->service(host, WEIR_PATIENCE);
+    patience->set(host, 7000);
+}
+
+Test(instance, a_successor_is_as_patient_as_it_said_when_it_was_created)
+{
+    struct wr_lane *lane = make_lane();
+    lane->patience_ns = WR_NS_PER_S;
+    wr_instance_take_over(lane);
+    cr_assert_eq(lane->patience_ns, 0);
+    refuse = be_patient;
+    wr_instance_create(instance, &error);
+    lane->successor = instance;
+    wr_instance_take_over(lane);
+    cr_assert_eq(lane->patience_ns, 7 * WR_NS_PER_S);
     wr_lane_free_unused(lane);
 }
 

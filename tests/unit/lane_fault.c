@@ -92,6 +92,19 @@ Test(lane_fault, an_open_and_a_flush_with_an_unknown_code_are_faults_too)
     cr_assert_eq(rig_stats(&rig).open, 0);
 }
 
+Test(lane_fault, an_error_that_is_none_is_told_to_nobody)
+{
+    const int errors[] = {1, INT32_MAX, -UINT16_MAX - 1, INT32_MIN};
+    for (size_t i = 0; i < WR_COUNT_OF(errors); i++) {
+        load(1);
+        rig_answer_fully(&rig, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .error = errors[i]}, 0);
+        cr_assert_eq(rig_stats(&rig).faults, i + 1);
+        cr_assert_eq(rig.lane->told, 0);
+        rig.now_ns = rig.lane->retry_at_ns;
+        rig_deliver_all(&rig);
+    }
+}
+
 Test(lane_fault, one_answer_is_one_fault_whatever_is_wrong_with_it)
 {
     load(3);

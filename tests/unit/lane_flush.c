@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "../support/rig.h"
+#include "error.h"
 
 static struct rig rig;
 
@@ -20,7 +21,8 @@ TestSuite(lane_flush, .init = setup, .fini = teardown);
 
 static bool is_flushed(uint64_t position)
 {
-    return wr_lane_wait_flushed(rig.lane, position, 0);
+    struct wr_error error;
+    return wr_lane_wait_flushed(rig.lane, position, 0, &error) == 0;
 }
 
 static void load(uint32_t samples)

@@ -271,10 +271,10 @@ Test(lane_stop, a_flush_waits_for_what_a_successor_keeps_back)
     rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    cr_assert_not(wr_lane_wait_flushed(rig.lane, position, 0));
+    cr_assert_eq(wr_lane_wait_flushed(rig.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
     cr_assert_eq(rig_next(&rig), WR_STEP_FLUSH);
     rig_answer_flush(&rig, WEIR_OUTCOME_OK);
-    cr_assert(wr_lane_wait_flushed(rig.lane, position, 0));
+    cr_assert_eq(wr_lane_wait_flushed(rig.lane, position, 0, NULL), 0);
 }
 
 Test(lane_stop, a_stop_comes_before_a_successor)

@@ -1,0 +1,279 @@
+"""benchmarkai's modes: selected by BENCHMARK_AI alone, they write what Python's json.dumps would."""
+
+import json
+import math
+import os
+import random
+import re
+import struct
+import subprocess
+
+from judge import ADDER, BUILD, assert_handler_ledger, assert_ledgers, case, environment, lines_of, main, run, start
+
+EVENTS = os.path.join(BUILD, "tests", "support", "events")
+PUPPET = os.path.join(BUILD, "tests", "support", "puppet")
+NOT_CREATED = -14
+
+
+# ---- What is written -------------------------------------------------------------------------------------------
+
+
+def write_events(path, events):
+    with open(path, "w", encoding="ascii") as file:
+        for event in events:
+            parts = (f"{name.encode().hex()}={struct.unpack('<Q', struct.pack('<d', value))[0]:x}" for name, value in event.items())
+            file.write(" ".join(parts) + "\n")
+
+
+def dumps(events):
+    return "".join(json.dumps(event) + "\n" for event in events).encode("ascii")
+
+
+def is_control(character):
+    return ord(character) < 0x20 or 0x7f <= ord(character) < 0xa0
+
+
+def make_doubles(draw):
+    """Numbers of all kinds, more of them where printing goes wrong."""
+    yield from (0.0, -0.0, 1.0, 0.1, 0.1 + 0.2, 1 / 3, 100.0, 49.403, 12.375, math.nan, math.inf, -math.inf, math.pi, -math.e)
+    yield from (5e-324, 2.2250738585072011e-308, 2.2250738585072014e-308, 1.7976931348623157e308, 4.9406564584124654e-324 * 3)
+    yield from (2.0 ** 53, 2.0 ** 53 + 2, 9007199254740993.0, 2.0 ** 63, -2.0 ** 63, 2.0 ** 64, 1e22, 1e23, 9.5e-7, 123456789012345680.0)
+    for exponent in range(-323, 309):
+        for value in (float(f"1e{exponent}"), float(f"-9.999999999999999e{exponent}") if exponent < 308 else -1.0):
+            yield value
+    for base in (1e16, 1e15, 1e-4, 1e-5, 1e21, 1.0, 2.0 ** 52):
+        for value in (base, math.nextafter(base, 0), math.nextafter(base, math.inf)):
+            yield from (value, -value)
+    for exponent in range(-1074, 1024, 7):
+        yield math.ldexp(1.0, exponent)
+    for _ in range(6000):
+        yield struct.unpack("<d", draw.randbytes(8))[0]
+    for _ in range(3000):
+        yield round(draw.uniform(-1e6, 1e6), draw.randrange(7))
+    for _ in range(1000):
+        yield float(draw.randrange(-10 ** 18, 10 ** 18))
+
+
+# What json.dumps escapes, what looks like control, and what takes one to four bytes and one or two units of UTF-16.
+CHARACTERS = ("\"\\/bnrtu{}:,'$%& ~" "\u00a0\u00ad\u00e9\u00ff\u0100\u061c\u07ff\u0800\u200b\u200e\u2028\u2029\u202e\u20ac\u2066"
+              "\ud7ff\ue000\ufeff\ufffd\ufffe\uffff\U00010000\U0001f600\U0001f9d1\U000e0001\U0010fffe\U0010ffff")
+
+
+def make_name(draw):
+    if draw.random() < 0.3:
+        return draw.choice(("latency", "alexnet.batchsize16.latency", "throughput", "a b", "x" * 255))
+    while True:
+        characters = []
+        for _ in range(draw.randrange(1, 30)):
+            kind = draw.random()
+            point = draw.randrange(0x20, 0x250) if kind < 0.5 else draw.randrange(0x20, 0x110000)
+            characters.append(draw.choice(CHARACTERS) if kind < 0.3 or 0xd800 <= point < 0xe000 else chr(point))
+        name = "".join(c for c in characters if not is_control(c))
+        if 0 < len(name.encode()) <= 255:
+            return name
+
+
+def make_events(seed):
+    draw = random.Random(seed)
+    doubles = list(make_doubles(draw))
+    draw.shuffle(doubles)
+    events = []
+    while doubles:
+        event = {}
+        for _ in range(min(len(doubles), draw.choice((1, 1, 2, 3, 8)))):
+            event[make_name(draw)] = doubles.pop()
+        events.append(event)
+    return events
+
+
+def first_difference(given, expected):
+    for number, (one, other) in enumerate(zip(given.splitlines(), expected.splitlines())):
+        if one != other:
+            return number, one, other
+    return len(given), len(expected)
+
+
+@case
+def stdout_is_byte_for_byte_what_json_dumps_writes(folder):
+    path = os.path.join(folder, "events")
+    for seed in range(2):
+        events = make_events(seed)
+        assert sum(len(event) for event in events) > 10000
+        write_events(path, events)
+        done = subprocess.run([EVENTS, path], env=environment(BENCHMARK_AI="stdout"), capture_output=True, timeout=120)
+        assert done.returncode == 0 and done.stderr == b"", done.stderr
+        assert done.stdout == dumps(events), first_difference(done.stdout, dumps(events))
+
+
+@case
+def the_fifo_carries_the_same(folder):
+    """A line that is too long for a pipe has no place in it: names are at most 255 bytes, and these events have few."""
+    path, fifo = os.path.join(folder, "events"), os.path.join(folder, "fifo")
+    events = [event for event in make_events(7) if len(json.dumps(event)) < 4000]
+    write_events(path, events)
+    os.mkfifo(fifo)
+    program = subprocess.Popen([EVENTS, path], env=environment(BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_FILEPATH=fifo), stderr=subprocess.PIPE)
+    with open(fifo, "rb") as reader:
+        given = reader.read()
+    assert program.communicate()[1] == b"" and program.returncode == 0
+    assert given == dumps(events), first_difference(given, dumps(events))
+
+
+# ---- Which mode it is ------------------------------------------------------------------------------------------
+
+
+@case
+def the_value_is_case_insensitive():
+    for value in ("stdout", "STDOUT", "StdOut"):
+        done = run(ADDER, "-q", "-n", 2, BENCHMARK_AI=value)
+        assert done.stdout == '{"t0": 0.0}\n{"t0": 1.0}\n' and done.stderr == "", (value, done)
+
+
+@case
+def case_insensitive_means_letters_of_ascii_whatever_the_locale(folder):
+    fifo = os.path.join(folder, "no-fifo")
+    done = run(ADDER, "-q", BENCHMARK_AI="FIFO", LC_ALL="tr_TR.UTF-8", BENCHMARK_AI_FIFO_FILEPATH=fifo, BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0")
+    assert f"fifo: nobody has created the named pipe {fifo}" in done.stderr, done
+
+
+@case
+def an_unknown_value_is_said_once_and_nothing_is_written():
+    done = run(ADDER, "-t", 4, "-n", 100, "-f", -1, BENCHMARK_AI="pipe\x1b")
+    assert done.returncode == 0
+    assert done.stderr == 'weir: error: BENCHMARK_AI: "pipe\\x1b" is not a mode; allowed: stdout, fifo; BENCHMARK_AI is not used\n', done
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    assert report["process"]["unrouted"] == report["process"]["added"] == 400
+
+
+@case
+def an_empty_value_counts_as_none():
+    done = run(ADDER, "-q", BENCHMARK_AI="")
+    assert done.stdout == done.stderr == ""
+
+
+@case
+def weir_config_comes_first_even_when_it_is_wrong(folder):
+    path = os.path.join(folder, "out")
+    config = {"handlers": {"disk": {"type": "file", "path": path, "format": "bai"}}, "groups": {"*": "disk"}}
+    done = run(ADDER, "-q", BENCHMARK_AI="stdout", WEIR_CONFIG=config)
+    assert done.stdout == done.stderr == "" and lines_of(path) == ['{"t0": 0.0}'], done
+    done = run(ADDER, "-q", BENCHMARK_AI="stdout", WEIR_CONFIG="{")
+    assert done.stdout == "" and "WEIR_CONFIG is not used" in done.stderr, done
+
+
+@case
+def it_wins_over_what_the_program_configures_which_is_still_checked(folder):
+    path, config = os.path.join(folder, "out"), os.path.join(folder, "config.json")
+    with open(config, "w", encoding="utf-8") as file:
+        json.dump({"handlers": {"disk": {"type": "file", "path": path}}, "groups": {"*": "disk"}}, file)
+    done = run(ADDER, "-q", "-c", config, BENCHMARK_AI="stdout")
+    assert done.stdout == '{"t0": 0.0}\n' and not os.path.exists(path), done
+    with open(config, "w", encoding="utf-8") as file:
+        file.write('{"groups": {"*": "dsk"}}')
+    done = run(ADDER, "-q", "-c", config, BENCHMARK_AI="stdout")
+    assert done.returncode == 3 and '"dsk"' in done.stderr, done
+
+
+@case
+def a_wrong_value_leaves_the_programs_own_configuration_in_force(folder):
+    path, config = os.path.join(folder, "out"), os.path.join(folder, "config.json")
+    with open(config, "w", encoding="utf-8") as file:
+        json.dump({"handlers": {"disk": {"type": "file", "path": path, "format": "bai"}}, "groups": {"*": "disk"}}, file)
+    done = run(ADDER, "-q", "-c", config, BENCHMARK_AI="wrong")
+    assert done.returncode == 0 and done.stderr.count("BENCHMARK_AI is not used") == 1, done
+    assert lines_of(path) == ['{"t0": 0.0}']
+
+
+# ---- The fifo mode ---------------------------------------------------------------------------------------------
+
+
+def puppet(commands, **env):
+    """Runs a puppet to its end; answers its answers, and what it said."""
+    done = subprocess.run([PUPPET], env=environment(BENCHMARK_AI="fifo", **env), input="".join(c + "\n" for c in commands), timeout=120,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+@case
+def a_fifo_that_nobody_creates_fails_calls_by_name_after_the_time_that_was_given(folder):
+    path = os.path.join(folder, "fifo")
+    answers, _ = puppet(["add a 1", "event 3", "ledger fifo", "shutdown 0"], BENCHMARK_AI_FIFO_FILEPATH=path,
+                        BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0.25", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="0.05")
+    for answer in answers[:2]:
+        assert answer["code"] == NOT_CREATED, answer
+        words = re.fullmatch(f'handler "fifo": nobody has created the named pipe {path}, waited (\\d+) ms', answer["error"])
+        assert words and int(words.group(1)) >= 250, answer
+    assert_handler_ledger(answers[2])
+    assert answers[2]["queued"] == 4
+
+
+@case
+def a_call_has_delivered_when_it_returns(folder):
+    path = os.path.join(folder, "fifo")
+    os.mkfifo(path)
+    program = subprocess.Popen([PUPPET], env=environment(BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_FILEPATH=path), stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    for number in range(20):
+        program.stdin.write(f"add n {number}\n")
+        program.stdin.flush()
+        assert json.loads(program.stdout.readline())["code"] == 0
+        assert os.read(reader, 4096) == b'{"n": %d.0}\n' % number
+    program.stdin.close()
+    assert program.wait(60) == 0
+    os.close(reader)
+
+
+@case
+def the_path_is_meant_as_it_stands(folder):
+    """No variable is expanded in it, and nothing in it ends the configuration's string."""
+    path = os.path.join(folder, 'a "${HOME}" $$ \\ \u00e9 \t%s')
+    os.mkfifo(path)
+    program = start(ADDER, "-q", "-n", 3, BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_FILEPATH=path)
+    with open(path, encoding="ascii") as reader:
+        assert reader.read() == '{"t0": 0.0}\n{"t0": 1.0}\n{"t0": 2.0}\n'
+    assert program.communicate() == ("", "")
+
+
+@case
+def what_is_not_set_or_empty_is_benchmarkais_default():
+    for path in (None, ""):
+        env = {} if path is None else {"BENCHMARK_AI_FIFO_FILEPATH": path}
+        if os.path.lexists("/tmp/benchmark-ai-fifo"):
+            continue  # somebody's own, which is none of a test's business
+        answers, _ = puppet(["add a 1", "shutdown 0"], BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="", **env)
+        assert answers[0]["error"] == 'handler "fifo": nobody has created the named pipe /tmp/benchmark-ai-fifo', answers
+
+
+@case
+def wrong_numbers_are_said_with_variable_value_and_what_is_allowed():
+    allowed = {"BENCHMARK_AI_FIFO_MAX_WAIT_TIME": "0 to 86400", "BENCHMARK_AI_FIFO_WAIT_TIME_STEP": "0.001 to 3600"}
+    for variable, what in allowed.items():
+        for value in ("ten", "-1", "1,5", "1e3", "10s", " 1", "1 ", "1.2.3", ".", "nan", "inf", "86401", "9" * 400, "0x10"):
+            done = run(ADDER, "-q", **{"BENCHMARK_AI": "fifo", variable: value})
+            assert done.returncode == 0 and done.stdout == ""
+            assert re.fullmatch(f'weir: error: {variable}: "[^"]*"(\\.\\.\\.)? is not a number of seconds that is allowed: {what}, '
+                                "like 10 or 0.5; BENCHMARK_AI is not used\n", done.stderr), (value, done.stderr)
+    assert "WAIT_TIME_STEP" in run(ADDER, "-q", BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="0").stderr
+
+
+@case
+def a_path_that_is_no_text_is_refused():
+    done = subprocess.run([ADDER, "-q"], env={**{k.encode(): v.encode() for k, v in environment(BENCHMARK_AI="fifo").items()},
+                                              b"BENCHMARK_AI_FIFO_FILEPATH": b"/tmp/\xff"}, capture_output=True, timeout=60)
+    assert done.stderr == b'weir: error: BENCHMARK_AI_FIFO_FILEPATH: "/tmp/\\xff" is not valid UTF-8; BENCHMARK_AI is not used\n', done
+
+
+@case
+def a_forked_child_has_the_same_mode():
+    done = run(PUPPET, BENCHMARK_AI="stdout", stdin=subprocess.DEVNULL)
+    assert done.stdout == "" and done.stderr == "", "nothing was added"
+    done = subprocess.run([PUPPET], env=environment(BENCHMARK_AI="stdout"), input="add a 1\nfork child\nreap\nadd b 2\n", timeout=60,
+                          capture_output=True, text=True)
+    events = [json.loads(line) for line in done.stdout.splitlines() if "code" not in line]
+    assert events == [{"a": 1}, {"child": 1}, {"b": 2}], done
+
+
+main()

@@ -1,0 +1,331 @@
+"""Documents say what the software does: names, defaults, options, snippets, links."""
+
+import glob
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+from header import Header, normal
+from judge import BUILD, SOURCE, WEIR, Skip, case, main, run
+from markdown import Text, find_all, spans
+from mdoc import Page
+
+CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
+SANITIZED = shlex.split(os.environ.get("WEIR_TEST_SANITIZED", ""))
+CONSOLE = {"groups": {"*": "console"}}
+
+API = Header(SOURCE)
+PAGE_1, PAGE_3, PAGE_5 = (Page(os.path.join(SOURCE, "doc", name)) for name in ("weir.1", "weir.3", "weir.json.5"))
+README = Text(os.path.join(SOURCE, "README.md"))
+CONFIG = Text(os.path.join(SOURCE, "doc", "config.md"))
+PLUGINS = sorted(os.path.basename(path.rstrip("/")) for path in glob.glob(os.path.join(SOURCE, "plugins", "*", "")))
+BUILT = [name for name in PLUGINS if os.path.exists(os.path.join(BUILD, "plugins", ".libs", name + ".so"))]
+PLUGIN_READMES = {name: Text(os.path.join(SOURCE, "plugins", name, "README.md")) for name in PLUGINS}
+
+
+def same(documented, real, where):
+    """Lists and sets agree; if not, only what differs is worth reading."""
+    missing, wrong = [x for x in real if x not in documented], [x for x in documented if x not in real]
+    assert not missing and not wrong, f"{where}: missing {missing}, wrong {wrong}"
+
+
+def ask(*arguments):
+    done = run(WEIR, *arguments)
+    assert done.returncode == 0 and done.stderr == "", (arguments, done.stderr)
+    return done.stdout
+
+
+def read_sources(*patterns):
+    text = ""
+    for path in (path for pattern in patterns for path in sorted(glob.glob(os.path.join(SOURCE, *pattern.split("/"))))):
+        with open(path, encoding="utf-8") as file:
+            text += file.read()
+    return text
+
+
+# ---- weir(3) and <weir/weir.h> ------------------------------------------------------------------------
+
+
+@case
+def weir_3_names_every_function_and_macro_and_no_other():
+    same(PAGE_3.names(), ["weir", *API.prototypes(), *API.macros()], "weir.3, NAME")
+
+
+@case
+def weir_3_declares_every_function_as_the_header_does():
+    declared = {name: normal(text) for name, text in PAGE_3.prototypes().items()}
+    macros = {name: declared.pop(name, "") for name in API.macros()}
+    assert all(macros.values()), f"weir.3, SYNOPSIS: a macro is missing: {macros}"
+    same(declared.values(), API.prototypes().values(), "weir.3, SYNOPSIS")
+
+
+@case
+def weir_3_explains_every_constant_and_no_other():
+    real = API.constants()
+    assert {"WEIR_ERR_BUSY", "WEIR_DROPPED_FULL", "WEIR_REFUSED_NAME", "WEIR_DROPS", "WEIR_LOG_INFO", "WEIR_VERSION_MAJOR"} <= real
+    explained = [arguments[0] for arguments in PAGE_3.items("Dv")]
+    assert len(explained) == len(set(explained)), sorted(explained)
+    same(explained, real, "weir.3, .It Dv")
+
+
+@case
+def weir_3_shows_every_structure_with_its_fields_in_order():
+    structures = API.structures()
+    assert {"weir_stats", "weir_label", "weir_prof"} <= set(structures), structures
+    same(PAGE_3.subsections("STRUCTURES"), structures, "weir.3, STRUCTURES")
+    for name, fields in structures.items():
+        documented = [normal(" ".join(arguments)) for arguments in PAGE_3.items("Fa", "STRUCTURES", name)]
+        assert documented == fields, f"weir.3, {name}: {documented} != {fields}"
+
+
+@case
+def every_variable_of_the_environment_is_explained():
+    pattern = r'getenv\("(\w+)"\)'
+    variables = set(re.findall(pattern, read_sources("lib/*.c")))
+    variables |= set(re.findall(r'"(BENCHMARK_AI\w*)"', read_sources("lib/benchmarkai.c")))
+    assert {"WEIR_CONFIG", "WEIR_PLUGIN_PATH", "WEIR_LOG", "BENCHMARK_AI"} <= variables
+    same([arguments[0] for arguments in PAGE_3.items("Ev", "ENVIRONMENT")], variables, "weir.3, ENVIRONMENT")
+    variables = set(re.findall(pattern, read_sources("tools/*.c")))
+    same([arguments[0] for arguments in PAGE_1.items("Ev", "ENVIRONMENT")], variables, "weir.1, ENVIRONMENT")
+    for name, readme in PLUGIN_READMES.items():
+        for variable in re.findall(pattern, read_sources(f"plugins/{name}/*.c")):
+            assert f"`{variable}`" in readme.text, f"{readme.path}: {variable} is missing"
+
+
+# ---- weir(1) and `weir --help` ------------------------------------------------------------------------
+
+
+def options_of_help(text):
+    """(short or None, long, takes an argument) for each option that a help text shows."""
+    return [(short or None, long, bool(argument))
+            for short, long, argument in re.findall(r"^ {2,}(?:(-\w), )?(--[\w-]+)( [A-Z=]+)?  ", text, re.M)]
+
+
+def options_of_page(subsection):
+    found = []
+    for arguments in PAGE_1.items("Fl", "DESCRIPTION", subsection):
+        words = [word for word in arguments if word not in (",", "Fl")]
+        flags = ["-" + word for word in (words[:words.index("Ar")] if "Ar" in words else words)]
+        found.append((flags[0] if len(flags) == 2 else None, flags[-1], "Ar" in words))
+    return found
+
+
+@case
+def weir_1_explains_every_command_and_option_and_no_other():
+    overview = ask("--help")
+    commands = re.findall(r"^  (\w+) +[A-Z]", overview, re.M)
+    assert {"check", "emit"} <= set(commands), overview
+    same(PAGE_1.subsections("DESCRIPTION"), [f"weir {command}" for command in commands], "weir.1, commands")
+    same(re.findall(r"^\.Cm (\w+)$", read_sources("doc/weir.1").split(".Sh DESCRIPTION")[0], re.M), commands, "weir.1, SYNOPSIS")
+    shown = {"": options_of_help(overview), **{f"weir {c}": options_of_help(ask(c, "--help")) for c in commands}}
+    for subsection, options in shown.items():
+        assert ("-h", "--help", False) in options, (subsection, options)
+        same(options_of_page(subsection), options, f"weir.1, {subsection or 'options'}")
+    taken = {"--" + name for name in re.findall(r'\{"([\w-]+)", (?:no|required)_argument', read_sources("tools/*.c"))}
+    same({option[1] for options in shown.values() for option in options} - {"--version"}, taken, "the options that help shows")
+
+
+# ---- Options, settings, formats, handler types --------------------------------------------------------
+
+
+def row_of(option):
+    default = "required" if option["required"] else option["default"]
+    return option["name"], option["type"], default, option["allowed"] or ""
+
+
+def handler_rows(name):
+    """(own options, common options) of a handler type; "format" is common, where the type writes any."""
+    about = json.loads(ask("handlers", name, "--json"))
+    common = [row_of(option) for option in about["common_options"]]
+    if about["format"]:
+        common.insert(0, ("format", "name", about["format"], ""))
+    return [row_of(option) for option in about["options"]], common
+
+
+def plain_common_rows():
+    """Those of types without defaults of their own: null's, and the format of file."""
+    return [handler_rows("file")[1][0], *handler_rows("null")[1]]
+
+
+@case
+def common_options_are_as_documented():
+    real = plain_common_rows()
+    assert ("queue", "size", "1MiB", "1KiB..1TiB") in real and real[0][0] == "format", real
+    same(list(PAGE_5.rows("COMMON OPTIONS")), real, "weir.json.5, COMMON OPTIONS")
+    same(list(CONFIG.rows("option")), real, "doc/config.md")
+
+
+@case
+def settings_are_as_documented():
+    real = [row_of(setting) for setting in json.loads(ask("settings", "--json"))]
+    assert ("shutdown_timeout", "duration", "5s", "0s..1d") in real, real
+    same(list(PAGE_5.rows("SETTINGS")), real, "weir.json.5, SETTINGS")
+    same(list(CONFIG.rows("setting")), real, "doc/config.md")
+
+
+@case
+def each_handler_types_readme_has_its_options_and_where_common_ones_differ():
+    plain = {row[0]: row for row in plain_common_rows()}
+    for name in BUILT:  # one that needs a library may have been left out
+        readme = PLUGIN_READMES[name]
+        assert readme.text.startswith(f"# {name}\n"), readme.path
+        own, common = handler_rows(name)
+        documented = list(readme.rows("option"))
+        same([row for row in documented if row[0] not in plain], own, readme.path)
+        for row in documented:
+            assert row[0] not in plain or row in common, f"{readme.path}: wrong {row}"
+        for row in common:
+            if row[0] == "format" or row != plain[row[0]]:
+                assert row in documented, f"{readme.path}: missing {row}"
+
+
+@case
+def the_handler_types_that_come_with_weir_are_listed():
+    assert {"null", "console", "file"} <= set(BUILT)
+    same([arguments[0] for arguments in PAGE_5.items("Ic", "HANDLERS")], PLUGINS, "weir.json.5, HANDLERS")
+    page = read_sources("doc/weir.json.5")
+    for name in PLUGINS:
+        assert f"plugins/{name}/README.md" in README.links(), f"README.md: {name} is missing"
+    for name in BUILT:
+        summary = json.loads(ask("handlers", name, "--json"))["summary"]
+        assert f".It Ic {name}\n{summary}\n" in page, f"weir.json.5: {name}: {summary}"
+
+
+def samples_of_page():
+    """The first literal block behind each format's name."""
+    text = read_sources("doc/weir.json.5").split(".Sh FORMATS")[1].split(".Sh ")[0]
+    found = re.findall(r"\.It Ic (\w+)\n.*?\.Bd -literal\n(.*?)\.Ed", text, re.S)
+    return {name: "".join(line.strip() for line in block.splitlines()) for name, block in found}
+
+
+def samples_of_config():
+    return {spans(row["format"])[0]: spans(row["one value"])[0] for table in CONFIG.tables("format") for row in table}
+
+
+def without_time(line):
+    return re.sub(r"\b\d{10}(\d{9}|\.\d+)?\b", lambda found: re.sub(r"\d", "9", found.group()), line)
+
+
+@case
+def formats_are_listed_and_their_samples_are_what_comes_out():
+    formats = [(f["name"], f["makes"]) for f in json.loads(ask("formats", "--json"))]
+    for samples, values in ((samples_of_page(), ("latency=49.403", "throughput=100")), (samples_of_config(), ("latency=49.403",))):
+        same(samples, [name for name, _ in formats], "formats")
+        for name in (name for name, makes in formats if makes == "lines"):
+            config = {"handlers": {"c": {"type": "console", "format": name}}, "groups": {"*": "c"}}
+            done = run(WEIR, "emit", "-g", "my_app", "-l", "route=/x", *values, WEIR_CONFIG=config)
+            assert done.returncode == 0, done.stderr
+            assert without_time(samples[name]) == without_time(done.stdout.splitlines()[0]), (name, samples[name], done.stdout)
+
+
+# ---- Snippets -----------------------------------------------------------------------------------------
+
+
+def compile_and_run(folder, text):
+    """Builds a program as its author would, and runs it: without a configuration, and with everything on the console."""
+    source, program = os.path.join(folder, "snippet.c"), os.path.join(folder, "snippet")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    libraries = os.path.join(BUILD, "lib", ".libs")
+    done = subprocess.run([*CC, *SANITIZED, "-Wall", "-Wextra", "-Werror", source, "-o", program,
+                           "-I", os.path.join(SOURCE, "include"), "-I", os.path.join(BUILD, "include"), "-L", libraries, "-lweir"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, f"{text}\n{done.stderr}"
+    assert run(program, LD_LIBRARY_PATH=libraries).returncode == 0, text
+    done = run(program, WEIR_CONFIG=CONSOLE, LD_LIBRARY_PATH=libraries)
+    assert done.returncode == 0 and done.stderr == "", f"{text}\n{done.stderr}"
+    return done.stdout
+
+
+@case
+def c_snippets_compile_and_run(folder):
+    for where, snippets in ((PAGE_3.path, [block for block in PAGE_3.literals("EXAMPLES") if "#include" in block]),
+                            (README.path, README.snippets("c"))):
+        assert snippets, where
+        for snippet in snippets:
+            shown = compile_and_run(folder, snippet)
+            assert re.search(r"^\[\d+\.\d{6}\]\[[\w.]+\]: ", shown, re.M), (where, shown)
+            ledger = re.findall(r"^(\d+) (?:values added|delivered, 0 dropped)", shown, re.M)
+            assert not ledger or (len(ledger) == 2 and ledger[0] == ledger[1] == str(shown.count("]: "))), shown
+
+
+@case
+def the_readmes_program_is_the_first_example():
+    with open(os.path.join(SOURCE, "examples", "first_metric.c"), encoding="utf-8") as file:
+        example = re.sub(r"^/\*.*?\*/\n", "", file.read(), flags=re.S)
+    assert README.snippets("c")[0] == example
+
+
+def check_config(folder, text, where):
+    path = os.path.join(folder, "snippet.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    done = run(WEIR, "check", path)
+    assert done.returncode == 0, f"{where}: {text}\n{done.stderr}"
+    assert "no route leads to it" not in done.stdout or '"groups"' not in text, f"{where}: {text}\n{done.stdout}"
+
+
+@case
+def configuration_snippets_pass_weir_check(folder):
+    texts = {text.path: text.snippets("json", "jsonc") for text in find_all(SOURCE)}
+    sections = PAGE_5.sections() - {"FORMATS", "DIAGNOSTICS"}
+    texts[PAGE_5.path] = [block for section in sections for block in PAGE_5.literals(section) if block.startswith("{")]
+    for text in (README, CONFIG, *PLUGIN_READMES.values(), PAGE_5):
+        assert texts[text.path], f"{text.path}: no configuration"
+    for path, snippets in texts.items():
+        for snippet in snippets:
+            check_config(folder, snippet, path)
+
+
+@case
+def the_sample_of_an_error_is_what_weir_says(folder):
+    config, message, *_ = PAGE_5.literals("DIAGNOSTICS")
+    with open(os.path.join(folder, "weir.json"), "w", encoding="utf-8") as file:
+        file.write(config)
+    done = run(WEIR, "check", "weir.json", cwd=folder)
+    assert done.returncode == 1 and done.stderr.split() == message.split(), (done.stderr, message)
+
+
+# ---- Pages, commands, links ---------------------------------------------------------------------------
+
+
+@case
+def manual_pages_are_clean():
+    if not shutil.which("mandoc"):
+        raise Skip("mandoc is not installed")
+    pages = sorted(glob.glob(os.path.join(SOURCE, "doc", "*.[1-9]")))
+    assert len(pages) >= 3, pages
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "", done.stdout
+
+
+@case
+def the_commands_that_documents_name_exist():
+    parts = set(re.search(r"^([a-z |]+)\) \"do_\$command\"", read_sources("dev"), re.M).group(1).split(" | "))
+    commands = set(re.findall(r"^  (\w+) +[A-Z]", ask("--help"), re.M))
+    named = set()
+    for text in find_all(SOURCE):
+        for part in re.findall(r"\./dev (\w+)", text.text):
+            assert part in parts, f"{text.path}: ./dev {part}"
+        for command in re.findall(r"`weir ([a-z]+)", text.text):
+            assert command in commands, f"{text.path}: weir {command}"
+            named.add(command)
+    assert {"check", "handlers", "formats", "settings"} <= named, named
+
+
+@case
+def links_lead_to_files_and_headings_that_exist():
+    texts = list(find_all(SOURCE))
+    assert sum(len(text.links()) for text in texts) >= 10
+    for text in texts:
+        for link in text.links():
+            path, _, anchor = link.partition("#")
+            target = os.path.join(os.path.dirname(text.path), path) if path else text.path
+            assert os.path.exists(target), f"{text.path}: {link} does not exist"
+            assert not anchor or anchor in Text(target).anchors(), f"{text.path}: {link}: no such heading"
+
+
+main()

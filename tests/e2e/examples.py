@@ -1,0 +1,230 @@
+"""The programs in examples/ do what they and the README say."""
+
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+from installed import environment_of, install
+from judge import BUILD, SOURCE, case, lines_of, main, run, skip_fork_under_sanitizers, start, wait_for
+
+SCAN_CONFIG = os.path.join(SOURCE, "examples", "config", "scan.json")
+CONSOLE_LINE = r"\[\d{10}\.\d{6}\]\[([^]]+)\]: ([^=]+)=(\S+)( \{.*\})?"
+
+
+def program(name):
+    return os.path.join(BUILD, "examples", name)
+
+
+def write(path, config):
+    """As editors do it: a new file takes the old one's place."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    os.rename(path + ".new", path)
+
+
+def disk_config(path, **options):
+    return {"handlers": {"disk": {"type": "file", "path": path, "format": "json", **options}}, "groups": {"*": "disk"}}
+
+
+def records_of(path):
+    return [json.loads(line) for line in lines_of(path)] if os.path.exists(path) else []
+
+
+def has_lines(path, count):
+    """Only whole lines are looked at: a writer may be in the middle of one."""
+    if not os.path.exists(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read().count(b"\n") >= count
+
+
+def values_of(path, name):
+    return [record["value"] for record in records_of(path) if record["name"] == name]
+
+
+def turns_printed(ended):
+    """What a program says at its end: how many values it has added."""
+    out, err = ended.communicate(timeout=60)
+    assert ended.returncode == 0 and err == "", (ended.returncode, err)
+    return int(re.fullmatch(r"(\d+) turns\n", out).group(1))
+
+
+@case
+def each_of_them_is_looked_at_here():
+    names = {os.path.basename(path)[:-2] for path in glob.glob(os.path.join(SOURCE, "examples", "*.c"))}
+    assert names == {"first_metric", "scan", "prefork", "reload", "signals"}, names
+
+
+# ---- first_metric ---------------------------------------------------------------------------------
+
+
+@case
+def the_readmes_command_line_compiles_and_shows_the_first_metric(folder):
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+        readme = file.read()
+    command = re.search(r"^ {4}(cc first_metric\.c .*)$", readme, re.M).group(1)
+    sample = re.search(r"^ {4}(\[\d+\.\d+\]\[my_app\]: .*)$", readme, re.M).group(1)
+    assert "WEIR_CONFIG=" in command and re.fullmatch(CONSOLE_LINE, sample), (command, sample)
+    install(folder)
+    shutil.copy(os.path.join(SOURCE, "examples", "first_metric.c"), folder)
+    done = subprocess.run(["sh", "-c", command], cwd=folder, env=environment_of(folder), timeout=120, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert re.fullmatch(CONSOLE_LINE + "\n", done.stdout), done.stdout
+    assert done.stdout.rstrip().split("]", 1)[1] == sample.split("]", 1)[1], done.stdout
+
+
+@case
+def the_first_metric_shows_nothing_without_a_configuration(folder):
+    done = run(program("first_metric"), cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr, os.listdir(folder)) == (0, "", "", []), done
+
+
+# ---- scan -----------------------------------------------------------------------------------------
+
+
+def hash_of(data):
+    """FNV-1a"""
+    value = 14695981039346656037
+    for byte in data:
+        value = (value ^ byte) * 1099511628211 % 2**64
+    return value
+
+
+def make_files(folder):
+    """Files of many sizes in several folders, and a link that is not followed. Answers their contents."""
+    contents = [bytes((i * 37 + k) % 256 for k in range(i * i * 13)) for i in range(24)]
+    for i, data in enumerate(contents):
+        parent = os.path.join(folder, *["sub"] * (i % 4))
+        os.makedirs(parent, exist_ok=True)
+        with open(os.path.join(parent, f"file{i}"), "wb") as file:
+            file.write(data)
+    os.symlink("/etc", os.path.join(folder, "link"))
+    return contents
+
+
+def result_line(contents, errors=0):
+    total = 0
+    for data in contents:
+        total ^= hash_of(data)
+    return f"{len(contents)} files, {sum(map(len, contents))} bytes, {errors} errors, hash {total:016x}"
+
+
+@case
+def scan_sends_everything_to_the_file_and_scan_io_to_the_console_too(folder):
+    tree, out = os.path.join(folder, "tree"), os.path.join(folder, "scan.jsonl")
+    contents = make_files(tree)
+    done = run(program("scan"), "-j", 3, "-c", SCAN_CONFIG, tree, SCAN_OUTPUT=out)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    *shown, result = done.stdout.splitlines()
+    assert result == result_line(contents)
+    sizes = sorted(map(len, contents))
+    fields = [re.fullmatch(CONSOLE_LINE, line).groups() for line in shown]
+    assert {group for group, _, _, _ in fields} == {"scan.io"}
+    assert sorted(int(value) for _, name, value, _ in fields if name == "bytes") == sizes
+    assert len(shown) == 2 * len(sizes), shown
+
+    records = records_of(out)
+    assert len(records) == 4 * len(sizes) + 2, len(records)
+    assert sorted(values_of(out, "bytes")) == sizes
+    for group, name in (("scan.io", "read.ms"), ("scan.cpu", "hash.ms"), ("scan.cpu", "mb_per_s")):
+        found = [record for record in records if (record["group"], record["name"]) == (group, name)]
+        assert len(found) == len(sizes) and {r["labels"]["thread"] for r in found} <= {"0", "1", "2"}, (name, found)
+    assert values_of(out, "walk.success") == [1] and len(values_of(out, "walk.duration.ms")) == 1
+
+
+@case
+def scan_without_a_configuration_prints_its_result_and_writes_nothing(folder):
+    tree, empty = os.path.join(folder, "tree"), os.path.join(folder, "empty")
+    contents = make_files(tree)
+    os.mkdir(empty)
+    done = run(program("scan"), tree, cwd=empty)
+    assert (done.returncode, done.stdout, done.stderr) == (0, result_line(contents) + "\n", ""), done
+    assert os.listdir(empty) == []
+
+
+@case
+def scan_says_what_it_cannot_do(folder):
+    nowhere = os.path.join(folder, "nowhere")
+    done = run(program("scan"), nowhere)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"scan: {nowhere}: No such file or directory\n"), done
+    done = run(program("scan"), "-c", nowhere, folder)
+    assert done.returncode == 1 and done.stderr == f"scan: {nowhere}: No such file or directory\n", done
+    for arguments in ((), ("-j", "0", folder), ("-j", "65", folder), (folder, folder)):
+        done = run(program("scan"), *arguments)
+        assert done.returncode == 2 and done.stderr.startswith("usage: scan "), (arguments, done)
+
+
+# ---- prefork --------------------------------------------------------------------------------------
+
+
+@case
+def prefork_loses_nothing_and_doubles_nothing(folder):
+    skip_fork_under_sanitizers()
+    workers, requests = 12, 100
+    for linger in ("0s", "1h"):  # with 1h the parent still holds its first value whenever it forks
+        out = os.path.join(folder, "out." + linger)
+        done = run(program("prefork"), workers, WEIR_CONFIG=disk_config(out, linger=linger))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+        parent = [(r["name"], r["value"]) for r in records_of(out) if r["group"] == "server"]
+        assert parent == [("workers", workers), ("workers.failed", 0)], parent
+        got = {}
+        for record in records_of(out):
+            if record["group"] == "server.worker":
+                got.setdefault((record["labels"]["worker"], record["name"]), []).append(record["value"])
+        names = ("request.number", "request.duration.ms", "request.success")
+        assert set(got) == {(str(w), name) for w in range(workers) for name in names}, sorted(got)
+        for (worker, name), values in got.items():
+            expected = list(range(requests)) if name == "request.number" else [1] * requests
+            assert len(values) == requests and (name == "request.duration.ms" or values == expected), (worker, name, values)
+
+
+# ---- signals --------------------------------------------------------------------------------------
+
+
+@case
+def signals_delivers_everything_on_sigterm_and_sigint(folder):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        at_once, late = (os.path.join(folder, f"{name}.{number}") for name in ("at_once", "late"))
+        config = disk_config(at_once)
+        config["handlers"]["late"] = {"type": "file", "path": late, "linger": "1h"}
+        config["groups"]["*"] = ["disk", "late"]
+        running = start(program("signals"), WEIR_CONFIG=config)
+        wait_for(lambda: has_lines(at_once, 50), "values")
+        assert not os.path.exists(late)
+        running.send_signal(number)
+        turns = turns_printed(running)
+        for path in (at_once, late):
+            assert values_of(path, "turn") == list(range(turns)), (path, turns)
+            assert values_of(path, "signals") == [0, 1], path
+
+
+# ---- reload ---------------------------------------------------------------------------------------
+
+
+@case
+def reload_changes_the_destination_on_sighup_and_no_value_goes_astray(folder):
+    config, a, b = (os.path.join(folder, name) for name in ("config.json", "a", "b"))
+    write(config, disk_config(a))
+    running = start(program("reload"), config)
+    wait_for(lambda: has_lines(a, 1), "values in a")
+    write(config, disk_config(b))
+    running.send_signal(signal.SIGHUP)
+    wait_for(lambda: has_lines(b, 1), "values in b")
+    running.terminate()
+    turns = turns_printed(running)
+    assert values_of(a, "turn") + values_of(b, "turn") == list(range(turns)), turns
+
+
+@case
+def reload_says_what_is_wrong_with_its_configuration(folder):
+    config = os.path.join(folder, "config.json")
+    write(config, {"groups": {"*": "consol"}})
+    done = run(program("reload"), config)
+    assert done.returncode == 1 and 'did you mean "console"?' in done.stderr and done.stderr.startswith("reload: " + config), done
+
+
+main()

@@ -1,0 +1,43 @@
+"""Reading <weir/weir.h> and what it includes: what programs can name."""
+
+import os
+import re
+
+
+class Header:
+    def __init__(self, source):
+        text = ""
+        for name in ("weir.h", "types.h", "version.h.in"):
+            with open(os.path.join(source, "include", "weir", name), encoding="utf-8") as file:
+                text += file.read()
+        self._text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+
+    def prototypes(self):
+        """Declarations of functions, by name."""
+        found = {}
+        for declaration in re.findall(r"^WEIR_API ([^;]*);", self._text, re.M):
+            found[re.search(r"(weir_\w+)\(", declaration).group(1)] = normal(declaration)
+        return found
+
+    def macros(self):
+        """Macros that are used like functions."""
+        return set(re.findall(r"#define (WEIR_\w+)\(", self._text))
+
+    def constants(self):
+        """Enumerators, and macros that are constants."""
+        enumerators = set()
+        for body in re.findall(r"enum \w+ \{(.*?)\};", self._text, re.S):
+            enumerators |= {item.split("=")[0].strip() for item in body.split(",") if item.strip()}
+        return enumerators | set(re.findall(r"#define (WEIR_VERSION\w*) ", self._text))
+
+    def structures(self):
+        """Declarations of the fields of each structure, in order."""
+        found = {}
+        for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", self._text, re.S):
+            found[name] = [normal(field) for field in body.split(";") if field.strip()]
+        return found
+
+
+def normal(declaration):
+    """One way to write it."""
+    return re.sub(r"\* ", "*", " ".join(declaration.split()))

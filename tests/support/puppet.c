@@ -1,0 +1,146 @@
+/* puppet: does what it is told, line by line on standard input, and says what came of each, as a line of JSON
+ * on standard output: {"code": 0, "error": ""}; for judges that go step by step.
+ *
+ *     add NAME VALUE     weir_add_value, on group "my_app"
+ *     event COUNT        weir_emit of values n0, n1, ... = 0, 1, ...
+ *     note LENGTH        weir_add_sample with metadata of so many characters
+ *     flush MS           weir_flush
+ *     reload             weir_reload
+ *     configure FILE     weir_configure_file
+ *     ledger HANDLER     {"offered": ..., "delivered": ..., "dropped": [...], "queued": ...}
+ *     fork NAME          a forked child adds NAME = 1 and ends; without NAME it only waits for the end of this
+ *                        program. Answers {"code": the child's process id}
+ *     reap               waits for the last child; code: its status
+ *     shutdown MS        weir_shutdown */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+enum { LARGEST_EVENT = 1000, LONGEST_NOTE = 30000 };
+
+static weir_stream *stream;
+static pid_t child;
+
+static void put_text(const char *text)
+{
+    putchar('"');
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\' || (unsigned char)*text < 0x20)
+            printf("\\u%04x", *text);
+        else
+            putchar(*text);
+    putchar('"');
+}
+
+static void answer(int code)
+{
+    printf("{\"code\": %d, \"error\": ", code);
+    put_text(code < 0 ? weir_last_error() : "");
+    puts("}");
+    fflush(stdout);
+}
+
+static int emit_event(int count)
+{
+    static char names[LARGEST_EVENT][8];
+    weir_value values[LARGEST_EVENT];
+    for (int i = 0; i < count && i < LARGEST_EVENT; i++) {
+        snprintf(names[i], sizeof names[i], "n%d", i);
+        values[i] = (weir_value){names[i], i};
+    }
+    return weir_emit(stream, values, (size_t)count);
+}
+
+static int add_note(int length)
+{
+    static char text[LONGEST_NOTE + 1];
+    memset(text, 'x', LONGEST_NOTE);
+    text[length < LONGEST_NOTE ? length : LONGEST_NOTE] = '\0';
+    weir_sample_spec spec = {.size = sizeof spec, .name = "noted", .value = 1, .metadata = text};
+    return weir_add_sample(stream, &spec);
+}
+
+static void print_ledger(const char *handler)
+{
+    weir_handler_stats stats;
+    if (weir_get_handler_stats(handler, &stats, sizeof stats)) {
+        answer(WEIR_ERR_ARGUMENT);
+        return;
+    }
+    printf("{\"offered\": %" PRIu64 ", \"recovered\": %" PRIu64 ", \"delivered\": %" PRIu64
+           ", \"queued\": %" PRIu64 ", \"spooled\": %" PRIu64 ", \"dropped\": [",
+           stats.offered, stats.recovered, stats.delivered, stats.queued, stats.spooled);
+    for (int i = 0; i < WEIR_DROPS; i++)
+        printf("%s%" PRIu64, i ? ", " : "", stats.dropped[i]);
+    puts("]}");
+    fflush(stdout);
+}
+
+/* A child leaves by exit, as programs do, so it delivers. */
+static void start_child(const char *name)
+{
+    char byte;
+    int until_end[2];
+    if (pipe(until_end) != 0)
+        exit(2);
+    child = fork();
+    if (child == 0) {
+        close(until_end[1]);
+        if (name)
+            exit(weir_add_value(stream, name, 1) ? 1 : 0);
+        _exit(read(until_end[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(until_end[0]);
+    answer(child);
+}
+
+static void reap(void)
+{
+    int status = -1;
+    waitpid(child, &status, 0);
+    answer(status);
+}
+
+static void obey(const char *verb, const char *first, const char *second)
+{
+    if (strcmp(verb, "add") == 0)
+        answer(weir_add_value(stream, first, atof(second)));
+    else if (strcmp(verb, "event") == 0)
+        answer(emit_event(atoi(first)));
+    else if (strcmp(verb, "note") == 0)
+        answer(add_note(atoi(first)));
+    else if (strcmp(verb, "flush") == 0)
+        answer(weir_flush(atol(first)));
+    else if (strcmp(verb, "reload") == 0)
+        answer(weir_reload());
+    else if (strcmp(verb, "configure") == 0)
+        answer(weir_configure_file(first));
+    else if (strcmp(verb, "ledger") == 0)
+        print_ledger(first);
+    else if (strcmp(verb, "fork") == 0)
+        start_child(*first ? first : NULL);
+    else if (strcmp(verb, "reap") == 0)
+        reap();
+    else if (strcmp(verb, "shutdown") == 0)
+        answer(weir_shutdown(atol(first)));
+    else
+        exit(2);
+}
+
+int main(void)
+{
+    char line[5000], verb[32], first[4200], second[64];
+    stream = weir_get_stream("my_app");
+    while (fgets(line, sizeof line, stdin)) {
+        verb[0] = first[0] = second[0] = '\0';
+        sscanf(line, "%31s %4199s %63s", verb, first, second);
+        obey(verb, first, second);
+    }
+    return 0;
+}
