@@ -34,7 +34,7 @@ void wr_lane_free_unused(struct wr_lane *lane)
     if (!lane)
         return;
     wr_queue_fini(&lane->queue);
-    free(lane->tickets);
+    wr_waitlist_fini(&lane->waiting);
     free((char *)lane->name);
     free(lane);
 }
@@ -110,55 +110,25 @@ uint64_t wr_lane_front(const struct wr_lane *lane)
 
 /* ---- Calls that wait ------------------------------------------------------------------------- */
 
-static bool has_ticket_room(struct wr_lane *lane)
-{
-    if (lane->ticket_count < lane->ticket_room)
-        return true;
-    uint32_t room = lane->ticket_room ? lane->ticket_room * 2 : 8;
-    struct wr_lane_ticket *tickets = realloc(lane->tickets, room * sizeof *tickets);
-    if (!tickets)
-        return false;
-    lane->tickets = tickets;
-    lane->ticket_room = room;
-    return true;
-}
-
 static void add_ticket(struct wr_lane *lane, struct wr_ticket ticket)
 {
     if (!ticket.desk)
         return;
     if (lane->told)
         wr_ticket_answer(ticket, lane->told);
-    else if (has_ticket_room(lane))
-        lane->tickets[lane->ticket_count++] = (struct wr_lane_ticket){lane->offered, ticket};
     else
-        wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
-}
-
-/* Answers the calls that wait for samples from position `first` to before `end`, and no others. */
-static void answer_between(struct wr_lane *lane, uint64_t first, uint64_t end, int answer)
-{
-    uint32_t from = 0;
-    while (from < lane->ticket_count && lane->tickets[from].sequence <= first)
-        from++;
-    uint32_t to = from;
-    while (to < lane->ticket_count && lane->tickets[to].sequence <= end)
-        wr_ticket_answer(lane->tickets[to++].ticket, answer);
-    if (from == to)
-        return;
-    memmove(lane->tickets + from, lane->tickets + to, (lane->ticket_count - to) * sizeof *lane->tickets);
-    lane->ticket_count -= to - from;
+        wr_waitlist_add(&lane->waiting, lane->offered, ticket);
 }
 
 /* What was dropped need not be the oldest: calls that wait for what is before it go on waiting. */
 static void answer_dropped(struct wr_lane *lane, const struct wr_range *range, int answer)
 {
-    answer_between(lane, range->sequence, range->sequence + range->count, answer);
+    wr_waitlist_answer(&lane->waiting, range->sequence, range->sequence + range->count, answer);
 }
 
 void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer)
 {
-    answer_between(lane, 0, sequence, answer);
+    wr_waitlist_answer(&lane->waiting, 0, sequence, answer);
 }
 
 void wr_lane_tell(struct wr_lane *lane, int error)
@@ -236,24 +206,10 @@ static void push_those_that_wait(struct wr_lane *lane, struct wr_range *range)
     }
 }
 
-static uint32_t count_that_fit(const struct wr_range *range, uint64_t room)
-{
-    uint32_t fit = 0;
-    while (fit < range->count) {
-        uint32_t end = wr_segment_event_end(range->segment, range->first + fit) - range->first;
-        uint64_t bytes = wr_segment_bytes(range->segment, range->first + fit, end - fit);
-        if (bytes > room)
-            break;
-        room -= bytes;
-        fit = end;
-    }
-    return fit;
-}
-
 /* Takes as much from the front as there is room for, and drops the rest. */
 static void push_those_that_fit(struct wr_lane *lane, struct wr_range *range, uint64_t room)
 {
-    uint32_t fit = range->bytes <= room ? range->count : count_that_fit(range, room);
+    uint32_t fit = wr_range_count_fitting(range, room);
     if (fit) {
         struct wr_range taken = wr_range_split(range, fit);
         push(lane, &taken);
@@ -292,7 +248,7 @@ static void take_in(struct wr_lane *lane, struct wr_range *range, const struct w
 /* Waking costs the dispatcher some microseconds: only when there is something new for the worker to decide. */
 static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
 {
-    return queued_before == 0 || lane->ticket_count || lane->queue.samples >= lane->settings.batch ||
+    return queued_before == 0 || lane->waiting.count || lane->queue.samples >= lane->settings.batch ||
            lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_PRESSURE_CALM;
 }
 

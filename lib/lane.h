@@ -27,6 +27,7 @@
 #include "queue.h"
 #include "retry.h"
 #include "ticket.h"
+#include "waitlist.h"
 
 struct wr_error;
 struct wr_instance;
@@ -49,12 +50,6 @@ struct wr_flight {
     struct wr_range range; /* segment NULL: nothing */
     bool lent;             /* from WR_STEP_EMIT to its outcome: the handler may be reading it */
     bool disowned; /* settled already, since the handler did not answer in time: its answer will not count */
-};
-
-/* A call that waits for the samples before a position. */
-struct wr_lane_ticket {
-    uint64_t sequence; /* one behind the last sample it waits for */
-    struct wr_ticket ticket;
 };
 
 /* What the handler is doing, as its worker sees it. */
@@ -109,8 +104,7 @@ struct wr_lane {
     int64_t stop_deadline_ns;
     int stop_reason; /* enum weir_drop, for what is left then */
 
-    struct wr_lane_ticket *tickets; /* in order */
-    uint32_t ticket_count, ticket_room;
+    struct wr_waitlist waiting; /* calls */
 
     /* the thread */
     enum wr_lane_worker worker;

@@ -69,6 +69,22 @@ struct wr_range wr_range_split(struct wr_range *range, uint32_t most)
     return front;
 }
 
+uint32_t wr_range_count_fitting(const struct wr_range *range, uint64_t bytes)
+{
+    uint32_t count = 0;
+    if (range->bytes <= bytes)
+        return range->count;
+    while (count < range->count) {
+        uint32_t end = wr_segment_event_end(range->segment, range->first + count) - range->first;
+        uint64_t weight = wr_segment_bytes(range->segment, range->first + count, end - count);
+        if (weight > bytes)
+            break;
+        bytes -= weight;
+        count = end;
+    }
+    return count;
+}
+
 /* How many of the range's samples weigh no more than most_bytes. */
 static uint32_t count_that_fit(const struct wr_range *range, uint64_t most_bytes)
 {

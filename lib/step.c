@@ -27,7 +27,7 @@ static int64_t earlier(int64_t a, int64_t b)
 /* Somebody waits: linger and batch sizes do not count. */
 static bool is_hurried(const struct wr_lane *lane)
 {
-    return lane->stopping || lane->successor || lane->ticket_count || lane->flushed < lane->flush_wanted ||
+    return lane->stopping || lane->successor || lane->waiting.count || lane->flushed < lane->flush_wanted ||
            lane->pressure.state != WR_PRESSURE_CALM;
 }
 
@@ -50,8 +50,8 @@ static int64_t emit_time(const struct wr_lane *lane)
 static uint32_t batch_limit(const struct wr_lane *lane)
 {
     uint32_t limit = lane->settings.batch;
-    if (lane->ticket_count) {
-        uint64_t left = lane->tickets[0].sequence - wr_queue_front(&lane->queue)->sequence;
+    if (lane->waiting.count) {
+        uint64_t left = lane->waiting.entries[0].sequence - wr_queue_front(&lane->queue)->sequence;
         if (left < limit)
             limit = (uint32_t)left;
     }
