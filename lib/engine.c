@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "common.h"
 #include "error.h"
+#include "flush.h"
 #include "gate.h"
 #include "signals.h"
 
@@ -268,12 +269,12 @@ static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_
         count++;
     uint64_t *positions = calloc(count + 1, sizeof *positions);
     for (struct wr_lane *lane = first; positions && lane; lane = lane->next)
-        positions[i++] = wr_lane_request_flush(lane, deadline_ns);
+        positions[i++] = wr_flush_request(lane, deadline_ns);
     i = 0;
     for (struct wr_lane *lane = first; lane; lane = lane->next) {
-        uint64_t position = positions ? positions[i++] : wr_lane_request_flush(lane, deadline_ns);
+        uint64_t position = positions ? positions[i++] : wr_flush_request(lane, deadline_ns);
         struct wr_error late;
-        int answer = wr_lane_wait_flushed(lane, position, deadline_ns, &late);
+        int answer = wr_flush_wait(lane, position, deadline_ns, &late);
         if (!answer || (result && answer == WEIR_ERR_TIMEOUT))
             continue; /* what a handler said of itself tells more than that another one is late */
         *error = late;

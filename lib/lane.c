@@ -34,6 +34,7 @@ void wr_lane_free_unused(struct wr_lane *lane)
     if (!lane)
         return;
     wr_queue_fini(&lane->queue);
+    wr_stash_fini(&lane->stash);
     wr_waitlist_fini(&lane->waiting);
     free((char *)lane->name);
     free(lane);
@@ -55,30 +56,23 @@ void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings)
 
 void wr_lane_say(struct wr_lane *lane, int level, const char *format, ...)
 {
-    if (lane->message_count == WR_LANE_MESSAGES)
-        lane->message_count--; /* the latest counts most */
-    struct wr_lane_message *message = &lane->messages[lane->message_count++];
-    message->level = level;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message->text, sizeof message->text, format, arguments);
+    wr_remarks_add(&lane->remarks, level, format, arguments);
     va_end(arguments);
 }
 
 static void leave_and_say(struct wr_lane *lane)
 {
-    struct wr_lane_message messages[WR_LANE_MESSAGES];
-    unsigned count = lane->message_count;
-    memcpy(messages, lane->messages, sizeof messages);
-    lane->message_count = 0;
+    struct wr_remarks remarks = lane->remarks;
+    lane->remarks.count = 0;
     wr_lock_leave(&lane->lock);
-    for (unsigned i = 0; i < count; i++)
-        wr_log_say(lane->log, messages[i].level, "%s: %s", lane->name, messages[i].text);
+    wr_remarks_say(&remarks, lane->log, lane->name);
 }
 
 void wr_lane_leave(struct wr_lane *lane)
 {
-    if (WR_UNLIKELY(lane->message_count))
+    if (WR_UNLIKELY(lane->remarks.count))
         leave_and_say(lane);
     else
         wr_lock_leave(&lane->lock);
@@ -86,26 +80,36 @@ void wr_lane_leave(struct wr_lane *lane)
 
 /* ---- What is there --------------------------------------------------------------------------- */
 
+/* What is in flight, unless it is settled or on disk. */
 static const struct wr_range *flying(const struct wr_lane *lane)
 {
-    return lane->flight.range.segment && !lane->flight.disowned ? &lane->flight.range : NULL;
+    const struct wr_flight *flight = &lane->flight;
+    return flight->range.segment && !flight->disowned && !flight->stashed ? &flight->range : NULL;
 }
 
 uint64_t wr_lane_queued(const struct wr_lane *lane)
 {
-    return lane->queue.samples + (flying(lane) ? flying(lane)->count : 0);
+    return lane->queue.samples + lane->stash.moving.count + (flying(lane) ? flying(lane)->count : 0);
 }
 
 uint64_t wr_lane_queued_bytes(const struct wr_lane *lane)
 {
-    return lane->queue.bytes + (flying(lane) ? flying(lane)->bytes : 0);
+    return lane->queue.bytes + lane->stash.moving.bytes + (flying(lane) ? flying(lane)->bytes : 0);
+}
+
+uint64_t wr_lane_front_in_memory(const struct wr_lane *lane)
+{
+    if (flying(lane))
+        return flying(lane)->sequence;
+    if (lane->stash.moving.segment)
+        return lane->stash.moving.sequence;
+    return wr_queue_is_empty(&lane->queue) ? lane->offered : wr_queue_front(&lane->queue)->sequence;
 }
 
 uint64_t wr_lane_front(const struct wr_lane *lane)
 {
-    if (flying(lane))
-        return flying(lane)->sequence;
-    return wr_queue_is_empty(&lane->queue) ? lane->offered : wr_queue_front(&lane->queue)->sequence;
+    uint64_t front = wr_lane_front_in_memory(lane);
+    return lane->stash.own && lane->stash.front < front ? lane->stash.front : front;
 }
 
 /* ---- Calls that wait ------------------------------------------------------------------------- */
@@ -162,6 +166,19 @@ static void drop_queue(struct wr_lane *lane, enum weir_drop why)
     }
 }
 
+/* What is on disk stays there. */
+static void put_back_stashed(struct wr_lane *lane)
+{
+    wr_stash_forget_fetched(&lane->stash);
+    if (!lane->flight.stashed)
+        return;
+    lane->flight.disowned = lane->flight.lent;
+    if (lane->flight.lent)
+        return;
+    wr_segment_drop(lane->flight.range.segment);
+    lane->flight = (struct wr_flight){0};
+}
+
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
 {
     if (flying(lane) && lane->flight.lent) {
@@ -173,6 +190,10 @@ void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
         drop_range(lane, &lane->flight.range, why);
         lane->flight.range.segment = NULL;
     }
+    if (lane->stash.moving.segment)
+        drop_range(lane, &lane->stash.moving, why);
+    lane->stash.moving = (struct wr_range){0};
+    put_back_stashed(lane);
     drop_queue(lane, why);
     wr_lane_answer(lane, UINT64_MAX, WEIR_ERR_DROPPED);
 }
@@ -249,7 +270,8 @@ static void take_in(struct wr_lane *lane, struct wr_range *range, const struct w
 static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
 {
     return queued_before == 0 || lane->waiting.count || lane->queue.samples >= lane->settings.batch ||
-           lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_PRESSURE_CALM;
+           lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_PRESSURE_CALM ||
+           (lane->settings.spool_limit && lane->queue.bytes >= lane->settings.queue_bytes / 2);
 }
 
 static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns)
@@ -316,6 +338,9 @@ void wr_lane_declare_end(struct wr_lane *lane)
     enum wr_pressure_state before = lane->pressure.state;
     lane->ending = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
+    if (lane->stash.samples)
+        wr_lane_say(lane, WEIR_LOG_WARNING, "%" PRIu64 " spooled, for the next start to deliver",
+                    lane->stash.samples);
     if (left)
         wr_lane_say(lane, WEIR_LOG_ERROR, "%s%s%s; not delivered in time: %" PRIu64 " dropped",
                     lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
@@ -333,7 +358,9 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
     wr_lock_enter(&lane->lock);
     wr_pressure_check(&lane->pressure, now_ns);
     int64_t next = wr_pressure_deadline(&lane->pressure);
-    if (lane->stopping && lane->worker == WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES) {
+    /* what goes to disk in the end is not for the dispatcher to wait for */
+    if (lane->stopping && lane->worker == WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES &&
+        !lane->settings.spool_limit) {
         if (now_ns >= lane->stop_deadline_ns)
             wr_lane_declare_end(lane);
         else if (lane->stop_deadline_ns < next)
@@ -348,97 +375,50 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
 
 /* ---- Threads of the program's ---------------------------------------------------------------- */
 
-/* They hold the lock with signals blocked. Otherwise a signal handler that adds could come to wait for the
- * dispatcher, which may be waiting for the lock that the interrupted thread holds. */
-static void enter_from_outside(struct wr_lane *lane, sigset_t *signals)
+void wr_lane_enter_from_outside(struct wr_lane *lane, sigset_t *signals)
 {
     wr_signals_block(signals);
     wr_lock_enter(&lane->lock);
 }
 
-static void leave_to_outside(struct wr_lane *lane, const sigset_t *signals)
+void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals)
 {
     wr_lane_leave(lane);
     wr_signals_restore(signals);
 }
 
-/* ---- Flushing and stopping ------------------------------------------------------------------- */
-
-uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns)
-{
-    sigset_t signals;
-    enter_from_outside(lane, &signals);
-    uint64_t position = lane->offered;
-    bool pending = lane->flushed < lane->flush_wanted;
-    if (!pending || deadline_ns > lane->flush_deadline_ns)
-        lane->flush_deadline_ns = deadline_ns;
-    if (position > lane->flush_wanted)
-        lane->flush_wanted = position;
-    lane->retry_at_ns = 0;
-    lane->told = 0; /* there is going to be another try */
-    wr_condition_wake(&lane->work);
-    leave_to_outside(lane, &signals);
-    return position;
-}
-
-/* Without a worker nothing is in a handler's hands. */
-static bool is_flushed(const struct wr_lane *lane, uint64_t position)
-{
-    if (wr_lane_front(lane) < position)
-        return false;
-    return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->ending != WR_LANE_LIVES;
-}
-
-/* Under the lock. */
-static int set_told(const struct wr_lane *lane, int told, struct wr_error *error)
-{
-    return wr_error_set(error, told, "handler \"%s\": %s", lane->name, lane->reason);
-}
-
-int wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, struct wr_error *error)
-{
-    sigset_t signals;
-    int result = 0;
-    enter_from_outside(lane, &signals);
-    while (!is_flushed(lane, position) && !lane->told && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
-    if (!is_flushed(lane, position))
-        result = lane->told ? set_told(lane, lane->told, error)
-                            : wr_error_set(error, WEIR_ERR_TIMEOUT, "handler \"%s\" has not delivered in time",
-                                           lane->name);
-    leave_to_outside(lane, &signals);
-    return result;
-}
+/* ---- Explaining and stopping ----------------------------------------------------------------- */
 
 bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error)
 {
     sigset_t signals;
-    enter_from_outside(lane, &signals);
+    wr_lane_enter_from_outside(lane, &signals);
     bool explained = lane->explained == answer;
     if (explained)
-        set_told(lane, answer, error);
-    leave_to_outside(lane, &signals);
+        wr_error_set(error, answer, "handler \"%s\": %s", lane->name, lane->reason);
+    wr_lane_leave_to_outside(lane, &signals);
     return explained;
 }
 
 void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)
 {
     sigset_t signals;
-    enter_from_outside(lane, &signals);
+    wr_lane_enter_from_outside(lane, &signals);
     lane->stopping = true;
     lane->stop_reason = (int)reason;
     lane->stop_deadline_ns = deadline_ns;
+    wr_stash_plan(&lane->stash, wr_clock_monotonic_ns(), deadline_ns);
     lane->retry_at_ns = 0;
-    if (lane->worker != WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES)
+    if (lane->worker != WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES && !lane->settings.spool_limit)
         wr_lane_declare_end(lane);
     wr_condition_wake(&lane->work);
-    leave_to_outside(lane, &signals);
+    wr_lane_leave_to_outside(lane, &signals);
 }
 
 void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
-    enter_from_outside(lane, &signals);
+    wr_lane_enter_from_outside(lane, &signals);
     while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (lane->ending == WR_LANE_LIVES)
@@ -447,7 +427,7 @@ void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
     bool ended = lane->worker == WR_WORKER_ENDED;
     if (ended)
         lane->worker = WR_WORKER_NONE;
-    leave_to_outside(lane, &signals);
+    wr_lane_leave_to_outside(lane, &signals);
     /* libraries clean up after themselves at the end of a thread: that must be over before their exit handlers
      * run */
     if (ended && !wr_thread_join_by(lane->thread, deadline_ns))
@@ -467,7 +447,7 @@ static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
 void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns)
 {
     sigset_t signals;
-    enter_from_outside(lane, &signals);
+    wr_lane_enter_from_outside(lane, &signals);
     *stats = (weir_handler_stats){
         .size = sizeof *stats,
         .offered = lane->offered,
@@ -476,11 +456,14 @@ void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t
         .queued = wr_lane_queued(lane),
         .queue_bytes = wr_lane_queued_bytes(lane),
         .queue_age_ms = find_age_ms(lane, now_ns),
+        .spooled = lane->stash.samples,
+        .spool_bytes = lane->stash.bytes,
+        .spool_limit = lane->settings.spool_limit,
         .retries = lane->retries,
         .faults = lane->faults,
         .failing = lane->failing,
         .open = lane->open,
     };
     memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
-    leave_to_outside(lane, &signals);
+    wr_lane_leave_to_outside(lane, &signals);
 }

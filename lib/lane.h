@@ -8,12 +8,13 @@
  * A lane belongs to its handler's name and lives until the process ends: the name's counters go on when the
  * handler is replaced or comes back. At any time, under the lock:
  *
- *     offered + recovered = delivered + dropped[...] + queue.samples + flight
+ *     offered + recovered = delivered + dropped[...] + queue.samples + flight + stash.moving + stash.samples
  */
 #ifndef WR_LANE_H
 #define WR_LANE_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,7 +26,9 @@
 #include "log.h"
 #include "pressure.h"
 #include "queue.h"
+#include "remarks.h"
 #include "retry.h"
+#include "stash.h"
 #include "ticket.h"
 #include "waitlist.h"
 
@@ -43,19 +46,21 @@ struct wr_lane_settings {
     int64_t linger_ns;
     int64_t retry_min_ns, retry_max_ns;
     bool sync;
+    uint64_t spool_limit; /* bytes; 0: it has no spool */
 };
 
 /* What the handler is working on. */
 struct wr_flight {
     struct wr_range range; /* segment NULL: nothing */
     bool lent;             /* from WR_STEP_EMIT to its outcome: the handler may be reading it */
+    bool stashed;          /* read from disk, where it stays until it is settled */
     bool disowned; /* settled already, since the handler did not answer in time: its answer will not count */
 };
 
 /* What the handler is doing, as its worker sees it. */
 enum wr_lane_worker { WR_WORKER_NONE, WR_WORKER_RUNNING, WR_WORKER_ENDED };
 
-enum { WR_LANE_LIVES = -1, WR_LANE_FAULTS_MOST = 10, WR_LANE_COUNTERS = 32, WR_LANE_MESSAGES = 2 };
+enum { WR_LANE_LIVES = -1, WR_LANE_FAULTS_MOST = 10, WR_LANE_COUNTERS = 32 };
 
 struct wr_lane {
     const char *name;
@@ -69,6 +74,7 @@ struct wr_lane {
     struct wr_lane_settings settings;
     struct wr_queue queue;
     struct wr_flight flight;
+    struct wr_stash stash;
     struct wr_pressure pressure;
 
     uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
@@ -121,12 +127,7 @@ struct wr_lane {
         char name_text[48];
     } counters[WR_LANE_COUNTERS];
 
-    /* to be said when the lock is left */
-    struct wr_lane_message {
-        int level;
-        char text[512];
-    } messages[WR_LANE_MESSAGES];
-    unsigned message_count;
+    struct wr_remarks remarks; /* to be said when the lock is left */
 };
 
 /* name is copied; NULL without memory. Once in use, a lane is never freed. */
@@ -161,12 +162,10 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns);
 
 /* ---- [any thread] ---------------------------------------------------------------------------- */
 
-/* Asks for all that was offered so far to be delivered, without pauses. Answers the position to wait for. */
-uint64_t wr_lane_request_flush(struct wr_lane *lane, int64_t deadline_ns);
-
-/* Waits until that position was reached. Answers 0, or the error: WEIR_ERR_TIMEOUT when it was not by
- * deadline_ns, or what the handler told those who wait, since the request. */
-int wr_lane_wait_flushed(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, struct wr_error *error);
+/* Threads of the program's hold the lock with signals blocked. Otherwise a signal handler that adds could come
+ * to wait for the dispatcher, which may be waiting for the lock that the interrupted thread holds. */
+void wr_lane_enter_from_outside(struct wr_lane *lane, sigset_t *signals);
+void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals);
 
 /* Puts into words why calls that wait for the lane are answered with an error. false: it was not the handler's
  * last word. */
@@ -196,10 +195,11 @@ void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count
 /* Answers the calls that wait for samples before a position. */
 void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer);
 
-/* The position of the oldest sample that is not settled. */
+/* The position of the oldest sample that is not settled; and of the oldest that is not on disk either. */
 uint64_t wr_lane_front(const struct wr_lane *lane);
+uint64_t wr_lane_front_in_memory(const struct wr_lane *lane);
 
-/* Samples and bytes that are not settled. */
+/* Samples and bytes that are not settled, and not on disk. */
 uint64_t wr_lane_queued(const struct wr_lane *lane);
 uint64_t wr_lane_queued_bytes(const struct wr_lane *lane);
 

@@ -168,7 +168,7 @@ static bool take_step(struct worker *worker)
 /* Messages are said outside the lock, so it is left where there is one. */
 static void let_speak(struct wr_lane *lane)
 {
-    if (!lane->message_count)
+    if (!lane->remarks.count)
         return;
     wr_lane_leave(lane);
     wr_lock_enter(&lane->lock);

@@ -245,6 +245,8 @@ typedef struct weir_handler_stats {
     uint64_t faults;      /* answers of the handler that broke its contract */
     int32_t failing;      /* 1 while tries fail */
     int32_t open;         /* 1 while the handler is open */
+    uint64_t spool_bytes; /* what spooled takes on disk */
+    uint64_t spool_limit; /* how much it may take; 0: the handler has no spool */
 } weir_handler_stats;
 
 /* Fills the first size bytes of *stats with an exact snapshot: the identities above hold in it, whatever other

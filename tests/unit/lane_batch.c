@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "../support/rig.h"
+#include "flush.h"
 
 static struct rig rig;
 
@@ -185,7 +186,7 @@ Test(lane_batch, a_flush_ends_the_lingering)
     use(5000, 200);
     rig_offer(&rig, 1);
     cr_assert_eq(rig_next(&rig), WR_STEP_SLEEP);
-    wr_lane_request_flush(rig.lane, WR_NEVER);
+    wr_flush_request(rig.lane, WR_NEVER);
     deliver("0");
 }
 

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "../support/rig.h"
+#include "flush.h"
 #include "error.h"
 
 static struct rig rig;
@@ -22,7 +23,7 @@ TestSuite(lane_flush, .init = setup, .fini = teardown);
 static bool is_flushed(uint64_t position)
 {
     struct wr_error error;
-    return wr_lane_wait_flushed(rig.lane, position, 0, &error) == 0;
+    return wr_flush_wait(rig.lane, position, 0, &error) == 0;
 }
 
 static void load(uint32_t samples)
@@ -40,7 +41,7 @@ static void rest(void)
 
 Test(lane_flush, of_nothing_is_done_at_once)
 {
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     cr_assert_eq(position, 0);
     cr_assert(is_flushed(position));
 }
@@ -48,7 +49,7 @@ Test(lane_flush, of_nothing_is_done_at_once)
 Test(lane_flush, waits_for_everything_offered_before_it)
 {
     rig_offer(&rig, 3);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     cr_assert_eq(position, 3);
     cr_assert_not(is_flushed(position));
     rig_next(&rig);
@@ -65,7 +66,7 @@ Test(lane_flush, does_not_wait_for_what_comes_after_it)
     rig.settings.batch = 1;
     rig_apply(&rig);
     rig_offer(&rig, 1);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     rig_offer(&rig, 5);
     rig_next(&rig);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
@@ -79,7 +80,7 @@ Test(lane_flush, asks_the_handler_to_flush_before_it_delivers_more)
     rig.settings.batch = 1;
     rig_apply(&rig);
     rig_offer(&rig, 1);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     rig_offer(&rig, 5);
     rig_next(&rig);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
@@ -96,7 +97,7 @@ Test(lane_flush, a_handler_that_keeps_something_back_is_asked_by_the_deadline)
     load(2);
     rig_answer(&rig, WEIR_OUTCOME_OK, 2, 0);
     rest();
-    uint64_t position = wr_lane_request_flush(rig.lane, rig.now_ns + WR_NS_PER_S);
+    uint64_t position = wr_flush_request(rig.lane, rig.now_ns + WR_NS_PER_S);
     cr_assert_not(is_flushed(position));
     struct wr_step step = rig_step(&rig);
     cr_assert_eq(step.kind, WR_STEP_FLUSH);
@@ -111,10 +112,10 @@ Test(lane_flush, a_handler_with_nothing_new_is_not_asked_again)
     rig.lane->has_flush = true;
     load(2);
     rig_answer(&rig, WEIR_OUTCOME_OK, 2, 0);
-    wr_lane_request_flush(rig.lane, WR_NEVER);
+    wr_flush_request(rig.lane, WR_NEVER);
     rig_next(&rig);
     rig_answer_flush(&rig, WEIR_OUTCOME_OK);
-    cr_assert(is_flushed(wr_lane_request_flush(rig.lane, WR_NEVER)));
+    cr_assert(is_flushed(wr_flush_request(rig.lane, WR_NEVER)));
     rest();
 }
 
@@ -124,7 +125,7 @@ Test(lane_flush, a_closed_handler_keeps_nothing_back)
     load(2);
     rig_answer(&rig, WEIR_OUTCOME_OK, 2, 0);
     rig_close(&rig);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     rest();
     cr_assert(is_flushed(position));
 }
@@ -134,7 +135,7 @@ Test(lane_flush, that_is_not_done_yet_is_asked_for_again_after_a_pause)
     rig.lane->has_flush = true;
     load(1);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     rig_next(&rig);
     rig_answer_flush(&rig, WEIR_OUTCOME_RETRY);
     cr_assert_not(is_flushed(position));
@@ -150,7 +151,7 @@ Test(lane_flush, that_can_never_be_done_counts_as_tried)
     rig.lane->has_flush = true;
     load(1);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     rig_next(&rig);
     rig_answer_flush(&rig, WEIR_OUTCOME_DROP);
     rest();
@@ -162,7 +163,7 @@ Test(lane_flush, past_its_deadline_nobody_waits_and_the_handler_is_left_alone)
     rig.lane->has_flush = true;
     load(1);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    uint64_t position = wr_lane_request_flush(rig.lane, rig.now_ns + 5);
+    uint64_t position = wr_flush_request(rig.lane, rig.now_ns + 5);
     rig.now_ns += 5;
     rest();
     cr_assert_not(is_flushed(position));
@@ -173,9 +174,9 @@ Test(lane_flush, after_one_that_was_given_up_another_is_answered)
     rig.lane->has_flush = true;
     load(1);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    wr_lane_request_flush(rig.lane, rig.now_ns);
+    wr_flush_request(rig.lane, rig.now_ns);
     rest();
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     cr_assert_eq(rig_next(&rig), WR_STEP_FLUSH);
     rig_answer_flush(&rig, WEIR_OUTCOME_OK);
     cr_assert(is_flushed(position));
@@ -186,8 +187,8 @@ Test(lane_flush, of_several_the_latest_deadline_counts)
     rig.lane->has_flush = true;
     load(1);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    wr_lane_request_flush(rig.lane, rig.now_ns + 100);
-    wr_lane_request_flush(rig.lane, rig.now_ns + 50);
+    wr_flush_request(rig.lane, rig.now_ns + 100);
+    wr_flush_request(rig.lane, rig.now_ns + 50);
     cr_assert_eq(rig_step(&rig).until_ns, rig.now_ns + 100);
 }
 
@@ -196,14 +197,14 @@ Test(lane_flush, cuts_the_pause_short)
     load(1);
     rig_answer(&rig, WEIR_OUTCOME_RETRY, 0, 0);
     cr_assert_eq(rig_next(&rig), WR_STEP_SLEEP);
-    wr_lane_request_flush(rig.lane, WR_NEVER);
+    wr_flush_request(rig.lane, WR_NEVER);
     cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
 }
 
 Test(lane_flush, is_done_when_what_it_waits_for_was_dropped)
 {
     rig_offer(&rig, 3);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     rig_next(&rig);
     rig_answer(&rig, WEIR_OUTCOME_DROP, 0, 0);
     rest();
@@ -213,10 +214,10 @@ Test(lane_flush, is_done_when_what_it_waits_for_was_dropped)
 Test(lane_flush, of_a_lane_without_a_worker_is_done_when_nothing_is_queued)
 {
     rig.lane->worker = WR_WORKER_NONE;
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     cr_assert(is_flushed(position));
     rig_offer(&rig, 1);
-    position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    position = wr_flush_request(rig.lane, WR_NEVER);
     cr_assert_not(is_flushed(position));
 }
 
@@ -265,7 +266,7 @@ Test(lane_flush, whoever_waits_is_woken_by_progress)
 Test(lane_flush, whoever_waits_is_woken_when_all_is_flushed)
 {
     load(2);
-    wr_lane_request_flush(rig.lane, WR_NEVER);
+    wr_flush_request(rig.lane, WR_NEVER);
     rig_answer(&rig, WEIR_OUTCOME_OK, 2, 0);
     cr_assert(wakes(notice));
     cr_assert(is_flushed(2));

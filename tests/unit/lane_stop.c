@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "../support/rig.h"
+#include "flush.h"
 
 static struct rig rig;
 static int64_t deadline_ns;
@@ -261,7 +262,7 @@ Test(lane_stop, a_flush_waits_for_what_a_successor_keeps_back)
     load(1);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
     rig_offer(&rig, 1);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     rig.lane->successor = another;
     cr_assert_eq(rig_next(&rig), WR_STEP_FLUSH);
     rig_answer_flush(&rig, WEIR_OUTCOME_OK);
@@ -271,10 +272,10 @@ Test(lane_stop, a_flush_waits_for_what_a_successor_keeps_back)
     rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
     rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    cr_assert_eq(wr_lane_wait_flushed(rig.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
+    cr_assert_eq(wr_flush_wait(rig.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
     cr_assert_eq(rig_next(&rig), WR_STEP_FLUSH);
     rig_answer_flush(&rig, WEIR_OUTCOME_OK);
-    cr_assert_eq(wr_lane_wait_flushed(rig.lane, position, 0, NULL), 0);
+    cr_assert_eq(wr_flush_wait(rig.lane, position, 0, NULL), 0);
 }
 
 Test(lane_stop, a_stop_comes_before_a_successor)

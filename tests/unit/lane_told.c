@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "../support/rig.h"
+#include "flush.h"
 #include "error.h"
 
 static struct rig rig;
@@ -152,13 +153,13 @@ Test(lane_told, what_is_rejected_dropped_or_given_up_is_answered_with_the_error)
 static int wait_flushed(uint64_t position)
 {
     error = (struct wr_error){0};
-    return wr_lane_wait_flushed(rig.lane, position, WR_NEVER, &error);
+    return wr_flush_wait(rig.lane, position, WR_NEVER, &error);
 }
 
 Test(lane_told, a_flush_comes_back_with_error_and_reason, .timeout = 60)
 {
     rig_offer(&rig, 3);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     rig_next(&rig);
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_FIFO_NOT_CREATED, "not there");
     cr_assert_eq(wait_flushed(position), WEIR_ERR_FIFO_NOT_CREATED);
@@ -171,8 +172,8 @@ Test(lane_told, a_later_flush_has_it_tried_once_more, .timeout = 60)
     rig_offer(&rig, 3);
     rig_next(&rig);
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_FIFO_NOT_CREATED, "not there");
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
-    cr_assert_eq(wr_lane_wait_flushed(rig.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
+    cr_assert_eq(wr_flush_wait(rig.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
     cr_assert_eq(rig_next(&rig), WR_STEP_OPEN, "the pause is cut short");
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_FIFO_NOT_CREATED, "still not");
     cr_assert_eq(wait_flushed(position), WEIR_ERR_FIFO_NOT_CREATED);
@@ -184,7 +185,7 @@ Test(lane_told, a_flush_of_what_is_delivered_does_not_mind)
     rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
     rig_offer(&rig, 1);
     rig_deliver_all(&rig);
-    uint64_t position = wr_lane_request_flush(rig.lane, WR_NEVER);
+    uint64_t position = wr_flush_request(rig.lane, WR_NEVER);
     rig_deliver_all(&rig);
     rig_close(&rig);
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_TIMEOUT, "away");
