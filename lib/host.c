@@ -7,6 +7,8 @@
 #include "clock.h"
 #include "common.h"
 #include "error.h"
+#include "spooler.h"
+#include "spooling.h"
 
 static struct wr_host *core_of(const weir_host *host)
 {
@@ -79,6 +81,16 @@ static bool is_stop_asked(const struct wr_lane *lane)
     return lane->stopping || lane->successor;
 }
 
+/* Sleeps, unless the time can be used: what fills the queue meanwhile may go to disk. */
+static void sleep_or_spool(struct wr_lane *lane, int64_t deadline_ns)
+{
+    int64_t now_ns = wr_clock_monotonic_ns(), move_ns = lane->held ? WR_NEVER : wr_spooling_time(lane, now_ns);
+    if (!lane->held && wr_spooling_prepare(lane, now_ns))
+        wr_spooler_move(lane);
+    else
+        wr_condition_wait(&lane->work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
+}
+
 /* While it waits here, the handler is not inside anything that a fork could tear. */
 static bool host_wait(const weir_host *host, int64_t ms)
 {
@@ -90,7 +102,7 @@ static bool host_wait(const weir_host *host, int64_t ms)
     lane->in_callback = false;
     wr_condition_wake(&lane->progress);
     while (lane->held || (!is_stop_asked(lane) && wr_clock_monotonic_ns() < deadline_ns))
-        wr_condition_wait(&lane->work, &lane->lock, lane->held ? WR_NEVER : deadline_ns);
+        sleep_or_spool(lane, lane->held ? WR_NEVER : deadline_ns);
     lane->in_callback = true;
     bool waited = !is_stop_asked(lane);
     wr_lane_leave(lane);

@@ -332,22 +332,31 @@ void wr_lane_moved(struct wr_lane *lane, int64_t now_ns)
     wr_condition_wake(&lane->progress);
 }
 
+/* What is on disk is not lost; but whoever reads this may have expected it elsewhere. */
+static void say_end(struct wr_lane *lane, uint64_t left)
+{
+    uint64_t spooled = lane->stash.samples;
+    char counts[80] = "";
+    if (spooled)
+        snprintf(counts, sizeof counts, "%" PRIu64 " spooled%s", spooled, left ? ", " : "");
+    if (left)
+        snprintf(counts + strlen(counts), sizeof counts - strlen(counts), "%" PRIu64 " dropped", left);
+    if (left || spooled)
+        wr_lane_say(lane, left ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
+                    lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
+                    lane->failing       ? " while failing: "
+                    : lane->in_callback ? " while the handler is busy"
+                                        : "",
+                    lane->failing ? lane->reason : "", counts);
+}
+
 void wr_lane_declare_end(struct wr_lane *lane)
 {
     uint64_t left = wr_lane_queued(lane);
     enum wr_pressure_state before = lane->pressure.state;
     lane->ending = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
-    if (lane->stash.samples)
-        wr_lane_say(lane, WEIR_LOG_WARNING, "%" PRIu64 " spooled, for the next start to deliver",
-                    lane->stash.samples);
-    if (left)
-        wr_lane_say(lane, WEIR_LOG_ERROR, "%s%s%s; not delivered in time: %" PRIu64 " dropped",
-                    lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
-                    lane->failing       ? " while failing: "
-                    : lane->in_callback ? " while the handler is busy"
-                                        : "",
-                    lane->failing ? lane->reason : "", left);
+    say_end(lane, left);
     lane->pressure.state = WR_PRESSURE_CALM;
     ring_if_changed(lane, before);
     wr_condition_wake(&lane->progress);

@@ -14,20 +14,12 @@ enum {
     FILES_IN_LIMIT = 16, /* so that drop_oldest has something smaller than everything to drop */
     SMALLEST_FILE = 16 * 1024,
     LARGEST_FILE = 4 * 1024 * 1024,
-    PUTS_IN_FILE = 4,
-    LARGEST_PUT = 256 * 1024,
 };
 
 uint64_t wr_spool_file_bytes(uint64_t limit)
 {
     uint64_t bytes = limit / FILES_IN_LIMIT;
     return bytes < SMALLEST_FILE ? SMALLEST_FILE : bytes > LARGEST_FILE ? LARGEST_FILE : bytes;
-}
-
-uint64_t wr_spool_put_bytes(uint64_t limit)
-{
-    uint64_t bytes = wr_spool_file_bytes(limit) / PUTS_IN_FILE;
-    return bytes > LARGEST_PUT ? LARGEST_PUT : bytes;
 }
 
 struct wr_spool *wr_spool_new(const char *handler, struct wr_registry *registry)
@@ -372,6 +364,14 @@ bool wr_spool_settle(struct wr_spool *spool, uint32_t samples)
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
+
+uint64_t wr_spool_front(const struct wr_spool *spool)
+{
+    const struct wr_spool_file *file = spool->shelf.last && spool->shelf.last->own ? spool->shelf.first : NULL;
+    while (file && !file->own)
+        file = file->next;
+    return file ? file->number + file->settled : 0;
+}
 
 void wr_spool_tidy(struct wr_spool *spool)
 {

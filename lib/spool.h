@@ -98,6 +98,9 @@ enum wr_spool_result wr_spool_fetch(struct wr_spool *spool, const struct wr_spoo
 /* So many samples of those fetched are settled. Answers whether a damaged file was kept. */
 bool wr_spool_settle(struct wr_spool *spool, uint32_t samples);
 
+/* No sample of this process's own has a sequence before this one; 0: there is none, or it may have any. */
+uint64_t wr_spool_front(const struct wr_spool *spool);
+
 /* Deletes the box of its own, if there is nothing in it. */
 void wr_spool_tidy(struct wr_spool *spool);
 
@@ -107,8 +110,7 @@ void wr_spool_leave(struct wr_spool *spool);
 /* [fork] Closes the locks in a forked child. */
 void wr_spool_abandon(const struct wr_spool *spool);
 
-/* How large a file grows under a limit, and how many bytes of samples are put at a time. */
+/* How large a file grows under a limit. */
 uint64_t wr_spool_file_bytes(uint64_t limit);
-uint64_t wr_spool_put_bytes(uint64_t limit);
 
 #endif
