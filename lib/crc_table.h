@@ -1,5 +1,7 @@
 /* Made by make-crc-table.py: change that, not this. */
 /* clang-format off */
+#include <stdint.h>
+
 static const uint32_t crc_table[8][256] = {
     {
         0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c, 0x26a1e7e8, 0xd4ca64eb,

@@ -17,7 +17,7 @@ uint64_t wr_flush_request(struct wr_lane *lane, int64_t deadline_ns)
     if (position > lane->flush_wanted)
         lane->flush_wanted = position;
     lane->retry_at_ns = 0;
-    lane->told = 0; /* there is going to be another try */
+    lane->waiting.told = 0; /* there is going to be another try */
     wr_condition_wake(&lane->work);
     wr_lane_leave_to_outside(lane, &signals);
     return position;
@@ -46,8 +46,8 @@ static bool stays_spooled(const struct wr_lane *lane, uint64_t position)
 
 static int say_why_not(const struct wr_lane *lane, uint64_t position, struct wr_error *error)
 {
-    if (lane->told)
-        return wr_error_set(error, lane->told, "handler \"%s\": %s", lane->name, lane->reason);
+    if (lane->waiting.told)
+        return wr_error_set(error, lane->waiting.told, "handler \"%s\": %s", lane->name, lane->reason);
     if (is_spooled(lane, position))
         return wr_error_set(error, WEIR_ERR_SPOOLED, "handler \"%s\": %" PRIu64 " values are on disk only",
                             lane->name, lane->stash.samples);
@@ -59,7 +59,7 @@ int wr_flush_wait(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, 
     sigset_t signals;
     int result = 0;
     wr_lane_enter_from_outside(lane, &signals);
-    while (!is_flushed(lane, position) && !lane->told && !stays_spooled(lane, position) &&
+    while (!is_flushed(lane, position) && !lane->waiting.told && !stays_spooled(lane, position) &&
            wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (!is_flushed(lane, position))

@@ -329,7 +329,7 @@ void wr_instance_take_over(struct wr_lane *lane)
     lane->ending = WR_LANE_LIVES;
     lane->retry_at_ns = 0;
     lane->faults_in_a_row = 0;
-    lane->told = 0;
+    lane->waiting.told = 0;
     lane->patience_ns = instance->host.patience_ns;
     struct wr_lane_settings settings = wr_commons_settings(&instance->commons);
     if (!wr_stash_set_place(&lane->stash, instance->commons.spool))

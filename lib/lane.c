@@ -35,7 +35,7 @@ void wr_lane_free_unused(struct wr_lane *lane)
         return;
     wr_queue_fini(&lane->queue);
     wr_stash_fini(&lane->stash);
-    wr_waitlist_fini(&lane->waiting);
+    wr_waiting_fini(&lane->waiting);
     free((char *)lane->name);
     free(lane);
 }
@@ -66,8 +66,13 @@ static void leave_and_say(struct wr_lane *lane)
 {
     struct wr_remarks remarks = lane->remarks;
     lane->remarks.count = 0;
+    lane->speaking++;
     wr_lock_leave(&lane->lock);
     wr_remarks_say(&remarks, lane->log, lane->name);
+    wr_lock_enter(&lane->lock);
+    lane->speaking--;
+    wr_condition_wake(&lane->progress);
+    wr_lock_leave(&lane->lock);
 }
 
 void wr_lane_leave(struct wr_lane *lane)
@@ -114,30 +119,20 @@ uint64_t wr_lane_front(const struct wr_lane *lane)
 
 /* ---- Calls that wait ------------------------------------------------------------------------- */
 
-static void add_ticket(struct wr_lane *lane, struct wr_ticket ticket)
-{
-    if (!ticket.desk)
-        return;
-    if (lane->told)
-        wr_ticket_answer(ticket, lane->told);
-    else
-        wr_waitlist_add(&lane->waiting, lane->offered, ticket);
-}
-
 /* What was dropped need not be the oldest: calls that wait for what is before it go on waiting. */
 static void answer_dropped(struct wr_lane *lane, const struct wr_range *range, int answer)
 {
-    wr_waitlist_answer(&lane->waiting, range->sequence, range->sequence + range->count, answer);
+    wr_waiting_answer(&lane->waiting, range->sequence, range->sequence + range->count, answer);
 }
 
 void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer)
 {
-    wr_waitlist_answer(&lane->waiting, 0, sequence, answer);
+    wr_waiting_answer(&lane->waiting, 0, sequence, answer);
 }
 
 void wr_lane_tell(struct wr_lane *lane, int error)
 {
-    lane->told = error;
+    lane->waiting.told = error;
     if (!error)
         return;
     wr_lane_answer(lane, UINT64_MAX, error);
@@ -292,7 +287,7 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         return;
     }
     uint64_t queued_before = lane->queue.samples;
-    add_ticket(lane, offer->ticket);
+    wr_waiting_add(&lane->waiting, lane->offered, offer->ticket);
     take_in(lane, &range, offer);
     wr_pressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
     if (must_wake(lane, queued_before))
@@ -396,7 +391,7 @@ void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals)
     wr_signals_restore(signals);
 }
 
-/* ---- Explaining and stopping ----------------------------------------------------------------- */
+/* ---- Answers and stopping -------------------------------------------------------------------- */
 
 bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error)
 {
@@ -424,6 +419,15 @@ void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t d
     wr_lane_leave_to_outside(lane, &signals);
 }
 
+/* The process may end next: what another thread is just saying is let out. Not for ever, as the program's own
+ * function may say it. */
+static void wait_until_said(struct wr_lane *lane, const sigset_t *signals)
+{
+    int64_t patience_ns = wr_clock_monotonic_ns() + WR_NS_PER_S;
+    while (lane->speaking && wr_clock_monotonic_ns() < patience_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, patience_ns, signals);
+}
+
 void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
@@ -436,6 +440,7 @@ void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
     bool ended = lane->worker == WR_WORKER_ENDED;
     if (ended)
         lane->worker = WR_WORKER_NONE;
+    wait_until_said(lane, &signals);
     wr_lane_leave_to_outside(lane, &signals);
     /* libraries clean up after themselves at the end of a thread: that must be over before their exit handlers
      * run */

@@ -30,7 +30,7 @@
 #include "retry.h"
 #include "stash.h"
 #include "ticket.h"
-#include "waitlist.h"
+#include "waiting.h"
 
 struct wr_error;
 struct wr_instance;
@@ -98,7 +98,6 @@ struct wr_lane {
     unsigned faults_in_a_row;
     char reason[sizeof((weir_outcome *)0)->reason];
     int explained;       /* the error that `reason` explains, enum weir_error; 0: none */
-    int told;            /* the error by which nobody waits for the handler any longer; 0: one does */
     int64_t patience_ns; /* how long a try may take on purpose */
 
     /* requests */
@@ -110,7 +109,7 @@ struct wr_lane {
     int64_t stop_deadline_ns;
     int stop_reason; /* enum weir_drop, for what is left then */
 
-    struct wr_waitlist waiting; /* calls */
+    struct wr_waiting waiting;
 
     /* the thread */
     enum wr_lane_worker worker;
@@ -127,7 +126,9 @@ struct wr_lane {
         char name_text[48];
     } counters[WR_LANE_COUNTERS];
 
-    struct wr_remarks remarks; /* to be said when the lock is left */
+    /* to be said when the lock is left */
+    struct wr_remarks remarks;
+    unsigned speaking; /* threads that have left the lock and are saying some */
 };
 
 /* name is copied; NULL without memory. Once in use, a lane is never freed. */

@@ -17,6 +17,7 @@ for _ in range(7):
 
 print("/* Made by make-crc-table.py: change that, not this. */")
 print("/* clang-format off */")
+print("#include <stdint.h>\n")
 print("static const uint32_t crc_table[8][256] = {")
 for row in table:
     print("    {")

@@ -5,7 +5,7 @@
  * A file stands for itself: each series and each set of labels is defined by a block before the first block of
  * samples that refers to it, by numbers that mean something in this file only. A sample is the same 32 bytes
  * everywhere, but for these numbers. Head and blocks have checksums of their own and begin at multiples of 8
- * bytes, so that what lies behind a damaged block is found again. All numbers are little-endian.
+ * bytes, so that what lies behind a damaged block is found again. Numbers have the byte order of the machine.
  *
  * Here are bytes only: spool_writer makes them, spool_reader makes sense of them. */
 #ifndef WR_SPOOL_BLOCK_H

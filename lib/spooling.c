@@ -181,7 +181,7 @@ void wr_spooling_moved(struct wr_lane *lane, int64_t now_ns)
         stash->front = moved.sequence;
     stash->samples += moved.count;
     stash->own += moved.count;
-    wr_waitlist_answer(&lane->waiting, moved.sequence, moved.sequence + moved.count, WEIR_ERR_SPOOLED);
+    wr_waiting_answer(&lane->waiting, moved.sequence, moved.sequence + moved.count, WEIR_ERR_SPOOLED);
     wr_segment_drop(moved.segment);
     say_filling(lane, now_ns);
     wr_lane_moved(lane, now_ns);

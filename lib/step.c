@@ -52,7 +52,7 @@ static uint32_t batch_limit(const struct wr_lane *lane)
 {
     uint32_t limit = lane->settings.batch;
     if (lane->waiting.count) {
-        uint64_t left = lane->waiting.entries[0].sequence - wr_queue_front(&lane->queue)->sequence;
+        uint64_t left = lane->waiting.calls[0].sequence - wr_queue_front(&lane->queue)->sequence;
         if (left < limit)
             limit = (uint32_t)left;
     }

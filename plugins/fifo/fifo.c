@@ -53,6 +53,7 @@ struct fifo {
     int64_t max_wait_ms, wait_step_ms;
     struct pipe pipe;
     bool doubtful;    /* the last try went wrong: look before the next one */
+    int64_t began_ms; /* when emit was called */
     int64_t since_ms; /* since when it waits for somebody; 0: it does not */
 };
 
@@ -191,34 +192,34 @@ static void fifo_wake(void *self, int why, weir_outcome *outcome)
         pipe_reach(&fifo->pipe);
 }
 
-/* What has been done is reported in time, because that is the progress that callers wait for. */
-static int64_t find_patience_ms(const struct fifo *fifo, bool done_some, bool stopping)
+/* Until when a full pipe is waited for. What has been done is reported in time, because that is the progress
+ * that callers wait for. */
+static int64_t find_end_ms(const struct fifo *fifo, int64_t full_ms, bool done_some, bool stopping)
 {
     if (done_some)
-        return SHORT_MS;
-    return stopping || fifo->max_wait_ms < STOP_MS ? STOP_MS : fifo->max_wait_ms;
+        return fifo->began_ms + SHORT_MS;
+    return full_ms + (stopping || fifo->max_wait_ms < STOP_MS ? STOP_MS : fifo->max_wait_ms);
 }
 
 /* Waits until a full pipe takes something. */
 static struct trouble wait_for_room(struct fifo *fifo, bool done_some)
 {
-    int64_t began_ms = output_now_ms();
-    for (;;) {
+    const int64_t full_ms = output_now_ms();
+    for (int64_t now_ms = full_ms;; now_ms = output_now_ms()) {
+        bool stopping = !fifo->host->wait(fifo->host, 0); /* here a fork gets through */
+        if (now_ms >= find_end_ms(fifo, full_ms, done_some, stopping)) {
+            fifo->since_ms = done_some ? 0 : full_ms;
+            return trouble_of(FULL, 0);
+        }
         struct pollfd wanted = {.fd = fifo->pipe.fd, .events = POLLOUT};
         poll(&wanted, 1, SLICE_MS);
         if (wanted.revents & POLLERR)
             return trouble_of(UNREAD, 0);
         if (wanted.revents)
             return trouble_of(pipe_is_ours(&fifo->pipe) ? NOTHING : BROKEN, EBADF);
-        bool stopping = !fifo->host->wait(fifo->host, 0); /* here a fork gets through */
-        int64_t now_ms = output_now_ms();
-        if (now_ms - began_ms >= find_patience_ms(fifo, done_some, stopping)) {
-            fifo->since_ms = done_some ? 0 : began_ms;
-            return trouble_of(FULL, 0);
-        }
-        if (now_ms - fifo->pipe.looked_ms < LOOK_EVERY_MS)
-            continue;
-        struct trouble trouble = pipe_reach(&fifo->pipe);
+        struct trouble trouble = {NOTHING};
+        if (now_ms - fifo->pipe.looked_ms >= LOOK_EVERY_MS)
+            trouble = pipe_reach(&fifo->pipe);
         if (trouble.what)
             return trouble;
     }
@@ -327,6 +328,7 @@ static void fifo_emit(void *self, const weir_batch *batch, weir_outcome *outcome
     struct fifo *fifo = self;
     weir_encoded encoded;
     outcome->done = 0;
+    fifo->began_ms = output_now_ms();
     struct trouble trouble = make_sure(fifo);
     while (!trouble.what && outcome->done < batch->count && !outcome->rejected) {
         if (!fifo->encoder->encode(fifo->host, batch, outcome->done, CHUNK, &encoded)) {

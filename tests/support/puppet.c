@@ -48,7 +48,7 @@ static void answer(int code)
 
 static int emit_event(int count)
 {
-    static char names[LARGEST_EVENT][8];
+    static char names[LARGEST_EVENT][16];
     weir_value values[LARGEST_EVENT];
     for (int i = 0; i < count && i < LARGEST_EVENT; i++) {
         snprintf(names[i], sizeof names[i], "n%d", i);

@@ -368,7 +368,7 @@ Test(dispatcher, an_offer_that_a_call_waits_for_ends_with_its_sample)
     add_and_wait(2);
     yard_add(yard, "a", "n", 3);
     yard_round(yard);
-    cr_assert_eq(yard_lane(yard, "A")->waiting.entries[0].sequence, 2);
+    cr_assert_eq(yard_lane(yard, "A")->waiting.calls[0].sequence, 2);
 }
 
 Test(dispatcher, the_number_of_a_ticket_stays_in_the_ring)

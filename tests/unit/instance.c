@@ -420,12 +420,12 @@ Test(instance, a_successor_of_a_failed_handler_begins_afresh)
     lane->ending = WEIR_DROPPED_FAILED;
     lane->retry_at_ns = WR_NEVER - 1;
     lane->faults_in_a_row = 9;
-    lane->told = WEIR_ERR_TIMEOUT;
+    lane->waiting.told = WEIR_ERR_TIMEOUT;
     wr_instance_take_over(lane);
     cr_assert_eq(lane->ending, WR_LANE_LIVES);
     cr_assert_eq(lane->retry_at_ns, 0);
     cr_assert_eq(lane->faults_in_a_row, 0);
-    cr_assert_eq(lane->told, 0);
+    cr_assert_eq(lane->waiting.told, 0);
     wr_lane_free_unused(lane);
 }
 

@@ -99,7 +99,7 @@ Test(lane_fault, an_error_that_is_none_is_told_to_nobody)
         load(1);
         rig_answer_fully(&rig, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .error = errors[i]}, 0);
         cr_assert_eq(rig_stats(&rig).faults, i + 1);
-        cr_assert_eq(rig.lane->told, 0);
+        cr_assert_eq(rig.lane->waiting.told, 0);
         rig.now_ns = rig.lane->retry_at_ns;
         rig_deliver_all(&rig);
     }

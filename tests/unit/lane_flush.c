@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "../support/rig.h"
-#include "flush.h"
 #include "error.h"
+#include "flush.h"
 
 static struct rig rig;
 

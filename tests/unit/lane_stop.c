@@ -1,6 +1,8 @@
 /* Coming to an end, and handlers that take over from others. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
 
 #include "../support/rig.h"
 #include "flush.h"
@@ -161,6 +163,42 @@ Test(lane_stop, a_worker_that_ended_in_time_is_not_given_up)
     cr_assert_not(rig.lane->abandoned);
     cr_assert_eq(rig.lane->worker, WR_WORKER_NONE);
 }
+
+/* ---- Last words ------------------------------------------------------------------------------ */
+
+static sem_t saying;
+static _Atomic bool said;
+
+static void say_slowly(void *ctx, int level, const char *text)
+{
+    struct timespec pause = {0, 50000000};
+    (void)ctx, (void)level, (void)text;
+    sem_post(&saying);
+    nanosleep(&pause, NULL);
+    said = true;
+}
+
+static void *say_something(void *argument)
+{
+    wr_lock_enter(&rig.lane->lock);
+    wr_lane_say(rig.lane, WEIR_LOG_ERROR, "the last words");
+    wr_lane_leave(rig.lane);
+    return argument;
+}
+
+Test(lane_stop, the_end_waits_until_what_is_being_said_is_out)
+{
+    pthread_t thread;
+    cr_assert_eq(sem_init(&saying, 0, 0), 0);
+    cr_assert(wr_log_set_sink(&rig.log, say_slowly, NULL));
+    cr_assert_eq(pthread_create(&thread, NULL, say_something, NULL), 0);
+    cr_assert_eq(sem_wait(&saying), 0);
+    wr_lane_wait_stopped(rig.lane, 0);
+    cr_assert(said);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+}
+
+/* ---- After the end --------------------------------------------------------------------------- */
 
 Test(lane_stop, what_comes_after_the_end_is_dropped_for_the_same_reason)
 {

@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "../support/rig.h"
-#include "flush.h"
 #include "error.h"
+#include "flush.h"
 
 static struct rig rig;
 static struct wr_ticket_desk desks[4];
@@ -144,7 +144,7 @@ Test(lane_told, what_is_rejected_dropped_or_given_up_is_answered_with_the_error)
         uint32_t rejected = codes[i] == WEIR_OUTCOME_OK;
         answer_emit(codes[i], rejected, rejected, WEIR_ERR_TOO_LARGE, "too large");
         cr_assert_eq(rig_read_ticket(ticket), WEIR_ERR_TOO_LARGE, "%d", codes[i]);
-        cr_assert_eq(rig.lane->told, 0);
+        cr_assert_eq(rig.lane->waiting.told, 0);
     }
 }
 

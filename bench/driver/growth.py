@@ -1,0 +1,95 @@
+"""How cost grows as work grows: threads, series, handlers, values an event, lengths of names. Tables in Markdown; --record puts
+them into bench/README.md."""
+
+import os
+import re
+from jobs import measure_weir
+
+README = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "README.md")
+BEGIN, END = "<!-- growth: made by ./dev bench --growth --record -->\n", "<!-- /growth -->\n"
+
+NAME_LENGTHS = (1, 4, 8, 16, 32, 64, 128, 255)
+LINES = {"mode": "lines"}
+
+# For each kind of growth: its steps, and for each column what is measured at a step.
+CURVES = {
+    "threads": ((1, 2, 4, 8, 16, 32, 64), {
+        "call, ns": lambda n: dict(handler="null", queue="64MiB", threads=n, cpu_time=True),
+        "file, text, M/s": lambda n: dict(threads=n, **LINES),
+        "peak memory, MB": lambda n: dict(threads=n, **LINES),
+    }),
+    "series": ((1, 10, 100, 1000, 10000, 100000), {
+        "call by name, ns": lambda n: dict(handler="null", names=n),
+        "file, text, M/s": lambda n: dict(names=n, **LINES),
+        "peak memory, MB": lambda n: dict(names=n, **LINES),
+    }),
+    "handlers": ((1, 2, 5, 10, 20), {
+        "call by name, ns": lambda n: dict(handler="null", handlers=n),
+        "values to each of so many files, M/s": lambda n: dict(handlers=n, **LINES),
+        "peak memory, MB": lambda n: dict(handlers=n, **LINES),
+    }),
+    "values an event": ((1, 2, 4, 8, 16, 64, 250, 1000), {
+        "weir_emit, ns a value": lambda n: dict(handler="null", way="emit", event=n),
+        "file, text, M/s": lambda n: dict(way="emit", event=n, **LINES),
+        "peak memory, MB": lambda n: dict(way="emit", event=n, **LINES),
+    }),
+    "bytes of a name": (NAME_LENGTHS, {
+        "call by name, ns": lambda n: dict(handler="null", name_length=n),
+        "file, text, M/s": lambda n: dict(name_length=n, **LINES),
+        "peak memory, MB": lambda n: dict(name_length=n, **LINES),
+    }),
+}
+
+
+def is_rate(column):
+    return column.endswith("M/s")
+
+
+def read_figure(column, figures):
+    if column.endswith("MB"):
+        return figures["peak_kb"] / 1024
+    return figures["rate"] / 1e6 if is_rate(column) else figures["call_ns"]
+
+
+def measure_curve(place, scale, steps, columns):
+    """The best of the rounds, of which the first is thrown away: the steps are seconds apart, and what disturbs them only ever makes
+    them slower, so the best show the curve."""
+    best = {}
+    for number in range(scale.rounds + 1):
+        for step in steps:
+            reports = {}
+            for column, task in columns.items():
+                key = repr(task(step))
+                if key not in reports:  # two columns may come from one run
+                    reports[key] = measure_weir(place, scale, **task(step))
+                now = read_figure(column, reports[key])
+                before = best.get((step, column), now)
+                if number:
+                    best[step, column] = max(now, before) if is_rate(column) else min(now, before)
+    return best
+
+
+def make_table(name, steps, columns, figures):
+    rows = [[name, *columns], ["---:"] * (1 + len(columns))]
+    for step in steps:
+        rows.append([f"{step:,}", *(f"{figures[step, column]:.{2 if is_rate(column) else 1}f}" for column in columns)])
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+
+
+def write_readme(text):
+    with open(README, encoding="utf-8") as file:
+        readme = file.read()
+    pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
+    with open(README, "w", encoding="utf-8") as file:
+        file.write(re.sub(pattern, lambda _: BEGIN + "\n" + text + "\n" + END, readme, flags=re.S))
+
+
+def show(place, record, scale):
+    tables = []
+    for name, (steps, columns) in CURVES.items():
+        tables.append(make_table(name, steps, columns, measure_curve(place, scale, steps, columns)))
+        print(tables[-1], flush=True)
+    if record:
+        write_readme("\n".join(tables))
+        print("recorded in bench/README.md")
+    return True

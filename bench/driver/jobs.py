@@ -1,0 +1,109 @@
+"""What is measured in each round, one program after the other: a name for each, and how it is done."""
+
+import json
+from functools import partial
+
+from programs import write_config
+
+FILE = {"type": "file", "format": "text"}
+NULL = {"type": "null"}
+
+
+def measure_weir(place, scale, handler="text", handlers=1, queue=None, **task):
+    """weir with one kind of handlers: text, json (files), null."""
+    format_name = "json" if handler == "json" else "text"
+    paths = [place.file(f"weir.{number}") for number in range(handlers)] if handler != "null" else []
+    configured = [{"type": "file", "format": format_name, "path": path} for path in paths] or [NULL] * handlers
+    if queue:
+        configured = [{**handler, "queue": queue} for handler in configured]
+    config = write_config(place, configured, {"max_series": 1000000})
+    share = 5 if handler == "null" else 1 / handlers
+    task = {"way": "name", "handlers": handlers, **scale.sizes(task, share), **task}
+    figures = place.measure("weir/adding", config=config, **task)
+    for path in paths:
+        if is_plain(task):
+            place.verify(path, figures, {**task, "format": format_name})
+    return figures
+
+
+def is_plain(task):
+    """Whether all lines have the one name that is checked; of others weir's own ledger, which the program checks, says enough."""
+    return task.get("names", 1) == 1 and task.get("event", 1) == 1 and not task.get("name_length")
+
+
+def measure_peer(place, scale, name, writes=True, **task):
+    path = place.file("peer") if writes else ""
+    task = {**scale.sizes(task), **task}
+    figures = place.measure("peers/" + name, file=path, **task)
+    if writes:
+        place.verify(path, figures, task)
+    return figures
+
+
+def measure_tracing(tracing, scale, **task):
+    return tracing.measure(blocking=task.get("mode") == "lines", **scale.sizes(task), **task)
+
+
+def measure_arrival(place, scale):
+    path = place.file("weir.0")
+    config = write_config(place, [{**FILE, "path": path}])
+    return json.loads(place.run(place.program("weir/arrival"), config, path, scale.arrivals))
+
+
+def list_jobs(place, tracing, scale):
+    """Peers and weir in turn, so that a change of the machine's mood meets both."""
+    weir = partial(measure_weir, place, scale)
+    peer = partial(measure_peer, place, scale)
+    stdio, spdlog = partial(peer, "stdio"), partial(peer, "spdlog")
+    lttng = partial(measure_tracing, tracing, scale)
+    prometheus = partial(peer, "prometheus", writes=False)
+    tails, lines, two = {"mode": "tails"}, {"mode": "lines"}, {"threads": 2}
+    return {
+        "rdtsc": partial(peer, "rdtsc", writes=False),
+        "weir name": weir,
+        "lttng": lttng,
+        "spdlog sync": partial(spdlog, way="sync"),
+        "spdlog async": partial(spdlog, way="async"),
+        "weir handle": partial(weir, way="handle"),
+        "rdtsc, 2 threads": partial(peer, "rdtsc", writes=False, **two),
+        "weir emit": partial(weir, way="emit", event=8),
+        "fprintf": stdio,
+        "weir name, 2 threads": partial(weir, **two),
+        "spdlog sync, 2 threads": partial(spdlog, way="sync", **two),
+        "weir handle, 2 threads": partial(weir, way="handle", **two),
+        "lttng, 2 threads": partial(lttng, **two),
+        "weir 10000 series": partial(weir, names=10000),
+        "fprintf, 2 threads": partial(stdio, **two),
+        "weir 64 threads": partial(weir, handler="null", queue="64MiB", threads=64, cpu_time=True),
+        "weir 1 null": partial(weir, handler="null"),
+        "weir 20 null": partial(weir, handler="null", handlers=20),
+        "log4c": partial(peer, "log4c"),
+        "log4c, 2 threads": partial(peer, "log4c", **two),
+        "gauge": partial(prometheus, way="gauge"),
+        "counter": partial(prometheus, way="counter"),
+        "counter, 2 threads": partial(prometheus, way="counter", **two),
+        "spdlog async, 2 threads": partial(spdlog, way="async", **two),
+        "weir tails": partial(weir, **tails),
+        "rdtsc tails": partial(peer, "rdtsc", writes=False, **tails),
+        "fprintf tails": partial(stdio, **tails),
+        "lttng tails": partial(lttng, **tails),
+        "spdlog sync tails": partial(spdlog, way="sync", **tails),
+        "spdlog async tails": partial(spdlog, way="async", **tails),
+        "weir text": partial(weir, **lines),
+        "spdlog sync lines": partial(spdlog, way="sync", **lines),
+        "fprintf lines": partial(stdio, **lines),
+        "spdlog async lines": partial(spdlog, way="async", **lines),
+        "weir text, 2 threads": partial(weir, **lines, **two),
+        "spdlog sync lines, 2 threads": partial(spdlog, way="sync", **lines, **two),
+        "weir json": partial(weir, handler="json", **lines),
+        "fprintf json": partial(stdio, format="json", **lines),
+        "weir random": partial(weir, random=True, **lines),
+        "fprintf random": partial(stdio, random=True, **lines),
+        "weir null": partial(weir, handler="null", **lines),
+        "lttng lines": partial(lttng, **lines),
+        "weir text, 64 threads": partial(weir, threads=64, **lines),
+        "weir 5 files": partial(weir, handlers=5, **lines),
+        "weir 20 files": partial(weir, handlers=20, **lines),
+        "log4c lines": partial(peer, "log4c", **lines),
+        "weir arrival": partial(measure_arrival, place, scale),
+    }

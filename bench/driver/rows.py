@@ -1,0 +1,194 @@
+"""The rows of the table: what is set beside what, and the goals."""
+
+from dataclasses import dataclass
+from statistics import median
+
+# ---- Goals -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound for the ratio of weir's figure to the peer's, or for the figure itself; of two, one has to be met."""
+    text: str
+    ratio_most: float = None
+    ratio_least: float = None
+    figure_most: float = None
+
+    def is_met(self, figure, ratio):
+        met = []
+        if self.ratio_most is not None:
+            met.append(ratio <= self.ratio_most)
+        if self.ratio_least is not None:
+            met.append(ratio >= self.ratio_least)
+        if self.figure_most is not None:
+            met.append(figure <= self.figure_most)
+        return any(met)
+
+    def margin(self, figure, ratio):
+        """How many times better than it has to be; below 1: not met. None: cannot be said in times."""
+        margins = []
+        if self.ratio_most is not None:
+            margins.append(self.ratio_most / ratio)
+        if self.ratio_least is not None:
+            margins.append(ratio / self.ratio_least)
+        if self.figure_most:
+            margins.append(self.figure_most / figure)
+        return max(margins) if margins else None
+
+
+def at_most(ratio, text=None):
+    return Goal(text or f"at most {ratio:g}x", ratio_most=ratio)
+
+
+def part_of(number):
+    return Goal(f"at most 1/{number}", ratio_most=1 / number)
+
+
+def at_least(ratio):
+    return Goal(f"at least {ratio:g}x", ratio_least=ratio)
+
+
+# ---- Figures -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of a job's report, and the unit it is shown in."""
+    job: str
+    key: str
+    unit: str
+    scale: float = 1  # what is reported, times this, is what is shown
+    decimals: int = 1
+
+
+def call(job, key="call_ns"):
+    return Figure(job, key, "ns", decimals=1)
+
+
+def tail(job, key):
+    return Figure(job, key, "ns", decimals=0)
+
+
+def rate(job):
+    return Figure(job, "rate", "M/s", 1e-6, 2)
+
+
+def sustained(job):
+    return Figure(job, "call_ns", "ns", decimals=1)
+
+
+def memory(job):
+    return Figure(job, "peak_kb", "MB", 1 / 1024, 1)
+
+
+@dataclass(frozen=True)
+class Row:
+    what: str
+    figure: Figure
+    beside: str = ""  # the peer's name
+    peer: Figure = None
+    goal: Goal = None
+
+
+def list_tails():
+    beside = {"spdlog sync": "spdlog sync tails", "spdlog async": "spdlog async tails", "fprintf": "fprintf tails",
+              "lttng-ust": "lttng tails", "rdtsc alone": "rdtsc tails"}
+    names = {"p50_ns": "half of the calls", "p99_ns": "99 % of the calls", "p999_ns": "99.9 % of the calls",
+             "most_ns": "the longest call"}
+    return [Row(f"tail: {words} within", tail("weir tails", key), peer, tail(job, key)) for key, words in names.items()
+            for peer, job in beside.items()]
+
+
+GOALS = [
+    Row("call by name", call("weir name"), "lttng-ust", call("lttng"), part_of(8)),
+    Row("call by name", call("weir name"), "spdlog sync", call("spdlog sync"), part_of(16)),
+    Row("call by name", call("weir name"), "spdlog async", call("spdlog async"), part_of(40)),
+    Row("call by name", call("weir name"), "rdtsc alone", call("rdtsc"), at_most(1.7)),
+    Row("call by handle", call("weir handle"), "rdtsc alone", call("rdtsc"), at_most(1.4)),
+    Row("weir_emit of 8, a value", call("weir emit"), "rdtsc alone", call("rdtsc"),
+        Goal("at most 6 ns, or 0.75x", ratio_most=0.75, figure_most=6)),
+    Row("call by name, 2 threads", call("weir name, 2 threads"), "1 thread", call("weir name"), at_most(1.3)),
+    Row("call by name, 10,000 series", call("weir 10000 series"), "1 series", call("weir name"), at_most(3)),
+    Row("call by name, 64 threads, own time", call("weir 64 threads"), "1 thread", call("weir 1 null"),
+        at_most(1.3, "no shared line: 1.3x")),
+    Row("the same: calls that slept", Figure("weir 64 threads", "waits", "", decimals=0), goal=Goal("no lock: 0", figure_most=0)),
+    Row("call by name, 20 handlers", call("weir 20 null"), "1 handler", call("weir 1 null"), at_most(1.1, "no change: 1.1x")),
+    Row("file, text", rate("weir text"), "spdlog sync", rate("spdlog sync lines"), at_least(5)),
+    Row("file, text", rate("weir text"), "fprintf", rate("fprintf lines"), at_least(7)),
+    Row("file, text", rate("weir text"), "spdlog async", rate("spdlog async lines"), at_least(12)),
+    Row("file, text, 2 threads", rate("weir text, 2 threads"), "spdlog sync", rate("spdlog sync lines, 2 threads"), at_least(4)),
+    Row("file, json", rate("weir json"), "fprintf", rate("fprintf json"), at_least(5)),
+    Row("file, text, random doubles", rate("weir random"), "fprintf %.17g", rate("fprintf random"), at_least(6)),
+    Row("null handler", rate("weir null"), "fprintf to a file", rate("fprintf lines"), at_least(18)),
+    Row("peak memory, file, text", memory("weir text"), "fprintf", memory("fprintf lines"), at_most(1.5)),
+    Row("wake-ups while idle", Figure("weir idle", "switches", "", decimals=0), goal=Goal("none", figure_most=0)),
+    Row("from idle to the file", Figure("weir arrival", "median_us", "us", decimals=0),
+        goal=Goal("under 1000 us", figure_most=999.9)),
+]
+
+OTHERS = [
+    Row("call by name", call("weir name"), "fprintf", call("fprintf")),
+    Row("call by name", call("weir name"), "log4c", call("log4c")),
+    Row("call by name", call("weir name"), "gauge, prometheus-cpp", call("gauge")),
+    Row("call by name", call("weir name"), "counter, prometheus-cpp", call("counter")),
+    Row("call by handle, 2 threads", call("weir handle, 2 threads"), "1 thread", call("weir handle")),
+    Row("call by name, 2 threads", call("weir name, 2 threads"), "rdtsc alone", call("rdtsc, 2 threads")),
+    Row("call by name, 2 threads", call("weir name, 2 threads"), "lttng-ust", call("lttng, 2 threads")),
+    Row("call by name, 2 threads", call("weir name, 2 threads"), "spdlog sync", call("spdlog sync, 2 threads")),
+    Row("call by name, 2 threads", call("weir name, 2 threads"), "spdlog async", call("spdlog async, 2 threads")),
+    Row("call by name, 2 threads", call("weir name, 2 threads"), "fprintf", call("fprintf, 2 threads")),
+    Row("call by name, 2 threads", call("weir name, 2 threads"), "log4c", call("log4c, 2 threads")),
+    Row("call by name, 2 threads", call("weir name, 2 threads"), "counter, prometheus-cpp", call("counter, 2 threads")),
+    Row("sustained call, file, text", sustained("weir text"), "spdlog sync", sustained("spdlog sync lines")),
+    Row("sustained call, file, text, 2 threads", sustained("weir text, 2 threads"), "spdlog sync",
+        sustained("spdlog sync lines, 2 threads")),
+    Row("sustained call, null handler", sustained("weir null"), "file, text", sustained("weir text")),
+    *list_tails(),
+    Row("file, text", rate("weir text"), "lttng-ust, binary", rate("lttng lines")),
+    Row("file, text", rate("weir text"), "log4c", rate("log4c lines")),
+    Row("file, text, 64 threads", rate("weir text, 64 threads"), "1 thread", rate("weir text")),
+    Row("file, text, to each of 5 files", rate("weir 5 files"), "1 file", rate("weir text")),
+    Row("file, text, to each of 20 files", rate("weir 20 files"), "1 file", rate("weir text")),
+    Row("peak memory, file, text, 64 threads", memory("weir text, 64 threads"), "1 thread", memory("weir text")),
+    Row("peak memory, 10,000 series", memory("weir 10000 series"), "1 series", memory("weir name")),
+]
+
+
+# ---- Results -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Result:
+    """A row with its numbers: of each round, as far as both sides have one."""
+    row: Row
+    weir: list
+    peer: list
+    ratios: list
+    void: str = ""
+
+    @property
+    def figure(self):
+        return median(self.weir)
+
+    @property
+    def ratio(self):
+        return median(self.ratios) if self.ratios else None
+
+    @property
+    def met(self):
+        return None if self.void or not self.row.goal else self.row.goal.is_met(self.figure, self.ratio)
+
+
+def judge(row, rounds):
+    """rounds: a list of {job: report, or the text that says why it is void}."""
+    sides = [side for side in (row.figure, row.peer) if side]
+    for reports in rounds:
+        for side in sides:
+            if isinstance(reports.get(side.job), str):
+                return Result(row, [], [], [], void=reports[side.job])
+    present = [reports for reports in rounds if all(side.job in reports for side in sides)]
+    if not present:
+        return Result(row, [], [], [], void=f"{row.figure.job}: not measured")
+    columns = [[reports[side.job][side.key] * side.scale for reports in present] for side in sides]
+    peer = columns[1] if row.peer else []
+    return Result(row, columns[0], peer, [mine / other for mine, other in zip(columns[0], peer)])

@@ -1,0 +1,26 @@
+"""How much is measured: enough to trust, or enough to see."""
+
+from dataclasses import dataclass
+
+BURST = 2000  # values that a program adds between two pauses; in lines mode the unit of counting too
+
+
+@dataclass(frozen=True)
+class Scale:
+    rounds: int  # beside one that is thrown away
+    bursts: int
+    values: int  # until everything is in the file
+    arrivals: int
+    idle_s: float
+
+    def sizes(self, task, share=1):
+        """How much a task is to add; share: of the usual number of values."""
+        threads = task.get("threads", 1)
+        if task.get("mode") == "lines":
+            unit = BURST * threads
+            return {"values": max(round(self.values * share / unit), 1) * unit}
+        return {"bursts": max(self.bursts * 2 // (threads + 1), 10)}
+
+
+FULL = Scale(rounds=9, bursts=200, values=2000000, arrivals=25, idle_s=10)
+QUICK = Scale(rounds=3, bursts=60, values=800000, arrivals=10, idle_s=3)

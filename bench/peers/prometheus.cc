@@ -1,0 +1,57 @@
+// prometheus: a gauge that is set (way=gauge), a counter that is incremented (way=counter). There is no event
+// and no time: only the last value, or the sum, is ever seen.
+
+#include <cstring>
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include "../support/measure.h"
+
+static prometheus::Registry registry;
+
+struct target {
+    bool is_counter;
+    prometheus::Gauge *gauge;
+    prometheus::Counter *counter;
+};
+
+static target metrics;
+
+static void open_metrics(const struct task *task)
+{
+    metrics.is_counter = std::strcmp(task->way, "counter") == 0;
+    metrics.gauge = &prometheus::BuildGauge().Name("latency").Register(registry).Add({{"group", "my_app"}});
+    metrics.counter = &prometheus::BuildCounter().Name("sum").Register(registry).Add({{"group", "my_app"}});
+}
+
+static void *begin(const struct task *)
+{
+    return &metrics;
+}
+
+static void add(void *state, const double *values, size_t count)
+{
+    auto *to = static_cast<target *>(state);
+    if (to->is_counter)
+        for (size_t i = 0; i < count; i++)
+            to->counter->Increment(values[i]);
+    else
+        for (size_t i = 0; i < count; i++)
+            to->gauge->Set(values[i]);
+}
+
+static void close_metrics(const struct task *)
+{
+}
+
+int main(int argc, char **argv)
+{
+    subject prometheus = {};
+    prometheus.open = open_metrics;
+    prometheus.begin = begin;
+    prometheus.add = add;
+    prometheus.close = close_metrics;
+    return measure(argc, argv, &prometheus);
+}

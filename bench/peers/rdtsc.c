@@ -1,0 +1,37 @@
+/* rdtsc: nothing but a look at the processor's counter for each value: the floor of the machine for whoever
+ * gives a value its time. */
+
+#include <stdint.h>
+
+#include "../support/measure.h"
+#include "../support/ticks.h"
+
+static _Atomic uint64_t sink;
+
+static void open_nothing(const struct task *task)
+{
+    (void)task;
+}
+
+static void *begin(const struct task *task)
+{
+    (void)task;
+    return (void *)&sink;
+}
+
+static void read_ticks(void *state, const double *values, size_t count)
+{
+    uint64_t sum = 0;
+    (void)state;
+    (void)values;
+    for (size_t i = 0; i < count; i++)
+        sum += ticks_read();
+    sink = sum;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct subject subject = {
+        .open = open_nothing, .begin = begin, .add = read_ticks, .close = open_nothing};
+    return measure(argc, argv, &subject);
+}

@@ -1,0 +1,179 @@
+/* adding: weir, by each of its calls: way=name, handle or emit. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/weir.h>
+
+#include "../support/measure.h"
+
+/* What one thread adds by. */
+struct state {
+    weir_stream *stream;
+    weir_metric *metric;
+    const char *name;
+    const char **names;
+    long name_count, next;
+    weir_value *event;
+    size_t event_length;
+};
+
+static void (*add_values)(struct state *state, const double *values, size_t count);
+
+/* ---- The loops ------------------------------------------------------------------------------- */
+
+static void add_by_name(struct state *state, const double *values, size_t count)
+{
+    weir_stream *stream = state->stream;
+    const char *name = state->name;
+    for (size_t i = 0; i < count; i++)
+        weir_add_value(stream, name, values[i]);
+}
+
+static void add_by_names_in_turn(struct state *state, const double *values, size_t count)
+{
+    weir_stream *stream = state->stream;
+    long next = state->next;
+    for (size_t i = 0; i < count; i++) {
+        weir_add_value(stream, state->names[next], values[i]);
+        next = next + 1 < state->name_count ? next + 1 : 0;
+    }
+    state->next = next;
+}
+
+static void add_by_handle(struct state *state, const double *values, size_t count)
+{
+    weir_metric *metric = state->metric;
+    for (size_t i = 0; i < count; i++)
+        weir_metric_add(metric, values[i]);
+}
+
+static void emit_events(struct state *state, const double *values, size_t count)
+{
+    weir_value *event = state->event;
+    for (size_t i = 0; i < count; i += state->event_length) {
+        size_t length = count - i < state->event_length ? count - i : state->event_length;
+        for (size_t k = 0; k < length; k++)
+            event[k].value = values[i + k];
+        weir_emit(state->stream, event, length);
+    }
+}
+
+/* ---- The subject ----------------------------------------------------------------------------- */
+
+static void configure(const struct task *task)
+{
+    /* weir has a slower way with names for valgrind, whose memcheck would complain of the usual one. callgrind
+     * would not, and is here to count what usually runs: weir knows valgrind by this. */
+    unsetenv("LD_PRELOAD");
+    if (strcmp(task->way, "handle") == 0)
+        add_values = add_by_handle;
+    else if (strcmp(task->way, "emit") == 0)
+        add_values = emit_events;
+    else if (strcmp(task->way, "name") == 0)
+        add_values = task->names > 1 ? add_by_names_in_turn : add_by_name;
+    else
+        measure_fail("way=%s: name, handle or emit", task->way);
+    if (weir_configure_file(task->config) != 0)
+        measure_fail("%s", weir_last_error());
+}
+
+/* A number, filled up to the length. */
+static void make_long_name(char *name, long number, long length)
+{
+    char digits[24];
+    long count = snprintf(digits, sizeof digits, "%ld", number);
+    memset(name, 'x', (size_t)length);
+    memcpy(name, digits, (size_t)(count < length ? count : length));
+    name[length] = '\0';
+}
+
+static const char *make_name(const struct task *task, long number)
+{
+    char name[256];
+    if (task->name_length < 0 || task->name_length > 255)
+        measure_fail("name_length=%ld: at most 255", task->name_length);
+    if (task->name_length)
+        make_long_name(name, number, task->name_length);
+    else if (task->names > 1 || task->event > 1)
+        snprintf(name, sizeof name, "latency.%ld", number);
+    else
+        return "latency";
+    char *copy = strdup(name);
+    if (!copy)
+        measure_fail("no memory");
+    return copy;
+}
+
+static void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (!memory)
+        measure_fail("no memory");
+    return memory;
+}
+
+static void *begin(const struct task *task)
+{
+    struct state *state = allocate(1, sizeof *state);
+    state->stream = weir_get_stream("my_app");
+    state->name_count = task->names;
+    state->names = allocate((size_t)task->names, sizeof *state->names);
+    for (long i = 0; i < task->names; i++)
+        weir_get_metric(state->stream, state->names[i] = make_name(task, i));
+    state->name = state->names[0];
+    state->metric = weir_get_metric(state->stream, state->name);
+    state->event_length = (size_t)task->event;
+    state->event = allocate(state->event_length, sizeof *state->event);
+    for (long i = 0; i < task->event; i++)
+        state->event[i].name = make_name(task, i);
+    return state;
+}
+
+static void add(void *state, const double *values, size_t count)
+{
+    add_values(state, values, count);
+}
+
+static bool is_settled(void)
+{
+    weir_stats stats;
+    return weir_get_stats(&stats, sizeof stats) == 0 && stats.in_rings == 0;
+}
+
+static void flush(const struct task *task)
+{
+    (void)task;
+    int error = weir_flush(-1);
+    if (error)
+        measure_fail("flush: %s", weir_strerror(error));
+}
+
+/* Each handler has to have delivered each value. */
+static long count_delivered(const struct task *task)
+{
+    weir_stats process;
+    weir_get_stats(&process, sizeof process);
+    for (long i = 1; i <= task->handlers; i++) {
+        weir_handler_stats handler;
+        char name[24];
+        snprintf(name, sizeof name, "h%ld", i);
+        if (weir_get_handler_stats(name, &handler, sizeof handler) != 0)
+            measure_fail("%s", weir_last_error());
+        if (handler.delivered != process.added)
+            return (long)handler.delivered;
+    }
+    return (long)process.added;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct subject subject = {.open = configure,
+                                           .begin = begin,
+                                           .add = add,
+                                           .settled = is_settled,
+                                           .close = flush,
+                                           .count = count_delivered};
+    return measure(argc, argv, &subject);
+}

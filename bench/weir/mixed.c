@@ -1,0 +1,442 @@
+/* mixed: everything at once: threads that come and go, configurations that change, wrong ones in between,
+ * handlers that are slow, fail and reject. All the while the ledger has to be exact, and memory has to stay
+ * where it is.
+ *
+ *     mixed [SECONDS [FOLDER]]
+ *
+ * Without arguments: a short run, of so many reloads instead of seconds. Exit status 0, or 1 with words on
+ * stderr. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weir/handler.h>
+#include <weir/weir.h>
+
+enum {
+    PRODUCERS = 4, /* threads at a time; each lives for up to so many calls: */
+    LONGEST_LIFE = 4000,
+    NAMES = 50,
+    SHORT_RUN = 60, /* reloads */
+    LONG_RUN_S = 60 /* from so long a run on, memory is judged */
+};
+
+static _Atomic bool over;
+static _Atomic uint64_t started_threads;
+
+static _Noreturn void fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    _exit(1);
+}
+
+/* Each thread has a state of its own, not 0. */
+static uint32_t draw(uint64_t *state, uint32_t below)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (uint32_t)(*state >> 32) % below;
+}
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+/* ---- Handlers -------------------------------------------------------------------------------- */
+
+enum character { STEADY, SLOW, FLAKY };
+
+/* What a handler has really taken, beside what the ledger says of it. It goes on over reloads, as the ledger's
+ * counters do. */
+struct sink {
+    const char *name;
+    enum character character;
+    uint64_t calls;
+    _Atomic uint64_t delivered;
+};
+
+static struct sink sinks[] = {{.name = "steady"},
+                              {.name = "left"},
+                              {.name = "right", .character = SLOW},
+                              {.name = "slow", .character = SLOW},
+                              {.name = "flaky", .character = FLAKY}};
+
+enum { SINKS = sizeof sinks / sizeof sinks[0] };
+
+static void *sink_create(const weir_host *host, const void *options)
+{
+    (void)options;
+    for (int i = 0; i < SINKS; i++)
+        if (strcmp(sinks[i].name, host->handler) == 0)
+            return &sinks[i];
+    host->refuse(host, "", "there is no such sink");
+    return NULL;
+}
+
+static void sink_destroy(void *self)
+{
+    (void)self;
+}
+
+/* The last end of an event among the first `most` samples. */
+static uint32_t find_border(const weir_batch *batch, uint32_t most)
+{
+    while (most && batch->samples[most - 1].flags & WEIR_SAMPLE_MORE)
+        most--;
+    return most;
+}
+
+/* Now it takes half, now nothing, now it rejects, now it gives up on a batch. */
+static void be_flaky(uint64_t call, const weir_batch *batch, weir_outcome *outcome)
+{
+    static const int codes[] = {WEIR_OUTCOME_OK, WEIR_OUTCOME_RETRY, WEIR_OUTCOME_REOPEN, WEIR_OUTCOME_OK,
+                                WEIR_OUTCOME_DROP};
+    outcome->code = codes[call % (sizeof codes / sizeof codes[0])];
+    if (outcome->code != WEIR_OUTCOME_OK)
+        outcome->done = call % 2 ? find_border(batch, batch->count / 2) : 0;
+    outcome->rejected = outcome->done && call % 3 == 0;
+    snprintf(outcome->reason, sizeof outcome->reason, "flaky");
+}
+
+static void sink_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    struct sink *sink = self;
+    outcome->done = batch->count;
+    if (sink->character == SLOW)
+        sleep_ms(1);
+    if (sink->character == FLAKY)
+        be_flaky(sink->calls++, batch, outcome);
+    atomic_fetch_add(&sink->delivered, outcome->done - outcome->rejected);
+}
+
+static const weir_handler_type sink_type = {
+    .size = sizeof sink_type,
+    .abi = WEIR_ABI,
+    .name = "sink",
+    .summary = "counts what it takes",
+    .create = sink_create,
+    .emit = sink_emit,
+    .destroy = sink_destroy,
+};
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+/* Handlers come, go and change their options. "swing" goes to exactly one of left and right, "rare" to the
+ * file, always. %s: the file. */
+static const char *const configs[] = {
+    "{\"handlers\":{\"disk\":{\"type\":\"file\",\"path\":\"%s\"},\"steady\":{\"type\":\"sink\"},"
+    "\"left\":{\"type\":\"sink\"},\"slow\":{\"type\":\"sink\",\"queue\":\"64KiB\",\"overflow\":\"drop_newest\"}"
+    ","
+    "\"flaky\":{\"type\":\"sink\",\"retry_min\":\"1ms\",\"retry_max\":\"4ms\",\"overflow\":\"drop_oldest\"}},"
+    "\"groups\":{\"mixed\":\"steady\",\"mixed.swing\":\"left\",\"mixed.rare\":\"disk\","
+    "\"mixed.many\":[\"inherit\",\"slow\",\"flaky\"]}}",
+
+    "{\"settings\":{\"labels\":{\"turn\":\"two\"}},"
+    "\"handlers\":{\"disk\":{\"type\":\"file\",\"path\":\"%s\"},\"steady\":{\"type\":\"sink\",\"batch\":100},"
+    "\"right\":{\"type\":\"sink\"},\"flaky\":{\"type\":\"sink\",\"retry_min\":\"1ms\",\"retry_max\":\"2ms\","
+    "\"overflow\":\"drop_newest\"}},"
+    "\"groups\":{\"mixed\":[],\"mixed.swing\":\"right\",\"mixed.rare\":\"disk\","
+    "\"mixed.many\":[\"flaky\",\"steady\"]}}",
+
+    "{\"handlers\":{\"disk\":{\"type\":\"file\",\"path\":\"%s\"},\"steady\":{\"type\":\"sink\",\"linger\":"
+    "\"3ms\"},"
+    "\"left\":{\"type\":\"sink\",\"batch\":7},"
+    "\"slow\":{\"type\":\"sink\",\"queue\":\"32KiB\",\"overflow\":\"drop_oldest\"}},"
+    "\"groups\":{\"mixed\":\"steady\",\"mixed.swing\":\"left\",\"mixed.rare\":\"disk\","
+    "\"mixed.many\":[\"slow\",\"steady\"]}}",
+};
+
+enum { CONFIGS = sizeof configs / sizeof configs[0] };
+
+static const char *const names_of_handlers[] = {"disk", "steady", "left", "right", "slow", "flaky"};
+
+enum { HANDLERS = sizeof names_of_handlers / sizeof names_of_handlers[0] };
+
+static void configure(unsigned turn, const char *file)
+{
+    char text[2048];
+    int length = snprintf(text, sizeof text, configs[turn % CONFIGS], file);
+    if (weir_configure_text(text, (size_t)length) != 0)
+        fail("configuring: %s", weir_last_error());
+    if (weir_configure_text("{\"groups\":{\"*\":\"nobody\"}}", 25) == 0)
+        fail("a wrong configuration was taken");
+}
+
+/* ---- Producers ------------------------------------------------------------------------------- */
+
+enum group { PLAIN, SWING, RARE, MANY, GROUPS };
+
+static const char *const groups[] = {"mixed", "mixed.swing", "mixed.rare", "mixed.many"};
+
+/* What calls have answered 0 for. */
+static _Atomic uint64_t accepted[GROUPS];
+
+/* Rare values go to a file that is kept to the end. */
+static enum group draw_group(uint64_t *state)
+{
+    uint32_t drawn = draw(state, 2000);
+    return drawn == 0 ? RARE : drawn % 5 == 0 ? MANY : drawn % 2 == 0 ? SWING : PLAIN;
+}
+
+static uint64_t add_something(weir_stream *stream, uint64_t *state)
+{
+    static const char *const names[] = {"one", "two", "three"};
+    char name[16];
+    weir_value event[3];
+    snprintf(name, sizeof name, "n%u", draw(state, NAMES));
+    switch (draw(state, 4)) {
+    case 0:
+        for (int i = 0; i < 3; i++)
+            event[i] = (weir_value){names[i], i};
+        return weir_emit(stream, event, 3) == 0 ? 3 : 0;
+    case 1: return weir_metric_add(weir_get_metric(stream, names[0]), 1) == 0;
+    case 2: {
+        weir_sample_spec spec = {
+            .size = sizeof spec, .name = names[1], .value = 2, .cumulative = true, .metadata = "mixed"};
+        return weir_add_sample(stream, &spec) == 0;
+    }
+    default: return weir_add_value(stream, name, 0.5) == 0;
+    }
+}
+
+static void *produce(void *argument)
+{
+    uint64_t state = *(uint64_t *)argument, mine[GROUPS] = {0};
+    weir_stream *streams[GROUPS];
+    for (int i = 0; i < GROUPS; i++)
+        streams[i] = weir_get_stream(groups[i]);
+    for (uint32_t calls = draw(&state, LONGEST_LIFE); calls > 0; calls--) {
+        enum group group = draw_group(&state);
+        mine[group] += add_something(streams[group], &state);
+    }
+    for (int i = 0; i < GROUPS; i++)
+        atomic_fetch_add(&accepted[i], mine[i]);
+    return NULL;
+}
+
+/* Has one thread after the other. */
+static void *keep_producing(void *argument)
+{
+    uint64_t state = *(uint64_t *)argument;
+    while (!atomic_load(&over)) {
+        pthread_t thread;
+        draw(&state, 2);
+        if (pthread_create(&thread, NULL, produce, &state) != 0)
+            fail("no thread: %s", strerror(errno));
+        pthread_join(thread, NULL);
+        atomic_fetch_add(&started_threads, 1);
+    }
+    return NULL;
+}
+
+/* ---- The ledger ------------------------------------------------------------------------------ */
+
+static uint64_t sum_drops(const weir_handler_stats *stats)
+{
+    uint64_t dropped = 0;
+    for (int i = 0; i < WEIR_DROPS; i++)
+        dropped += stats->dropped[i];
+    return dropped;
+}
+
+/* false: no configuration has named it yet. */
+static bool read_handler(const char *name, weir_handler_stats *stats)
+{
+    if (weir_get_handler_stats(name, stats, sizeof *stats) != 0)
+        return false;
+    uint64_t went = stats->delivered + sum_drops(stats) + stats->queued + stats->spooled;
+    if (stats->offered + stats->recovered != went)
+        fail("%s: offered %" PRIu64 ", but %" PRIu64 " are accounted for", name, stats->offered, went);
+    if (stats->faults)
+        fail("%s: broke its contract %" PRIu64 " times", name, stats->faults);
+    return true;
+}
+
+static weir_stats read_process(void)
+{
+    weir_stats stats;
+    if (weir_get_stats(&stats, sizeof stats) != 0)
+        fail("no ledger: %s", weir_last_error());
+    if (stats.added != stats.taken + stats.in_rings)
+        fail("added %" PRIu64 " is not taken %" PRIu64 " and in rings %" PRIu64, stats.added, stats.taken,
+             stats.in_rings);
+    return stats;
+}
+
+static _Atomic uint64_t snapshots;
+
+static void *keep_checking(void *argument)
+{
+    (void)argument;
+    while (!atomic_load(&over)) {
+        weir_handler_stats stats;
+        read_process();
+        for (int i = 0; i < HANDLERS; i++)
+            read_handler(names_of_handlers[i], &stats);
+        atomic_fetch_add(&snapshots, 1);
+        sleep_ms(5);
+    }
+    return NULL;
+}
+
+static uint64_t count_lines(const char *path)
+{
+    uint64_t lines = 0;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail("%s: %s", path, strerror(errno));
+    for (int byte; (byte = getc_unlocked(file)) != EOF;)
+        lines += byte == '\n';
+    fclose(file);
+    return lines;
+}
+
+static weir_handler_stats expect_delivered(const char *name, uint64_t really)
+{
+    weir_handler_stats stats;
+    if (!read_handler(name, &stats))
+        fail("%s: has no ledger", name);
+    if (stats.queued || stats.delivered != really)
+        fail("%s: delivered %" PRIu64 ", but it has %" PRIu64 "; %" PRIu64 " queued", name, stats.delivered,
+             really, stats.queued);
+    printf("%-7s offered %12" PRIu64 "  delivered %12" PRIu64 "  dropped %10" PRIu64 "\n", name, stats.offered,
+           stats.delivered, sum_drops(&stats));
+    return stats;
+}
+
+/* When all is over every value is in its place. */
+static weir_stats check_end(const char *file)
+{
+    uint64_t swung = 0, sum = 0;
+    weir_stats process = read_process();
+    for (int i = 0; i < GROUPS; i++)
+        sum += atomic_load(&accepted[i]);
+    if (process.added != sum || process.in_rings)
+        fail("added %" PRIu64 " of %" PRIu64 " accepted values, %" PRIu64 " in rings", process.added, sum,
+             process.in_rings);
+    for (int i = 0; i < SINKS; i++) {
+        weir_handler_stats stats = expect_delivered(sinks[i].name, atomic_load(&sinks[i].delivered));
+        swung += strcmp(sinks[i].name, "left") == 0 || strcmp(sinks[i].name, "right") == 0 ? stats.offered : 0;
+    }
+    if (swung != atomic_load(&accepted[SWING]))
+        fail("left and right were offered %" PRIu64 ", not %" PRIu64, swung, atomic_load(&accepted[SWING]));
+    weir_handler_stats disk = expect_delivered("disk", count_lines(file));
+    if (disk.delivered != atomic_load(&accepted[RARE]))
+        fail("disk: %" PRIu64 " of %" PRIu64 " values", disk.delivered, atomic_load(&accepted[RARE]));
+    return process;
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static long read_resident_kb(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%*d %ld", &pages) != 1)
+        fail("memory cannot be read");
+    fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* The largest seen in the second and in the last fifth of the run. */
+static long early_kb, late_kb;
+
+static void watch_memory(double part)
+{
+    long now_kb = read_resident_kb();
+    if (part >= 0.2 && part < 0.4 && now_kb > early_kb)
+        early_kb = now_kb;
+    if (part >= 0.8 && now_kb > late_kb)
+        late_kb = now_kb;
+}
+
+/* ---- The run --------------------------------------------------------------------------------- */
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Changes the configuration again and again until it is time to stop. Answers how often. */
+static unsigned reload(double seconds, const char *file)
+{
+    double start = now_s();
+    unsigned turn = 0;
+    for (double part = 0; part < 1; turn++) {
+        part = seconds > 0 ? (now_s() - start) / seconds : (double)turn / SHORT_RUN;
+        configure(turn, file);
+        watch_memory(part);
+        sleep_ms(10);
+    }
+    return turn;
+}
+
+static void prepare(const char *file)
+{
+    unlink(file);
+    if (!getenv("WEIR_LOG")) /* it would say each of flaky's failures */
+        setenv("WEIR_LOG", "off", 1);
+    if (weir_register_handler_type(&sink_type) != 0)
+        fail("no handler type: %s", weir_last_error());
+    for (unsigned i = 0; i < CONFIGS; i++) /* so that each handler has its ledger, even in the shortest run */
+        configure(i, file);
+}
+
+static void run(double seconds, const char *file)
+{
+    pthread_t producers[PRODUCERS], checker;
+    uint64_t seeds[PRODUCERS];
+    double start = now_s();
+    prepare(file);
+    for (unsigned i = 0; i < PRODUCERS; i++) {
+        seeds[i] = i + 1;
+        if (pthread_create(&producers[i], NULL, keep_producing, &seeds[i]) != 0)
+            fail("no thread");
+    }
+    if (pthread_create(&checker, NULL, keep_checking, NULL) != 0)
+        fail("no thread");
+    unsigned reloads = reload(seconds, file);
+    atomic_store(&over, true);
+    for (int i = 0; i < PRODUCERS; i++)
+        pthread_join(producers[i], NULL);
+    pthread_join(checker, NULL);
+    int flushed = weir_flush(-1);
+    if (flushed != 0 && flushed != WEIR_ERR_DROPPED)
+        fail("flush: %s", weir_strerror(flushed));
+    double took = now_s() - start;
+    weir_stats process = check_end(file);
+    printf("%.0f s: %" PRIu64 " values (%.2f million/s), %" PRIu64 " to nobody; %" PRIu64
+           " threads, %u reloads, "
+           "%" PRIu64 " snapshots of the ledger, each exact; resident %ld KiB early, %ld KiB late\n",
+           took, process.added, (double)process.added / took / 1e6, process.unrouted,
+           atomic_load(&started_threads), reloads, atomic_load(&snapshots), early_kb, late_kb);
+}
+
+int main(int argc, char **argv)
+{
+    char file[4096];
+    double seconds = argc > 1 ? atof(argv[1]) : 0;
+    const char *folder = argc > 2 ? argv[2] : "/tmp";
+    snprintf(file, sizeof file, "%s/weir-mixed-%ld.jsonl", folder, (long)getpid());
+    run(seconds, file);
+    unlink(file);
+    if (seconds >= LONG_RUN_S && late_kb > early_kb + early_kb / 20)
+        fail("memory has grown from %ld to %ld KiB", early_kb, late_kb);
+    return 0;
+}

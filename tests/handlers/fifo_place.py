@@ -1,0 +1,356 @@
+"""The fifo handler and the place of its pipe: pipes that are not there, are created, replaced, removed, or are none."""
+
+import fcntl
+import json
+import os
+import re
+import socket
+import subprocess
+import time
+
+from fifos import but_for_slowness, NOT_CREATED, TIMEOUT, Puppet, Reader, config_of, make_fifo, values_of
+from judge import ADDER, BUILD, assert_ledgers, case, environment, main, run, start, wait_for
+
+
+# ---- Pipes that are not there ------------------------------------------------------------------------------------
+
+
+@case
+def synchronous_calls_and_flushes_fail_by_name_after_max_wait_where_nobody_creates_the_pipe(folder):
+    path = os.path.join(folder, "fifo")
+    puppet = Puppet(config_of(path, shutdown="200ms", delivery="sync", max_wait="300ms"), folder)
+    began = time.monotonic()
+    for words in (("add", "a", 1), ("add", "b", 2), ("event", 3), ("flush", -1)):
+        answer = puppet.do(*words)
+        assert time.monotonic() - began >= 0.3, "the first call waits as long as it was told to"
+        assert answer["code"] == NOT_CREATED, answer
+        assert re.fullmatch(f'handler "pipe": nobody has created the named pipe {path}, waited \\d+ ms', answer["error"]), answer
+    assert puppet.ledger()["queued"] == 5
+    puppet.end()
+    said = puppet.said()
+    assert f"weir: warning: pipe: nobody has created the named pipe {path}, waited" in said, said
+    assert re.search("pipe: shutting down while failing: nobody has created .*; not delivered in time: 5 dropped", said), said
+
+
+@case
+def a_synchronous_call_waits_longer_than_block_timeout_when_max_wait_says_so(folder):
+    path = os.path.join(folder, "fifo")
+    config = config_of(path, shutdown="0s", delivery="sync", max_wait="1500ms", block_timeout="200ms")
+    puppet = Puppet(config, folder)
+    assert puppet.do("add", "a", 1)["code"] == NOT_CREATED
+    puppet.end()
+
+
+@case
+def a_pipe_that_is_created_while_a_synchronous_call_waits_is_found(folder):
+    path = os.path.join(folder, "fifo")
+    puppet = Puppet(config_of(path, delivery="sync", max_wait="1h"), folder)
+    puppet.begin("add", "a", 1)
+    wait_for(lambda: len(os.listdir(f"/proc/{puppet.program.pid}/task")) > 2, "the handler's thread")
+    make_fifo(folder)
+    reader = Reader(path)
+    assert puppet.answer()["code"] == 0
+    assert reader.read_lines(1) == [{"a": 1}]
+    assert puppet.said() == "", "nothing went wrong"
+    puppet.end()
+
+
+@case
+def what_was_queued_when_calls_failed_arrives_when_the_pipe_is_there(folder):
+    path = os.path.join(folder, "fifo")
+    puppet = Puppet(config_of(path, delivery="sync", max_wait="0s"), folder)
+    for number in range(100):
+        assert puppet.do("add", "n", number)["code"] == NOT_CREATED
+    make_fifo(folder)
+    reader = Reader(path)
+    wait_for(lambda: puppet.do("flush", -1)["code"] == 0, "a flush that succeeds")
+    assert values_of(reader.read_lines(100), "n") == list(range(100))
+    assert puppet.do("add", "n", 100)["code"] == 0
+    assert puppet.ledger()["delivered"] == 101
+    puppet.end()
+    assert re.search(r"pipe: back after \d+ s, 0 lost", puppet.said()), puppet.said()
+
+
+@case
+def an_asynchronous_program_goes_on_without_the_pipe_and_ends_within_shutdown_timeout(folder):
+    """With a max_wait of an hour: whatever waited for that would be seen by the judge's own time limit."""
+    for create in (False, True):
+        path = os.path.join(folder, f"fifo{create}")
+        done = run(ADDER, "-n", 10000, "-f", 50, "-H", "pipe", timeout=60,
+                   WEIR_CONFIG=config_of(path, shutdown="100ms", max_wait="1h", wait_step="1h", create=create))
+        assert done.returncode == 0, done
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        assert report["flush"] == TIMEOUT and report["handlers"]["pipe"]["queued"] == 10000, report
+        words = "nobody reads the named pipe" if create else "nobody has created the named pipe"
+        assert re.search(f"pipe: shutting down while failing: {words} {path}.*; not delivered in time: 10000 dropped", done.stderr), done
+
+
+@case
+def a_flush_of_an_asynchronous_program_comes_back_by_name_too(folder):
+    path = os.path.join(folder, "fifo")
+    done = run(ADDER, "-n", 10, "-f", -1, "-H", "pipe", WEIR_CONFIG=config_of(path, shutdown="0s", max_wait="100ms"))
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    assert report["flush"] == NOT_CREATED, report
+
+
+@case
+def a_pipe_and_a_reader_that_come_late_get_everything(folder):
+    path = os.path.join(folder, "fifo")
+    program = start(ADDER, "-n", 20000, "-f", 60000, "-H", "pipe",
+                    WEIR_CONFIG=config_of(path, shutdown="1m", max_wait="1h", queue="1MiB"))
+    wait_for(lambda: len(os.listdir(f"/proc/{program.pid}/task")) > 2, "the handler's thread")
+    make_fifo(folder)
+    reader = Reader(path)
+    events = reader.read_to_end_of(program)
+    out, err = program.communicate()
+    assert but_for_slowness(err) == "" and values_of(events) == list(range(20000)), err
+    report = json.loads(out)
+    assert_ledgers(report)
+    assert report["flush"] == 0, report
+
+
+# ---- Creating ----------------------------------------------------------------------------------------------------
+
+
+@case
+def create_makes_the_pipe_with_the_mode_that_was_asked_for_whatever_the_umask(folder):
+    for umask in ("077", "000"):
+        for mode, expected in ((None, 0o600), ("0622", 0o622), ("666", 0o666)):
+            path = os.path.join(folder, f"{umask}-{expected:o}")
+            options = {"mode": mode} if mode else {}
+            env = environment(WEIR_CONFIG=config_of(path, shutdown="0s", max_wait="0s", create=True, **options))
+            done = subprocess.run(["sh", "-c", f"umask {umask}; exec {ADDER} -q -f -1"], env=env, timeout=60, capture_output=True)
+            assert done.returncode == 0
+            assert oct(os.lstat(path).st_mode) == oct(0o010000 | expected), (umask, mode)
+
+
+@case
+def create_leaves_a_pipe_that_exists_as_it_is_and_removes_none(folder):
+    path = make_fifo(folder)
+    os.chmod(path, 0o640)
+    inode = os.lstat(path).st_ino
+    reader = Reader(path)
+    run(ADDER, "-q", "-n", 3, WEIR_CONFIG=config_of(path, create=True, mode="0666"))
+    assert values_of(reader.read_lines(3)) == [0, 1, 2]
+    assert os.lstat(path).st_ino == inode and os.lstat(path).st_mode & 0o7777 == 0o640
+
+
+@case
+def what_cannot_be_created_is_said_with_the_reason(folder):
+    path = os.path.join(folder, "no", "such", "fifo")
+    puppet = Puppet(config_of(path, shutdown="0s", create=True, max_wait="1h"), folder)
+    puppet.do("add", "a", 1)
+    answer = puppet.do("flush", -1)
+    assert answer == {"code": NOT_CREATED, "error": f'handler "pipe": create {path}: No such file or directory'}, answer
+    assert puppet.ledger()["queued"] == 1
+    puppet.end()
+
+
+@case
+def a_mode_that_is_none_is_refused_when_configuring(folder):
+    done = run(ADDER, "-q", WEIR_CONFIG=config_of("x", mode="rw"))
+    assert 'handlers.pipe.mode: "rw" is not a mode; allowed: octal digits, like 0640' in done.stderr, done.stderr
+
+
+@case
+def the_pipe_is_as_large_as_was_asked_for(folder):
+    path = make_fifo(folder)
+    reader = Reader(path)
+    puppet = Puppet(config_of(path, pipe_size="1MiB"), folder)
+    puppet.do("add", "a", 1)
+    assert reader.read_lines(1) == [{"a": 1}]
+    assert fcntl.fcntl(reader.fd, fcntl.F_GETPIPE_SZ) == 1 << 20
+    puppet.end()
+
+
+# ---- What is no pipe ---------------------------------------------------------------------------------------------
+
+
+def make_wrong(folder, name, kind):
+    path = os.path.join(folder, name)
+    if kind == "a regular file":
+        open(path, "wb").close()
+    elif kind == "a symbolic link":
+        os.symlink(make_fifo(folder, name + "-target"), path)
+    elif kind == "a folder":
+        os.mkdir(path)
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+    return path
+
+
+KINDS = ("a regular file", "a symbolic link", "a folder", "a socket")
+
+
+@case
+def anything_but_a_pipe_is_refused(folder):
+    for number, kind in enumerate(KINDS):
+        path = make_wrong(folder, str(number), kind)
+        puppet = Puppet(config_of(path, shutdown="0s", max_wait="1h"), folder)
+        puppet.do("add", "a", 1)
+        answer = puppet.do("flush", -1)
+        assert answer == {"code": NOT_CREATED, "error": f'handler "pipe": {path} is {kind}, not a named pipe'}, answer
+        assert puppet.ledger()["queued"] == 1
+        puppet.end()
+        assert not os.path.isfile(path) or os.path.getsize(path) == 0
+
+
+@case
+def a_device_is_refused_and_not_even_opened(folder):
+    puppet = Puppet(config_of("/dev/null", shutdown="0s", max_wait="1h"), folder)
+    puppet.do("add", "a", 1)
+    answer = puppet.do("flush", -1)
+    assert answer["error"] == 'handler "pipe": /dev/null is a device, not a named pipe', answer
+    puppet.end()
+
+
+@case
+def what_takes_the_place_of_the_pipe_is_refused_until_there_is_a_pipe_again(folder):
+    path = make_fifo(folder)
+    reader = Reader(path)
+    puppet = Puppet(config_of(path, max_wait="1h"), folder)
+    sent = 0
+    for number, kind in enumerate(KINDS):
+        puppet.do("add", "n", sent)
+        assert puppet.do("flush", -1)["code"] == 0
+        sent += 1
+        assert values_of(reader.read_lines(1), "n") == [sent - 1]
+        wrong = make_wrong(folder, str(number), kind)
+        os.unlink(path)
+        os.rename(wrong, path)
+        puppet.do("reload")
+        puppet.do("add", "n", sent)
+        answer = puppet.do("flush", -1)
+        assert answer == {"code": NOT_CREATED, "error": f'handler "pipe": {path} is {kind}, not a named pipe'}, answer
+        if kind == "a regular file":
+            assert os.path.getsize(path) == 0
+        os.rmdir(path) if kind == "a folder" else os.unlink(path)
+        reader.read_until(lambda: reader.read(), "the end of the old pipe")
+        reader.close()
+        make_fifo(folder)
+        reader = Reader(path)
+        wait_for(lambda: puppet.do("flush", -1)["code"] == 0, "a flush that succeeds")
+        assert values_of(reader.read_lines(1), "n") == [sent]
+        reader.data = b""
+        sent += 1
+    assert puppet.ledger()["delivered"] == sent
+    puppet.end()
+
+
+# ---- The descriptor ----------------------------------------------------------------------------------------------
+
+
+@case
+def the_descriptor_stays_open_while_idle_over_reloads_and_over_other_configurations(folder):
+    path = make_fifo(folder)
+    reader = Reader(path)
+    config = os.path.join(folder, "config.json")
+
+    def write(**more):
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({**config_of(path), **more}, file)
+
+    write()
+    puppet = Puppet("", folder)
+    assert puppet.do("configure", config)["code"] == 0
+    puppet.do("add", "a", 1)
+    assert puppet.do("flush", -1)["code"] == 0
+    pipes = puppet.pipes()
+    assert list(pipes.values()) == [os.stat(path).st_ino], pipes
+    assert not reader.read(), "the end of the file, with an idle writer"
+    for number in range(3):
+        assert puppet.do("reload")["code"] == 0
+        puppet.do("add", "b", number)
+        assert puppet.do("flush", -1)["code"] == 0
+        assert puppet.pipes() == pipes and not reader.read()
+    write(groups={"*": "pipe", "my_app.noise": []})
+    assert puppet.do("configure", config)["code"] == 0
+    puppet.do("add", "c", 1)
+    assert puppet.do("flush", -1)["code"] == 0
+    assert puppet.pipes() == pipes and not reader.read()
+    assert len(reader.events()) == 5
+    assert puppet.ledger()["delivered"] == 5
+    puppet.end()
+    assert reader.read(), "at the end of the program comes the end of the file"
+    assert puppet.said() == "", puppet.said()
+
+
+@case
+def the_descriptor_is_closed_on_exec_and_does_not_block(folder):
+    path = make_fifo(folder)
+    reader = Reader(path)
+    puppet = Puppet(config_of(path), folder)
+    puppet.do("add", "a", 1)
+    puppet.do("flush", -1)
+    (number,) = puppet.pipes()
+    with open(f"/proc/{puppet.program.pid}/fdinfo/{number}", encoding="ascii") as file:
+        flags = int(re.search(r"flags:\s*(\d+)", file.read()).group(1), 8)
+    assert flags & os.O_NONBLOCK and flags & os.O_CLOEXEC and flags & os.O_ACCMODE == os.O_WRONLY, oct(flags)
+    puppet.end()
+    reader.close()
+
+
+@case
+def a_pipe_that_was_replaced_is_left_for_the_new_one(folder):
+    path = make_fifo(folder)
+    old = Reader(path)
+    puppet = Puppet(config_of(path), folder)
+    for reload in (True, False):
+        puppet.do("add", "before", 1)
+        assert puppet.do("flush", -1)["code"] == 0
+        os.rename(make_fifo(folder, "other"), path)
+        new = Reader(path)
+        if reload:
+            puppet.do("reload")
+            puppet.do("add", "after", 2)
+            assert puppet.do("flush", -1)["code"] == 0
+        else:  # noticed by itself, half a second later
+            def adds_until_it_arrives():
+                assert puppet.do("add", "after", 2)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
+                new.read()
+                return new.data
+            wait_for(adds_until_it_arrives, "values in the new pipe")
+        assert new.read_lines(1)[-1] == {"after": 2}
+        old.read_until(lambda: old.read(), "the end of the old pipe")
+        assert old.events()[0] == {"before": 1}
+        old.close()
+        old, old.data = new, b""
+    ledger = puppet.ledger()
+    assert ledger["delivered"] == ledger["offered"]
+    puppet.end()
+
+
+@case
+def a_pipe_that_was_removed_is_waited_for_anew(folder):
+    path = make_fifo(folder)
+    reader = Reader(path)
+    puppet = Puppet(config_of(path, max_wait="100ms"), folder)
+    puppet.do("add", "a", 1)
+    assert puppet.do("flush", -1)["code"] == 0
+    os.unlink(path)
+    puppet.do("reload")
+    puppet.do("add", "b", 2)
+    assert puppet.do("flush", -1)["code"] == NOT_CREATED
+    reader.read_until(lambda: reader.read(), "the end of the old pipe")
+    make_fifo(folder)
+    other = Reader(path)
+    wait_for(lambda: puppet.do("flush", -1)["code"] == 0, "a flush that succeeds")
+    assert reader.events() == [{"a": 1}] and other.read_lines(1) == [{"b": 2}]
+    assert puppet.ledger()["delivered"] == 2
+    puppet.end()
+
+
+@case
+def a_descriptor_that_now_belongs_to_somebody_else_is_left_alone(folder):
+    path, strangers = make_fifo(folder), os.path.join(folder, "strangers")
+    reader = Reader(path)
+    program = start(os.path.join(BUILD, "tests", "support", "closer"), strangers, WEIR_CONFIG=config_of(path))
+    assert reader.read_to_end_of(program) == [{"before": 1}, {"after": 2}]
+    assert program.returncode == 0, program.communicate()
+    assert os.path.getsize(strangers) == 0
+
+
+main()

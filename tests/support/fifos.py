@@ -1,0 +1,132 @@
+"""What the judges of the fifo handler share: a reader that reads when it is told to, and a program that does one thing after the
+other."""
+
+import json
+import os
+import select
+import stat
+import subprocess
+
+from judge import BUILD, assert_handler_ledger, environment, wait_for
+
+PUPPET = os.path.join(BUILD, "tests", "support", "puppet")
+PIPE_BUF = 4096
+FULL, REJECTED = 0, 1  # in "dropped"
+TIMEOUT, TOO_LARGE, NOT_CREATED = -8, -13, -14
+
+
+def config_of(path, shutdown="10s", **options):
+    handler = {"type": "fifo", "path": path, "retry_min": "10ms", "retry_max": "50ms", "wait_step": "10ms", **options}
+    return {"settings": {"shutdown_timeout": shutdown}, "handlers": {"pipe": handler}, "groups": {"*": "pipe"}}
+
+
+def make_fifo(folder, name="fifo"):
+    path = os.path.join(folder, name)
+    os.mkfifo(path)
+    return path
+
+
+def but_for_slowness(said):
+    """What was said, without what a busy machine adds to it: a reader that did not come to its turn for a while."""
+    return "".join(line for line in said.splitlines(True) if "takes nothing" not in line and "back after" not in line)
+
+
+class Reader:
+    """Has a named pipe open for reading, and reads when it is told to."""
+
+    def __init__(self, path):
+        self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self.data = b""
+
+    def read(self):
+        """Takes what is there; answers whether it was the end of the file."""
+        while True:
+            try:
+                part = os.read(self.fd, 65536)
+            except BlockingIOError:
+                return False
+            if not part:
+                return True
+            self.data += part
+
+    def read_until(self, condition, what):
+        def holds():
+            select.select([self.fd], [], [], 0.01)
+            self.read()
+            return condition()
+        wait_for(holds, what, 60)
+
+    def read_lines(self, count):
+        self.read_until(lambda: self.data.count(b"\n") >= count, f"{count} lines")
+        return self.events()
+
+    def read_to_end_of(self, program):
+        """Until a program has ended, and all that it wrote was read."""
+        while program.poll() is None:
+            select.select([self.fd], [], [], 0.01)
+            self.read()
+        self.read()
+        return self.events()
+
+    def events(self):
+        assert not self.data or self.data.endswith(b"\n"), self.data[-100:]
+        return [json.loads(line) for line in self.data.decode("ascii").splitlines()]
+
+    def close(self):
+        os.close(self.fd)
+
+
+class Puppet:
+    """A program that does one thing after the other."""
+
+    def __init__(self, config, folder, **env):
+        self.errors = os.path.join(folder, "errors")
+        with open(self.errors, "w", encoding="utf-8") as errors:
+            self.program = subprocess.Popen([PUPPET], env=environment(WEIR_CONFIG=config, **env), stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=errors, text=True)
+
+    def begin(self, *words):
+        self.program.stdin.write(" ".join(str(word) for word in words) + "\n")
+        self.program.stdin.flush()
+
+    def answer(self):
+        assert select.select([self.program.stdout], [], [], 60)[0], "no answer"
+        return json.loads(self.program.stdout.readline())
+
+    def do(self, *words):
+        self.begin(*words)
+        return self.answer()
+
+    def ledger(self):
+        stats = self.do("ledger", "pipe")
+        assert_handler_ledger(stats)
+        return stats
+
+    def said(self):
+        with open(self.errors, encoding="utf-8") as file:
+            return file.read()
+
+    def end(self):
+        self.program.stdin.close()
+        assert self.program.wait(60) == 0, self.program.returncode
+
+    def pipes(self):
+        """The named pipes that it has open: {descriptor: inode}."""
+        return pipes_of(self.program.pid)
+
+
+def pipes_of(pid):
+    """The descriptors of a process that are named pipes open for writing: {descriptor: inode}."""
+    found = {}
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            place, status = os.readlink(f"/proc/{pid}/fd/{name}"), os.stat(f"/proc/{pid}/fd/{name}")
+        except FileNotFoundError:
+            continue  # it was closed meanwhile
+        if place.startswith("/") and stat.S_ISFIFO(status.st_mode):
+            found[int(name)] = status.st_ino
+    return found
+
+
+def values_of(events, name="t0"):
+    return [event[name] for event in events if name in event]
