@@ -81,14 +81,19 @@ static bool is_stop_asked(const struct wr_lane *lane)
     return lane->stopping || lane->successor;
 }
 
-/* Sleeps, unless the time can be used: what fills the queue meanwhile may go to disk. */
-static void sleep_or_spool(struct wr_lane *lane, int64_t deadline_ns)
+/* What has filled the queue while the handler was busy may go to disk. */
+static void spool_what_is_due(struct wr_lane *lane)
 {
-    int64_t now_ns = wr_clock_monotonic_ns(), move_ns = lane->held ? WR_NEVER : wr_spooling_time(lane, now_ns);
-    if (!lane->held && wr_spooling_prepare(lane, now_ns))
+    lane->stash.tired = false;
+    while (!lane->held && wr_spooling_prepare(lane, wr_clock_monotonic_ns()))
         wr_spooler_move(lane);
-    else
-        wr_condition_wait(&lane->work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
+}
+
+static void sleep_until(struct wr_lane *lane, int64_t deadline_ns)
+{
+    lane->stash.tired = false;
+    int64_t move_ns = lane->held ? WR_NEVER : wr_spooling_time(lane, wr_clock_monotonic_ns());
+    wr_condition_wait(&lane->work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
 }
 
 /* While it waits here, the handler is not inside anything that a fork could tear. */
@@ -101,8 +106,11 @@ static bool host_wait(const weir_host *host, int64_t ms)
     wr_lock_enter(&lane->lock);
     lane->in_callback = false;
     wr_condition_wake(&lane->progress);
-    while (lane->held || (!is_stop_asked(lane) && wr_clock_monotonic_ns() < deadline_ns))
-        sleep_or_spool(lane, lane->held ? WR_NEVER : deadline_ns);
+    spool_what_is_due(lane);
+    while (lane->held || (!is_stop_asked(lane) && wr_clock_monotonic_ns() < deadline_ns)) {
+        sleep_until(lane, lane->held ? WR_NEVER : deadline_ns);
+        spool_what_is_due(lane);
+    }
     lane->in_callback = true;
     bool waited = !is_stop_asked(lane);
     wr_lane_leave(lane);

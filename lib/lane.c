@@ -13,6 +13,8 @@
 #include "signals.h"
 #include "thread.h"
 
+enum { SAVING_S = 1 };
+
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell)
 {
     struct wr_lane *lane = calloc(1, sizeof *lane);
@@ -161,6 +163,17 @@ static void drop_queue(struct wr_lane *lane, enum weir_drop why)
     }
 }
 
+/* Whoever is at the disk with it just now keeps its reference, as there is no telling when he comes back. */
+static void drop_moving(struct wr_lane *lane, enum weir_drop why)
+{
+    struct wr_range moving = lane->stash.moving;
+    lane->stash.moving = (struct wr_range){0};
+    if (lane->stash.busy && moving.segment)
+        wr_segment_hold(moving.segment);
+    if (moving.segment)
+        drop_range(lane, &moving, why);
+}
+
 /* What is on disk stays there. */
 static void put_back_stashed(struct wr_lane *lane)
 {
@@ -185,9 +198,7 @@ void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
         drop_range(lane, &lane->flight.range, why);
         lane->flight.range.segment = NULL;
     }
-    if (lane->stash.moving.segment)
-        drop_range(lane, &lane->stash.moving, why);
-    lane->stash.moving = (struct wr_range){0};
+    drop_moving(lane, why);
     put_back_stashed(lane);
     drop_queue(lane, why);
     wr_lane_answer(lane, UINT64_MAX, WEIR_ERR_DROPPED);
@@ -357,18 +368,24 @@ void wr_lane_declare_end(struct wr_lane *lane)
     wr_condition_wake(&lane->progress);
 }
 
+/* When a lane whose worker has not come to an end is given up; one with a spool has some more time for that. */
+static int64_t end_time(const struct wr_lane *lane)
+{
+    if (!lane->settings.spool_limit || lane->stop_deadline_ns > WR_NEVER - SAVING_S * WR_NS_PER_S)
+        return lane->stop_deadline_ns;
+    return lane->stop_deadline_ns + SAVING_S * WR_NS_PER_S;
+}
+
 bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
 {
     wr_lock_enter(&lane->lock);
     wr_pressure_check(&lane->pressure, now_ns);
     int64_t next = wr_pressure_deadline(&lane->pressure);
-    /* what goes to disk in the end is not for the dispatcher to wait for */
-    if (lane->stopping && lane->worker == WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES &&
-        !lane->settings.spool_limit) {
-        if (now_ns >= lane->stop_deadline_ns)
+    if (lane->stopping && lane->worker == WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES) {
+        if (now_ns >= end_time(lane))
             wr_lane_declare_end(lane);
-        else if (lane->stop_deadline_ns < next)
-            next = lane->stop_deadline_ns;
+        else if (end_time(lane) < next)
+            next = end_time(lane);
     }
     bool full = lane->pressure.state == WR_PRESSURE_FULL;
     wr_lane_leave(lane);
@@ -404,6 +421,12 @@ bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error)
     return explained;
 }
 
+/* Without a worker: what is left goes to disk with wr_spooler_save. */
+static bool saves_later(const struct wr_lane *lane)
+{
+    return lane->settings.spool_limit && wr_lane_queued(lane);
+}
+
 void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)
 {
     sigset_t signals;
@@ -413,7 +436,7 @@ void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t d
     lane->stop_deadline_ns = deadline_ns;
     wr_stash_plan(&lane->stash, wr_clock_monotonic_ns(), deadline_ns);
     lane->retry_at_ns = 0;
-    if (lane->worker != WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES && !lane->settings.spool_limit)
+    if (lane->worker != WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES && !saves_later(lane))
         wr_lane_declare_end(lane);
     wr_condition_wake(&lane->work);
     wr_lane_leave_to_outside(lane, &signals);

@@ -52,7 +52,8 @@ struct wr_lane_settings {
 /* What the handler is working on. */
 struct wr_flight {
     struct wr_range range; /* segment NULL: nothing */
-    bool lent;             /* from WR_STEP_EMIT to its outcome: the handler may be reading it */
+    bool lent;             /* from WR_STEP_EMIT to its outcome: the handler may be reading it... */
+    int64_t lent_ns;       /* ... since then */
     bool stashed;          /* read from disk, where it stays until it is settled */
     bool disowned; /* settled already, since the handler did not answer in time: its answer will not count */
 };

@@ -85,6 +85,17 @@ uint32_t wr_range_count_fitting(const struct wr_range *range, uint64_t bytes)
     return count;
 }
 
+struct wr_range wr_range_take(struct wr_range *range, uint32_t most, uint64_t most_bytes)
+{
+    uint32_t fit = wr_range_count_fitting(range, most_bytes);
+    struct wr_range taken = wr_range_split(range, fit < most ? fit : most);
+    if (!range->count) {
+        wr_segment_drop(range->segment);
+        *range = (struct wr_range){0};
+    }
+    return taken;
+}
+
 /* How many of the range's samples weigh no more than most_bytes. */
 static uint32_t count_that_fit(const struct wr_range *range, uint64_t most_bytes)
 {

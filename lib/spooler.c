@@ -73,6 +73,8 @@ void wr_spooler_move(struct wr_lane *lane)
     int64_t now_ns = wr_clock_monotonic_ns();
     if (dropped.samples)
         wr_spooling_lost(lane, WEIR_DROPPED_FULL, dropped.samples, dropped.own);
+    if (!lane->stash.moving.segment) /* it took too long: they are counted as dropped, wherever they are */
+        return;
     if (result == WR_SPOOL_OK)
         wr_spooling_moved(lane, now_ns);
     else
@@ -118,7 +120,7 @@ void wr_spooler_settle(struct wr_lane *lane)
 {
     struct trip trip;
     uint32_t settled = lane->stash.settled;
-    if (!settled || lane->stash.busy)
+    if (!settled || lane->stash.busy || lane->held)
         return;
     lane->stash.settled = 0;
     set_out(&trip, lane);

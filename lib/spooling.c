@@ -12,6 +12,7 @@ enum {
     REMINDER_S = 60,
     TRY_AGAIN_S = 1,
     SEARCH_AGAIN_S = 60,
+    BUSY_MS = 50,
 };
 
 uint64_t wr_spooling_step_bytes(uint64_t limit)
@@ -39,10 +40,14 @@ bool wr_spooling_has_memory(const struct wr_lane *lane)
     return lane->stash.moving.segment || has_flight(lane) || !wr_queue_is_empty(&lane->queue);
 }
 
-static bool can_be_moved(const struct wr_lane *lane)
+/* The oldest samples that can be moved at this moment; NULL: there are none. */
+static const struct wr_range *find_movable(const struct wr_lane *lane)
 {
-    return lane->stash.moving.segment || (has_flight(lane) && !lane->flight.lent) ||
-           !wr_queue_is_empty(&lane->queue);
+    if (lane->stash.moving.segment)
+        return &lane->stash.moving;
+    if (has_flight(lane) && !lane->flight.lent)
+        return &lane->flight.range;
+    return wr_queue_is_empty(&lane->queue) ? NULL : wr_queue_front(&lane->queue);
 }
 
 bool wr_spooling_is_last_call(const struct wr_lane *lane, int64_t now_ns)
@@ -63,34 +68,46 @@ static bool is_flushed_in_vain(const struct wr_lane *lane, int64_t now_ns)
            wr_lane_front_in_memory(lane) < lane->flush_wanted;
 }
 
-/* The queue fills up, and it is not just that callers are a bit faster than the handler. */
-static bool fills_up(const struct wr_lane *lane)
+/* How long a handler may be busy with a batch before callers need not wait for it: well before block_timeout is
+ * over, after which what they add is dropped. */
+static int64_t patience_ns(const struct wr_lane *lane)
 {
-    if (wr_lane_queued_bytes(lane) < lane->settings.queue_bytes / 2)
-        return false;
-    return lane->failing || lane->stash.samples || lane->settings.overflow != WR_OVERFLOW_BLOCK ||
-           lane->pressure.state == WR_PRESSURE_STALLED || lane->flight.lent;
+    int64_t half_ns = lane->settings.block_timeout_ns / 2;
+    return half_ns < BUSY_MS * WR_NS_PER_MS ? half_ns : BUSY_MS * WR_NS_PER_MS;
 }
 
-/* Once it fills up, all that is queued by then goes; and then it is the handler's turn. */
-static bool is_spilling(struct wr_lane *lane)
+/* When the queue has filled up, and it is not just that callers are a bit faster than the handler. */
+static int64_t fill_time(const struct wr_lane *lane)
+{
+    if (wr_lane_queued_bytes(lane) < lane->settings.queue_bytes / 2)
+        return WR_NEVER;
+    if (lane->failing || lane->stash.samples || lane->settings.overflow != WR_OVERFLOW_BLOCK ||
+        lane->pressure.state == WR_PRESSURE_STALLED)
+        return 0;
+    return lane->flight.lent ? lane->flight.lent_ns + patience_ns(lane) : WR_NEVER;
+}
+
+/* Once it has filled up, all that is queued by then goes; and then it is the handler's turn, until which
+ * nothing more is begun. */
+static int64_t spill_time(struct wr_lane *lane, int64_t now_ns)
 {
     struct wr_stash *stash = &lane->stash;
-    if (stash->spilling && wr_lane_front_in_memory(lane) < stash->spill_end)
-        return true;
+    if (stash->spilling && find_movable(lane)->sequence < stash->spill_end)
+        return 0;
     stash->tired |= stash->spilling;
-    stash->spilling = fills_up(lane);
+    int64_t at_ns = stash->tired ? WR_NEVER : fill_time(lane);
+    stash->spilling = at_ns <= now_ns;
     stash->spill_end = lane->offered;
-    return stash->spilling;
+    return at_ns;
 }
 
 int64_t wr_spooling_time(struct wr_lane *lane, int64_t now_ns)
 {
-    if (!is_on(lane) || lane->ending != WR_LANE_LIVES || !can_be_moved(lane))
+    if (!is_on(lane) || lane->ending != WR_LANE_LIVES || !find_movable(lane))
         return WR_NEVER;
-    bool wanted =
-        wr_spooling_is_last_call(lane, now_ns) || is_flushed_in_vain(lane, now_ns) || is_spilling(lane);
-    return wanted ? lane->stash.put_at_ns : WR_NEVER;
+    bool at_once = wr_spooling_is_last_call(lane, now_ns) || is_flushed_in_vain(lane, now_ns);
+    int64_t at_ns = at_once ? 0 : spill_time(lane, now_ns);
+    return at_ns > lane->stash.put_at_ns ? at_ns : lane->stash.put_at_ns;
 }
 
 /* What is in flight is older than what is queued. The handler's answer to what it still has does not count any

@@ -33,18 +33,6 @@ void wr_stash_plan(struct wr_stash *stash, int64_t now_ns, int64_t deadline_ns)
     stash->put_at_ns = 0;
 }
 
-struct wr_range wr_stash_take(struct wr_stash *stash, uint32_t most, uint64_t most_bytes)
-{
-    struct wr_range *fetched = &stash->fetched;
-    uint32_t fit = wr_range_count_fitting(fetched, most_bytes);
-    struct wr_range taken = wr_range_split(fetched, fit < most ? fit : most);
-    if (!fetched->count) {
-        wr_segment_drop(fetched->segment);
-        *fetched = (struct wr_range){0};
-    }
-    return taken;
-}
-
 void wr_stash_forget_fetched(struct wr_stash *stash)
 {
     wr_segment_drop(stash->fetched.segment);

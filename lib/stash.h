@@ -51,10 +51,6 @@ void wr_stash_fini(struct wr_stash *stash);
 /* The lane is asked to stop by a deadline: some of the time is set aside for moving what is left. */
 void wr_stash_plan(struct wr_stash *stash, int64_t now_ns, int64_t deadline_ns);
 
-/* Takes up to `most` samples and `most_bytes`, but at least one event, off the front of what was fetched; with
- * a reference. */
-struct wr_range wr_stash_take(struct wr_stash *stash, uint32_t most, uint64_t most_bytes);
-
 /* Gives up what was fetched: it stays on disk. */
 void wr_stash_forget_fetched(struct wr_stash *stash);
 

@@ -35,7 +35,7 @@ static bool is_hurried(const struct wr_lane *lane)
 /* When the queue's front has lingered long enough. */
 static int64_t emit_time(const struct wr_lane *lane)
 {
-    if (lane->flight.range.segment || lane->stash.samples)
+    if (lane->flight.range.segment || lane->stash.samples || lane->stash.moving.segment)
         return 0;
     const struct wr_queue *queue = &lane->queue;
     if (wr_queue_is_empty(queue))
@@ -48,11 +48,11 @@ static int64_t emit_time(const struct wr_lane *lane)
 
 /* A call that waits gets a batch that ends with its sample, so that the answer to the batch is the answer to
  * the call. */
-static uint32_t batch_limit(const struct wr_lane *lane)
+static uint32_t batch_limit(const struct wr_lane *lane, const struct wr_range *front)
 {
     uint32_t limit = lane->settings.batch;
     if (lane->waiting.count) {
-        uint64_t left = lane->waiting.calls[0].sequence - wr_queue_front(&lane->queue)->sequence;
+        uint64_t left = lane->waiting.calls[0].sequence - front->sequence;
         if (left < limit)
             limit = (uint32_t)left;
     }
@@ -83,19 +83,33 @@ static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *r
     return count;
 }
 
-/* What comes next: what was read from disk is older than what is queued. NULL: nothing is in memory, or there
- * is more on disk. */
+/* What comes next: what was read from disk is older than what did not get there, and that than what is queued.
+ * NULL: nothing is in memory, or there is more on disk. */
 static const struct wr_range *find_front(const struct wr_lane *lane)
 {
-    if (lane->stash.fetched.segment)
-        return &lane->stash.fetched;
-    return lane->stash.samples || wr_queue_is_empty(&lane->queue) ? NULL : wr_queue_front(&lane->queue);
+    const struct wr_stash *stash = &lane->stash;
+    if (stash->fetched.segment)
+        return &stash->fetched;
+    if (stash->samples)
+        return NULL;
+    if (stash->moving.segment)
+        return &stash->moving;
+    return wr_queue_is_empty(&lane->queue) ? NULL : wr_queue_front(&lane->queue);
+}
+
+static struct wr_range take_front(struct wr_lane *lane, uint32_t most, uint64_t most_bytes)
+{
+    struct wr_stash *stash = &lane->stash;
+    if (stash->fetched.segment)
+        return wr_range_take(&stash->fetched, most, most_bytes);
+    if (stash->moving.segment)
+        return wr_range_take(&stash->moving, most, most_bytes);
+    return wr_queue_take(&lane->queue, most, most_bytes);
 }
 
 static void withhold(struct wr_lane *lane, bool stashed, uint32_t count, int64_t now_ns)
 {
-    struct wr_range withheld = stashed ? wr_stash_take(&lane->stash, count, UINT64_MAX)
-                                       : wr_queue_take(&lane->queue, count, UINT64_MAX);
+    struct wr_range withheld = take_front(lane, count, UINT64_MAX);
     uint64_t next = withheld.sequence + withheld.count;
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, withheld.count);
     wr_segment_drop(withheld.segment);
@@ -111,15 +125,12 @@ static void withhold(struct wr_lane *lane, bool stashed, uint32_t count, int64_t
 static bool load_flight(struct wr_lane *lane, int64_t now_ns)
 {
     const struct wr_range *front;
-    uint64_t most_bytes = lane->settings.batch_bytes;
     while ((front = find_front(lane))) {
         bool stashed = front == &lane->stash.fetched;
-        uint32_t most = stashed ? lane->settings.batch : batch_limit(lane);
+        uint32_t most = stashed ? lane->settings.batch : batch_limit(lane, front);
         uint32_t wanted = lane->kinds ? count_alike(lane, front, true, most) : front->count;
-        most = wanted < most ? wanted : most;
         if (wanted) {
-            lane->flight.range = stashed ? wr_stash_take(&lane->stash, most, most_bytes)
-                                         : wr_queue_take(&lane->queue, most, most_bytes);
+            lane->flight.range = take_front(lane, wanted < most ? wanted : most, lane->settings.batch_bytes);
             lane->flight.stashed = stashed;
             return true;
         }
@@ -207,6 +218,7 @@ static struct wr_step try_to_deliver(struct wr_lane *lane, int64_t now_ns)
     if (!lane->flight.range.segment && !load_flight(lane, now_ns))
         return wr_spooling_must_fetch(lane) ? simply(WR_STEP_FETCH) : tend(lane, now_ns);
     lane->flight.lent = true;
+    lane->flight.lent_ns = now_ns;
     return simply(WR_STEP_EMIT);
 }
 
@@ -240,7 +252,7 @@ static struct wr_step deliver(struct wr_lane *lane, int64_t now_ns)
     if (step.kind != WR_STEP_SLEEP)
         return step;
     int64_t at_ns = try_time(lane);
-    if ((at_ns > now_ns || !lane->stash.tired) && wr_spooling_prepare(lane, now_ns))
+    if (wr_spooling_prepare(lane, now_ns))
         return simply(WR_STEP_SPOOL);
     lane->stash.tired = false;
     if (at_ns <= now_ns)
