@@ -52,8 +52,7 @@ struct wr_lane_settings {
 /* What the handler is working on. */
 struct wr_flight {
     struct wr_range range; /* segment NULL: nothing */
-    bool lent;             /* from WR_STEP_EMIT to its outcome: the handler may be reading it... */
-    int64_t lent_ns;       /* ... since then */
+    bool lent;             /* from WR_STEP_EMIT to its outcome: the handler may be reading it */
     bool stashed;          /* read from disk, where it stays until it is settled */
     bool disowned; /* settled already, since the handler did not answer in time: its answer will not count */
 };
@@ -117,9 +116,11 @@ struct wr_lane {
     pthread_t thread; /* unless worker is NONE */
     bool no_thread;   /* it could not be started */
     bool in_callback; /* it is inside the handler's code */
-    bool held;        /* a fork is coming: it must not go in */
-    bool abandoned;   /* the process ends without it */
-    bool fork_unsafe; /* [child] it was inside when the parent forked */
+    int64_t
+        busy_since_ns; /* since when the handler was called, also while that waits in the core; 0: it is not */
+    bool held;         /* a fork is coming: it must not go in */
+    bool abandoned;    /* the process ends without it */
+    bool fork_unsafe;  /* [child] it was inside when the parent forked */
 
     struct wr_lane_counter { /* the handler's own, by host->count */
         const char *name;    /* NULL: free */

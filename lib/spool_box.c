@@ -18,8 +18,6 @@
 
 enum { TRIES = 1000, BAD_MOST = 8, SHOWN_LENGTH = 40 };
 
-#define FILE_FORMAT "%020" PRIu64 ".seg"
-
 /* ---- Paths and names ------------------------------------------------------------------------- */
 
 /* "a/b", in memory of its own; NULL without memory. */
@@ -74,7 +72,7 @@ bool wr_spool_box_is_name(const char *name, const char *handler)
 char *wr_spool_box_file(const struct wr_spool_box *box, uint64_t number)
 {
     char name[32];
-    snprintf(name, sizeof name, FILE_FORMAT, number);
+    snprintf(name, sizeof name, WR_SPOOL_BOX_FILE_FORMAT, number);
     return join(box->path, name);
 }
 
@@ -346,7 +344,7 @@ static size_t count_bad(const char *place, const char *name)
 static bool move_aside(const char *from, const char *place, const char *name, uint64_t number)
 {
     struct wr_buffer to = {0};
-    wr_buffer_put_format(&to, "%s/%s-" FILE_FORMAT ".bad", place, name, number);
+    wr_buffer_put_format(&to, "%s/%s-" WR_SPOOL_BOX_FILE_FORMAT ".bad", place, name, number);
     const char *path = wr_buffer_text(&to);
     bool kept = path && count_bad(place, name) < BAD_MOST && rename(from, path) == 0;
     wr_buffer_fini(&to);

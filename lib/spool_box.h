@@ -11,11 +11,15 @@
 #ifndef WR_SPOOL_BOX_H
 #define WR_SPOOL_BOX_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct wr_error;
+
+/* The name of a file, by its number. */
+#define WR_SPOOL_BOX_FILE_FORMAT "%020" PRIu64 ".seg"
 
 /* All zeros: not in use. */
 struct wr_spool_box {

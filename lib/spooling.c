@@ -68,7 +68,7 @@ static bool is_flushed_in_vain(const struct wr_lane *lane, int64_t now_ns)
            wr_lane_front_in_memory(lane) < lane->flush_wanted;
 }
 
-/* How long a handler may be busy with a batch before callers need not wait for it: well before block_timeout is
+/* How long a handler may be busy before callers need not wait for it: well before block_timeout is
  * over, after which what they add is dropped. */
 static int64_t patience_ns(const struct wr_lane *lane)
 {
@@ -84,7 +84,7 @@ static int64_t fill_time(const struct wr_lane *lane)
     if (lane->failing || lane->stash.samples || lane->settings.overflow != WR_OVERFLOW_BLOCK ||
         lane->pressure.state == WR_PRESSURE_STALLED)
         return 0;
-    return lane->flight.lent ? lane->flight.lent_ns + patience_ns(lane) : WR_NEVER;
+    return lane->busy_since_ns ? lane->busy_since_ns + patience_ns(lane) : WR_NEVER;
 }
 
 /* Once it has filled up, all that is queued by then goes; and then it is the handler's turn, until which

@@ -218,7 +218,6 @@ static struct wr_step try_to_deliver(struct wr_lane *lane, int64_t now_ns)
     if (!lane->flight.range.segment && !load_flight(lane, now_ns))
         return wr_spooling_must_fetch(lane) ? simply(WR_STEP_FETCH) : tend(lane, now_ns);
     lane->flight.lent = true;
-    lane->flight.lent_ns = now_ns;
     return simply(WR_STEP_EMIT);
 }
 

@@ -23,6 +23,7 @@ struct worker {
 static void enter(struct wr_lane *lane)
 {
     lane->in_callback = true;
+    lane->busy_since_ns = wr_clock_monotonic_ns();
     wr_lane_leave(lane);
 }
 
@@ -47,6 +48,7 @@ static void come_back(struct wr_lane *lane)
     wr_lock_enter(&lane->lock);
     stay_if_wanted(lane);
     lane->in_callback = false;
+    lane->busy_since_ns = 0;
     wr_condition_wake(&lane->progress);
 }
 
