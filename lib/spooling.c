@@ -236,7 +236,7 @@ void wr_spooling_say_damage(struct wr_lane *lane, uint64_t samples, bool kept)
         wr_lane_say(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", samples,
                     kept ? "; the damaged file is kept, as .bad" : "");
     else if (kept)
-        wr_lane_say(lane, WEIR_LOG_WARNING, "a spooled file that was not complete is kept, as .bad");
+        wr_lane_say(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept, as .bad");
 }
 
 void wr_spooling_found(struct wr_lane *lane, uint64_t samples, bool more, int64_t now_ns)
