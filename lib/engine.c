@@ -11,6 +11,7 @@
 #include "gate.h"
 #include "signals.h"
 #include "spooler.h"
+#include "stop.h"
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
@@ -362,11 +363,11 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     wr_dispatcher_stop(&engine->dispatcher, deadline_ns);
     struct wr_lane *first = drain_rings(engine, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = lane->next)
-        wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
+        wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = lane->next)
         wr_spooler_save(lane, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = lane->next)
-        wr_lane_wait_stopped(lane, deadline_ns);
+        wr_stop_wait(lane, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = lane->next)
         wr_spooler_leave(lane);
     int dropped = report_dropped(engine, error);

@@ -174,13 +174,6 @@ void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals);
  * last word. */
 bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error);
 
-/* Asks the worker to come to an end: to deliver what is there, at most until deadline_ns; what is left is
- * dropped for `reason`. */
-void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns);
-
-/* Waits for that end; past deadline_ns it is declared, and the worker, wherever it is, abandoned. */
-void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns);
-
 /* An exact snapshot. */
 void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns);
 

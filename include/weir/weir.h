@@ -159,8 +159,8 @@ WEIR_API int weir_register_handler_type(const struct weir_handler_type *type);
 WEIR_API int weir_flush(int64_t timeout_ms);
 
 /* Delivers what it can within timeout_ms (-1: for ever) and stops. Done by itself at exit, with
- * settings.shutdown_timeout. What could not be delivered is counted, and said by handler. A second call does
- * nothing. Answers as weir_flush. */
+ * settings.shutdown_timeout. What could not be delivered goes to disk where the handler has a spool, else it is
+ * dropped and counted; both is said by handler. A second call does nothing. Answers as weir_flush. */
 WEIR_API int weir_shutdown(int64_t timeout_ms);
 
 /* ---- Errors and messages --------------------------------------------------------------------- */

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from fifos import TIMEOUT, Puppet, Reader, config_of, make_fifo, values_of
-from judge import ADDER, BUILD, TEST_PLUGINS, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
+from judge import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
     skip_fork_under_sanitizers, start, wait_for
 
 DROPPED, SPOOLED = -9, -10
@@ -89,6 +89,17 @@ def a_small_rest_is_kept_as_well(folder):
 
 
 @case
+def the_example_configuration_does_what_it_says(folder):
+    path, config = make_fifo(folder), os.path.join(SOURCE, "examples", "config", "spool.json")
+    env = {"WEIR_CONFIG": config, "METRICS_FIFO": path, "METRICS_SPOOL": os.path.join(folder, "spool")}
+    program = os.path.join(BUILD, "examples", "first_metric")
+    assert "1 spooled" in run(program, **env).stderr
+    assert '"daemon"' in run(WEIR, "spool", "list", os.path.join(folder, "spool")).stdout
+    reader = Reader(path)
+    assert reader.read_to_end_of(start(program, **env)) == [{"calculate_latency": 12.375}] * 2
+
+
+@case
 def shutdown_says_that_values_are_on_disk_only(folder):
     path = make_fifo(folder)
     puppet = Puppet(spool_config(folder, path), folder)
@@ -122,6 +133,21 @@ def a_handler_that_hangs_keeps_nothing_from_being_spooled(folder):
 
 
 # ---- While it runs -----------------------------------------------------------------------------------------------
+
+
+@case
+def a_call_that_waits_learns_that_its_value_went_to_disk_or_why_not_to_wait(folder):
+    path = make_fifo(folder)
+    puppet = Puppet(spool_config(folder, path, delivery="sync", max_wait="50ms"), folder)
+    assert puppet.do("add", "a", 1)["code"] == TIMEOUT, "nobody reads, says the handler"
+    assert puppet.do("flush", -1)["code"] == SPOOLED
+    puppet.do("add", "a", 2)
+    assert puppet.do("flush", -1)["code"] == SPOOLED and puppet.ledger()["spooled"] == 2
+    reader = Reader(path)
+    wait_for(lambda: puppet.do("add", "a", 3)["code"] == 0, "a call that delivers")
+    reader.read()
+    assert [event["a"] for event in reader.events()][:2] == [1, 2] and puppet.ledger()["spooled"] == 0
+    puppet.end()
 
 
 @case

@@ -14,6 +14,7 @@
 #include "host.h"
 #include "instance.h"
 #include "step.h"
+#include "stop.h"
 
 static struct logbook book;
 static struct wr_log log_of_test;
@@ -161,7 +162,7 @@ Test(host, no_stop_being_asked_it_waits_to_the_end)
 
 Test(host, a_stop_ends_the_wait, .timeout = 60)
 {
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     cr_assert(host->stopping(host));
     cr_assert_not(host->wait(host, 3600000));
     cr_assert_not(host->wait(host, INT64_MAX));
@@ -201,7 +202,7 @@ Test(host, a_handler_that_waits_is_not_inside_foreign_code_and_comes_back_when_a
     void *result = &book;
     pthread_t thread = start_waiting();
     wr_lock_leave(&lane->lock);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     pthread_join(thread, &result);
     cr_assert_null(result);
     cr_assert(lane->in_callback);
@@ -213,7 +214,7 @@ Test(host, a_handler_that_waits_is_held_while_a_fork_is_coming, .timeout = 60)
     pthread_t thread = start_waiting();
     lane->held = true;
     wr_lock_leave(&lane->lock);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     wr_lock_enter(&lane->lock);
     cr_assert_not(lane->in_callback, "it must not come back before the fork is over");
     lane->held = false;
@@ -233,8 +234,8 @@ Test(host, a_handler_that_waits_inside_emit_keeps_its_batch_whatever_happens, .t
     cr_assert_eq(wr_step_next(lane, 1).kind, WR_STEP_EMIT);
     pthread_t thread = start_waiting();
     wr_lock_leave(&lane->lock);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, 0);
-    wr_lane_wait_stopped(lane, 0);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
+    wr_stop_wait(lane, 0);
     pthread_join(thread, NULL);
     cr_assert_eq(segment->references, 2, "the handler is still reading it");
     weir_outcome outcome = {.code = WEIR_OUTCOME_OK, .done = 1};
