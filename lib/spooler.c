@@ -85,7 +85,9 @@ void wr_spooler_search(struct wr_lane *lane)
 {
     struct trip trip;
     struct wr_spool_found found = {0};
-    bool looked = set_out(&trip, lane) && wr_spool_adopt(trip.spool, trip.place, &found, &trip.error);
+    bool looked = set_out(&trip, lane);
+    if (looked)
+        looked = wr_spool_adopt(trip.spool, trip.place, &found, &trip.error);
     come_home(&trip);
     int64_t now_ns = wr_clock_monotonic_ns();
     if (looked)
