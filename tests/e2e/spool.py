@@ -132,6 +132,31 @@ def a_handler_that_hangs_keeps_nothing_from_being_spooled(folder):
     assert replay(folder) == list(range(10000))
 
 
+@case
+def a_script_that_emits_leaves_its_value_for_the_next_one(folder):
+    path, config = make_fifo(folder), os.path.join(folder, "weir.json")
+    with open(config, "w", encoding="utf-8") as file:
+        json.dump(spool_config(folder, path, max_wait="20ms"), file)
+    done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "-t", "200ms", "t0=1")
+    assert done.returncode == 1 and done.stdout == "pipe: 0 delivered, 1 on disk, failing\n", done
+    reader = Reader(path)
+    done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "t0=2")
+    assert done.returncode == 0 and done.stdout == "pipe: 2 delivered (1 of earlier processes were on disk)\n", done
+    reader.read()
+    assert values_of(reader.events()) == [1, 2]
+
+
+@case
+def weir_spool_says_what_is_wrong_with_its_arguments(folder):
+    assert run(WEIR, "spool", "list", folder).stdout == ""
+    missing = run(WEIR, "spool", "list", os.path.join(folder, "none"))
+    assert missing.returncode == 1 and "No such file or directory" in missing.stderr
+    for wrong in (("list",), ("list", folder, folder), ("lists", folder)):
+        done = run(WEIR, "spool", *wrong)
+        assert done.returncode == 2 and "usage: weir spool" in done.stderr, done
+    assert '"lists" is not allowed; allowed: list, verify, replay' in done.stderr
+
+
 # ---- While it runs -----------------------------------------------------------------------------------------------
 
 
