@@ -16,6 +16,7 @@ import instructions  # noqa: E402
 import jobs  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
+from database import Database  # noqa: E402
 from programs import Place, Void  # noqa: E402
 from scale import FULL, QUICK  # noqa: E402
 from tracing import Tracing  # noqa: E402
@@ -59,8 +60,8 @@ def run_table(place, options):
     if machine["load"] > 0.5 * machine["processors"]:
         print("The machine is busy with something else: expect noise.\n")
     sys.stdout.flush()
-    with Tracing(place) as tracing:
-        rounds = run_rounds(jobs.list_jobs(place, tracing, scale), scale)
+    with Tracing(place) as tracing, Database(place) as database:
+        rounds = run_rounds(jobs.list_jobs(place, tracing, database, scale), scale)
     rounds[-1]["weir idle"] = attempt(lambda: idle.watch_idle(place, scale.idle_s))
     results = [rows.judge(row, rounds) for row in rows.GOALS + rows.OTHERS]
     report.print_table(results)

@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Room of LARGE bytes is a mapping of its own, which takes memory only where it is written to: steps in between
+ * would leave holes in the heap. */
+enum { MIDDLING = 32 * 1024, LARGE = 256 * 1024 };
+
 void wr_buffer_fini(struct wr_buffer *buffer)
 {
     free(buffer->data);
@@ -25,7 +29,7 @@ bool wr_buffer_grow(struct wr_buffer *buffer, size_t more)
         return fail(buffer);
     size_t room = buffer->room ? buffer->room : 64;
     while (room - buffer->length < more)
-        room *= 2;
+        room = room < MIDDLING || room >= LARGE ? room * 2 : LARGE;
     char *data = realloc(buffer->data, room);
     if (!data)
         return fail(buffer);

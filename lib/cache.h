@@ -14,7 +14,7 @@
 #include "common.h"
 #include "registry.h"
 
-enum { WR_CACHE_BITS = 9, WR_CACHE_ENTRIES = 1 << WR_CACHE_BITS, WR_CACHE_WORDS = 3 };
+enum { WR_CACHE_BITS = 9, WR_CACHE_ENTRIES = 1 << WR_CACHE_BITS, WR_CACHE_WORDS = 3, WR_CACHE_PATIENCE = 8 };
 
 typedef uint64_t __attribute__((may_alias)) wr_cache_word;
 
@@ -28,8 +28,8 @@ struct wr_cache_entry {
 /* All zeros: empty. One thread's alone, and its signal handlers'. */
 struct wr_cache {
     struct wr_cache_entry entries[WR_CACHE_ENTRIES];
-    bool
-        closed; /* nothing is to be put in: it belongs to several threads or to none, or a call is just at it */
+    bool closed; /* nothing is to be put in: it belongs to several threads or to none, or a call is at it */
+    uint32_t declined; /* names whose place was taken */
 };
 
 /* Where a name of a stream would be. */
@@ -68,7 +68,9 @@ static inline struct weir_metric *wr_cache_find(const struct wr_cache_entry *ent
     return WR_LIKELY(metric && metric->stream == stream && wr_cache_matches(entry, name)) ? metric : NULL;
 }
 
-/* Puts a series in its name's place. */
+/* Puts a series in its name's place: always where that is free, else one time of WR_CACHE_PATIENCE. A program
+ * that goes through more names than there are places would put each in vain, and drive out those that come
+ * again. */
 void wr_cache_put(struct wr_cache *cache, struct wr_cache_entry *entry, struct weir_metric *metric,
                   const char *name);
 

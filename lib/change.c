@@ -135,6 +135,7 @@ static struct wr_config *change_config(struct wr_engine *engine, struct wr_plan 
 {
     const struct wr_settings *settings = &plan->config->settings;
     atomic_store(&engine->registry->max, (uint32_t)settings->max_series);
+    wr_producers_use_ticks(engine->producers, settings->clock == WR_CLOCK_AUTO);
     wr_config_hold(plan->config);
     struct wr_config *before = atomic_exchange(&engine->config, plan->config);
     atomic_fetch_add(&engine->generation, 1);

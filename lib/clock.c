@@ -1,6 +1,9 @@
 #include "clock.h"
 
+#include <fcntl.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -33,12 +36,30 @@ int64_t wr_clock_deadline_ns(int64_t timeout_ms)
                : now_ns + timeout_ms * WR_NS_PER_MS;
 }
 
+#if defined(__x86_64__)
+/* A kernel that has seen the counters of two processors differ, or stand still, strikes "tsc" off its list.
+ * Where there is no list to be read nothing is known against it. */
+static bool is_trusted_by_kernel(void)
+{
+    char list[256];
+    int file = open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return true;
+    ssize_t length = read(file, list, sizeof list - 1);
+    close(file);
+    if (length <= 0)
+        return true;
+    list[length] = '\0';
+    return strstr(list, "tsc") != NULL;
+}
+#endif
+
 bool wr_clock_has_ticks(void)
 {
 #if defined(__x86_64__)
     /* Intel SDM vol. 3, "Invariant TSC": CPUID.80000007H:EDX[8] */
     unsigned eax, ebx, ecx, edx;
-    return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8);
+    return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8) && is_trusted_by_kernel();
 #else
     return false;
 #endif

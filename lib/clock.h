@@ -18,7 +18,8 @@ int64_t wr_clock_wall_ns(void);
  */
 int64_t wr_clock_deadline_ns(int64_t timeout_ms);
 
-/* Whether the processor has a counter that runs at one speed on all cores, whatever they do. */
+/* Whether the processor has a counter that runs at one speed on all cores, whatever they do, and the kernel has
+ * nothing against it. */
 bool wr_clock_has_ticks(void);
 
 /* The counter; 0 where there is none. */

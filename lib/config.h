@@ -18,11 +18,14 @@
 
 struct wr_error;
 
+enum wr_clock_choice { WR_CLOCK_AUTO, WR_CLOCK_SYSTEM };
+
 struct wr_settings {
     int64_t shutdown_timeout_ns;
     int64_t reload_ns; /* 0: the file is not watched */
     int64_t stats_interval_ns;
     int64_t max_series;
+    int64_t clock; /* enum wr_clock_choice */
     weir_map labels;
 };
 

@@ -77,11 +77,16 @@ static struct event measure(const struct wr_ring *ring, uint64_t at)
     return event;
 }
 
-/* Two pairs of the timeline may disagree by some nanoseconds: within a thread, time does not run backwards for
- * that. */
-static int64_t stamp(struct wr_dispatcher *dispatcher, struct wr_ring *ring, uint64_t ticks)
+/* Two pairs of the timeline may disagree by some nanoseconds, and so may the timeline and the wall clock when
+ * settings.clock changes: within a thread, time does not run backwards for that. A time that the program gave
+ * is its own affair. */
+static int64_t stamp(const struct wr_dispatcher *dispatcher, struct wr_ring *ring, const weir_sample *sample)
 {
-    int64_t time_ns = wr_timeline_wall_ns(&dispatcher->timeline, ticks);
+    int64_t time_ns = sample->time_ns;
+    if (WR_LIKELY(sample->flags & WR_RING_TICKS))
+        time_ns = wr_timeline_wall_ns(&dispatcher->timeline, (uint64_t)time_ns);
+    else if (!(sample->flags & WR_RING_WALL))
+        return time_ns;
     if (time_ns < ring->last_ns && ring->last_ns - time_ns < SLIGHT_STEP_NS)
         return ring->last_ns;
     ring->last_ns = time_ns;
@@ -109,8 +114,7 @@ static void copy_event(struct wr_dispatcher *dispatcher, struct wr_ring *ring, c
         *to = *from;
         to->flags = from->flags & (uint16_t)(~WR_RING_FLAGS | WR_RING_NO_WAIT);
         to->reserved = 0;
-        if (from->flags & WR_RING_TICKS)
-            to->time_ns = stamp(dispatcher, ring, (uint64_t)from->time_ns);
+        to->time_ns = stamp(dispatcher, ring, from);
         if (from->flags & WR_RING_TEXT) {
             to->note = take_text(dispatcher, ring, at + 1, from->note, feed->segment);
             at += wr_ring_text_slots(from->note);
@@ -124,8 +128,7 @@ static inline void copy_plain(struct wr_dispatcher *dispatcher, struct wr_ring *
 {
     *to = *from;
     to->flags = from->flags & WEIR_SAMPLE_CUMULATIVE;
-    if (from->flags & WR_RING_TICKS)
-        to->time_ns = stamp(dispatcher, ring, (uint64_t)from->time_ns);
+    to->time_ns = stamp(dispatcher, ring, from);
 }
 
 /* The number comes with the sample: the desk's may be of a later call already, when the one for this sample was

@@ -8,11 +8,14 @@
 
 void wr_encoder_init(struct wr_encoder *encoder, const struct wr_format *format, const void *options)
 {
-    *encoder = (struct wr_encoder){.format = format, .options = options, .second = INT64_MIN};
+    *encoder = (struct wr_encoder){.format = format, .options = options};
+    wr_encoder_set_second(encoder, 0);
 }
 
 void wr_encoder_fini(struct wr_encoder *encoder)
 {
+    if (encoder->state)
+        encoder->format->free_state(encoder->state);
     wr_buffer_fini(&encoder->out);
     wr_buffer_fini(&encoder->affix_text);
     free(encoder->ends);
@@ -64,6 +67,7 @@ const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uin
     if (encoder->format->put_suffix)
         encoder->format->put_suffix(encoder, view, text);
     size_t suffix = text->length - start - prefix;
+    wr_buffer_reserve(text, WR_ENCODER_SLACK);
     if (text->failed || text->length > UINT32_MAX) {
         text->length = start;
         text->failed = false;
@@ -129,20 +133,35 @@ static bool has_ends_room(struct wr_encoder *encoder, uint32_t count)
     return true;
 }
 
-static uint32_t event_end(const weir_batch *batch, uint32_t first)
+const char *wr_encoder_shape_name(uint32_t shape)
 {
+    switch (shape) {
+    case WEIR_FORMAT_LINES: return "lines";
+    case WEIR_FORMAT_DOCUMENTS: return "documents";
+    default: return "records";
+    }
+}
+
+/* Where the piece of text ends that begins with sample number first. */
+static uint32_t piece_end(const struct wr_encoder *encoder, uint32_t first)
+{
+    const weir_batch *batch = encoder->batch;
+    if (encoder->format->shape == WEIR_FORMAT_DOCUMENTS)
+        return batch->count;
+    if (encoder->format->shape == WEIR_FORMAT_RECORDS)
+        return first + 1;
     while (first + 1 < batch->count && batch->samples[first].flags & WEIR_SAMPLE_MORE)
         first++;
     return first + 1;
 }
 
-/* Encodes events up to the limit; answers behind the last one that fitted into memory. */
-static uint32_t put_events(struct wr_encoder *encoder, uint32_t start, size_t limit)
+/* Encodes piece by piece up to the limit; answers behind the last one that fitted into memory. */
+static uint32_t put_pieces(struct wr_encoder *encoder, uint32_t start, size_t limit)
 {
     struct wr_buffer *out = &encoder->out;
     uint32_t at = start;
     while (at < encoder->batch->count && out->length < limit) {
-        uint32_t end = event_end(encoder->batch, at);
+        uint32_t end = piece_end(encoder, at);
         size_t length = out->length;
         encoder->format->put_event(encoder, at, end);
         if (WR_UNLIKELY(out->failed || out->length > UINT32_MAX)) {
@@ -165,11 +184,12 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
     encoder->omitted_count = find_omitted(encoder, start);
     if (start > batch->count || !has_ends_room(encoder, batch->count - start))
         return false;
-    if (encoder->format->shape == WEIR_FORMAT_DOCUMENTS)
-        limit = SIZE_MAX;
-    uint32_t end = put_events(encoder, start, limit ? limit : 1);
+    if (encoder->format->shape == WEIR_FORMAT_RECORDS || limit == 0)
+        limit = 1;
+    uint32_t end = put_pieces(encoder, start, limit);
     encoder->count = end - start;
-    *encoded = (weir_encoded){sizeof *encoded, encoder->count, encoder->out.data, encoder->out.length};
+    const struct wr_buffer *out = &encoder->out;
+    *encoded = (weir_encoded){sizeof *encoded, encoder->count, out->length ? out->data : "", out->length};
     return encoder->count > 0 || start == batch->count;
 }
 
@@ -191,32 +211,24 @@ uint32_t wr_encoder_settled(const struct wr_encoder *encoder, size_t length, siz
 /* ---- Time ------------------------------------------------------------------------------------ */
 
 /* Samples of one second share its digits. */
-static void set_second(struct wr_encoder *encoder, int64_t second, bool negative)
+uint64_t wr_encoder_set_second(struct wr_encoder *encoder, int64_t time_ns)
 {
-    encoder->second = second;
-    encoder->second_length = 0;
-    if (negative)
-        encoder->second_text[encoder->second_length++] = '-';
-    encoder->second_length +=
-        (unsigned)wr_number_put_uint(encoder->second_text + encoder->second_length, (uint64_t)second);
+    int64_t rest_ns = time_ns % WR_NS_PER_S;
+    size_t length = wr_number_put_uint(encoder->second_text, (uint64_t)(time_ns / WR_NS_PER_S));
+    encoder->second_text[length] = '.';
+    encoder->second_length = (unsigned)length + 1;
+    encoder->second_ns = time_ns - rest_ns;
+    return (uint64_t)rest_ns;
 }
 
-size_t wr_encoder_put_time(struct wr_encoder *encoder, char *out, int64_t time_ns, int decimals)
+size_t wr_encoder_put_early_time(char *out, int64_t time_ns, int decimals)
 {
-    static const uint32_t powers[] = {1,      10,      100,      1000,      10000,
-                                      100000, 1000000, 10000000, 100000000, 1000000000};
-    bool negative = time_ns < 0;
-    uint64_t size = negative ? -(uint64_t)time_ns : (uint64_t)time_ns;
-    int64_t second = (int64_t)(size / WR_NS_PER_S);
-    uint32_t rest = (uint32_t)(size % WR_NS_PER_S);
-    if (WR_UNLIKELY(second != encoder->second || negative)) {
-        set_second(encoder, second, negative);
-        if (negative)
-            encoder->second = INT64_MIN; /* not for the next one */
-    }
-    memcpy(out, encoder->second_text, sizeof encoder->second_text);
-    size_t length = encoder->second_length;
+    uint64_t size = -(uint64_t)time_ns;
+    char rest[9];
+    *out = '-';
+    size_t length = 1 + wr_number_put_uint(out + 1, size / WR_NS_PER_S);
     out[length++] = '.';
-    wr_number_put_padded(out + length, rest / powers[9 - decimals], decimals);
+    wr_number_put_padded(rest, (uint32_t)(size % WR_NS_PER_S), sizeof rest);
+    memcpy(out + length, rest, (size_t)decimals);
     return length + (size_t)decimals;
 }

@@ -1,5 +1,6 @@
 #include "escape.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -72,4 +73,25 @@ void wr_escape_json(struct wr_buffer *out, const char *text)
 void wr_escape_json_ascii(struct wr_buffer *out, const char *text)
 {
     put_string(out, text, '~');
+}
+
+static bool is_plain_in_form(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '*' || c == '-' ||
+           c == '.' || c == '_';
+}
+
+void wr_escape_form(struct wr_buffer *out, const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        char escaped[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+        if (is_plain_in_form(*text))
+            wr_buffer_put_char(out, *text);
+        else if (*text == ' ')
+            wr_buffer_put_char(out, '+');
+        else
+            wr_buffer_put(out, escaped, sizeof escaped);
+    }
 }

@@ -12,4 +12,7 @@ void wr_escape_json(struct wr_buffer *out, const char *text);
 /* The same as Python's json.dumps does it: everything but printable ASCII as \uXXXX. */
 void wr_escape_json_ascii(struct wr_buffer *out, const char *text);
 
+/* As a value of a form (application/x-www-form-urlencoded). */
+void wr_escape_form(struct wr_buffer *out, const char *text);
+
 #endif

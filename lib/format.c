@@ -4,13 +4,17 @@
 
 #include "common.h"
 #include "format_bai.h"
+#include "format_graphite.h"
+#include "format_influx.h"
 #include "format_json.h"
+#include "format_mlbench.h"
+#include "format_prometheus.h"
+#include "format_statsd.h"
 #include "format_text.h"
 
 static const struct wr_format *const formats[] = {
-    &wr_format_text,
-    &wr_format_json,
-    &wr_format_bai,
+    &wr_format_text,       &wr_format_json,     &wr_format_bai,    &wr_format_influx,
+    &wr_format_prometheus, &wr_format_graphite, &wr_format_statsd, &wr_format_mlbench,
 };
 
 const struct wr_format *wr_format_at(size_t i)

@@ -53,16 +53,19 @@ static size_t put_value(char *out, const weir_sample *sample)
     return wr_number_put_double(out, sample->value.f64);
 }
 
+static const char ending[] = "}\n";
+
 static void put_note(struct wr_buffer *out, const char *note)
 {
     wr_buffer_put_text(out, ",\"metadata\":");
     wr_escape_json(out, note);
+    wr_buffer_put_text(out, ending);
 }
 
 static void put_sample(struct wr_encoder *encoder, const weir_sample *sample)
 {
     static const char opening[] = "{\"timestamp\":";
-    enum { OPENING = sizeof opening - 1, TIME_ROOM = 40 };
+    enum { OPENING = sizeof opening - 1, TIME_ROOM = 40 + WR_ENCODER_SLACK };
     struct wr_buffer *out = &encoder->out;
     const struct wr_affixes *affixes = wr_encoder_affixes(encoder, sample->series);
     if (!affixes || !wr_buffer_reserve(out, OPENING + TIME_ROOM + WR_NUMBER_ROOM + (size_t)affixes->prefix +
@@ -74,16 +77,17 @@ static void put_sample(struct wr_encoder *encoder, const weir_sample *sample)
     memcpy(at, opening, OPENING);
     at += OPENING;
     at += wr_encoder_put_time(encoder, at, sample->time_ns, 9);
-    memcpy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
-    at += affixes->prefix;
+    at = wr_encoder_copy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
     at += put_value(at, sample);
-    memcpy(at, wr_encoder_suffix(encoder, affixes), affixes->suffix);
-    at += affixes->suffix;
-    out->length = (size_t)(at - out->data);
+    at = wr_encoder_copy(at, wr_encoder_suffix(encoder, affixes), affixes->suffix);
     const char *note = wr_encoder_note(encoder, sample);
+    if (WR_LIKELY(note == NULL)) {
+        memcpy(at, ending, sizeof ending - 1);
+        at += sizeof ending - 1;
+    }
+    out->length = (size_t)(at - out->data);
     if (WR_UNLIKELY(note != NULL))
         put_note(out, note);
-    wr_buffer_put(out, "}\n", 2);
 }
 
 static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)

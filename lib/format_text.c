@@ -56,6 +56,7 @@ static void put_note(struct wr_buffer *out, const char *note)
 {
     wr_buffer_put_text(out, " metadata=");
     put_quoted(out, note);
+    wr_buffer_put_char(out, '\n');
 }
 
 static size_t put_value(char *out, const weir_sample *sample)
@@ -66,7 +67,7 @@ static size_t put_value(char *out, const weir_sample *sample)
 
 static void put_sample(struct wr_encoder *encoder, const weir_sample *sample)
 {
-    enum { TIME_ROOM = 48 };
+    enum { TIME_ROOM = 48 + WR_ENCODER_SLACK };
     struct wr_buffer *out = &encoder->out;
     const struct wr_affixes *affixes = wr_encoder_affixes(encoder, sample->series);
     if (!affixes ||
@@ -81,16 +82,15 @@ static void put_sample(struct wr_encoder *encoder, const weir_sample *sample)
     }
     *at++ = '[';
     at += wr_encoder_put_time(encoder, at, sample->time_ns, 6);
-    memcpy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
-    at += affixes->prefix;
+    at = wr_encoder_copy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
     at += put_value(at, sample);
-    memcpy(at, wr_encoder_suffix(encoder, affixes), affixes->suffix);
-    at += affixes->suffix;
-    out->length = (size_t)(at - out->data);
+    at = wr_encoder_copy(at, wr_encoder_suffix(encoder, affixes), affixes->suffix);
     const char *note = wr_encoder_note(encoder, sample);
+    if (WR_LIKELY(note == NULL))
+        *at++ = '\n';
+    out->length = (size_t)(at - out->data);
     if (WR_UNLIKELY(note != NULL))
         put_note(out, note);
-    wr_buffer_put_char(out, '\n');
 }
 
 static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "spooler.h"
 #include "spooling.h"
+#include "thread.h"
 
 static struct wr_host *core_of(const weir_host *host)
 {
@@ -146,7 +147,12 @@ static const char *content_type(const weir_host *host)
     return core_of(host)->encoder->format->content_type;
 }
 
-static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled, content_type};
+static uint32_t shape(const weir_host *host)
+{
+    return core_of(host)->encoder->format->shape;
+}
+
+static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled, content_type, shape};
 
 static void set_color(const weir_host *host, bool color)
 {
@@ -165,6 +171,54 @@ static void set_patience(const weir_host *host, int64_t ms)
 
 static const weir_patience patience_service = {sizeof patience_service, set_patience};
 
+/* ---- Waiting in calls of the handler's own --------------------------------------------------- */
+
+static void begin_waiting(const weir_host *host)
+{
+    struct wr_lane *lane = core_of(host)->lane;
+    if (!lane)
+        return;
+    wr_lock_enter(&lane->lock);
+    spool_what_is_due(lane);
+    lane->in_callback = false;
+    wr_condition_wake(&lane->progress);
+    wr_lane_leave(lane);
+}
+
+/* A thread that was not waited for at shutdown must not go back to libraries that may be gone. */
+static void end_waiting(const weir_host *host)
+{
+    struct wr_lane *lane = core_of(host)->lane;
+    if (!lane)
+        return;
+    wr_lock_enter(&lane->lock);
+    while (lane->held)
+        wr_condition_wait(&lane->work, &lane->lock, WR_NEVER);
+    bool abandoned = lane->abandoned;
+    lane->in_callback = !abandoned;
+    wr_lane_leave(lane);
+    if (abandoned)
+        wr_thread_park();
+}
+
+static int64_t tell_left_ms(const weir_host *host)
+{
+    struct wr_lane *lane = core_of(host)->lane;
+    if (!lane)
+        return -1;
+    wr_lock_enter(&lane->lock);
+    int64_t deadline_ns = lane->stopping ? lane->stop_deadline_ns : WR_NEVER;
+    wr_lane_leave(lane);
+    if (deadline_ns == WR_NEVER)
+        return -1;
+    int64_t left_ns = deadline_ns - wr_clock_monotonic_ns();
+    return left_ns > 0 ? left_ns / WR_NS_PER_MS : 0;
+}
+
+static const weir_waiting waiting_service = {sizeof waiting_service, begin_waiting, end_waiting, tell_left_ms};
+
+/* ---- Finding them ---------------------------------------------------------------------------- */
+
 static const void *host_service(const weir_host *host, const char *id)
 {
     if (strcmp(id, WEIR_ENCODER) == 0)
@@ -173,6 +227,8 @@ static const void *host_service(const weir_host *host, const char *id)
         return core_of(host)->encoder ? &terminal_service : NULL;
     if (strcmp(id, WEIR_PATIENCE) == 0)
         return &patience_service;
+    if (strcmp(id, WEIR_WAITING) == 0)
+        return &waiting_service;
     return NULL;
 }
 

@@ -130,6 +130,18 @@ static const struct wr_node *find_format_name(const struct wr_node *node, struct
     return NULL;
 }
 
+static bool check_format_options(const struct wr_instance *instance, const struct wr_node *node,
+                                 struct wr_error *error)
+{
+    const struct wr_format *format = instance->format;
+    const char *fault = format->find_fault ? format->find_fault(instance->format_options) : NULL;
+    if (fault && node)
+        wr_node_error(node, error, "format \"%s\": %s", format->name, fault);
+    else if (fault)
+        wr_error_set(error, WEIR_ERR_CONFIG, "format \"%s\": %s", format->name, fault);
+    return !fault;
+}
+
 static bool set_format_options(struct wr_instance *instance, const struct wr_node *node,
                                const struct sources *from)
 {
@@ -144,7 +156,10 @@ static bool set_format_options(struct wr_instance *instance, const struct wr_nod
         return false;
     if (node && node->type == WR_NODE_OBJECT && !wr_options_set_members(&fill, 1, others, node, from->error))
         return false;
-    return wr_options_check_required(&fill, node ? node : from->handler->node, from->error);
+    if (!node)
+        node = from->handler->node;
+    return wr_options_check_required(&fill, node, from->error) &&
+           check_format_options(instance, node, from->error);
 }
 
 static bool check_shape(const struct wr_instance *instance, const struct wr_node *node, struct wr_error *error)
@@ -152,9 +167,8 @@ static bool check_shape(const struct wr_instance *instance, const struct wr_node
     const struct wr_format *format = instance->format;
     if (instance->type->is.takes & format->shape)
         return true;
-    const char *shape = format->shape == WEIR_FORMAT_LINES ? "lines" : "documents";
     wr_node_error(node, error, "the format \"%s\" makes %s, which the handler type \"%s\" cannot write",
-                  format->name, shape, instance->type->is.name);
+                  format->name, wr_encoder_shape_name(format->shape), instance->type->is.name);
     return false;
 }
 

@@ -231,10 +231,12 @@ static int prepare(struct call *call)
 
 static int64_t read_time(struct call *call)
 {
-    if (!call->producer->ticks)
-        return wr_clock_wall_ns();
-    call->flags |= WR_RING_TICKS;
-    return (int64_t)wr_clock_ticks();
+    if (atomic_load_explicit(&call->producer->ticks, memory_order_relaxed)) {
+        call->flags |= WR_RING_TICKS;
+        return (int64_t)wr_clock_ticks();
+    }
+    call->flags |= WR_RING_WALL;
+    return wr_clock_wall_ns();
 }
 
 static void publish(struct call *call, uint64_t position)

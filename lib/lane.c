@@ -349,9 +349,9 @@ static void say_end(struct wr_lane *lane, uint64_t left)
     if (left || spooled)
         wr_lane_say(lane, left ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
                     lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
-                    lane->failing       ? " while failing: "
-                    : lane->in_callback ? " while the handler is busy"
-                                        : "",
+                    lane->failing                            ? " while failing: "
+                    : lane->in_callback || lane->flight.lent ? " while the handler is busy"
+                                                             : "",
                     lane->failing ? lane->reason : "", counts);
 }
 

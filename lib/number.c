@@ -11,9 +11,10 @@
 
 /* ---- Integers -------------------------------------------------------------------------------- */
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-                            "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-                            "8081828384858687888990919293949596979899";
+const char wr_number_pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
 
 static unsigned count_digits(uint64_t value)
 {
@@ -47,7 +48,7 @@ static unsigned count_digits(uint64_t value)
 
 static inline void put_pair(char *out, unsigned value)
 {
-    memcpy(out, pairs + (size_t)value * 2, 2);
+    memcpy(out, wr_number_pairs + (size_t)value * 2, 2);
 }
 
 /* Writes exactly eight digits, in halves that do not wait for each other. */
@@ -80,6 +81,11 @@ static inline void put_digits(char *out, uint64_t value, unsigned digits)
 
 size_t wr_number_put_uint(char *out, uint64_t value)
 {
+    if (value < 100) { /* a single digit is the pair's second one, and what follows it does not count */
+        size_t single = value < 10;
+        memcpy(out, wr_number_pairs + value * 2 + single, 2);
+        return 2 - single;
+    }
     unsigned digits = count_digits(value);
     put_digits(out, value, digits);
     return digits;
@@ -219,9 +225,8 @@ static size_t put_thousandths(char *out, uint64_t whole, unsigned thousandths)
     out[length] = '.';
     out[length + 1] = (char)('0' + thousandths / 100);
     put_pair(out + length + 2, thousandths % 100);
-    if (thousandths % 10)
-        return length + 4;
-    return length + (thousandths % 100 ? 3 : 2);
+    size_t last_is_zero = out[length + 3] == '0', both_are = last_is_zero & (out[length + 2] == '0');
+    return length + 4 - last_is_zero - both_are;
 }
 
 /* Most values that programs measure are integers or have three decimals: they need no search. A decimal of at
@@ -231,18 +236,18 @@ static inline size_t put_plain(char *out, double size, bool point_zero)
 {
     if (!(size < 1e12))
         return 0;
-    uint64_t whole = (uint64_t)size;
+    int64_t whole = (int64_t)size; /* signed, as processors convert those by one instruction */
     if ((double)whole == size) {
-        size_t length = wr_number_put_uint(out, whole);
+        size_t length = wr_number_put_uint(out, (uint64_t)whole);
         if (!point_zero)
             return length;
         memcpy(out + length, ".0", 2);
         return length + 2;
     }
-    uint64_t thousands = (uint64_t)(size * 1000 + 0.5);
+    int64_t thousands = (int64_t)(size * 1000 + 0.5);
     if ((double)thousands / 1000 != size)
         return 0;
-    return put_thousandths(out, thousands / 1000, (unsigned)(thousands % 1000));
+    return put_thousandths(out, (uint64_t)thousands / 1000, (unsigned)((uint64_t)thousands % 1000));
 }
 
 static size_t put_special(char *out, bool negative, bool is_nan)
@@ -253,27 +258,32 @@ static size_t put_special(char *out, bool negative, bool is_nan)
     return length;
 }
 
-static inline size_t put_double(char *out, double value, bool point_zero)
+/* The values that are not plain; apart, since it needs many registers. */
+static __attribute__((noinline)) size_t put_searched(char *out, double value, bool point_zero)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    bool negative = bits >> 63;
+    size_t sign = bits >> 63;
     int biased_exponent = (int)(bits >> FRACTION_BITS & 0x7ff);
     uint64_t fraction = bits & (((uint64_t)1 << FRACTION_BITS) - 1);
 
     if (biased_exponent == 0x7ff)
-        return put_special(out, negative, fraction != 0);
+        return put_special(out, sign, fraction != 0);
     *out = '-';
-    size_t sign = negative;
-    size_t length = put_plain(out + sign, negative ? -value : value, point_zero);
-    if (length)
-        return sign + length;
     struct decimal decimal = find_shortest(fraction, biased_exponent);
     while (decimal.digits % 10 == 0) { /* never 0: that is plain */
         decimal.digits /= 10;
         decimal.exponent++;
     }
     return sign + put_decimal(out + sign, decimal, point_zero);
+}
+
+static inline size_t put_double(char *out, double value, bool point_zero)
+{
+    size_t sign = signbit(value) != 0;
+    *out = '-';
+    size_t length = put_plain(out + sign, fabs(value), point_zero);
+    return length ? sign + length : put_searched(out, value, point_zero);
 }
 
 size_t wr_number_put_double(char *out, double value)

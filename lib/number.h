@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Room that any of the functions below may need; none writes a NUL. */
 enum { WR_NUMBER_ROOM = 32 };
@@ -30,13 +31,26 @@ bool wr_number_parse_double(const char *text, double *value);
 /* Reads a whole text as a decimal integer; false when it is not one, or out of range. */
 bool wr_number_parse_int(const char *text, int64_t *value);
 
-/* Writes value in exactly width digits, zeros in front: the higher digits of a larger value are lost. */
-static inline void wr_number_put_padded(char *out, uint64_t value, int width)
+/* "000102...99", and a NUL. */
+extern const char wr_number_pairs[201];
+
+/* Whether a double holds the integer exactly: formats whose numbers are doubles cannot carry others. */
+static inline bool wr_number_is_double(int64_t value)
 {
-    for (int i = width - 1; i >= 0; i--) {
-        out[i] = (char)('0' + value % 10);
-        value /= 10;
+    double nearest = (double)value;
+    return nearest < 0x1p63 && (int64_t)nearest == value;
+}
+
+/* Writes value in exactly width digits, zeros in front: the higher digits of a larger value are lost. */
+static inline void wr_number_put_padded(char *out, uint32_t value, int width)
+{
+    while (width >= 2) {
+        width -= 2;
+        memcpy(out + width, wr_number_pairs + value % 100 * 2, 2);
+        value /= 100;
     }
+    if (width)
+        *out = (char)('0' + value % 10);
 }
 
 #endif

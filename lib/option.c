@@ -9,6 +9,7 @@
 #include "error.h"
 #include "number.h"
 #include "units.h"
+#include "url.h"
 #include "utf8.h"
 
 enum { WORDS_ROOM = 600 };
@@ -293,6 +294,14 @@ static void show_text(const char *text, struct wr_buffer *out)
     wr_buffer_put_char(out, '"');
 }
 
+static void show_url(const char *url, struct wr_buffer *out)
+{
+    struct wr_buffer masked = {0};
+    wr_url_mask(&masked, url ? url : "");
+    show_text(url ? wr_buffer_text(&masked) : NULL, out);
+    wr_buffer_fini(&masked);
+}
+
 static void show_list(const weir_list *list, struct wr_buffer *out)
 {
     wr_buffer_put_char(out, '[');
@@ -344,6 +353,10 @@ void wr_option_show(const weir_option *row, const void *target, bool unmasked, s
     case WEIR_OPTION_ENUM: show_enum(row, *(const int64_t *)field, out); break;
     case WEIR_OPTION_LIST: show_list(field, out); break;
     case WEIR_OPTION_MAP: show_map(field, out); break;
-    default: show_text(*(const char *const *)field, out);
+    default:
+        if ((row->flags & WEIR_OPTION_URL) && !unmasked)
+            show_url(*(const char *const *)field, out);
+        else
+            show_text(*(const char *const *)field, out);
     }
 }

@@ -33,7 +33,8 @@ bool wr_option_set(const weir_option *row, void *target, const char *text, const
 /* The words behind a value of another type than the option's. */
 void wr_option_say_mismatch(const weir_option *row, bool is_number, char *out, size_t room);
 
-/* Appends the present value, as one would write it; "***" for a secret one, unless `unmasked`. */
+/* Appends the present value, as one would write it; "***" for a secret one, or for what is secret in a URL,
+ * unless `unmasked`. */
 void wr_option_show(const weir_option *row, const void *target, bool unmasked, struct wr_buffer *out);
 
 #endif

@@ -193,7 +193,7 @@ static bool make_handler(struct planner *p, struct wr_plan_handler *handler)
         described = &plain;
     if (handler->routed && !find_lane(p, handler))
         return false;
-    if (!handler->type || (p->site->in_child && atomic_load(&handler->type->fork_unsafe))) {
+    if (!handler->type || atomic_load(&handler->type->fork_unsafe)) {
         handler->ending = WEIR_DROPPED_FORK_UNSAFE;
         return true;
     }

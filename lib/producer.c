@@ -47,14 +47,15 @@ static void set_up(struct wr_producers *producers, struct wr_producer *producer,
     producer->home = producers;
     producer->shared = shared;
     producer->fenced = producers->fenced;
-    producer->ticks = producers->ticks;
+    atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
     producer->cache.closed = shared || !producers->caches;
 }
 
-/* Opens a producer for the thread that has just got it. */
+/* Opens a producer for its thread. */
 static void open_up(const struct wr_producers *producers, struct wr_producer *producer)
 {
-    bool plain = !producer->shared && !producer->own && !producer->fenced && producer->ticks;
+    bool ticks = atomic_load_explicit(&producer->ticks, memory_order_relaxed);
+    bool plain = !producer->shared && !producer->own && !producer->fenced && ticks;
     uint32_t state = atomic_load(&producers->closed) ? WR_PRODUCER_CLOSED
                      : plain                         ? WR_PRODUCER_READY
                                                      : WR_PRODUCER_CAREFUL;
@@ -184,10 +185,40 @@ void wr_producers_adopt_as_own(struct wr_producers *producers)
     struct wr_producer *producer = wr_producers_attach(producers);
     if (!producer || producer->shared)
         return;
-    producer->own = true;
     wr_lock_enter(&producers->lock);
+    producer->own = true;
     open_up(producers, producer);
     wr_lock_leave(&producers->lock);
+}
+
+/* ---- The clock ------------------------------------------------------------------------------- */
+
+/* Under the lock, as is every change of a state: relaxed, since it does not matter at which of its calls a
+ * thread notices. The samples say which clock they were stamped by. */
+static void use_ticks(const struct wr_producers *producers, struct wr_producer *producer)
+{
+    uint32_t state = atomic_load(&producer->state);
+    atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
+    if (state == WR_PRODUCER_READY || state == WR_PRODUCER_CAREFUL)
+        open_up(producers, producer);
+}
+
+void wr_producers_use_ticks(struct wr_producers *producers, bool wanted)
+{
+    sigset_t signals;
+    bool ticks = wanted && wr_clock_has_ticks();
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    bool changes = producers->ticks != ticks;
+    producers->ticks = ticks;
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    for (uint32_t i = 0; changes && i < count; i++)
+        use_ticks(producers, producers->all[i]);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (changes && shared)
+        use_ticks(producers, shared);
+    wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
 }
 
 /* ---- Fork ------------------------------------------------------------------------------------ */

@@ -42,7 +42,7 @@ struct wr_producer {
     bool shared;                            /* several threads use it, under `sharing` */
     bool own;                               /* the thread is one of weir's own: it never waits */
     bool fenced;                            /* there is no membarrier(2): publishing needs a fence */
-    bool ticks;                             /* time stamps are ticks */
+    _Atomic bool ticks;                     /* time stamps are ticks; others write it under `lock` */
     struct wr_lock sharing;
     struct wr_producers *home;
     _Atomic uint64_t unrouted; /* values for which nobody listened */
@@ -68,7 +68,8 @@ struct wr_producers {
     struct wr_producer *orphans[WR_PRODUCERS_MOST];
     uint32_t orphan_count;
     _Atomic(struct wr_producer *) shared; /* for threads beyond; NULL: not needed yet */
-    bool fenced, ticks, caches;
+    bool fenced, caches;
+    bool ticks; /* see wr_producers_use_ticks */
     _Atomic bool closed;
     _Atomic uint64_t refused[WEIR_REFUSALS];
 };
@@ -82,6 +83,10 @@ void wr_producers_after_fork(struct wr_producers *producers);
 /* Gives the calling thread a producer: its own wiped one again, an orphan, a new one, or the shared one. NULL:
  * no memory, or the thread is ending. With signals blocked. */
 struct wr_producer *wr_producers_attach(struct wr_producers *producers);
+
+/* Whether calls read the processor's counter, where it is good for that, or always the wall clock. At first
+ * they read the counter. Calls that are on their way may still do what they did before. */
+void wr_producers_use_ticks(struct wr_producers *producers, bool wanted);
 
 /* Where the calling thread's last failure is kept. NULL: nowhere, since it shares a producer, or has none and
  * gets none. */

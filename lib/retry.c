@@ -15,17 +15,35 @@ static uint64_t draw(struct wr_retry *retry)
     return retry->random * UINT64_C(2685821657736338717);
 }
 
-int64_t wr_retry_fail(struct wr_retry *retry, int64_t asked_ns)
+/* From 0 to most. */
+static int64_t draw_up_to(struct wr_retry *retry, int64_t most)
+{
+    return (int64_t)(draw(retry) % ((uint64_t)most + 1));
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t back_off(struct wr_retry *retry)
 {
     int64_t pause = retry->min_ns;
     for (unsigned i = 0; i < retry->failures && pause < retry->max_ns; i++)
         pause = pause > retry->max_ns / 2 ? retry->max_ns : pause * 2;
     retry->failures++;
     int64_t half = pause / 2;
-    pause = pause - half + (int64_t)(draw(retry) % ((uint64_t)half + 1));
-    if (asked_ns > retry->max_ns)
-        asked_ns = retry->max_ns;
-    return asked_ns > pause ? asked_ns : pause;
+    return pause - half + draw_up_to(retry, half);
+}
+
+int64_t wr_retry_fail(struct wr_retry *retry, int64_t asked_ns)
+{
+    int64_t pause = back_off(retry), max = retry->max_ns;
+    if (asked_ns > max)
+        return max - draw_up_to(retry, max / 8);
+    if (asked_ns > pause)
+        return asked_ns + draw_up_to(retry, smaller(asked_ns / 8, max - asked_ns));
+    return pause;
 }
 
 void wr_retry_succeed(struct wr_retry *retry)

@@ -14,7 +14,8 @@ void wr_retry_init(struct wr_retry *retry, int64_t min_ns, int64_t max_ns, uint6
 
 /* The pause after one more failure: min * 2^failures, at most max, of which the last half is drawn by lot so
  * that many programs do not come back at once. A destination's own wish (asked_ns, 0: none) counts when it is
- * longer, up to max. */
+ * longer, with up to an eighth on top, again so that not all come at once; where it is beyond max, the pause is
+ * max, less up to an eighth. */
 int64_t wr_retry_fail(struct wr_retry *retry, int64_t asked_ns);
 
 /* The next failure starts at min again. */

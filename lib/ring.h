@@ -22,6 +22,7 @@ enum {
     WR_RING_TEXT = 1u << 9,     /* metadata of `note` bytes is in the slots behind */
     WR_RING_SYNC = 1u << 10,    /* the writer waits; the first sample's `reserved` is its ticket's number */
     WR_RING_NO_WAIT = 1u << 11, /* the writer is one of weir's own threads and did not wait at a gate */
+    WR_RING_WALL = 1u << 12,    /* time_ns was read from the wall clock by the call */
     WR_RING_FLAGS = 0xff00,
 };
 

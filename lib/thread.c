@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "common.h"
@@ -49,4 +50,10 @@ void wr_thread_let_go(pthread_t thread)
 {
     if (pthread_tryjoin_np(thread, NULL) != 0)
         pthread_detach(thread);
+}
+
+void wr_thread_park(void)
+{
+    for (;;)
+        pause();
 }

@@ -20,4 +20,7 @@ bool wr_thread_join_by(pthread_t thread, int64_t deadline_ns);
 /* The same without waiting: a thread that takes its time ends on its own. */
 void wr_thread_let_go(pthread_t thread);
 
+/* Sleeps until the process is gone. */
+_Noreturn void wr_thread_park(void);
+
 #endif

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "common.h"
@@ -28,19 +27,13 @@ static void enter(struct wr_lane *lane)
 }
 
 /* After a shutdown that did not wait for this thread any longer, nothing that it could still do is of use to
- * anybody, and the program may be taking apart what it would touch: it sleeps until the process is gone. */
-static void park_for_ever(void)
-{
-    for (;;)
-        pause();
-}
-
+ * anybody, and the program may be taking apart what it would touch. */
 static void stay_if_wanted(struct wr_lane *lane)
 {
     if (!lane->abandoned)
         return;
     wr_lane_leave(lane);
-    park_for_ever();
+    wr_thread_park();
 }
 
 static void come_back(struct wr_lane *lane)

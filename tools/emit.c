@@ -72,6 +72,15 @@ static void print_drops(const weir_handler_stats *stats)
             printf(", %" PRIu64 " dropped (%s)", stats->dropped[i], wr_selfmetrics_drop_name(i));
 }
 
+/* What the handler itself has counted. */
+static void print_counters(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    for (size_t i = 0; i < WR_LANE_COUNTERS && lane->counters[i].name; i++)
+        printf(", %s %" PRIu64, lane->counters[i].name, lane->counters[i].value);
+    wr_lane_leave(lane);
+}
+
 /* Prints one handler's account; false: something of it was not delivered. */
 static bool report_lane(struct wr_lane *lane, bool verbose)
 {
@@ -82,6 +91,7 @@ static bool report_lane(struct wr_lane *lane, bool verbose)
         print_drops(&stats);
         if (stats.recovered)
             printf(" (%" PRIu64 " of earlier processes were on disk)", stats.recovered);
+        print_counters(lane);
         if (stats.queued)
             printf(", %" PRIu64 " not delivered yet", stats.queued);
         if (stats.spooled)

@@ -8,15 +8,10 @@
 #include "suggest.h"
 #include "table.h"
 
-static const char *shape_of(const struct wr_format *format)
-{
-    return format->shape == WEIR_FORMAT_LINES ? "lines" : "documents";
-}
-
 static void put_one(struct wr_buffer *out, const struct wr_format *format)
 {
     wr_buffer_put_format(out, "%s - %s\n\n", format->name, format->summary);
-    wr_buffer_put_format(out, "  makes         %s\n  content type  %s\n", shape_of(format),
+    wr_buffer_put_format(out, "  makes         %s\n  content type  %s\n", wr_encoder_shape_name(format->shape),
                          format->content_type);
     wr_buffer_put_text(out, wr_options_row(&format->options, 0) ? "\noptions\n" : "\nno options\n");
     table_put(out, &format->options, NULL);
@@ -29,7 +24,7 @@ static void put_one_json(struct wr_buffer *out, const struct wr_format *format)
     wr_buffer_put_char(out, ',');
     table_put_json_member(out, "summary", format->summary);
     wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "makes", shape_of(format));
+    table_put_json_member(out, "makes", wr_encoder_shape_name(format->shape));
     wr_buffer_put_char(out, ',');
     table_put_json_member(out, "content_type", format->content_type);
     wr_buffer_put_text(out, ",\"options\":");

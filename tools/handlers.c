@@ -4,7 +4,9 @@
 
 #include "buffer.h"
 #include "command.h"
+#include "common.h"
 #include "commons.h"
+#include "encoder.h"
 #include "error.h"
 #include "plugin.h"
 #include "table.h"
@@ -17,14 +19,17 @@ static const char *format_of(const struct wr_type *type)
     return "json";
 }
 
-static const char *takes_of(const struct wr_type *type)
+static void put_takes(struct wr_buffer *out, const struct wr_type *type)
 {
-    switch (type->is.takes) {
-    case 0: return "none";
-    case WEIR_FORMAT_LINES: return "lines";
-    case WEIR_FORMAT_DOCUMENTS: return "documents";
-    default: return "lines, documents";
+    static const uint32_t shapes[] = {WEIR_FORMAT_LINES, WEIR_FORMAT_DOCUMENTS, WEIR_FORMAT_RECORDS};
+    const char *before = "";
+    for (size_t i = 0; i < WR_COUNT_OF(shapes); i++) {
+        if (!(type->is.takes & shapes[i]))
+            continue;
+        wr_buffer_put_format(out, "%s%s", before, wr_encoder_shape_name(shapes[i]));
+        before = ", ";
     }
+    wr_buffer_put_text(out, *before ? "\n" : "none\n");
 }
 
 static const char *place_of(const struct wr_type *type)
@@ -38,7 +43,8 @@ static void put_one(struct wr_buffer *out, const struct wr_type *type)
 {
     struct wr_options_table commons = wr_commons_table();
     wr_buffer_put_format(out, "%s - %s\n\n", type->is.name, type->is.summary);
-    wr_buffer_put_format(out, "  from     %s\n  formats  %s\n", place_of(type), takes_of(type));
+    wr_buffer_put_format(out, "  from     %s\n  formats  ", place_of(type));
+    put_takes(out, type);
     if (wr_options_row(&type->options, 0))
         wr_buffer_put_text(out, "\noptions\n");
     table_put(out, &type->options, NULL);
@@ -63,9 +69,10 @@ static void put_one_json(struct wr_buffer *out, const struct wr_type *type)
     table_put_json_member(out, "summary", type->is.summary);
     wr_buffer_put_char(out, ',');
     table_put_json_member(out, "path", type->path);
-    wr_buffer_put_format(out, ",\"lines\":%s,\"documents\":%s,",
+    wr_buffer_put_format(out, ",\"lines\":%s,\"documents\":%s,\"records\":%s,",
                          type->is.takes & WEIR_FORMAT_LINES ? "true" : "false",
-                         type->is.takes & WEIR_FORMAT_DOCUMENTS ? "true" : "false");
+                         type->is.takes & WEIR_FORMAT_DOCUMENTS ? "true" : "false",
+                         type->is.takes & WEIR_FORMAT_RECORDS ? "true" : "false");
     table_put_json_member(out, "format", type->is.takes ? format_of(type) : NULL);
     wr_buffer_put_text(out, ",\"options\":");
     table_put_json(out, &type->options, NULL);

@@ -3,6 +3,7 @@ them into bench/README.md."""
 
 import os
 import re
+import sys
 from jobs import measure_weir
 
 README = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "README.md")
@@ -51,11 +52,9 @@ def read_figure(column, figures):
     return figures["rate"] / 1e6 if is_rate(column) else figures["call_ns"]
 
 
-def measure_curve(place, scale, steps, columns):
-    """The best of the rounds, of which the first is thrown away: the steps are seconds apart, and what disturbs them only ever makes
-    them slower, so the best show the curve."""
-    best = {}
-    for number in range(scale.rounds + 1):
+def measure_round(place, scale, best):
+    """Every step of every curve once; puts into `best` what is better than what is there."""
+    for name, (steps, columns) in CURVES.items():
         for step in steps:
             reports = {}
             for column, task in columns.items():
@@ -63,16 +62,26 @@ def measure_curve(place, scale, steps, columns):
                 if key not in reports:  # two columns may come from one run
                     reports[key] = measure_weir(place, scale, **task(step))
                 now = read_figure(column, reports[key])
-                before = best.get((step, column), now)
-                if number:
-                    best[step, column] = max(now, before) if is_rate(column) else min(now, before)
+                before = best.get((name, step, column), now)
+                best[name, step, column] = max(now, before) if is_rate(column) else min(now, before)
+
+
+def measure_curves(place, scale):
+    """The best of the rounds, of which the first is thrown away: a round takes a minute, and what disturbs a step only ever makes it
+    slower, so the best show the curves."""
+    measure_round(place, scale, {})
+    best = {}
+    for number in range(scale.rounds):
+        measure_round(place, scale, best)
+        print(f"round {number + 1} of {scale.rounds}", file=sys.stderr, flush=True)
     return best
 
 
-def make_table(name, steps, columns, figures):
+def make_table(name, best):
+    steps, columns = CURVES[name]
     rows = [[name, *columns], ["---:"] * (1 + len(columns))]
     for step in steps:
-        rows.append([f"{step:,}", *(f"{figures[step, column]:.{2 if is_rate(column) else 1}f}" for column in columns)])
+        rows.append([f"{step:,}", *(f"{best[name, step, column]:.{2 if is_rate(column) else 1}f}" for column in columns)])
     return "".join("| " + " | ".join(row) + " |\n" for row in rows)
 
 
@@ -85,11 +94,10 @@ def write_readme(text):
 
 
 def show(place, record, scale):
-    tables = []
-    for name, (steps, columns) in CURVES.items():
-        tables.append(make_table(name, steps, columns, measure_curve(place, scale, steps, columns)))
-        print(tables[-1], flush=True)
+    best = measure_curves(place, scale)
+    text = "\n".join(make_table(name, best) for name in CURVES)
+    print(text)
     if record:
-        write_readme("\n".join(tables))
+        write_readme(text)
         print("recorded in bench/README.md")
     return True

@@ -9,14 +9,14 @@ FILE = {"type": "file", "format": "text"}
 NULL = {"type": "null"}
 
 
-def measure_weir(place, scale, handler="text", handlers=1, queue=None, **task):
+def measure_weir(place, scale, handler="text", handlers=1, queue=None, settings=None, **task):
     """weir with one kind of handlers: text, json (files), null."""
     format_name = "json" if handler == "json" else "text"
     paths = [place.file(f"weir.{number}") for number in range(handlers)] if handler != "null" else []
     configured = [{"type": "file", "format": format_name, "path": path} for path in paths] or [NULL] * handlers
     if queue:
         configured = [{**handler, "queue": queue} for handler in configured]
-    config = write_config(place, configured, {"max_series": 1000000})
+    config = write_config(place, configured, {"max_series": 1000000, **(settings or {})})
     share = 5 if handler == "null" else 1 / handlers
     task = {"way": "name", "handlers": handlers, **scale.sizes(task, share), **task}
     figures = place.measure("weir/adding", config=config, **task)
@@ -50,7 +50,11 @@ def measure_arrival(place, scale):
     return json.loads(place.run(place.program("weir/arrival"), config, path, scale.arrivals))
 
 
-def list_jobs(place, tracing, scale):
+def measure_stamps(place, scale, clock):
+    return json.loads(place.run(place.program("weir/stamps"), clock, scale.stamps))
+
+
+def list_jobs(place, tracing, database, scale):
     """Peers and weir in turn, so that a change of the machine's mood meets both."""
     weir = partial(measure_weir, place, scale)
     peer = partial(measure_peer, place, scale)
@@ -105,5 +109,10 @@ def list_jobs(place, tracing, scale):
         "weir 5 files": partial(weir, handlers=5, **lines),
         "weir 20 files": partial(weir, handlers=20, **lines),
         "log4c lines": partial(peer, "log4c", **lines),
+        "weir http": partial(database.measure, scale, "weir"),
+        "curl": partial(database.measure, scale, "curl"),
         "weir arrival": partial(measure_arrival, place, scale),
+        "weir stamps": partial(measure_stamps, place, scale, "auto"),
+        "weir stamps, system": partial(measure_stamps, place, scale, "system"),
+        "weir name, clock system": partial(weir, settings={"clock": "system"}),
     }

@@ -77,6 +77,10 @@ def sustained(job):
     return Figure(job, "call_ns", "ns", decimals=1)
 
 
+def stamps(job, key):
+    return Figure(job, key, "ns", decimals=0)
+
+
 def memory(job):
     return Figure(job, "peak_kb", "MB", 1 / 1024, 1)
 
@@ -120,6 +124,7 @@ GOALS = [
     Row("file, json", rate("weir json"), "fprintf", rate("fprintf json"), at_least(5)),
     Row("file, text, random doubles", rate("weir random"), "fprintf %.17g", rate("fprintf random"), at_least(6)),
     Row("null handler", rate("weir null"), "fprintf to a file", rate("fprintf lines"), at_least(18)),
+    Row("http to VictoriaMetrics", rate("weir http"), "libcurl and snprintf", rate("curl"), at_least(1.3)),
     Row("peak memory, file, text", memory("weir text"), "fprintf", memory("fprintf lines"), at_most(1.5)),
     Row("wake-ups while idle", Figure("weir idle", "switches", "", decimals=0), goal=Goal("none", figure_most=0)),
     Row("from idle to the file", Figure("weir arrival", "median_us", "us", decimals=0),
@@ -149,6 +154,10 @@ OTHERS = [
     Row("file, text, 64 threads", rate("weir text, 64 threads"), "1 thread", rate("weir text")),
     Row("file, text, to each of 5 files", rate("weir 5 files"), "1 file", rate("weir text")),
     Row("file, text, to each of 20 files", rate("weir 20 files"), "1 file", rate("weir text")),
+    Row("call by name, settings.clock system", call("weir name, clock system"), "auto", call("weir name")),
+    Row("times off the wall clock, 99 % within", stamps("weir stamps", "p99_ns")),
+    Row("times off the wall clock, all within", stamps("weir stamps", "most_ns")),
+    Row("the same, settings.clock system", stamps("weir stamps, system", "most_ns")),
     Row("peak memory, file, text, 64 threads", memory("weir text, 64 threads"), "1 thread", memory("weir text")),
     Row("peak memory, 10,000 series", memory("weir 10000 series"), "1 series", memory("weir name")),
 ]

@@ -12,6 +12,7 @@ class Scale:
     values: int  # until everything is in the file
     arrivals: int
     idle_s: float
+    stamps: int
 
     def sizes(self, task, share=1):
         """How much a task is to add; share: of the usual number of values."""
@@ -22,5 +23,5 @@ class Scale:
         return {"bursts": max(self.bursts * 2 // (threads + 1), 10)}
 
 
-FULL = Scale(rounds=9, bursts=200, values=2000000, arrivals=25, idle_s=10)
-QUICK = Scale(rounds=3, bursts=60, values=800000, arrivals=10, idle_s=3)
+FULL = Scale(rounds=9, bursts=200, values=2000000, arrivals=25, idle_s=10, stamps=20000)
+QUICK = Scale(rounds=3, bursts=60, values=800000, arrivals=10, idle_s=3, stamps=5000)

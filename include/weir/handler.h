@@ -163,6 +163,7 @@ enum weir_option_type {
 enum {
     WEIR_OPTION_REQUIRED = 1u << 0,
     WEIR_OPTION_SECRET = 1u << 1, /* masked wherever options are shown */
+    WEIR_OPTION_URL = 1u << 2,    /* of a string: user, password and the like in it are masked */
 };
 
 typedef struct weir_list {
@@ -247,12 +248,13 @@ typedef struct weir_host {
 enum {
     WEIR_FORMAT_LINES = 1u << 0,     /* a line for each sample or event, ending in a newline */
     WEIR_FORMAT_DOCUMENTS = 1u << 1, /* one text for a whole batch */
+    WEIR_FORMAT_RECORDS = 1u << 2,   /* a text for each sample, to be sent by itself */
 };
 
 /* Encoded samples, valid until the next call of encode on the same handler. */
 typedef struct weir_encoded {
     uint32_t size;
-    uint32_t count; /* samples that are in it, from the start that was asked; whole events */
+    uint32_t count; /* samples that are in it, from the start that was asked; whole events, but for records */
     const char *data;
     size_t length;
 } weir_encoded;
@@ -261,8 +263,10 @@ typedef struct weir_encoder {
     uint32_t size;
 
     /* [worker] Encodes samples from number start on, event by event, until about limit bytes are reached, but
-     * at least one event (a format of documents: the whole rest). Samples that the format cannot carry are left
-     * out and counted by the core. false: no memory. */
+     * at least one event. A format of documents: the whole rest; for less, hand in a copy of the batch whose
+     * count ends with an earlier event. A format of records: one sample, whatever its event. Samples that the
+     * format cannot carry are left out and counted by the core; when that is all, length is 0 and there is
+     * nothing to send. false: no memory. */
     bool (*encode)(const weir_host *host, const weir_batch *batch, uint32_t start, size_t limit,
                    weir_encoded *encoded);
 
@@ -272,6 +276,9 @@ typedef struct weir_encoder {
 
     /* The format's media type ("application/json"). Static. */
     const char *(*content_type)(const weir_host *host);
+
+    /* What the format makes: one of WEIR_FORMAT_*. */
+    uint32_t (*shape)(const weir_host *host);
 } weir_encoder;
 
 /* Service "terminal/1": for handlers that show values to people. */
@@ -294,6 +301,22 @@ typedef struct weir_patience {
      * Calls with delivery "sync" wait that much longer than block_timeout. 0 if never said. */
     void (*set)(const weir_host *host, int64_t ms);
 } weir_patience;
+
+/* Service "waiting/1": for handlers that wait in calls of their own, like poll(2). */
+#define WEIR_WAITING "waiting/1"
+
+typedef struct weir_waiting {
+    uint32_t size;
+
+    /* [worker] Around such a call, within a callback: a fork does not wait for it to return. In between nothing
+     * may be done but waiting, for the child finds whatever else is going on half done. end comes back only
+     * when no fork is on its way; after a shutdown that did not wait for this thread, never. */
+    void (*begin)(const weir_host *host);
+    void (*end)(const weir_host *host);
+
+    /* How long a callback may still take before the core goes on without it; -1: no end was set. */
+    int64_t (*left_ms)(const weir_host *host);
+} weir_waiting;
 
 /* ---- Handler types --------------------------------------------------------------------------- */
 

@@ -83,6 +83,8 @@ def handlers_shows_options_with_types_defaults_and_help():
                      done.stdout, re.M), done.stdout
     assert re.search(r"^  format .*\n +default: text$", done.stdout, re.M), done.stdout
     assert re.search(r"^  queue +size ", done.stdout, re.M)
+    assert re.search(r"^  formats  lines$", done.stdout, re.M), done.stdout
+    assert re.search(r"^  formats  none$", run(WEIR, "handlers", "null").stdout, re.M)
 
 
 @case
@@ -92,6 +94,7 @@ def handlers_and_formats_speak_json():
     assert path == {"name": "path", "type": "path", "required": True, "secret": False, "default": None, "allowed": None,
                     "help": "the file"}
     assert any(option["name"] == "linger" for option in one["common_options"])
+    assert (one["lines"], one["documents"], one["records"]) == (True, False, False), one
     everything = json.loads(run(WEIR, "handlers", "--json").stdout)
     assert {"null", "console", "file", "fifo"} <= {handler["name"] for handler in everything}
     formats = json.loads(run(WEIR, "formats", "--json").stdout)

@@ -43,6 +43,47 @@ Test(values, a_value_arrives_with_group_name_and_time)
     cr_assert(!got->cumulative);
 }
 
+static int64_t wall_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Adds values under a clock; each has to have the time of its call, but for an error. */
+static void add_and_compare(const char *clock, int64_t error_ns)
+{
+    enum { COUNT = 200 };
+    int64_t before[COUNT], after[COUNT];
+    char config[120];
+    size_t had = capture_count();
+    snprintf(config, sizeof config, "{\"settings\":{\"clock\":\"%s\"},\"groups\":{\"*\":\"capture\"}}", clock);
+    cr_assert_eq(weir_configure_text(config, strlen(config)), 0, "%s", weir_last_error());
+    for (int i = 0; i < COUNT; i++) {
+        before[i] = wall_ns();
+        weir_add_int(weir_get_stream("g"), "n", i);
+        after[i] = wall_ns();
+        nanosleep(&(struct timespec){.tv_nsec = i % 20 ? 0 : 15000000}, NULL); /* a ring sleeps after 10 ms */
+    }
+    deliver(had + COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        const struct captured *got = capture_at(had + i);
+        cr_assert_geq(got->time_ns, before[i] - error_ns, "%s, number %zu", clock, i);
+        cr_assert_leq(got->time_ns, after[i] + error_ns, "%s, number %zu", clock, i);
+        cr_assert(i == 0 || got->time_ns >= capture_at(had + i - 1)->time_ns, "time does not run backwards");
+    }
+}
+
+Test(values, the_time_of_a_value_is_that_of_its_call_by_either_clock)
+{
+    /* far more than the counter's own error, which the benchmark measures: a machine that stops this program
+     * between two looks at the clocks makes it worse */
+    enum { COUNTERS_ERROR_NS = 1000000 };
+    add_and_compare("auto", COUNTERS_ERROR_NS);
+    add_and_compare("system", 0);
+    add_and_compare("auto", COUNTERS_ERROR_NS);
+}
+
 Test(values, the_callers_buffer_for_a_name_may_be_used_again)
 {
     char name[8] = "a";

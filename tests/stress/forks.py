@@ -3,7 +3,7 @@
 import json
 import os
 
-from judge import BUILD, TEST_PLUGINS, Skip, case, main, run, skip_fork_under_sanitizers
+from judge import BUILD, PLUGINS, TEST_PLUGINS, Skip, case, main, run, skip_fork_under_sanitizers
 from https import Server
 
 FORKER = os.path.join(BUILD, "tests", "stress", "forker")
@@ -102,6 +102,35 @@ def children_that_use_tls_themselves(folder):
         "groups": {"*": ["disk", "tls"]},
     }
     forks, FORKS = FORKS, max(FORKS // 10, 5)
+    done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
+    server.close()
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert_disk(path, done.stdout)
+    for handler in ("disk", "tls"):
+        assert_ledgers(done.stdout, handler)
+    delivered = sum(row[1] for who in ("parent", "child") for row in ledgers(done.stdout, who, "tls"))
+    assert delivered == server.lines, (delivered, server.lines)
+    FORKS = forks
+
+
+@case
+def children_of_a_program_that_sends_by_http_over_tls_and_do_so_themselves(folder):
+    skip_fork_under_sanitizers()
+    if not os.path.exists(os.path.join(PLUGINS, "http.so")):
+        raise Skip("the handler type http was not built")
+    global FORKS
+    server = Server(folder)
+    path = os.path.join(folder, "out")
+    config = {
+        "settings": {"shutdown_timeout": "30s"},
+        "handlers": {
+            "disk": {"type": "file", "path": path},
+            "tls": {"type": "http", "url": server.url, "ca_file": server.certificate, "linger": "0s", "retry_min": "10ms",
+                    "retry_max": "50ms", "overflow": "block", "block_timeout": "60s"},
+        },
+        "groups": {"*": ["disk", "tls"]},
+    }
+    forks, FORKS = FORKS, max(FORKS // 5, 5)
     done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
     server.close()
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,7 +1,8 @@
 /* adder: a program that adds values as it is told, for judges to look at.
  *
  * Thread number k adds the values 0, 1, 2, ... under the name "t<k>", so that a reader can tell whether each
- * came once and in order. */
+ * came once and in order; with -s all add under one name, "t", each of them values of its own; with -a all have
+ * one time. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -30,6 +31,8 @@ static struct {
     int flush_ms;                        /* -2: no flush */
     const char *handlers[MOST_HANDLERS]; /* whose ledgers are printed */
     int handler_count;
+    bool shared;     /* the name */
+    int64_t time_ns; /* of all values; 0: each has its own */
     bool quiet;
     bool prints_threads;
 } told = {
@@ -42,34 +45,45 @@ static void pause_for(long ns)
         nanosleep(&time, NULL);
 }
 
-static void add_events(weir_stream *stream, const char *name)
+static void add_events(weir_stream *stream, const char *name, long start)
 {
     weir_value values[1000];
     for (long i = 0; i < told.values; i += told.event) {
         int count = 0;
         for (; count < told.event && i + count < told.values; count++)
-            values[count] = (weir_value){name, (double)(i + count)};
+            values[count] = (weir_value){name, (double)(start + i + count)};
         weir_emit(stream, values, (size_t)count);
         pause_for(told.pause_ns);
     }
 }
 
+static void add_at_time(weir_stream *stream, const char *name, double value)
+{
+    weir_sample_spec spec = {.size = sizeof spec, .name = name, .value = value, .time_ns = told.time_ns};
+    weir_add_sample(stream, &spec);
+}
+
 static void *add(void *argument)
 {
-    char name[16];
-    snprintf(name, sizeof name, "t%d", *(int *)argument);
+    char name[16] = "t";
+    int number = *(int *)argument;
+    long start = told.shared ? number * told.values : 0;
+    if (!told.shared)
+        snprintf(name, sizeof name, "t%d", number);
     weir_stream *stream = weir_get_stream(told.group);
     weir_metric *metric = weir_get_metric(stream, name);
     if (told.event > 1) {
-        add_events(stream, name);
+        add_events(stream, name, start);
         return NULL;
     }
     bool by_handle = strcmp(told.by, "handle") == 0;
     for (long i = 0; i < told.values; i++) {
-        if (by_handle)
-            weir_metric_add(metric, (double)i);
+        if (told.time_ns)
+            add_at_time(stream, name, (double)(start + i));
+        else if (by_handle)
+            weir_metric_add(metric, (double)(start + i));
         else
-            weir_add_value(stream, name, (double)i);
+            weir_add_value(stream, name, (double)(start + i));
         pause_for(told.pause_ns);
     }
     return NULL;
@@ -166,7 +180,7 @@ static void print_thread_count(void)
 
 static void listen_to(int argc, char **argv)
 {
-    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:b:x:c:r:f:H:qT")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:b:x:c:r:f:H:a:sqT")) != -1;) {
         switch (option) {
         case 'g': told.group = optarg; break;
         case 't': told.threads = atoi(optarg); break;
@@ -179,6 +193,8 @@ static void listen_to(int argc, char **argv)
         case 'r': told.reloads = atoi(optarg); break;
         case 'f': told.flush_ms = atoi(optarg); break;
         case 'H': told.handlers[told.handler_count++] = optarg; break;
+        case 'a': told.time_ns = atoll(optarg); break;
+        case 's': told.shared = true; break;
         case 'q': told.quiet = true; break;
         case 'T': told.prints_threads = true; break;
         default: exit(2);

@@ -17,7 +17,7 @@ class Text:
     def tables(self, first):
         """The tables whose first column has this head: a list of rows each, a row being a dictionary."""
         for block in re.findall(r"(?:^\|.*\n)+", self.text, re.M):
-            head, _, *lines = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in block.splitlines()]
+            head, _, *lines = [cells_of(line) for line in block.splitlines()]
             if head[0] == first:
                 assert all(len(cells) == len(head) for cells in lines), f"{self.path}: a row of another length: {lines}"
                 yield [dict(zip(head, cells)) for cells in lines]
@@ -41,6 +41,11 @@ class Text:
         """The headings, as links name them."""
         heads = re.findall(r"^#+ (.*)$", self.prose(), re.M)
         return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def cells_of(line):
+    r"""A table's row. A bar in a cell is written \|."""
+    return [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])]
 
 
 def spans(cell):

@@ -29,7 +29,9 @@ static struct weir_metric *find(const char *name)
 
 static void put(struct weir_metric *metric, const char *at)
 {
-    wr_cache_put(&cache, wr_cache_place(&cache, &stream, at), metric, at);
+    struct wr_cache_entry *place = wr_cache_place(&cache, &stream, at);
+    place->metric = NULL;
+    wr_cache_put(&cache, place, metric, at);
 }
 
 static const char *letters(size_t length)
@@ -106,12 +108,29 @@ Test(cache, a_name_may_end_at_the_end_of_memory)
         struct weir_metric *metric = make(at), *longer = make(text);
         put(metric, at);
         cr_assert_eq(find(at), metric);
-        wr_cache_put(&cache, wr_cache_place(&cache, &stream, at), longer, at);
+        put(longer, at);
         cr_assert_null(find(at));
         free(metric);
         free(longer);
     }
     munmap(pages, 2 * PAGE);
+}
+
+Test(cache, a_place_that_is_taken_is_given_up_once_in_a_while)
+{
+    static char name[] = "one";
+    struct weir_metric *one = make("one"), *two = make("two");
+    struct wr_cache_entry *place = wr_cache_place(&cache, &stream, name);
+    put(one, name);
+    for (int i = 1; i < WR_CACHE_PATIENCE; i++) {
+        wr_cache_put(&cache, place, two, "two");
+        cr_assert_eq(find(name), one, "time %d", i);
+    }
+    strcpy(name, "two");
+    wr_cache_put(&cache, place, two, name);
+    cr_assert_eq(find(name), two);
+    free(one);
+    free(two);
 }
 
 Test(cache, one_that_is_closed_takes_nothing)

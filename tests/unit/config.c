@@ -13,6 +13,7 @@ Test(config, with_nothing_in_it_there_are_only_default_settings)
     cr_assert_eq(config->settings.reload_ns, 0);
     cr_assert_eq(config->settings.stats_interval_ns, 10 * WR_NS_PER_S);
     cr_assert_eq(config->settings.max_series, 100000);
+    cr_assert_eq(config->settings.clock, WR_CLOCK_AUTO);
     cr_assert_eq(config->settings.labels.count, 0);
     cr_assert_eq(config->handler_count + config->route_count + config->call_count + config->source_count, 0);
     cr_assert_null(config->path);
@@ -35,11 +36,13 @@ Test(config, settings_are_read)
     setenv("WEIR_UNIT", "h1", 1);
     struct wr_config *config =
         make_from("{\"settings\": {\"shutdown_timeout\": \"0s\", \"reload\": \"2s\", \"stats_interval\":"
-                  "\"1d\", \"max_series\": 30000000, \"labels\": {\"host\": \"${WEIR_UNIT}\", \"az\": \"\"}}}");
+                  "\"1d\", \"max_series\": 30000000, \"clock\": \"system\", \"labels\": {\"host\": "
+                  "\"${WEIR_UNIT}\", \"az\": \"\"}}}");
     cr_assert_eq(config->settings.shutdown_timeout_ns, 0);
     cr_assert_eq(config->settings.reload_ns, 2 * WR_NS_PER_S);
     cr_assert_eq(config->settings.stats_interval_ns, 86400 * WR_NS_PER_S);
     cr_assert_eq(config->settings.max_series, 30000000);
+    cr_assert_eq(config->settings.clock, WR_CLOCK_SYSTEM);
     cr_assert_eq(config->settings.labels.count, 2);
     cr_assert_str_eq(config->settings.labels.items[0].key, "host");
     cr_assert_str_eq(config->settings.labels.items[0].value, "h1");

@@ -11,7 +11,7 @@ static void expect_refused(const char *text, const char *expected)
 }
 
 #define SECTIONS "allowed: $schema, settings, handlers, groups"
-#define SETTINGS "allowed: shutdown_timeout, labels, reload, stats_interval, max_series"
+#define SETTINGS "allowed: shutdown_timeout, labels, reload, stats_interval, clock, max_series"
 #define COMMONS                                                                                                \
     "allowed: format, delivery, queue, overflow, block_timeout, batch, batch_bytes, linger, retry_min, "       \
     "retry_max, spool, spool_limit"
@@ -61,8 +61,8 @@ Test(config_errors, settings_are_checked)
     expect_refused("{\"settings\": {\"shutdown_timout\": \"5s\"}}",
                    "weir.json:1:15: settings.shutdown_timout: unknown option; did you mean "
                    "\"shutdown_timeout\"? " SETTINGS);
-    expect_refused("{\"settings\": {\"colour\": \"/x\"}}",
-                   "weir.json:1:15: settings.colour: unknown option; " SETTINGS);
+    expect_refused("{\"settings\": {\"weather\": \"/x\"}}",
+                   "weir.json:1:15: settings.weather: unknown option; " SETTINGS);
     expect_refused("{\"settings\": {\"shutdown_timeout\": 5}}",
                    "weir.json:1:35: settings.shutdown_timeout: 5 has no unit; it must be " DURATION);
     expect_refused("{\"settings\": {\"shutdown_timeout\": \"25h\"}}",

@@ -161,6 +161,29 @@ Test(dispatcher, a_slight_step_back_is_held_back_within_a_ring_and_a_large_one_i
     cr_assert_lt(samples[3].time_ns, samples[2].time_ns - WR_NS_PER_MS);
 }
 
+Test(dispatcher, a_change_from_the_counter_to_the_wall_clock_is_no_step_back)
+{
+    if (!wr_clock_has_ticks())
+        cr_skip_test("this processor has no counter to be used");
+    yard_route(yard, "{\"*\": \"A\"}");
+    yard_round(yard);
+    add_at(wr_clock_ticks());
+    yard_publish(yard);
+    yard_round(yard);
+    const int64_t first_ns = samples_of("A")[0].time_ns;
+    struct weir_metric *metric = yard_metric(yard, "a", "n");
+    yard_write(yard, metric, WR_RING_WALL, 1)->time_ns = first_ns - 100;
+    yard_write(yard, metric, WR_RING_WALL, 2)->time_ns = first_ns + 100;
+    yard_write(yard, metric, WR_RING_WALL, 3)->time_ns = first_ns - WR_NS_PER_S;
+    yard_publish(yard);
+    yard_round(yard);
+    const weir_sample *samples = samples_of("A");
+    cr_assert_eq(samples[1].time_ns, first_ns);
+    cr_assert_eq(samples[2].time_ns, first_ns + 100);
+    cr_assert_eq(samples[3].time_ns, first_ns - WR_NS_PER_S, "but a clock that was set back is followed");
+    cr_assert_eq(samples[3].flags, 0);
+}
+
 /* ---- Metadata -------------------------------------------------------------------------------- */
 
 static const char text[] = "some words that need more than one slot, since a slot has 32 bytes";

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "samples.h"
 
@@ -36,6 +37,8 @@ static const struct wr_format lines = {
     .name = "lines", .shape = WEIR_FORMAT_LINES, .put_prefix = put_prefix, .put_event = put_event};
 static const struct wr_format documents = {
     .name = "documents", .shape = WEIR_FORMAT_DOCUMENTS, .put_prefix = put_prefix, .put_event = put_event};
+static const struct wr_format records = {
+    .name = "records", .shape = WEIR_FORMAT_RECORDS, .put_prefix = put_prefix, .put_event = put_event};
 
 static struct wr_encoder encoder;
 static weir_encoded encoded;
@@ -180,14 +183,115 @@ Test(encoder, a_limited_text_settles_no_more_than_it_holds)
     stop();
 }
 
-Test(encoder, documents_know_no_limit)
+Test(encoder, a_document_is_one_text_of_all_that_is_left_whatever_the_limit)
 {
     give_three_events();
     start(&documents);
     cr_assert(run(0, 1));
-    cr_assert(is_encoded(three_events));
+    cr_assert(is_encoded("a=1;a=2;b=3;a=4;b=5;b=6;\n"));
     cr_assert_eq(encoded.count, 6);
+    cr_assert(run(4, 1));
+    cr_assert(is_encoded("b=5;b=6;\n"));
+    cr_assert_eq(encoded.count, 2);
     stop();
+}
+
+Test(encoder, a_part_of_a_document_settles_nothing)
+{
+    size_t end = 99;
+    give_three_events();
+    start(&documents);
+    cr_assert(run(0, 1));
+    cr_assert_eq(wr_encoder_settled(&encoder, encoded.length - 1, &end), 0);
+    cr_assert_eq(end, 0);
+    cr_assert_eq(wr_encoder_settled(&encoder, encoded.length, &end), 6);
+    cr_assert_eq(end, encoded.length);
+    stop();
+}
+
+Test(encoder, a_shortened_batch_makes_a_shorter_document)
+{
+    give_three_events();
+    start(&documents);
+    weir_batch front = *given_batch();
+    front.count = 4;
+    cr_assert(wr_encoder_encode(&encoder, &front, 1, SIZE_MAX, &encoded));
+    cr_assert(is_encoded("a=2;b=3;a=4;\n"));
+    cr_assert_eq(encoded.count, 3);
+    stop();
+}
+
+Test(encoder, a_record_is_one_sample_whatever_the_limit_and_its_event)
+{
+    static const char *const each[] = {"a=1;\n", "a=2;\n", "b=3;\n", "a=4;\n", "b=5;\n", "b=6;\n"};
+    give_three_events();
+    start(&records);
+    for (uint32_t i = 0; i < 6; i++) {
+        cr_assert(run(i, SIZE_MAX));
+        cr_assert(is_encoded(each[i]));
+        cr_assert_eq(encoded.count, 1);
+    }
+    stop();
+}
+
+Test(encoder, records_that_cannot_be_written_are_passed_over)
+{
+    give_three_events();
+    given.samples[1].value.f64 = NAN;
+    given.samples[2].value.f64 = NAN;
+    given.samples[5].value.f64 = NAN;
+    start(&records);
+    cr_assert(run(1, SIZE_MAX));
+    cr_assert(is_encoded("a=4;\n"));
+    cr_assert_eq(encoded.count, 3);
+    cr_assert(run(5, SIZE_MAX));
+    cr_assert(is_encoded(""));
+    cr_assert_eq(encoded.count, 1);
+    stop();
+}
+
+Test(encoder, shapes_have_names)
+{
+    cr_assert_str_eq(wr_encoder_shape_name(WEIR_FORMAT_LINES), "lines");
+    cr_assert_str_eq(wr_encoder_shape_name(WEIR_FORMAT_DOCUMENTS), "documents");
+    cr_assert_str_eq(wr_encoder_shape_name(WEIR_FORMAT_RECORDS), "records");
+}
+
+/* What a format keeps from one batch to the next. */
+static int states_freed;
+
+static void free_state(void *state)
+{
+    states_freed++;
+    free(state);
+}
+
+static void put_count(struct wr_encoder *of, uint32_t first, uint32_t end)
+{
+    if (!of->state)
+        of->state = calloc(1, sizeof(int));
+    wr_buffer_put_format(&of->out, "%d,", *(int *)of->state += (int)(end - first));
+}
+
+Test(encoder, a_formats_state_stays_until_the_encoder_goes)
+{
+    static const struct wr_format counting = {.name = "counting",
+                                              .shape = WEIR_FORMAT_LINES,
+                                              .put_prefix = put_prefix,
+                                              .put_event = put_count,
+                                              .free_state = free_state};
+    give_three_events();
+    start(&counting);
+    cr_assert(run(0, SIZE_MAX));
+    cr_assert(is_encoded("1,4,6,"));
+    cr_assert(run(0, 1));
+    cr_assert(is_encoded("7,"));
+    cr_assert_eq(states_freed, 0);
+    stop();
+    cr_assert_eq(states_freed, 1);
+    start(&counting);
+    stop();
+    cr_assert_eq(states_freed, 1);
 }
 
 Test(encoder, what_a_format_cannot_carry_is_left_out_and_counted)
@@ -230,6 +334,7 @@ Test(encoder, a_batch_of_nothing_that_can_be_written_is_settled_at_once)
     cr_assert(run(0, 100));
     cr_assert_eq(encoded.count, 2);
     cr_assert_eq(encoded.length, 0);
+    cr_assert_not_null(encoded.data);
     cr_assert_eq(wr_encoder_settled(&encoder, 0, NULL), 2);
     cr_assert_eq(wr_encoder_count_omitted(&encoder, 2), 2);
     stop();

@@ -79,3 +79,24 @@ Test(escape, what_is_no_text_still_makes_valid_json)
                      "\"a\\ufffdb\"");
     cr_assert_str_eq(ascii("\xc3"), "\"\\ufffd\"");
 }
+
+static const char *form(const char *text)
+{
+    struct wr_buffer out = {0};
+    wr_escape_form(&out, text);
+    strcpy(shown, wr_buffer_text(&out));
+    wr_buffer_fini(&out);
+    return shown;
+}
+
+Test(escape, forms_keep_letters_digits_and_a_few)
+{
+    cr_assert_str_eq(form(""), "");
+    cr_assert_str_eq(form("AZaz09*-._"), "AZaz09*-._");
+}
+
+Test(escape, forms_write_a_blank_as_plus_and_all_else_in_hexadecimal)
+{
+    cr_assert_str_eq(form("a b+c&d=e%f"), "a+b%2Bc%26d%3De%25f");
+    cr_assert_str_eq(form("/\n~\x7f\xc3\xa9"), "%2F%0A%7E%7F%C3%A9");
+}

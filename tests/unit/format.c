@@ -3,7 +3,12 @@
 
 #include "format.h"
 #include "format_bai.h"
+#include "format_graphite.h"
+#include "format_influx.h"
 #include "format_json.h"
+#include "format_mlbench.h"
+#include "format_prometheus.h"
+#include "format_statsd.h"
 #include "format_text.h"
 
 Test(format, each_is_found_by_its_name)
@@ -11,6 +16,11 @@ Test(format, each_is_found_by_its_name)
     cr_assert_eq(wr_format_find("text"), &wr_format_text);
     cr_assert_eq(wr_format_find("json"), &wr_format_json);
     cr_assert_eq(wr_format_find("bai"), &wr_format_bai);
+    cr_assert_eq(wr_format_find("influx"), &wr_format_influx);
+    cr_assert_eq(wr_format_find("prometheus"), &wr_format_prometheus);
+    cr_assert_eq(wr_format_find("graphite"), &wr_format_graphite);
+    cr_assert_eq(wr_format_find("statsd"), &wr_format_statsd);
+    cr_assert_eq(wr_format_find("mlbench"), &wr_format_mlbench);
 }
 
 Test(format, what_is_no_name_of_one_is_not_found)
@@ -36,7 +46,8 @@ Test(format, each_says_what_it_is)
     for (size_t i = 0; (format = wr_format_at(i)); i++) {
         cr_assert(format->summary && *format->summary && !strchr(format->summary, '\n'), "%s", format->name);
         cr_assert(format->content_type && strchr(format->content_type, '/'), "%s", format->name);
-        cr_assert(format->shape == WEIR_FORMAT_LINES || format->shape == WEIR_FORMAT_DOCUMENTS);
+        cr_assert(format->shape == WEIR_FORMAT_LINES || format->shape == WEIR_FORMAT_DOCUMENTS ||
+                  format->shape == WEIR_FORMAT_RECORDS);
         cr_assert(format->put_event && format->put_prefix);
     }
 }

@@ -2,8 +2,11 @@
 #include <criterion/criterion.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "../support/ledger.h"
 #include "../support/logbook.h"
@@ -248,6 +251,114 @@ Test(host, a_handler_that_waits_inside_emit_keeps_its_batch_whatever_happens, .t
     wr_segment_drop(segment);
 }
 
+/* ---- Waiting in calls of the handler's own --------------------------------------------------- */
+
+static const weir_waiting *waiting(void)
+{
+    const weir_waiting *service = host->service(host, WEIR_WAITING);
+    cr_assert(service && service->size == sizeof *service);
+    return service;
+}
+
+Test(host, a_handler_that_waits_in_its_own_way_is_not_inside_foreign_code)
+{
+    lane->in_callback = true;
+    waiting()->begin(host);
+    cr_assert_not(lane->in_callback);
+    waiting()->end(host);
+    cr_assert(lane->in_callback);
+}
+
+static _Atomic int waiter_tid;
+
+static void *end_waiting(void *argument)
+{
+    (void)argument;
+    waiter_tid = (int)syscall(SYS_gettid);
+    waiting()->end(host);
+    return &book;
+}
+
+/* Waits until a thread sleeps in a system call; answers whether it does, or has ended instead. */
+static bool is_asleep_in(pthread_t thread, const char *call)
+{
+    char path[64], line[64] = "";
+    while (!waiter_tid)
+        sched_yield();
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", waiter_tid);
+    while (strncmp(line, call, strlen(call)) != 0) {
+        FILE *file = fopen(path, "r");
+        if (!file || !fgets(line, sizeof line, file))
+            line[0] = '\0';
+        if (file)
+            fclose(file);
+        if (pthread_tryjoin_np(thread, NULL) == 0)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+static const char *call_number(long number)
+{
+    static char text[20];
+    snprintf(text, sizeof text, "%ld ", number);
+    return text;
+}
+
+Test(host, a_handler_that_ends_its_wait_is_held_while_a_fork_is_coming, .timeout = 60)
+{
+    pthread_t thread;
+    lane->in_callback = true;
+    waiting()->begin(host);
+    lane->held = true;
+    pthread_create(&thread, NULL, end_waiting, NULL);
+    cr_assert(is_asleep_in(thread, call_number(SYS_futex)));
+    wr_lock_enter(&lane->lock);
+    cr_assert_not(lane->in_callback);
+    lane->held = false;
+    wr_condition_wake(&lane->work);
+    wr_lock_leave(&lane->lock);
+    pthread_join(thread, NULL);
+    cr_assert(lane->in_callback);
+}
+
+Test(host, a_handler_that_nobody_waited_for_never_comes_back_to_its_libraries, .timeout = 60)
+{
+    pthread_t thread;
+    lane->in_callback = true;
+    waiting()->begin(host);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
+    wr_stop_wait(lane, 0);
+    pthread_create(&thread, NULL, end_waiting, NULL);
+#ifdef SYS_pause
+    cr_assert(is_asleep_in(thread, call_number(SYS_pause)));
+#else
+    cr_assert(is_asleep_in(thread, call_number(SYS_ppoll)));
+#endif
+    cr_assert_not(lane->in_callback, "a fork need not wait for it");
+}
+
+Test(host, a_handler_can_ask_how_long_it_may_take)
+{
+    cr_assert_eq(waiting()->left_ms(host), -1);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    cr_assert_eq(waiting()->left_ms(host), -1);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, wr_clock_deadline_ns(3600000));
+    int64_t left_ms = waiting()->left_ms(host);
+    cr_assert(left_ms > 3000000 && left_ms <= 3600000);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 1);
+    cr_assert_eq(waiting()->left_ms(host), 0);
+}
+
+Test(host, in_create_there_is_nothing_to_wait_for)
+{
+    core.lane = NULL;
+    waiting()->begin(host);
+    waiting()->end(host);
+    cr_assert_eq(waiting()->left_ms(host), -1);
+}
+
 /* ---- Before there is a lane ------------------------------------------------------------------ */
 
 Test(host, in_create_there_is_nothing_to_count_or_to_wake)
@@ -270,6 +381,7 @@ Test(host, an_encoder_is_there_for_those_who_have_a_format)
     cr_assert(service);
     cr_assert_eq(service->size, sizeof *service);
     cr_assert_str_eq(service->content_type(host), encoder.format->content_type);
+    cr_assert_eq(service->shape(host), WEIR_FORMAT_LINES);
 }
 
 Test(host, a_terminal_can_be_told_about_colours)

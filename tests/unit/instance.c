@@ -101,6 +101,17 @@ static const weir_handler_type mute_type = {
     .destroy = destroy,
 };
 
+static const weir_handler_type any_type = {
+    .size = sizeof any_type,
+    .abi = WEIR_ABI,
+    .name = "any",
+    .summary = "writes every format",
+    .takes = WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS,
+    .create = create,
+    .emit = emit,
+    .destroy = destroy,
+};
+
 static struct wr_config *config;
 static struct wr_instance *instance;
 
@@ -108,6 +119,7 @@ static void setup(void)
 {
     cr_assert_eq(wr_plugins_register(&plugins, &probe_type, &error), 0);
     cr_assert_eq(wr_plugins_register(&plugins, &mute_type, &error), 0);
+    cr_assert_eq(wr_plugins_register(&plugins, &any_type, &error), 0);
 }
 
 static void teardown(void)
@@ -276,6 +288,36 @@ Test(instance, a_type_that_writes_no_format_has_none)
     cr_assert_null(instance->format);
     assert_refused(make_from("{\"h\": {\"type\": \"mute\", \"format\": \"json\"}}"),
                    "the handler type \"mute\" writes no format");
+}
+
+Test(instance, a_format_of_a_shape_that_the_type_does_not_write_is_refused)
+{
+    assert_refused(make("\"format\": \"prometheus\""),
+                   "handlers.h.format: the format \"prometheus\" makes documents, which the handler type "
+                   "\"probe\" cannot write");
+    assert_refused(make("\"format\": {\"type\": \"mlbench\"}"), "makes records");
+    cr_assert(make_from("{\"h\": {\"type\": \"any\", \"format\": \"prometheus\"}}"), "%s", error.text);
+}
+
+Test(instance, options_of_a_format_have_their_place)
+{
+    cr_assert(make("\"format\": {\"type\": \"influx\", \"integers\": true}"), "%s", error.text);
+    assert_refused(make("\"format\": {\"type\": \"influx\", \"integers\": 1}"),
+                   "handlers.h.format.integers: 1 is not true or false");
+    assert_refused(make("\"format\": {\"type\": \"influx\", \"integer\": true}"), "did you mean \"integers\"?");
+}
+
+Test(instance, a_format_may_refuse_its_options_together)
+{
+    static const char *const form = "{\"h\": {\"type\": \"any\", \"format\": %s}}";
+    char text[300];
+    snprintf(text, sizeof text, form, "\"mlbench\"");
+    assert_refused(make_from(text),
+                   "handlers.h.format: format \"mlbench\": the option \"run_id\" or \"pod_name\" is missing");
+    snprintf(text, sizeof text, form, "{\"type\": \"mlbench\", \"run_id\": \"7\", \"pod_name\": \"p\"}");
+    assert_refused(make_from(text), "handlers.h.format: format \"mlbench\": it has both");
+    snprintf(text, sizeof text, form, "{\"type\": \"mlbench\", \"run_id\": \"7\"}");
+    cr_assert(make_from(text), "%s", error.text);
 }
 
 /* ---- Identity -------------------------------------------------------------------------------- */

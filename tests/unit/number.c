@@ -119,3 +119,14 @@ Test(number, reading_integers_refuses_what_does_not_fit)
     cr_assert(!wr_number_parse_int("-", &value));
     cr_assert(!wr_number_parse_int("", &value));
 }
+
+Test(number, which_integers_a_double_holds)
+{
+    static const int64_t held[] = {0, 1, -1, 9007199254740992, -9007199254740992, 9007199254740994, INT64_MIN},
+                         lost[] = {9007199254740993, -9007199254740993, INT64_MAX, INT64_MAX - 1,
+                                   INT64_MIN + 1};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        cr_assert(wr_number_is_double(held[i]), "%lld", (long long)held[i]);
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+        cr_assert(!wr_number_is_double(lost[i]), "%lld", (long long)lost[i]);
+}

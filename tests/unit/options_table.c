@@ -279,6 +279,16 @@ Test(options_table, a_secret_is_masked_unless_asked_for)
     }
 }
 
+Test(options_table, what_is_secret_in_a_url_is_masked_unless_asked_for)
+{
+    weir_option url = rows[3];
+    url.flags = WEIR_OPTION_URL;
+    cr_assert_str_eq(show(&url, false), "-");
+    *(const char **)((char *)&all + url.offset) = "http://user:pass@host/?p=1&x=\"2\"";
+    cr_assert_str_eq(show(&url, false), "\"http://***@host/?p=***&x=\\\"2\\\"\"");
+    cr_assert_str_eq(show(&url, true), "\"http://user:pass@host/?p=1&x=\\\"2\\\"\"");
+}
+
 Test(options_table, types_have_names)
 {
     static const char *const names[] = {"unknown",  "bool", "int",  "double", "string", "path",

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "clock.h"
 #include "intake.h"
 #include "producer.h"
 
@@ -80,6 +81,33 @@ Test(producer, without_ticks_the_fast_way_is_closed)
 {
     producers.ticks = false;
     cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_CAREFUL);
+}
+
+Test(producer, the_clock_can_be_changed_under_threads_that_add)
+{
+    if (!wr_clock_has_ticks())
+        cr_skip_test("this processor has no counter to be used");
+    struct wr_producer *producer = wr_producers_attach(&producers);
+    wr_producers_use_ticks(&producers, false);
+    cr_assert_not(producer->ticks);
+    cr_assert_eq(producer->state, WR_PRODUCER_CAREFUL);
+    wr_producers_use_ticks(&producers, true);
+    cr_assert(producer->ticks);
+    cr_assert_eq(producer->state, WR_PRODUCER_READY);
+}
+
+Test(producer, a_change_of_the_clock_opens_nothing_that_is_closed)
+{
+    if (!wr_clock_has_ticks())
+        cr_skip_test("this processor has no counter to be used");
+    wr_producers_adopt_as_own(&producers);
+    wr_producers_use_ticks(&producers, false);
+    wr_producers_use_ticks(&producers, true);
+    cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_CAREFUL, "weir's own");
+    wr_producers_close(&producers);
+    wr_producers_use_ticks(&producers, false);
+    wr_producers_use_ticks(&producers, true);
+    cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_CLOSED);
 }
 
 Test(producer, weirs_own_threads_do_not_go_the_fast_way)

@@ -68,12 +68,42 @@ Test(retry, a_success_begins_at_the_smallest_pause_again)
     cr_assert(pause >= 50 && pause <= 100);
 }
 
-Test(retry, a_longer_wish_of_the_destination_counts_up_to_the_largest_pause)
+/* The same for one wish of the destination, after a first failure. */
+static void measure_asked(int64_t asked, int64_t *least, int64_t *most)
 {
-    struct wr_retry retry = make(1);
-    cr_assert_eq(wr_retry_fail(&retry, 2000), 2000);
-    cr_assert_eq(wr_retry_fail(&retry, 3000), 3000);
-    cr_assert_eq(wr_retry_fail(&retry, 1000000), 3000);
+    *least = INT64_MAX;
+    *most = 0;
+    for (uint64_t seed = 0; seed < MANY; seed++) {
+        struct wr_retry retry = make(seed * UINT64_C(0x9e3779b97f4a7c15));
+        int64_t pause = wr_retry_fail(&retry, asked);
+        *least = pause < *least ? pause : *least;
+        *most = pause > *most ? pause : *most;
+    }
+}
+
+Test(retry, a_longer_wish_of_the_destination_counts_with_a_little_on_top_by_lot)
+{
+    int64_t least, most;
+    measure_asked(800, &least, &most);
+    cr_assert_eq(least, 800);
+    cr_assert_eq(most, 900);
+    measure_asked(2960, &least, &most);
+    cr_assert_eq(least, 2960);
+    cr_assert_eq(most, 3000, "never more than the largest pause");
+    measure_asked(3000, &least, &most);
+    cr_assert_eq(least, 3000);
+    cr_assert_eq(most, 3000);
+}
+
+Test(retry, a_wish_beyond_the_largest_pause_is_cut_to_it_less_a_little_by_lot)
+{
+    static const int64_t asked[] = {3001, 1000000, INT64_MAX};
+    for (unsigned i = 0; i < WR_COUNT_OF(asked); i++) {
+        int64_t least, most;
+        measure_asked(asked[i], &least, &most);
+        cr_assert(least >= 2625 && least < 2650 && most <= 3000 && most > 2975, "%lld to %lld",
+                  (long long)least, (long long)most);
+    }
 }
 
 Test(retry, a_shorter_wish_of_the_destination_does_not_count)

@@ -1,0 +1,288 @@
+#include "client.h"
+
+#include <string.h>
+
+#include <weir/version.h>
+
+#include "address.h"
+
+enum {
+    LOOK_MS = 100,              /* how often a wait looks whether a stop was asked */
+    REPLY_MOST = 64 * 1024,     /* a reply is read no further */
+    UPLOAD_BUFFER = 256 * 1024, /* for fewer calls of send(2) */
+    CONNECTION_LIFE_S = 300,    /* then the name is resolved anew */
+    HEADERS_MOST = 64 * 1024,
+};
+
+/* ---- What comes back ------------------------------------------------------------------------- */
+
+/* Only its beginning is of interest; an endless one is cut off. */
+static size_t take_body(char *data, size_t size, size_t count, void *ctx)
+{
+    struct client *client = ctx;
+    struct client_reply *reply = client->reply;
+    size_t length = size * count, room = sizeof reply->text - 1 - reply->text_length;
+    memcpy(reply->text + reply->text_length, data, length < room ? length : room);
+    reply->text_length += length < room ? length : room;
+    client->reply_bytes += length;
+    return client->reply_bytes > REPLY_MOST ? 0 : length;
+}
+
+static size_t take_header(char *data, size_t size, size_t count, void *ctx)
+{
+    struct client *client = ctx;
+    size_t length = size * count;
+    long status = 0;
+    curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200 && (*data == '\r' || *data == '\n'))
+        client->answered = true;
+    client->header_bytes += length;
+    return client->header_bytes > HEADERS_MOST ? 0 : length;
+}
+
+/* ---- Opening and closing --------------------------------------------------------------------- */
+
+static void set_text(CURL *easy, CURLoption option, const char *text)
+{
+    if (text)
+        curl_easy_setopt(easy, option, text);
+}
+
+static void set_callbacks(struct client *client)
+{
+    CURL *easy = client->easy;
+    sockets_follow(&client->sockets, easy);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, client);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, client);
+}
+
+static void set_tls(CURL *easy, const struct client_settings *settings)
+{
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, settings->verify ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, settings->verify ? 2L : 0L);
+    if (settings->ca_file) { /* and no other authority */
+        curl_easy_setopt(easy, CURLOPT_CAINFO, settings->ca_file);
+        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    }
+    set_text(easy, CURLOPT_SSLCERT, settings->cert_file);
+    set_text(easy, CURLOPT_SSLKEY, settings->key_file);
+}
+
+/* An empty proxy means none; without a word libcurl would look into the environment, at any time. */
+static void set_request(CURL *easy, const struct client_settings *settings)
+{
+    curl_easy_setopt(easy, CURLOPT_URL, settings->url);
+    curl_easy_setopt(easy, CURLOPT_PROXY, settings->proxy ? settings->proxy : "");
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, settings->method);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, settings->headers);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "weir/" WEIR_VERSION);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+    set_text(easy, CURLOPT_USERNAME, settings->username);
+    set_text(easy, CURLOPT_PASSWORD, settings->password);
+}
+
+static void set_limits(CURL *easy, const struct client_settings *settings)
+{
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)settings->timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S);
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* nor wait for a resolver that is stuck */
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
+}
+
+void client_init(struct client *client, const weir_host *host)
+{
+    *client = (struct client){.host = host, .waiting = host->service(host, WEIR_WAITING)};
+    sockets_init(&client->sockets);
+}
+
+bool client_open(struct client *client, const struct client_settings *settings)
+{
+    client->multi = curl_multi_init();
+    client->easy = curl_easy_init();
+    if (!client->multi || !client->easy || !sockets_open(&client->sockets, client->multi)) {
+        client_close(client);
+        return false;
+    }
+    set_callbacks(client);
+    set_request(client->easy, settings);
+    set_tls(client->easy, settings);
+    set_limits(client->easy, settings);
+    return true;
+}
+
+static int refuse_to_go_on(void *ctx, char *remote, char *local, int remote_port, int local_port)
+{
+    (void)ctx, (void)remote, (void)local, (void)remote_port, (void)local_port;
+    return CURL_PREREQFUNC_ABORT;
+}
+
+/* Where libcurl closes a kept connection when it is cleaned up, it sets the disposition of SIGPIPE for a
+ * moment, as it does not while a handle with NOSIGNAL is at work. So one more request is begun, over that
+ * connection, and given up before anything is sent: that closes it. */
+static void disconnect(struct client *client)
+{
+    int running;
+    curl_easy_setopt(client->easy, CURLOPT_PREREQFUNCTION, refuse_to_go_on);
+    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, "");
+    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
+    if (curl_multi_add_handle(client->multi, client->easy) != CURLM_OK)
+        return;
+    curl_multi_perform(client->multi, &running);
+    curl_multi_remove_handle(client->multi, client->easy);
+}
+
+void client_close(struct client *client)
+{
+    if (client->easy && client->multi && sockets_have_connection(&client->sockets))
+        disconnect(client);
+    if (client->easy)
+        curl_easy_cleanup(client->easy);
+    if (client->multi)
+        curl_multi_cleanup(client->multi);
+    sockets_close(&client->sockets);
+    client->easy = NULL;
+    client->multi = NULL;
+}
+
+bool client_is_open(const struct client *client)
+{
+    return client->easy;
+}
+
+bool client_is_whole(const struct client *client)
+{
+    return sockets_are_ours(&client->sockets);
+}
+
+void client_forget(struct client *client)
+{
+    sockets_init(&client->sockets);
+    client->easy = NULL;
+    client->multi = NULL;
+}
+
+void client_abandon(const struct client *client)
+{
+    sockets_abandon(&client->sockets);
+}
+
+/* ---- A request ------------------------------------------------------------------------------- */
+
+/* While a resolver's thread is inside the C library, a child would find its locks taken: a fork has to wait for
+ * it, as for any other foreign code. */
+static bool is_resolving(const struct client *client)
+{
+    curl_off_t resolved_us = 0;
+    curl_easy_getinfo(client->easy, CURLINFO_NAMELOOKUP_TIME_T, &resolved_us);
+    return resolved_us == 0;
+}
+
+static void wait_for_something(struct client *client)
+{
+    bool may_leave = client->waiting && !is_resolving(client);
+    if (may_leave)
+        client->waiting->begin(client->host);
+    curl_multi_poll(client->multi, NULL, 0, LOOK_MS, NULL);
+    if (may_leave)
+        client->waiting->end(client->host);
+}
+
+static bool is_time_over(const struct client *client)
+{
+    return client->waiting && client->waiting->left_ms(client->host) == 0;
+}
+
+/* Answers how it ended without regard to an answer that came: BROKEN, if libcurl has come to an end. */
+static enum client_end run(struct client *client)
+{
+    int running = 1;
+    while (curl_multi_perform(client->multi, &running) == CURLM_OK) {
+        if (!running)
+            return CLIENT_BROKEN;
+        wait_for_something(client);
+        if (is_time_over(client))
+            return CLIENT_STOPPED;
+    }
+    return CLIENT_NO_MEMORY;
+}
+
+static CURLcode find_result(const struct client *client)
+{
+    int left;
+    for (const CURLMsg *message; (message = curl_multi_info_read(client->multi, &left));)
+        if (message->msg == CURLMSG_DONE && message->easy_handle == client->easy)
+            return message->data.result;
+    return CURLE_FAILED_INIT;
+}
+
+static bool is_set(CURL *easy, CURLINFO time)
+{
+    curl_off_t us = 0;
+    curl_easy_getinfo(easy, time, &us);
+    return us > 0;
+}
+
+static void read_reply(const struct client *client, struct client_reply *reply)
+{
+    CURL *easy = client->easy;
+    long system_error = 0;
+    curl_off_t retry_after_s = 0;
+    const char *redirect = NULL;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &reply->status);
+    curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &system_error);
+    curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+    curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &redirect);
+    reply->system_error = (int)system_error;
+    reply->retry_after_s = retry_after_s > 0 ? retry_after_s : 0;
+    reply->resolved = is_set(easy, CURLINFO_NAMELOOKUP_TIME_T);
+    reply->connected = is_set(easy, CURLINFO_PRETRANSFER_TIME_T);
+    if (redirect)
+        address_show(redirect, reply->redirect, sizeof reply->redirect);
+    reply->text[reply->text_length] = '\0';
+}
+
+/* A status counts as soon as its headers are complete, whatever becomes of the rest. */
+static enum client_end find_end(const struct client *client, enum client_end end)
+{
+    if (client->answered)
+        return CLIENT_ANSWERED;
+    return client->header_bytes > HEADERS_MOST ? CLIENT_ENDLESS : end;
+}
+
+void client_send(struct client *client, const char *body, size_t length, struct client_reply *reply)
+{
+    *reply = (struct client_reply){.end = CLIENT_NO_MEMORY};
+    if (is_time_over(client)) {
+        reply->end = CLIENT_STOPPED;
+        return;
+    }
+    client->reply = reply;
+    client->reply_bytes = client->header_bytes = 0;
+    client->answered = false;
+    curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, reply->error);
+    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, body);
+    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+    if (curl_multi_add_handle(client->multi, client->easy) != CURLM_OK)
+        return;
+    enum client_end end = run(client);
+    reply->result = find_result(client);
+    read_reply(client, reply);
+    curl_multi_remove_handle(client->multi, client->easy);
+    curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, NULL);
+    reply->end = find_end(client, end);
+    client->reply = NULL;
+}

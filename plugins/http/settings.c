@@ -1,0 +1,283 @@
+#include "settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const weir_option settings_rows[] = {
+    {"url", WEIR_OPTION_STRING, WEIR_OPTION_REQUIRED | WEIR_OPTION_URL, NULL, NULL, "where to send to",
+     offsetof(struct settings_options, url)},
+    {"method", WEIR_OPTION_ENUM, 0, "POST", "POST|PUT|PATCH", "how to send",
+     offsetof(struct settings_options, method)},
+    {"headers", WEIR_OPTION_MAP, WEIR_OPTION_SECRET, NULL, NULL, "further headers of each request",
+     offsetof(struct settings_options, headers)},
+    {"username", WEIR_OPTION_STRING, 0, NULL, NULL, "for HTTP's basic authentication",
+     offsetof(struct settings_options, username)},
+    {"password", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL, "of username",
+     offsetof(struct settings_options, password)},
+    {"bearer_token", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL,
+     "sent as \"Authorization: Bearer ...\"", offsetof(struct settings_options, bearer_token)},
+    {"ca_file", WEIR_OPTION_PATH, 0, NULL, NULL,
+     "certificates of the authorities that are trusted, in place of the system's",
+     offsetof(struct settings_options, ca_file)},
+    {"cert_file", WEIR_OPTION_PATH, 0, NULL, NULL, "a certificate to show to the server",
+     offsetof(struct settings_options, cert_file)},
+    {"key_file", WEIR_OPTION_PATH, 0, NULL, NULL,
+     "the private key of cert_file, where it is not in the same file",
+     offsetof(struct settings_options, key_file)},
+    {"verify", WEIR_OPTION_BOOL, 0, "true", NULL, "false: any certificate will do",
+     offsetof(struct settings_options, verify)},
+    {"compress", WEIR_OPTION_ENUM, 0, "none", "none|gzip", "how to compress what is sent",
+     offsetof(struct settings_options, compress)},
+    {"timeout", WEIR_OPTION_DURATION, 0, "30s", "10ms..1h", "how long a request may take in all",
+     offsetof(struct settings_options, timeout_ns)},
+    {"connect_timeout", WEIR_OPTION_DURATION, 0, "10s", "10ms..1h",
+     "how long it may take to look up the name, connect and agree on TLS",
+     offsetof(struct settings_options, connect_timeout_ns)},
+    {"proxy", WEIR_OPTION_STRING, WEIR_OPTION_URL, NULL, NULL,
+     "a proxy's URL; the environment's proxy variables do not count", offsetof(struct settings_options, proxy)},
+    {0},
+};
+
+enum { NS_PER_MS = 1000000 };
+
+/* ---- Addresses ------------------------------------------------------------------------------- */
+
+/* The value itself is not shown: it may hold a password. */
+static bool check_address(const weir_host *host, const char *option, const char *url, struct address *address)
+{
+    if (!address_parse(address, url))
+        host->refuse(host, option,
+                     "the value is not a URL; it looks like http://127.0.0.1:8086/write?db=bench");
+    else if (!address->is_http)
+        host->refuse(host, option, "%s is neither http nor https; allowed: http://..., https://...",
+                     address->shown);
+    else
+        return true;
+    return false;
+}
+
+static bool check_addresses(const weir_host *host, const struct settings_options *options,
+                            struct settings *settings)
+{
+    return check_address(host, "url", options->url, &settings->address) &&
+           (!options->proxy || !*options->proxy ||
+            check_address(host, "proxy", options->proxy, &settings->proxy));
+}
+
+/* ---- Authentication -------------------------------------------------------------------------- */
+
+static bool has_control(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return true;
+    return false;
+}
+
+static bool is_header(const char *name, const char *other)
+{
+    return strcasecmp(name, other) == 0;
+}
+
+static bool has_header(const struct settings_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->headers.count; i++)
+        if (is_header(options->headers.items[i].key, name))
+            return true;
+    return false;
+}
+
+static bool refuse_text(const weir_host *host, const char *option, const char *text, const char *marks)
+{
+    if (text && has_control(text))
+        host->refuse(host, option, "the value has a control character in it, such as a line break");
+    else if (text && strpbrk(text, marks))
+        host->refuse(host, option, "the value has a colon in it, which basic authentication cannot carry");
+    else
+        return false;
+    return true;
+}
+
+static bool check_authentication(const weir_host *host, const struct settings_options *options,
+                                 const struct settings *settings)
+{
+    int ways = (options->username != NULL) + (options->bearer_token != NULL) + settings->address.has_user +
+               has_header(options, "Authorization");
+    if (refuse_text(host, "username", options->username, ":") ||
+        refuse_text(host, "password", options->password, "") ||
+        refuse_text(host, "bearer_token", options->bearer_token, ""))
+        return false;
+    if (options->password && !options->username)
+        host->refuse(host, "password", "there is no \"username\" to it");
+    else if (ways > 1)
+        host->refuse(host, "",
+                     "there is more than one way to authenticate; allowed: one of \"username\", "
+                     "\"bearer_token\", a user in \"url\", an Authorization in \"headers\"");
+    else if (options->key_file && !options->cert_file)
+        host->refuse(host, "key_file", "there is no \"cert_file\" to it");
+    else
+        return true;
+    return false;
+}
+
+/* ---- Headers --------------------------------------------------------------------------------- */
+
+/* RFC 9110: the characters of a token. */
+static bool is_token(const char *name)
+{
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    for (const char *c = name; *c; c++)
+        if (!((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+              strchr(marks, *c)))
+            return false;
+    return *name;
+}
+
+static const char *find_header_fault(const weir_label *header)
+{
+    static const char *const own[] = {"Content-Length", "Content-Encoding", "Transfer-Encoding",
+                                      "Connection",     "Expect",           "TE",
+                                      "Trailer",        "Upgrade"};
+    if (!is_token(header->key))
+        return "is not a header's name; allowed: letters, digits and !#$%&'*+-.^_`|~";
+    for (const char *c = header->value; *c; c++)
+        if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f)
+            return "has a control character in its value, such as a line break";
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (is_header(header->key, own[i]))
+            return "is set by the handler itself";
+    return NULL;
+}
+
+static bool check_headers(const weir_host *host, const struct settings_options *options)
+{
+    for (size_t i = 0; i < options->headers.count; i++) {
+        const weir_label *header = &options->headers.items[i];
+        const char *fault = find_header_fault(header);
+        if (fault) {
+            host->refuse(host, "headers", "\"%s\" %s", header->key, fault);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_header(struct settings *settings, const char *name, const char *value)
+{
+    size_t room = strlen(name) + strlen(value) + 4;
+    char *line = malloc(room);
+    if (!line)
+        return false;
+    /* libcurl's way to write a header without a value, and to leave one of its own out */
+    snprintf(line, room, *value || is_header(name, "Expect") ? "%s: %s" : "%s;%s", name, value);
+    struct curl_slist *headers = curl_slist_append(settings->client.headers, line);
+    explicit_bzero(line, room);
+    free(line);
+    if (headers)
+        settings->client.headers = headers;
+    return headers;
+}
+
+static bool add_token(struct settings *settings, const char *token)
+{
+    static const char scheme[] = "Bearer ";
+    char *value = malloc(sizeof scheme + strlen(token));
+    if (!value)
+        return false;
+    strcpy(value, scheme);
+    strcat(value, token);
+    bool added = add_header(settings, "Authorization", value);
+    explicit_bzero(value, strlen(value));
+    free(value);
+    return added;
+}
+
+static bool add_headers(struct settings *settings, const struct settings_options *options,
+                        const char *content_type)
+{
+    bool added = add_header(settings, "Expect", "");
+    if (!has_header(options, "Content-Type"))
+        added = added && add_header(settings, "Content-Type", content_type);
+    if (options->compress == SETTINGS_GZIP)
+        added = added && add_header(settings, "Content-Encoding", "gzip");
+    if (options->bearer_token)
+        added = added && add_token(settings, options->bearer_token);
+    for (size_t i = 0; added && i < options->headers.count; i++)
+        added = add_header(settings, options->headers.items[i].key, options->headers.items[i].value);
+    return added;
+}
+
+/* ---- Secrets --------------------------------------------------------------------------------- */
+
+static char *copy_url_password(const char *text)
+{
+    char *password = NULL, *copy = NULL;
+    CURLU *url = curl_url();
+    if (url && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK)
+        curl_url_get(url, CURLUPART_PASSWORD, &password, CURLU_URLDECODE);
+    if (password)
+        copy = strdup(password);
+    curl_free(password);
+    curl_url_cleanup(url);
+    return copy;
+}
+
+static bool list_secrets(struct settings *settings, const struct settings_options *options)
+{
+    size_t count = 0;
+    settings->secrets = calloc(options->headers.count + 4, sizeof *settings->secrets);
+    if (!settings->secrets)
+        return false;
+    settings->url_password = copy_url_password(options->url);
+    const char *const own[] = {options->password, options->bearer_token, settings->url_password};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (own[i])
+            settings->secrets[count++] = own[i];
+    for (size_t i = 0; i < options->headers.count; i++)
+        settings->secrets[count++] = options->headers.items[i].value;
+    return true;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+bool settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options,
+                   const char *content_type)
+{
+    static const char *const methods[] = {"POST", "PUT", "PATCH"};
+    *settings = (struct settings){0};
+    if (!check_addresses(host, options, settings) || !check_authentication(host, options, settings) ||
+        !check_headers(host, options))
+        return false;
+    settings->client = (struct client_settings){
+        .url = options->url,
+        .method = methods[options->method],
+        .proxy = options->proxy,
+        .username = options->username,
+        .password = options->password,
+        .ca_file = options->ca_file,
+        .cert_file = options->cert_file,
+        .key_file = options->key_file,
+        .verify = options->verify,
+        .timeout_ms = options->timeout_ns / NS_PER_MS,
+        .connect_timeout_ms = options->connect_timeout_ns / NS_PER_MS,
+    };
+    if (add_headers(settings, options, content_type) && list_secrets(settings, options))
+        return true;
+    settings_fini(settings);
+    host->refuse(host, "", "no memory");
+    return false;
+}
+
+void settings_fini(struct settings *settings)
+{
+    for (struct curl_slist *header = settings->client.headers; header; header = header->next)
+        explicit_bzero(header->data, strlen(header->data));
+    curl_slist_free_all(settings->client.headers);
+    if (settings->url_password)
+        explicit_bzero(settings->url_password, strlen(settings->url_password));
+    free(settings->url_password);
+    free(settings->secrets);
+    *settings = (struct settings){0};
+}

@@ -1,0 +1,116 @@
+#include "sockets.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pair.h"
+
+static struct sockets_held hold(int fd)
+{
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return (struct sockets_held){.fd = fd};
+    return (struct sockets_held){fd, status.st_dev, status.st_ino};
+}
+
+void sockets_init(struct sockets *sockets)
+{
+    sockets->canary.fd = sockets->pair[0].fd = sockets->pair[1].fd = -1;
+    for (size_t i = 0; i < SOCKETS_MOST; i++)
+        sockets->connections[i].fd = -1;
+}
+
+bool sockets_open(struct sockets *sockets, CURLM *multi)
+{
+    int fds[2];
+    pair_find(multi, fds);
+    for (int i = 0; i < 2; i++)
+        sockets->pair[i] = hold(fds[i]);
+    sockets->canary = hold(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return sockets->canary.fd >= 0;
+}
+
+void sockets_close(struct sockets *sockets)
+{
+    if (sockets->canary.fd >= 0)
+        close(sockets->canary.fd);
+    sockets_init(sockets);
+}
+
+/* ---- Connections ----------------------------------------------------------------------------- */
+
+static curl_socket_t make(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct sockets *sockets = ctx;
+    (void)purpose;
+    for (size_t i = 0; i < SOCKETS_MOST; i++) {
+        if (sockets->connections[i].fd >= 0)
+            continue;
+        int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+        sockets->connections[i] = hold(fd);
+        return fd;
+    }
+    errno = EMFILE;
+    return CURL_SOCKET_BAD;
+}
+
+static int drop(void *ctx, curl_socket_t fd)
+{
+    struct sockets *sockets = ctx;
+    for (size_t i = 0; i < SOCKETS_MOST; i++)
+        if (sockets->connections[i].fd == fd)
+            sockets->connections[i].fd = -1;
+    return close(fd);
+}
+
+void sockets_follow(struct sockets *sockets, CURL *easy)
+{
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, make);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, sockets);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, drop);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, sockets);
+}
+
+bool sockets_have_connection(const struct sockets *sockets)
+{
+    for (size_t i = 0; i < SOCKETS_MOST; i++)
+        if (sockets->connections[i].fd >= 0)
+            return true;
+    return false;
+}
+
+/* ---- All of them ----------------------------------------------------------------------------- */
+
+static bool is_ours(const struct sockets_held *held)
+{
+    struct stat status;
+    return held->fd < 0 ||
+           (fstat(held->fd, &status) == 0 && status.st_dev == held->device && status.st_ino == held->inode);
+}
+
+bool sockets_are_ours(const struct sockets *sockets)
+{
+    if (!is_ours(&sockets->canary) || !is_ours(&sockets->pair[0]) || !is_ours(&sockets->pair[1]))
+        return false;
+    for (size_t i = 0; i < SOCKETS_MOST; i++)
+        if (!is_ours(&sockets->connections[i]))
+            return false;
+    return true;
+}
+
+static void close_held(const struct sockets_held *held)
+{
+    if (held->fd >= 0)
+        close(held->fd);
+}
+
+void sockets_abandon(const struct sockets *sockets)
+{
+    close_held(&sockets->canary);
+    close_held(&sockets->pair[0]);
+    close_held(&sockets->pair[1]);
+    for (size_t i = 0; i < SOCKETS_MOST; i++)
+        close_held(&sockets->connections[i]);
+}

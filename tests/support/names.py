@@ -1,0 +1,97 @@
+"""Runs a program in a network of its own, where the name server is this one; prints what came of it as JSON. For a judge, which calls
+it by unshare.
+
+usage: names.py silent|moving"""
+
+import fcntl
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+
+from judge import ADDER, environment
+from scripted import Scripted
+
+
+def bring_up_loopback():
+    SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sh22x", b"lo", 0)
+        flags = struct.unpack("16sh22x", fcntl.ioctl(control, SIOCGIFFLAGS, request))[1]
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags | IFF_UP))
+
+
+def use_own_name_server(folder):
+    path = os.path.join(folder, "resolv.conf")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("nameserver 127.0.0.1\noptions timeout:30 attempts:5\n")
+    subprocess.run(["mount", "--bind", path, "/etc/resolv.conf"], check=True)
+
+
+class Names:
+    """A name server that knows one address for every name; None: it never answers."""
+
+    def __init__(self, address):
+        self.address = address
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 53))
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            query, peer = self.socket.recvfrom(4096)
+            if self.address:
+                self.socket.sendto(self._answer(query), peer)
+
+    def _answer(self, query):
+        end = 12
+        while query[end]:
+            end += query[end] + 1
+        question, kind = query[12:end + 5], struct.unpack(">H", query[end + 1:end + 3])[0]
+        record = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 0, 4) + socket.inet_aton(self.address) if kind == 1 else b""
+        return query[:2] + struct.pack(">HHHHH", 0x8180, 1, 1 if record else 0, 0, 0) + question + record
+
+
+def config_of(url, shutdown, **options):
+    handler = {"type": "http", "url": url, "format": "influx", "linger": "0s", "retry_min": "5ms", "retry_max": "50ms", **options}
+    return {"settings": {"shutdown_timeout": shutdown}, "handlers": {"push": handler}, "groups": {"*": "push"}}
+
+
+def start(config, *arguments):
+    return subprocess.Popen([ADDER, *arguments, "-H", "push"], env=environment(WEIR_CONFIG=config), stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def finish(program, **more):
+    out, said = program.communicate(timeout=60)
+    print(json.dumps({"code": program.returncode, "report": json.loads(out), "said": said, **more}))
+
+
+def silent():
+    Names(None)
+    finish(start(config_of("http://db.test:8086/", "300ms", connect_timeout="100ms"), "-n", "100000", "-f", "300"))
+
+
+def moving():
+    names = Names("127.0.0.2")
+    first = Scripted(address="127.0.0.2", port=8086)
+    program = start(config_of("http://db.test:8086/", "10s", batch=50), "-n", "3000", "-p", "300000", "-f", "-1")
+    first.wait(lambda server: len(server.requests) > 5, "requests")
+    second = Scripted(address="127.0.0.3", port=8086)
+    names.address = "127.0.0.3"
+    first.close()
+    first.answer = lambda _: None
+    out, said = program.communicate(timeout=60)
+    values = list(dict.fromkeys(first.values() + second.values()))
+    print(json.dumps({"code": program.returncode, "report": json.loads(out), "said": said, "first": len(first.requests),
+                      "second": len(second.requests), "values": values}))
+
+
+with tempfile.TemporaryDirectory(prefix="weir-names-") as place:
+    bring_up_loopback()
+    use_own_name_server(place)
+    {"silent": silent, "moving": moving}[sys.argv[1]]()

@@ -1,0 +1,122 @@
+"""A server that answers as a case wants it to, and keeps what it was asked."""
+
+import gzip
+import signal
+import socket
+import ssl
+import threading
+
+
+class Request:
+    def __init__(self, method, path, headers, body, connection):
+        self.method, self.path, self.headers, self.connection = method, path, headers, connection
+        self.raw = body
+        self.body = gzip.decompress(body) if headers.get("content-encoding") == "gzip" else body
+
+    def lines(self):
+        return self.body.decode().splitlines()
+
+
+def reply(status, body="", **headers):
+    """The bytes of an answer; header names are written with _ for -."""
+    body = body.encode() if isinstance(body, str) else body
+    lines = [f"HTTP/1.1 {status} said", f"Content-Length: {len(body)}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+
+
+class Scripted:
+    """answer(request) gives the bytes to send back; or None: the connection is closed; or an iterator: its pieces are sent as long as
+    the peer is there, then the connection is closed. Requests are kept in the order in which they came to an end."""
+
+    def __init__(self, answer=lambda request: reply(204), tls=None, address="127.0.0.1", port=0):
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a peer that goes is no reason to go too; children get it back
+        self.answer, self.tls = answer, tls
+        self.requests, self.connections, self.sent = [], 0, 0
+        self.change = threading.Condition()
+        self.listener = socket.create_server((address, port), backlog=100)
+        self.address, self.port = self.listener.getsockname()
+        self.url = f"{'https' if tls else 'http'}://{address}:{self.port}"
+        self.closed = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with self.change:
+                self.connections += 1
+                number = self.connections
+            threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
+
+    def _serve(self, connection, number):
+        try:
+            with connection:
+                if self.tls:
+                    connection = self.tls.wrap_socket(connection, server_side=True)
+                with connection, connection.makefile("rb") as stream:
+                    while self._serve_one(connection, stream, number):
+                        pass
+        except (OSError, ValueError):
+            pass  # the peer has had enough, or speaks something else, which is often what a case is about
+
+    def _serve_one(self, connection, stream, number):
+        request = self._read(stream, number)
+        if not request:
+            return False
+        with self.change:
+            self.requests.append(request)
+            self.change.notify_all()
+        answer = self.answer(request)
+        if isinstance(answer, bytes):
+            connection.sendall(answer)
+            return True
+        for piece in answer or ():
+            connection.sendall(piece)
+            self.sent += len(piece)
+        return False
+
+    @staticmethod
+    def _read(stream, number):
+        line = stream.readline()
+        if not line:
+            return None
+        method, path, _ = line.decode().split(" ", 2)
+        headers = {}
+        while (line := stream.readline()).strip():
+            name, value = line.decode().split(":", 1)
+            headers[name.strip().lower()] = value.strip()
+        return Request(method, path, headers, stream.read(int(headers.get("content-length", 0))), number)
+
+    def wait(self, condition, what, seconds=60):
+        """Waits until a condition of the server's holds."""
+        with self.change:
+            assert self.change.wait_for(lambda: condition(self), seconds), "waited in vain for " + what
+
+    def values(self):
+        """The values of all lines of the format influx that were taken, in order."""
+        return [float(line.split(" ")[1].split("=")[1]) for request in self.requests for line in request.lines()]
+
+    def close(self):
+        if not self.closed:
+            self.closed = True
+            self.listener.shutdown(socket.SHUT_RDWR)
+            self.listener.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def tls_context(certificate, key, authorities=None):
+    """authorities: whose certificates clients have to show."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    if authorities:
+        context.load_verify_locations(authorities)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
