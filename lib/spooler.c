@@ -20,7 +20,6 @@ struct trip {
     struct wr_spool *spool; /* NULL: no memory for one */
     char *place;            /* the same */
     struct wr_label_set *labels;
-    struct wr_error error;
 };
 
 static bool set_out(struct trip *trip, struct wr_lane *lane)
@@ -55,6 +54,7 @@ static void come_home(struct trip *trip)
 void wr_spooler_move(struct wr_lane *lane)
 {
     struct trip trip;
+    struct wr_error error = {0};
     const struct wr_range range = lane->stash.moving;
     struct wr_spool_terms terms = {
         .limit = lane->settings.spool_limit,
@@ -65,9 +65,9 @@ void wr_spooler_move(struct wr_lane *lane)
     enum wr_spool_result result = WR_SPOOL_FAILED;
     if (set_out(&trip, lane)) {
         terms.place = trip.place;
-        result = wr_spool_put(trip.spool, &terms, &range, trip.labels, &dropped, &trip.error);
+        result = wr_spool_put(trip.spool, &terms, &range, trip.labels, &dropped, &error);
     } else {
-        wr_error_set(&trip.error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_set(&error, WEIR_ERR_MEMORY, "no memory");
     }
     come_home(&trip);
     int64_t now_ns = wr_clock_monotonic_ns();
@@ -78,34 +78,34 @@ void wr_spooler_move(struct wr_lane *lane)
     if (result == WR_SPOOL_OK)
         wr_spooling_moved(lane, now_ns);
     else
-        wr_spooling_failed(lane, result == WR_SPOOL_FULL, trip.error.text, now_ns);
+        wr_spooling_failed(lane, result == WR_SPOOL_FULL, error.text, now_ns);
 }
 
 void wr_spooler_search(struct wr_lane *lane)
 {
     struct trip trip;
+    struct wr_error error = {0};
     struct wr_spool_found found = {0};
-    bool looked = set_out(&trip, lane);
-    if (looked)
-        looked = wr_spool_adopt(trip.spool, trip.place, &found, &trip.error);
+    bool looked = set_out(&trip, lane) && wr_spool_adopt(trip.spool, trip.place, &found, &error);
     come_home(&trip);
     int64_t now_ns = wr_clock_monotonic_ns();
     if (looked)
         wr_spooling_found(lane, found.samples, found.more, now_ns);
     else
-        wr_spooling_not_found(lane, trip.error.code ? trip.error.text : "no memory", now_ns);
+        wr_spooling_not_found(lane, error.code ? error.text : "no memory", now_ns);
     wr_spooling_say_damage(lane, 0, found.kept_bad);
 }
 
 void wr_spooler_fetch(struct wr_lane *lane)
 {
     struct trip trip;
+    struct wr_error error = {0};
     struct wr_spool_want want = {lane->settings.batch, lane->settings.batch_bytes, lane->labels};
     struct wr_spool_batch batch = {0};
     enum wr_spool_result result = WR_SPOOL_FAILED;
     set_out(&trip, lane);
     if (trip.spool)
-        result = wr_spool_fetch(trip.spool, &want, &batch, &trip.error);
+        result = wr_spool_fetch(trip.spool, &want, &batch, &error);
     come_home(&trip);
     if (batch.lost.samples)
         wr_spooling_lost(lane, WEIR_DROPPED_CORRUPT, batch.lost.samples, batch.lost.own);
@@ -113,7 +113,7 @@ void wr_spooler_fetch(struct wr_lane *lane)
     if (batch.range.segment)
         wr_spooling_fetched(lane, &batch.range, batch.labels, batch.own);
     else if (result != WR_SPOOL_OK)
-        wr_spooling_not_fetched(lane, trip.spool ? trip.error.text : "no memory", wr_clock_monotonic_ns());
+        wr_spooling_not_fetched(lane, trip.spool ? error.text : "no memory", wr_clock_monotonic_ns());
     else /* there is nothing left of what should have been there */
         wr_spooling_lost(lane, WEIR_DROPPED_CORRUPT, lane->stash.samples, lane->stash.own);
 }
