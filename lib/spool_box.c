@@ -162,15 +162,29 @@ static int lock(struct wr_spool_box *box, int flags)
     return 0;
 }
 
-/* The descriptor is forgotten before it is closed: a fork in between must not find a stranger's. */
-static void let_go(struct wr_spool_box *box)
+/* A program that closes all descriptors may have opened something else under this number. */
+static bool is_ours(const struct wr_spool_box *box, int fd)
 {
     struct stat status;
+    return fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == box->inode && status.st_dev == box->device;
+}
+
+/* The descriptor is forgotten before it is closed: a fork in between must not find a stranger's. */
+static void close_lock(struct wr_spool_box *box)
+{
     int fd = box->lock;
     box->lock = -1;
-    /* a program that closes all descriptors may have opened something else under this number */
-    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == box->inode && status.st_dev == box->device)
+    if (is_ours(box, fd))
         close(fd);
+}
+
+/* A child that was forked just when the lock was made may hold a copy of it that nobody knows of: unlocked,
+ * that does no harm. */
+static void let_go(struct wr_spool_box *box)
+{
+    if (is_ours(box, box->lock))
+        flock(box->lock, LOCK_UN);
+    close_lock(box);
 }
 
 static void forget(struct wr_spool_box *box)
@@ -278,7 +292,7 @@ void wr_spool_box_abandon(const struct wr_spool_box *box)
 {
     struct wr_spool_box copy = *box; /* the parent's memory stays as it is */
     if (box->path)
-        let_go(&copy);
+        close_lock(&copy);
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */

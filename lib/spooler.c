@@ -96,6 +96,13 @@ void wr_spooler_search(struct wr_lane *lane)
     wr_spooling_say_damage(lane, 0, found.kept_bad);
 }
 
+/* There is nothing left of what should have been there. */
+static void give_up(struct wr_lane *lane)
+{
+    wr_spooling_say_damage(lane, lane->stash.samples, false);
+    wr_spooling_lost(lane, WEIR_DROPPED_CORRUPT, lane->stash.samples, lane->stash.own);
+}
+
 void wr_spooler_fetch(struct wr_lane *lane)
 {
     struct trip trip;
@@ -114,8 +121,8 @@ void wr_spooler_fetch(struct wr_lane *lane)
         wr_spooling_fetched(lane, &batch.range, batch.labels, batch.own);
     else if (result != WR_SPOOL_OK)
         wr_spooling_not_fetched(lane, trip.spool ? error.text : "no memory", wr_clock_monotonic_ns());
-    else /* there is nothing left of what should have been there */
-        wr_spooling_lost(lane, WEIR_DROPPED_CORRUPT, lane->stash.samples, lane->stash.own);
+    else
+        give_up(lane);
 }
 
 void wr_spooler_settle(struct wr_lane *lane)

@@ -227,6 +227,7 @@ void wr_spooling_lost(struct wr_lane *lane, enum weir_drop why, uint64_t samples
     wr_lane_count_drop(lane, why, samples);
     lane->stash.samples -= samples;
     lane->stash.own -= own;
+    lane->stash.filling_said &= lane->stash.samples > 0;
     wr_condition_wake(&lane->progress);
 }
 

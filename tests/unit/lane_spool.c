@@ -195,6 +195,20 @@ Test(lane_spool, without_a_spool_nothing_goes)
     cr_assert_eq(rig_stats(&rig).queued, 90);
 }
 
+Test(lane_spool, a_spool_that_was_configured_away_is_emptied_and_nothing_more_goes_there)
+{
+    rig_offer(&rig, 60);
+    fail_to_open();
+    rig.settings.spool_limit = 0;
+    rig_apply(&rig);
+    cr_assert(wr_stash_set_place(&rig.lane->stash, NULL));
+    rig_offer(&rig, 90);
+    next();
+    cr_assert_eq(rig_stats(&rig).spooled, 60);
+    open_at_last();
+    expect_delivery(0, 150);
+}
+
 /* ---- The order ------------------------------------------------------------------------------- */
 
 Test(lane_spool, what_is_on_disk_comes_before_what_is_queued)

@@ -298,6 +298,17 @@ Test(spool_box, a_child_that_abandons_it_leaves_it_to_its_parent)
     free(box.path);
 }
 
+Test(spool_box, a_copy_of_its_lock_that_nobody_knows_of_keeps_nobody_from_adopting_what_was_left)
+{
+    struct wr_spool_box box = make("push"), other;
+    int copy = dup(box.lock); /* as a child has that was forked at the wrong moment */
+    wr_spool_box_leave(&box);
+    cr_assert(wr_spool_box_adopt(&other, place, name_of(&box)));
+    wr_spool_box_remove(&other);
+    close(copy);
+    free(box.path);
+}
+
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 Test(spool_box, files_are_listed_by_number)
