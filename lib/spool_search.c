@@ -130,9 +130,10 @@ bool wr_spool_search(struct wr_spool_shelf *shelf, const char *place, const char
     while (!found->more && (entry = readdir(folder))) {
         if (!wr_spool_box_is_name(entry->d_name, handler))
             continue;
-        finds[count] = (struct find){.box = wr_spool_shelf_free_box(shelf)};
-        found->more = !finds[count].box;
-        count += !found->more && adopt(&finds[count], place, entry->d_name, handler);
+        struct find find = {.box = wr_spool_shelf_free_box(shelf)};
+        found->more = !find.box;
+        if (!found->more && adopt(&find, place, entry->d_name, handler))
+            finds[count++] = find;
     }
     closedir(folder);
     qsort(finds, count, sizeof *finds, compare);

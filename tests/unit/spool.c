@@ -353,6 +353,7 @@ Test(spool, the_living_and_other_handlers_are_left_alone)
 Test(spool, more_than_can_be_adopted_at_a_time_is_adopted_later)
 {
     struct wr_spool *all[WR_SPOOL_SHELF_BOXES + 3];
+    wr_spool_free(spool);
     for (uint32_t i = 0; i < WR_SPOOL_SHELF_BOXES + 3; i++) {
         all[i] = spool = open_spool("push");
         put(i, 1);
@@ -567,12 +568,14 @@ Test(spool, another_place_is_used_from_then_on_and_the_old_one_is_emptied)
 {
     put(0, 10);
     const char *old = terms.place;
-    terms.place = strdup(path_in_folder("elsewhere"));
+    char *elsewhere = strdup(path_in_folder("elsewhere"));
+    terms.place = elsewhere;
     put(10, 10);
     cr_assert_eq(count_entries("push"), 1);
     expect(0, 20);
     expect_nothing();
     terms.place = old;
+    free(elsewhere);
     cr_assert_eq(count_entries(""), 0);
 }
 

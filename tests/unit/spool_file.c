@@ -42,7 +42,7 @@ static void setup(void)
     cr_assert(wr_registry_init(&written) && wr_registry_init(&read_back));
     /* the ids of both processes differ */
     for (int i = 0; i < 7; i++) {
-        char name[10];
+        char name[16];
         snprintf(name, sizeof name, "own%d", i);
         series_of(&read_back, "of.its.own", name, NULL, 0, 0);
     }
