@@ -320,6 +320,7 @@ Test(spool, what_others_left_comes_before_what_is_new)
 Test(spool, several_that_are_dead_come_one_after_the_other)
 {
     struct wr_spool *all[3];
+    wr_spool_free(spool);
     for (uint32_t i = 0; i < 3; i++) {
         all[i] = spool = open_spool("push");
         put(100 * i, 10);
