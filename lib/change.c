@@ -7,6 +7,7 @@
 #include "common.h"
 #include "error.h"
 #include "plan.h"
+#include "stop.h"
 
 /* What a commit takes out of use, to be freed without locks. */
 struct discarded {
@@ -104,7 +105,7 @@ static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t 
     wr_lane_leave(lane);
     if (was_stopping)
         return;
-    wr_lane_request_stop(lane, WEIR_DROPPED_REMOVED, deadline_ns);
+    wr_stop_request(lane, WEIR_DROPPED_REMOVED, deadline_ns);
     engine->leaving++;
 }
 

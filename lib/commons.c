@@ -22,6 +22,11 @@ static const weir_option rows[] = {
      offsetof(struct wr_commons, retry_min_ns)},
     {"retry_max", WEIR_OPTION_DURATION, 0, "30s", "1ms..1d", "the longest pause between two tries",
      offsetof(struct wr_commons, retry_max_ns)},
+    {"spool", WEIR_OPTION_PATH, 0, NULL, NULL,
+     "a folder for what the handler does not take in time; kept there over the end of the program",
+     offsetof(struct wr_commons, spool)},
+    {"spool_limit", WEIR_OPTION_SIZE, 0, "1GiB", "64KiB..16TiB",
+     "how much may be there; then \"overflow\" decides", offsetof(struct wr_commons, spool_limit)},
     {0},
 };
 
@@ -42,5 +47,6 @@ struct wr_lane_settings wr_commons_settings(const struct wr_commons *commons)
         .retry_min_ns = commons->retry_min_ns,
         .retry_max_ns = commons->retry_max_ns,
         .sync = commons->delivery == 1,
+        .spool_limit = commons->spool ? (uint64_t)commons->spool_limit : 0,
     };
 }

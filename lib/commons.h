@@ -18,6 +18,8 @@ struct wr_commons {
     int64_t batch_bytes;
     int64_t linger_ns;
     int64_t retry_min_ns, retry_max_ns;
+    const char *spool; /* NULL: none */
+    int64_t spool_limit;
 };
 
 /* The table; "format" is not in it, since it may be an object. */

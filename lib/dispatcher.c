@@ -313,7 +313,7 @@ static void start_workers(struct wr_dispatcher *dispatcher, int64_t now_ns)
     struct wr_router *router = dispatcher->router;
     for (size_t i = 0; i < router->lane_count; i++) {
         struct wr_feed_lane *lane = &router->lanes[i];
-        if (lane->started || !lane->offered || now_ns < lane->start_again_ns)
+        if (lane->started || !lane->wanted || now_ns < lane->start_again_ns)
             continue;
         lane->started = wr_worker_start(lane->lane, dispatcher->crew);
         lane->start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;

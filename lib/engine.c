@@ -10,6 +10,8 @@
 #include "flush.h"
 #include "gate.h"
 #include "signals.h"
+#include "spooler.h"
+#include "stop.h"
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
@@ -259,6 +261,13 @@ static int report_dropped(struct wr_engine *engine, struct wr_error *error)
     return wr_error_set(error, WEIR_ERR_DROPPED, "%" PRIu64 " values were dropped since the last flush", fresh);
 }
 
+/* What a handler said of itself tells more than that another one is late, and that more than that values are
+ * safe. */
+static int rank(int answer)
+{
+    return answer == 0 ? 0 : answer == WEIR_ERR_SPOOLED ? 1 : answer == WEIR_ERR_TIMEOUT ? 2 : 3;
+}
+
 /* All lanes are asked first, so that they deliver side by side. Answers 0, or the error of a late one. */
 static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
@@ -275,8 +284,8 @@ static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_
         uint64_t position = positions ? positions[i++] : wr_flush_request(lane, deadline_ns);
         struct wr_error late;
         int answer = wr_flush_wait(lane, position, deadline_ns, &late);
-        if (!answer || (result && answer == WEIR_ERR_TIMEOUT))
-            continue; /* what a handler said of itself tells more than that another one is late */
+        if (rank(answer) <= rank(result))
+            continue;
         *error = late;
         result = answer;
     }
@@ -287,8 +296,14 @@ static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_
 int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     run_round(engine);
+    struct wr_error dropped;
     int late = flush_lanes(engine, deadline_ns, error);
-    return late ? late : report_dropped(engine, error);
+    if (late && late != WEIR_ERR_SPOOLED)
+        return late;
+    if (!report_dropped(engine, &dropped))
+        return late;
+    *error = dropped;
+    return WEIR_ERR_DROPPED;
 }
 
 /* ---- Shutting down --------------------------------------------------------------------------- */
@@ -327,6 +342,19 @@ static struct wr_lane *drain_rings(struct wr_engine *engine, int64_t deadline_ns
     return first;
 }
 
+static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
+{
+    uint64_t spooled = 0;
+    for (struct wr_lane *lane = lanes; lane; lane = lane->next) {
+        weir_handler_stats stats;
+        wr_lane_read_stats(lane, &stats, 0);
+        spooled += stats.spooled;
+    }
+    if (!spooled)
+        return 0;
+    return wr_error_set(error, WEIR_ERR_SPOOLED, "%" PRIu64 " values are on disk only", spooled);
+}
+
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     if (atomic_exchange(&engine->closed, true))
@@ -335,8 +363,13 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     wr_dispatcher_stop(&engine->dispatcher, deadline_ns);
     struct wr_lane *first = drain_rings(engine, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = lane->next)
-        wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
+        wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = lane->next)
-        wr_lane_wait_stopped(lane, deadline_ns);
-    return report_dropped(engine, error);
+        wr_spooler_save(lane, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = lane->next)
+        wr_stop_wait(lane, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = lane->next)
+        wr_spooler_leave(lane);
+    int dropped = report_dropped(engine, error);
+    return dropped ? dropped : report_spooled(first, error);
 }

@@ -35,7 +35,7 @@ void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns
         struct wr_feed_lane *lane = feed->lanes[i];
         offer.ticket = lane->sync ? ticket : nobody;
         lane->full = wr_lane_offer(lane->lane, &offer, now_ns);
-        lane->offered = true;
+        lane->wanted = true;
     }
     feed->offered = feed->segment->count;
     feed->no_wait = false;

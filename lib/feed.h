@@ -18,7 +18,7 @@ struct wr_feed_lane {
     struct wr_lane *lane;
     bool sync;
     bool full;              /* producers have to wait for it */
-    bool offered, started;  /* it was offered something; it has a worker */
+    bool wanted, started;   /* it was offered something, or may have something on disk; it has a worker */
     int64_t start_again_ns; /* no further try to start its worker before this */
 };
 

@@ -1,7 +1,11 @@
 #include "flush.h"
 
+#include <inttypes.h>
+
 #include "clock.h"
+#include "common.h"
 #include "error.h"
+#include "spooling.h"
 
 uint64_t wr_flush_request(struct wr_lane *lane, int64_t deadline_ns)
 {
@@ -28,8 +32,39 @@ static bool is_flushed(const struct wr_lane *lane, uint64_t position)
     return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->ending != WR_LANE_LIVES;
 }
 
-static int say_why_not(const struct wr_lane *lane, struct wr_error *error)
+/* Whether all that is missing is on disk. */
+static bool is_spooled(const struct wr_lane *lane, uint64_t position)
 {
+    return wr_lane_front(lane) < position && wr_lane_front_in_memory(lane) >= position;
+}
+
+/* Whether it has to stay there: another try has failed, or there will be none. */
+static bool stays_spooled(const struct wr_lane *lane, uint64_t position)
+{
+    bool tries = lane->worker == WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES;
+    return is_spooled(lane, position) && (!tries || (lane->failing && lane->retry_at_ns));
+}
+
+/* Whether the handler has told those who wait not to, and nothing is going to disk because of that. */
+static bool is_told(struct wr_lane *lane)
+{
+    if (!lane->waiting.told || lane->stash.busy)
+        return false;
+    int64_t now_ns = wr_clock_monotonic_ns();
+    return lane->worker != WR_WORKER_RUNNING || wr_spooling_time(lane, now_ns) > now_ns;
+}
+
+static bool is_over(struct wr_lane *lane, uint64_t position)
+{
+    return is_flushed(lane, position) || stays_spooled(lane, position) || is_told(lane);
+}
+
+static int say_why_not(const struct wr_lane *lane, uint64_t position, struct wr_error *error)
+{
+    const char *why = lane->failing ? lane->reason : "not delivered in time";
+    if (is_spooled(lane, position))
+        return wr_error_set(error, WEIR_ERR_SPOOLED, "handler \"%s\": %" PRIu64 " values are on disk only: %s",
+                            lane->name, lane->stash.samples, why);
     if (lane->waiting.told)
         return wr_error_set(error, lane->waiting.told, "handler \"%s\": %s", lane->name, lane->reason);
     return wr_error_set(error, WEIR_ERR_TIMEOUT, "handler \"%s\" has not delivered in time", lane->name);
@@ -40,10 +75,10 @@ int wr_flush_wait(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, 
     sigset_t signals;
     int result = 0;
     wr_lane_enter_from_outside(lane, &signals);
-    while (!is_flushed(lane, position) && !lane->waiting.told && wr_clock_monotonic_ns() < deadline_ns)
+    while (!is_over(lane, position) && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (!is_flushed(lane, position))
-        result = say_why_not(lane, error);
+        result = say_why_not(lane, position, error);
     wr_lane_leave_to_outside(lane, &signals);
     return result;
 }

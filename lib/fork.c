@@ -4,17 +4,18 @@
 #include "common.h"
 #include "instance.h"
 #include "signals.h"
+#include "spooler.h"
 
 enum { PATIENCE_MS = 50 };
 
-/* Waits until the worker is outside its handler's code, and keeps it there. */
+/* Waits until the worker is outside its handler's code, and not at the disk, and keeps it so. */
 static void hold_lane(struct wr_lane *lane, int64_t deadline_ns)
 {
     lane->fork_unsafe = true;
     if (!wr_lock_enter_by(&lane->lock, deadline_ns))
         return;
     lane->held = true;
-    while (lane->in_callback && wr_clock_monotonic_ns() < deadline_ns)
+    while ((lane->in_callback || lane->stash.busy) && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait(&lane->progress, &lane->lock, deadline_ns);
     lane->fork_unsafe = lane->in_callback;
     wr_lane_leave(lane);
@@ -78,6 +79,7 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine)
 static void abandon_lane(const struct wr_lane *lane, bool held)
 {
     bool torn = held ? lane->fork_unsafe : lane->in_callback;
+    wr_spooler_abandon(lane);
     if (!lane->instance)
         return;
     if (torn)

@@ -7,6 +7,8 @@
 #include "clock.h"
 #include "common.h"
 #include "error.h"
+#include "spooler.h"
+#include "spooling.h"
 #include "thread.h"
 
 static struct wr_host *core_of(const weir_host *host)
@@ -80,6 +82,21 @@ static bool is_stop_asked(const struct wr_lane *lane)
     return lane->stopping || lane->successor;
 }
 
+/* What has filled the queue while the handler was busy may go to disk. */
+static void spool_what_is_due(struct wr_lane *lane)
+{
+    lane->stash.tired = false;
+    while (!lane->held && wr_spooling_prepare(lane, wr_clock_monotonic_ns()))
+        wr_spooler_move(lane);
+}
+
+static void sleep_until(struct wr_lane *lane, int64_t deadline_ns)
+{
+    lane->stash.tired = false;
+    int64_t move_ns = lane->held ? WR_NEVER : wr_spooling_time(lane, wr_clock_monotonic_ns());
+    wr_condition_wait(&lane->work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
+}
+
 /* While it waits here, the handler is not inside anything that a fork could tear. */
 static bool host_wait(const weir_host *host, int64_t ms)
 {
@@ -90,8 +107,11 @@ static bool host_wait(const weir_host *host, int64_t ms)
     wr_lock_enter(&lane->lock);
     lane->in_callback = false;
     wr_condition_wake(&lane->progress);
-    while (lane->held || (!is_stop_asked(lane) && wr_clock_monotonic_ns() < deadline_ns))
-        wr_condition_wait(&lane->work, &lane->lock, lane->held ? WR_NEVER : deadline_ns);
+    spool_what_is_due(lane);
+    while (lane->held || (!is_stop_asked(lane) && wr_clock_monotonic_ns() < deadline_ns)) {
+        sleep_until(lane, lane->held ? WR_NEVER : deadline_ns);
+        spool_what_is_due(lane);
+    }
     lane->in_callback = true;
     bool waited = !is_stop_asked(lane);
     wr_lane_leave(lane);
@@ -159,6 +179,7 @@ static void begin_waiting(const weir_host *host)
     if (!lane)
         return;
     wr_lock_enter(&lane->lock);
+    spool_what_is_due(lane);
     lane->in_callback = false;
     wr_condition_wake(&lane->progress);
     wr_lane_leave(lane);

@@ -346,6 +346,8 @@ void wr_instance_take_over(struct wr_lane *lane)
     lane->waiting.told = 0;
     lane->patience_ns = instance->host.patience_ns;
     struct wr_lane_settings settings = wr_commons_settings(&instance->commons);
+    if (!wr_stash_set_place(&lane->stash, instance->commons.spool))
+        wr_lane_say(lane, WEIR_LOG_ERROR, "no memory for its spool: nothing is spooled");
     wr_lane_set(lane, &settings);
 }
 

@@ -11,7 +11,8 @@
 #include "error.h"
 #include "ring.h"
 #include "signals.h"
-#include "thread.h"
+
+enum { SAVING_S = 1 };
 
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell)
 {
@@ -34,6 +35,7 @@ void wr_lane_free_unused(struct wr_lane *lane)
     if (!lane)
         return;
     wr_queue_fini(&lane->queue);
+    wr_stash_fini(&lane->stash);
     wr_waiting_fini(&lane->waiting);
     free((char *)lane->name);
     free(lane);
@@ -84,26 +86,36 @@ void wr_lane_leave(struct wr_lane *lane)
 
 /* ---- What is there --------------------------------------------------------------------------- */
 
+/* What is in flight, unless it is settled or on disk. */
 static const struct wr_range *flying(const struct wr_lane *lane)
 {
-    return lane->flight.range.segment && !lane->flight.disowned ? &lane->flight.range : NULL;
+    const struct wr_flight *flight = &lane->flight;
+    return flight->range.segment && !flight->disowned && !flight->stashed ? &flight->range : NULL;
 }
 
 uint64_t wr_lane_queued(const struct wr_lane *lane)
 {
-    return lane->queue.samples + (flying(lane) ? flying(lane)->count : 0);
+    return lane->queue.samples + lane->stash.moving.count + (flying(lane) ? flying(lane)->count : 0);
 }
 
 uint64_t wr_lane_queued_bytes(const struct wr_lane *lane)
 {
-    return lane->queue.bytes + (flying(lane) ? flying(lane)->bytes : 0);
+    return lane->queue.bytes + lane->stash.moving.bytes + (flying(lane) ? flying(lane)->bytes : 0);
+}
+
+uint64_t wr_lane_front_in_memory(const struct wr_lane *lane)
+{
+    if (flying(lane))
+        return flying(lane)->sequence;
+    if (lane->stash.moving.segment)
+        return lane->stash.moving.sequence;
+    return wr_queue_is_empty(&lane->queue) ? lane->offered : wr_queue_front(&lane->queue)->sequence;
 }
 
 uint64_t wr_lane_front(const struct wr_lane *lane)
 {
-    if (flying(lane))
-        return flying(lane)->sequence;
-    return wr_queue_is_empty(&lane->queue) ? lane->offered : wr_queue_front(&lane->queue)->sequence;
+    uint64_t front = wr_lane_front_in_memory(lane);
+    return lane->stash.own && lane->stash.front < front ? lane->stash.front : front;
 }
 
 /* ---- Calls that wait ------------------------------------------------------------------------- */
@@ -150,6 +162,30 @@ static void drop_queue(struct wr_lane *lane, enum weir_drop why)
     }
 }
 
+/* Whoever is at the disk with it just now keeps its reference, as there is no telling when he comes back. */
+static void drop_moving(struct wr_lane *lane, enum weir_drop why)
+{
+    struct wr_range moving = lane->stash.moving;
+    lane->stash.moving = (struct wr_range){0};
+    if (lane->stash.busy && moving.segment)
+        wr_segment_hold(moving.segment);
+    if (moving.segment)
+        drop_range(lane, &moving, why);
+}
+
+/* What is on disk stays there. */
+static void put_back_stashed(struct wr_lane *lane)
+{
+    wr_stash_forget_fetched(&lane->stash);
+    if (!lane->flight.stashed)
+        return;
+    lane->flight.disowned = lane->flight.lent;
+    if (lane->flight.lent)
+        return;
+    wr_segment_drop(lane->flight.range.segment);
+    lane->flight = (struct wr_flight){0};
+}
+
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
 {
     if (flying(lane) && lane->flight.lent) {
@@ -161,6 +197,8 @@ void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
         drop_range(lane, &lane->flight.range, why);
         lane->flight.range.segment = NULL;
     }
+    drop_moving(lane, why);
+    put_back_stashed(lane);
     drop_queue(lane, why);
     wr_lane_answer(lane, UINT64_MAX, WEIR_ERR_DROPPED);
 }
@@ -194,24 +232,10 @@ static void push_those_that_wait(struct wr_lane *lane, struct wr_range *range)
     }
 }
 
-static uint32_t count_that_fit(const struct wr_range *range, uint64_t room)
-{
-    uint32_t fit = 0;
-    while (fit < range->count) {
-        uint32_t end = wr_segment_event_end(range->segment, range->first + fit) - range->first;
-        uint64_t bytes = wr_segment_bytes(range->segment, range->first + fit, end - fit);
-        if (bytes > room)
-            break;
-        room -= bytes;
-        fit = end;
-    }
-    return fit;
-}
-
 /* Takes as much from the front as there is room for, and drops the rest. */
 static void push_those_that_fit(struct wr_lane *lane, struct wr_range *range, uint64_t room)
 {
-    uint32_t fit = range->bytes <= room ? range->count : count_that_fit(range, room);
+    uint32_t fit = wr_range_count_fitting(range, room);
     if (fit) {
         struct wr_range taken = wr_range_split(range, fit);
         push(lane, &taken);
@@ -251,7 +275,8 @@ static void take_in(struct wr_lane *lane, struct wr_range *range, const struct w
 static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
 {
     return queued_before == 0 || lane->waiting.count || lane->queue.samples >= lane->settings.batch ||
-           lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_PRESSURE_CALM;
+           lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_PRESSURE_CALM ||
+           (lane->settings.spool_limit && lane->queue.bytes >= lane->settings.queue_bytes / 2);
 }
 
 static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns)
@@ -312,22 +337,42 @@ void wr_lane_moved(struct wr_lane *lane, int64_t now_ns)
     wr_condition_wake(&lane->progress);
 }
 
+/* What is on disk is not lost; but whoever reads this may have expected it elsewhere. */
+static void say_end(struct wr_lane *lane, uint64_t left)
+{
+    uint64_t spooled = lane->stash.samples;
+    char counts[80] = "";
+    if (spooled)
+        snprintf(counts, sizeof counts, "%" PRIu64 " spooled%s", spooled, left ? ", " : "");
+    if (left)
+        snprintf(counts + strlen(counts), sizeof counts - strlen(counts), "%" PRIu64 " dropped", left);
+    if (left || spooled)
+        wr_lane_say(lane, left ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
+                    lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
+                    lane->failing                            ? " while failing: "
+                    : lane->in_callback || lane->flight.lent ? " while the handler is busy"
+                                                             : "",
+                    lane->failing ? lane->reason : "", counts);
+}
+
 void wr_lane_declare_end(struct wr_lane *lane)
 {
     uint64_t left = wr_lane_queued(lane);
     enum wr_pressure_state before = lane->pressure.state;
     lane->ending = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
-    if (left)
-        wr_lane_say(lane, WEIR_LOG_ERROR, "%s%s%s; not delivered in time: %" PRIu64 " dropped",
-                    lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
-                    lane->failing                            ? " while failing: "
-                    : lane->in_callback || lane->flight.lent ? " while the handler is busy"
-                                                             : "",
-                    lane->failing ? lane->reason : "", left);
+    say_end(lane, left);
     lane->pressure.state = WR_PRESSURE_CALM;
     ring_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
+}
+
+/* When a lane whose worker has not come to an end is given up; one with a spool has some more time for that. */
+static int64_t end_time(const struct wr_lane *lane)
+{
+    if (!lane->settings.spool_limit || lane->stop_deadline_ns > WR_NEVER - SAVING_S * WR_NS_PER_S)
+        return lane->stop_deadline_ns;
+    return lane->stop_deadline_ns + SAVING_S * WR_NS_PER_S;
 }
 
 bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
@@ -336,10 +381,10 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
     wr_pressure_check(&lane->pressure, now_ns);
     int64_t next = wr_pressure_deadline(&lane->pressure);
     if (lane->stopping && lane->worker == WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES) {
-        if (now_ns >= lane->stop_deadline_ns)
+        if (now_ns >= end_time(lane))
             wr_lane_declare_end(lane);
-        else if (lane->stop_deadline_ns < next)
-            next = lane->stop_deadline_ns;
+        else if (end_time(lane) < next)
+            next = end_time(lane);
     }
     bool full = lane->pressure.state == WR_PRESSURE_FULL;
     wr_lane_leave(lane);
@@ -362,7 +407,7 @@ void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals)
     wr_signals_restore(signals);
 }
 
-/* ---- Answers and stopping -------------------------------------------------------------------- */
+/* ---- Answers --------------------------------------------------------------------------------- */
 
 bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error)
 {
@@ -373,49 +418,6 @@ bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error)
         wr_error_set(error, answer, "handler \"%s\": %s", lane->name, lane->reason);
     wr_lane_leave_to_outside(lane, &signals);
     return explained;
-}
-
-void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)
-{
-    sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
-    lane->stopping = true;
-    lane->stop_reason = (int)reason;
-    lane->stop_deadline_ns = deadline_ns;
-    lane->retry_at_ns = 0;
-    if (lane->worker != WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES)
-        wr_lane_declare_end(lane);
-    wr_condition_wake(&lane->work);
-    wr_lane_leave_to_outside(lane, &signals);
-}
-
-/* The process may end next: what another thread is just saying is let out. Not for ever, as the program's own
- * function may say it. */
-static void wait_until_said(struct wr_lane *lane, const sigset_t *signals)
-{
-    int64_t patience_ns = wr_clock_monotonic_ns() + WR_NS_PER_S;
-    while (lane->speaking && wr_clock_monotonic_ns() < patience_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, patience_ns, signals);
-}
-
-void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns)
-{
-    sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
-    while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
-    if (lane->ending == WR_LANE_LIVES)
-        wr_lane_declare_end(lane);
-    lane->abandoned = lane->worker == WR_WORKER_RUNNING;
-    bool ended = lane->worker == WR_WORKER_ENDED;
-    if (ended)
-        lane->worker = WR_WORKER_NONE;
-    wait_until_said(lane, &signals);
-    wr_lane_leave_to_outside(lane, &signals);
-    /* libraries clean up after themselves at the end of a thread: that must be over before their exit handlers
-     * run */
-    if (ended && !wr_thread_join_by(lane->thread, deadline_ns))
-        pthread_detach(lane->thread);
 }
 
 /* ---- The ledger ------------------------------------------------------------------------------ */
@@ -440,6 +442,9 @@ void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t
         .queued = wr_lane_queued(lane),
         .queue_bytes = wr_lane_queued_bytes(lane),
         .queue_age_ms = find_age_ms(lane, now_ns),
+        .spooled = lane->stash.samples,
+        .spool_bytes = lane->stash.bytes,
+        .spool_limit = lane->settings.spool_limit,
         .retries = lane->retries,
         .faults = lane->faults,
         .failing = lane->failing,

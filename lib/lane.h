@@ -8,12 +8,13 @@
  * A lane belongs to its handler's name and lives until the process ends: the name's counters go on when the
  * handler is replaced or comes back. At any time, under the lock:
  *
- *     offered + recovered = delivered + dropped[...] + queue.samples + flight
+ *     offered + recovered = delivered + dropped[...] + queue.samples + flight + stash.moving + stash.samples
  */
 #ifndef WR_LANE_H
 #define WR_LANE_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@
 #include "queue.h"
 #include "remarks.h"
 #include "retry.h"
+#include "stash.h"
 #include "ticket.h"
 #include "waiting.h"
 
@@ -44,12 +46,14 @@ struct wr_lane_settings {
     int64_t linger_ns;
     int64_t retry_min_ns, retry_max_ns;
     bool sync;
+    uint64_t spool_limit; /* bytes; 0: it has no spool */
 };
 
 /* What the handler is working on. */
 struct wr_flight {
     struct wr_range range; /* segment NULL: nothing */
     bool lent;             /* from WR_STEP_EMIT to its outcome: the handler may be reading it */
+    bool stashed;          /* read from disk, where it stays until it is settled */
     bool disowned; /* settled already, since the handler did not answer in time: its answer will not count */
 };
 
@@ -70,6 +74,7 @@ struct wr_lane {
     struct wr_lane_settings settings;
     struct wr_queue queue;
     struct wr_flight flight;
+    struct wr_stash stash;
     struct wr_pressure pressure;
 
     uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
@@ -111,9 +116,11 @@ struct wr_lane {
     pthread_t thread; /* unless worker is NONE */
     bool no_thread;   /* it could not be started */
     bool in_callback; /* it is inside the handler's code */
-    bool held;        /* a fork is coming: it must not go in */
-    bool abandoned;   /* the process ends without it */
-    bool fork_unsafe; /* [child] it was inside when the parent forked */
+    int64_t
+        busy_since_ns; /* since when the handler was called, also while that waits in the core; 0: it is not */
+    bool held;         /* a fork is coming: it must not go in */
+    bool abandoned;    /* the process ends without it */
+    bool fork_unsafe;  /* [child] it was inside when the parent forked */
 
     struct wr_lane_counter { /* the handler's own, by host->count */
         const char *name;    /* NULL: free */
@@ -167,13 +174,6 @@ void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals);
  * last word. */
 bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error);
 
-/* Asks the worker to come to an end: to deliver what is there, at most until deadline_ns; what is left is
- * dropped for `reason`. */
-void wr_lane_request_stop(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns);
-
-/* Waits for that end; past deadline_ns it is declared, and the worker, wherever it is, abandoned. */
-void wr_lane_wait_stopped(struct wr_lane *lane, int64_t deadline_ns);
-
 /* An exact snapshot. */
 void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns);
 
@@ -191,10 +191,11 @@ void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count
 /* Answers the calls that wait for samples before a position. */
 void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer);
 
-/* The position of the oldest sample that is not settled. */
+/* The position of the oldest sample that is not settled; and of the oldest that is not on disk either. */
 uint64_t wr_lane_front(const struct wr_lane *lane);
+uint64_t wr_lane_front_in_memory(const struct wr_lane *lane);
 
-/* Samples and bytes that are not settled. */
+/* Samples and bytes that are not settled, and not on disk. */
 uint64_t wr_lane_queued(const struct wr_lane *lane);
 uint64_t wr_lane_queued_bytes(const struct wr_lane *lane);
 

@@ -6,6 +6,7 @@
 
 #include "buffer.h"
 #include "common.h"
+#include "spooling.h"
 #include "utf8.h"
 
 enum { REMINDER_S = 60, LONGEST_WAIT_S = 86400 };
@@ -56,16 +57,16 @@ static uint64_t count_lost(const struct wr_lane *lane)
 
 static void say_trouble(struct wr_lane *lane, int64_t now_ns)
 {
+    char backlog[80];
+    wr_spooling_describe(lane, backlog, sizeof backlog);
     if (!lane->failing) {
         lane->failing = true;
         lane->failing_since_ns = now_ns;
         lane->lost_before = count_lost(lane);
-        wr_lane_say(lane, WEIR_LOG_WARNING, "%s; retrying, %" PRIu64 " queued", lane->reason,
-                    wr_lane_queued(lane));
+        wr_lane_say(lane, WEIR_LOG_WARNING, "%s; retrying, %s", lane->reason, backlog);
     } else if (now_ns >= lane->reminder_ns) {
-        wr_lane_say(lane, WEIR_LOG_WARNING,
-                    "still failing after %" PRId64 " s: %s; %" PRIu64 " queued, %" PRIu64 " lost",
-                    (now_ns - lane->failing_since_ns) / WR_NS_PER_S, lane->reason, wr_lane_queued(lane),
+        wr_lane_say(lane, WEIR_LOG_WARNING, "still failing after %" PRId64 " s: %s; %s, %" PRIu64 " lost",
+                    (now_ns - lane->failing_since_ns) / WR_NS_PER_S, lane->reason, backlog,
                     count_lost(lane) - lane->lost_before);
     } else {
         return;
@@ -217,7 +218,8 @@ static void check(struct wr_lane *lane, weir_outcome *outcome)
 }
 
 /* Settles samples at the front of the flight; the calls that wait for what is lost of them get `error`. */
-static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint32_t omitted, int error)
+static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint32_t omitted, int error,
+                   int64_t now_ns)
 {
     struct wr_range *flight = &lane->flight.range;
     if (omitted > done - rejected)
@@ -227,7 +229,10 @@ static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint3
     lane->delivered += done - rejected - omitted;
     wr_range_skip(flight, done);
     int answer = omitted ? WEIR_ERR_DROPPED : 0;
-    wr_lane_answer(lane, flight->sequence, rejected ? error : answer);
+    if (lane->flight.stashed)
+        wr_spooling_settled(lane, done, flight->sequence, now_ns);
+    else
+        wr_lane_answer(lane, flight->sequence, rejected ? error : answer);
 }
 
 /* What was in flight counts no longer: it was dropped while the handler was busy with it. */
@@ -242,9 +247,9 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
 {
     uint32_t omitted = omissions ? omissions->count(omissions->ctx, outcome->done) : 0;
     int error = goes_on(outcome) ? WEIR_ERR_DROPPED : error_of(outcome); /* then it is for those that wait on */
-    settle(lane, outcome->done, outcome->rejected, omitted, error);
+    settle(lane, outcome->done, outcome->rejected, omitted, error, now_ns);
     uint32_t rest = outcome->code == WEIR_OUTCOME_DROP ? lane->flight.range.count : 0;
-    settle(lane, rest, rest, 0, error);
+    settle(lane, rest, rest, 0, error, now_ns);
     say_refused(lane, outcome->rejected + rest, now_ns);
     lane->needs_flush = true;
 }

@@ -5,7 +5,6 @@
 
 #include "buffer.h"
 #include "error.h"
-#include "signals.h"
 #include "suggest.h"
 #include "utf8.h"
 
@@ -154,13 +153,11 @@ static bool find_lane(struct planner *p, struct wr_plan_handler *handler)
 static bool has_same(struct wr_lane *lane, const struct wr_instance *instance)
 {
     sigset_t signals;
-    wr_signals_block(&signals); /* as every thread of the program's does that holds a lane */
-    wr_lock_enter(&lane->lock);
+    wr_lane_enter_from_outside(lane, &signals);
     const struct wr_instance *present = lane->successor ? lane->successor : lane->instance;
     bool lives = lane->successor || lane->ending == WR_LANE_LIVES;
     bool same = present && lives && strcmp(present->identity, instance->identity) == 0;
-    wr_lane_leave(lane);
-    wr_signals_restore(&signals);
+    wr_lane_leave_to_outside(lane, &signals);
     return same;
 }
 

@@ -69,6 +69,33 @@ struct wr_range wr_range_split(struct wr_range *range, uint32_t most)
     return front;
 }
 
+uint32_t wr_range_count_fitting(const struct wr_range *range, uint64_t bytes)
+{
+    uint32_t count = 0;
+    if (range->bytes <= bytes)
+        return range->count;
+    while (count < range->count) {
+        uint32_t end = wr_segment_event_end(range->segment, range->first + count) - range->first;
+        uint64_t weight = wr_segment_bytes(range->segment, range->first + count, end - count);
+        if (weight > bytes)
+            break;
+        bytes -= weight;
+        count = end;
+    }
+    return count;
+}
+
+struct wr_range wr_range_take(struct wr_range *range, uint32_t most, uint64_t most_bytes)
+{
+    uint32_t fit = wr_range_count_fitting(range, most_bytes);
+    struct wr_range taken = wr_range_split(range, fit < most ? fit : most);
+    if (!range->count) {
+        wr_segment_drop(range->segment);
+        *range = (struct wr_range){0};
+    }
+    return taken;
+}
+
 /* How many of the range's samples weigh no more than most_bytes. */
 static uint32_t count_that_fit(const struct wr_range *range, uint64_t most_bytes)
 {

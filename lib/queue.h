@@ -48,6 +48,13 @@ struct wr_range wr_queue_take(struct wr_queue *queue, uint32_t most, uint64_t mo
  * a reference of its own. */
 struct wr_range wr_range_split(struct wr_range *range, uint32_t most);
 
+/* Takes up to `most` samples and `most_bytes`, but at least one event, off the range's front, with a reference;
+ * when nothing is left the range is empty, all zeros. */
+struct wr_range wr_range_take(struct wr_range *range, uint32_t most, uint64_t most_bytes);
+
+/* How many samples at a range's front, of whole events, weigh no more than `bytes`. */
+uint32_t wr_range_count_fitting(const struct wr_range *range, uint64_t bytes);
+
 /* Shortens a range by samples at its front that are done with; bytes follow. */
 void wr_range_skip(struct wr_range *range, uint32_t samples);
 

@@ -58,7 +58,7 @@ static struct wr_feed_lane *get_lane(struct builder *b, const char *handler)
             return &router->lanes[i];
     b->settings[router->lane_count] = settings;
     struct wr_feed_lane *entry = &router->lanes[router->lane_count++];
-    *entry = (struct wr_feed_lane){.lane = lane, .sync = settings.sync};
+    *entry = (struct wr_feed_lane){.lane = lane, .sync = settings.sync, .wanted = settings.spool_limit > 0};
     return entry;
 }
 

@@ -72,6 +72,11 @@ static void add_lane(struct report *report, const weir_handler_stats *stats)
     add(report, NULL, "queue.bytes", 0, stats->queue_bytes);
     add(report, NULL, "queue.age.ms", 0, (uint64_t)stats->queue_age_ms);
     add(report, NULL, "retries", WEIR_SAMPLE_CUMULATIVE, stats->retries);
+    if (!stats->spool_limit && !stats->spooled)
+        return;
+    add(report, NULL, "recovered", WEIR_SAMPLE_CUMULATIVE, stats->recovered);
+    add(report, NULL, "spooled", 0, stats->spooled);
+    add(report, NULL, "spool.bytes", 0, stats->spool_bytes);
 }
 
 void wr_selfmetrics_tend(struct wr_selfmetrics *selfmetrics, struct wr_dispatcher *dispatcher,

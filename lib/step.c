@@ -1,6 +1,7 @@
 #include "step.h"
 
 #include "common.h"
+#include "spooling.h"
 
 static struct wr_step simply(enum wr_step_kind kind)
 {
@@ -34,7 +35,7 @@ static bool is_hurried(const struct wr_lane *lane)
 /* When the queue's front has lingered long enough. */
 static int64_t emit_time(const struct wr_lane *lane)
 {
-    if (lane->flight.range.segment)
+    if (lane->flight.range.segment || lane->stash.samples || lane->stash.moving.segment)
         return 0;
     const struct wr_queue *queue = &lane->queue;
     if (wr_queue_is_empty(queue))
@@ -47,11 +48,11 @@ static int64_t emit_time(const struct wr_lane *lane)
 
 /* A call that waits gets a batch that ends with its sample, so that the answer to the batch is the answer to
  * the call. */
-static uint32_t batch_limit(const struct wr_lane *lane)
+static uint32_t batch_limit(const struct wr_lane *lane, const struct wr_range *front)
 {
     uint32_t limit = lane->settings.batch;
     if (lane->waiting.count) {
-        uint64_t left = lane->waiting.calls[0].sequence - wr_queue_front(&lane->queue)->sequence;
+        uint64_t left = lane->waiting.calls[0].sequence - front->sequence;
         if (left < limit)
             limit = (uint32_t)left;
     }
@@ -82,28 +83,58 @@ static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *r
     return count;
 }
 
-static void withhold(struct wr_lane *lane, uint32_t count, int64_t now_ns)
+/* What comes next: what was read from disk is older than what did not get there, and that than what is queued.
+ * NULL: nothing is in memory, or there is more on disk. */
+static const struct wr_range *find_front(const struct wr_lane *lane)
 {
-    struct wr_range withheld = wr_queue_take(&lane->queue, count, UINT64_MAX);
+    const struct wr_stash *stash = &lane->stash;
+    if (stash->fetched.segment)
+        return &stash->fetched;
+    if (stash->samples)
+        return NULL;
+    if (stash->moving.segment)
+        return &stash->moving;
+    return wr_queue_is_empty(&lane->queue) ? NULL : wr_queue_front(&lane->queue);
+}
+
+static struct wr_range take_front(struct wr_lane *lane, uint32_t most, uint64_t most_bytes)
+{
+    struct wr_stash *stash = &lane->stash;
+    if (stash->fetched.segment)
+        return wr_range_take(&stash->fetched, most, most_bytes);
+    if (stash->moving.segment)
+        return wr_range_take(&stash->moving, most, most_bytes);
+    return wr_queue_take(&lane->queue, most, most_bytes);
+}
+
+static void withhold(struct wr_lane *lane, bool stashed, uint32_t count, int64_t now_ns)
+{
+    struct wr_range withheld = take_front(lane, count, UINT64_MAX);
+    uint64_t next = withheld.sequence + withheld.count;
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, withheld.count);
-    wr_lane_answer(lane, withheld.sequence + withheld.count, WEIR_ERR_DROPPED);
     wr_segment_drop(withheld.segment);
+    if (stashed) {
+        wr_spooling_settled(lane, withheld.count, next, now_ns);
+        return;
+    }
+    wr_lane_answer(lane, next, WEIR_ERR_DROPPED);
     wr_lane_moved(lane, now_ns);
 }
 
-/* Moves the next batch from the queue into flight; false: there was only what the handler does not take. */
+/* Moves the next batch into flight; false: there was only what the handler does not take. */
 static bool load_flight(struct wr_lane *lane, int64_t now_ns)
 {
-    while (!wr_queue_is_empty(&lane->queue)) {
-        const struct wr_range *front = wr_queue_front(&lane->queue);
-        uint32_t most = batch_limit(lane);
+    const struct wr_range *front;
+    while ((front = find_front(lane))) {
+        bool stashed = front == &lane->stash.fetched;
+        uint32_t most = stashed ? lane->settings.batch : batch_limit(lane, front);
         uint32_t wanted = lane->kinds ? count_alike(lane, front, true, most) : front->count;
         if (wanted) {
-            lane->flight.range =
-                wr_queue_take(&lane->queue, wanted < most ? wanted : most, lane->settings.batch_bytes);
+            lane->flight.range = take_front(lane, wanted < most ? wanted : most, lane->settings.batch_bytes);
+            lane->flight.stashed = stashed;
             return true;
         }
-        withhold(lane, count_alike(lane, front, false, UINT32_MAX), now_ns);
+        withhold(lane, stashed, count_alike(lane, front, false, UINT32_MAX), now_ns);
     }
     return false;
 }
@@ -124,7 +155,8 @@ static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->stopping)
         return false;
-    bool nothing_left = wr_queue_is_empty(&lane->queue) && !lane->flight.range.segment;
+    bool nothing_left =
+        !wr_spooling_has_memory(lane) && (!lane->stash.samples || wr_spooling_is_last_call(lane, now_ns));
     if (!nothing_left && lane->ending == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
         return false;
     if (lane->ending == WR_LANE_LIVES)
@@ -184,14 +216,33 @@ static struct wr_step try_to_deliver(struct wr_lane *lane, int64_t now_ns)
     if (!lane->open)
         return simply(WR_STEP_OPEN);
     if (!lane->flight.range.segment && !load_flight(lane, now_ns))
-        return tend(lane, now_ns);
+        return wr_spooling_must_fetch(lane) ? simply(WR_STEP_FETCH) : tend(lane, now_ns);
     lane->flight.lent = true;
     return simply(WR_STEP_EMIT);
 }
 
-/* Where values keep coming there is always more to deliver: everything else has its turn first. */
+/* When a lane that stops has to be looked at again. */
+static int64_t stop_time(const struct wr_lane *lane, int64_t now_ns)
+{
+    bool saves = lane->settings.spool_limit && now_ns < lane->stash.save_at_ns;
+    return saves ? lane->stash.save_at_ns : lane->stop_deadline_ns;
+}
+
+/* Nothing to do at this moment. */
+static struct wr_step rest(struct wr_lane *lane, int64_t until_ns, int64_t now_ns)
+{
+    if (lane->stopping)
+        until_ns = earlier(until_ns, stop_time(lane, now_ns));
+    until_ns = earlier(until_ns, wr_spooling_search_time(lane));
+    return sleep_until(earlier(until_ns, wr_spooling_time(lane, now_ns)));
+}
+
+/* Where values keep coming there is always more to deliver: everything else has its turn first. But for what
+ * goes to disk: in that the handler takes turns with it. */
 static struct wr_step deliver(struct wr_lane *lane, int64_t now_ns)
 {
+    if (wr_spooling_search_time(lane) <= now_ns)
+        return simply(WR_STEP_SEARCH);
     if (lane->must_reopen && lane->open)
         return simply(WR_STEP_CLOSE);
     if (!lane->open)
@@ -200,17 +251,20 @@ static struct wr_step deliver(struct wr_lane *lane, int64_t now_ns)
     if (step.kind != WR_STEP_SLEEP)
         return step;
     int64_t at_ns = try_time(lane);
+    if (wr_spooling_prepare(lane, now_ns))
+        return simply(WR_STEP_SPOOL);
+    lane->stash.tired = false;
     if (at_ns <= now_ns)
         return try_to_deliver(lane, now_ns);
-    if (lane->stopping)
-        at_ns = earlier(at_ns, lane->stop_deadline_ns);
-    return sleep_until(earlier(at_ns, step.until_ns));
+    return rest(lane, earlier(at_ns, step.until_ns), now_ns);
 }
 
 struct wr_step wr_step_next(struct wr_lane *lane, int64_t now_ns)
 {
-    if (lane->held)
+    if (lane->held || lane->stash.busy)
         return sleep_until(WR_NEVER);
+    if (wr_spooling_is_last_call(lane, now_ns) && wr_spooling_prepare(lane, now_ns))
+        return simply(WR_STEP_SPOOL);
     if (is_at_end(lane, now_ns))
         return close_first(lane, lane->stop_deadline_ns, WR_STEP_END);
     if (lane->successor)

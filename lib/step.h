@@ -14,6 +14,9 @@ enum wr_step_kind {
     WR_STEP_FLUSH, /* by until_ns */
     WR_STEP_WAKE,  /* `why` */
     WR_STEP_CLOSE,
+    WR_STEP_SEARCH,  /* for what other processes have spooled */
+    WR_STEP_SPOOL,   /* lane->stash.moving */
+    WR_STEP_FETCH,   /* from the spool */
     WR_STEP_REPLACE, /* destroy the instance (it is closed), and go on with the successor */
     WR_STEP_END,     /* destroy the instance (it is closed), and end the thread */
 };

@@ -7,6 +7,7 @@
 #include "common.h"
 #include "instance.h"
 #include "outcome.h"
+#include "spooler.h"
 #include "step.h"
 #include "thread.h"
 
@@ -21,19 +22,26 @@ struct worker {
 static void enter(struct wr_lane *lane)
 {
     lane->in_callback = true;
+    lane->busy_since_ns = wr_clock_monotonic_ns();
     wr_lane_leave(lane);
 }
 
 /* After a shutdown that did not wait for this thread any longer, nothing that it could still do is of use to
  * anybody, and the program may be taking apart what it would touch. */
+static void stay_if_wanted(struct wr_lane *lane)
+{
+    if (!lane->abandoned)
+        return;
+    wr_lane_leave(lane);
+    wr_thread_park();
+}
+
 static void come_back(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    if (lane->abandoned) {
-        wr_lane_leave(lane);
-        wr_thread_park();
-    }
+    stay_if_wanted(lane);
     lane->in_callback = false;
+    lane->busy_since_ns = 0;
     wr_condition_wake(&lane->progress);
 }
 
@@ -60,7 +68,7 @@ static void do_emit(struct worker *worker)
 {
     struct wr_lane *lane = worker->lane;
     struct wr_instance *instance = lane->instance;
-    struct wr_label_set *labels = lane->labels;
+    struct wr_label_set *labels = lane->flight.stashed ? lane->stash.labels : lane->labels;
     struct wr_batch_core core = {worker->crew->registry, labels ? labels->number : 0};
     weir_batch batch = wr_batch_of(&lane->flight.range, &core, labels);
     weir_outcome outcome;
@@ -138,12 +146,19 @@ static void do_replace(struct worker *worker)
     worker->opened = false;
 }
 
+static void go_to_disk(struct wr_lane *lane, void (*operate)(struct wr_lane *lane))
+{
+    operate(lane);
+    stay_if_wanted(lane);
+}
+
 /* ---- The thread ------------------------------------------------------------------------------ */
 
 /* Under the lock. false: this was the end. */
 static bool take_step(struct worker *worker)
 {
     struct wr_lane *lane = worker->lane;
+    go_to_disk(lane, wr_spooler_settle);
     struct wr_step step = wr_step_next(lane, wr_clock_monotonic_ns());
     switch (step.kind) {
     case WR_STEP_SLEEP: wr_condition_wait(&lane->work, &lane->lock, step.until_ns); break;
@@ -153,7 +168,13 @@ static bool take_step(struct worker *worker)
     case WR_STEP_WAKE: do_wake(lane, step.why); break;
     case WR_STEP_CLOSE: do_close(lane); break;
     case WR_STEP_REPLACE: do_replace(worker); break;
-    case WR_STEP_END: destroy_instance(lane); return lane->successor != NULL;
+    case WR_STEP_SEARCH: go_to_disk(lane, wr_spooler_search); break;
+    case WR_STEP_SPOOL: go_to_disk(lane, wr_spooler_move); break;
+    case WR_STEP_FETCH: go_to_disk(lane, wr_spooler_fetch); break;
+    case WR_STEP_END:
+        go_to_disk(lane, wr_spooler_tidy);
+        destroy_instance(lane);
+        return lane->successor != NULL;
     }
     return true;
 }
@@ -201,6 +222,7 @@ bool wr_worker_start(struct wr_lane *lane, const struct wr_crew *crew)
 {
     wr_lock_enter(&lane->lock);
     bool running = lane->worker == WR_WORKER_RUNNING;
+    lane->stash.registry = crew->registry;
     if (lane->worker == WR_WORKER_ENDED)
         wr_thread_let_go(lane->thread);
     if (!running) {

@@ -12,7 +12,7 @@ struct wr_type;
 
 /* What all workers of a process share. Lives until the process ends. */
 struct wr_crew {
-    const struct wr_registry *registry;
+    struct wr_registry *registry;
     struct wr_producers *producers;
     void (*after_open)(void *ctx, struct wr_type *type); /* called by a worker, without locks; may be NULL */
     void *ctx;

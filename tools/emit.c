@@ -89,12 +89,16 @@ static bool report_lane(struct wr_lane *lane, bool verbose)
     if (verbose) {
         printf("%s: %" PRIu64 " delivered", lane->name, stats.delivered);
         print_drops(&stats);
+        if (stats.recovered)
+            printf(" (%" PRIu64 " of earlier processes were on disk)", stats.recovered);
         print_counters(lane);
         if (stats.queued)
             printf(", %" PRIu64 " not delivered yet", stats.queued);
+        if (stats.spooled)
+            printf(", %" PRIu64 " on disk", stats.spooled);
         puts(stats.failing ? ", failing" : "");
     }
-    return stats.delivered == stats.offered;
+    return stats.delivered == stats.offered + stats.recovered;
 }
 
 static int report(const struct request *request)

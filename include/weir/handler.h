@@ -229,7 +229,9 @@ typedef struct weir_host {
      * it. */
     void (*wake_in)(const struct weir_host *host, int64_t delay_ms);
 
-    /* [worker] Sleeps; false as soon as a stop is asked: come to an end then, as far as the deadline allows. */
+    /* [worker] Sleeps; false as soon as a stop is asked: come to an end then, as far as the deadline allows.
+     * What fills the queue meanwhile may go to disk, also with ms 0: whoever waits by other means calls it now
+     * and then. */
     bool (*wait)(const struct weir_host *host, int64_t ms);
 
     /* Whether a stop is asked. */

@@ -159,8 +159,8 @@ WEIR_API int weir_register_handler_type(const struct weir_handler_type *type);
 WEIR_API int weir_flush(int64_t timeout_ms);
 
 /* Delivers what it can within timeout_ms (-1: for ever) and stops. Done by itself at exit, with
- * settings.shutdown_timeout. What could not be delivered is counted, and said by handler. A second call does
- * nothing. Answers as weir_flush. */
+ * settings.shutdown_timeout. What could not be delivered goes to disk where the handler has a spool, else it is
+ * dropped and counted; both is said by handler. A second call does nothing. Answers as weir_flush. */
 WEIR_API int weir_shutdown(int64_t timeout_ms);
 
 /* ---- Errors and messages --------------------------------------------------------------------- */
@@ -245,6 +245,8 @@ typedef struct weir_handler_stats {
     uint64_t faults;      /* answers of the handler that broke its contract */
     int32_t failing;      /* 1 while tries fail */
     int32_t open;         /* 1 while the handler is open */
+    uint64_t spool_bytes; /* what spooled takes on disk */
+    uint64_t spool_limit; /* how much it may take; 0: the handler has no spool */
 } weir_handler_stats;
 
 /* Fills the first size bytes of *stats with an exact snapshot: the identities above hold in it, whatever other

@@ -16,11 +16,11 @@ def read_dependencies():
     dependencies = {}
     for path in glob.glob("lib/*.[ch]"):
         module = os.path.basename(path).rsplit(".", 1)[0]
-        if module.startswith("builtin_") or module == "pow10_table":
+        if module.startswith("builtin_") or module.endswith("_table"):
             continue
         with open(path, encoding="utf-8") as file:
             included = set(re.findall(r'#include "([a-z0-9_]+)\.h"', file.read()))
-        dependencies.setdefault(module, set()).update(included - {module, "pow10_table"})
+        dependencies.setdefault(module, set()).update(name for name in included - {module} if not name.endswith("_table"))
     return dependencies
 
 

@@ -3,10 +3,28 @@
 #include <stdlib.h>
 
 static bool is_failing;
+static unsigned long calls_left = -1ul; /* before it fails */
 
 void failing_set(bool failing)
 {
     is_failing = failing;
+    calls_left = -1ul;
+}
+
+void failing_after(unsigned calls)
+{
+    is_failing = false;
+    calls_left = calls;
+}
+
+static bool fails(void)
+{
+    if (calls_left == -1ul)
+        return is_failing;
+    if (calls_left == 0)
+        return true;
+    calls_left--;
+    return false;
 }
 
 void *__real_malloc(size_t size);
@@ -18,15 +36,15 @@ void *__wrap_realloc(void *memory, size_t size);
 
 void *__wrap_malloc(size_t size)
 {
-    return is_failing ? NULL : __real_malloc(size);
+    return fails() ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return is_failing ? NULL : __real_calloc(count, size);
+    return fails() ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *memory, size_t size)
 {
-    return is_failing ? NULL : __real_realloc(memory, size);
+    return fails() ? NULL : __real_realloc(memory, size);
 }

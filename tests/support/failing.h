@@ -8,4 +8,7 @@
 /* From now on there is no memory, or there is again. */
 void failing_set(bool failing);
 
+/* So many calls get memory, and none that follows, until failing_set. */
+void failing_after(unsigned calls);
+
 #endif

@@ -14,7 +14,7 @@ static void expect_refused(const char *text, const char *expected)
 #define SETTINGS "allowed: shutdown_timeout, labels, reload, stats_interval, clock, max_series"
 #define COMMONS                                                                                                \
     "allowed: format, delivery, queue, overflow, block_timeout, batch, batch_bytes, linger, retry_min, "       \
-    "retry_max"
+    "retry_max, spool, spool_limit"
 #define DURATION "a duration (like 5s, 200ms; units: ns, us, ms, s, m, h, d)"
 #define ROUTES                                                                                                 \
     "is not allowed in a route; allowed: the name of a handler or of an installed handler type, \"inherit\", " \

@@ -61,7 +61,7 @@ Test(feed, offers_every_lane_all_that_was_put_in)
     wr_feed_offer(&feed, nobody, 0);
     cr_assert_str_eq(yard_queue(lanes[0]), "1 2 3");
     cr_assert_str_eq(yard_queue(lanes[1]), "1 2 3");
-    cr_assert(feed_lanes[0].offered && feed_lanes[1].offered);
+    cr_assert(feed_lanes[0].wanted && feed_lanes[1].wanted);
 }
 
 Test(feed, offers_each_record_once)
@@ -78,7 +78,7 @@ Test(feed, with_nothing_in_it_offers_nothing)
 {
     wr_feed_offer(&feed, nobody, 0);
     wr_feed_seal(&feed, 0);
-    cr_assert_not(feed_lanes[0].offered);
+    cr_assert_not(feed_lanes[0].wanted);
 }
 
 Test(feed, lanes_share_one_segment)

@@ -17,6 +17,7 @@
 #include "host.h"
 #include "instance.h"
 #include "step.h"
+#include "stop.h"
 
 static struct logbook book;
 static struct wr_log log_of_test;
@@ -164,7 +165,7 @@ Test(host, no_stop_being_asked_it_waits_to_the_end)
 
 Test(host, a_stop_ends_the_wait, .timeout = 60)
 {
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     cr_assert(host->stopping(host));
     cr_assert_not(host->wait(host, 3600000));
     cr_assert_not(host->wait(host, INT64_MAX));
@@ -204,7 +205,7 @@ Test(host, a_handler_that_waits_is_not_inside_foreign_code_and_comes_back_when_a
     void *result = &book;
     pthread_t thread = start_waiting();
     wr_lock_leave(&lane->lock);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     pthread_join(thread, &result);
     cr_assert_null(result);
     cr_assert(lane->in_callback);
@@ -216,7 +217,7 @@ Test(host, a_handler_that_waits_is_held_while_a_fork_is_coming, .timeout = 60)
     pthread_t thread = start_waiting();
     lane->held = true;
     wr_lock_leave(&lane->lock);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     wr_lock_enter(&lane->lock);
     cr_assert_not(lane->in_callback, "it must not come back before the fork is over");
     lane->held = false;
@@ -236,8 +237,8 @@ Test(host, a_handler_that_waits_inside_emit_keeps_its_batch_whatever_happens, .t
     cr_assert_eq(wr_step_next(lane, 1).kind, WR_STEP_EMIT);
     pthread_t thread = start_waiting();
     wr_lock_leave(&lane->lock);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, 0);
-    wr_lane_wait_stopped(lane, 0);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
+    wr_stop_wait(lane, 0);
     pthread_join(thread, NULL);
     cr_assert_eq(segment->references, 2, "the handler is still reading it");
     weir_outcome outcome = {.code = WEIR_OUTCOME_OK, .done = 1};
@@ -327,8 +328,8 @@ Test(host, a_handler_that_nobody_waited_for_never_comes_back_to_its_libraries, .
     pthread_t thread;
     lane->in_callback = true;
     waiting()->begin(host);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, 0);
-    wr_lane_wait_stopped(lane, 0);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
+    wr_stop_wait(lane, 0);
     pthread_create(&thread, NULL, end_waiting, NULL);
 #ifdef SYS_pause
     cr_assert(is_asleep_in(thread, call_number(SYS_pause)));
@@ -341,12 +342,12 @@ Test(host, a_handler_that_nobody_waited_for_never_comes_back_to_its_libraries, .
 Test(host, a_handler_can_ask_how_long_it_may_take)
 {
     cr_assert_eq(waiting()->left_ms(host), -1);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     cr_assert_eq(waiting()->left_ms(host), -1);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, wr_clock_deadline_ns(3600000));
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, wr_clock_deadline_ns(3600000));
     int64_t left_ms = waiting()->left_ms(host);
     cr_assert(left_ms > 3000000 && left_ms <= 3600000);
-    wr_lane_request_stop(lane, WEIR_DROPPED_SHUTDOWN, 1);
+    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 1);
     cr_assert_eq(waiting()->left_ms(host), 0);
 }
 

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "../support/rig.h"
+#include "stop.h"
 #include "flush.h"
 
 static struct rig rig;
@@ -194,7 +195,7 @@ Test(lane_batch, a_stop_ends_the_lingering)
 {
     use(5000, 200);
     rig_offer(&rig, 1);
-    wr_lane_request_stop(rig.lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_stop_request(rig.lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     deliver("0");
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../support/rig.h"
+#include "stop.h"
 
 static struct rig rig;
 
@@ -193,7 +194,7 @@ Test(lane_message, what_is_not_delivered_when_the_time_is_over_is_told_with_the_
 {
     load(5);
     fail("refused");
-    wr_lane_request_stop(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns);
+    wr_stop_request(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns);
     rig_next(&rig);
     assert_said(WEIR_LOG_ERROR, "push: shutting down while failing: refused; not delivered in time: 5 dropped");
 }
@@ -202,15 +203,15 @@ Test(lane_message, a_handler_that_waits_for_its_destination_at_the_end_is_busy)
 {
     load(5);
     cr_assert(rig.lane->flight.lent && !rig.lane->in_callback);
-    wr_lane_request_stop(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns);
-    wr_lane_wait_stopped(rig.lane, 0);
+    wr_stop_request(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns);
+    wr_stop_wait(rig.lane, 0);
     assert_said(WEIR_LOG_ERROR,
                 "push: shutting down while the handler is busy; not delivered in time: 5 dropped");
 }
 
 Test(lane_message, nothing_is_told_at_the_end_when_nothing_is_left)
 {
-    wr_lane_request_stop(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns);
+    wr_stop_request(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns);
     rig_next(&rig);
     cr_assert_eq(rig.book.count, 0);
 }

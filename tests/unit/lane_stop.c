@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "../support/rig.h"
+#include "stop.h"
 #include "flush.h"
 
 static struct rig rig;
@@ -32,7 +33,7 @@ static void load(uint32_t samples)
 
 static void request_stop(void)
 {
-    wr_lane_request_stop(rig.lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
+    wr_stop_request(rig.lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
     rig_stats(&rig);
 }
 
@@ -143,7 +144,7 @@ Test(lane_stop, waiting_past_the_deadline_gives_the_worker_up)
     load(2);
     rig.lane->in_callback = true;
     request_stop();
-    wr_lane_wait_stopped(rig.lane, 0);
+    wr_stop_wait(rig.lane, 0);
     cr_assert(rig.lane->abandoned);
     cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_SHUTDOWN], 2);
 }
@@ -159,7 +160,7 @@ Test(lane_stop, a_worker_that_ended_in_time_is_not_given_up)
     rig_deliver_all(&rig);
     cr_assert_eq(pthread_create(&rig.lane->thread, NULL, end_at_once, NULL), 0);
     rig.lane->worker = WR_WORKER_ENDED;
-    wr_lane_wait_stopped(rig.lane, 0);
+    wr_stop_wait(rig.lane, 0);
     cr_assert_not(rig.lane->abandoned);
     cr_assert_eq(rig.lane->worker, WR_WORKER_NONE);
 }
@@ -193,7 +194,7 @@ Test(lane_stop, the_end_waits_until_what_is_being_said_is_out)
     cr_assert(wr_log_set_sink(&rig.log, say_slowly, NULL));
     cr_assert_eq(pthread_create(&thread, NULL, say_something, NULL), 0);
     cr_assert_eq(sem_wait(&saying), 0);
-    wr_lane_wait_stopped(rig.lane, 0);
+    wr_stop_wait(rig.lane, 0);
     cr_assert(said);
     cr_assert_eq(pthread_join(thread, NULL), 0);
 }
@@ -212,7 +213,7 @@ Test(lane_stop, without_a_worker_the_end_is_there_at_once)
 {
     rig_offer(&rig, 2);
     rig.lane->worker = WR_WORKER_NONE;
-    wr_lane_request_stop(rig.lane, WEIR_DROPPED_REMOVED, deadline_ns);
+    wr_stop_request(rig.lane, WEIR_DROPPED_REMOVED, deadline_ns);
     cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_REMOVED], 2);
 }
 

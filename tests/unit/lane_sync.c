@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "../support/rig.h"
+#include "stop.h"
 
 static struct rig rig;
 static struct wr_ticket_desk desks[4];
@@ -224,7 +225,7 @@ Test(lane_sync, the_time_for_stopping_being_over_answers_all_with_dropped)
     offer(tickets, 2);
     rig_next(&rig);
     rig.lane->in_callback = true;
-    wr_lane_request_stop(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns);
+    wr_stop_request(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns);
     rig_check(&rig, NULL);
     rig.lane->in_callback = false;
     cr_assert_eq(rig_read_ticket(tickets[0]), WEIR_ERR_DROPPED);

@@ -1,0 +1,559 @@
+"""What a handler does not take in time is kept on disk, and delivered later, in order, by whoever comes next."""
+
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from fifos import TIMEOUT, Puppet, Reader, config_of, make_fifo, values_of
+from judge import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
+    skip_fork_under_sanitizers, start, wait_for
+
+DROPPED, SPOOLED = -9, -10
+FULL, CORRUPT = 0, 6
+
+
+def spool_config(folder, path, shutdown="300ms", **options):
+    return config_of(path, shutdown=shutdown, spool=os.path.join(folder, "spool"), **{"queue": "64KiB", **options})
+
+
+def replay(folder):
+    """All values that are on disk, as they would be delivered."""
+    done = run(WEIR, "spool", "replay", os.path.join(folder, "spool"))
+    return [json.loads(line)["value"] for line in done.stdout.splitlines()]
+
+
+def boxes(folder):
+    return sorted(glob.glob(os.path.join(folder, "spool", "*.*.*.*[0-9]")))
+
+
+def segments(folder):
+    return sorted(glob.glob(os.path.join(folder, "spool", "*", "*.seg")))
+
+
+def adder(folder, path, count, *more, **options):
+    """Runs a program to its end; answers the account of its handler."""
+    done = run(ADDER, "-n", count, "-H", "pipe", *more, WEIR_CONFIG=spool_config(folder, path, **options))
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    return report["handlers"]["pipe"], report["flush"], done.stderr
+
+
+def leave(folder, path, count, *more, **options):
+    """A program whose destination is away the whole time."""
+    account, _, said = adder(folder, path, count, *more, **options)
+    assert account["delivered"] == 0 and " spooled" in said and " dropped" not in said, said
+
+
+def drain(folder, reader, path, count=1, **options):
+    """A program that finds its destination there, and delivers what others left as well."""
+    program = start(ADDER, "-n", count, "-f", -1, "-H", "pipe", WEIR_CONFIG=spool_config(folder, path, shutdown="1m", **options))
+    reader.read_to_end_of(program)
+    out, err = program.communicate()
+    assert program.returncode == 0, err
+    report = json.loads(out)
+    assert_ledgers(report)
+    assert report["flush"] == (DROPPED if report["handlers"]["pipe"]["dropped"][CORRUPT] else 0), (report, err)
+    return report["handlers"]["pipe"]
+
+
+# ---- The end of a program, and the next one ----------------------------------------------------------------------
+
+
+@case
+def what_is_left_when_the_program_ends_is_delivered_by_the_next_one_first_and_in_order(folder):
+    path = make_fifo(folder)
+    leave(folder, path, 100000)
+    assert replay(folder) == list(range(100000))
+    reader = Reader(path)
+    account = drain(folder, reader, path, 1000)
+    assert account["recovered"] == 100000 and account["delivered"] == 101000
+    assert values_of(reader.events()) == list(range(100000)) + list(range(1000))
+    assert os.listdir(os.path.join(folder, "spool")) == [], "what is delivered is gone"
+
+
+@case
+def a_small_rest_is_kept_as_well(folder):
+    path = make_fifo(folder)
+    leave(folder, path, 3)
+    leave(folder, path, 2)
+    reader = Reader(path)
+    account = drain(folder, reader, path)
+    assert account["recovered"] == 5 and values_of(reader.events()) == [0, 1, 2, 0, 1, 0]
+
+
+@case
+def the_example_configuration_does_what_it_says(folder):
+    path, config = make_fifo(folder), os.path.join(SOURCE, "examples", "config", "spool.json")
+    env = {"WEIR_CONFIG": config, "METRICS_FIFO": path, "METRICS_SPOOL": os.path.join(folder, "spool")}
+    program = os.path.join(BUILD, "examples", "first_metric")
+    assert "1 spooled" in run(program, **env).stderr
+    assert '"daemon"' in run(WEIR, "spool", "list", os.path.join(folder, "spool")).stdout
+    reader = Reader(path)
+    assert reader.read_to_end_of(start(program, **env)) == [{"calculate_latency": 12.375}] * 2
+
+
+@case
+def shutdown_says_that_values_are_on_disk_only(folder):
+    path = make_fifo(folder)
+    puppet = Puppet(spool_config(folder, path), folder)
+    puppet.do("add", "a", 1)
+    answer = puppet.do("shutdown", 200)
+    assert answer["code"] == SPOOLED and "1 values are on disk only" in answer["error"], answer
+    assert puppet.ledger()["spooled"] == 1
+    puppet.end()
+    assert replay(folder) == [1]
+
+
+@case
+def without_any_time_to_end_in_everything_still_goes_to_disk(folder):
+    path = make_fifo(folder)
+    leave(folder, path, 10000, shutdown="0s", queue="4MiB")
+    assert replay(folder) == list(range(10000))
+
+
+@case
+def a_handler_that_hangs_keeps_nothing_from_being_spooled(folder):
+    """Its worker never comes back: the thread that ends the program takes over."""
+    config = {
+        "settings": {"shutdown_timeout": "300ms"},
+        "handlers": {"stuck": {"type": "blocker", "in": "emit", "queue": "4MiB", "spool": os.path.join(folder, "spool")}},
+        "groups": {"*": "stuck"},
+    }
+    done = run(ADDER, "-n", 10000, "-H", "stuck", WEIR_CONFIG=config)
+    assert done.returncode == 0 and "10000 spooled" in done.stderr, done.stderr
+    assert_ledgers(json.loads(done.stdout))
+    assert replay(folder) == list(range(10000))
+
+
+@case
+def a_script_that_emits_leaves_its_value_for_the_next_one(folder):
+    path, config = make_fifo(folder), os.path.join(folder, "weir.json")
+    with open(config, "w", encoding="utf-8") as file:
+        json.dump(spool_config(folder, path, max_wait="20ms"), file)
+    done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "-t", "200ms", "t0=1")
+    assert done.returncode == 1 and done.stdout == "pipe: 0 delivered, 1 on disk, failing\n", done
+    reader = Reader(path)
+    done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "t0=2")
+    assert done.returncode == 0 and done.stdout == "pipe: 2 delivered (1 of earlier processes were on disk)\n", done
+    reader.read()
+    assert values_of(reader.events()) == [1, 2]
+
+
+@case
+def weir_spool_says_what_is_wrong_with_its_arguments(folder):
+    assert run(WEIR, "spool", "list", folder).stdout == ""
+    missing = run(WEIR, "spool", "list", os.path.join(folder, "none"))
+    assert missing.returncode == 1 and "No such file or directory" in missing.stderr
+    for wrong in (("list",), ("list", folder, folder), ("lists", folder)):
+        done = run(WEIR, "spool", *wrong)
+        assert done.returncode == 2 and "usage: weir spool" in done.stderr, done
+    assert '"lists" is not allowed; allowed: list, verify, replay' in done.stderr
+
+
+# ---- While it runs -----------------------------------------------------------------------------------------------
+
+
+@case
+def a_call_that_waits_learns_that_its_value_went_to_disk_or_why_not_to_wait(folder):
+    path = make_fifo(folder)
+    puppet = Puppet(spool_config(folder, path, delivery="sync", max_wait="50ms"), folder)
+    assert puppet.do("add", "a", 1)["code"] == TIMEOUT, "nobody reads, says the handler"
+    assert puppet.do("flush", -1)["code"] == SPOOLED
+    puppet.do("add", "a", 2)
+    assert puppet.do("flush", -1)["code"] == SPOOLED and puppet.ledger()["spooled"] == 2
+    reader = Reader(path)
+    wait_for(lambda: puppet.do("add", "a", 3)["code"] == 0, "a call that delivers")
+    reader.read()
+    assert [event["a"] for event in reader.events()][:2] == [1, 2] and puppet.ledger()["spooled"] == 0
+    puppet.end()
+
+
+@case
+def a_flush_that_cannot_deliver_says_that_values_are_safe(folder):
+    path = make_fifo(folder)
+    puppet = Puppet(spool_config(folder, path, max_wait="50ms"), folder)
+    puppet.do("add", "a", 1)
+    answer = puppet.do("flush", -1)
+    assert answer["code"] == SPOOLED, answer
+    assert answer["error"].startswith('handler "pipe": 1 values are on disk only: nobody reads the named pipe'), answer
+    reader = Reader(path)
+    assert puppet.do("flush", -1)["code"] == 0
+    assert reader.read_lines(1) == [{"a": 1}]
+    account = puppet.ledger()
+    assert account["delivered"] == 1 and account["spooled"] == 0
+    puppet.end()
+
+
+@case
+def a_destination_that_comes_back_gets_the_old_values_before_the_new_ones(folder):
+    path = make_fifo(folder)
+    program = start(ADDER, "-n", 30000, "-p", 1000, "-f", -1, "-H", "pipe",
+                    WEIR_CONFIG=spool_config(folder, path, shutdown="1m", max_wait="20ms"))
+    wait_for(lambda: len(segments(folder)) > 0, "something on disk")
+    reader = Reader(path)
+    events = reader.read_to_end_of(program)
+    out, err = program.communicate()
+    account = json.loads(out)["handlers"]["pipe"]
+    assert_handler_ledger(account)
+    assert values_of(events) == list(range(30000)), err
+    assert account["delivered"] == 30000 and "spooling to" in err and re.search(r"the spool is empty again; \d+ replayed", err), err
+
+
+CAREFUL_READER = r"""
+import json, os, sys
+pipe = os.open(sys.argv[1], os.O_RDONLY)
+notes = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+while True:
+    data = os.read(pipe, 1 << 20)
+    if not data:
+        break
+    values = [json.loads(line)["t0"] for line in data.decode().splitlines()]
+    whole = data.endswith(b"\n") and values == list(range(int(values[0]), int(values[0]) + len(values)))
+    os.write(notes, b"%d %d %d\n" % (whole, values[0], values[-1]))
+"""
+
+
+def read_notes(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="ascii") as file:
+        return [tuple(int(word) for word in line.split()) for line in file if line.endswith("\n")]
+
+
+@case
+def a_million_values_survive_a_reader_that_is_killed_ten_times_and_callers_are_never_held_up(folder):
+    """Each time after values went to disk. A killed reader takes along what it has read and not yet noted: one read at most."""
+    path, count = make_fifo(folder), 1000000
+    config = spool_config(folder, path, shutdown="1m", queue="1MiB", max_wait="10ms", block_timeout="1h")
+    program = start(ADDER, "-n", count, "-f", -1, "-H", "pipe", WEIR_CONFIG=config)
+    wait_for(lambda: segments(folder), "values on disk")
+    notes = [os.path.join(folder, f"notes{turn}") for turn in range(11)]
+    for turn in range(11):
+        reader = subprocess.Popen(["python3", "-c", CAREFUL_READER, path, notes[turn]], stderr=subprocess.PIPE)
+        wait_for(lambda: len(read_notes(notes[turn])) >= 3, f"reader {turn} to read")
+        if turn < 10:
+            reader.kill()
+            assert reader.communicate()[1] == b""
+    out, err = program.communicate(timeout=120)
+    assert program.returncode == 0 and reader.communicate(timeout=60)[1] == b"", err
+    report = json.loads(out)
+    assert_ledgers(report)
+    account = report["handlers"]["pipe"]
+    assert report["flush"] in (0, SPOOLED) and account["delivered"] + account["spooled"] == count == account["offered"], report
+    reads = [note for path in notes for note in read_notes(path)]
+    assert all(whole for whole, _, _ in reads), "something was torn"
+    ends = [-1] + [last for _, _, last in reads]
+    gaps = [first - 1 - end for end, (_, first, _) in zip(ends, reads)]
+    assert min(gaps) == 0 and ends[-1] == count - 1, "a value came twice or out of order, or the last ones are missing"
+    assert sum(gap > 0 for gap in gaps) <= 10 and max(gaps) <= 65536 / len('{"t0": 0.0}\n'), gaps
+    assert segments(folder) == []
+
+
+# ---- kill -9 -----------------------------------------------------------------------------------------------------
+
+
+@case
+def killed_two_hundred_times_while_it_spools_the_sequence_on_disk_is_exact(folder):
+    """The values are the numbers from 0 on, so what is on disk has to be 0, 1, 2, ... up to the record that was being written."""
+    path, seed = make_fifo(folder), int.from_bytes(os.urandom(4), "little")
+    chance, lengths = random.Random(seed), []
+    for turn in range(200):
+        place = os.path.join(folder, str(turn))
+        os.mkdir(place)
+        program = subprocess.Popen([ADDER, "-q", "-n", "100000000", "-e", "100", "-p", "100000"], stderr=subprocess.DEVNULL,
+                                   env=environment(WEIR_CONFIG=spool_config(place, path, max_wait="1ms")))
+        wait_for(lambda: segments(place), "something on disk")
+        time.sleep(chance.random() * 0.02)  # anywhere in the writing
+        program.send_signal(signal.SIGKILL)
+        assert program.wait() == -signal.SIGKILL
+        values = replay(place)
+        assert values == list(range(len(values))), f"seed {seed}, turn {turn}: not an exact sequence"
+        lengths.append(len(values))
+        if turn % 50:
+            shutil.rmtree(place)
+    assert max(lengths) > 5000, lengths
+    for turn in range(0, 200, 50):
+        reader = Reader(path)
+        account = drain(os.path.join(folder, str(turn)), reader, path, format="json")
+        values = [event["value"] for event in reader.events()]
+        assert values == list(range(lengths[turn])) + [0], (values[-5:], lengths[turn])
+        assert account["recovered"] == lengths[turn] + account["dropped"][CORRUPT]
+        reader.close()
+
+
+# ---- Several processes -------------------------------------------------------------------------------------------
+
+
+@case
+def two_processes_have_a_folder_each_and_the_next_one_adopts_both_when_they_are_dead(folder):
+    path = make_fifo(folder)
+    first, second = [Puppet(spool_config(folder, path, max_wait="20ms"), folder) for _ in range(2)]
+    for puppet, value in ((first, 1), (second, 2)):
+        puppet.do("add", "a", value)
+        assert puppet.do("flush", -1)["code"] == SPOOLED and puppet.ledger()["spooled"] == 1
+    assert len(boxes(folder)) == 2
+    listed = run(WEIR, "spool", "list", os.path.join(folder, "spool")).stdout
+    assert listed.count("(running)") == 2, listed
+    first.program.kill()
+    first.program.wait()
+    reader = Reader(path)
+    account = drain(folder, reader, path)
+    assert account["recovered"] == 1, "what a living process has is not adopted"
+    assert second.do("flush", -1)["code"] == 0
+    reader.read()
+    assert sorted(event.get("a", "own") for event in reader.events() if "a" in event) == [1, 2]
+    second.end()
+    assert boxes(folder) == []
+
+
+@case
+def a_forked_child_has_a_folder_of_its_own_and_leaves_its_parents_alone(folder):
+    skip_fork_under_sanitizers()
+    path = make_fifo(folder)
+    puppet = Puppet(spool_config(folder, path, max_wait="20ms"), folder)
+    puppet.do("add", "parent", 1)
+    assert puppet.do("flush", -1)["code"] == SPOOLED and puppet.ledger()["spooled"] == 1
+    puppet.do("fork", "child")
+    assert puppet.do("reap")["code"] == 0
+    assert len(boxes(folder)) == 2
+    puppet.do("add", "parent", 2)
+    reader = Reader(path)
+    assert puppet.do("flush", -1)["code"] == 0
+    assert puppet.ledger()["delivered"] == 2 and puppet.ledger()["recovered"] == 0
+    reader.read()
+    assert reader.events() == [{"parent": 1}, {"parent": 2}]
+    puppet.end()
+    account = drain(folder, reader, path)
+    assert account["recovered"] == 1 and {"child": 1} in reader.events()
+    assert boxes(folder) == []
+
+
+@case
+def handlers_that_share_a_folder_do_not_take_from_each_other(folder):
+    path = make_fifo(folder)
+    config = spool_config(folder, path)
+    config["handlers"]["other"] = {**config["handlers"]["pipe"], "path": make_fifo(folder, "other")}
+    config["groups"]["*"] = ["pipe", "other"]
+    assert run(ADDER, "-q", "-n", 100, WEIR_CONFIG=config).returncode == 0
+    assert len(boxes(folder)) == 2
+    reader = Reader(path)
+    account = drain(folder, reader, path)
+    assert account["recovered"] == 100 and len(boxes(folder)) == 1
+
+
+# ---- Bounds ------------------------------------------------------------------------------------------------------
+
+
+def size_of(folder):
+    return sum(os.path.getsize(path) for path in segments(folder))
+
+
+@case
+def at_the_limit_overflow_decides(folder):
+    limit = 256 * 1024
+    for policy, queue in (("block", "64KiB"), ("drop_newest", "64KiB"), ("drop_oldest", "8MiB")):
+        place = os.path.join(folder, policy)
+        os.mkdir(place)
+        path = make_fifo(place)
+        done = run(ADDER, "-n", 100000, "-f", 300, "-H", "pipe",
+                   WEIR_CONFIG=spool_config(place, path, spool_limit="256KiB", overflow=policy, queue=queue, block_timeout="100ms", max_wait="20ms"))
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        values = replay(place)
+        assert 0 < size_of(place) <= limit and 1000 < len(values) < 10000 and values == sorted(set(values))
+        if policy == "drop_oldest":
+            assert values == list(range(100000 - len(values), 100000)), (values[0], values[-1])
+            continue
+        assert values[0] == 0 and (policy == "drop_newest" or values == list(range(len(values)))), values[:10]
+        assert report["handlers"]["pipe"]["dropped"][FULL] > 50000, report
+
+
+@case
+def with_block_callers_wait_at_the_limit_until_there_is_room_again(folder):
+    path = make_fifo(folder)
+    config = spool_config(folder, path, shutdown="1m", spool_limit="256KiB", block_timeout="1h", max_wait="20ms")
+    program = start(ADDER, "-n", 50000, "-f", -1, "-H", "pipe", WEIR_CONFIG=config)
+    wait_for(lambda: size_of(folder) > 200 * 1024, "a full spool")
+    reader = Reader(path)
+    assert values_of(reader.read_to_end_of(program)) == list(range(50000))
+    out, err = program.communicate()
+    assert json.loads(out)["handlers"]["pipe"]["delivered"] == 50000, (out, err)
+
+
+class Disk:
+    """A small file system."""
+
+    def __init__(self, folder, size):
+        self.place = os.path.join(folder, "disk")
+        os.mkdir(self.place)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "weir-test", self.place], capture_output=True,
+                              check=False)
+        if done.returncode:
+            raise Skip("nothing can be mounted here")
+
+    def __enter__(self):
+        return self.place
+
+    def __exit__(self, *ignored):
+        subprocess.run(["umount", self.place], check=True)
+
+
+@case
+def a_full_disk_costs_what_does_not_fit_and_nothing_that_is_there(folder):
+    path = make_fifo(folder)
+    with Disk(folder, "512k") as place:
+        done = run(ADDER, "-n", 100000, "-H", "pipe", WEIR_CONFIG=spool_config(place, path, queue="8MiB", max_wait="20ms"))
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        assert re.search("cannot spool: .*: No space left on device", done.stderr), done.stderr
+        values = replay(place)
+        assert len(values) > 5000 and values == list(range(len(values)))
+        account = report["handlers"]["pipe"]
+        assert account["dropped"] == [0] * len(account["dropped"]), "what does not fit stays in memory, until the program ends"
+        assert run(WEIR, "spool", "verify", os.path.join(place, "spool")).returncode == 0, "nothing torn is left"
+        reader = Reader(path)
+        account = drain(place, reader, path)
+        assert account["recovered"] == len(values) and values_of(reader.events())[:-1] == values
+
+
+@case
+def a_disk_that_takes_nothing_does_not_disturb_the_order(folder):
+    """What could not be put on disk goes to the handler when that comes back."""
+    path = make_fifo(folder)
+    with open(os.path.join(folder, "spool"), "w", encoding="utf-8"):
+        pass  # a file where the folder should be
+    program = start(ADDER, "-n", 20000, "-f", -1, "-H", "pipe",
+                    WEIR_CONFIG=spool_config(folder, path, shutdown="1m", block_timeout="1h", max_wait="20ms"))
+    time.sleep(0.2)
+    reader = Reader(path)
+    assert values_of(reader.read_to_end_of(program)) == list(range(20000))
+    out, err = program.communicate()
+    assert json.loads(out)["handlers"]["pipe"]["delivered"] == 20000 and "spooled values: " in err, err
+
+
+# ---- Damage ------------------------------------------------------------------------------------------------------
+
+
+def overwrite(path, at, data):
+    with open(path, "r+b") as file:
+        file.seek(at, os.SEEK_END if at < 0 else os.SEEK_SET)
+        file.write(data)
+
+
+@case
+def what_is_damaged_is_skipped_and_counted_and_its_file_kept(folder):
+    path = make_fifo(folder)
+    leave(folder, path, 20000)
+    [segment] = segments(folder)
+    overwrite(segment, os.path.getsize(segment) // 2, b"damage!!")
+    verified = run(WEIR, "spool", "verify", os.path.join(folder, "spool"))
+    lost = int(re.search(r"(\d+) lost, damaged", verified.stdout).group(1))
+    assert verified.returncode == 1 and lost > 0, verified
+    reader = Reader(path)
+    account = drain(folder, reader, path)
+    assert account["recovered"] == 20000 and account["dropped"][CORRUPT] == lost
+    values = values_of(reader.events())[:-1]
+    assert len(values) == 20000 - lost and values == sorted(values) and values[0] == 0 and values[-1] == 19999
+    kept = os.listdir(os.path.join(folder, "spool"))
+    assert len(kept) == 1 and kept[0].endswith(".seg.bad"), kept
+    assert drain(folder, reader, path)["recovered"] == 0, "what was kept is not read again"
+
+
+@case
+def a_torn_end_is_skipped_and_what_has_no_sense_at_all_too(folder):
+    path = make_fifo(folder)
+    leave(folder, path, 20000)
+    [segment] = segments(folder)
+    os.truncate(segment, os.path.getsize(segment) - 1)
+    with open(os.path.join(os.path.dirname(segment), "00000000000000099999.seg"), "wb") as file:
+        file.write(os.urandom(5000))
+    shown = replay(folder)
+    reader = Reader(path)
+    account = drain(folder, reader, path)
+    values = values_of(reader.events())[:-1]
+    assert values == shown == list(range(len(values))) and 0 < len(values) < 20000
+    assert account["recovered"] == len(values) + account["dropped"][CORRUPT]
+    assert len(glob.glob(os.path.join(folder, "spool", "*.bad"))) == 2
+
+
+# ---- Configurations ----------------------------------------------------------------------------------------------
+
+
+@case
+def a_wrong_configuration_never_touches_it(folder):
+    path = make_fifo(folder)
+    leave(folder, path, 1000)
+    before = {p: (os.stat(p).st_mtime_ns, os.path.getsize(p)) for p in segments(folder)}
+    wrong = spool_config(folder, path, no_such_option=1)
+    done = run(ADDER, "-q", "-n", 10, WEIR_CONFIG=wrong)
+    assert "no_such_option" in done.stderr
+    file = os.path.join(folder, "wrong.json")
+    with open(file, "w", encoding="utf-8") as out:
+        json.dump(wrong, out)
+    assert run(WEIR, "check", file).returncode == 1
+    assert {p: (os.stat(p).st_mtime_ns, os.path.getsize(p)) for p in segments(folder)} == before
+    assert replay(folder) == list(range(1000))
+
+
+@case
+def a_reload_that_changes_the_handler_keeps_what_is_on_disk(folder):
+    path, other = make_fifo(folder), make_fifo(folder, "other")
+    first = os.path.join(folder, "first.json")
+    with open(first, "w", encoding="utf-8") as out:
+        json.dump(spool_config(folder, path, max_wait="20ms"), out)
+    puppet = Puppet("", folder)
+    assert puppet.do("configure", first)["code"] == 0
+    puppet.do("add", "a", 1)
+    assert puppet.do("flush", -1)["code"] == SPOOLED
+    file = os.path.join(folder, "new.json")
+    with open(file, "w", encoding="utf-8") as out:
+        json.dump(spool_config(folder, other, max_wait="20ms"), out)
+    assert puppet.do("configure", file)["code"] == 0
+    puppet.do("add", "a", 2)
+    reader = Reader(other)
+    assert puppet.do("flush", -1)["code"] == 0
+    reader.read()
+    assert reader.events() == [{"a": 1}, {"a": 2}]
+    puppet.end()
+
+
+@case
+def a_folder_that_is_not_to_be_trusted_is_refused(folder):
+    path, place = make_fifo(folder), os.path.join(folder, "spool")
+    os.mkdir(place)
+    os.chmod(place, 0o777)
+    account, _, said = adder(folder, path, 100, "-f", "0")
+    assert account["spooled"] == 0 and "refused" in said and os.listdir(place) == [], said
+
+
+@case
+def nothing_is_written_while_the_destination_takes_everything(folder):
+    path = make_fifo(folder)
+    reader = Reader(path)
+    drain(folder, reader, path, 10000, queue="4MiB")
+    assert not os.path.exists(os.path.join(folder, "spool"))
+
+
+@case
+def threads_that_add_do_no_disk_work(folder):
+    if not shutil.which("strace"):
+        raise Skip("strace is not installed")
+    path, trace = make_fifo(folder), os.path.join(folder, "trace")
+    done = run("strace", "-f", "-qq", "-y", "-e", "trace=write,pwrite64,open,openat,mkdir,unlink,flock", "-o", trace, ADDER, "-q", "-n", 50000,
+               WEIR_CONFIG=spool_config(folder, path), ASAN_OPTIONS="detect_leaks=0")
+    assert done.returncode == 0, done.stderr
+    with open(trace, encoding="utf-8") as file:
+        calls = file.read().splitlines()
+    adding, at_disk = calls[0].split()[0], {call.split()[0] for call in calls if ".seg" in call}
+    assert len(at_disk) == 1 and adding not in at_disk, at_disk
+    assert replay(folder) == list(range(50000))
+
+
+main()

@@ -1,0 +1,72 @@
+"""The http handler with a spool: servers that are away, for a while or for longer than the program runs."""
+
+import glob
+import json
+import os
+
+from judge import ADDER, assert_ledgers, case, main, run, start, wait_for
+from scripted import Scripted, reply
+
+
+def config_of(folder, port, shutdown="1m", **options):
+    handler = {"type": "http", "url": f"http://127.0.0.1:{port}/", "format": "json", "linger": "0s", "queue": "256KiB", "overflow": "block",
+               "retry_min": "5ms", "retry_max": "20ms", "spool": os.path.join(folder, "spool"), **options}
+    return {"settings": {"shutdown_timeout": shutdown}, "handlers": {"push": handler}, "groups": {"*": "push"}}
+
+
+class Taker(Scripted):
+    """A server that can be told to be away: it closes each connection, and takes nothing."""
+
+    def __init__(self, **options):
+        self.away, self.taken = False, []
+        super().__init__(self.take, **options)
+
+    def take(self, request):
+        if self.away:
+            return None
+        self.taken += [json.loads(line)["value"] for line in request.lines()]
+        return reply(204)
+
+
+def free_port():
+    with Scripted() as server:
+        return server.port
+
+
+def on_disk(folder):
+    return glob.glob(os.path.join(folder, "spool", "*", "*.seg"))
+
+
+@case
+def what_a_program_could_not_send_while_it_ran_the_next_one_sends_first(folder):
+    port = free_port()
+    done = run(ADDER, "-n", 50000, "-H", "push", WEIR_CONFIG=config_of(folder, port, shutdown="200ms"))
+    assert done.returncode == 0 and "50000 spooled" in done.stderr, done.stderr
+    assert_ledgers(json.loads(done.stdout))
+    with Taker(port=port) as server:
+        done = run(ADDER, "-n", 1000, "-f", -1, "-H", "push", WEIR_CONFIG=config_of(folder, port))
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        assert report["flush"] == 0 and report["handlers"]["push"]["recovered"] == 50000, (report, done.stderr)
+        assert server.taken == list(range(50000)) + list(range(1000))
+    assert on_disk(folder) == []
+
+
+@case
+def a_server_that_goes_away_five_times_gets_everything_in_order_and_callers_do_not_wait_for_it(folder):
+    with Taker() as server:
+        program = start(ADDER, "-n", 60000, "-p", 1000, "-f", -1, "-H", "push", WEIR_CONFIG=config_of(folder, server.port, queue="16KiB"))
+        for _ in range(5):
+            server.away = True
+            wait_for(lambda: on_disk(folder) or program.poll() is not None, "values on disk")
+            taken = len(server.taken)
+            server.away = False
+            wait_for(lambda: len(server.taken) > taken or program.poll() is not None, "values that are sent again")
+        out, err = program.communicate(timeout=120)
+        report = json.loads(out)
+        assert_ledgers(report)
+        assert program.returncode == 0 and "spooling to" in err, err
+        assert server.taken == list(range(60000)) and report["handlers"]["push"]["dropped"][0] == 0, (len(server.taken), report)
+
+
+main()
