@@ -19,16 +19,9 @@ struct worker {
 
 /* ---- Into the handler and back --------------------------------------------------------------- */
 
-static void enter(struct wr_lane *lane)
-{
-    lane->in_callback = true;
-    lane->busy_since_ns = wr_clock_monotonic_ns();
-    wr_lane_leave(lane);
-}
-
 /* After a shutdown that did not wait for this thread any longer, nothing that it could still do is of use to
  * anybody, and the program may be taking apart what it would touch. */
-static void stay_if_wanted(struct wr_lane *lane)
+static void stay_if_abandoned(struct wr_lane *lane)
 {
     if (!lane->abandoned)
         return;
@@ -36,10 +29,18 @@ static void stay_if_wanted(struct wr_lane *lane)
     wr_thread_park();
 }
 
+static void enter(struct wr_lane *lane)
+{
+    stay_if_abandoned(lane);
+    lane->in_callback = true;
+    lane->busy_since_ns = wr_clock_monotonic_ns();
+    wr_lane_leave(lane);
+}
+
 static void come_back(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    stay_if_wanted(lane);
+    stay_if_abandoned(lane);
     lane->in_callback = false;
     lane->busy_since_ns = 0;
     wr_condition_wake(&lane->progress);
@@ -149,7 +150,7 @@ static void do_replace(struct worker *worker)
 static void go_to_disk(struct wr_lane *lane, void (*operate)(struct wr_lane *lane))
 {
     operate(lane);
-    stay_if_wanted(lane);
+    stay_if_abandoned(lane);
 }
 
 /* ---- The thread ------------------------------------------------------------------------------ */
