@@ -342,6 +342,11 @@ uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns)
 void wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *router)
 {
     int64_t next_ns;
+    /* The barrier makes each call see the gate as it is now, or its values be seen by the round: otherwise one
+     * that came before there was a gate could be taken by the new router, and those behind it be refused by the
+     * old one. */
+    wr_router_reconsider(dispatcher->registry);
+    wr_membarrier();
     wr_dispatcher_round(dispatcher, &next_ns);
     wr_router_free(dispatcher->router, wr_clock_monotonic_ns());
     dispatcher->router = router;

@@ -225,14 +225,23 @@ struct wr_route *wr_router_route(struct wr_router *router, struct wr_group *grou
     return route;
 }
 
+void wr_router_reconsider(struct wr_registry *registry)
+{
+    struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_acquire);
+    for (; group; group = group->next)
+        if (wr_gate_read(group) == WR_GATE_OFF)
+            wr_gate_set(group, WR_GATE_COLD);
+}
+
 void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *registry, bool keep_warm)
 {
     /* acquire: pairs with the release of whoever made the group */
     struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_acquire);
     for (; group; group = group->next) {
+        bool is_warm = group->route != 0;
         group->route = 0;
         group->route_next = NULL;
-        if (keep_warm && wr_gate_read(group) != WR_GATE_COLD)
+        if (keep_warm && is_warm)
             wr_router_route(router, group);
         else
             wr_gate_set(group, WR_GATE_COLD);

@@ -44,6 +44,10 @@ struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool
 /* Offers what is left and frees it. May be NULL. */
 void wr_router_free(struct wr_router *router, int64_t now_ns);
 
+/* [configuring] Before a change: gates that are OFF turn COLD, so that calls wait for what comes. The groups
+ * count as resolved all the same. */
+void wr_router_reconsider(struct wr_registry *registry);
+
 /* Takes over the groups from another router, or from none. keep_warm: those that were resolved are resolved
  * anew, so that a call goes its fast way, which a signal handler has to; the others turn COLD, and the next
  * value of each asks. */

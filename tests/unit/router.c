@@ -362,3 +362,17 @@ Test(router, forgotten_groups_are_cold_and_are_looked_up_again)
     cr_assert_str_eq(lanes_of("a"), "B");
     cr_assert_eq(gate_of("a"), WR_GATE_OPEN);
 }
+
+Test(router, groups_that_nobody_listens_to_wait_for_a_change_and_stay_warm)
+{
+    use("{\"a\": \"A\"}");
+    route_of("a");
+    route_of("b");
+    cr_assert_eq(gate_of("b"), WR_GATE_OFF);
+    wr_router_reconsider(&yard->registry);
+    cr_assert_eq(gate_of("a"), WR_GATE_OPEN);
+    cr_assert_eq(gate_of("b"), WR_GATE_COLD);
+    wr_router_adopt_groups(router, &yard->registry, true);
+    cr_assert_eq(gate_of("a"), WR_GATE_OPEN);
+    cr_assert_eq(gate_of("b"), WR_GATE_OFF);
+}
