@@ -160,7 +160,9 @@ WEIR_API int weir_flush(int64_t timeout_ms);
 
 /* Delivers what it can within timeout_ms (-1: for ever) and stops. Done by itself at exit, with
  * settings.shutdown_timeout. What could not be delivered goes to disk where the handler has a spool, else it is
- * dropped and counted; both is said by handler. A second call does nothing. Answers as weir_flush. */
+ * dropped and counted; both is said by handler. A handler that is at work then gets a quarter of a second more
+ * to come to a stop. A second call does nothing. Answers 0, WEIR_ERR_DROPPED when values were dropped since the
+ * last flush, or WEIR_ERR_SPOOLED when some are on disk. */
 WEIR_API int weir_shutdown(int64_t timeout_ms);
 
 /* ---- Errors and messages --------------------------------------------------------------------- */
