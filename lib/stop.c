@@ -38,9 +38,8 @@ static void wait_until_said(struct wr_lane *lane, const sigset_t *signals)
 
 /* A handler that is at work is let out of it, if it comes soon: it may be inside a library whose exit handlers
  * take apart what it uses. One that waits (WEIR_WAITING) never goes back there. */
-static void let_come_back(struct wr_lane *lane, const sigset_t *signals)
+static void let_come_back(struct wr_lane *lane, int64_t patience_ns, const sigset_t *signals)
 {
-    int64_t patience_ns = wr_clock_monotonic_ns() + COMING_BACK_MS * WR_NS_PER_MS;
     while (lane->worker == WR_WORKER_RUNNING && lane->in_callback && wr_clock_monotonic_ns() < patience_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, patience_ns, signals);
 }
@@ -48,12 +47,15 @@ static void let_come_back(struct wr_lane *lane, const sigset_t *signals)
 void wr_stop_wait(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
+    /* counted from the deadline, so that several handlers that are stuck cost no more than one */
+    const int64_t coming_back_ns = COMING_BACK_MS * WR_NS_PER_MS;
+    int64_t patience_ns = deadline_ns < WR_NEVER - coming_back_ns ? deadline_ns + coming_back_ns : WR_NEVER;
     wr_lane_enter_from_outside(lane, &signals);
     while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (lane->ending == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
-    let_come_back(lane, &signals);
+    let_come_back(lane, patience_ns, &signals);
     lane->abandoned = lane->worker == WR_WORKER_RUNNING;
     bool ended = lane->worker == WR_WORKER_ENDED;
     if (ended)
@@ -62,7 +64,6 @@ void wr_stop_wait(struct wr_lane *lane, int64_t deadline_ns)
     wr_lane_leave_to_outside(lane, &signals);
     /* libraries clean up after themselves at the end of a thread: that must be over before their exit handlers
      * run */
-    int64_t patience_ns = wr_clock_monotonic_ns() + COMING_BACK_MS * WR_NS_PER_MS;
-    if (ended && !wr_thread_join_by(lane->thread, deadline_ns > patience_ns ? deadline_ns : patience_ns))
+    if (ended && !wr_thread_join_by(lane->thread, patience_ns))
         pthread_detach(lane->thread);
 }
