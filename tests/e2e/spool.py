@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from fifos import TIMEOUT, Puppet, Reader, config_of, make_fifo, values_of
+from fifos import TIMEOUT, Puppet, Reader, config_of, make_fifo, notes_of, start_careful_reader, values_of
 from judge import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
     skip_fork_under_sanitizers, start, wait_for
 
@@ -206,27 +206,6 @@ def a_destination_that_comes_back_gets_the_old_values_before_the_new_ones(folder
     assert account["delivered"] == 30000 and "spooling to" in err and re.search(r"the spool is empty again; \d+ replayed", err), err
 
 
-CAREFUL_READER = r"""
-import json, os, sys
-pipe = os.open(sys.argv[1], os.O_RDONLY)
-notes = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-while True:
-    data = os.read(pipe, 1 << 20)
-    if not data:
-        break
-    values = [json.loads(line)["t0"] for line in data.decode().splitlines()]
-    whole = data.endswith(b"\n") and values == list(range(int(values[0]), int(values[0]) + len(values)))
-    os.write(notes, b"%d %d %d\n" % (whole, values[0], values[-1]))
-"""
-
-
-def read_notes(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="ascii") as file:
-        return [tuple(int(word) for word in line.split()) for line in file if line.endswith("\n")]
-
-
 @case
 def a_million_values_survive_a_reader_that_is_killed_ten_times_and_callers_are_never_held_up(folder):
     """Each time after values went to disk. A killed reader takes along what it has read and not yet noted: one read at most."""
@@ -236,8 +215,8 @@ def a_million_values_survive_a_reader_that_is_killed_ten_times_and_callers_are_n
     wait_for(lambda: segments(folder), "values on disk")
     notes = [os.path.join(folder, f"notes{turn}") for turn in range(11)]
     for turn in range(11):
-        reader = subprocess.Popen(["python3", "-c", CAREFUL_READER, path, notes[turn]], stderr=subprocess.PIPE)
-        wait_for(lambda: len(read_notes(notes[turn])) >= 3, f"reader {turn} to read")
+        reader = start_careful_reader(path, notes[turn])
+        wait_for(lambda: len(notes_of(notes[turn])) >= 3, f"reader {turn} to read")
         if turn < 10:
             reader.kill()
             assert reader.communicate()[1] == b""
@@ -247,7 +226,7 @@ def a_million_values_survive_a_reader_that_is_killed_ten_times_and_callers_are_n
     assert_ledgers(report)
     account = report["handlers"]["pipe"]
     assert report["flush"] in (0, SPOOLED) and account["delivered"] + account["spooled"] == count == account["offered"], report
-    reads = [note for path in notes for note in read_notes(path)]
+    reads = [note for path in notes for note in notes_of(path)]
     assert all(whole for whole, _, _ in reads), "something was torn"
     ends = [-1] + [last for _, _, last in reads]
     gaps = [first - 1 - end for end, (_, first, _) in zip(ends, reads)]

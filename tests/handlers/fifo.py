@@ -7,12 +7,11 @@ import os
 import re
 import select
 import shutil
-import subprocess
-import sys
 import termios
 import time
 
-from fifos import but_for_slowness, FULL, PIPE_BUF, REJECTED, TIMEOUT, TOO_LARGE, Puppet, Reader, config_of, make_fifo, pipes_of, values_of
+from fifos import but_for_slowness, FULL, PIPE_BUF, REJECTED, TIMEOUT, TOO_LARGE, Puppet, Reader, config_of, make_fifo, notes_of, pipes_of, \
+    start_careful_reader, values_of
 from judge import ADDER, BUILD, SOURCE, WEIR, Skip, assert_ledgers, case, main, run, skip_fork_under_sanitizers, start, wait_for
 
 
@@ -103,32 +102,6 @@ def the_example_configuration_does_what_it_says(folder):
 
 
 # ---- Readers that go ---------------------------------------------------------------------------------------------
-
-# Reads whole pipes full, has every line parsed, and notes the first and the last value of each; one line a read.
-CAREFUL_READER = r"""
-import json, os, sys
-pipe = os.open(sys.argv[1], os.O_RDONLY)
-notes = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-while True:
-    data = os.read(pipe, 1 << 20)
-    if not data:
-        break
-    values = [json.loads(line)["t0"] for line in data.decode().splitlines()]
-    whole = data.endswith(b"\n") and values == list(range(int(values[0]), int(values[0]) + len(values)))
-    os.write(notes, b"%d %d %d\n" % (whole, values[0], values[-1]))
-"""
-
-
-def start_careful_reader(path, notes):
-    return subprocess.Popen([sys.executable, "-c", CAREFUL_READER, path, notes], stderr=subprocess.PIPE)
-
-
-def notes_of(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="ascii") as file:
-        return [tuple(int(word) for word in line.split()) for line in file]
-
 
 @case
 def a_reader_that_is_killed_ten_times_sees_no_torn_line_and_nothing_is_lost_but_what_it_held(folder):
