@@ -84,11 +84,8 @@ def five_thousand_children_while_a_handler_is_busy_with_libcurl_over_tls(folder)
     assert rows and rows[0][0] == rows[0][1] == server.lines, (rows, server.lines)
 
 
-@case
-def children_that_use_tls_themselves(folder):
-    skip_fork_under_sanitizers()
-    if not os.path.exists(os.path.join(TEST_PLUGINS, "tls.so")):
-        raise Skip("libcurl was not found when the tests were built")
+def fork_and_send(folder, share, describe):
+    """Parent and children send over TLS: what the server has counted is what both have delivered. A share of the usual forks."""
     global FORKS
     server = Server(folder)
     path = os.path.join(folder, "out")
@@ -96,21 +93,30 @@ def children_that_use_tls_themselves(folder):
         "settings": {"shutdown_timeout": "30s"},
         "handlers": {
             "disk": {"type": "file", "path": path},
-            "tls": {"type": "tls", "url": server.url, "ca": server.certificate, "retry_min": "10ms", "retry_max": "50ms",
-                    "block_timeout": "60s"},
+            "tls": {**describe(server), "retry_min": "10ms", "retry_max": "50ms", "block_timeout": "60s"},
         },
         "groups": {"*": ["disk", "tls"]},
     }
-    forks, FORKS = FORKS, max(FORKS // 10, 5)
-    done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
-    server.close()
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert_disk(path, done.stdout)
-    for handler in ("disk", "tls"):
-        assert_ledgers(done.stdout, handler)
-    delivered = sum(row[1] for who in ("parent", "child") for row in ledgers(done.stdout, who, "tls"))
-    assert delivered == server.lines, (delivered, server.lines)
-    FORKS = forks
+    forks, FORKS = FORKS, max(FORKS // share, 5)
+    try:
+        done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
+        server.close()
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert_disk(path, done.stdout)
+        for handler in ("disk", "tls"):
+            assert_ledgers(done.stdout, handler)
+        delivered = sum(row[1] for who in ("parent", "child") for row in ledgers(done.stdout, who, "tls"))
+        assert delivered == server.lines, (delivered, server.lines)
+    finally:
+        FORKS = forks
+
+
+@case
+def children_that_use_tls_themselves(folder):
+    skip_fork_under_sanitizers()
+    if not os.path.exists(os.path.join(TEST_PLUGINS, "tls.so")):
+        raise Skip("libcurl was not found when the tests were built")
+    fork_and_send(folder, 10, lambda server: {"type": "tls", "url": server.url, "ca": server.certificate})
 
 
 @case
@@ -118,28 +124,8 @@ def children_of_a_program_that_sends_by_http_over_tls_and_do_so_themselves(folde
     skip_fork_under_sanitizers()
     if not os.path.exists(os.path.join(PLUGINS, "http.so")):
         raise Skip("the handler type http was not built")
-    global FORKS
-    server = Server(folder)
-    path = os.path.join(folder, "out")
-    config = {
-        "settings": {"shutdown_timeout": "30s"},
-        "handlers": {
-            "disk": {"type": "file", "path": path},
-            "tls": {"type": "http", "url": server.url, "ca_file": server.certificate, "linger": "0s", "retry_min": "10ms",
-                    "retry_max": "50ms", "overflow": "block", "block_timeout": "60s"},
-        },
-        "groups": {"*": ["disk", "tls"]},
-    }
-    forks, FORKS = FORKS, max(FORKS // 5, 5)
-    done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
-    server.close()
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert_disk(path, done.stdout)
-    for handler in ("disk", "tls"):
-        assert_ledgers(done.stdout, handler)
-    delivered = sum(row[1] for who in ("parent", "child") for row in ledgers(done.stdout, who, "tls"))
-    assert delivered == server.lines, (delivered, server.lines)
-    FORKS = forks
+    fork_and_send(folder, 5, lambda server: {"type": "http", "url": server.url, "ca_file": server.certificate, "linger": "0s",
+                                             "overflow": "block"})
 
 
 main()
