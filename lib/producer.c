@@ -96,7 +96,8 @@ bool wr_producers_init(struct wr_producers *producers)
 {
     producers->caches = !is_under_valgrind();
     producers->fenced = !wr_membarrier_register();
-    producers->ticks = wr_clock_has_ticks();
+    producers->has_ticks = wr_clock_has_ticks();
+    producers->ticks = producers->has_ticks;
     return pthread_key_create(&producers->key, give_back) == 0;
 }
 
@@ -206,7 +207,7 @@ static void use_ticks(const struct wr_producers *producers, struct wr_producer *
 void wr_producers_use_ticks(struct wr_producers *producers, bool wanted)
 {
     sigset_t signals;
-    bool ticks = wanted && wr_clock_has_ticks();
+    bool ticks = wanted && producers->has_ticks;
     wr_signals_block(&signals);
     wr_lock_enter(&producers->lock);
     bool changes = producers->ticks != ticks;

@@ -69,7 +69,8 @@ struct wr_producers {
     uint32_t orphan_count;
     _Atomic(struct wr_producer *) shared; /* for threads beyond; NULL: not needed yet */
     bool fenced, caches;
-    bool ticks; /* see wr_producers_use_ticks */
+    bool has_ticks; /* there is a counter that is good for time stamps */
+    bool ticks;     /* it is used: see wr_producers_use_ticks */
     _Atomic bool closed;
     _Atomic uint64_t refused[WEIR_REFUSALS];
 };
