@@ -1,10 +1,9 @@
 """A guest in somebody else's program: what a call costs the system, and what weir leaves alone."""
 
 import os
-import re
-import shutil
 
-from judge import BUILD, Skip, case, main, run
+from judge import BUILD, case, main, run
+from traces import between_marks, of_main_thread
 
 GUEST = os.path.join(BUILD, "tests", "support", "guest")
 NULL = {"groups": {"*": "null"}}
@@ -18,19 +17,9 @@ def after_the_first_use_of_a_name_a_call_allocates_nothing():
 
 @case
 def after_the_first_use_of_a_name_a_call_makes_no_system_call_but_the_wake_up():
-    if not shutil.which("strace"):
-        raise Skip("strace is not installed")
-    done = run("strace", "-f", "-qq", "-o", "/dev/stdout", GUEST, "syscalls", WEIR_CONFIG=NULL,
-               ASAN_OPTIONS="detect_leaks=0")  # which cannot be traced
-    assert done.returncode == 0, done.stderr
-    main_thread = done.stdout.split(None, 1)[0]
-    own = [line.split(None, 1)[1] for line in done.stdout.splitlines() if line.split(None, 1)[0] == main_thread]
-    own = [line for line in own if not line.startswith("<... ")]  # the end of a call that another thread's line came into
-    marks = [i for i, line in enumerate(own) if line.startswith("getsid(")]
-    assert len(marks) == 2, "\n".join(own[-40:])
-    between = own[marks[0] + 1:marks[1]]
-    others = [line for line in between if not re.match(r"futex\(0x[0-9a-f]+, FUTEX_WAKE_PRIVATE", line)]
-    assert not others and len(between) <= 3, between
+    _, calls = of_main_thread(GUEST, "syscalls", WEIR_CONFIG=NULL)
+    wakes, others = between_marks(calls)
+    assert not others and len(wakes) <= 3, wakes + others
 
 
 @case

@@ -6,8 +6,9 @@ import re
 import shutil
 import time
 
-from judge import ADDER, BUILD, WEIR, Skip, assert_ledgers, case, main, run, start
+from judge import ADDER, BUILD, WEIR, assert_ledgers, case, main, run, start
 from scripted import Scripted, reply
+from traces import between_marks, of_main_thread
 
 GUEST = os.path.join(BUILD, "tests", "support", "guest")
 REJECTED, UNREPRESENTABLE = 1, 2
@@ -386,21 +387,12 @@ def a_server_that_sends_a_secret_back_does_not_get_it_into_a_message():
 
 @case
 def the_threads_that_add_look_up_nothing_connect_to_nothing_and_write_nothing():
-    if not shutil.which("strace"):
-        raise Skip("strace is not installed")
     with Scripted() as server:
-        done = run("strace", "-f", "-qq", "-o", "/dev/stdout", GUEST, "syscalls", WEIR_CONFIG=config_of(server.url),
-                   ASAN_OPTIONS="detect_leaks=0")
-        assert done.returncode == 0, done.stderr
-        main_thread = done.stdout.split(None, 1)[0]
-        own = [line.split(None, 1)[1] for line in done.stdout.splitlines() if line.split(None, 1)[0] == main_thread]
-        marks = [i for i, line in enumerate(own) if line.startswith("getsid(")]
-        assert len(marks) == 2, "\n".join(own[-40:])
-        between = [line for line in own[marks[0] + 1:marks[1]] if not re.match(r"futex\(0x[0-9a-f]+, FUTEX_WAKE_PRIVATE", line)]
-        assert not between, between
+        trace, calls = of_main_thread(GUEST, "syscalls", WEIR_CONFIG=config_of(server.url))
+        assert not between_marks(calls)[1], calls
         network = re.compile(r"(socket|connect|sendto|sendmsg|recvfrom|recvmsg|bind)\(.*AF_INET|(sendto|sendmsg)\(")
-        assert not [line for line in own if network.match(line)], "not even the first value"
-        assert re.search(r"^\d+ +sendto\(.*POST / HTTP", done.stdout, re.M), "but somebody has sent them"
+        assert not [call for call in calls if network.match(call)], "not even the first value"
+        assert re.search(r"^\d+ +sendto\(.*POST / HTTP", trace, re.M), "but somebody has sent them"
 
 
 @case
