@@ -35,7 +35,7 @@ int wr_intake_add_slow(struct weir_metric *metric, struct wr_intake_value value)
  * bad. */
 struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags);
 
-/* The same, and puts it into the thread's cache. */
+/* The same for a value, and puts it into the thread's cache. */
 struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name);
 
 /* Adds an event; answers as weir_emit. */
@@ -122,7 +122,7 @@ static inline struct weir_metric *wr_intake_recall(const struct weir_stream *str
 /* The series of a name, which the thread's cache knows from now on. */
 static inline struct weir_metric *wr_intake_look_up(struct weir_stream *stream, const char *name)
 {
-    struct weir_metric *metric = wr_intake_recall(stream, name);
+    struct weir_metric *metric = WR_LIKELY(name != NULL) ? wr_intake_recall(stream, name) : NULL;
     return WR_LIKELY(metric) ? metric : wr_intake_learn(stream, name);
 }
 

@@ -131,6 +131,26 @@ Test(refusals, null_arguments_are_refused_everywhere)
     assert_ledger("capture");
 }
 
+/* A thread's cache goes by addresses, and NULL is one too: it has a place, which other names have taken here.
+ */
+Test(refusals, a_name_that_is_null_is_refused_in_an_event_whatever_else_is_known)
+{
+    enum { NAMES = 20000 };
+    weir_stream *stream = weir_get_stream("g");
+    static char names[NAMES][8];
+    cr_assert_eq(weir_configure("*", "null", NULL), 0);
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], "n%d", i);
+        cr_assert_eq(weir_add_value(stream, names[i], 1), 0);
+    }
+    weir_value values[] = {{"n1", 1}, {NULL, 2}};
+    cr_assert_eq(weir_emit(stream, values, 2), WEIR_ERR_NAME);
+    cr_assert(strstr(weir_last_error(), "NULL"), "%s", weir_last_error());
+    cr_assert_eq(refused(WEIR_REFUSED_NAME), 2, "an event is refused as a whole");
+    cr_assert_eq(weir_flush(-1), 0);
+    assert_ledger("null");
+}
+
 Test(refusals, beyond_max_series_values_go_to_the_groups_overflow_series_and_totals_stay)
 {
     static const char config[] = "{\"settings\":{\"max_series\":50},\"groups\":{\"*\":\"capture\"}}";
