@@ -10,8 +10,6 @@ void wr_cache_put(struct wr_cache *cache, struct wr_cache_entry *entry, struct w
     enum { ROOM = WR_CACHE_WORDS * sizeof(uint64_t) };
     size_t offset = (uintptr_t)name & 7, size = strlen(metric->name) + 1;
     size_t compared = size < ROOM - offset ? size : ROOM - offset;
-    if (cache->closed || (entry->metric && ++cache->declined % WR_CACHE_PATIENCE))
-        return;
     cache->closed = true;
     entry->metric = NULL;
     atomic_signal_fence(memory_order_seq_cst);

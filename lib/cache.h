@@ -68,9 +68,15 @@ static inline struct weir_metric *wr_cache_find(const struct wr_cache_entry *ent
     return WR_LIKELY(metric && metric->stream == stream && wr_cache_matches(entry, name)) ? metric : NULL;
 }
 
-/* Puts a series in its name's place: always where that is free, else one time of WR_CACHE_PATIENCE. A program
- * that goes through more names than there are places would put each in vain, and drive out those that come
- * again. */
+/* Whether a series is to be put into its name's place: always where that is free, else one time of
+ * WR_CACHE_PATIENCE. A program that goes through more names than there are places would put each in vain, and
+ * drive out those that come again. */
+static inline bool wr_cache_wants(struct wr_cache *cache, const struct wr_cache_entry *entry)
+{
+    return !cache->closed && (!entry->metric || ++cache->declined % WR_CACHE_PATIENCE == 0);
+}
+
+/* Puts a series in its name's place, which wants it. */
 void wr_cache_put(struct wr_cache *cache, struct wr_cache_entry *entry, struct weir_metric *metric,
                   const char *name);
 

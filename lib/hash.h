@@ -80,6 +80,30 @@ static inline uint64_t wr_hash_bytes(uint64_t seed, const char *bytes, size_t le
     return wr_hash_mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
 }
 
+/* Whether two texts of a length are the same, eight bytes at a time: names are short, and a call costs more. */
+static inline bool wr_hash_is_same(const char *a, const char *b, size_t length)
+{
+    uint64_t word_a, word_b;
+    for (; length >= 8; length -= 8, a += 8, b += 8) {
+        memcpy(&word_a, a, 8);
+        memcpy(&word_b, b, 8);
+        if (word_a != word_b)
+            return false;
+    }
+    if (length >= 4) { /* two halves that may overlap */
+        uint32_t low_a, low_b, high_a, high_b;
+        memcpy(&low_a, a, 4);
+        memcpy(&low_b, b, 4);
+        memcpy(&high_a, a + length - 4, 4);
+        memcpy(&high_b, b + length - 4, 4);
+        return low_a == low_b && high_a == high_b;
+    }
+    for (; length; length--)
+        if (*a++ != *b++)
+            return false;
+    return true;
+}
+
 /* A seed that others cannot guess, so that nobody can choose names that all collide. */
 uint64_t wr_hash_seed(void);
 

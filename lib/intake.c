@@ -350,9 +350,15 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
 struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name)
 {
     struct wr_cache *cache = &wr_producer_mine->cache;
-    struct weir_metric *metric = wr_intake_find(stream, name, 0);
-    if (metric->stream == stream)
-        wr_cache_put(cache, wr_cache_place(cache, stream, name), metric, name);
+    const struct wr_runtime *runtime = wr_runtime_get();
+    /* most are known, and just not the one in the cache: a program with more names than it has places */
+    struct weir_metric *metric =
+        WR_LIKELY(runtime && name) ? wr_series_find(&runtime->registry, stream, name, 0) : NULL;
+    if (WR_UNLIKELY(!metric))
+        metric = wr_intake_find(stream, name, 0);
+    struct wr_cache_entry *entry = wr_cache_place(cache, stream, name);
+    if (metric->stream == stream && wr_cache_wants(cache, entry))
+        wr_cache_put(cache, entry, metric, name);
     return metric;
 }
 

@@ -10,7 +10,7 @@ static bool match_group(const struct wr_hash_entry *entry, const void *key)
 {
     const struct wr_group *group = (const struct wr_group *)entry;
     const struct wr_group_key *wanted = key;
-    return group->length == wanted->length && memcmp(group->name, wanted->name, wanted->length) == 0;
+    return group->length == wanted->length && wr_hash_is_same(group->name, wanted->name, wanted->length);
 }
 
 static bool match_stream(const struct wr_hash_entry *entry, const void *key)
@@ -31,7 +31,7 @@ static bool match_metric(const struct wr_hash_entry *entry, const void *key)
     const struct weir_metric *metric = (const struct weir_metric *)entry;
     const struct wr_metric_key *wanted = key;
     return metric->stream == wanted->stream && metric->flags == wanted->flags &&
-           metric->length == wanted->length && memcmp(metric->name, wanted->name, wanted->length) == 0;
+           metric->length == wanted->length && wr_hash_is_same(metric->name, wanted->name, wanted->length);
 }
 
 static uint64_t hash_group(const struct wr_registry *registry, const struct wr_group_key *key)

@@ -173,7 +173,7 @@ static struct wr_runtime *make_or_wait(void)
 }
 
 /* A signal handler that adds must not wait for what its own thread has only begun. */
-static struct wr_runtime *get_made(void)
+WR_NEVER_INLINE static struct wr_runtime *get_made(void)
 {
     sigset_t signals;
     wr_signals_block(&signals);
@@ -218,7 +218,7 @@ static bool revive_or_wait(struct wr_runtime *runtime)
     return atomic_load(&runtime->life->alive) == ALIVE;
 }
 
-static bool make_alive(struct wr_runtime *runtime)
+WR_NEVER_INLINE static bool make_alive(struct wr_runtime *runtime)
 {
     sigset_t signals;
     wr_signals_block(&signals);

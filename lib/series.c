@@ -75,18 +75,26 @@ static struct weir_metric *refuse(struct wr_registry *registry, const struct wei
     }
 }
 
+struct weir_metric *wr_series_find(const struct wr_registry *registry, const struct weir_stream *stream,
+                                   const char *name, uint16_t flags)
+{
+    struct wr_metric_key key = {stream, name, strnlen(name, WR_NAME_LONGEST + 1), flags};
+    return wr_registry_find_metric(registry, &key);
+}
+
 struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stream *stream, const char *name,
                                   uint16_t flags, struct wr_error *error)
 {
     if (WR_UNLIKELY(stream->refusal))
         return refuse(registry, stream, error);
     /* what is found was checked when it was made; only what is new needs it */
-    struct wr_metric_key key = {stream, name, name ? strnlen(name, WR_NAME_LONGEST + 1) : 0, flags};
-    struct weir_metric *metric = wr_registry_find_metric(registry, &key);
-    if (WR_LIKELY(metric != NULL))
+    struct weir_metric *metric = name ? wr_series_find(registry, stream, name, flags) : NULL;
+    if (metric)
         return metric;
-    if (!wr_name_check(name, "name", error))
+    size_t length = wr_name_check(name, "name", error);
+    if (!length)
         return registry->bad_name_metric;
+    struct wr_metric_key key = {stream, name, length, flags};
     metric = find_overflow(registry, stream);
     return metric ? metric : make(registry, &key, error);
 }

@@ -11,6 +11,10 @@ struct wr_error;
 struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stream *stream, const char *name,
                                   uint16_t flags, struct wr_error *error);
 
+/* [any thread] The series of a name that is known already; NULL: it is not. */
+struct weir_metric *wr_series_find(const struct wr_registry *registry, const struct weir_stream *stream,
+                                   const char *name, uint16_t flags);
+
 /* [making] The overflow series of a group; NULL without memory. */
 struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group);
 
