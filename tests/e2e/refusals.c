@@ -137,7 +137,7 @@ Test(refusals, a_name_that_is_null_is_refused_in_an_event_whatever_else_is_known
 {
     enum { NAMES = 20000 };
     weir_stream *stream = weir_get_stream("g");
-    static char names[NAMES][8];
+    static char names[NAMES][16];
     cr_assert_eq(weir_configure("*", "null", NULL), 0);
     for (int i = 0; i < NAMES; i++) {
         snprintf(names[i], sizeof names[i], "n%d", i);
