@@ -137,7 +137,7 @@ def a_script_that_emits_leaves_its_value_for_the_next_one(folder):
     path, config = make_fifo(folder), os.path.join(folder, "weir.json")
     with open(config, "w", encoding="utf-8") as file:
         json.dump(spool_config(folder, path, max_wait="20ms"), file)
-    done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "-t", "200ms", "t0=1")
+    done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "-t", "2s", "t0=1")
     assert done.returncode == 1 and done.stdout == "pipe: 0 delivered, 1 on disk, failing\n", done
     reader = Reader(path)
     done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "t0=2")
