@@ -1,5 +1,5 @@
-/* The handler type "file" for static builds; see builtin.c. Programs that are linked statically need no zlib: old
- * files are compressed by the plugin only. */
+/* The handler type "file" for static builds; see builtin.c. Programs that are linked statically need no zlib:
+ * old files are compressed by the plugin only. */
 #ifndef PIC
 #define weir_handler_type_at wr_builtin_file_type_at
 #include "../plugins/file/attic.c"

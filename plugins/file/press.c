@@ -81,6 +81,13 @@ static bool is_at(const char *path, int fd)
            there.st_ino == here.st_ino;
 }
 
+/* Not something that somebody has put there for us to overwrite. */
+static bool is_plain(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
+}
+
 /* Takes the lock that makes the file ours. 0; EWOULDBLOCK: another process has it; or errno. */
 static int take_half(struct press *press)
 {
@@ -91,6 +98,8 @@ static int take_half(struct press *press)
         flock(press->out, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == EOPNOTSUPP ? 0 : errno;
     if (!problem && !is_at(press->half, press->out))
         problem = EWOULDBLOCK; /* another one has just finished it */
+    if (!problem && !is_plain(press->out))
+        problem = EEXIST;
     if (problem) {
         close(press->out);
         press->out = -1;

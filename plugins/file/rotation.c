@@ -14,7 +14,7 @@
 #include "period.h"
 #include "stamp.h"
 
-enum { PAUSE_MS = 10000 };
+enum { PAUSE_MS = 10000, NAME_ROOM = PATH_MAX + STAMP_LENGTH + 2 };
 
 void wr_rotation_init(struct rotation *rotation, const struct settings *settings)
 {
@@ -64,19 +64,17 @@ size_t wr_rotation_room(const struct rotation *rotation, const struct stat *stat
 static bool exists(const char *path, const char *ending)
 {
     struct stat status;
-    char whole[PATH_MAX + 8];
+    char whole[NAME_ROOM + 8];
     snprintf(whole, sizeof whole, "%s%s", path, ending);
     return lstat(whole, &status) == 0;
 }
 
 /* A name that is younger than all old ones, also where the clock was set back. */
-static int find_name(const struct target *target, char *name, size_t room)
+static void find_name(const struct target *target, char name[NAME_ROOM])
 {
     struct attic attic;
     char stamp[STAMP_LENGTH + 1];
     int64_t at_us = wr_stamp_now_us();
-    if (strlen(target->path) + STAMP_LENGTH + sizeof "..gz.tmp" > room)
-        return ENAMETOOLONG;
     if (wr_attic_list(&attic, target->settings, target->path))
         for (size_t i = 0; i < attic.count; i++)
             if (attic.files[i].stamped && attic.files[i].age_us >= at_us)
@@ -84,9 +82,8 @@ static int find_name(const struct target *target, char *name, size_t room)
     wr_attic_fini(&attic);
     do {
         wr_stamp_put(stamp, at_us++);
-        snprintf(name, room, "%s.%s", target->path, stamp);
+        snprintf(name, NAME_ROOM, "%s.%s", target->path, stamp);
     } while (exists(name, "") || exists(name, ".gz")); /* a folder that could not be read */
-    return 0;
 }
 
 /* What is at the path may be a link to the file, as /dev/stdout is: that must stay. */
@@ -102,6 +99,7 @@ static int find_obstacle(const struct target *target)
  * looks whether it is in place still. */
 static int put_aside(struct target *target, const char *name)
 {
+    wr_target_end_line(target); /* what follows it in the next file would seem to be of the same line */
     if (target->dirty)
         wr_target_sync(target);
     if (rename(target->path, name) != 0)
@@ -116,7 +114,7 @@ static int put_aside(struct target *target, const char *name)
 
 static void pause_rotation(struct rotation *rotation, const struct target *target, int problem)
 {
-    rotation->off_until_ms = problem == ELOOP ? INT64_MAX : output_now_ms() + PAUSE_MS;
+    rotation->off_until_ms = output_now_ms() + PAUSE_MS;
     if (rotation->said)
         return;
     rotation->said = true;
@@ -132,13 +130,13 @@ static void pause_rotation(struct rotation *rotation, const struct target *targe
 
 int wr_rotation_turn(struct rotation *rotation, struct target *target)
 {
-    char name[PATH_MAX];
+    char name[NAME_ROOM];
     unsigned opened = target->opened;
     int problem = find_obstacle(target);
-    if (!problem)
-        problem = find_name(target, name, sizeof name);
-    if (!problem)
+    if (!problem) {
+        find_name(target, name);
         problem = put_aside(target, name);
+    }
     if (!problem) {
         rotation->said = false;
         rotation->off_until_ms = INT64_MIN;

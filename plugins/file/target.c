@@ -208,8 +208,7 @@ void wr_target_lock(const struct target *target, int how)
         waiting->end(target->host);
 }
 
-/* A line that was torn and could not be taken back is at least ended, before anything else follows it. */
-static int end_torn_line(struct target *target)
+int wr_target_end_line(struct target *target)
 {
     size_t written;
     if (!target->torn)
@@ -222,7 +221,7 @@ static int end_torn_line(struct target *target)
 int wr_target_write(struct target *target, const char *data, size_t length, size_t *written)
 {
     *written = 0;
-    int problem = end_torn_line(target);
+    int problem = wr_target_end_line(target);
     if (!problem)
         problem = output_write(target->host, target->fd, data, length, written);
     if (*written)

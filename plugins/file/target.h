@@ -63,6 +63,10 @@ int wr_target_write(struct target *target, const char *data, size_t length, size
 /* Under the exclusive lock: finds out whether somebody else, who died at it, has left a part of a line. */
 void wr_target_look_at_end(struct target *target, off_t size);
 
+/* A line that was torn and could not be taken back is at least ended, before anything else follows it. 0, or
+ * errno. */
+int wr_target_end_line(struct target *target);
+
 /* Takes what is left of a line, the last `length` bytes that we wrote, off the end of the file, if they are its
  * end still; otherwise the line will be ended before anything else is written. Lets go of the lock. */
 void wr_target_take_back(struct target *target, size_t length);

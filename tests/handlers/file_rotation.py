@@ -106,6 +106,18 @@ def a_clock_that_was_set_back_makes_no_name_that_is_older_than_the_others(folder
     assert len(old_files(path)) == 1 and old_files(path)[0] > future, old_files(path)
 
 
+@case
+def a_line_that_a_dead_process_has_left_torn_is_ended_before_anything_follows(folder):
+    for name, options in (("plain", {}), ("rotating", {"rotate_size": "1MiB"}), ("over", {"rotate_size": "20B"})):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('{"t0": 1.0}\n{"t0": 2')
+        add(1, config_of(path, **options))
+        with open(old_files(path)[0] if name == "over" else path, encoding="utf-8") as file:
+            assert file.read().startswith('{"t0": 1.0}\n{"t0": 2\n'), name
+        assert all_lines(path)[-1] == '{"t0": 0.0}', name
+
+
 # ---- By time ------------------------------------------------------------------------------------------
 
 
@@ -265,6 +277,19 @@ def start_and_wait(config, condition):
     assert err == "", err
 
 
+def wait_for_words(folder, config, **env):
+    """Starts a program that adds one value and stays, until it says something on stderr."""
+    errors = os.path.join(folder, "errors")
+    with open(errors, "w", encoding="utf-8") as file:
+        program = subprocess.Popen([ADDER, "-q", "-x", "sleep"], stderr=file, env=environment(WEIR_CONFIG=config, **env))
+    try:
+        wait_for(lambda: lines_of(errors), "a word")
+    finally:
+        program.terminate()
+        program.wait(60)
+    return lines_of(errors)[0]
+
+
 def is_all_packed(path):
     names = glob.glob(glob.escape(path) + ".*")
     return names and all(name.endswith("Z.gz") for name in names)
@@ -311,6 +336,21 @@ def old_files_that_cannot_be_compressed_are_said_once_and_are_in_nobodys_way(fol
     out, err = program.communicate(timeout=60)
     assert err.count("cannot be compressed (Is a directory); tried again every minute") == 1 and first in err, err
     assert os.path.exists(first)
+
+
+@case
+def what_somebody_has_put_in_the_way_of_a_compressed_file_is_not_overwritten(folder):
+    path, strangers = os.path.join(folder, "out"), os.path.join(folder, "strangers")
+    add(100, config_of(path, rotate_size="1KiB"))
+    first, *_ = old_files(path)
+    for put, problem in ((os.link, "File exists"), (os.symlink, "Too many levels of symbolic links")):
+        with open(strangers, "w", encoding="utf-8") as file:
+            file.write("x")
+        put(strangers, first + ".gz.tmp")
+        said = wait_for_words(folder, config_of(path, rotate_size="1KiB", compress="gzip"))
+        assert f"{first} cannot be compressed ({problem})" in said, said
+        assert lines_of(strangers) == ["x"] and os.path.exists(first)
+        os.unlink(first + ".gz.tmp")
 
 
 # ---- Dates in the path --------------------------------------------------------------------------------
@@ -523,15 +563,8 @@ def a_flush_forces_to_the_disk_what_the_interval_has_not(folder):
 @case
 def what_was_written_is_forced_to_the_disk_when_the_interval_is_over(folder):
     """Seen by what is said of it where it fails."""
-    errors = os.path.join(folder, "errors")
     config = config_of(os.path.join(folder, "out"), fsync="interval", fsync_interval="10ms")
-    with open(errors, "w", encoding="utf-8") as file:
-        program = subprocess.Popen([ADDER, "-q", "-x", "sleep"], stderr=file,
-                                   env=environment(WEIR_CONFIG=config, LD_PRELOAD=SHIM, WEIR_SHIM="fsync"))
-    wait_for(lambda: lines_of(errors), "the call")
-    program.terminate()
-    program.wait(60)
-    assert "fsync" in lines_of(errors)[0], lines_of(errors)
+    assert "fsync" in wait_for_words(folder, config, LD_PRELOAD=SHIM, WEIR_SHIM="fsync")
 
 
 @case
