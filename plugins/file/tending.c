@@ -6,7 +6,7 @@
 #include "../output.h"
 #include "attic.h"
 
-enum { AGAIN_MS = 60000 };
+enum { AGAIN_MS = 60000, SOON_MS = 1000 };
 
 void wr_tending_init(struct tending *tending, const weir_host *host, const struct settings *settings)
 {
@@ -35,8 +35,10 @@ void wr_tending_begin(struct tending *tending)
     if (!tending->settings->tends)
         return;
     tending->untrimmed = tending->settings->options->keep > 0;
-    tending->due_ms = output_now_ms();
     start_round(tending);
+    /* what is under way keeps its pace, however fast new ones are made */
+    if (tending->due_ms - SOON_MS > output_now_ms())
+        tending->due_ms = output_now_ms();
 }
 
 static void trim(struct tending *tending, struct attic *attic)
@@ -104,6 +106,10 @@ void wr_tending_go_on(struct tending *tending, const char *current)
     int64_t began_ms = output_now_ms();
     if (began_ms < tending->due_ms)
         return;
+    if (tending->host->stopping(tending->host)) { /* the time that is left belongs to the values */
+        tending->due_ms = INT64_MAX;
+        return;
+    }
     tending->due_ms = began_ms;
     if (wr_press_is_busy(&tending->press))
         judge(tending, wr_press_go_on(&tending->press));

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import time
@@ -479,6 +480,20 @@ def a_rotation_that_fails_is_said_once_and_loses_nothing(folder):
     assert done.stderr.count(f"{path} cannot be rotated (Permission denied); it goes on growing") == 1, done.stderr
     assert_ledgers(json.loads(done.stdout))
     assert values_of(path) == list(range(5000))
+
+
+@case
+def a_new_file_that_cannot_be_opened_leaves_the_old_one_in_its_place(folder):
+    """There is no descriptor left to open it with."""
+    path = os.path.join(folder, "out")
+    program = start(ADDER, "-n", 1500, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="8KiB"))
+    wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
+    last = max(map(int, os.listdir(f"/proc/{program.pid}/fd")))
+    resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (last + 1, last + 1))
+    out, err = program.communicate(timeout=60)
+    assert err.count(f"{path} cannot be rotated (Too many open files); it goes on growing") == 1, err
+    assert_ledgers(json.loads(out))
+    assert os.path.getsize(path) > 8 * 1024 and values_of(path) == list(range(1500))
 
 
 FULL_DISK = r"""
