@@ -5,8 +5,10 @@ static const int64_t second_ns = 1000000000;
 
 bool wr_period_is_allowed(int64_t every_ns)
 {
+    if (every_ns < second_ns || every_ns % second_ns)
+        return false;
     int64_t every_s = every_ns / second_ns;
-    return every_ns > 0 && every_ns % second_ns == 0 && (DAY_S % every_s == 0 || every_s % DAY_S == 0);
+    return DAY_S % every_s == 0 || every_s % DAY_S == 0;
 }
 
 static int64_t divide_down(int64_t value, int64_t by)
