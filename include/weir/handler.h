@@ -279,7 +279,20 @@ typedef struct weir_encoder {
 
     /* What the format makes: one of WEIR_FORMAT_*. */
     uint32_t (*shape)(const weir_host *host);
+
+    /* What a text of its own begins with, such as a file or the body of a request: csv's line of names. It is
+     * not part of what encode answers. "": nothing. Valid as long as the handler is. See weir_encoder_header.
+     */
+    const char *(*header)(const weir_host *host);
 } weir_encoder;
+
+/* The header of the handler's format; "": it has none. */
+static inline const char *weir_encoder_header(const weir_encoder *encoder, const weir_host *host)
+{
+    /* an older core has no such function */
+    bool known = encoder->size >= offsetof(weir_encoder, header) + sizeof encoder->header;
+    return known ? encoder->header(host) : "";
+}
 
 /* Service "terminal/1": for handlers that show values to people. */
 #define WEIR_TERMINAL "terminal/1"

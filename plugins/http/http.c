@@ -23,6 +23,7 @@ static const weir_standard http_standards[] = {
 struct http {
     const weir_host *host;
     const weir_encoder *encoder;
+    const char *header; /* of each request */
     bool gzip;
     struct settings settings;
     struct verdict_site site;
@@ -81,6 +82,7 @@ static void *http_create(const weir_host *host, const void *given)
     }
     http->host = host;
     http->encoder = host->service(host, WEIR_ENCODER);
+    http->header = weir_encoder_header(http->encoder, host);
     http->gzip = options->compress == SETTINGS_GZIP;
     http->most = UINT32_MAX;
     client_init(&http->client, host);
@@ -164,7 +166,8 @@ static void send_text(struct http *http, const weir_encoded *encoded, struct ver
     *verdict = (struct verdict){.kind = VERDICT_DELIVERED};
     if (!length) /* nothing of it could be written */
         return;
-    if (http->gzip && !body_compress(&http->body, &data, &length)) {
+    if (!body_begin(&http->body, http->header, &data, &length) ||
+        (http->gzip && !body_compress(&http->body, &data, &length))) {
         *verdict = (struct verdict){.kind = VERDICT_LATER, .words = "no memory"};
         return;
     }
