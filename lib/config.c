@@ -180,8 +180,7 @@ static const struct wr_config_route *find_exact(const struct wr_config *config, 
     return NULL;
 }
 
-/* weir's own metrics go only where they are sent by name. */
-static bool is_own_group(const char *group)
+bool wr_config_is_own_group(const char *group)
 {
     return strncmp(group, "weir", 4) == 0 && (group[4] == '\0' || group[4] == '.');
 }
@@ -202,5 +201,5 @@ const struct wr_config_route *wr_config_find_route(const struct wr_config *confi
             break;
         length--;
     }
-    return is_own_group(group) ? NULL : find_exact(config, "*", 1);
+    return wr_config_is_own_group(group) ? NULL : find_exact(config, "*", 1);
 }

@@ -93,6 +93,9 @@ const struct wr_config_handler *wr_config_find_handler(const struct wr_config *c
 const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
                                                    bool above);
 
+/* Whether it is the group of weir's own metrics, or inside it: they go only where they are sent by name. */
+bool wr_config_is_own_group(const char *group);
+
 /* ---- For those who make one ------------------------------------------------------------------ */
 
 /* One with default settings, with one reference; NULL: the error tells why. */

@@ -355,10 +355,13 @@ static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
     return wr_error_set(error, WEIR_ERR_SPOOLED, "%" PRIu64 " values are on disk only", spooled);
 }
 
+bool wr_engine_close(struct wr_engine *engine)
+{
+    return !atomic_exchange(&engine->closed, true);
+}
+
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
-    if (atomic_exchange(&engine->closed, true))
-        return 0;
     close_producers(engine, deadline_ns);
     wr_dispatcher_stop(&engine->dispatcher, deadline_ns);
     struct wr_lane *first = drain_rings(engine, deadline_ns);

@@ -156,7 +156,7 @@ static int pass_gate(struct call *call)
                 return 0;
             break;
         case WR_GATE_OFF:
-            wr_producer_count(&call->producer->unrouted, call->samples);
+            wr_unheard_count(&call->producer->unheard, call->group, call->samples);
             call->unrouted = true;
             return 0;
         case WR_GATE_SYNC: call->flags |= call->producer->own ? 0 : WR_RING_SYNC; return 0;

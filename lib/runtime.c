@@ -16,6 +16,7 @@
 #include "error.h"
 #include "futex.h"
 #include "parse.h"
+#include "report.h"
 #include "signals.h"
 
 /* All state of weir hangs off this: a pointer to the runtime; 0 before there is one; an odd number while
@@ -39,6 +40,16 @@ static struct wr_runtime *find_runtime(void)
 
 /* ---- Exit ------------------------------------------------------------------------------------ */
 
+int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error)
+{
+    struct wr_engine *engine = atomic_load(&runtime->engine);
+    if (!wr_engine_close(engine))
+        return 0;
+    int result = wr_engine_shutdown(engine, deadline_ns, error);
+    wr_report_say(engine);
+    return result;
+}
+
 static void at_exit(void)
 {
     struct wr_error error;
@@ -47,9 +58,8 @@ static void at_exit(void)
      * for itself */
     if (!runtime || !atomic_load(&runtime->life->alive) || wr_producer_is_own())
         return;
-    struct wr_engine *engine = atomic_load(&runtime->engine);
-    const struct wr_config *config = atomic_load(&engine->config);
-    wr_engine_shutdown(engine, wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns, &error);
+    const struct wr_config *config = atomic_load(&atomic_load(&runtime->engine)->config);
+    wr_runtime_shutdown(runtime, wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns, &error);
 }
 
 /* Exit handlers run in the reverse order of their registration. Libraries that handlers use register theirs at
@@ -142,6 +152,8 @@ static bool set_up(struct wr_runtime *runtime)
         return false;
     atomic_store(&runtime->engine, engine);
     atomic_store(&runtime->life->alive, 1);
+    if (wr_log_wants(&runtime->log, WEIR_LOG_INFO))
+        atexit(at_exit); /* there is something to say also where no handler ever was */
     return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 

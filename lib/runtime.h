@@ -73,6 +73,9 @@ int wr_runtime_configure(struct wr_runtime *runtime, struct wr_config *config, s
 int wr_runtime_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,
                      struct wr_error *error);
 
+/* As weir_shutdown. */
+int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error);
+
 /* Reads the file in force again. in_background: with the environment as it was at the first time. */
 int wr_runtime_reload(struct wr_runtime *runtime, bool in_background, struct wr_error *error);
 

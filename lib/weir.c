@@ -259,9 +259,7 @@ int weir_shutdown(int64_t timeout_ms)
         return WEIR_ERR_MEMORY;
     if (wr_producer_is_own())
         return refuse_own_thread(runtime, "weir_shutdown");
-    return wr_engine_shutdown(wr_runtime_engine(runtime), wr_clock_deadline_ns(timeout_ms), &error)
-               ? fail(runtime, &error)
-               : 0;
+    return wr_runtime_shutdown(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
 }
 
 /* ---- Messages and the ledger ----------------------------------------------------------------- */
