@@ -25,6 +25,9 @@ const weir_option wr_settings_rows[] = {
      offsetof(struct wr_settings, clock)},
     {"max_series", WEIR_OPTION_INT, 0, "100000", "1..30000000",
      "the most groups, label sets and series together", offsetof(struct wr_settings, max_series)},
+    {"status", WEIR_OPTION_STRING, 0, "off", "off|auto|/FOLDER",
+     "where the process can be looked into by the command weir status; auto: a folder of the user's own",
+     offsetof(struct wr_settings, status)},
     {0},
 };
 

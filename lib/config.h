@@ -25,7 +25,8 @@ struct wr_settings {
     int64_t reload_ns; /* 0: the file is not watched */
     int64_t stats_interval_ns;
     int64_t max_series;
-    int64_t clock; /* enum wr_clock_choice */
+    int64_t clock;      /* enum wr_clock_choice */
+    const char *status; /* "off", "auto", or the absolute path of a folder */
     weir_map labels;
 };
 

@@ -33,6 +33,7 @@ struct wr_engine {
 
     _Atomic(struct wr_config *) config; /* in force; holds a reference */
     _Atomic uint64_t generation;        /* changes with each configuration */
+    _Atomic int64_t configured_ns;      /* when, by the wall clock; 0: never */
     _Atomic uint64_t labels_made;
     _Atomic bool closed, overflow_said;
     bool abandoned;             /* in a forked child: it was the parent's, and fork has seen to it */

@@ -23,7 +23,7 @@
  * process number / 2 makes it. */
 static _Atomic uintptr_t the_runtime;
 
-enum { EXITS_MOST = 32, CONFLICTS_MOST = 1000, PATIENCE_S = 10 };
+enum { EXITS_MOST = 32, CONFLICTS_MOST = 1000, PATIENCE_S = 10, STATUS_PATIENCE_MS = 250 };
 
 static bool is_being_made(uintptr_t word)
 {
@@ -47,6 +47,7 @@ int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct 
         return 0;
     int result = wr_engine_shutdown(engine, deadline_ns, error);
     wr_report_say(engine);
+    wr_status_stop(&runtime->status, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
     return result;
 }
 
@@ -78,14 +79,14 @@ static void before_fork(void)
 {
     struct wr_runtime *runtime = find_runtime();
     if (runtime && atomic_load(&runtime->life->alive))
-        wr_fork_prepare(&runtime->fork, atomic_load(&runtime->engine));
+        wr_fork_prepare(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
 static void after_fork_in_parent(void)
 {
     struct wr_runtime *runtime = find_runtime();
     if (runtime && atomic_load(&runtime->life->alive))
-        wr_fork_parent(&runtime->fork, atomic_load(&runtime->engine));
+        wr_fork_parent(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
 static void after_fork_in_child(void)
@@ -94,7 +95,7 @@ static void after_fork_in_child(void)
     if (!runtime)
         return;
     atomic_store(&runtime->life->alive, 0); /* where the kernel has not wiped it */
-    wr_fork_child(&runtime->fork, atomic_load(&runtime->engine));
+    wr_fork_child(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
 /* ---- First use ------------------------------------------------------------------------------- */
@@ -204,6 +205,7 @@ static bool revive(struct wr_runtime *runtime)
     wr_producers_after_fork(&runtime->producers);
     wr_plugins_after_fork(&runtime->plugins);
     wr_watcher_after_fork(&runtime->watcher);
+    wr_status_after_fork(&runtime->status);
     runtime->parent_was_ready = atomic_load(&runtime->readiness) == WR_READINESS_DONE;
     atomic_store(&runtime->readiness, WR_READINESS_NONE);
     struct wr_engine *engine =
@@ -260,15 +262,23 @@ struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime)
 /* Makes the next configuration from the one in force. */
 typedef struct wr_config *make_config(void *ctx, struct wr_config *in_force, struct wr_error *error);
 
-static void watch(struct wr_runtime *runtime)
+/* The threads that the configuration asks for, beside the dispatcher's and the handlers'. */
+static void start_others(struct wr_runtime *runtime, struct wr_engine *engine)
+{
+    wr_watcher_start(&runtime->watcher);
+    wr_status_start(&runtime->status, engine);
+}
+
+static void follow(struct wr_runtime *runtime)
 {
     uint64_t generation;
     struct wr_engine *engine = wr_runtime_engine(runtime);
     struct wr_config *config = wr_engine_config(engine, &generation);
     wr_watcher_set(&runtime->watcher, config->path, config->settings.reload_ns);
+    wr_status_set(&runtime->status, config->settings.status);
     wr_config_drop(config);
     if (wr_engine_is_started(engine))
-        wr_watcher_start(&runtime->watcher);
+        start_others(runtime, engine);
 }
 
 /* Plans and commits; when another configuration came in between, again, on top of that one. */
@@ -292,7 +302,7 @@ static int apply(struct wr_runtime *runtime, make_config *make, void *ctx, bool 
             return 0;
         }
         if (wr_change_commit(engine, plan, generation)) {
-            watch(runtime);
+            follow(runtime);
             return 0;
         }
     }
@@ -462,5 +472,5 @@ void wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool st
 {
     struct wr_engine *engine = wr_runtime_engine(runtime);
     if (wr_engine_warm(engine, group, start))
-        wr_watcher_start(&runtime->watcher);
+        start_others(runtime, engine);
 }

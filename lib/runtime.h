@@ -12,6 +12,7 @@
 #include "plugin.h"
 #include "producer.h"
 #include "registry.h"
+#include "status.h"
 #include "watcher.h"
 
 struct wr_error;
@@ -44,6 +45,7 @@ struct wr_runtime {
     _Atomic uint32_t readiness;    /* enum wr_readiness */
     _Atomic(pthread_t) configurer; /* the thread that is at it, while readiness is BEGUN */
     struct wr_watcher watcher;
+    struct wr_status status;
 };
 
 /* The runtime, made at first use, and in a forked child brought to life with an engine of its own. NULL without

@@ -1,12 +1,12 @@
 /* stray: adds values to groups that a configuration may know or not, and says at its end what weir counted:
  * {"added": ..., "unrouted": ..., "refused": ...} on standard output.
  *
- *     stray [-t THREADS] [-n ROUNDS] [-g GROUPS] [-e EARLY] [-f] [-l] [GROUP ...]
+ *     stray [-t THREADS] [-n ROUNDS] [-g GROUPS] [-e EARLY] [-f] [-l] [-w] [GROUP ...]
  *
  * Each thread adds one value to each GROUP in turn, ROUNDS times; then g0 gets 1 value, g1 gets 2, and so on,
  * up to -g. -e: a file to be configured only after all that, and then each GROUP gets one value more. -f: a
  * forked child adds one more value to the first GROUP, and ends before. -l: messages go to standard output,
- * each behind its level's number and a colon. */
+ * each behind its level's number and a colon. -w: it waits for the end of standard input before it ends. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 static int threads = 1, groups, rounds = 1;
 static const char *early;
-static bool forks;
+static bool forks, waits;
 static char **names;
 
 static void *add_rounds(void *unused)
@@ -72,7 +72,7 @@ static void print_stats(void)
 
 static void read_options(int argc, char **argv)
 {
-    for (int option; (option = getopt(argc, argv, "t:n:g:e:fl")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "t:n:g:e:flw")) != -1;) {
         switch (option) {
         case 't': threads = atoi(optarg); break;
         case 'n': rounds = atoi(optarg); break;
@@ -80,6 +80,7 @@ static void read_options(int argc, char **argv)
         case 'e': early = optarg; break;
         case 'f': forks = true; break;
         case 'l': weir_set_log(print, NULL); break;
+        case 'w': waits = true; break;
         default: exit(2);
         }
     }
@@ -103,5 +104,7 @@ int main(int argc, char **argv)
         weir_add_int(weir_get_stream(*name), "v", 1);
     add_in_child();
     print_stats();
+    while (waits && getchar() != EOF)
+        ;
     return 0;
 }
