@@ -90,6 +90,8 @@ weir_metric *weir_get_metric(weir_stream *stream, const char *name)
     weir_metric *metric = wr_series_get(&runtime->registry, stream, name, 0, &error);
     if (error.code)
         fail(runtime, &error);
+    else if (wr_registry_is_full(&runtime->registry))
+        wr_engine_say_overflow(wr_runtime_engine(runtime));
     return metric;
 }
 
