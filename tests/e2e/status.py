@@ -105,7 +105,7 @@ def before_the_first_value_that_goes_to_a_handler_there_is_no_file_and_no_thread
 
 @case
 def values_handlers_and_totals_are_shown(folder):
-    config = config_of(folder)
+    config = config_of(folder, shutdown_timeout="100ms")
     config["handlers"] = {"bad": {"type": "file", "path": os.path.join(folder, "no", "file")}}
     config["groups"] = {"my_app": ["null", "bad"]}
     with Puppet(config) as puppet:
