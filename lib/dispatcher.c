@@ -141,11 +141,18 @@ static void settle_ticket(struct wr_producer *producer, uint64_t at, struct wr_r
         wr_feed_offer(route->feeds[i], ticket, now_ns);
 }
 
+/* It came before it was known that nobody would listen. */
+static void count_unheard(struct wr_dispatcher *dispatcher, uint32_t series, uint64_t samples)
+{
+    dispatcher->unrouted += samples;
+    atomic_fetch_add(&wr_registry_series(dispatcher->registry, series)->stream->group->unheard, samples);
+}
+
 static void take_event(struct wr_dispatcher *dispatcher, struct wr_producer *producer,
                        const struct event *event, struct wr_route *route, int64_t now_ns)
 {
     if (!route->feed_count)
-        dispatcher->unrouted += event->samples;
+        count_unheard(dispatcher, wr_ring_slot(&producer->ring, event->at)->series, event->samples);
     /* what the calling thread waits for goes in an offer whose last sample it is */
     for (size_t i = 0; i < route->feed_count; i++) {
         struct wr_feed *feed = route->feeds[i];

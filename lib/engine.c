@@ -171,7 +171,7 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 void wr_engine_say_overflow(struct wr_engine *engine)
 {
     struct wr_group *group = atomic_load(&engine->registry->overflown);
-    if (!group || atomic_exchange(&engine->overflow_said, true))
+    if (!group || atomic_load(&engine->overflow_said) || atomic_exchange(&engine->overflow_said, true))
         return;
     wr_log_say(
         engine->log, WEIR_LOG_WARNING,
@@ -355,10 +355,13 @@ static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
     return wr_error_set(error, WEIR_ERR_SPOOLED, "%" PRIu64 " values are on disk only", spooled);
 }
 
+bool wr_engine_close(struct wr_engine *engine)
+{
+    return !atomic_exchange(&engine->closed, true);
+}
+
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
-    if (atomic_exchange(&engine->closed, true))
-        return 0;
     close_producers(engine, deadline_ns);
     wr_dispatcher_stop(&engine->dispatcher, deadline_ns);
     struct wr_lane *first = drain_rings(engine, deadline_ns);

@@ -156,7 +156,7 @@ static int pass_gate(struct call *call)
                 return 0;
             break;
         case WR_GATE_OFF:
-            wr_producer_count(&call->producer->unrouted, call->samples);
+            wr_unheard_count(&call->producer->unheard, call->group, call->samples);
             call->unrouted = true;
             return 0;
         case WR_GATE_SYNC: call->flags |= call->producer->own ? 0 : WR_RING_SYNC; return 0;
@@ -342,7 +342,7 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
     struct wr_error *mine = error.code ? wr_producers_error(&runtime->producers) : NULL;
     if (mine)
         *mine = error;
-    if (metric->stream != stream && !error.code)
+    if (!error.code && wr_registry_is_full(&runtime->registry))
         wr_engine_say_overflow(wr_runtime_engine(runtime));
     return metric;
 }

@@ -12,6 +12,7 @@
 #include "plugin.h"
 #include "producer.h"
 #include "registry.h"
+#include "status.h"
 #include "watcher.h"
 
 struct wr_error;
@@ -44,6 +45,7 @@ struct wr_runtime {
     _Atomic uint32_t readiness;    /* enum wr_readiness */
     _Atomic(pthread_t) configurer; /* the thread that is at it, while readiness is BEGUN */
     struct wr_watcher watcher;
+    struct wr_status status;
 };
 
 /* The runtime, made at first use, and in a forked child brought to life with an engine of its own. NULL without
@@ -72,6 +74,9 @@ int wr_runtime_configure(struct wr_runtime *runtime, struct wr_config *config, s
 /* As weir_configure; a change of the configuration in force, whatever that is by then. */
 int wr_runtime_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,
                      struct wr_error *error);
+
+/* As weir_shutdown. */
+int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error);
 
 /* Reads the file in force again. in_background: with the environment as it was at the first time. */
 int wr_runtime_reload(struct wr_runtime *runtime, bool in_background, struct wr_error *error);

@@ -90,6 +90,8 @@ weir_metric *weir_get_metric(weir_stream *stream, const char *name)
     weir_metric *metric = wr_series_get(&runtime->registry, stream, name, 0, &error);
     if (error.code)
         fail(runtime, &error);
+    else if (wr_registry_is_full(&runtime->registry))
+        wr_engine_say_overflow(wr_runtime_engine(runtime));
     return metric;
 }
 
@@ -259,9 +261,7 @@ int weir_shutdown(int64_t timeout_ms)
         return WEIR_ERR_MEMORY;
     if (wr_producer_is_own())
         return refuse_own_thread(runtime, "weir_shutdown");
-    return wr_engine_shutdown(wr_runtime_engine(runtime), wr_clock_deadline_ns(timeout_ms), &error)
-               ? fail(runtime, &error)
-               : 0;
+    return wr_runtime_shutdown(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
 }
 
 /* ---- Messages and the ledger ----------------------------------------------------------------- */

@@ -65,7 +65,8 @@ int command_read_listing(const struct command *command, int argc, char **argv, i
 
 bool command_write(struct wr_buffer *buffer)
 {
-    bool written = !buffer->failed && fwrite(buffer->data, 1, buffer->length, stdout) == buffer->length &&
+    size_t length = buffer->length; /* a buffer that nothing was ever put into has no bytes to point to */
+    bool written = !buffer->failed && (!length || fwrite(buffer->data, 1, length, stdout) == length) &&
                    fflush(stdout) == 0;
     wr_buffer_fini(buffer);
     return written;

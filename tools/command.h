@@ -21,7 +21,7 @@ struct command {
 };
 
 extern const struct command command_check, command_emit, command_formats, command_handlers, command_settings,
-    command_spool;
+    command_spool, command_status;
 
 /* What a command that lists things was asked for. */
 struct command_listing {

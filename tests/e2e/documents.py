@@ -102,13 +102,13 @@ def every_variable_of_the_environment_is_explained():
 def options_of_help(text):
     """(short or None, long, takes an argument) for each option that a help text shows."""
     return [(short or None, long, bool(argument))
-            for short, long, argument in re.findall(r"^ {2,}(?:(-\w), )?(--[\w-]+)( [A-Z=]+)?  ", text, re.M)]
+            for short, long, argument in re.findall(r"^ {2,}(?:(-\w), )?(--[\w-]+)( [A-Z=]+|\[=[A-Z]+\])?  ", text, re.M)]
 
 
 def options_of_page(subsection):
     found = []
     for arguments in PAGE_1.items("Fl", "DESCRIPTION", subsection):
-        words = [word for word in arguments if word not in (",", "Fl")]
+        words = [word for word in arguments if word not in (",", "Fl", "Ns", "Op", "=")]
         flags = ["-" + word for word in (words[:words.index("Ar")] if "Ar" in words else words)]
         found.append((flags[0] if len(flags) == 2 else None, flags[-1], "Ar" in words))
     return found
@@ -125,7 +125,7 @@ def weir_1_explains_every_command_and_option_and_no_other():
     for subsection, options in shown.items():
         assert ("-h", "--help", False) in options, (subsection, options)
         same(options_of_page(subsection), options, f"weir.1, {subsection or 'options'}")
-    taken = {"--" + name for name in re.findall(r'\{"([\w-]+)", (?:no|required)_argument', read_sources("tools/*.c"))}
+    taken = {"--" + name for name in re.findall(r'\{"([\w-]+)", (?:no|required|optional)_argument', read_sources("tools/*.c"))}
     same({option[1] for options in shown.values() for option in options} - {"--version"}, taken, "the options that help shows")
 
 
