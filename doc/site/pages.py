@@ -12,7 +12,7 @@ import sys
 
 ROOT, OUTPUT, STAGE = sys.argv[1:]
 
-FIRST = ["README.md", "doc/config.md"]  # then come the others, by name
+FIRST = ["README.md", "doc/first-steps.md", "doc/config.md"]  # then come the others, by name
 INSIDE = {"doc/architecture.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"}
 HEADERS = ["weir.h", "handler.h", "types.h", "version.h"]
 
