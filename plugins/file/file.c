@@ -26,7 +26,7 @@ struct file_options {
 };
 
 static const weir_option file_rows[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the file",
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL, "the file",
      offsetof(struct file_options, path)},
     {"append", WEIR_OPTION_BOOL, 0, "true", NULL, "false: begin with an empty file",
      offsetof(struct file_options, append)},
@@ -171,6 +171,23 @@ static void file_abandon(void *self)
         close(file->fd);
 }
 
+/* A named pipe in its place is not waited for. */
+static void file_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
+{
+    const struct file *file = self;
+    (void)timeout_ms;
+    int fd = open(file->options->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int problem = fd < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    else if (problem == ENOENT)
+        problem = output_find_obstacle(file->options->path, file->options->create_folders);
+    if (problem)
+        say(outcome, WEIR_OUTCOME_RETRY, file, "open", problem);
+    else if (fd < 0)
+        snprintf(outcome->reason, sizeof outcome->reason, "it does not exist yet");
+}
+
 /* ---- Still the same file? -------------------------------------------------------------------- */
 
 /* A program that closes all descriptors, as daemons do, may have given ours to somebody else: it is not ours to
@@ -313,6 +330,7 @@ static const weir_handler_type file_type = {
     .destroy = file_destroy,
     .wake = file_wake,
     .abandon = file_abandon,
+    .probe = file_probe,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)
