@@ -63,7 +63,7 @@ int command_read_listing(const struct command *command, int argc, char **argv, i
     return COMMAND_GOES_ON;
 }
 
-int command_read_nothing(const struct command *command, int argc, char **argv)
+int command_read_name(const struct command *command, int argc, char **argv, int most, const char **name)
 {
     static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
     int option = getopt_long(argc, argv, "h", options, NULL);
@@ -73,7 +73,10 @@ int command_read_nothing(const struct command *command, int argc, char **argv)
     }
     if (option != -1)
         return command_show_usage(command);
-    return argc > optind ? command_refuse(command, "no arguments are expected") : COMMAND_GOES_ON;
+    if (argc - optind > most)
+        return command_refuse(command, most ? "one name at most" : "no arguments are expected");
+    *name = argv[optind];
+    return COMMAND_GOES_ON;
 }
 
 bool command_write(struct wr_buffer *buffer)

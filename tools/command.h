@@ -36,8 +36,8 @@ enum { COMMAND_GOES_ON = -1 };
 int command_read_listing(const struct command *command, int argc, char **argv, int most,
                          struct command_listing *listing);
 
-/* The same for a command that takes nothing. */
-int command_read_nothing(const struct command *command, int argc, char **argv);
+/* The same for a command without options of its own; *name: NULL where none is given. */
+int command_read_name(const struct command *command, int argc, char **argv, int most, const char **name);
 
 /* Prints how a command is used. */
 void command_print_help(const struct command *command, FILE *to);

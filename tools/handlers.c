@@ -124,7 +124,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_handlers = {
     .name = "handlers",
-    .arguments = "[NAME] [--json]",
+    .arguments = "[TYPE] [--json]",
     .summary = "Shows the handler types that are installed, or all about one of them.",
     .help = "\n      --json  as JSON\n  -h, --help  this text\n\nHandler types are looked for in the folders "
             "of WEIR_PLUGIN_PATH, then in " WEIR_PLUGINDIR ".\n",

@@ -181,7 +181,8 @@ static int run(const struct command *command, int argc, char **argv)
 {
     static struct schema_types types;
     struct outline out = {0};
-    int result = command_read_nothing(command, argc, argv);
+    const char *none;
+    int result = command_read_name(command, argc, argv, 0, &none);
     if (result != COMMAND_GOES_ON)
         return result;
     result = EXIT_GOOD;

@@ -176,6 +176,9 @@ def wrong_use_exits_with_2_and_says_how():
                              (("handlers", "a", "b"), "one name at most"),
                              (("settings", "a"), "no arguments are expected"),
                              (("chek",), 'did you mean "check"?'),
+                             (("help", "chek"), 'did you mean "check"?'),
+                             (("help", "check", "emit"), "one name at most"),
+                             (("schema", "x"), "no arguments are expected"),
                              ((), "usage: weir COMMAND")):
         done = run(WEIR, *arguments, stdin=subprocess.DEVNULL, WEIR_CONFIG=config)
         assert done.returncode == 2 and words in done.stderr, (arguments, done)
