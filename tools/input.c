@@ -101,12 +101,11 @@ static bool is_refusal(int answer)
 }
 
 /* Once a stop is asked there is no waiting any more: then `overflow` decides. */
-static void wait_for_room(struct input *input)
+static void wait_for_room(struct input *input, const char *group)
 {
     const struct reading *reading = &input->reading;
-    size_t note = reading->metadata ? strlen(reading->metadata) : 0;
-    while (!lines_were_stopped() &&
-           !throttle_take(&input->throttle, reading->count * sizeof(weir_sample) + note))
+    uint64_t bytes = reading->count * sizeof(weir_sample) + (reading->metadata ? strlen(reading->metadata) : 0);
+    while (!lines_were_stopped() && !throttle_take(&input->throttle, group, bytes))
         show_progress(input);
 }
 
@@ -126,7 +125,7 @@ static void add_event(struct input *input)
     }
     weir_stream *stream = find_stream(input);
     if (!stream->refusal)
-        wait_for_room(input);
+        wait_for_room(input, reading->group ? reading->group : input->standards->group);
     if (stream->refusal || is_refusal(wr_event_add(stream, &event)))
         complain(input, 0, weir_last_error());
     else

@@ -8,11 +8,11 @@
 
 /* All zeros: nothing is known yet. */
 struct throttle {
-    uint64_t room; /* bytes that are known to fit */
+    uint64_t room; /* bytes that are known to fit every queue */
 };
 
-/* Looks whether so many bytes more fit all queues, and waits a moment if not. Answers whether they do: they are
- * taken off the room then. */
-bool throttle_take(struct throttle *throttle, uint64_t bytes);
+/* Looks whether so many bytes more of a group fit the queues of its handlers, and waits a moment if not.
+ * Answers whether they do: they are taken off the room then. */
+bool throttle_take(struct throttle *throttle, const char *group, uint64_t bytes);
 
 #endif

@@ -80,6 +80,21 @@ def values_that_linger_do_not_hold_the_input_up(folder):
 
 
 @case
+def a_full_handler_that_only_others_use_holds_nothing_up(folder):
+    out = os.path.join(folder, "out")
+    config = config_to(out)
+    config["handlers"]["health"] = {"type": "file", "path": "/no/such/folder/x", "queue": "1KiB", "overflow": "drop_newest"}
+    config["groups"]["weir"] = config["groups"]["away"] = "health"
+    config["settings"] = {"stats_interval": "1ms"}
+    process = start_emit("-v", "-t", "1ms", "-", config=config)
+    process.stdin.write(b'{"name":"x","value":1,"group":"g"}\n' * 5000)
+    process.stdin.flush()
+    wait_for(lambda: os.path.exists(out) and len(lines_of(out)) == 5000, "all values")
+    status, shown, _ = finish(process)
+    assert status == 1 and "disk: 5000 delivered\n" in shown and re.search("^health: 0 delivered.* failing$", shown, re.M), shown
+
+
+@case
 def an_event_that_is_larger_than_the_queue_is_delivered(folder):
     out = os.path.join(folder, "out")
     line = " ".join(f"n{i}={i}" for i in range(1000)) + "\n"
