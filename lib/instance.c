@@ -223,7 +223,7 @@ static bool choose_format(struct wr_instance *instance, const struct wr_node *no
     return check_shape(instance, name, from->error) && set_format_options(instance, node, from);
 }
 
-static const char *find_standard_format(const struct wr_type *type)
+const char *wr_instance_standard_format(const struct wr_type *type)
 {
     for (const weir_standard *standard = type->is.standards; standard && standard->name; standard++)
         if (strcmp(standard->name, "format") == 0)
@@ -244,11 +244,11 @@ static bool set_format(struct wr_instance *instance, const struct sources *from)
     }
     if (own || common)
         return choose_format(instance, own ? own : common, from);
-    instance->format = wr_format_find(find_standard_format(type));
+    instance->format = wr_format_find(wr_instance_standard_format(type));
     if (!instance->format) {
         wr_error_set(from->error, WEIR_ERR_PLUGIN,
                      "handler type \"%s\": its default format \"%s\" does not exist", type->is.name,
-                     find_standard_format(type));
+                     wr_instance_standard_format(type));
         return false;
     }
     return set_format_options(instance, NULL, from);

@@ -8,6 +8,7 @@
 #include "common.h"
 #include "config.h"
 #include "error.h"
+#include "event.h"
 #include "intake.h"
 #include "lane.h"
 #include "ledger.h"
@@ -148,7 +149,7 @@ int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec)
     if (!WR_HAS_FIELD(weir_sample_spec, spec->size, value))
         return refuse_argument("weir_add_sample: size is too small; set it to sizeof(weir_sample_spec)");
     memcpy(&whole, spec, spec->size < sizeof whole ? spec->size : sizeof whole);
-    return wr_intake_add_sample(stream, &whole);
+    return wr_event_add_sample(stream, &whole);
 }
 
 int weir_describe(weir_stream *stream, const char *name, const char *unit, const char *help)

@@ -163,9 +163,10 @@ enum weir_option_type {
 
 /* Bits of weir_option.flags. */
 enum {
-    WEIR_OPTION_REQUIRED = 1u << 0, /* a configuration without it is wrong */
-    WEIR_OPTION_SECRET = 1u << 1,   /* masked wherever options are shown */
-    WEIR_OPTION_URL = 1u << 2,      /* of a string: user, password and the like in it are masked */
+    WEIR_OPTION_REQUIRED = 1u << 0,    /* a configuration without it is wrong */
+    WEIR_OPTION_SECRET = 1u << 1,      /* masked wherever options are shown */
+    WEIR_OPTION_URL = 1u << 2,         /* of a string: user, password and the like in it are masked */
+    WEIR_OPTION_DESTINATION = 1u << 3, /* says where values go: shown beside the handler's name */
 };
 
 /* The value of an option of type LIST; as long as the options live. */
@@ -392,6 +393,12 @@ typedef struct weir_handler_type {
     /* [fork] Gives up the parent's connection: close(2) of the instance's descriptors and nothing else. The
      * instance is never used again in the child. NULL: it has no descriptors. */
     void (*abandon)(void *self);
+
+    /* [worker, while not open] For `weir check --open`: finds out, within timeout_ms, whether the destination
+     * could be reached now, without sending anything to it, without creating or emptying anything, and without
+     * leaving anything open. OK: it could; what there is to say of it may stand in reason ("it does not exist
+     * yet"). Any other code: it could not, for that reason. NULL: open and close are called instead. */
+    void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
 } weir_handler_type;
 
 /* Marks the one function that a plugin exports. */

@@ -141,6 +141,18 @@ static void file_abandon(void *self)
     wr_tending_abandon(&file->tending);
 }
 
+static void file_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
+{
+    const struct file *file = self;
+    bool exists = false;
+    (void)timeout_ms;
+    int problem = wr_target_probe(&file->writer.target, &exists);
+    if (problem)
+        say(outcome, WEIR_OUTCOME_RETRY, "open", file->settings.options->path, problem);
+    else if (!exists)
+        snprintf(outcome->reason, sizeof outcome->reason, "it does not exist yet");
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 static void write_batch(struct file *file, const weir_batch *batch, weir_outcome *outcome)
@@ -223,6 +235,7 @@ static const weir_handler_type file_type = {
     .destroy = file_destroy,
     .wake = file_wake,
     .abandon = file_abandon,
+    .probe = file_probe,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

@@ -9,7 +9,7 @@
 #include "template.h"
 
 const weir_option wr_settings_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL,
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
      "the file; %Y-%m-%d and the like stand for the present date", offsetof(struct settings_options, path)},
     {"append", WEIR_OPTION_BOOL, 0, "true", NULL, "false: begin with an empty file",
      offsetof(struct settings_options, append)},

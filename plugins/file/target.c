@@ -102,6 +102,25 @@ int wr_target_reopen(struct target *target)
     return fd < 0 ? errno : adopt(target, fd, path, at_s);
 }
 
+/* A named pipe in its place is not waited for. */
+int wr_target_probe(const struct target *target, bool *exists)
+{
+    char path[PATH_MAX];
+    bool changed;
+    const struct settings *settings = target->settings;
+    int problem = find_path(target, now_s(), path, &changed);
+    if (problem)
+        return problem;
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    *exists = fd >= 0;
+    if (fd >= 0)
+        close(fd);
+    else if (errno != ENOENT)
+        return errno;
+    return *exists ? 0
+                   : output_find_obstacle(path, settings->options->create_folders || settings->dated_folders);
+}
+
 void wr_target_close(struct target *target)
 {
     if (target->fd < 0)

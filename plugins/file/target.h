@@ -46,6 +46,10 @@ void wr_target_follow(struct target *target);
 /* Lets go of the file and opens that at the path, unless it cannot be had. 0, or errno. */
 int wr_target_reopen(struct target *target);
 
+/* Whether the file at the path could be opened now, without creating, emptying or waiting for anything;
+ * *exists: it is there already. 0, or errno. */
+int wr_target_probe(const struct target *target, bool *exists);
+
 void wr_target_close(struct target *target);
 
 /* [fork] */

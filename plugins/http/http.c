@@ -114,6 +114,28 @@ static void http_open(void *self, weir_outcome *outcome)
     snprintf(outcome->reason, sizeof outcome->reason, "no memory, or no descriptors");
 }
 
+/* A connection is all that can be tried without sending something. */
+static void http_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
+{
+    struct http *http = self;
+    struct verdict_site site = http->site;
+    struct client_reply reply;
+    struct verdict verdict;
+    http_open(http, outcome);
+    if (outcome->code != WEIR_OUTCOME_OK)
+        return;
+    if (timeout_ms < site.timeout_ms)
+        site.timeout_ms = timeout_ms;
+    if (client_connect(&http->client, &http->settings.client, timeout_ms, &reply)) {
+        snprintf(outcome->reason, sizeof outcome->reason, "%.200s takes connections", site.peer);
+    } else {
+        verdict_find(&site, &reply, &verdict);
+        outcome->code = WEIR_OUTCOME_RETRY;
+        snprintf(outcome->reason, sizeof outcome->reason, "%s", verdict.words);
+    }
+    client_close(&http->client);
+}
+
 static void http_close(void *self)
 {
     struct http *http = self;
@@ -325,6 +347,7 @@ static const weir_handler_type http_type = {
     .close = http_close,
     .destroy = http_destroy,
     .abandon = http_abandon,
+    .probe = http_probe,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

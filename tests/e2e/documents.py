@@ -129,6 +129,36 @@ def weir_1_explains_every_command_and_option_and_no_other():
     same({option[1] for options in shown.values() for option in options} - {"--version"}, taken, "the options that help shows")
 
 
+def synopsis_of_page():
+    """For each command what stands behind it in the SYNOPSIS, as its help writes it: arguments, which are underlined, in capitals."""
+    if not shutil.which("mandoc"):
+        raise Skip("mandoc is not installed")
+    shown = subprocess.run(["mandoc", "-T", "ascii", PAGE_1.path], capture_output=True, text=True, check=True).stdout
+    plain = re.sub(r"(.)\x08\1", r"\1", re.sub(r"_\x08(.)", lambda found: found.group(1).upper(), shown))
+    synopsis = re.search(r"^SYNOPSIS\n(.*?)^DESCRIPTION\n", plain, re.M | re.S).group(1)
+    return {command: usage for command, usage in re.findall(r"^ {5}weir ([a-z]+) ?(.*(?:\n {6,}.*)*)", synopsis, re.M)}
+
+
+def normal_usage(text):
+    return re.sub(r"\s*\|\s*", "|", re.sub(r"\s+", " ", text.replace("...", "")))
+
+
+@case
+def weir_1_shows_how_each_command_is_used_as_its_help_does():
+    shown = {command: re.match(r"usage: weir \w+ ?(.*)\n", ask(command, "--help")).group(1)
+             for command in re.findall(r"^  (\w+) +[A-Z]", ask("--help"), re.M)}
+    documented = synopsis_of_page()
+    same({(command, normal_usage(usage)) for command, usage in documented.items()},
+         {(command, normal_usage(usage)) for command, usage in shown.items()}, "weir.1, SYNOPSIS")
+
+
+@case
+def weir_help_says_the_same_as_each_commands_option():
+    assert ask("help") == ask("--help") == ask("-h")
+    for command in re.findall(r"^  (\w+) +[A-Z]", ask("--help"), re.M):
+        assert ask("help", command) == ask(command, "--help") == ask(command, "-h"), command
+
+
 # ---- Options, settings, formats, handler types --------------------------------------------------------
 
 
@@ -181,6 +211,15 @@ def each_handler_types_readme_has_its_options_and_where_common_ones_differ():
         for row in common:
             if row[0] == "format" or row != plain[row[0]]:
                 assert row in documented, f"{readme.path}: missing {row}"
+
+
+@case
+def options_of_formats_are_named():
+    page = read_sources("doc/weir.json.5").split(".Sh FORMATS")[1].split(".Sh ")[0]
+    for form in json.loads(ask("formats", "--json")):
+        for option in form["options"]:
+            assert re.search(rf"^\.Ql {option['name']}\b", page, re.M), f"weir.json.5, FORMATS: {form['name']}: {option['name']}"
+            assert f'`{option["name"]}`' in CONFIG.text or f'"{option["name"]}":' in CONFIG.text, f"doc/config.md: {option['name']}"
 
 
 @case
