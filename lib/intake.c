@@ -328,7 +328,7 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
     struct wr_error *mine = error.code ? wr_producers_error(&runtime->producers) : NULL;
     if (mine)
         *mine = error;
-    if (!error.code && wr_registry_is_full(&runtime->registry))
+    if (metric == atomic_load_explicit(&stream->group->overflow, memory_order_relaxed))
         wr_engine_say_overflow(wr_runtime_engine(runtime));
     return metric;
 }

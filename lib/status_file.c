@@ -51,7 +51,7 @@ static int write_all(int fd, const void *page, size_t length)
 /* A file under a name that nobody looks at; it is shown under its own when it is complete. 0, or errno. */
 static int make(struct wr_status_file *file, int folder, const char *name, const void *page, size_t length)
 {
-    struct stat status;
+    struct stat status = {0};
     char hidden[WR_STATUS_FILE_ROOM + 1];
     snprintf(hidden, sizeof hidden, ".%s", name);
     int fd = openat(folder, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
