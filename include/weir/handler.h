@@ -397,7 +397,8 @@ typedef struct weir_handler_type {
     /* [worker, while not open] For `weir check --open`: finds out, within timeout_ms, whether the destination
      * could be reached now, without sending anything to it, without creating or emptying anything, and without
      * leaving anything open. OK: it could; what there is to say of it may stand in reason ("it does not exist
-     * yet"). Any other code: it could not, for that reason. NULL: open and close are called instead. */
+     * yet"). Any other code: it could not, for that reason. NULL: open and close are called instead, and
+     * host->wait does not wait. */
     void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
 } weir_handler_type;
 

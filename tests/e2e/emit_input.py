@@ -27,8 +27,13 @@ def feed(folder, text, *arguments, config):
 
 
 def start_emit(*arguments, config, stderr=subprocess.PIPE):
-    return subprocess.Popen([WEIR, "emit", *arguments], env=environment(WEIR_CONFIG=config), stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, stderr=stderr)
+    """One that hangs is ended after a while, so that its case fails instead of hanging, too."""
+    process = subprocess.Popen([WEIR, "emit", *arguments], env=environment(WEIR_CONFIG=config), stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=stderr)
+    watchdog = threading.Timer(100, process.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    return process
 
 
 def finish(process, number=None):
