@@ -175,6 +175,57 @@ Test(options_table, an_enum_has_words)
                   "option \"a\": it is an enum without words allowed");
 }
 
+Test(options_table, the_words_of_an_enum_are_different_and_none_is_empty)
+{
+    static const char expected[] = "option \"a\": what it allows has to be words with a bar between them, like "
+                                   "a|b|c, each different and none empty";
+    const char *const wrong[] = {"", "|", "a|", "|a", "a||b", "a|b|a", "a|ab|ab"};
+    for (size_t i = 0; i < WR_COUNT_OF(wrong); i++)
+        expect_faulty((weir_option){"a", WEIR_OPTION_ENUM, 0, NULL, wrong[i], "h", 0}, expected);
+    const weir_option alike[] = {{"a", WEIR_OPTION_ENUM, 0, "ab", "a|ab|b", "h", 0}, {0}};
+    const struct wr_options_table good = {alike, sizeof alike[0], 16};
+    cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
+}
+
+Test(options_table, the_range_of_a_number_is_one)
+{
+    static const char expected[] = "option \"a\": what it allows has to be a range like 1..10, 1.. or ..10, of "
+                                   "values of its type, the lower one first";
+    static const struct {
+        uint32_t type;
+        const char *allowed;
+    } wrong[] = {
+        {WEIR_OPTION_INT, ""},
+        {WEIR_OPTION_INT, ".."},
+        {WEIR_OPTION_INT, "1-65535"},
+        {WEIR_OPTION_INT, "5"},
+        {WEIR_OPTION_INT, "10..1"},
+        {WEIR_OPTION_INT, "1...9"},
+        {WEIR_OPTION_INT, "1..x"},
+        {WEIR_OPTION_INT, "x..9"},
+        {WEIR_OPTION_INT, "1.5..9"},
+        {WEIR_OPTION_INT, "1|2|3"},
+        {WEIR_OPTION_INT, "1 .. 9"},
+        {WEIR_OPTION_DOUBLE, "0,1..1"},
+        {WEIR_OPTION_DURATION, "1..10"},
+        {WEIR_OPTION_DURATION, "1s..5"},
+        {WEIR_OPTION_DURATION, "1m..1s"},
+        {WEIR_OPTION_SIZE, "1..1KiB"},
+        {WEIR_OPTION_SIZE, "4KiB..1Q"},
+        {WEIR_OPTION_INT, "1..00000000000000000000000000000000000000000009"},
+    };
+    static const weir_option right[] = {{"a", WEIR_OPTION_INT, 0, NULL, "-5..-5", "h", 0},
+                                        {"b", WEIR_OPTION_DOUBLE, 0, NULL, "0.5..1e3", "h", 0},
+                                        {"c", WEIR_OPTION_DURATION, 0, NULL, "1s..", "h", 0},
+                                        {"d", WEIR_OPTION_SIZE, 0, NULL, "..1GiB", "h", 0},
+                                        {"e", WEIR_OPTION_STRING, 0, NULL, "free", "h", 0},
+                                        {0}};
+    for (size_t i = 0; i < WR_COUNT_OF(wrong); i++)
+        expect_faulty((weir_option){"a", wrong[i].type, 0, NULL, wrong[i].allowed, "h", 0}, expected);
+    const struct wr_options_table good = {right, sizeof right[0], 16};
+    cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
+}
+
 Test(options_table, a_name_stands_once)
 {
     static const weir_option twice[] = {{"a", WEIR_OPTION_INT, 0, NULL, NULL, "h", 0},
