@@ -164,9 +164,27 @@ Test(options_table, a_field_lies_inside_the_struct)
     expect_faulty((weir_option){"a", WEIR_OPTION_INT, 0, NULL, NULL, "h", SIZE_MAX - 7}, expected);
     expect_faulty((weir_option){"a", WEIR_OPTION_BOOL, 0, NULL, NULL, "h", SIZE_MAX}, expected);
     const weir_option last[] = {
-        {"a", WEIR_OPTION_LIST, 0, NULL, NULL, "h", 0}, {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {0}};
-    const struct wr_options_table good = {last, sizeof last[0], 16};
+        {"a", WEIR_OPTION_LIST, 0, NULL, NULL, "h", 0}, {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 16}, {0}};
+    const struct wr_options_table good = {last, sizeof last[0], 24};
     cr_assert(wr_options_check_table(&good, &error), "the last field may end with the struct: %s", error.text);
+}
+
+Test(options_table, fields_do_not_lie_across_each_other)
+{
+    const weir_option across[] = {
+        {"a", WEIR_OPTION_LIST, 0, NULL, NULL, "h", 0}, {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {0}};
+    const weir_option other_type[] = {
+        {"a", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {"b", WEIR_OPTION_STRING, 0, NULL, NULL, "h", 8}, {0}};
+    const weir_option two_names[] = {
+        {"a", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {0}};
+    const struct wr_options_table wrong = {across, sizeof across[0], 16};
+    const struct wr_options_table wrong_too = {other_type, sizeof other_type[0], 16};
+    const struct wr_options_table good = {two_names, sizeof two_names[0], 16};
+    cr_assert(!wr_options_check_table(&wrong, &error));
+    cr_assert_str_eq(error.text, "option \"b\": its field lies across that of option \"a\"");
+    cr_assert(!wr_options_check_table(&wrong_too, &error));
+    cr_assert_eq(error.code, WEIR_ERR_PLUGIN);
+    cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
 }
 
 Test(options_table, an_enum_has_words)
@@ -215,14 +233,14 @@ Test(options_table, the_range_of_a_number_is_one)
         {WEIR_OPTION_INT, "1..00000000000000000000000000000000000000000009"},
     };
     static const weir_option right[] = {{"a", WEIR_OPTION_INT, 0, NULL, "-5..-5", "h", 0},
-                                        {"b", WEIR_OPTION_DOUBLE, 0, NULL, "0.5..1e3", "h", 0},
-                                        {"c", WEIR_OPTION_DURATION, 0, NULL, "1s..", "h", 0},
-                                        {"d", WEIR_OPTION_SIZE, 0, NULL, "..1GiB", "h", 0},
-                                        {"e", WEIR_OPTION_STRING, 0, NULL, "free", "h", 0},
+                                        {"b", WEIR_OPTION_DOUBLE, 0, NULL, "0.5..1e3", "h", 8},
+                                        {"c", WEIR_OPTION_DURATION, 0, NULL, "1s..", "h", 16},
+                                        {"d", WEIR_OPTION_SIZE, 0, NULL, "..1GiB", "h", 24},
+                                        {"e", WEIR_OPTION_STRING, 0, NULL, "free", "h", 32},
                                         {0}};
     for (size_t i = 0; i < WR_COUNT_OF(wrong); i++)
         expect_faulty((weir_option){"a", wrong[i].type, 0, NULL, wrong[i].allowed, "h", 0}, expected);
-    const struct wr_options_table good = {right, sizeof right[0], 16};
+    const struct wr_options_table good = {right, sizeof right[0], 40};
     cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
 }
 
