@@ -117,16 +117,23 @@ def options_of_page(subsection):
 @case
 def weir_1_explains_every_command_and_option_and_no_other():
     overview = ask("--help")
-    commands = re.findall(r"^  (\w+) +[A-Z]", overview, re.M)
+    commands = re.findall(r"^  ([\w-]+) +[A-Z]", overview, re.M)
     assert {"check", "emit"} <= set(commands), overview
     same(PAGE_1.subsections("DESCRIPTION"), [f"weir {command}" for command in commands], "weir.1, commands")
-    same(re.findall(r"^\.Cm (\w+)$", read_sources("doc/weir.1").split(".Sh DESCRIPTION")[0], re.M), commands, "weir.1, SYNOPSIS")
+    same(re.findall(r"^\.Cm ([\w-]+)$", read_sources("doc/weir.1").split(".Sh DESCRIPTION")[0], re.M), commands, "weir.1, SYNOPSIS")
     shown = {"": options_of_help(overview), **{f"weir {c}": options_of_help(ask(c, "--help")) for c in commands}}
     for subsection, options in shown.items():
         assert ("-h", "--help", False) in options, (subsection, options)
         same(options_of_page(subsection), options, f"weir.1, {subsection or 'options'}")
     taken = {"--" + name for name in re.findall(r'\{"([\w-]+)", (?:no|required)_argument', read_sources("tools/*.c"))}
     same({option[1] for options in shown.values() for option in options} - {"--version"}, taken, "the options that help shows")
+
+
+@case
+def weir_1_explains_every_check_of_vet_in_order():
+    plugin = os.path.join(BUILD, "plugins", ".libs", "null.so")
+    checks = json.loads(ask("vet", plugin, "--json"))["checks"]
+    assert [arguments[0] for arguments in PAGE_1.items("Cm", "DESCRIPTION", "weir vet")] == [check["check"] for check in checks]
 
 
 # ---- Options, settings, formats, handler types --------------------------------------------------------
@@ -322,12 +329,12 @@ def manual_pages_are_clean():
 @case
 def the_commands_that_documents_name_exist():
     parts = set(re.search(r"^([a-z |]+)\) \"do_\$command\"", read_sources("dev"), re.M).group(1).split(" | "))
-    commands = set(re.findall(r"^  (\w+) +[A-Z]", ask("--help"), re.M))
+    commands = set(re.findall(r"^  ([\w-]+) +[A-Z]", ask("--help"), re.M))
     named = set()
     for text in find_all(SOURCE):
         for part in re.findall(r"\./dev (\w+)", text.text):
             assert part in parts, f"{text.path}: ./dev {part}"
-        for command in re.findall(r"`weir ([a-z]+)", text.text):
+        for command in re.findall(r"`weir ([a-z-]+)", text.text):
             assert command in commands, f"{text.path}: weir {command}"
             named.add(command)
     assert {"check", "handlers", "formats", "settings"} <= named, named
