@@ -22,7 +22,7 @@ struct command {
 
 extern const struct command command_check, command_emit, command_formats, command_handlers, command_settings,
     command_spool;
-extern const struct command command_vet;
+extern const struct command command_bench_handler, command_new_handler, command_vet;
 
 /* What a command that lists things was asked for. */
 struct command_listing {

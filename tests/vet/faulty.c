@@ -18,23 +18,20 @@
 
 #include <weir/handler.h>
 
-#define FAULTS(X)                                                                                              \
-    X(none)                                                                                                    \
-    X(create_crashes)                                                                                          \
-    X(create_opens_file)                                                                                       \
-    X(create_makes_socket) X(create_starts_thread) X(create_sleeps) X(create_hangs)                            \
-        X(create_refuses_without_words) X(create_changes_umask) X(open_hangs) X(open_crashes)                  \
-            X(open_without_reason) X(emit_hangs) X(emit_crashes) X(emit_exits) X(emit_ignores_stop)            \
-                X(done_beyond) X(rejected_beyond) X(unknown_code) X(nothing_done) X(positive_error) X(garbage) \
-                    X(no_end_of_reason) X(writes_batch) X(keeps_batch) X(writes_behind_outcome)                \
-                        X(leaks_descriptor) X(leaks_memory) X(leaks_instance) X(leaves_thread)                 \
-                            X(leaves_process) X(changes_locale) X(changes_mask) X(changes_umask)               \
-                                X(changes_folder) X(changes_environment) X(changes_signal) X(closes_twice)     \
-                                    X(closes_stranger) X(writes_after_close) X(flush_hangs) X(flush_late)      \
-                                        X(close_hangs) X(close_crashes) X(destroy_crashes) X(wake_crashes)     \
-                                            X(abandon_writes) X(abandon_crashes) X(logs_secret)                \
-                                                X(shares_state) X(odd_refusal) X(waits_in_create)              \
-                                                    X(crashes_at_exit)
+/* clang-format off */
+#define FAULTS(X) \
+    X(none) X(create_crashes) X(create_opens_file) X(create_makes_socket) X(create_starts_thread) \
+    X(create_sleeps) X(create_hangs) X(create_refuses_without_words) X(create_changes_umask) \
+    X(open_hangs) X(open_crashes) X(open_without_reason) X(emit_hangs) X(emit_crashes) X(emit_exits) \
+    X(emit_ignores_stop) X(done_beyond) X(rejected_beyond) X(unknown_code) X(nothing_done) \
+    X(positive_error) X(garbage) X(no_end_of_reason) X(writes_batch) X(keeps_batch) \
+    X(writes_behind_outcome) X(leaks_descriptor) X(leaks_memory) X(leaks_instance) X(leaves_thread) \
+    X(leaves_process) X(changes_locale) X(changes_mask) X(changes_umask) X(changes_folder) \
+    X(changes_environment) X(changes_signal) X(closes_twice) X(closes_stranger) X(writes_after_close) \
+    X(flush_hangs) X(flush_late) X(close_hangs) X(close_crashes) X(destroy_crashes) X(wake_crashes) \
+    X(abandon_writes) X(abandon_crashes) X(logs_secret) X(shares_state) X(odd_refusal) \
+    X(waits_in_create) X(crashes_at_exit)
+/* clang-format on */
 
 #define NUMBER(name) FAULT_##name,
 #define WORD(name) "|" #name

@@ -117,6 +117,11 @@ def assert_verdict(path, options, check, words, *more):
     return checks
 
 
+def lines_in(path):
+    with open(path, "rb") as file:
+        return file.read().count(b"\n")
+
+
 def assert_all_good(path, options, *more):
     status, checks = vet(path, options, *more)
     wrong = {name: check for name, check in checks.items() if check[0] != "ok" and not (SANITIZED and name == "memory")}
@@ -291,6 +296,35 @@ def http_passes():
         assert len(server.requests) > 100, len(server.requests)
 
 
+# ---- Speed --------------------------------------------------------------------------------------------
+
+
+@case
+def bench_handler_tells_values_a_second_and_the_time_of_a_batch(folder):
+    path, plugin = os.path.join(folder, "out"), os.path.join(PLUGINS, "file.so")
+    done = run(WEIR, "bench-handler", plugin, "-o", json.dumps({"path": path}), "-d", "20ms", "--json")
+    assert done.returncode == 0 and done.stderr == "", done
+    rows = json.loads(done.stdout)
+    assert [row["batch"] for row in rows] == [1, 10, 100, 5000], rows
+    for row in rows:
+        assert row["batches"] >= 1 and row["values_per_second"] > 0 and 0 < row["median_us"] <= row["p99_us"], rows
+    # one batch of each size goes ahead of those that are measured
+    assert lines_in(path) == sum(row["batch"] * (row["batches"] + 1) for row in rows), rows
+    table = run(WEIR, "bench-handler", plugin, "-o", json.dumps({"path": path}), "-d", "1ms")
+    assert table.returncode == 0 and re.search(r"^ +5000 +\d+ +\d+ +\d+\.\d\d +\d+\.\d\d$", table.stdout, re.M), table
+
+
+@case
+def bench_handler_tells_why_nothing_could_be_measured():
+    for options, words in (({"path": "/no/such/folder/x"}, "No such file or directory"), ({}, 'the option "path" is missing')):
+        done = run(WEIR, "bench-handler", os.path.join(PLUGINS, "file.so"), "-o", json.dumps(options), "-d", "1ms")
+        assert done.returncode == 1 and words in done.stderr, done
+    if not SANITIZED:
+        done = run(WEIR, "bench-handler", FAULTY, "-o", '{"fault": "emit_crashes"}', LC_ALL="C")
+        assert done.returncode == 1 and "killed by Segmentation fault in emit of 1 samples" in done.stderr, done
+    assert run(WEIR, "bench-handler").returncode == 2
+
+
 # ---- Beside good handlers -----------------------------------------------------------------------------
 
 # Those that end the process take the good handler with them: by design, a plugin is part of the program.
@@ -308,11 +342,6 @@ def run_beside(folder, fault):
                                    "retry_min": "1ms", "retry_max": "5ms"}},
               "groups": {"*": ["good", "bad"]}}
     return out, run(ADDER, "-n", "50", "-s", "-f", "200", "-H", "good", "-H", "bad", WEIR_CONFIG=config, WEIR_LOG="off")
-
-
-def lines_in(path):
-    with open(path, "rb") as file:
-        return file.read().count(b"\n")
 
 
 @case
