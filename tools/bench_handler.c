@@ -53,10 +53,12 @@ static void measure(struct vet_probe *probe, uint32_t size, int64_t *times_ns, s
     int64_t begin_ns = now_ns(), spent_ns = 0;
     const struct vet_recipe recipe = {.count = size, .seed = size};
     vet_probe_must_deliver(probe, recipe);
-    while (count < MOST_BATCHES && now_ns() - begin_ns < bench->time_ns) {
+    do {
         weir_outcome outcome;
         struct vet_recipe next = recipe;
         next.kinds = probe->type->kinds;
+        next.sequence = probe->sequence;
+        probe->sequence += size;
         const weir_batch *batch = vet_batches_make(&next);
         int64_t before_ns = now_ns();
         vet_probe_emit(probe, batch, &outcome);
@@ -66,10 +68,11 @@ static void measure(struct vet_probe *probe, uint32_t size, int64_t *times_ns, s
         if (outcome.code != WEIR_OUTCOME_OK || outcome.done < size)
             vet_fail("a batch of %u samples was not taken: %s", size,
                      *probe->reason ? probe->reason : "done in part");
-    }
+    } while (count < MOST_BATCHES && now_ns() - begin_ns < bench->time_ns);
     qsort(times_ns, count, sizeof *times_ns, compare);
-    *timing = (struct timing){size, count, (double)spent_ns / 1e9, (double)times_ns[count / 2] / 1e3,
-                              (double)times_ns[count * 99 / 100] / 1e3};
+    const int64_t median_ns = times_ns[count / 2], p99_ns = times_ns[count * 99 / 100];
+    *timing =
+        (struct timing){size, count, (double)spent_ns / 1e9, (double)median_ns / 1e3, (double)p99_ns / 1e3};
 }
 
 static void measure_all(struct vet_probe *probe)

@@ -14,6 +14,8 @@ from scripted import Scripted
 HERE = os.path.join(BUILD, "tests", "vet", ".libs")
 FAULTY = os.path.join(HERE, "faulty.so")
 SANITIZED = os.environ.get("WEIR_TEST_SANITIZED")
+# What the sanitizers' own allocator and their threads keep vet from judging.
+NOT_SANITIZED = ("memory", "fork") if SANITIZED else ()
 KILLED = r"killed by (Segmentation fault|Aborted|Bus error) in "
 
 # What each fault is found by: the check, and the words of its verdict.
@@ -124,7 +126,7 @@ def lines_in(path):
 
 def assert_all_good(path, options, *more):
     status, checks = vet(path, options, *more)
-    wrong = {name: check for name, check in checks.items() if check[0] != "ok" and not (SANITIZED and name == "memory")}
+    wrong = {name: check for name, check in checks.items() if check[0] != "ok" and name not in NOT_SANITIZED}
     assert not wrong and len(checks) >= 22, (path, wrong)
     assert status == 0 or SANITIZED, checks
 
@@ -137,9 +139,9 @@ def a_handler_that_keeps_the_contract_passes():
     status, checks = vet(FAULTY, {"fault": "none", "token": "hunter2"})
     verdicts = {name: verdict for name, (verdict, _) in checks.items()}
     assert verdicts.pop("values") == "FAIL"  # it tries each word of "fault"
-    if SANITIZED:
-        del verdicts["memory"]
-    assert set(verdicts.values()) == {"ok"} and len(verdicts) >= 20 and status == 1, checks
+    for name in NOT_SANITIZED:
+        del verdicts[name]
+    assert set(verdicts.values()) == {"ok"} and len(verdicts) >= 18 and status == 1, checks
 
 
 def skip_where_sanitizers_answer_first(fault):
@@ -148,7 +150,7 @@ def skip_where_sanitizers_answer_first(fault):
 
 def for_each(names, judge):
     """At the same time, as most of them wait."""
-    with ThreadPoolExecutor(max_workers=4) as pool:
+    with ThreadPoolExecutor(max_workers=6) as pool:
         list(pool.map(judge, sorted(names)))
 
 
@@ -162,12 +164,12 @@ def each_fault_is_found_and_named():
 
 @case
 def what_does_not_come_back_is_told_with_the_call_and_the_deadline():
-    for_each(HANGS, lambda fault: assert_verdict(FAULTY, {"fault": fault}, *HANGS[fault], "--deadline", "1s"))
+    for_each(HANGS, lambda fault: assert_verdict(FAULTY, {"fault": fault}, *HANGS[fault], "--deadline", "2s"))
 
 
 @case
 def what_hangs_once_is_not_tried_again():
-    status, checks = vet(FAULTY, {"fault": "create_hangs"}, "--deadline", "200ms")
+    status, checks = vet(FAULTY, {"fault": "create_hangs"}, "--deadline", "1s")
     assert status == 1 and checks["create"][0] == "FAIL", checks
     assert checks["fork"] == ("skipped", "create fails in an earlier check"), checks
 
@@ -374,4 +376,7 @@ def a_handler_that_refuses_without_words_is_refused_and_named(folder):
         assert not os.path.exists(out), "nothing of a configuration that is refused is in force"
 
 
-main()
+if "thread" in (SANITIZED or ""):
+    print("1..0 # SKIP ThreadSanitizer does not follow a program that forks as vet does")
+else:
+    main()

@@ -28,8 +28,7 @@ static const char *const strange_names[] = {
     "say \"hi\"",
     "back\\slash",
     "comma,equals=",
-    "gr\xc3\xb6\xc3\x9f"
-    "e",
+    "gr\xc3\xb6\xc3\x9f",
     "%s%n",
     "${HOME}",
     "'; DROP --",

@@ -206,15 +206,8 @@ static bool has_plain_bounds(const weir_option *row)
 
 static void try_row(const struct vet_subject *subject, const weir_option *row)
 {
-    static const char *const texts[] = {"",
-                                        " ",
-                                        "gr\xc3\xb6\xc3\x9f"
-                                        "e",
-                                        "%s%n",
-                                        "/",
-                                        "/no/such/folder/file",
-                                        "://",
-                                        "-1"};
+    static const char *const texts[] = {"",    " ", "gr\xc3\xb6\xc3\x9f", "%s%n", "/", "/no/such/folder/file",
+                                        "://", "-1"};
     if (has_plain_bounds(row))
         try_allowed(subject, row);
     if (row->type == WEIR_OPTION_BOOL) {

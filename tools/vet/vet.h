@@ -70,12 +70,12 @@ extern const struct vet_check vet_check_load, vet_checks_of_type[], vet_check_fu
 extern struct vet_page *vet_page;
 
 /* End the check, from any thread. */
-_Noreturn void vet_pass(const char *format, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void vet_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void vet_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void vet_pass(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void vet_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void vet_skip(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* The same as vet_fail where there can be no handler at all, so that no other check need be tried. */
-_Noreturn void vet_fail_to_create(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void vet_fail_to_create(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* Says that a check has passed, and goes on; for those that end by exit(). */
 void vet_note_pass(const char *format, ...) __attribute__((format(printf, 1, 2)));
