@@ -130,8 +130,7 @@ static void conclude(struct vet_result *result, const char *format, ...)
 
 static const char *place(const struct vet_page *page)
 {
-    return atomic_load(&page->call) ? page->doing
-                                    : "code between two calls (a thread of its own, or vet itself)";
+    return *page->doing ? page->doing : "code between two calls (a thread of its own, or vet itself)";
 }
 
 static void conclude_crash(const struct child *child, int signal_number)

@@ -191,24 +191,27 @@ static void describe(const struct seccomp_notif *told, enum vet_watch_kind kind,
             snprintf(words, room, "%s (%s)", io_calls[i].does, io_calls[i].name);
 }
 
-/* Lets everything go on, and keeps the first thing that is worth a word. */
-static void follow(int listener, enum vet_watch_kind kind, char *words, size_t room)
+/* Lets everything go on, and keeps the first thing that is worth a word. false: this kernel is too old to let
+ * it go on.
+ */
+static bool follow(int listener, enum vet_watch_kind kind, char *words, size_t room)
 {
     struct pollfd source = {.fd = listener, .events = POLLIN};
     for (;;) {
         struct seccomp_notif told;
         struct seccomp_notif_resp answer = {.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
         if (poll(&source, 1, -1) < 0 && errno != EINTR)
-            return;
+            return false;
         if (!(source.revents & POLLIN))
-            return; /* nobody is left to tell anything */
+            return true; /* nobody is left to tell anything */
         memset(&told, 0, sizeof told);
         if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &told) != 0)
             continue; /* it was killed meanwhile */
         if (!*words)
             describe(&told, kind, words, room);
         answer.id = told.id;
-        ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) != 0 && errno == EINVAL)
+            return false;
     }
 }
 
@@ -226,17 +229,19 @@ bool vet_watch(enum vet_watch_kind kind, void (*code)(void *ctx), void *ctx, cha
     close(ends[1]);
     int listener = pid > 0 ? receive_descriptor(ends[0]) : -1;
     close(ends[0]);
-    if (listener >= 0) {
-        follow(listener, kind, words, room);
+    bool watched = listener >= 0 && follow(listener, kind, words, room);
+    if (listener >= 0)
         close(listener);
-    } else {
+    if (!watched) {
         snprintf(words, room, "this system does not let system calls be watched (seccomp)");
+        if (pid > 0)
+            kill(pid, SIGKILL);
     }
     if (pid > 0)
         waitpid(pid, &status, 0);
-    if (listener >= 0 && WIFSIGNALED(status)) { /* dies in the same way where it is seen */
+    if (watched && WIFSIGNALED(status)) { /* dies in the same way where it is seen */
         signal(WTERMSIG(status), SIG_DFL);
         raise(WTERMSIG(status));
     }
-    return listener >= 0;
+    return watched;
 }
