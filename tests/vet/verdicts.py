@@ -210,6 +210,23 @@ def a_destination_that_is_not_there_is_no_breach_unless_it_is_strict():
 
 
 @case
+def a_handler_that_waits_until_a_stop_is_asked_breaks_nothing():
+    options = {"path": "/no/such/pipe", "max_wait": "1h"}
+    status, checks = vet(os.path.join(PLUGINS, "fifo.so"), options, "--check", "life", "--deadline", "2s")
+    assert status == 0 and checks["life"][0] == "skipped", checks
+    assert "it does not open, so there is nothing to judge: nobody has created the named pipe /no/such/pipe" in checks["life"][1], checks
+
+
+@case
+def each_type_of_a_file_is_tried_or_only_the_one_that_is_named():
+    for arguments, types in (((), {"", "pair", "other_of_pair"}), (("-t", "other_of_pair"), {"", "other_of_pair"})):
+        done = run(WEIR, "vet", os.path.join(TEST_PLUGINS, "pair.so"), "-c", "life", "--json", *arguments)
+        report = json.loads(done.stdout)
+        assert done.returncode == 0 and {check["type"] for check in report["checks"]} == types, report
+        assert report["ok"] == len(types), report
+
+
+@case
 def options_that_do_not_fit_are_told_once():
     status, checks = vet(os.path.join(PLUGINS, "file.so"), {"pfad": "/tmp/x"})
     assert status == 1 and 'unknown option' in checks["options"][1], checks

@@ -242,21 +242,20 @@ enum vet_delivery vet_probe_deliver(struct vet_probe *probe, struct vet_recipe r
 
 static _Noreturn void skip_vain(const struct vet_probe *probe, const char *what)
 {
-    vet_skip(
-        "%s in vain, so there is nothing to judge: %s; is the destination there, and do --options lead to it?",
-        what, *probe->reason ? probe->reason : "it waited until a stop was asked");
+    vet_skip("%s, so there is nothing to judge: %s; is the destination there, and do --options lead to it?",
+             what, *probe->reason ? probe->reason : "it waited until a stop was asked");
 }
 
 void vet_probe_must_open(struct vet_probe *probe)
 {
     if (!make_open(probe))
-        skip_vain(probe, "it was opened");
+        skip_vain(probe, "it does not open");
 }
 
 void vet_probe_must_deliver(struct vet_probe *probe, struct vet_recipe recipe)
 {
     if (vet_probe_deliver(probe, recipe) != VET_DELIVERED)
-        skip_vain(probe, "it was given samples");
+        skip_vain(probe, "it takes no samples");
 }
 
 void vet_probe_live(struct vet_probe *probe)
