@@ -57,24 +57,6 @@ static bool is_option_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") == length;
 }
 
-const char *wr_option_find_fault(const weir_option *row, size_t struct_bytes)
-{
-    const struct type *type = type_of(row);
-    if (!is_option_name(row->name))
-        return "its name is not of the form [a-z0-9_.]";
-    if (!type)
-        return "its type is unknown";
-    if (!row->help)
-        return "it has no help";
-    if (row->offset % type->align != 0)
-        return "its offset is not aligned for its type";
-    if (row->offset > struct_bytes || struct_bytes - row->offset < type->bytes)
-        return "its field lies outside the options struct";
-    if (row->type == WEIR_OPTION_ENUM && !row->allowed)
-        return "it is an enum without words allowed";
-    return NULL;
-}
-
 /* ---- Bounds ---------------------------------------------------------------------------------- */
 
 /* "1..65535", "1s..", "..1GiB": the part in front of or behind the dots. */
@@ -124,6 +106,75 @@ static bool is_within(const weir_option *row, double value)
         return false;
     return !(wr_option_get_bound(row, true, bound, sizeof bound) && parse_number(row->type, bound, &limit) &&
              value > limit);
+}
+
+/* ---- Rows that break the rules --------------------------------------------------------------- */
+
+/* Either bound may be missing, but not both. */
+static bool is_range(const weir_option *row)
+{
+    char low[WR_UNITS_ROOM], high[WR_UNITS_ROOM];
+    double lowest, highest;
+    const char *dots = strstr(row->allowed, "..");
+    bool has_low = wr_option_get_bound(row, false, low, sizeof low);
+    bool has_high = wr_option_get_bound(row, true, high, sizeof high);
+    if (!dots || has_low != (dots > row->allowed) || has_high != (dots[2] != '\0') || (!has_low && !has_high))
+        return false;
+    if ((has_low && !parse_number(row->type, low, &lowest)) ||
+        (has_high && !parse_number(row->type, high, &highest)))
+        return false;
+    return !has_low || !has_high || lowest <= highest;
+}
+
+/* "auto|always|never": no word is empty, or there twice. */
+static bool are_words(const char *allowed)
+{
+    for (const char *word = allowed;; word += strcspn(word, "|") + 1) {
+        size_t length = strcspn(word, "|");
+        if (!length)
+            return false;
+        for (const char *other = allowed; other < word; other += strcspn(other, "|") + 1)
+            if (strcspn(other, "|") == length && memcmp(other, word, length) == 0)
+                return false;
+        if (!word[length])
+            return true;
+    }
+}
+
+static const char *find_fault_of_allowed(const weir_option *row)
+{
+    bool is_number = row->type == WEIR_OPTION_INT || row->type == WEIR_OPTION_DOUBLE ||
+                     row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
+    if (row->type == WEIR_OPTION_ENUM && !row->allowed)
+        return "it is an enum without words allowed";
+    if (row->type == WEIR_OPTION_ENUM && !are_words(row->allowed))
+        return "what it allows has to be words with a bar between them, like a|b|c, each different and none "
+               "empty";
+    if (is_number && row->allowed && !is_range(row))
+        return "what it allows has to be a range like 1..10, 1.. or ..10, of values of its type, the lower one "
+               "first";
+    return NULL;
+}
+
+const char *wr_option_find_fault(const weir_option *row, size_t struct_bytes)
+{
+    const struct type *type = type_of(row);
+    if (!is_option_name(row->name))
+        return "its name is not of the form [a-z0-9_.]";
+    if (!type)
+        return "its type is unknown";
+    if (!row->help)
+        return "it has no help";
+    if (row->offset % type->align != 0)
+        return "its offset is not aligned for its type";
+    if (row->offset > struct_bytes || struct_bytes - row->offset < type->bytes)
+        return "its field lies outside the options struct";
+    return find_fault_of_allowed(row);
+}
+
+size_t wr_option_bytes(const weir_option *row)
+{
+    return type_of(row)->bytes;
 }
 
 /* ---- One value as text ----------------------------------------------------------------------- */

@@ -32,6 +32,9 @@ const char *wr_option_word(const weir_option *row, int64_t index, size_t *length
 /* What is wrong with a row as a plugin brought it, its default aside; NULL: nothing. */
 const char *wr_option_find_fault(const weir_option *row, size_t struct_bytes);
 
+/* How long the field is of a row without a fault. */
+size_t wr_option_bytes(const weir_option *row);
+
 /* Sets the option's field in `target` from a text, as a default is written. When it fails, the error's words go
  * behind the value: "is not a duration (like 5s ...". */
 bool wr_option_set(const weir_option *row, void *target, const char *text, const struct wr_option_site *site,

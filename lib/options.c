@@ -372,6 +372,22 @@ static bool check_row(const struct wr_options_table *table, const weir_option *r
     return !fault;
 }
 
+/* Two names may mean the same field; but a field that lies across another would make garbage of both. */
+static bool check_fields(const struct wr_options_table *table, const weir_option *row, struct wr_error *error)
+{
+    const weir_option *other;
+    for (size_t i = 0; (other = wr_options_row(table, i)) != row; i++) {
+        bool same = row->offset == other->offset && row->type == other->type;
+        if (same || row->offset >= other->offset + wr_option_bytes(other) ||
+            other->offset >= row->offset + wr_option_bytes(row))
+            continue;
+        wr_error_set(error, WEIR_ERR_PLUGIN, "option \"%s\": its field lies across that of option \"%s\"",
+                     row->name, other->name);
+        return false;
+    }
+    return true;
+}
+
 static bool check_defaults(const struct wr_options_table *table, struct wr_error *error)
 {
     struct wr_keep keep = {0};
@@ -400,6 +416,8 @@ bool wr_options_check_table(const struct wr_options_table *table, struct wr_erro
             wr_error_set(error, WEIR_ERR_PLUGIN, "option \"%s\": it stands twice in the table", row->name);
             return false;
         }
+        if (!check_fields(table, row, error))
+            return false;
     }
     return check_defaults(table, error);
 }

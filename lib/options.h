@@ -61,7 +61,8 @@ bool wr_options_set_members(const struct wr_options_fill *fills, size_t count, c
 bool wr_options_check_required(const struct wr_options_fill *fill, const struct wr_node *object,
                                struct wr_error *error);
 
-/* Checks a table as a plugin brought it: names, types, offsets within the struct, defaults lawful. */
+/* Checks a table as a plugin brought it: names, types, fields within the struct and not across each other, what
+ * is allowed well-formed, defaults lawful. */
 bool wr_options_check_table(const struct wr_options_table *table, struct wr_error *error);
 
 #endif

@@ -287,9 +287,8 @@ static bool load_resolved(struct wr_plugins *plugins, const char *path, const ch
     return false;
 }
 
-/* Loads all types of a shared object. It stays loaded, also when it is refused: unloading runs its destructors,
- * and that is no safer. */
-static bool load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
+/* It stays loaded, also when it is refused: unloading runs its destructors, and that is no safer. */
+bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
 {
     char *resolved;
     if (!wr_trust_check_path(path, &resolved, WEIR_ERR_PLUGIN, error))
@@ -393,7 +392,7 @@ static void fail_search(struct wr_plugins *plugins, struct search *search, struc
 static struct wr_type *load_from(struct wr_plugins *plugins, const char *name, const char *path,
                                  struct wr_error *error)
 {
-    if (!load(plugins, path, error))
+    if (!wr_plugins_load(plugins, path, error))
         return NULL;
     struct wr_type *type = find_known_locked(plugins, name, path);
     if (!type)
@@ -452,7 +451,7 @@ static void load_one(struct sweep *sweep, const char *folder, const char *file)
         return;
     wr_buffer_put_format(&path, "%s/%s", folder, file);
     const char *text = wr_buffer_text(&path);
-    if (text && !load(sweep->plugins, text, &error) && sweep->complain)
+    if (text && !wr_plugins_load(sweep->plugins, text, &error) && sweep->complain)
         sweep->complain(sweep->ctx, &error);
     wr_buffer_fini(&path);
 }

@@ -46,6 +46,10 @@ extern weir_handler_type const *(*const wr_builtin_types[])(uint32_t index);
 struct wr_type *wr_plugins_find(struct wr_plugins *plugins, const char *name, const char *path,
                                 struct wr_error *error);
 
+/* Loads all handler types of a shared object. false: the error tells why; those before the one at fault are
+ * known then. */
+bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error);
+
 /* See weir_register_handler_type. */
 int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *type, struct wr_error *error);
 

@@ -11,15 +11,16 @@
 static const struct command command_help;
 
 static const struct command *const commands[] = {
-    &command_check,  &command_emit,  &command_handlers, &command_formats, &command_settings,
-    &command_schema, &command_spool, &command_status,   &command_help,
+    &command_check,       &command_emit,   &command_handlers,      &command_formats,
+    &command_settings,    &command_schema, &command_spool,         &command_status,
+    &command_new_handler, &command_vet,    &command_bench_handler, &command_help,
 };
 
 static void print_help(FILE *to)
 {
     fputs("usage: weir COMMAND [ARGUMENT ...]\n\n", to);
     for (size_t i = 0; i < WR_COUNT_OF(commands); i++)
-        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(to, "  %-14s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n      --version  which version this is\n  -h, --help     this text\n", to);
     fputs("\n`weir COMMAND --help` tells more. Exit status: 0 good, 1 not so good, 2 used wrongly.\n", to);
 }

@@ -188,10 +188,10 @@ typedef struct weir_option {
     uint32_t type;        /* enum weir_option_type */
     uint32_t flags;       /* WEIR_OPTION_REQUIRED and so on */
     const char *standard; /* the default, as one would write it in a configuration; NULL: none */
-    const char
-        *allowed;     /* enum: "auto|always|never"; numbers: "1..65535", "1s.." ; NULL: anything of the type */
-    const char *help; /* one line */
-    size_t offset;    /* of the field in the type's options struct */
+    const char *allowed;  /* enum: "auto|always|never"; numbers: "1..65535", "1s..", "..1GiB"; NULL: anything of
+                             the  type */
+    const char *help;     /* one line */
+    size_t offset;        /* of the field in the type's options struct */
 } weir_option;
 
 /* Another default for one of the options that every handler has ("queue", "linger", "format", ...); ends with a

@@ -117,10 +117,10 @@ def options_of_page(subsection):
 @case
 def weir_1_explains_every_command_and_option_and_no_other():
     overview = ask("--help")
-    commands = re.findall(r"^  (\w+) +[A-Z]", overview, re.M)
+    commands = re.findall(r"^  ([\w-]+) +[A-Z]", overview, re.M)
     assert {"check", "emit"} <= set(commands), overview
     same(PAGE_1.subsections("DESCRIPTION"), [f"weir {command}" for command in commands], "weir.1, commands")
-    same(re.findall(r"^\.Cm (\w+)$", read_sources("doc/weir.1").split(".Sh DESCRIPTION")[0], re.M), commands, "weir.1, SYNOPSIS")
+    same(re.findall(r"^\.Cm ([\w-]+)$", read_sources("doc/weir.1").split(".Sh DESCRIPTION")[0], re.M), commands, "weir.1, SYNOPSIS")
     shown = {"": options_of_help(overview), **{f"weir {c}": options_of_help(ask(c, "--help")) for c in commands}}
     for subsection, options in shown.items():
         assert ("-h", "--help", False) in options, (subsection, options)
@@ -136,7 +136,7 @@ def synopsis_of_page():
     shown = subprocess.run(["mandoc", "-T", "ascii", PAGE_1.path], capture_output=True, text=True, check=True).stdout
     plain = re.sub(r"(.)\x08\1", r"\1", re.sub(r"_\x08(.)", lambda found: found.group(1).upper(), shown))
     synopsis = re.search(r"^SYNOPSIS\n(.*?)^DESCRIPTION\n", plain, re.M | re.S).group(1)
-    return {command: usage for command, usage in re.findall(r"^ {5}weir ([a-z]+) ?(.*(?:\n {6,}.*)*)", synopsis, re.M)}
+    return {command: usage for command, usage in re.findall(r"^ {5}weir ([a-z][a-z-]*) ?(.*(?:\n {6,}.*)*)", synopsis, re.M)}
 
 
 def normal_usage(text):
@@ -145,8 +145,8 @@ def normal_usage(text):
 
 @case
 def weir_1_shows_how_each_command_is_used_as_its_help_does():
-    shown = {command: re.match(r"usage: weir \w+ ?(.*)\n", ask(command, "--help")).group(1)
-             for command in re.findall(r"^  (\w+) +[A-Z]", ask("--help"), re.M)}
+    shown = {command: re.match(r"usage: weir [\w-]+ ?(.*)\n", ask(command, "--help")).group(1)
+             for command in re.findall(r"^  ([\w-]+) +[A-Z]", ask("--help"), re.M)}
     documented = synopsis_of_page()
     same({(command, normal_usage(usage)) for command, usage in documented.items()},
          {(command, normal_usage(usage)) for command, usage in shown.items()}, "weir.1, SYNOPSIS")
@@ -155,8 +155,15 @@ def weir_1_shows_how_each_command_is_used_as_its_help_does():
 @case
 def weir_help_says_the_same_as_each_commands_option():
     assert ask("help") == ask("--help") == ask("-h")
-    for command in re.findall(r"^  (\w+) +[A-Z]", ask("--help"), re.M):
+    for command in re.findall(r"^  ([\w-]+) +[A-Z]", ask("--help"), re.M):
         assert ask("help", command) == ask(command, "--help") == ask(command, "-h"), command
+
+
+@case
+def weir_1_explains_every_check_of_vet_in_order():
+    plugin = os.path.join(BUILD, "plugins", ".libs", "null.so")
+    checks = json.loads(ask("vet", plugin, "--json"))["checks"]
+    assert [arguments[0] for arguments in PAGE_1.items("Cm", "DESCRIPTION", "weir vet")] == [check["check"] for check in checks]
 
 
 # ---- Options, settings, formats, handler types --------------------------------------------------------
@@ -363,12 +370,12 @@ def manual_pages_are_clean():
 @case
 def the_commands_that_documents_name_exist():
     parts = set(re.search(r"^([a-z |]+)\) \"do_\$command\"", read_sources("dev"), re.M).group(1).split(" | "))
-    commands = set(re.findall(r"^  (\w+) +[A-Z]", ask("--help"), re.M))
+    commands = set(re.findall(r"^  ([\w-]+) +[A-Z]", ask("--help"), re.M))
     named = set()
     for text in find_all(SOURCE):
         for part in re.findall(r"\./dev (\w+)", text.text):
             assert part in parts, f"{text.path}: ./dev {part}"
-        for command in re.findall(r"`weir ([a-z]+)", text.text):
+        for command in re.findall(r"`weir ([a-z-]+)", text.text):
             assert command in commands, f"{text.path}: weir {command}"
             named.add(command)
     assert {"check", "handlers", "formats", "settings"} <= named, named

@@ -7,7 +7,7 @@ import glob
 import subprocess
 import sys
 
-SOURCES = sorted(glob.glob("lib/*.c") + glob.glob("plugins/*/*.c") + glob.glob("tools/*.c") + glob.glob("examples/*.c")
+SOURCES = sorted(glob.glob("lib/*.c") + glob.glob("plugins/*/*.c") + glob.glob("tools/**/*.c", recursive=True) + glob.glob("examples/*.c")
                  + glob.glob("bench/*/*.c"))
 LIMITS = "tests/lint/limits"
 

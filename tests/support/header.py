@@ -1,16 +1,17 @@
-"""Reading <weir/weir.h> and what it includes: what programs can name."""
+"""Reading <weir/weir.h> and what it includes: what programs can name; or <weir/handler.h>: what plugins can."""
 
 import os
 import re
 
 
 class Header:
-    def __init__(self, source):
+    def __init__(self, source, names=("weir.h", "types.h", "version.h.in")):
         text = ""
-        for name in ("weir.h", "types.h", "version.h.in"):
+        for name in names:
             with open(os.path.join(source, "include", "weir", name), encoding="utf-8") as file:
                 text += file.read()
-        self._text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+        text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+        self._text = re.sub(r"^#if defined\(__GNUC__\)\n\s+__attribute__.*?^#endif\n", "", text, flags=re.M | re.S)
 
     def prototypes(self):
         """Declarations of functions, by name."""
@@ -26,7 +27,7 @@ class Header:
     def constants(self):
         """Enumerators, and macros that are constants."""
         enumerators = set()
-        for body in re.findall(r"enum \w+ \{(.*?)\};", self._text, re.S):
+        for body in re.findall(r"enum (?:\w+ )?\{(.*?)\};", self._text, re.S):
             enumerators |= {item.split("=")[0].strip() for item in body.split(",") if item.strip()}
         return enumerators | set(re.findall(r"#define (WEIR_VERSION\w*) ", self._text))
 
@@ -34,8 +35,14 @@ class Header:
         """Declarations of the fields of each structure, in order."""
         found = {}
         for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", self._text, re.S):
+            body = re.sub(r"union \{(.*?)\}", lambda found: "union { " + found[1].replace(";", ",").strip().rstrip(",") + " }", body, flags=re.S)
             found[name] = [normal(field) for field in body.split(";") if field.strip()]
         return found
+
+
+    def services(self):
+        """Names of services, as macros."""
+        return set(re.findall(r'#define (WEIR_\w+) "\w+/\d+"', self._text))
 
 
 def normal(declaration):

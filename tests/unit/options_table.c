@@ -164,15 +164,84 @@ Test(options_table, a_field_lies_inside_the_struct)
     expect_faulty((weir_option){"a", WEIR_OPTION_INT, 0, NULL, NULL, "h", SIZE_MAX - 7}, expected);
     expect_faulty((weir_option){"a", WEIR_OPTION_BOOL, 0, NULL, NULL, "h", SIZE_MAX}, expected);
     const weir_option last[] = {
-        {"a", WEIR_OPTION_LIST, 0, NULL, NULL, "h", 0}, {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {0}};
-    const struct wr_options_table good = {last, sizeof last[0], 16};
+        {"a", WEIR_OPTION_LIST, 0, NULL, NULL, "h", 0}, {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 16}, {0}};
+    const struct wr_options_table good = {last, sizeof last[0], 24};
     cr_assert(wr_options_check_table(&good, &error), "the last field may end with the struct: %s", error.text);
+}
+
+Test(options_table, fields_do_not_lie_across_each_other)
+{
+    const weir_option across[] = {
+        {"a", WEIR_OPTION_LIST, 0, NULL, NULL, "h", 0}, {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {0}};
+    const weir_option other_type[] = {
+        {"a", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {"b", WEIR_OPTION_STRING, 0, NULL, NULL, "h", 8}, {0}};
+    const weir_option two_names[] = {
+        {"a", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {0}};
+    const struct wr_options_table wrong = {across, sizeof across[0], 16};
+    const struct wr_options_table wrong_too = {other_type, sizeof other_type[0], 16};
+    const struct wr_options_table good = {two_names, sizeof two_names[0], 16};
+    cr_assert(!wr_options_check_table(&wrong, &error));
+    cr_assert_str_eq(error.text, "option \"b\": its field lies across that of option \"a\"");
+    cr_assert(!wr_options_check_table(&wrong_too, &error));
+    cr_assert_eq(error.code, WEIR_ERR_PLUGIN);
+    cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
 }
 
 Test(options_table, an_enum_has_words)
 {
     expect_faulty((weir_option){"a", WEIR_OPTION_ENUM, 0, NULL, NULL, "h", 0},
                   "option \"a\": it is an enum without words allowed");
+}
+
+Test(options_table, the_words_of_an_enum_are_different_and_none_is_empty)
+{
+    static const char expected[] = "option \"a\": what it allows has to be words with a bar between them, like "
+                                   "a|b|c, each different and none empty";
+    const char *const wrong[] = {"", "|", "a|", "|a", "a||b", "a|b|a", "a|ab|ab"};
+    for (size_t i = 0; i < WR_COUNT_OF(wrong); i++)
+        expect_faulty((weir_option){"a", WEIR_OPTION_ENUM, 0, NULL, wrong[i], "h", 0}, expected);
+    const weir_option alike[] = {{"a", WEIR_OPTION_ENUM, 0, "ab", "a|ab|b", "h", 0}, {0}};
+    const struct wr_options_table good = {alike, sizeof alike[0], 16};
+    cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
+}
+
+Test(options_table, the_range_of_a_number_is_one)
+{
+    static const char expected[] = "option \"a\": what it allows has to be a range like 1..10, 1.. or ..10, of "
+                                   "values of its type, the lower one first";
+    static const struct {
+        uint32_t type;
+        const char *allowed;
+    } wrong[] = {
+        {WEIR_OPTION_INT, ""},
+        {WEIR_OPTION_INT, ".."},
+        {WEIR_OPTION_INT, "1-65535"},
+        {WEIR_OPTION_INT, "5"},
+        {WEIR_OPTION_INT, "10..1"},
+        {WEIR_OPTION_INT, "1...9"},
+        {WEIR_OPTION_INT, "1..x"},
+        {WEIR_OPTION_INT, "x..9"},
+        {WEIR_OPTION_INT, "1.5..9"},
+        {WEIR_OPTION_INT, "1|2|3"},
+        {WEIR_OPTION_INT, "1 .. 9"},
+        {WEIR_OPTION_DOUBLE, "0,1..1"},
+        {WEIR_OPTION_DURATION, "1..10"},
+        {WEIR_OPTION_DURATION, "1s..5"},
+        {WEIR_OPTION_DURATION, "1m..1s"},
+        {WEIR_OPTION_SIZE, "1..1KiB"},
+        {WEIR_OPTION_SIZE, "4KiB..1Q"},
+        {WEIR_OPTION_INT, "1..00000000000000000000000000000000000000000009"},
+    };
+    static const weir_option right[] = {{"a", WEIR_OPTION_INT, 0, NULL, "-5..-5", "h", 0},
+                                        {"b", WEIR_OPTION_DOUBLE, 0, NULL, "0.5..1e3", "h", 8},
+                                        {"c", WEIR_OPTION_DURATION, 0, NULL, "1s..", "h", 16},
+                                        {"d", WEIR_OPTION_SIZE, 0, NULL, "..1GiB", "h", 24},
+                                        {"e", WEIR_OPTION_STRING, 0, NULL, "free", "h", 32},
+                                        {0}};
+    for (size_t i = 0; i < WR_COUNT_OF(wrong); i++)
+        expect_faulty((weir_option){"a", wrong[i].type, 0, NULL, wrong[i].allowed, "h", 0}, expected);
+    const struct wr_options_table good = {right, sizeof right[0], 40};
+    cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
 }
 
 Test(options_table, a_name_stands_once)

@@ -23,7 +23,7 @@ _weir_argument_of() {
 # What stands at the places of the usage line on standard input, a line each: FILE, or list|verify|replay. Options and what they take
 # are left out; the last place counts for all that follow when it has dots behind it.
 _weir_places() {
-    sed -n '1s/^usage: weir [a-z]* *//p' | sed 's/ | / /g; s/--[a-z]*\[=[A-Z]*\]//g; s/-\{1,2\}[a-z]* [A-Z][A-Z=]*//g; s/-\{1,2\}[a-z][a-z]*//g; s/[][]/ /g; s/ \.\.\.//g' |
+    sed -n '1s/^usage: weir [a-z-]* *//p' | sed 's/ | / /g; s/--[a-z]*\[=[A-Z]*\]//g; s/-\{1,2\}[a-z]* [A-Z][A-Z=]*//g; s/-\{1,2\}[a-z][a-z]*//g; s/[][]/ /g; s/ \.\.\.//g' |
         tr -s ' ' '\n' | grep '[A-Za-z]'
 }
 

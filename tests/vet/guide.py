@@ -1,0 +1,106 @@
+"""The guide for authors, its manual page, the template of `weir new-handler` and <weir/handler.h> tell the same."""
+
+import os
+import re
+import shlex
+import subprocess
+
+from header import Header
+from judge import BUILD, SOURCE, WEIR, case, main, run
+from markdown import Text
+from mdoc import Page
+
+CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
+CONTRACT = Header(SOURCE, ("handler.h",))
+PAGE = Page(os.path.join(SOURCE, "doc", "weir-handler.7"))
+GUIDE = Text(os.path.join(SOURCE, "doc", "handler-guide.md"))
+
+
+def read(*parts):
+    with open(os.path.join(*parts), encoding="utf-8") as file:
+        return file.read()
+
+
+def template(folder, name="probe"):
+    done = run(WEIR, "new-handler", name, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return read(folder, name, name + ".c")
+
+
+def same(documented, real, where):
+    missing, wrong = [x for x in real if x not in documented], [x for x in documented if x not in real]
+    assert not missing and not wrong, f"{where}: missing {missing}, wrong {wrong}"
+
+
+# ---- weir-handler(7) and <weir/handler.h> -------------------------------------------------------------
+
+
+@case
+def weir_handler_7_shows_every_structure_with_its_fields_in_order():
+    structures = CONTRACT.structures()
+    assert {"weir_handler_type", "weir_outcome", "weir_host", "weir_waiting"} <= set(structures), structures
+    same(PAGE.subsections("STRUCTURES"), structures, "weir-handler.7, STRUCTURES")
+    for name, fields in structures.items():
+        documented = [" ".join(arguments) for arguments in PAGE.items("Fa", "STRUCTURES", name)]
+        assert documented == fields, f"weir-handler.7, {name}: {documented} != {fields}"
+
+
+@case
+def weir_handler_7_explains_every_constant_and_service_and_no_other():
+    explained = [arguments[0] for arguments in PAGE.items("Dv")]
+    assert len(explained) == len(set(explained)), sorted(explained)
+    same(explained, CONTRACT.constants() | CONTRACT.services(), "weir-handler.7, .It Dv")
+
+
+@case
+def weir_handler_7_declares_every_function_of_the_header():
+    text = re.sub(r"/\*.*?\*/", "", read(SOURCE, "include", "weir", "handler.h"), flags=re.S)
+    declared = re.findall(r"^(?:WEIR_PLUGIN_EXPORT|static inline) ([^;{]*?\))(?:;|\n\{)", text, re.M)
+    real = [re.sub(r"\* ", "*", " ".join(declaration.split())) for declaration in declared]
+    assert len(real) == 4, real
+    same([re.sub(r"\* ", "*", text) for text in PAGE.prototypes().values()], real, "weir-handler.7, SYNOPSIS")
+
+
+# ---- The guide ----------------------------------------------------------------------------------------
+
+
+@case
+def what_the_guide_shows_is_in_the_template_or_compiles_beside_it(folder):
+    source = template(folder)
+    snippets = GUIDE.snippets("c")
+    from_template = [snippet for snippet in snippets if snippet in source]
+    assert len(snippets) >= 12 and len(from_template) >= 5, (len(snippets), len(from_template))
+    for number, snippet in enumerate(snippet for snippet in snippets if snippet not in source):
+        path = os.path.join(folder, f"snippet_{number}.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'#include <poll.h>\n#include <stdbool.h>\n{source}\n#line 1 "snippet"\n{snippet}')
+        done = subprocess.run([*CC, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-const-variable",
+                               "-Wno-unused-variable", "-fsyntax-only", "-I", os.path.join(SOURCE, "include"),
+                               "-I", os.path.join(BUILD, "include"), path], capture_output=True, text=True)
+        assert done.returncode == 0, f"{snippet}\n{done.stderr}"
+
+
+@case
+def the_guide_names_every_callback_outcome_and_service():
+    text = GUIDE.text
+    fields = [re.search(r"\(\*(\w+)\)", field) for field in CONTRACT.structures()["weir_handler_type"]]
+    callbacks = [found.group(1) for found in fields if found]
+    assert callbacks == ["create", "open", "emit", "flush", "close", "destroy", "wake", "abandon", "probe"], callbacks
+    for callback in callbacks:
+        assert f"`{callback}`" in text, callback
+    codes = {name for name in CONTRACT.constants() if name.startswith("WEIR_OUTCOME_")}
+    explained = {row["code"].strip("`") for table in GUIDE.tables("code") for row in table}
+    assert explained == codes, explained ^ codes
+    for service in ("waiting/1", "patience/1"):
+        assert f"`{service}`" in text, service
+
+
+@case
+def the_guide_and_the_template_name_only_what_the_contract_has(folder):
+    header = read(SOURCE, "include", "weir", "handler.h")
+    known = set(re.findall(r"\b(?:weir|WEIR)_\w+", header + read(SOURCE, "include", "weir", "weir.h")))
+    documented = set(re.findall(r"\b(?:weir|WEIR)_\w+\b(?!\.)", GUIDE.text + template(folder)))
+    assert documented <= known | {"WEIR_PLUGIN_PATH"}, documented - known
+
+
+main()

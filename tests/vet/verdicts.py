@@ -1,0 +1,401 @@
+"""`weir vet`: plugins that break the contract get the verdict that they earn, and those that keep it pass; none harms a
+program that has it beside good handlers, but by ending the process."""
+
+import json
+import os
+import re
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from judge import ADDER, BUILD, PLUGINS, TEST_PLUGINS, WEIR, Skip, assert_ledgers, case, main, run
+from scripted import Scripted
+
+HERE = os.path.join(BUILD, "tests", "vet", ".libs")
+FAULTY = os.path.join(HERE, "faulty.so")
+SANITIZED = os.environ.get("WEIR_TEST_SANITIZED")
+# What the sanitizers' own allocator and their threads keep vet from judging.
+NOT_SANITIZED = ("memory", "fork", "abandon") if SANITIZED else ()
+KILLED = r"killed by (Segmentation fault|Aborted|Bus error) in "
+
+# What each fault is found by: the check, and the words of its verdict.
+VERDICTS = {
+    "create_crashes": ("create", KILLED + "create$"),
+    "create_opens_file": ("create", r"create opens /tmp \(openat\); it may do no I/O"),
+    "create_makes_socket": ("create", r"create makes a socket \(socket\); it may do no I/O"),
+    "create_starts_thread": ("create", r"create starts a thread or a process \(clone3?\)"),
+    "create_sleeps": ("create", r"create sleeps \(clock_nanosleep\)"),
+    "create_refuses_without_words": ("create", "create refuses: .* without saying why"),
+    "create_changes_umask": ("create", "create changes the umask from 0[0-7]+ to 00"),
+    "odd_refusal": ("create", 'host->refuse names the option "no_such_option", which the type does not have'),
+    "waits_in_create": ("create", "host->wait was called in create"),
+    "open_crashes": ("life", KILLED + "open$"),
+    "open_without_reason": ("life", "open answers the code 1 without a reason"),
+    "emit_crashes": ("life", KILLED + "emit of 40 samples"),
+    "emit_exits": ("life", "ended the program with status 3 in emit of 40 samples"),
+    "done_beyond": ("life", "emit answers done 41 of a batch of 40 samples"),
+    "rejected_beyond": ("life", "emit answers rejected 41 of done 40"),
+    "unknown_code": ("life", r"emit answers the code 17; allowed: 0 \(OK\) to 4 \(FAILED\)"),
+    "nothing_done": ("life", "emit answers OK with nothing done"),
+    "positive_error": ("life", "emit answers the error 5, which is none of enum weir_error"),
+    "garbage": ("life", "emit changes outcome->size"),
+    "no_end_of_reason": ("life", "emit answers a reason without a NUL"),
+    "writes_batch": ("life", KILLED + "emit of 40 samples: it writes into the batch"),
+    "keeps_batch": ("life", KILLED + "emit of 80 samples: it touches a batch after the call that brought it"),
+    "writes_behind_outcome": ("older-core", "emit writes behind the end of the outcome, which is [0-9]+ bytes long here"),
+    "leaks_descriptor": ("descriptors", "5 descriptors stay open after 5 lives: .*memfd:lost"),
+    "leaks_memory": ("memory", r"about \d+ bytes are lost with each (batch|life)"),
+    "leaks_instance": ("memory", r"about \d+ bytes are lost with each life"),
+    "leaves_thread": ("threads", "3 threads are left behind by 3 lives"),
+    "leaves_process": ("threads", "a child process is left behind"),
+    "changes_locale": ("manners", 'open changes the locale from "C" to "C.UTF-8"|open changes the locale from "C" to "LC_'),
+    "changes_mask": ("manners", "open changes the thread's signal mask: 1 .HUP. is let in now"),
+    "changes_umask": ("manners", "open changes the umask from 0[0-7]+ to 00"),
+    "changes_folder": ("manners", "open changes the working folder from .* to /usr"),
+    "changes_environment": ("manners", "open changes the environment"),
+    "changes_signal": ("manners", "open changes what signal 13 .PIPE. does"),
+    "closes_twice": ("descriptors", r"destroy closes descriptor \d+, which is not its own"),
+    "closes_stranger": ("descriptors", "close closes descriptor 7, which is not its own"),
+    "writes_after_close": ("descriptors", "destroy writes to a descriptor that is not its own"),
+    "flush_late": ("flush", "flush with a timeout of 0 ms comes back after [0-9]+ ms"),
+    "close_crashes": ("life", KILLED + "close$"),
+    "destroy_crashes": ("life", KILLED + "destroy$"),
+    "probe_leaks": ("probe", "probe leaves a descriptor open: .*memfd:lost"),
+    "probe_late": ("probe", "probe with a timeout of 2000 ms comes back after [0-9]+ ms"),
+    "wake_crashes": ("wake", KILLED + "wake for a timer"),
+    "abandon_writes": ("abandon", r"abandon calls write; it may call close\(2\) and nothing else"),
+    "abandon_crashes": ("fork", "a forked child is killed by Segmentation fault"),
+    "logs_secret": ("life", 'what it logs shows the option "token", which is secret'),
+    "shares_state": ("instances", KILLED + "emit of 20 samples"),
+    "crashes_at_exit": ("program", "killed by Segmentation fault when the program ends"),
+}
+HANGS = {
+    "create_hangs": ("create", "create does not come back within [0-9]+ ms, nor when a stop was asked"),
+    "open_hangs": ("life", "open does not come back within"),
+    "emit_hangs": ("life", "emit of 40 samples does not come back within .* it asked for that 0 times"),
+    "emit_ignores_stop": ("life", "emit of 40 samples does not come back within .* it asked for that [1-9][0-9]* times"),
+    "flush_hangs": ("life", "flush with 100 ms does not come back within"),
+    "close_hangs": ("life", "close does not come back within"),
+}
+WRONG = {
+    "offset": ("load", 'option "port": its offset is not aligned for its type'),
+    "place": ("load", 'option "port": its field lies outside the options struct'),
+    "range": ("load", 'option "port": what it allows has to be a range like 1..10'),
+    "default": ("load", 'option "port": the default "eighty" is not an integer'),
+    "overlap": ("load", 'option "path": its field lies across that of option "port"'),
+    "required": ("options", 'option "port": it is required, so its default "80" never counts'),
+    "help": ("options", 'option "port": its help is empty'),
+    "standard": ("options", 'a default for "no_such_option", which is no common option'),
+    "timer": ("create", "host->wake_in was called, but the type has no wake"),
+    "constructor": ("load", 'loading it changes the locale from "C" to'),
+    "kinds": ("type", "its kinds 0x80 have bits that mean nothing"),
+    "end": ("load", "weir_handler_type_at has no end"),
+    "twice": ("load", "it offers 2 handler types, of which some have the same name"),
+    "none": ("load", "it offers no handler type"),
+}
+BROKEN = {
+    "no_symbol": "it has no symbol weir_handler_type_at",
+    "other_abi": "made for ABI 7, but this weir has ABI 0",
+    "short_struct": "its handler type is [0-9]+ bytes long",
+    "bad_options": 'option "limit": its type is unknown',
+    "bad_name": "is not a type's name",
+    "undefined": "undefined symbol: nobody_has_this_function",
+}
+
+
+def vet(path, options=None, *more):
+    """The exit status, and each check's verdict and words by its name."""
+    arguments = ["-o", json.dumps(options)] if options else []
+    done = run(WEIR, "vet", path, *arguments, "--json", *more, LC_ALL="C")
+    report = json.loads(done.stdout)
+    assert report["good"] == (done.returncode == 0), done
+    counts = [sum(check["verdict"] == verdict for check in report["checks"]) for verdict in ("ok", "FAIL", "skipped")]
+    assert counts == [report["ok"], report["failed"], report["skipped"]], report
+    return done.returncode, {check["check"]: (check["verdict"], check["words"]) for check in report["checks"]}
+
+
+def assert_verdict(path, options, check, words, *more):
+    status, checks = vet(path, options, "--check", check, *more)
+    verdict, said = checks[check]
+    assert status == 1 and verdict == "FAIL" and re.search(words, said), (path, options, check, checks)
+    return checks
+
+
+def lines_in(path):
+    with open(path, "rb") as file:
+        return file.read().count(b"\n")
+
+
+def assert_all_good(path, options, *more):
+    status, checks = vet(path, options, *more)
+    wrong = {name: check for name, check in checks.items() if check[0] != "ok" and name not in NOT_SANITIZED}
+    assert not wrong and len(checks) >= 22, (path, wrong)
+    assert status == 0 or SANITIZED, checks
+
+
+# ---- Verdicts -----------------------------------------------------------------------------------------
+
+
+@case
+def a_handler_that_keeps_the_contract_passes():
+    status, checks = vet(FAULTY, {"fault": "none", "token": "hunter2"})
+    verdicts = {name: verdict for name, (verdict, _) in checks.items()}
+    assert verdicts.pop("values") == "FAIL" and ' in create with "fault" of "create_crashes"' in checks["values"][1], checks
+    for name in NOT_SANITIZED:
+        del verdicts[name]
+    assert set(verdicts.values()) == {"ok"} and len(verdicts) >= 17 and status == 1, checks
+
+
+def skip_where_sanitizers_answer_first(fault):
+    return SANITIZED and (fault.endswith(("crashes", "at_exit")) or fault.startswith(("leaks_", "writes_batch", "keeps_batch")))
+
+
+def for_each(names, judge):
+    """At the same time, as most of them wait."""
+    with ThreadPoolExecutor(max_workers=6) as pool:
+        list(pool.map(judge, sorted(names)))
+
+
+@case
+def each_fault_is_found_and_named():
+    def judge(fault):
+        if not skip_where_sanitizers_answer_first(fault):
+            assert_verdict(FAULTY, {"fault": fault, "token": "hunter2"}, *VERDICTS[fault])
+    for_each(VERDICTS, judge)
+
+
+@case
+def what_does_not_come_back_is_told_with_the_call_and_the_deadline():
+    for_each(HANGS, lambda fault: assert_verdict(FAULTY, {"fault": fault}, *HANGS[fault], "--deadline", "2s"))
+
+
+@case
+def what_hangs_once_is_not_tried_again():
+    status, checks = vet(FAULTY, {"fault": "create_hangs"}, "--deadline", "1s")
+    assert status == 1 and checks["create"][0] == "FAIL", checks
+    assert checks["fork"] == ("skipped", "create fails in an earlier check"), checks
+
+
+@case
+def what_a_plugin_says_wrongly_of_itself_is_told():
+    for wrong, (check, words) in WRONG.items():
+        assert_verdict(os.path.join(HERE, f"wrong_{wrong}.so"), None, check, words)
+    for name, words in BROKEN.items():
+        checks = assert_verdict(os.path.join(TEST_PLUGINS, "..", "broken", ".libs", name + ".so"), None, "load", words)
+        assert list(checks) == ["load"], checks
+
+
+@case
+def no_shared_object_and_no_file_are_told(folder):
+    path = os.path.join(folder, "text.so")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("no object at all")
+    assert_verdict(path, None, "load", "invalid ELF header|file too short")
+    done = run(WEIR, "vet", os.path.join(folder, "nothing.so"))
+    assert done.returncode == 1 and "No such file or directory" in done.stderr, done
+
+
+@case
+def a_crash_is_shown_with_what_was_said_before_it():
+    done = run(WEIR, "vet", FAULTY, "-o", '{"fault": "emit_crashes"}', "-c", "life", LC_ALL="C")
+    assert done.returncode == 1 and re.search(r"^  FAIL +life +killed by .* in emit of 40 samples$|^  FAIL +life ", done.stdout, re.M), done
+    assert done.stdout.endswith("not good: 1 ok, 1 FAIL, 0 skipped\n"), done.stdout
+
+
+@case
+def a_destination_that_is_not_there_is_no_breach_unless_it_is_strict():
+    options = {"path": "/no/such/folder/file"}
+    status, checks = vet(os.path.join(PLUGINS, "file.so"), options, "--check", "life")
+    assert status == 0 and checks["life"][0] == "skipped" and "No such file or directory" in checks["life"][1], checks
+    done = run(WEIR, "vet", os.path.join(PLUGINS, "file.so"), "-o", json.dumps(options), "-c", "life", "--strict")
+    assert done.returncode == 1 and done.stdout.endswith("not good: 1 ok, 0 FAIL, 1 skipped\n"), done
+
+
+@case
+def a_handler_that_waits_until_a_stop_is_asked_breaks_nothing():
+    options = {"path": "/no/such/pipe", "max_wait": "1h"}
+    status, checks = vet(os.path.join(PLUGINS, "fifo.so"), options, "--check", "life", "--deadline", "2s")
+    assert status == 0 and checks["life"][0] == "skipped", checks
+    assert "it does not open, so there is nothing to judge: nobody has created the named pipe /no/such/pipe" in checks["life"][1], checks
+
+
+@case
+def each_type_of_a_file_is_tried_or_only_the_one_that_is_named():
+    for arguments, types in (((), {"", "pair", "other_of_pair"}), (("-t", "other_of_pair"), {"", "other_of_pair"})):
+        done = run(WEIR, "vet", os.path.join(TEST_PLUGINS, "pair.so"), "-c", "life", "--json", *arguments)
+        report = json.loads(done.stdout)
+        assert done.returncode == 0 and {check["type"] for check in report["checks"]} == types, report
+        assert report["ok"] == len(types), report
+
+
+@case
+def options_that_do_not_fit_are_told_once():
+    status, checks = vet(os.path.join(PLUGINS, "file.so"), {"pfad": "/tmp/x"})
+    assert status == 1 and 'unknown option' in checks["options"][1], checks
+    assert [name for name, (verdict, _) in checks.items() if verdict == "FAIL"] == ["options"], checks
+    assert checks["life"] == ("skipped", "create fails in an earlier check"), checks
+
+
+@case
+def wrong_use_exits_with_2():
+    for arguments, words in (((), "one FILE is expected"),
+                             ((FAULTY, FAULTY), "one FILE is expected"),
+                             ((FAULTY, "-o", "{"), "--options:1:"),
+                             ((FAULTY, "-o", "[]"), "is not an object"),
+                             ((FAULTY, "-c", "lief"), 'there is no check "lief"'),
+                             ((FAULTY, "-d", "5"), '"5" is not a duration'),
+                             ((FAULTY, "-f", "x"), '"x" is not a seed')):
+        done = run(WEIR, "vet", *arguments)
+        assert done.returncode == 2 and words in done.stderr, (arguments, done.stderr)
+    done = run(WEIR, "vet", FAULTY, "-t", "other")
+    assert done.returncode == 1 and 'it has no handler type "other"' in done.stderr, done
+
+
+# ---- Fuzz ---------------------------------------------------------------------------------------------
+
+
+def fuzz(seed, fault="none"):
+    return vet(FAULTY, {"fault": fault}, "--check", "fuzz", "--fuzz", str(seed))[1]["fuzz"]
+
+
+@case
+def the_same_seed_makes_the_same_calls_and_another_one_others():
+    verdict, words = fuzz(42)
+    schedule = re.search(r"seed 42: 12 lives of [1-9]\d* calls in all, schedule [0-9a-f]{16}", words)
+    assert verdict == "ok" and schedule, words
+    assert fuzz(42) == (verdict, words)
+    assert fuzz(43)[1].split("schedule")[1] != words.split("schedule")[1]
+    assert fuzz(42, "done_beyond") == fuzz(42, "done_beyond") and fuzz(42, "done_beyond")[0] == "FAIL"
+
+
+# ---- weir's own ---------------------------------------------------------------------------------------
+
+
+@case
+def null_and_console_pass():
+    for name in ("null", "console"):
+        assert_all_good(os.path.join(PLUGINS, name + ".so"), None, "--fuzz", "1")
+
+
+@case
+def file_passes(folder):
+    path = os.path.join(folder, "out")
+    assert_all_good(os.path.join(PLUGINS, "file.so"), {"path": path}, "--fuzz", "1")
+    assert os.path.getsize(path) > 100000
+
+
+def count_bytes(pipe, counted):
+    while data := os.read(pipe, 65536):
+        counted.append(len(data))
+
+
+@case
+def fifo_passes(folder):
+    path, counted = os.path.join(folder, "pipe"), []
+    os.mkfifo(path)
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    keeper = os.open(path, os.O_WRONLY)  # the end of the file comes when this is closed
+    os.set_blocking(pipe, True)
+    reader = threading.Thread(target=count_bytes, args=(pipe, counted))
+    reader.start()
+    try:
+        assert_all_good(os.path.join(PLUGINS, "fifo.so"), {"path": path}, "--fuzz", "1")
+    finally:
+        os.close(keeper)
+        reader.join()
+        os.close(pipe)
+    assert sum(counted) > 100000, sum(counted)
+
+
+@case
+def http_passes():
+    path = os.path.join(PLUGINS, "http.so")
+    if not os.path.exists(path):
+        raise Skip("the handler type http was not built")
+    with Scripted() as server:
+        assert_all_good(path, {"url": server.url}, "--fuzz", "1")
+        assert len(server.requests) > 100, len(server.requests)
+
+
+# ---- Speed --------------------------------------------------------------------------------------------
+
+
+@case
+def bench_handler_tells_values_a_second_and_the_time_of_a_batch(folder):
+    path, plugin = os.path.join(folder, "out"), os.path.join(PLUGINS, "file.so")
+    done = run(WEIR, "bench-handler", plugin, "-o", json.dumps({"path": path}), "-d", "20ms", "--json")
+    assert done.returncode == 0 and done.stderr == "", done
+    rows = json.loads(done.stdout)
+    assert [row["batch"] for row in rows] == [1, 10, 100, 5000], rows
+    for row in rows:
+        assert row["batches"] >= 1 and row["values_per_second"] > 0 and 0 < row["median_us"] <= row["p99_us"], rows
+    # one batch of each size goes ahead of those that are measured
+    assert lines_in(path) == sum(row["batch"] * (row["batches"] + 1) for row in rows), rows
+    table = run(WEIR, "bench-handler", plugin, "-o", json.dumps({"path": path}), "-d", "1ms")
+    assert table.returncode == 0 and re.search(r"^ +5000 +\d+ +\d+ +\d+\.\d\d +\d+\.\d\d$", table.stdout, re.M), table
+
+
+@case
+def bench_handler_tells_why_nothing_could_be_measured():
+    for options, words in (({"path": "/no/such/folder/x"}, "No such file or directory"), ({}, 'the option "path" is missing')):
+        done = run(WEIR, "bench-handler", os.path.join(PLUGINS, "file.so"), "-o", json.dumps(options), "-d", "1ms")
+        assert done.returncode == 1 and words in done.stderr, done
+    if not SANITIZED:
+        done = run(WEIR, "bench-handler", FAULTY, "-o", '{"fault": "emit_crashes"}', LC_ALL="C")
+        assert done.returncode == 1 and "killed by Segmentation fault in emit of 1 samples" in done.stderr, done
+    assert run(WEIR, "bench-handler").returncode == 2
+
+
+# ---- Beside good handlers -----------------------------------------------------------------------------
+
+# Those that end the process take the good handler with them: by design, a plugin is part of the program.
+FATAL = {name for name in VERDICTS if "crashes" in name or name in ("emit_exits", "writes_batch", "keeps_batch", "shares_state")}
+REFUSED = {"create_refuses_without_words", "odd_refusal"}
+# What harms others within the process on purpose: a handler that closes or writes to what is not its own.
+VANDALS = {"closes_twice", "closes_stranger", "writes_after_close", "create_changes_umask", "changes_umask", "changes_folder"}
+
+
+def run_beside(folder, fault):
+    out = os.path.join(folder, fault)
+    config = {"settings": {"shutdown_timeout": "300ms"},
+              "handlers": {"good": {"type": "file", "path": out},
+                           "bad": {"type": "faulty", "plugin": FAULTY, "fault": fault, "token": "x", "block_timeout": "20ms",
+                                   "retry_min": "1ms", "retry_max": "5ms"}},
+              "groups": {"*": ["good", "bad"]}}
+    return out, run(ADDER, "-n", "50", "-s", "-f", "200", "-H", "good", "-H", "bad", WEIR_CONFIG=config, WEIR_LOG="off")
+
+
+@case
+def no_fault_keeps_a_good_handler_beside_it_from_delivering(folder):
+    def judge(fault):
+        out, done = run_beside(folder, fault)
+        assert done.returncode == 0, (fault, done)
+        assert lines_in(out) == 50, (fault, lines_in(out))
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        assert report["handlers"]["good"]["delivered"] == 50, (fault, report)
+    harmless = (set(VERDICTS) | set(HANGS)) - FATAL - REFUSED - VANDALS - {"create_hangs", "leaves_process"}
+    for_each((fault for fault in harmless if not skip_where_sanitizers_answer_first(fault)), judge)
+
+
+@case
+def a_crash_ends_the_process_by_its_signal_and_nothing_else_does(folder):
+    if SANITIZED:
+        raise Skip("sanitizers turn the signal into a report")
+    for fault in ("emit_crashes", "open_crashes", "close_crashes"):
+        _, done = run_beside(folder, fault)
+        assert done.returncode == -signal.SIGSEGV, (fault, done)
+
+
+@case
+def a_handler_that_refuses_without_words_is_refused_and_named(folder):
+    for fault in sorted(REFUSED):
+        out, done = run_beside(folder, fault)
+        assert done.returncode == 0 and json.loads(done.stdout)["process"]["unrouted"] == 50, done
+        assert not os.path.exists(out), "nothing of a configuration that is refused is in force"
+
+
+if "thread" in (SANITIZED or ""):
+    print("1..0 # SKIP ThreadSanitizer does not follow a program that forks as vet does")
+else:
+    main()

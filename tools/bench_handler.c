@@ -1,0 +1,217 @@
+/* weir bench-handler: how fast does a handler type take values? Only the handler, its format included, is
+ * measured: the calls that the core's worker makes, one after the other, without the core around. */
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "command.h"
+#include "error.h"
+#include "units.h"
+#include "vet/child.h"
+#include "vet/probe.h"
+#include "vet/subject.h"
+
+enum { MOST_BATCHES = 100000, SIZES = 4 };
+
+static const uint32_t sizes[SIZES] = {1, 10, 100, 5000};
+
+struct timing {
+    uint32_t size;
+    uint64_t batches;
+    double seconds, median_us, p99_us;
+};
+
+/* Shared with the child that measures, so that a plugin's crash does not end the command. */
+static struct {
+    int64_t time_ns; /* for each size */
+    struct timing *timings;
+    uint32_t measured; /* sizes */
+} * bench;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
+    return (first > second) - (first < second);
+}
+
+/* Takes the times of batches of one size until the time is over. */
+static void measure(struct vet_probe *probe, uint32_t size, int64_t *times_ns, struct timing *timing)
+{
+    uint64_t count = 0;
+    int64_t begin_ns = now_ns(), spent_ns = 0;
+    const struct vet_recipe recipe = {.count = size, .seed = size};
+    vet_probe_must_deliver(probe, recipe);
+    do {
+        weir_outcome outcome;
+        struct vet_recipe next = recipe;
+        next.kinds = probe->type->kinds;
+        next.sequence = probe->sequence;
+        probe->sequence += size;
+        const weir_batch *batch = vet_batches_make(&next);
+        int64_t before_ns = now_ns();
+        vet_probe_emit(probe, batch, &outcome);
+        times_ns[count] = now_ns() - before_ns;
+        spent_ns += times_ns[count++];
+        vet_batches_end(batch);
+        if (outcome.code != WEIR_OUTCOME_OK || outcome.done < size)
+            vet_fail("a batch of %u samples was not taken: %s", size,
+                     *probe->reason ? probe->reason : "done in part");
+    } while (count < MOST_BATCHES && now_ns() - begin_ns < bench->time_ns);
+    qsort(times_ns, count, sizeof *times_ns, compare);
+    const int64_t median_ns = times_ns[count / 2], p99_ns = times_ns[count * 99 / 100];
+    *timing =
+        (struct timing){size, count, (double)spent_ns / 1e9, (double)median_ns / 1e3, (double)p99_ns / 1e3};
+}
+
+static void measure_all(struct vet_probe *probe)
+{
+    int64_t *times_ns = calloc(MOST_BATCHES, sizeof *times_ns);
+    if (!times_ns)
+        vet_skip("no memory");
+    vet_probe_must_open(probe);
+    for (uint32_t i = 0; i < SIZES; i++) {
+        measure(probe, sizes[i], times_ns, &bench->timings[i]);
+        bench->measured = i + 1;
+    }
+    vet_probe_flush(probe, -1);
+    vet_probe_close(probe);
+    free(times_ns);
+}
+
+static void run_bench(const struct vet_subject *subject)
+{
+    vet_probe_run(subject, measure_all);
+    vet_pass("measured");
+}
+
+/* ---- What came of it ------------------------------------------------------------------------- */
+
+static double values_a_second(const struct timing *timing)
+{
+    return timing->seconds > 0 ? (double)(timing->batches * timing->size) / timing->seconds : 0;
+}
+
+static void print(bool json)
+{
+    if (!json)
+        printf("%8s %10s %14s %12s %12s\n", "batch", "batches", "values/s", "median us", "p99 us");
+    for (uint32_t i = 0; i < bench->measured; i++) {
+        const struct timing *timing = &bench->timings[i];
+        if (json)
+            printf("%s{\"batch\":%u,\"batches\":%" PRIu64
+                   ",\"values_per_second\":%.0f,\"median_us\":%.3f,\"p99_us\":%.3f}",
+                   i ? ",\n " : "[", timing->size, timing->batches, values_a_second(timing), timing->median_us,
+                   timing->p99_us);
+        else
+            printf("%8u %10" PRIu64 " %14.0f %12.2f %12.2f\n", timing->size, timing->batches,
+                   values_a_second(timing), timing->median_us, timing->p99_us);
+    }
+    if (json)
+        printf("%s]\n", bench->measured ? "" : "[");
+}
+
+static void *share(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* The first type of the file, unless one is named. */
+static int bench_file(struct vet_subject *subject, int64_t time_ns, bool json)
+{
+    const struct vet_check check = {"bench", run_bench, VET_LOAD | VET_LIFE, false};
+    static struct vet_result result;
+    static char type[VET_TYPE_NAME];
+    struct vet_page *page = share(sizeof *page);
+    bench = share(sizeof *bench + SIZES * sizeof *bench->timings);
+    if (!page || !bench)
+        return command_fail("no memory");
+    bench->timings = (struct timing *)(bench + 1);
+    bench->time_ns = time_ns;
+    subject->deadline_ms = 60000 + SIZES * time_ns / 500000; /* half of it before a stop is asked */
+    vet_child_run(&vet_check_load, subject, page, &result);
+    if (result.verdict != VET_OK)
+        return command_fail("%s", result.words);
+    if (!subject->type)
+        subject->type = memcpy(type, page->types[0], sizeof type);
+    *page = (struct vet_page){0};
+    vet_child_run(&check, subject, page, &result);
+    print(json);
+    return result.verdict == VET_OK ? EXIT_GOOD : command_fail("%s", result.words);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int take(const struct command *command, struct vet_subject *subject, int option, int64_t *time_ns)
+{
+    struct wr_error error = {0};
+    switch (option) {
+    case 'o':
+        subject->options = optarg;
+        return vet_subject_check_options(optarg, &error) ? 0 : command_refuse(command, "%s", error.text);
+    case 't': subject->type = optarg; return 0;
+    case 'd':
+        return wr_units_parse_duration(optarg, time_ns)
+                   ? 0
+                   : command_refuse(command, "--time: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
+    default: return command_show_usage(command);
+    }
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"options", required_argument, NULL, 'o'}, {"type", required_argument, NULL, 't'},
+        {"time", required_argument, NULL, 'd'},    {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},          {0}};
+    struct vet_subject subject = {0};
+    int64_t time_ns = INT64_C(1000000000);
+    bool json = false;
+    int error = 0;
+    for (int option; !error && (option = getopt_long(argc, argv, "o:t:d:h", options, NULL)) != -1;) {
+        if (option == 'h') {
+            command_print_help(command, stdout);
+            return EXIT_GOOD;
+        }
+        json |= option == 'j';
+        error = option == 'j' ? 0 : take(command, &subject, option, &time_ns);
+    }
+    if (error)
+        return error;
+    if (argc - optind != 1)
+        return command_refuse(command, "one FILE is expected: the plugin's shared object");
+    char *path = realpath(argv[optind], NULL);
+    if (!path)
+        return command_fail("%s: %s", argv[optind], strerror(errno));
+    subject.path = path;
+    int result = bench_file(&subject, time_ns, json);
+    free(path);
+    return result;
+}
+
+const struct command command_bench_handler = {
+    .name = "bench-handler",
+    .arguments = "FILE [-o JSON] [-t NAME] [-d TIME] [--json]",
+    .summary = "Measures how fast a handler type takes values.",
+    .help = "\n  -o, --options JSON  the handler's options, as in a configuration\n"
+            "  -t, --type NAME     which one of the file's handler types; else the first one\n"
+            "  -d, --time TIME     how long to measure for each size of batches (1s)\n"
+            "      --json          as JSON\n"
+            "  -h, --help          this text\n\n"
+            "Batches are handed to the handler one after the other, without the core around it. Exit status 1: "
+            "it could\n"
+            "not be made, or did not take a batch.\n",
+    .run = run,
+};

@@ -1,0 +1,252 @@
+/* Checks of the order of calls, and of what emit, flush and wake answer. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "descriptors.h"
+#include "error.h"
+#include "format.h"
+#include "probe.h"
+#include "subject.h"
+
+/* ---- Lives ----------------------------------------------------------------------------------- */
+
+static void open_and_close(struct vet_probe *probe)
+{
+    vet_probe_must_open(probe);
+    vet_probe_close(probe);
+    vet_probe_must_open(probe);
+    vet_probe_flush(probe, 100);
+    vet_probe_close(probe);
+}
+
+static void live_twice(struct vet_probe *probe)
+{
+    vet_probe_live(probe);
+    vet_probe_live(probe);
+}
+
+void vet_check_life(const struct vet_subject *subject)
+{
+    struct vet_probe probe;
+    vet_probe_create(&probe, subject, NULL);
+    vet_probe_destroy(&probe);
+    vet_probe_run(subject, open_and_close);
+    vet_probe_run(subject, live_twice);
+    vet_pass("created and destroyed; opened and closed without a batch; delivering, closed, opened again, "
+             "delivering");
+}
+
+/* ---- Batches --------------------------------------------------------------------------------- */
+
+static void deliver_sizes(struct vet_probe *probe)
+{
+    static const uint32_t counts[] = {1, 2, 7, 100, 1000, 5000};
+    weir_outcome outcome;
+    vet_probe_must_open(probe);
+    const weir_batch *none = vet_batches_make(&(struct vet_recipe){.count = 0, .kinds = probe->type->kinds});
+    vet_probe_emit(probe, none, &outcome);
+    vet_batches_end(none);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        vet_probe_must_deliver(probe, (struct vet_recipe){.count = counts[i], .event = 1, .seed = i});
+        vet_probe_must_deliver(probe, (struct vet_recipe){.count = counts[i], .seed = i});
+        vet_probe_must_deliver(probe, (struct vet_recipe){.count = counts[i], .event = counts[i], .seed = i});
+    }
+    vet_probe_close(probe);
+}
+
+void vet_check_batches(const struct vet_subject *subject)
+{
+    vet_probe_run(subject, deliver_sizes);
+    vet_pass("0, 1 and up to 5000 samples, in events of 1, of a few, and of all; each outcome is lawful");
+}
+
+static void deliver_flavour(struct vet_probe *probe, enum vet_flavour flavour)
+{
+    vet_probe_must_open(probe);
+    for (uint64_t seed = 0; seed < 10; seed++)
+        vet_probe_must_deliver(probe, (struct vet_recipe){.count = 200, .flavour = flavour, .seed = seed});
+    vet_probe_flush(probe, 1000);
+    if (probe->open)
+        vet_probe_close(probe);
+}
+
+static void deliver_names(struct vet_probe *probe)
+{
+    deliver_flavour(probe, VET_NAMES);
+}
+
+static void deliver_numbers(struct vet_probe *probe)
+{
+    deliver_flavour(probe, VET_NUMBERS);
+}
+
+void vet_check_names(const struct vet_subject *subject)
+{
+    vet_probe_run(subject, deliver_names);
+    vet_pass("names, labels, units and metadata with quotes, blanks, UTF-8, 255 bytes and the like");
+}
+
+void vet_check_numbers(const struct vet_subject *subject)
+{
+    vet_probe_run(subject, deliver_numbers);
+    vet_pass("NaN, infinities, extremes, times before 1970 and far ahead");
+}
+
+/* ---- An older core --------------------------------------------------------------------------- */
+
+void vet_check_older_core(const struct vet_subject *subject)
+{
+    struct vet_probe probe;
+    vet_probe_create(&probe, subject, NULL);
+    probe.outcome_size = offsetof(weir_outcome, error);
+    vet_probe_on_worker(vet_probe_live, &probe);
+    vet_probe_destroy(&probe);
+    vet_pass("outcomes that end before `error` are not written behind their end");
+}
+
+/* ---- Formats --------------------------------------------------------------------------------- */
+
+static bool has_own_format(const struct vet_subject *subject)
+{
+    return subject->options && strstr(subject->options, "\"format\"");
+}
+
+/* Those that cannot do without options of their own are passed over. */
+static bool try_format(const struct vet_subject *subject, const struct wr_format *format)
+{
+    struct wr_error error = {0};
+    struct vet_probe probe;
+    struct wr_instance *instance = vet_subject_instance(subject, format->name, &error);
+    wr_instance_free(instance);
+    if (!instance)
+        return false;
+    vet_probe_create(&probe, subject, format->name);
+    vet_probe_on_worker(vet_probe_live, &probe);
+    vet_probe_destroy(&probe);
+    return true;
+}
+
+void vet_check_formats(const struct vet_subject *subject)
+{
+    char names[200] = "";
+    const struct wr_format *format;
+    uint32_t takes = vet_subject_type(subject)->is.takes;
+    if (!takes)
+        vet_pass("it takes none");
+    if (has_own_format(subject))
+        vet_pass("only the one that --options name");
+    for (size_t i = 0; (format = wr_format_at(i)); i++)
+        if (format->shape & takes && try_format(subject, format))
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "",
+                     format->name);
+    vet_pass("%s", names);
+}
+
+/* ---- Flush, wake, stop ----------------------------------------------------------------------- */
+
+/* A busy machine stops a process for a while; a flush that does not look at its timeout takes for ever. */
+enum { SLACK_MS = 2000 };
+
+static void flush_within(struct vet_probe *probe, int64_t timeout_ms)
+{
+    int64_t begin_ms = vet_now_ms();
+    int code = vet_probe_flush(probe, timeout_ms);
+    int64_t took_ms = vet_now_ms() - begin_ms;
+    if (code == WEIR_OUTCOME_DROP)
+        vet_fail("flush answers DROP; there is no batch to drop");
+    if (timeout_ms >= 0 && took_ms > timeout_ms + SLACK_MS)
+        vet_fail("flush with a timeout of %lld ms comes back after %lld ms", (long long)timeout_ms,
+                 (long long)took_ms);
+}
+
+static void flush_often(struct vet_probe *probe)
+{
+    static const int64_t timeouts_ms[] = {0, 1, 100, -1};
+    vet_probe_must_open(probe);
+    flush_within(probe, 0);
+    for (size_t i = 0; i < sizeof timeouts_ms / sizeof *timeouts_ms; i++) {
+        if (!probe->open)
+            vet_probe_must_open(probe);
+        vet_probe_must_deliver(probe, (struct vet_recipe){.count = 50, .seed = i});
+        flush_within(probe, timeouts_ms[i]);
+        flush_within(probe, timeouts_ms[i]);
+    }
+    vet_probe_close(probe);
+}
+
+void vet_check_flush(const struct vet_subject *subject)
+{
+    if (!vet_subject_type(subject)->is.flush)
+        vet_pass("it has none: emit keeps nothing back");
+    vet_probe_run(subject, flush_often);
+    vet_pass("it comes back within its timeout, also of 0 ms, and with nothing to flush");
+}
+
+static void wake_often(struct vet_probe *probe)
+{
+    vet_probe_must_open(probe);
+    for (int i = 0; i < 4; i++) {
+        vet_probe_wake(probe, i % 2 ? WEIR_WAKE_RELOAD : WEIR_WAKE_TIMER);
+        if (!probe->open)
+            vet_probe_must_open(probe);
+        vet_probe_must_deliver(probe, (struct vet_recipe){.count = 10});
+    }
+    vet_probe_close(probe);
+}
+
+void vet_check_wake(const struct vet_subject *subject)
+{
+    if (!vet_subject_type(subject)->is.wake)
+        vet_pass("it has none, and asks for no timer");
+    vet_probe_run(subject, wake_often);
+    vet_pass("timers and reloads, before and after batches");
+}
+
+static void reach_within(struct vet_probe *probe, int64_t timeout_ms)
+{
+    char shown[500];
+    int descriptors = vet_descriptors_count();
+    int64_t begin_ms = vet_now_ms();
+    vet_probe_reach(probe, timeout_ms);
+    int64_t took_ms = vet_now_ms() - begin_ms;
+    if (took_ms > timeout_ms + SLACK_MS)
+        vet_fail("probe with a timeout of %lld ms comes back after %lld ms", (long long)timeout_ms,
+                 (long long)took_ms);
+    if (vet_descriptors_count() > descriptors)
+        vet_fail("probe leaves a descriptor open: %s", vet_descriptors_show(3, shown, sizeof shown));
+}
+
+static void reach_and_live(struct vet_probe *probe)
+{
+    reach_within(probe, 2000); /* what a library opens once and keeps is not counted */
+    reach_within(probe, 0);
+    vet_probe_live(probe);
+    reach_within(probe, 2000);
+}
+
+void vet_check_probe(const struct vet_subject *subject)
+{
+    if (!vet_subject_type(subject)->is.probe)
+        vet_pass("it has none: open and close are called instead");
+    vet_probe_run(subject, reach_and_live);
+    vet_pass("it comes back within its timeout, and leaves nothing open");
+}
+
+/* With a stop asked from the beginning, whatever waits has to come to an end at once. */
+static void stop_at_once(struct vet_probe *probe)
+{
+    atomic_store(&vet_page->stop, 1);
+    if (!vet_probe_open(probe) && !vet_probe_open(probe))
+        vet_pass("open comes back when a stop is asked: %.200s", probe->reason);
+    vet_probe_deliver(probe, (struct vet_recipe){.count = 1000});
+    vet_probe_flush(probe, 100);
+    if (probe->open)
+        vet_probe_close(probe);
+}
+
+void vet_check_stop(const struct vet_subject *subject)
+{
+    vet_probe_run(subject, stop_at_once);
+    vet_pass("with a stop asked, open, emit, flush and close come back");
+}

@@ -1,0 +1,232 @@
+/* Checks of what a plugin says of itself, before any handler is made: the shared object, the type, its options.
+ */
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buffer.h"
+#include "descriptors.h"
+#include "error.h"
+#include "format.h"
+#include "option.h"
+#include "options.h"
+#include "probe.h"
+#include "services.h"
+#include "state.h"
+#include "subject.h"
+
+/* ---- Loading --------------------------------------------------------------------------------- */
+
+typedef const weir_handler_type *type_at(uint32_t index);
+
+/* How many types the entry point offers; only called once the core has taken them all. */
+static uint32_t count_offered(const char *path)
+{
+    enum { MOST = 1000 };
+    uint32_t count = 0;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    type_at *entry = library ? (type_at *)(uintptr_t)dlsym(library, "weir_handler_type_at") : NULL;
+    if (!entry)
+        vet_fail("%s: it cannot be loaded a second time", path);
+    while (count < MOST && entry(count))
+        count++;
+    if (count == MOST)
+        vet_fail("weir_handler_type_at has no end: behind the last type it has to answer NULL");
+    if (entry(count + 1) || entry(UINT32_MAX))
+        vet_fail("weir_handler_type_at(%u) answers NULL, but a higher index does not", count);
+    for (uint32_t i = 0; i < count; i++)
+        if (entry(i) != entry(i))
+            vet_fail("weir_handler_type_at(%u) answers something else each time", i);
+    return count;
+}
+
+static void note_types(const char *path)
+{
+    struct wr_plugins *plugins = vet_subject_plugins();
+    uint32_t offered = count_offered(path);
+    for (const struct wr_type *type = wr_plugins_next(plugins, NULL); type;
+         type = wr_plugins_next(plugins, type))
+        if (vet_page->type_count < VET_TYPES)
+            snprintf(vet_page->types[vet_page->type_count++], VET_TYPE_NAME, "%s", type->is.name);
+    if (!offered)
+        vet_fail("it offers no handler type: weir_handler_type_at(0) answers NULL");
+    if (offered <= VET_TYPES && offered != vet_page->type_count)
+        vet_fail("it offers %u handler types, of which some have the same name", offered);
+}
+
+static void check_load(const struct vet_subject *subject)
+{
+    struct vet_state before, after;
+    struct wr_error error = {0};
+    char words[400];
+    vet_state_take(&before);
+    int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
+    vet_enter(VET_LOAD, "loading it");
+    if (!wr_plugins_load(vet_subject_plugins(), subject->path, &error))
+        vet_fail("%s", error.text);
+    note_types(subject->path);
+    vet_leave();
+    vet_state_take(&after);
+    if (vet_state_differs(&before, &after, words, sizeof words))
+        vet_fail("loading it changes %s", words);
+    if (vet_descriptors_count() > descriptors)
+        vet_fail("loading it opens descriptors: %s", vet_descriptors_show(0, words, sizeof words));
+    if (vet_descriptors_threads(threads) > threads)
+        vet_fail("loading it starts threads");
+    vet_pass("%u handler type%s, made for ABI %u", vet_page->type_count, vet_page->type_count == 1 ? "" : "s",
+             WEIR_ABI);
+}
+
+const struct vet_check vet_check_load = {"load", check_load, VET_LOAD, false};
+
+/* ---- The type -------------------------------------------------------------------------------- */
+
+static void check_line(const char *what, const char *text)
+{
+    if (!*text)
+        vet_fail("%s is empty", what);
+    if (strpbrk(text, "\n\r\t"))
+        vet_fail("%s is more than one line", what);
+}
+
+void vet_check_type(const struct vet_subject *subject)
+{
+    const uint32_t kinds = WEIR_TAKES_DOUBLE | WEIR_TAKES_INT;
+    const uint32_t shapes = WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS;
+    const weir_handler_type *type = &vet_subject_type(subject)->is;
+    check_line("its summary", type->summary);
+    if (type->kinds & ~kinds)
+        vet_fail("its kinds 0x%x have bits that mean nothing; allowed: WEIR_TAKES_*", type->kinds);
+    if (type->takes & ~shapes)
+        vet_fail("it takes 0x%x, which has bits that mean nothing; allowed: WEIR_FORMAT_*", type->takes);
+    for (const weir_standard *standard = type->standards; standard && standard->name; standard++) {
+        if (!standard->value)
+            vet_fail("its default for \"%s\" is NULL", standard->name);
+        if (strcmp(standard->name, "format") == 0 && !type->takes)
+            vet_fail("it has a default format, but takes none");
+    }
+    vet_pass("%u bytes; %s%s%s%s%s%s", type->size, type->open ? "open, " : "", type->flush ? "flush, " : "",
+             type->close ? "close, " : "", type->wake ? "wake, " : "", type->probe ? "probe, " : "",
+             type->abandon ? "abandon" : "no abandon");
+}
+
+/* ---- The option table ------------------------------------------------------------------------ */
+
+/* What the core lets pass, and no author can have meant. */
+static void check_row(const weir_option *row)
+{
+    const uint32_t flags =
+        WEIR_OPTION_REQUIRED | WEIR_OPTION_SECRET | WEIR_OPTION_URL | WEIR_OPTION_DESTINATION;
+    bool is_number = row->type == WEIR_OPTION_INT || row->type == WEIR_OPTION_DOUBLE ||
+                     row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
+    char what[300];
+    snprintf(what, sizeof what, "option \"%s\": its help", row->name);
+    check_line(what, row->help);
+    if (row->flags & ~flags)
+        vet_fail("option \"%s\": its flags 0x%x have bits that mean nothing", row->name, row->flags);
+    if (row->flags & WEIR_OPTION_REQUIRED && row->standard)
+        vet_fail("option \"%s\": it is required, so its default \"%s\" never counts", row->name, row->standard);
+    if (row->flags & WEIR_OPTION_URL && row->type != WEIR_OPTION_STRING)
+        vet_fail("option \"%s\": WEIR_OPTION_URL is for strings", row->name);
+    if (row->allowed && !is_number && row->type != WEIR_OPTION_ENUM)
+        vet_fail("option \"%s\": what it allows is not looked at for its type, %s; create has to", row->name,
+                 wr_option_type_name(row->type));
+    if (row->type == WEIR_OPTION_ENUM && !row->standard && !(row->flags & WEIR_OPTION_REQUIRED))
+        vet_fail("option \"%s\": an enum without a default is the first of its words, and nobody sees that",
+                 row->name);
+}
+
+void vet_check_options(const struct vet_subject *subject)
+{
+    struct wr_error error = {0};
+    const struct wr_options_table *table = &vet_subject_type(subject)->options;
+    const weir_option *row;
+    size_t count = 0;
+    for (; (row = wr_options_row(table, count)); count++)
+        check_row(row);
+    struct wr_instance *instance = vet_subject_instance(subject, NULL, &error);
+    if (!instance)
+        vet_fail_to_create("%s", error.text);
+    wr_instance_free(instance);
+    vet_pass(count ? "%zu in its table, with lawful defaults, and --options fit them" : "it has none", count);
+}
+
+/* ---- Their values ---------------------------------------------------------------------------- */
+
+/* Creates a handler whose option has another value than --options give it. A refusal is fine if it says why. */
+static void try_value(const struct vet_subject *subject, const weir_option *row, const char *value)
+{
+    struct vet_probe probe;
+    struct wr_error error = {0};
+    vet_probe_prepare(&probe, subject, NULL);
+    const struct wr_environment environment = {.folder = "/"};
+    const struct wr_option_site site = {&environment, &probe.instance->keep};
+    if (wr_option_set(row, probe.instance->options, value, &site, &error)) {
+        vet_enter(VET_NOTHING, "create with \"%s\" of \"%.80s\"", row->name, value);
+        probe.self = wr_instance_create(probe.instance, &error) ? probe.instance->self : NULL;
+        if (!probe.self && strstr(error.text, "without saying why"))
+            vet_fail("create answers NULL for \"%s\" of \"%s\" without host->refuse: nobody learns why",
+                     row->name, value);
+        vet_leave();
+    }
+    if (probe.self) {
+        vet_probe_destroy(&probe);
+    } else {
+        vet_services_detach(&probe);
+        wr_instance_free(probe.instance);
+    }
+}
+
+/* Both ends of "1..65535", each word of "a|b". */
+static void try_allowed(const struct vet_subject *subject, const weir_option *row)
+{
+    char text[600];
+    const char *next = row->allowed;
+    const char *border = row->type == WEIR_OPTION_ENUM ? "|" : ".";
+    while (next && *next) {
+        size_t length = strcspn(next, border);
+        snprintf(text, sizeof text, "%.*s", (int)length, next);
+        if (length)
+            try_value(subject, row, text);
+        next += length;
+        next += strspn(next, border);
+    }
+}
+
+/* "0.5..1" is no two words between dots. */
+static bool has_plain_bounds(const weir_option *row)
+{
+    if (!row->allowed || row->type == WEIR_OPTION_ENUM)
+        return row->allowed;
+    const char *dots = strstr(row->allowed, "..");
+    return dots && !memchr(row->allowed, '.', (size_t)(dots - row->allowed)) && !strchr(dots + 2, '.');
+}
+
+static void try_row(const struct vet_subject *subject, const weir_option *row)
+{
+    static const char *const texts[] = {"",    " ", "gr\xc3\xb6\xc3\x9f", "%s%n", "/", "/no/such/folder/file",
+                                        "://", "-1"};
+    if (has_plain_bounds(row))
+        try_allowed(subject, row);
+    if (row->type == WEIR_OPTION_BOOL) {
+        try_value(subject, row, "true");
+        try_value(subject, row, "false");
+    }
+    bool is_text =
+        row->type == WEIR_OPTION_STRING || row->type == WEIR_OPTION_PATH || row->type == WEIR_OPTION_LIST;
+    for (size_t i = 0; is_text && i < sizeof texts / sizeof *texts; i++)
+        try_value(subject, row, texts[i]);
+}
+
+void vet_check_values(const struct vet_subject *subject)
+{
+    const struct wr_options_table *table = &vet_subject_type(subject)->options;
+    const weir_option *row;
+    size_t i;
+    for (i = 0; (row = wr_options_row(table, i)); i++)
+        try_row(subject, row);
+    vet_pass(i ? "created with each option at its bounds and with odd texts" : "it has no options");
+}

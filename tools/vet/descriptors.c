@@ -1,0 +1,155 @@
+#include "descriptors.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Numbers beyond are left alone: a handler that has that many open is another problem. */
+enum { MOST = 256 };
+
+static struct {
+    int source; /* 0: there are none yet */
+    struct stat status;
+    int highest; /* up to which numbers there are guards */
+    bool placed[MOST];
+} guards = {.highest = 20};
+
+static bool is_guard(int fd)
+{
+    struct stat status;
+    return guards.source && fstat(fd, &status) == 0 && status.st_dev == guards.status.st_dev &&
+           status.st_ino == guards.status.st_ino;
+}
+
+/* ---- Those that are open --------------------------------------------------------------------- */
+
+static void walk(void (*visit)(int fd, void *ctx), void *ctx)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        int fd = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && fd != dirfd(folder) && !is_guard(fd))
+            visit(fd, ctx);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static void count_one(int fd, void *ctx)
+{
+    (void)fd;
+    ++*(int *)ctx;
+}
+
+int vet_descriptors_count(void)
+{
+    int count = 0;
+    walk(count_one, &count);
+    return count;
+}
+
+struct listing {
+    int first;
+    char *words;
+    size_t room, used;
+};
+
+static void show_one(int fd, void *ctx)
+{
+    struct listing *listing = ctx;
+    char path[40], target[200];
+    if (fd < listing->first || listing->used >= listing->room)
+        return;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    listing->used += (size_t)snprintf(listing->words + listing->used, listing->room - listing->used, "%s%d %s",
+                                      listing->used ? ", " : "", fd, target);
+}
+
+const char *vet_descriptors_show(int first, char *words, size_t room)
+{
+    struct listing listing = {first, words, room, 0};
+    *words = '\0';
+    walk(show_one, &listing);
+    return words;
+}
+
+/* ---- Guards ---------------------------------------------------------------------------------- */
+
+static void start_guarding(void)
+{
+    int file = memfd_create("vet", MFD_CLOEXEC);
+    guards.source = fcntl(file, F_DUPFD_CLOEXEC, MOST);
+    close(file);
+    if (guards.source < 0 || fstat(guards.source, &guards.status) != 0)
+        guards.source = 0;
+}
+
+static void note_highest(int fd, void *ctx)
+{
+    (void)ctx;
+    if (fd > guards.highest && fd < MOST)
+        guards.highest = fd;
+}
+
+/* Only up to the highest number that was ever in use: then the next one that the handler gets is just above,
+ * and is guarded too once the handler has given it back. */
+void vet_descriptors_guard(void)
+{
+    if (!guards.source)
+        start_guarding();
+    walk(note_highest, NULL);
+    for (int fd = 3; guards.source && fd <= guards.highest; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            guards.placed[fd] = dup3(guards.source, fd, O_CLOEXEC) == fd;
+}
+
+bool vet_descriptors_check(char *words, size_t room)
+{
+    struct stat status;
+    for (int fd = 3; guards.source && fd < MOST; fd++) {
+        if (!guards.placed[fd] || is_guard(fd))
+            continue;
+        snprintf(words, room, "closes descriptor %d, which is not its own (any more)", fd);
+        return false;
+    }
+    if (guards.source && fstat(guards.source, &status) == 0 && status.st_size > 0) {
+        snprintf(words, room, "writes to a descriptor that is not its own (any more)");
+        return false;
+    }
+    return true;
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+static int count_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *entry;
+    while (tasks && (entry = readdir(tasks)))
+        count += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
+int vet_descriptors_threads(int most)
+{
+    enum { LOOKS = 200 };
+    const struct timespec pause = {0, 5000000};
+    int count = count_threads();
+    for (int i = 0; i < LOOKS && count > most; i++) {
+        nanosleep(&pause, NULL);
+        count = count_threads();
+    }
+    return count;
+}

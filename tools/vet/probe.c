@@ -1,0 +1,359 @@
+#include "probe.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common.h"
+#include "error.h"
+#include "services.h"
+#include "subject.h"
+
+/* ---- Outcomes -------------------------------------------------------------------------------- */
+
+/* The core's outcome, and behind it bytes that are not the handler's. */
+struct fenced {
+    weir_outcome outcome;
+    unsigned char fence[64];
+};
+
+enum { FENCE = 0xa5 };
+
+static void prepare_outcome(const struct vet_probe *probe, struct fenced *fenced, uint32_t count)
+{
+    memset(fenced, FENCE, sizeof *fenced);
+    uint32_t size = probe->outcome_size ? probe->outcome_size : sizeof fenced->outcome;
+    const weir_outcome fresh = {.size = size, .code = WEIR_OUTCOME_OK, .done = count};
+    memcpy(&fenced->outcome, &fresh, size);
+}
+
+static void check_fence(const struct fenced *fenced, const struct vet_probe *probe, const char *callback)
+{
+    const unsigned char *bytes = (const unsigned char *)fenced;
+    uint32_t size = probe->outcome_size ? probe->outcome_size : sizeof fenced->outcome;
+    if (fenced->outcome.size != size)
+        vet_fail("%s changes outcome->size, which is the core's", callback);
+    for (size_t i = size; i < sizeof *fenced; i++)
+        if (bytes[i] != FENCE)
+            vet_fail(
+                "%s writes behind the end of the outcome, which is %u bytes long here, as an older core has "
+                "it: look at outcome->size, or use weir_outcome_tell",
+                callback, size);
+}
+
+static void check_code(const weir_outcome *outcome, const char *callback)
+{
+    if (outcome->code < WEIR_OUTCOME_OK || outcome->code > WEIR_OUTCOME_FAILED)
+        vet_fail("%s answers the code %d; allowed: 0 (OK) to 4 (FAILED)", callback, outcome->code);
+    if (outcome->retry_after_ms < 0)
+        vet_fail("%s answers retry_after_ms %lld; allowed: 0 and more", callback,
+                 (long long)outcome->retry_after_ms);
+    bool has_error = outcome->size >= sizeof *outcome;
+    if (has_error && (outcome->error > 0 || outcome->error < -UINT16_MAX))
+        vet_fail("%s answers the error %d, which is none of enum weir_error", callback, outcome->error);
+}
+
+static void check_reason(const struct vet_probe *probe, const weir_outcome *outcome, const char *callback)
+{
+    if (!memchr(outcome->reason, '\0', sizeof outcome->reason))
+        vet_fail("%s answers a reason without a NUL at its end", callback);
+    if (outcome->code != WEIR_OUTCOME_OK && !*outcome->reason)
+        vet_fail("%s answers the code %d without a reason: whoever runs it has to be told why", callback,
+                 outcome->code);
+    vet_services_check_text(probe, "the reason of an outcome", outcome->reason);
+}
+
+static void check_counts(const weir_outcome *outcome, uint32_t count)
+{
+    if (outcome->done > count)
+        vet_fail("emit answers done %u of a batch of %u samples", outcome->done, count);
+    if (outcome->rejected > outcome->done)
+        vet_fail("emit answers rejected %u of done %u; rejected samples are among those done",
+                 outcome->rejected, outcome->done);
+    if (outcome->code == WEIR_OUTCOME_OK && count && !outcome->done)
+        vet_fail("emit answers OK with nothing done: the core would go round for ever");
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static void begin(struct vet_probe *probe)
+{
+    probe->waiting = false;
+    if (probe->before)
+        probe->before(probe);
+}
+
+static void end(struct vet_probe *probe, const char *callback)
+{
+    vet_leave();
+    if (probe->waiting)
+        vet_fail("%s comes back between begin and end of waiting/1", callback);
+    if (probe->after)
+        probe->after(probe, callback);
+}
+
+static int judge(struct vet_probe *probe, const struct fenced *fenced, const char *callback)
+{
+    const weir_outcome *outcome = &fenced->outcome;
+    end(probe, callback);
+    check_fence(fenced, probe, callback);
+    check_code(outcome, callback);
+    check_reason(probe, outcome, callback);
+    if (outcome->code != WEIR_OUTCOME_OK)
+        memcpy(probe->reason, outcome->reason, sizeof probe->reason);
+    return outcome->code;
+}
+
+bool vet_probe_open(struct vet_probe *probe)
+{
+    struct fenced fenced;
+    int code = WEIR_OUTCOME_OK;
+    if (probe->type->open) {
+        prepare_outcome(probe, &fenced, 0);
+        begin(probe);
+        vet_enter(VET_OPEN, "open");
+        probe->type->open(probe->self, &fenced.outcome);
+        code = judge(probe, &fenced, "open");
+    }
+    probe->open = code == WEIR_OUTCOME_OK;
+    return probe->open;
+}
+
+void vet_probe_close(struct vet_probe *probe)
+{
+    if (probe->type->close) {
+        begin(probe);
+        vet_enter(VET_CLOSE, "close");
+        probe->type->close(probe->self);
+        end(probe, "close");
+    }
+    probe->open = false;
+}
+
+int vet_probe_flush(struct vet_probe *probe, int64_t timeout_ms)
+{
+    struct fenced fenced;
+    if (!probe->type->flush)
+        return WEIR_OUTCOME_OK;
+    prepare_outcome(probe, &fenced, 0);
+    begin(probe);
+    vet_enter(VET_FLUSH, "flush with %lld ms", (long long)timeout_ms);
+    probe->type->flush(probe->self, timeout_ms, &fenced.outcome);
+    return judge(probe, &fenced, "flush");
+}
+
+int vet_probe_wake(struct vet_probe *probe, int why)
+{
+    struct fenced fenced;
+    if (!probe->type->wake)
+        return WEIR_OUTCOME_OK;
+    prepare_outcome(probe, &fenced, 0);
+    begin(probe);
+    vet_enter(VET_WAKE, "wake for a %s", why == WEIR_WAKE_TIMER ? "timer" : "reload");
+    probe->type->wake(probe->self, why, &fenced.outcome);
+    return judge(probe, &fenced, "wake");
+}
+
+void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outcome *outcome)
+{
+    struct fenced fenced;
+    uint32_t count = batch->count;
+    prepare_outcome(probe, &fenced, count);
+    if (probe->instance->format)
+        wr_encoder_begin(&probe->instance->encoder);
+    begin(probe);
+    vet_enter(VET_EMIT, "emit of %u samples", count);
+    probe->type->emit(probe->self, batch, &fenced.outcome);
+    judge(probe, &fenced, "emit");
+    check_counts(&fenced.outcome, count);
+    *outcome = fenced.outcome;
+}
+
+/* ---- Delivering as the core does ------------------------------------------------------------- */
+
+enum { MOST_TRIES = 20, PAUSE_MS = 5 };
+
+int vet_probe_reach(struct vet_probe *probe, int64_t timeout_ms)
+{
+    struct fenced fenced;
+    prepare_outcome(probe, &fenced, 0);
+    begin(probe);
+    vet_enter(VET_PROBE, "probe with %lld ms", (long long)timeout_ms);
+    probe->type->probe(probe->self, timeout_ms, &fenced.outcome);
+    return judge(probe, &fenced, "probe");
+}
+
+static void pause_for(int64_t ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* As many samples as are done in whole events. */
+static uint32_t round_down(const weir_batch *batch, uint32_t done)
+{
+    while (done && done < batch->count && batch->samples[done - 1].flags & WEIR_SAMPLE_MORE)
+        done--;
+    return done;
+}
+
+/* false: it cannot be opened. */
+static bool make_open(struct vet_probe *probe)
+{
+    for (int tries = 0; !probe->open && tries < MOST_TRIES && !atomic_load(&vet_page->stop); tries++)
+        if (!vet_probe_open(probe))
+            pause_for(PAUSE_MS);
+    return probe->open;
+}
+
+/* What is left of the batch, which is given up; NULL: nothing. */
+static const weir_batch *advance(const weir_batch *batch, uint32_t done)
+{
+    const weir_batch *rest = done < batch->count ? vet_batches_rest(batch, done) : NULL;
+    vet_batches_end(batch);
+    return rest;
+}
+
+static enum vet_delivery deliver(struct vet_probe *probe, const weir_batch *batch)
+{
+    int vain = 0;
+    bool finished = false;
+    while (batch && !finished && vain < MOST_TRIES && !(vain && atomic_load(&vet_page->stop)) &&
+           make_open(probe)) {
+        weir_outcome outcome;
+        vet_probe_emit(probe, batch, &outcome);
+        uint32_t done = round_down(batch, outcome.done);
+        bool dropped = outcome.code == WEIR_OUTCOME_DROP;
+        probe->delivered += done - (outcome.rejected < done ? outcome.rejected : done);
+        batch = advance(batch, dropped ? batch->count : done);
+        vain = done || dropped ? 0 : vain + 1;
+        finished = outcome.code == WEIR_OUTCOME_FAILED;
+        if (outcome.code == WEIR_OUTCOME_REOPEN)
+            vet_probe_close(probe);
+        if (vain)
+            pause_for(PAUSE_MS);
+    }
+    if (batch)
+        vet_batches_end(batch);
+    if (finished)
+        return VET_FINISHED;
+    return batch ? VET_NOT_DELIVERED : VET_DELIVERED;
+}
+
+enum vet_delivery vet_probe_deliver(struct vet_probe *probe, struct vet_recipe recipe)
+{
+    recipe.kinds = probe->type->kinds;
+    recipe.sequence = probe->sequence;
+    probe->sequence += recipe.count;
+    return deliver(probe, vet_batches_make(&recipe));
+}
+
+static _Noreturn void skip_vain(const struct vet_probe *probe, const char *what)
+{
+    vet_skip("%s, so there is nothing to judge: %s; is the destination there, and do --options lead to it?",
+             what, *probe->reason ? probe->reason : "it waited until a stop was asked");
+}
+
+void vet_probe_must_open(struct vet_probe *probe)
+{
+    if (!make_open(probe))
+        skip_vain(probe, "it does not open");
+}
+
+void vet_probe_must_deliver(struct vet_probe *probe, struct vet_recipe recipe)
+{
+    if (vet_probe_deliver(probe, recipe) != VET_DELIVERED)
+        skip_vain(probe, "it takes no samples");
+}
+
+void vet_probe_live(struct vet_probe *probe)
+{
+    vet_probe_must_open(probe);
+    for (uint32_t i = 1; i <= 3; i++)
+        vet_probe_must_deliver(probe, (struct vet_recipe){.count = 40 * i, .seed = i});
+    vet_probe_flush(probe, 1000);
+    if (probe->open)
+        vet_probe_close(probe);
+}
+
+/* ---- Creating and destroying ----------------------------------------------------------------- */
+
+void vet_probe_prepare(struct vet_probe *probe, const struct vet_subject *subject, const char *format)
+{
+    struct wr_error error = {0};
+    *probe = (struct vet_probe){.subject = subject, .wake_in_ms = -1};
+    probe->instance = vet_subject_instance(subject, format, &error);
+    if (!probe->instance)
+        vet_fail_to_create("%s", error.text);
+    probe->type = &probe->instance->type->is;
+    vet_services_attach(probe);
+}
+
+void vet_probe_finish_create(struct vet_probe *probe)
+{
+    struct wr_error error;
+    begin(probe);
+    vet_enter(VET_CREATE, "create");
+    wr_instance_create(probe->instance, &error);
+    end(probe, "create");
+    probe->self = probe->instance->self;
+    if (!probe->self)
+        vet_fail_to_create("create refuses: %s", error.text);
+}
+
+void vet_probe_create(struct vet_probe *probe, const struct vet_subject *subject, const char *format)
+{
+    vet_probe_prepare(probe, subject, format);
+    vet_probe_finish_create(probe);
+}
+
+void vet_probe_destroy(struct vet_probe *probe)
+{
+    begin(probe);
+    vet_enter(VET_DESTROY, "destroy");
+    probe->type->destroy(probe->self);
+    end(probe, "destroy");
+    vet_services_detach(probe);
+    probe->instance->self = NULL;
+    wr_instance_free(probe->instance);
+}
+
+/* ---- Workers --------------------------------------------------------------------------------- */
+
+struct job {
+    void (*script)(struct vet_probe *probe);
+    struct vet_probe *probe;
+};
+
+static void *work(void *given)
+{
+    const struct job *job = given;
+    job->script(job->probe);
+    return NULL;
+}
+
+void vet_probe_on_worker(void (*script)(struct vet_probe *probe), struct vet_probe *probe)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    struct job job = {script, probe};
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV); /* vet's own handlers look where it was */
+    sigdelset(&all, SIGBUS);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int problem = pthread_create(&thread, NULL, work, &job);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (problem)
+        vet_skip("vet itself: no thread: %s", strerror(problem));
+    pthread_join(thread, NULL);
+}
+
+void vet_probe_run(const struct vet_subject *subject, void (*script)(struct vet_probe *probe))
+{
+    struct vet_probe probe;
+    vet_probe_create(&probe, subject, NULL);
+    vet_probe_on_worker(script, &probe);
+    vet_probe_destroy(&probe);
+}

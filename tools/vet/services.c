@@ -1,0 +1,187 @@
+#include "services.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "options.h"
+
+/* ---- Whose host it is ------------------------------------------------------------------------ */
+
+enum { MOST_PROBES = 16 };
+
+static struct vet_probe *_Atomic probes[MOST_PROBES];
+
+static struct vet_probe *probe_of(const weir_host *host)
+{
+    for (size_t i = 0; i < MOST_PROBES; i++) {
+        struct vet_probe *probe = probes[i];
+        if (probe && &probe->instance->host.shown == host)
+            return probe;
+    }
+    vet_fail("a service was called with a host that is not the handler's, or after its destroy has returned");
+}
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+enum { SHORTEST_SECRET = 4 };
+
+static void check_secret(const struct vet_probe *probe, const weir_option *row, const char *what,
+                         const char *text)
+{
+    const char *value = *(const char *const *)((const char *)probe->instance->options + row->offset);
+    bool is_text = row->type == WEIR_OPTION_STRING;
+    if (is_text && row->flags & WEIR_OPTION_SECRET && value && strlen(value) >= SHORTEST_SECRET &&
+        strstr(text, value))
+        vet_fail("%s shows the option \"%s\", which is secret", what, row->name);
+}
+
+void vet_services_check_text(const struct vet_probe *probe, const char *what, const char *text)
+{
+    const weir_option *row;
+    for (size_t i = 0; (row = wr_options_row(&probe->instance->type->options, i)); i++)
+        check_secret(probe, row, what, text);
+}
+
+static void take_log(const weir_host *host, int level, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    const struct vet_probe *probe = probe_of(host);
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG)
+        vet_fail("host->log was called with level %d; allowed: 1 (error) to 4 (debug)", level);
+    vet_services_check_text(probe, "what it logs", text);
+    snprintf(vet_page->said, sizeof vet_page->said, "%.255s", text);
+}
+
+static void take_refusal(const weir_host *host, const char *option, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    const struct vet_probe *probe = probe_of(host);
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (probe->self)
+        vet_fail("host->refuse was called after create; what goes wrong later is said by an outcome");
+    if (option && *option && !wr_options_find(&probe->instance->type->options, option))
+        vet_fail("host->refuse names the option \"%.64s\", which the type does not have", option);
+    if (!*text)
+        vet_fail("host->refuse was called without words");
+    vet_services_check_text(probe, "what it refuses with", text);
+    probe->core.refuse(host, option, "%s", text);
+}
+
+static void take_count(const weir_host *host, const char *name, uint64_t n)
+{
+    (void)n;
+    probe_of(host);
+    if (!name || !*name)
+        vet_fail("host->count was called without a name");
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+static bool is_stop_asked(void)
+{
+    return atomic_load(&vet_page->stop);
+}
+
+static void take_wake_in(const weir_host *host, int64_t delay_ms)
+{
+    struct vet_probe *probe = probe_of(host);
+    if (!probe->type->wake && delay_ms >= 0)
+        vet_fail("host->wake_in was called, but the type has no wake");
+    probe->wake_in_ms = delay_ms < 0 ? -1 : delay_ms;
+}
+
+static bool take_wait(const weir_host *host, int64_t ms)
+{
+    const struct vet_probe *probe = probe_of(host);
+    int64_t end_ms = vet_now_ms() + (ms < 0 ? 0 : ms), left_ms;
+    atomic_fetch_add(&vet_page->waits, 1);
+    if (!probe->self)
+        vet_fail("host->wait was called in create, which may not wait");
+    while (!is_stop_asked() && (left_ms = end_ms - vet_now_ms()) > 0) {
+        struct timespec left = {left_ms / 1000, left_ms % 1000 * 1000000};
+        syscall(SYS_futex, &vet_page->stop, FUTEX_WAIT, 0, &left, NULL, 0);
+    }
+    return !is_stop_asked();
+}
+
+static bool tell_stopping(const weir_host *host)
+{
+    probe_of(host);
+    atomic_fetch_add(&vet_page->waits, 1);
+    return is_stop_asked();
+}
+
+static void begin_waiting(const weir_host *host)
+{
+    struct vet_probe *probe = probe_of(host);
+    if (probe->waiting)
+        vet_fail("waiting/1: begin was called twice without an end between");
+    probe->waiting = true;
+}
+
+static void end_waiting(const weir_host *host)
+{
+    struct vet_probe *probe = probe_of(host);
+    if (!probe->waiting)
+        vet_fail("waiting/1: end was called without a begin");
+    probe->waiting = false;
+}
+
+static int64_t tell_left_ms(const weir_host *host)
+{
+    probe_of(host);
+    int64_t left_ms = (vet_page->stop_deadline_ms - vet_now_ms()) / 2;
+    return !is_stop_asked() ? -1 : left_ms < 0 ? 0 : left_ms;
+}
+
+static const weir_waiting waiting = {sizeof waiting, begin_waiting, end_waiting, tell_left_ms};
+
+static const void *find_service(const weir_host *host, const char *id)
+{
+    const struct vet_probe *probe = probe_of(host);
+    if (!id)
+        vet_fail("host->service was called without a name");
+    return strcmp(id, WEIR_WAITING) == 0 ? &waiting : probe->core.service(host, id);
+}
+
+/* ---- Attaching ------------------------------------------------------------------------------- */
+
+void vet_services_attach(struct vet_probe *probe)
+{
+    weir_host *shown = &probe->instance->host.shown;
+    probe->core = *shown;
+    shown->log = take_log;
+    shown->refuse = take_refusal;
+    shown->count = take_count;
+    shown->wake_in = take_wake_in;
+    shown->wait = take_wait;
+    shown->stopping = tell_stopping;
+    shown->service = find_service;
+    for (size_t i = 0; i < MOST_PROBES; i++)
+        if (!probes[i]) {
+            probes[i] = probe;
+            return;
+        }
+    vet_skip("vet itself: too many handlers at once");
+}
+
+void vet_services_detach(struct vet_probe *probe)
+{
+    for (size_t i = 0; i < MOST_PROBES; i++)
+        if (probes[i] == probe)
+            probes[i] = NULL;
+}

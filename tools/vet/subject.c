@@ -1,0 +1,96 @@
+#include "subject.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "buffer.h"
+#include "config.h"
+#include "error.h"
+#include "escape.h"
+#include "log.h"
+#include "parse.h"
+
+struct wr_plugins *vet_subject_plugins(void)
+{
+    static struct wr_plugins plugins;
+    return &plugins;
+}
+
+struct wr_type *vet_subject_type(const struct vet_subject *subject)
+{
+    struct wr_error error = {0};
+    vet_enter(VET_LOAD, "loading %.120s", subject->path);
+    struct wr_type *type = wr_plugins_find(vet_subject_plugins(), subject->type, subject->path, &error);
+    vet_leave();
+    if (!type)
+        vet_fail("%s", error.text);
+    return type;
+}
+
+static struct wr_document *parse_options(const char *options, struct wr_error *error)
+{
+    struct wr_document *document = wr_document_parse("--options", options, strlen(options), error);
+    if (document && wr_node_check_type(document->root, WR_NODE_OBJECT, error))
+        return document;
+    wr_document_drop(document);
+    return NULL;
+}
+
+bool vet_subject_check_options(const char *options, struct wr_error *error)
+{
+    struct wr_document *document = parse_options(options, error);
+    if (!document)
+        return false;
+    wr_document_drop(document);
+    return true;
+}
+
+/* What is between the braces; the text is known to be an object, perhaps with white space and comments around
+ * it. */
+static void put_members(struct wr_buffer *out, const char *options)
+{
+    struct wr_error error = {0};
+    struct wr_document *document = options ? parse_options(options, &error) : NULL;
+    if (!document)
+        return;
+    const char *begin = document->text + document->root->offset + 1;
+    const char *end = strrchr(document->text, '}');
+    if (document->root->first) {
+        wr_buffer_put_char(out, ',');
+        wr_buffer_put(out, begin, (size_t)(end - begin));
+    }
+    wr_document_drop(document);
+}
+
+char *vet_subject_text(const struct vet_subject *subject, const char *format)
+{
+    struct wr_buffer out = {0};
+    wr_buffer_put_text(&out, "{\"handlers\":{\"vet\":{\"type\":");
+    wr_escape_json(&out, subject->type);
+    wr_buffer_put_text(&out, ",\"plugin\":");
+    wr_escape_json(&out, subject->path);
+    if (format) {
+        wr_buffer_put_text(&out, ",\"format\":");
+        wr_escape_json(&out, format);
+    }
+    put_members(&out, subject->options);
+    wr_buffer_put_text(&out, "}},\n\"groups\":{\"*\":\"vet\"}}");
+    return wr_buffer_take(&out);
+}
+
+struct wr_instance *vet_subject_instance(const struct vet_subject *subject, const char *format,
+                                         struct wr_error *error)
+{
+    static struct wr_log silent;
+    struct wr_type *type = vet_subject_type(subject);
+    char *text = vet_subject_text(subject, format);
+    struct wr_config *config = text ? wr_parse_text("--options", text, strlen(text), NULL, error) : NULL;
+    const struct wr_config_handler *handler = config ? wr_config_find_handler(config, "vet") : NULL;
+    struct wr_instance *instance = handler ? wr_instance_new(type, config, handler, &silent, error) : NULL;
+    if (instance)
+        instance->host.node = NULL; /* it goes with the configuration */
+    if (config)
+        wr_config_drop(config);
+    free(text);
+    return instance;
+}

@@ -1,0 +1,114 @@
+/* vet: what the parts of `weir vet` share: the subject, the checks, and how a check ends.
+ *
+ * Each check runs in a child process of its own, so that a plugin that crashes or hangs ends that check and
+ * nothing else. The child tells what it found through a page that it shares with the parent. */
+#ifndef WEIR_TOOLS_VET_H
+#define WEIR_TOOLS_VET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { VET_WORDS = 1200, VET_TYPES = 16, VET_TYPE_NAME = 64 };
+
+enum vet_verdict { VET_NONE, VET_OK, VET_FAIL, VET_SKIPPED };
+
+/* What of the plugin's is running; bits of vet_check.calls. */
+enum vet_call {
+    VET_NOTHING = 0,
+    VET_LOAD = 1u << 0,
+    VET_CREATE = 1u << 1,
+    VET_OPEN = 1u << 2,
+    VET_EMIT = 1u << 3,
+    VET_FLUSH = 1u << 4,
+    VET_WAKE = 1u << 5,
+    VET_CLOSE = 1u << 6,
+    VET_DESTROY = 1u << 7,
+    VET_ABANDON = 1u << 8,
+    VET_PROBE = 1u << 9,
+    VET_LIFE = VET_CREATE | VET_OPEN | VET_EMIT | VET_CLOSE | VET_DESTROY,
+};
+
+/* What is being vetted. */
+struct vet_subject {
+    const char *path;
+    const char *type;    /* the handler type's name; NULL: not known yet */
+    const char *options; /* JSON, or NULL */
+    int64_t deadline_ms; /* of one check; after half of it a stop is asked */
+    bool fuzz;
+    uint64_t seed;
+};
+
+/* Shared by the child that runs a check and the parent. */
+struct vet_page {
+    _Atomic int verdict; /* enum vet_verdict */
+    char words[VET_WORDS];
+    _Atomic bool uncreatable;  /* there can be no handler with these options */
+    _Atomic unsigned call;     /* enum vet_call: what the child is inside of */
+    char doing[160];           /* the same in words: "emit of 7 samples" */
+    char said[256];            /* what the handler logged last */
+    _Atomic uint32_t stop;     /* 1: a stop is asked; slept on */
+    int64_t stop_deadline_ms;  /* by the monotonic clock: when the child is killed */
+    _Atomic uint64_t waits;    /* calls of host->wait and host->stopping */
+    _Atomic int batch_touched; /* a signal came from touching a batch: 1 read-only, 2 one that was gone */
+    uint32_t type_count;
+    char types[VET_TYPES][VET_TYPE_NAME];
+};
+
+struct vet_check {
+    const char *name;
+    void (*run)(const struct vet_subject *subject);
+    unsigned
+        calls;  /* of the plugin's: bits of vet_call; the check is skipped once one of them hangs or crashes */
+    bool exits; /* the child ends by exit(), as programs do */
+};
+
+/* The checks, in the order in which they are run. */
+extern const struct vet_check vet_check_load, vet_checks_of_type[], vet_check_fuzz;
+
+/* The page of the check that this process runs; NULL: none. */
+extern struct vet_page *vet_page;
+
+/* End the check, from any thread. */
+void vet_pass(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void vet_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void vet_skip(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* The same as vet_fail where there can be no handler at all, so that no other check need be tried. */
+void vet_fail_to_create(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Says that a check has passed, and goes on; for those that end by exit(). */
+void vet_note_pass(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What the child is inside of, for a verdict on a crash or a hang. */
+void vet_enter(enum vet_call call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void vet_leave(void);
+
+int64_t vet_now_ms(void);
+
+/* Each handler type's checks, by what they look at. */
+void vet_check_type(const struct vet_subject *subject);
+void vet_check_options(const struct vet_subject *subject);
+void vet_check_create(const struct vet_subject *subject);
+void vet_check_values(const struct vet_subject *subject);
+void vet_check_life(const struct vet_subject *subject);
+void vet_check_batches(const struct vet_subject *subject);
+void vet_check_names(const struct vet_subject *subject);
+void vet_check_numbers(const struct vet_subject *subject);
+void vet_check_older_core(const struct vet_subject *subject);
+void vet_check_formats(const struct vet_subject *subject);
+void vet_check_flush(const struct vet_subject *subject);
+void vet_check_wake(const struct vet_subject *subject);
+void vet_check_probe(const struct vet_subject *subject);
+void vet_check_stop(const struct vet_subject *subject);
+void vet_check_instances(const struct vet_subject *subject);
+void vet_check_manners(const struct vet_subject *subject);
+void vet_check_descriptors(const struct vet_subject *subject);
+void vet_check_threads(const struct vet_subject *subject);
+void vet_check_memory(const struct vet_subject *subject);
+void vet_check_abandon(const struct vet_subject *subject);
+void vet_check_program(const struct vet_subject *subject);
+void vet_check_fork(const struct vet_subject *subject);
+
+#endif
