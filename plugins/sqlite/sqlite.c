@@ -25,7 +25,7 @@ static const char *const synchronous_modes[] = {"off", "normal", "full", "extra"
 static const weir_option sqlite_rows[] = {
     {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the database's file",
      offsetof(struct sqlite_options, path)},
-    {"prefix", WEIR_OPTION_STRING, 0, "", NULL, "what the names of the tables begin with",
+    {"prefix", WEIR_OPTION_STRING, 0, NULL, NULL, "what the names of the tables begin with",
      offsetof(struct sqlite_options, prefix)},
     {"journal_mode", WEIR_OPTION_ENUM, 0, "wal", "wal|delete|truncate|persist", "SQLite's PRAGMA journal_mode",
      offsetof(struct sqlite_options, journal_mode)},
@@ -57,7 +57,7 @@ static bool is_prefix(const char *text)
 static void *sqlite_create(const weir_host *host, const void *given)
 {
     const struct sqlite_options *options = given;
-    if (!is_prefix(options->prefix)) {
+    if (options->prefix && !is_prefix(options->prefix)) {
         host->refuse(host, "prefix",
                      "\"%s\" is not a prefix of names; allowed: a-z, A-Z, _, then 0-9 too, at most 63",
                      options->prefix);
@@ -160,7 +160,7 @@ static int open_store(struct sqlite *sqlite)
     const struct sqlite_options *options = sqlite->options;
     const struct store_settings settings = {
         .path = options->path,
-        .prefix = options->prefix,
+        .prefix = options->prefix ? options->prefix : "",
         .journal_mode = journal_modes[options->journal_mode],
         .synchronous = synchronous_modes[options->synchronous],
         .busy = wait_for_lock,
