@@ -54,7 +54,7 @@ typedef struct weir_testing_sample {
  * Other configurations may use the type "testing" as well, once this was called. */
 WEIR_API int weir_testing_start(void);
 
-/* Forgets what was captured. */
+/* Forgets what was captured, and all that was added before. */
 WEIR_API void weir_testing_clear(void);
 
 /* How many samples came. */
