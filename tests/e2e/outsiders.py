@@ -1,5 +1,6 @@
 """The handlers in examples/ are built as an outsider's would be, against an installed weir, by their own Makefiles, and used."""
 
+import atexit
 import contextlib
 import csv
 import json
@@ -9,6 +10,7 @@ import shutil
 import socket
 import sqlite3
 import subprocess
+import tempfile
 import threading
 
 from fifos import Puppet
@@ -19,14 +21,27 @@ from judge import ADDER, SOURCE, WEIR, Skip, assert_ledgers, case, main, skip_fo
 # ---- Building ---------------------------------------------------------------------------------------------------
 
 
+_prefixes = []
+
+
+def installed():
+    """Where weir is installed, once for all cases."""
+    if not _prefixes:
+        folder = tempfile.mkdtemp(prefix="weir-test-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        install(folder)
+        _prefixes.append(folder)
+    return _prefixes[0]
+
+
 def build(folder, name, **variables):
-    """Installs weir, copies an example out of the tree and builds it there; answers its folder and its environment."""
-    install(folder)
+    """Copies an example out of the tree and builds it there; answers its folder and its environment."""
+    weir = installed()
     place = shutil.copytree(os.path.join(SOURCE, "examples", name), os.path.join(folder, name))
-    env = environment_of(folder)
+    env = environment_of(weir)
     # the sysroot is for what was installed, not for what stands in the system's folders anyway
-    flags = {"WEIR_CFLAGS": " ".join(pkg_config(folder, "--cflags")), "WEIR_LIBS": " ".join(pkg_config(folder, "--libs"))}
-    flags["WEIR_STATIC_LIBS"] = " ".join(pkg_config(folder, "--static", "--libs"))
+    flags = {"WEIR_CFLAGS": " ".join(pkg_config(weir, "--cflags")), "WEIR_LIBS": " ".join(pkg_config(weir, "--libs"))}
+    flags["WEIR_STATIC_LIBS"] = " ".join(pkg_config(weir, "--static", "--libs"))
     command = ["make", "-C", place, "CFLAGS=-O1 -g -Wall -Wextra -Werror", "CXXFLAGS=-O1 -g -Wall -Wextra -Wpedantic -Wold-style-cast -Werror"]
     env = {key: value for key, value in env.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run([*command, *(f"{k}={v}" for k, v in {**flags, **variables}.items())], env=env, capture_output=True, text=True)
