@@ -25,6 +25,7 @@ void wr_dispatcher_init(struct wr_dispatcher *dispatcher, struct wr_registry *re
 {
     dispatcher->registry = registry;
     dispatcher->crew = crew;
+    dispatcher->still_ns = WR_DISPATCHER_REAL_TIME;
     wr_timeline_start(&dispatcher->timeline);
 }
 
@@ -87,6 +88,8 @@ static int64_t stamp(const struct wr_dispatcher *dispatcher, struct wr_ring *rin
         time_ns = wr_timeline_wall_ns(&dispatcher->timeline, (uint64_t)time_ns);
     else if (!(sample->flags & WR_RING_WALL))
         return time_ns;
+    if (WR_UNLIKELY(dispatcher->still_ns != WR_DISPATCHER_REAL_TIME))
+        return dispatcher->still_ns;
     if (time_ns < ring->last_ns && ring->last_ns - time_ns < SLIGHT_STEP_NS)
         return ring->last_ns;
     ring->last_ns = time_ns;

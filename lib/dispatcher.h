@@ -19,6 +19,9 @@
 #include "timeline.h"
 #include "worker.h"
 
+/* still_ns while time goes its way. */
+#define WR_DISPATCHER_REAL_TIME INT64_C(-1)
+
 struct wr_dispatcher {
     struct wr_lock round;
     _Atomic uint32_t
@@ -33,6 +36,7 @@ struct wr_dispatcher {
     struct wr_router *router; /* NULL: not configured yet */
     struct wr_segment_pool pool;
     struct wr_timeline timeline;
+    int64_t still_ns; /* tests: the time that values get which have none of their own */
     struct wr_producer *active[WR_PRODUCERS_MOST + 1]; /* rings that are looked at in each round */
     uint32_t active_count;
     char text[WR_PRODUCER_SLOTS / WR_RING_QUARTERS * sizeof(weir_sample)]; /* metadata on its way */

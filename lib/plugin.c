@@ -74,10 +74,10 @@ static bool check_body(const struct wr_type *type, const char *where, struct wr_
         wr_error_set(error, WEIR_ERR_PLUGIN, "%s: handler type \"%s\" has no %s", where, is->name, missing);
         return false;
     }
-    if (is->options && is->option_size < sizeof(weir_option)) {
+    if (is->options && !WR_HAS_FIELD(weir_option, is->option_size, offset)) {
         wr_error_set(error, WEIR_ERR_PLUGIN,
                      "%s: handler type \"%s\": its options' rows are %u bytes long; %zu are needed", where,
-                     is->name, is->option_size, sizeof(weir_option));
+                     is->name, is->option_size, offsetof(weir_option, offset) + sizeof is->options->offset);
         return false;
     }
     if (wr_options_check_table(&type->options, error))

@@ -34,8 +34,8 @@
 extern "C" {
 #endif
 
-/* The contract's number; a plugin built for another one is refused. 0: not declared stable yet. */
-#define WEIR_ABI 0
+/* The contract's number; a plugin built for another one is refused. Stable since 1: doc/abi.md. */
+#define WEIR_ABI 1
 
 /* ---- Samples and batches --------------------------------------------------------------------- */
 

@@ -303,7 +303,7 @@ inline int weir_emit_list(weir_stream *stream, std::initializer_list<weir_value>
  * measurement ends. */
 #if defined(__GNUC__)
 #define WEIR_PROF(prof, stream, name)                                                                          \
-    __attribute__((cleanup(weir_prof_end))) weir_prof prof = weir_prof_begin((stream), (name))
+    __attribute__((cleanup(weir_prof_end), unused)) weir_prof prof = weir_prof_begin((stream), (name))
 #endif
 
 #endif

@@ -22,6 +22,7 @@ API = Header(SOURCE)
 PAGE_1, PAGE_3, PAGE_5 = (Page(os.path.join(SOURCE, "doc", name)) for name in ("weir.1", "weir.3", "weir.json.5"))
 README = Text(os.path.join(SOURCE, "README.md"))
 CONFIG = Text(os.path.join(SOURCE, "doc", "config.md"))
+TESTING = Text(os.path.join(SOURCE, "doc", "testing.md"))
 PLUGINS = sorted(os.path.basename(path.rstrip("/")) for path in glob.glob(os.path.join(SOURCE, "plugins", "*", "")))
 BUILT = [name for name in PLUGINS if os.path.exists(os.path.join(BUILD, "plugins", ".libs", name + ".so"))]
 PLUGIN_READMES = {name: Text(os.path.join(SOURCE, "plugins", name, "README.md")) for name in PLUGINS}
@@ -285,8 +286,8 @@ def samples_of_formats_of_other_shapes_are_what_comes_out_too():
 # ---- Snippets -----------------------------------------------------------------------------------------
 
 
-def compile_and_run(folder, text):
-    """Builds a program as its author would, and runs it: without a configuration, and with everything on the console."""
+def compile_snippet(folder, text):
+    """Builds a program as its author would; answers it, and where it finds its library."""
     source, program = os.path.join(folder, "snippet.c"), os.path.join(folder, "snippet")
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
@@ -295,6 +296,12 @@ def compile_and_run(folder, text):
                            "-I", os.path.join(SOURCE, "include"), "-I", os.path.join(BUILD, "include"), "-L", libraries, "-lweir"],
                           capture_output=True, text=True)
     assert done.returncode == 0, f"{text}\n{done.stderr}"
+    return program, libraries
+
+
+def compile_and_run(folder, text):
+    """Runs it without a configuration, and with everything on the console."""
+    program, libraries = compile_snippet(folder, text)
     assert run(program, LD_LIBRARY_PATH=libraries).returncode == 0, text
     done = run(program, WEIR_CONFIG=CONSOLE, LD_LIBRARY_PATH=libraries)
     assert done.returncode == 0 and done.stderr == "", f"{text}\n{done.stderr}"
@@ -311,6 +318,17 @@ def c_snippets_compile_and_run(folder):
             assert re.search(r"^\[\d+\.\d{6}\]\[[\w.]+\]: ", shown, re.M), (where, shown)
             ledger = re.findall(r"^(\d+) (?:values added|delivered, 0 dropped)", shown, re.M)
             assert not ledger or (len(ledger) == 2 and ledger[0] == ledger[1] == str(shown.count("]: "))), shown
+
+
+@case
+def the_tests_in_the_guide_to_testing_pass(folder):
+    snippets = TESTING.snippets("c")
+    assert len(snippets) == 4, snippets
+    for snippet in snippets:
+        program, libraries = compile_snippet(folder, snippet)
+        done = run(program, LD_LIBRARY_PATH=libraries, WEIR_LOG="off")
+        assert done.returncode == 0 and (done.stdout, done.stderr) == ("", ""), f"{snippet}\n{done.stderr}"
+        assert run(program, LD_LIBRARY_PATH=libraries, WEIR_CONFIG=CONSOLE).returncode != 0, "the environment's configuration"
 
 
 @case

@@ -1,8 +1,10 @@
 """Headers stand on their own; the public ones in C99 and C++11 as well, with every warning that a strict project turns on."""
 
 import glob
+import itertools
 import os
 import shlex
+import shutil
 import subprocess
 
 from judge import BUILD, SOURCE, case, main, run
@@ -24,7 +26,7 @@ def compile_text(compiler, text, suffix, folder, *flags):
 @case
 def public_headers_compile_alone_as_c_and_as_cxx(folder):
     headers = [os.path.basename(path) for path in glob.glob(os.path.join(SOURCE, "include", "weir", "*.h"))] + ["version.h"]
-    assert {"weir.h", "handler.h"} <= set(headers)
+    assert {"weir.h", "handler.h", "testing.h"} <= set(headers)
     for header in headers:
         text = f"#include <weir/{header}>\n#include <weir/{header}>\nextern int something;\n"
         for standard in ("c99", "c11", "c17"):
@@ -34,8 +36,8 @@ def public_headers_compile_alone_as_c_and_as_cxx(folder):
 
 
 @case
-def both_public_headers_go_together_in_either_order(folder):
-    for order in (("weir", "handler"), ("handler", "weir")):
+def public_headers_go_together_in_any_order(folder):
+    for order in itertools.permutations(("weir", "handler", "testing")):
         text = "".join(f"#include <weir/{name}.h>\n" for name in order)
         compile_text(CC, text, ".c", folder, "-std=c99", *STRICT, *INCLUDE)
         compile_text(CXX, text, ".cc", folder, "-std=c++11", *STRICT, *INCLUDE)
@@ -63,6 +65,43 @@ int measure(weir_stream *stream)
 }
 """
     compile_text(CC, text, ".c", folder, "-std=c99", *STRICT, *INCLUDE)
+
+
+CXX_PROGRAM = """
+#include <weir/handler.h>
+#include <weir/testing.h>
+#include <weir/weir.h>
+static void emit(void *, const weir_batch *batch, weir_outcome *outcome)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (!weir_batch_series(batch, &batch->samples[i])->unit)
+            outcome->rejected++;
+    weir_outcome_tell(outcome, WEIR_ERR_TOO_LARGE);
+}
+const weir_handler_type *weir_handler_type_at(uint32_t index)
+{
+    static weir_handler_type type = weir_handler_type();
+    type.emit = emit;
+    return index ? nullptr : &type;
+}
+int measure(weir_stream *stream)
+{
+    WEIR_PROF(prof, stream, "work");
+    weir_testing_sample sample = weir_testing_sample();
+    return WEIR_EMIT(stream, {"a", 1}, {"b", 2}) + weir_testing_answer(WEIR_TESTING_RETRY, 0, 1) +
+           (weir_testing_get(nullptr, "a", 0, &sample, sizeof sample) ? 0 : 1);
+}
+"""
+
+
+@case
+def whoever_uses_the_headers_from_cxx_gets_no_warnings(folder):
+    """By each compiler there is, with what strict projects turn on beyond the usual; not as headers of the system."""
+    compilers = [CXX] + [[name] for name in ("g++", "clang++") if shutil.which(name) and name not in CXX]
+    warnings = ["-Wold-style-cast", "-Wcast-qual", "-Wcast-align", "-Wnon-virtual-dtor", "-Woverloaded-virtual", "-Wundef", "-Wsign-conversion"]
+    for compiler in compilers:
+        for standard in ("c++11", "c++17"):
+            compile_text(compiler, CXX_PROGRAM, ".cc", folder, f"-std={standard}", *STRICT, *warnings, *INCLUDE)
 
 
 @case

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-WITHOUT_HEADER = {"weir", "prof", "builtin", "builtin_null", "builtin_console", "builtin_file", "builtin_fifo"}
+WITHOUT_HEADER = {"weir", "prof", "testing", "builtin", "builtin_null", "builtin_console", "builtin_file", "builtin_fifo"}
 
 
 def read_dependencies():

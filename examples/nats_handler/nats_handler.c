@@ -1,0 +1,212 @@
+/* nats_handler: publishes each value as a message to NATS, by libnats.
+ *
+ * Shows a client that pipelines: the messages of a batch are sent without waiting, and one flush, a PING that
+ * the server answers behind all of them, tells that it has them. Until then nothing of the batch is settled;
+ * where the answer does not come, all of it is offered again on a new connection: at least once, never lost. */
+
+#include <nats/nats.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/handler.h>
+
+struct options {
+    const char *url, *subject;
+    int64_t timeout_ns;
+};
+
+static const weir_option rows[] = {
+    {"url", WEIR_OPTION_STRING, WEIR_OPTION_URL, "nats://127.0.0.1:4222", NULL, "the server",
+     offsetof(struct options, url)},
+    {"subject", WEIR_OPTION_STRING, 0, "weir", NULL, "subjects are this, a dot, and the group",
+     offsetof(struct options, subject)},
+    {"timeout", WEIR_OPTION_DURATION, 0, "2s", "1ms..1m", "how long to wait for the server",
+     offsetof(struct options, timeout_ns)},
+    {0},
+};
+
+struct nats_handler {
+    const weir_host *host;
+    const weir_encoder *encoder;
+    const weir_waiting *waiting;
+    const struct options *options;
+    natsConnection *connection;
+};
+
+/* libnats has threads and locks of its own, for the whole process; a forked child has the locks without the
+ * threads. */
+static bool forked;
+
+static void *create(const weir_host *host, const void *options)
+{
+    struct nats_handler *handler = calloc(1, sizeof *handler);
+    if (!handler) {
+        host->refuse(host, "", "no memory");
+        return NULL;
+    }
+    handler->host = host;
+    handler->encoder = host->service(host, WEIR_ENCODER);
+    handler->waiting = host->service(host, WEIR_WAITING);
+    handler->options = options;
+    return handler;
+}
+
+static void say(const char *doing, natsStatus status, weir_outcome *outcome)
+{
+    outcome->code = WEIR_OUTCOME_REOPEN;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", doing, natsStatus_GetText(status));
+}
+
+/* What the options allow, and what is left until a stop. */
+static int64_t timeout_ms(const struct nats_handler *handler)
+{
+    int64_t timeout = handler->options->timeout_ns / 1000000;
+    int64_t left = handler->waiting ? handler->waiting->left_ms(handler->host) : -1;
+    if (left >= 0 && left < timeout)
+        timeout = left;
+    return timeout > 0 ? timeout : 1;
+}
+
+/* ---- Connecting ------------------------------------------------------------------------------ */
+
+/* The core reconnects, and keeps what was not delivered: a client that does so too would hide that it is not.
+ */
+static natsStatus set_options(natsOptions *to, const struct nats_handler *handler)
+{
+    natsStatus status = natsOptions_SetURL(to, handler->options->url);
+    if (status == NATS_OK)
+        status = natsOptions_SetAllowReconnect(to, false);
+    if (status == NATS_OK)
+        status = natsOptions_SetTimeout(to, timeout_ms(handler));
+    return status;
+}
+
+static void open_it(void *self, weir_outcome *outcome)
+{
+    struct nats_handler *handler = self;
+    natsOptions *options = NULL;
+    if (forked) {
+        outcome->code = WEIR_OUTCOME_FAILED;
+        snprintf(outcome->reason, sizeof outcome->reason,
+                 "libnats cannot be used in a child of a process that used it");
+        return;
+    }
+    natsStatus status = natsOptions_Create(&options);
+    if (status == NATS_OK)
+        status = set_options(options, handler);
+    if (status == NATS_OK)
+        status = natsConnection_Connect(&handler->connection, options);
+    natsOptions_Destroy(options);
+    if (status != NATS_OK)
+        say("connect", status, outcome);
+}
+
+static void close_it(void *self)
+{
+    struct nats_handler *handler = self;
+    natsConnection_Destroy(handler->connection);
+    handler->connection = NULL;
+}
+
+/* Which descriptor is the connection's libnats does not tell: it stays open until the child ends. */
+static void abandon(void *self)
+{
+    (void)self;
+    forked = true;
+}
+
+/* ---- Publishing ------------------------------------------------------------------------------ */
+
+/* The group as part of a subject: NATS gives some characters a meaning. false: it is too long. */
+static bool write_subject(char *subject, size_t room, const struct nats_handler *handler, const char *group)
+{
+    int length = snprintf(subject, room, "%s.%s", handler->options->subject, group);
+    for (char *c = subject; *c; c++)
+        if (*c == ' ' || *c == '*' || *c == '>')
+            *c = '_';
+    return length >= 0 && (size_t)length < room;
+}
+
+/* Each line is a message. An event whose line is too long for the server is one that it refuses for good. */
+static natsStatus publish_lines(struct nats_handler *handler, const char *subject, const weir_encoded *encoded)
+{
+    const char *line = encoded->data, *end = encoded->data + encoded->length;
+    natsStatus status = NATS_OK;
+    while (status == NATS_OK && line < end) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const char *next = newline ? newline + 1 : end;
+        status =
+            natsConnection_Publish(handler->connection, subject, line, (int)((newline ? newline : end) - line));
+        line = next;
+    }
+    return status;
+}
+
+/* Sends the event that begins with a sample; *count: how many samples it has. */
+static natsStatus publish_event(struct nats_handler *handler, const weir_batch *batch, uint32_t start,
+                                uint32_t *count)
+{
+    char subject[600];
+    weir_encoded encoded;
+    if (!handler->encoder->encode(handler->host, batch, start, 1, &encoded))
+        return NATS_NO_MEMORY;
+    *count = encoded.count;
+    const weir_series *series = weir_batch_series(batch, &batch->samples[start]);
+    if (!write_subject(subject, sizeof subject, handler, series->group))
+        return NATS_INVALID_SUBJECT;
+    return publish_lines(handler, subject, &encoded);
+}
+
+/* Sends a whole batch; *refused: how many samples of it the server would not take. */
+static natsStatus publish_all(struct nats_handler *handler, const weir_batch *batch, uint32_t *refused)
+{
+    for (uint32_t sent = 0, count = 0; sent < batch->count; sent += count) {
+        natsStatus status = publish_event(handler, batch, sent, &count);
+        if (status == NATS_MAX_PAYLOAD || status == NATS_INVALID_SUBJECT)
+            *refused += count;
+        else if (status != NATS_OK)
+            return status;
+    }
+    return NATS_OK;
+}
+
+static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    struct nats_handler *handler = self;
+    uint32_t refused = 0;
+    outcome->done = 0;
+    natsStatus status = publish_all(handler, batch, &refused);
+    if (status == NATS_OK)
+        status = natsConnection_FlushTimeout(handler->connection, timeout_ms(handler));
+    if (status != NATS_OK) {
+        say("publish", status, outcome);
+        return;
+    }
+    outcome->done = batch->count;
+    outcome->rejected = refused;
+    if (refused)
+        snprintf(outcome->reason, sizeof outcome->reason, "publish: larger than the server's max_payload");
+}
+
+static const weir_handler_type type = {
+    .size = sizeof type,
+    .abi = WEIR_ABI,
+    .name = "nats_handler",
+    .summary = "publishes values to NATS",
+    .takes = WEIR_FORMAT_LINES,
+    .options = rows,
+    .option_size = sizeof(weir_option),
+    .options_size = sizeof(struct options),
+    .create = create,
+    .open = open_it,
+    .emit = emit,
+    .close = close_it,
+    .destroy = free,
+    .abandon = abandon,
+};
+
+const weir_handler_type *weir_handler_type_at(uint32_t index)
+{
+    return index == 0 ? &type : NULL;
+}

@@ -1,0 +1,103 @@
+/* syslog_handler: sends each value to the machine's log by syslog(3).
+ *
+ * Shows options, checked before anything runs, and the core's encoder, so that the user chooses how a value
+ * looks. */
+
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include <weir/handler.h>
+
+struct options {
+    const char *ident;
+    int64_t facility, level;
+};
+
+/* The numbers that belong to the words below. */
+static const int facilities[] = {LOG_USER,   LOG_DAEMON, LOG_LOCAL0, LOG_LOCAL1, LOG_LOCAL2,
+                                 LOG_LOCAL3, LOG_LOCAL4, LOG_LOCAL5, LOG_LOCAL6, LOG_LOCAL7};
+static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
+
+static const weir_option rows[] = {
+    {"ident", WEIR_OPTION_STRING, 0, "weir", NULL, "what each line begins with",
+     offsetof(struct options, ident)},
+    {"facility", WEIR_OPTION_ENUM, 0, "user",
+     "user|daemon|local0|local1|local2|local3|local4|local5|local6|local7", "the part of the log",
+     offsetof(struct options, facility)},
+    {"level", WEIR_OPTION_ENUM, 0, "info", "debug|info|notice|warning", "the level of each line",
+     offsetof(struct options, level)},
+    {0},
+};
+
+/* A line a value reads better in a log than JSON. */
+static const weir_standard standards[] = {{"format", "text"}, {NULL, NULL}};
+
+struct syslog_handler {
+    const weir_host *host;
+    const weir_encoder *encoder;
+    const struct options *options;
+};
+
+static void *create(const weir_host *host, const void *options)
+{
+    struct syslog_handler *handler = malloc(sizeof *handler);
+    if (!handler) {
+        host->refuse(host, "", "no memory");
+        return NULL;
+    }
+    handler->host = host;
+    handler->encoder = host->service(host, WEIR_ENCODER);
+    handler->options = options;
+    return handler;
+}
+
+/* One line at a time: the encoder hands them out in one text. syslog(3) has one ident for the process, which
+ * belongs to the program: so ours is a part of the line. It tells nobody whether a line arrived. */
+static void send_lines(const struct syslog_handler *handler, const char *text, size_t length)
+{
+    const struct options *options = handler->options;
+    int priority = facilities[options->facility] | levels[options->level];
+    while (length) {
+        const char *end = memchr(text, '\n', length);
+        size_t line = end ? (size_t)(end - text) : length;
+        syslog(priority, "%s: %.*s", options->ident, (int)line, text);
+        line += end != NULL;
+        text += line;
+        length -= line;
+    }
+}
+
+static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    enum { CHUNK = 64 * 1024 };
+    struct syslog_handler *handler = self;
+    weir_encoded encoded;
+    for (outcome->done = 0; outcome->done < batch->count; outcome->done += encoded.count) {
+        if (!handler->encoder->encode(handler->host, batch, outcome->done, CHUNK, &encoded)) {
+            outcome->code = WEIR_OUTCOME_RETRY;
+            return;
+        }
+        send_lines(handler, encoded.data, encoded.length);
+    }
+}
+
+static const weir_handler_type type = {
+    .size = sizeof type,
+    .abi = WEIR_ABI,
+    .name = "syslog_handler",
+    .summary = "sends values to the machine's log",
+    .takes = WEIR_FORMAT_LINES,
+    .options = rows,
+    .option_size = sizeof(weir_option),
+    .options_size = sizeof(struct options),
+    .standards = standards,
+    .create = create,
+    .emit = emit,
+    .destroy = free,
+};
+
+const weir_handler_type *weir_handler_type_at(uint32_t index)
+{
+    return index == 0 ? &type : NULL;
+}

@@ -1,0 +1,152 @@
+"""The contract between weir and its plugins stays what it was when it was declared stable: what was built then, works now."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+
+from judge import ADDER, BUILD, SOURCE, WEIR, assert_ledgers, case, lines_of, main, run
+
+CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
+FROZEN_HEADERS = os.path.join(SOURCE, "tests", "abi", "1")
+FROZEN_PLUGIN = os.path.join(BUILD, "tests", "abi", ".libs", "frozen.so")
+# The core fills these in the plugin's own memory, or walks arrays of them without asking for their size.
+NEVER_GROW = {"weir_sample", "weir_encoded", "weir_list", "weir_map", "weir_standard", "weir_label"}
+
+
+# ---- The numbers of the headers -----------------------------------------------------------------------
+
+
+def read_header(folder):
+    text = ""
+    for name in ("types.h", "handler.h"):
+        with open(os.path.join(folder, "weir", name), encoding="utf-8") as file:
+            text += file.read()
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+
+
+def fields_of(body):
+    """The names of a structure's fields."""
+    body = re.sub(r"^#.*$|__attribute__\(\(.*?\)\)\)?", "", body, flags=re.M)
+    body = re.sub(r"union \{.*?\}", "union", body, flags=re.S)
+    for field in filter(None, (part.strip() for part in body.split(";"))):
+        pointer = re.search(r"\(\*(\w+)\)\(", field)
+        yield pointer.group(1) if pointer else re.search(r"(\w+)(\[\d+\])?$", field).group(1)
+
+
+def questions(text):
+    """(label, expression) of each number that both sides have compiled in."""
+    for body in re.findall(r"enum \w* ?\{(.*?)\};", text, re.S):
+        for name in (item.split("=")[0].strip() for item in body.split(",") if item.strip()):
+            yield f"{name}", f"(long long){name}"
+    for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", text, re.S):
+        yield f"size of {name}", f"(long long)sizeof({name})"
+        for field in fields_of(body):
+            yield f"offset of {name}.{field}", f"(long long)offsetof({name}, {field})"
+            yield f"size of {name}.{field}", f"(long long)sizeof((({name} *)0)->{field})"
+    yield "WEIR_ABI", "(long long)WEIR_ABI"
+
+
+def ask(folder, text, *include):
+    """What a compiler answers to the questions about the frozen headers' numbers and texts, by other headers."""
+    lines = [f'printf("{label}\\t%lld\\n", {expression});' for label, expression in questions(text)]
+    lines += [f'printf("{name}\\t%s\\n", {name});' for name in re.findall(r'#define (WEIR_\w+) "', text)]
+    source, program = os.path.join(folder, "ask.c"), os.path.join(folder, "ask")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <stdio.h>\n#include <weir/handler.h>\nint main(void)\n{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
+    flags = [flag for path in include for flag in ("-I", path)]
+    done = subprocess.run([*CC, *flags, source, "-o", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    answers = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    return dict(line.split("\t") for line in answers.splitlines())
+
+
+def may_grow(label):
+    name = re.fullmatch(r"size of (\w+)", label)
+    return name and name.group(1) not in NEVER_GROW
+
+
+@case
+def every_number_of_the_frozen_headers_is_what_it_was(folder):
+    text = read_header(FROZEN_HEADERS)
+    then = ask(folder, text, FROZEN_HEADERS)
+    now = ask(folder, text, os.path.join(SOURCE, "include"), os.path.join(BUILD, "include"))
+    assert len(then) > 150 and {"offset of weir_handler_type.abandon", "WEIR_OUTCOME_FAILED", "WEIR_ENCODER"} <= set(then), then
+    for label, number in then.items():
+        fits = int(now[label]) >= int(number) if may_grow(label) else now[label] == number
+        assert fits, f"{label} was {number} when the contract became stable, and is {now[label]}"
+
+
+@case
+def structures_that_may_grow_begin_with_their_size(folder):
+    text = read_header(os.path.join(SOURCE, "include"))
+    for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", text, re.S):
+        sized = re.match(r"\s*uint32_t size;", body) is not None
+        assert sized or name in NEVER_GROW or name == "weir_option", f"{name}: neither does it begin with its size, nor is it fixed"
+
+
+# ---- The frozen plugin --------------------------------------------------------------------------------
+
+
+def config_of(folder, kind, **options):
+    handler = {"type": kind, "plugin": FROZEN_PLUGIN, "path": os.path.join(folder, "out"), **options}
+    return {"settings": {"labels": {"host": "h"}}, "handlers": {"old": handler}, "groups": {"*": "old"}}
+
+
+@case
+def plugins_with_structs_of_that_day_and_shorter_and_longer_ones_load_and_deliver(folder):
+    for kind in ("frozen", "frozen_short", "frozen_long"):
+        place = os.path.join(folder, kind)
+        os.mkdir(place)
+        config = config_of(place, kind, list=["a", "b"], map={"k": "v"}, about={"title": "t"}, factor=2.5, loud=True, pause="2ms")
+        done = run(WEIR, "emit", "-g", "my_app", "-l", "route=/x", "a=1", "b=2.5", WEIR_CONFIG=config)
+        assert done.returncode == 0 and done.stderr == "", (kind, done.stderr)
+        assert lines_of(os.path.join(place, "out")) == [
+            "options old t 0 2000000 4096 2.5 1 a b k=v",
+            "host abi=1 unknown=0",
+            "my_app a 1 double route=/x host=h unit=- help=- note=- cumulative=0 more=1",
+            "my_app b 2.5 double route=/x host=h unit=- help=- note=- cumulative=0 more=0",
+        ], (kind, lines_of(os.path.join(place, "out")))
+
+
+@case
+def the_frozen_plugin_encodes_and_is_retried_and_every_value_arrives_once(folder):
+    for kind in ("frozen", "frozen_short", "frozen_long"):
+        out = os.path.join(folder, "out")
+        config = config_of(folder, kind, mode="encoded", limit="64B", retries=3, format="influx")
+        done = run(ADDER, "-n", 500, "-f", -1, "-H", "old", WEIR_CONFIG=config)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        stats = report["handlers"]["old"]
+        assert stats["delivered"] == 500 and stats["queued"] == 0, stats
+        values = [int(value) for value in re.findall(r"\bt0=(\d+)", "\n".join(lines_of(out)))]
+        assert values == list(range(500)), values[:5]
+        os.remove(out)
+
+
+@case
+def what_the_frozen_plugin_refuses_is_told_with_the_place(folder):
+    done = run(WEIR, "emit", "-g", "g", "a=1", WEIR_CONFIG=config_of(folder, "frozen", limit="8B"))
+    assert "handlers.old.limit: 8 is not a limit; allowed: 16B and more" in done.stderr, done
+
+
+@case
+def a_plugin_of_the_time_before_is_refused_with_both_numbers(folder):
+    headers = os.path.join(folder, "weir")
+    os.mkdir(headers)
+    for name in ("types.h", "handler.h"):
+        with open(os.path.join(FROZEN_HEADERS, "weir", name), encoding="utf-8") as file:
+            text = file.read().replace("#define WEIR_ABI 1", "#define WEIR_ABI 0")
+        with open(os.path.join(headers, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    plugin = os.path.join(folder, "null.so")
+    subprocess.run([*CC, "-shared", "-fPIC", "-I", folder, os.path.join(SOURCE, "plugins", "null", "null.c"), "-o", plugin], check=True)
+    os.chmod(folder, 0o755)
+    config = {"handlers": {"old": {"type": "null", "plugin": plugin}}, "groups": {"*": "old"}}
+    done = run(WEIR, "emit", "-g", "g", "a=1", WEIR_CONFIG=config)
+    assert f"{plugin}: made for ABI 0, but this weir has ABI 1" in done.stderr, done
+
+
+main()
