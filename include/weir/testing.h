@@ -29,20 +29,20 @@ extern "C" {
 
 /* One captured sample. What it points to is valid until the next weir_testing_clear or weir_testing_start. */
 typedef struct weir_testing_sample {
-    size_t size;
-    const char *group;
-    const char *name;
-    double value;    /* of an integer too, as far as a double can hold it */
-    int64_t integer; /* 0 unless is_integer */
-    bool is_integer; /* it was added as an integer */
-    bool cumulative;
-    bool more; /* the next one is of the same event */
-    int64_t time_ns;
+    size_t size;              /* how much of it is filled */
+    const char *group;        /* of the stream */
+    const char *name;         /* of the value */
+    double value;             /* of an integer too, as far as a double can hold it */
+    int64_t integer;          /* 0 unless is_integer */
+    bool is_integer;          /* it was added as an integer */
+    bool cumulative;          /* a running total */
+    bool more;                /* the next one is of the same event */
+    int64_t time_ns;          /* since 1970-01-01 UTC */
     const weir_label *labels; /* sorted by key */
-    size_t label_count;
-    const char *metadata; /* NULL: none */
-    const char *unit;     /* NULL: not said */
-    const char *help;     /* NULL: not said */
+    size_t label_count;       /* of labels */
+    const char *metadata;     /* NULL: none */
+    const char *unit;         /* NULL: not said */
+    const char *help;         /* NULL: not said */
 } weir_testing_sample;
 
 /* ---- Capturing ------------------------------------------------------------------------------- */

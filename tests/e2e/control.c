@@ -9,8 +9,8 @@
 
 #include <weir/weir.h>
 
+#include "api_capture.h"
 #include "api_ledger.h"
-#include "capture.h"
 
 static char folder[] = "/tmp/weir-control-XXXXXX";
 

@@ -111,7 +111,10 @@ def values_handlers_and_totals_are_shown(folder):
     with Puppet(config) as puppet:
         for i in range(10):
             puppet.tell(f"add x {i}")
-        one = wait_until_told(folder, puppet.pid, lambda one: one["added"] == 10 and all(h["offered"] == 10 for h in one["handlers"]))
+        def is_settled(one):
+            handlers = {handler["name"]: handler for handler in one["handlers"]}
+            return one["added"] == 10 and handlers["null"]["delivered"] == 10 and handlers["bad"]["retries"] >= 1
+        one = wait_until_told(folder, puppet.pid, is_settled)
         assert (one["pid"], one["program"], one["config"], one["foreign_pid"]) == (puppet.pid, "puppet", "WEIR_CONFIG", False), one
         assert one["refused"] == {} and one["to_nobody"] == 0 and one["user"] == os.geteuid(), one
         handlers = {handler["name"]: handler for handler in one["handlers"]}
@@ -207,6 +210,11 @@ def several_programs_share_a_folder(folder):
         assert sorted(one["pid"] for one in found) == sorted((a.pid, b.pid)), found
 
 
+def holds(pid, name):
+    place = f"/proc/{pid}/fd"
+    return any(name in os.readlink(os.path.join(place, fd)) for fd in os.listdir(place))
+
+
 @case
 def a_forked_child_has_its_own_and_its_parents_is_unaffected(folder):
     skip_fork_under_sanitizers()
@@ -215,8 +223,7 @@ def a_forked_child_has_its_own_and_its_parents_is_unaffected(folder):
         wait_until_told(folder, puppet.pid, lambda one: one["added"] == 3)
         idle = puppet.tell("fork")["code"]  # adds nothing, and outlives its parent
         (name,) = listing(folder)
-        targets = [os.readlink(f"/proc/{idle}/fd/{fd}") for fd in os.listdir(f"/proc/{idle}/fd")]
-        assert not any(name in target for target in targets), targets
+        wait_for(lambda: not holds(idle, name), "the child to have let go")
         puppet.tell("event 4")
         wait_until_told(folder, puppet.pid, lambda one: one["added"] == 7)
         assert told(folder, idle) is None

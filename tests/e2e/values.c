@@ -10,8 +10,8 @@
 
 #include <weir/weir.h>
 
+#include "api_capture.h"
 #include "api_ledger.h"
-#include "capture.h"
 
 static void set_up(void)
 {

@@ -95,7 +95,7 @@ WRONG = {
 }
 BROKEN = {
     "no_symbol": "it has no symbol weir_handler_type_at",
-    "other_abi": "made for ABI 7, but this weir has ABI 0",
+    "other_abi": "made for ABI 8, but this weir has ABI 1",
     "short_struct": "its handler type is [0-9]+ bytes long",
     "bad_options": 'option "limit": its type is unknown',
     "bad_name": "is not a type's name",

@@ -1,4 +1,4 @@
-#include "capture.h"
+#include "api_capture.h"
 
 #include <pthread.h>
 #include <stdio.h>
