@@ -18,7 +18,7 @@ static int refuse(enum weir_refusal why, uint64_t count, const char *words)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
-        return WEIR_ERR_MEMORY;
+        return wr_producers_refuse_early(count);
     int code = wr_producers_refuse(&runtime->producers, why, count);
     if (why != WEIR_REFUSED_BUSY) /* the interrupted call may be writing there */
         wr_error_set(wr_producers_error(&runtime->producers), code, "%s", words);
@@ -39,7 +39,7 @@ static int refuse_named(const struct weir_stream *stream, uint64_t count)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     return runtime ? wr_producers_refuse(&runtime->producers, refusal_of(stream->refusal), count)
-                   : WEIR_ERR_MEMORY;
+                   : wr_producers_refuse_early(count);
 }
 
 static int refuse_nested(uint64_t count)
@@ -64,8 +64,7 @@ static struct wr_producer *attach(uint64_t count, int *error)
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_producer *producer = runtime ? wr_producers_attach(&runtime->producers) : NULL;
     if (!producer)
-        *error =
-            runtime ? refuse(WEIR_REFUSED_MEMORY, count, "no memory for this thread's ring") : WEIR_ERR_MEMORY;
+        *error = refuse(WEIR_REFUSED_MEMORY, count, "no memory for this thread's ring");
     return producer;
 }
 
@@ -134,26 +133,30 @@ static bool is_closed(const struct call *call)
     return atomic_load(&call->producer->state) == WR_PRODUCER_CLOSED;
 }
 
-/* A group's first value under this configuration, perhaps the first value of all. false: another thread is just
- * configuring: the value may go into the ring and wait there. */
-static bool warm_up(struct call *call)
+enum warmth { WARM, NOT_YET, NO_ROUTES };
+
+/* A group's first value under this configuration, perhaps the first value of all. NOT_YET: another thread is
+ * just configuring: the value may go into the ring and wait there. */
+static enum warmth warm_up(struct call *call)
 {
     if (!wr_runtime_make_ready(call->runtime))
-        return false;
-    wr_runtime_warm(call->runtime, call->group, true);
-    return true;
+        return NOT_YET;
+    return wr_runtime_warm(call->runtime, call->group, true) ? WARM : NO_ROUTES;
 }
 
 /* Goes to the group's gate, and waits there if it has to. Answers 0, or the error that answers the call. */
 static int pass_gate(struct call *call)
 {
+    enum warmth warmth;
     for (;;) {
         if (is_closed(call))
             return refuse_closed(call->samples);
         switch (wr_gate_read(call->group)) {
         case WR_GATE_COLD:
-            if (!warm_up(call))
+            if ((warmth = warm_up(call)) == NOT_YET)
                 return 0;
+            if (warmth == NO_ROUTES)
+                return refuse(WEIR_REFUSED_MEMORY, call->samples, "no memory for the routes");
             break;
         case WR_GATE_OFF:
             wr_producer_count(&call->producer->unrouted, call->samples);

@@ -230,11 +230,13 @@ WR_NEVER_INLINE static bool make_alive(struct wr_runtime *runtime)
 struct wr_runtime *wr_runtime_get(void)
 {
     struct wr_runtime *runtime = find_runtime();
-    if (WR_UNLIKELY(!runtime) && !(runtime = get_made()))
-        return NULL;
-    if (WR_LIKELY(atomic_load_explicit(&runtime->life->alive, memory_order_acquire) == ALIVE) ||
-        make_alive(runtime))
+    if (WR_UNLIKELY(!runtime))
+        runtime = get_made();
+    if (runtime && WR_LIKELY(atomic_load_explicit(&runtime->life->alive, memory_order_acquire) == ALIVE))
         return runtime;
+    if (runtime && make_alive(runtime))
+        return runtime;
+    wr_producer_say_no_memory();
     return NULL;
 }
 
@@ -343,6 +345,7 @@ static void configure_first(struct wr_runtime *runtime)
 
 bool wr_runtime_make_ready(struct wr_runtime *runtime)
 {
+    struct wr_error error = {0};
     uint32_t state = atomic_load_explicit(&runtime->readiness, memory_order_acquire);
     if (WR_LIKELY(state == WR_READINESS_DONE))
         return true;
@@ -351,7 +354,8 @@ bool wr_runtime_make_ready(struct wr_runtime *runtime)
         return state == WR_READINESS_DONE;
     atomic_store(&runtime->configurer, pthread_self());
     configure_first(runtime);
-    wr_change_make_router(wr_runtime_engine(runtime));
+    if (!wr_change_make_router(wr_runtime_engine(runtime), &error))
+        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; values are refused until there is", error.text);
     atomic_store(&runtime->readiness, WR_READINESS_DONE);
     wr_futex_wake(&runtime->readiness, INT32_MAX);
     return true;
@@ -446,9 +450,13 @@ static void reload_in_background(void *ctx)
         wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; the configuration in force stays", error.text);
 }
 
-void wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start)
+bool wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start)
 {
+    struct wr_error error = {0};
     struct wr_engine *engine = wr_runtime_engine(runtime);
+    if (!wr_change_make_router(engine, &error))
+        return false;
     if (wr_engine_warm(engine, group, start))
         wr_watcher_start(&runtime->watcher);
+    return true;
 }

@@ -62,8 +62,8 @@ bool wr_runtime_make_ready(struct wr_runtime *runtime);
 bool wr_runtime_is_configurer(struct wr_runtime *runtime);
 
 /* [producer] Looks a group up and sets its gate; `start`: a value is coming, so weir's threads have to run if
- * somebody listens. */
-void wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start);
+ * somebody listens. false: there is no memory for routes, and the gate stays as it was. */
+bool wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start);
 
 /* Puts a configuration in force, or, with one from the environment, only checks it. Takes over the reference.
  */
