@@ -62,6 +62,7 @@ static const struct {
 static _Atomic bool started;
 static enum kind chosen = KINDS;
 static uint64_t first, last; /* numbers of the calls that fail */
+static int error;            /* 0: the kind's own */
 static _Atomic uint64_t calls;
 
 static uint64_t number_of(const char *variable)
@@ -76,6 +77,7 @@ __attribute__((constructor)) static void listen_to_the_environment(void)
     for (enum kind kind = 0; name && kind < KINDS; kind++)
         if (strcmp(kinds[kind].name, name) == 0)
             chosen = kind;
+    error = (int)number_of("BREAK_ERROR");
     first = number_of("BREAK_AT");
     last = number_of("BREAK_FOR") ? first + number_of("BREAK_FOR") - 1 : UINT64_MAX;
 }
@@ -135,7 +137,7 @@ static bool breaks(enum kind kind)
     if (number < first || number > last)
         return false;
     note();
-    errno = kinds[kind].error;
+    errno = error ? error : kinds[kind].error;
     return true;
 }
 

@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -225,6 +226,7 @@ def torture(name, kind, numbers, count, failures):
 
 def torture_all(handlers, kinds, step, step_for_good, workers):
     failures = []
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # for the servers; programs get it back
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         jobs = {}
         for name, kind in itertools.product(handlers, kinds):
