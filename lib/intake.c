@@ -133,29 +133,19 @@ static bool is_closed(const struct call *call)
     return atomic_load(&call->producer->state) == WR_PRODUCER_CLOSED;
 }
 
-enum warmth { WARM, NOT_YET, NO_ROUTES };
-
-/* A group's first value under this configuration, perhaps the first value of all. NOT_YET: another thread is
- * just configuring: the value may go into the ring and wait there. */
-static enum warmth warm_up(struct call *call)
-{
-    if (!wr_runtime_make_ready(call->runtime))
-        return NOT_YET;
-    return wr_runtime_warm(call->runtime, call->group, true) ? WARM : NO_ROUTES;
-}
-
 /* Goes to the group's gate, and waits there if it has to. Answers 0, or the error that answers the call. */
 static int pass_gate(struct call *call)
 {
-    enum warmth warmth;
+    enum wr_warmth warmth;
     for (;;) {
         if (is_closed(call))
             return refuse_closed(call->samples);
         switch (wr_gate_read(call->group)) {
         case WR_GATE_COLD:
-            if ((warmth = warm_up(call)) == NOT_YET)
+            warmth = wr_runtime_warm(call->runtime, call->group, true);
+            if (warmth == WR_WARMTH_NOT_YET)
                 return 0;
-            if (warmth == NO_ROUTES)
+            if (warmth == WR_WARMTH_NO_ROUTES)
                 return refuse(WEIR_REFUSED_MEMORY, call->samples, "no memory for the routes");
             break;
         case WR_GATE_OFF:
@@ -489,7 +479,7 @@ bool wr_intake_is_enabled(struct weir_stream *stream)
 {
     struct wr_group *group = stream->group;
     struct wr_runtime *runtime;
-    if (wr_gate_read(group) == WR_GATE_COLD && (runtime = wr_runtime_get()) && wr_runtime_make_ready(runtime))
+    if (wr_gate_read(group) == WR_GATE_COLD && (runtime = wr_runtime_get()))
         wr_runtime_warm(runtime, group, false);
     enum wr_gate gate = wr_gate_read(group);
     return gate != WR_GATE_OFF && gate != WR_GATE_REFUSE;

@@ -450,13 +450,15 @@ static void reload_in_background(void *ctx)
         wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; the configuration in force stays", error.text);
 }
 
-bool wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start)
+enum wr_warmth wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start)
 {
     struct wr_error error = {0};
+    if (!wr_runtime_make_ready(runtime))
+        return WR_WARMTH_NOT_YET;
     struct wr_engine *engine = wr_runtime_engine(runtime);
     if (!wr_change_make_router(engine, &error))
-        return false;
+        return WR_WARMTH_NO_ROUTES;
     if (wr_engine_warm(engine, group, start))
         wr_watcher_start(&runtime->watcher);
-    return true;
+    return WR_WARMTH_WARM;
 }
