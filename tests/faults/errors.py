@@ -6,10 +6,11 @@ import os
 import shutil
 import subprocess
 
-from judge import BUILD, PLUGINS, Skip, case, environment, lines_of, main
+from judge import BUILD, PLUGINS, SOURCE, Skip, case, environment, lines_of, main
 
 VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
 BREAKER = os.path.join(BUILD, "tests", "torture", ".libs", "breaker.so")
+LEAKS = os.path.join(SOURCE, "tests", "torture", "leaks")
 
 
 def write_config(folder, **options):
@@ -22,7 +23,9 @@ def write_config(folder, **options):
 
 def victim(config, **broken):
     """The delivered values of a program of which something is broken, and what it said."""
-    env = environment(LD_PRELOAD=BREAKER, **broken)
+    if "thread" in os.environ.get("WEIR_TEST_SANITIZED", ""):
+        raise Skip("ThreadSanitizer does not go with a library in front of it")
+    env = environment(LD_PRELOAD=BREAKER, LSAN_OPTIONS=f"suppressions={LEAKS}:print_suppressions=0", **broken)
     done = subprocess.run([VICTIM, config, "victim", "h", "20000", "nofork"], env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     offered, _, delivered, dropped, spooled, _, _, _ = map(int, done.stdout.split())

@@ -16,7 +16,7 @@ import tempfile
 import threading
 
 import judge
-from judge import BUILD, SOURCE, WEIR, case, environment, run
+from judge import BUILD, SOURCE, WEIR, Skip, case, environment, run
 from scripted import Scripted, reply
 
 VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
@@ -245,9 +245,12 @@ def torture_all(handlers, kinds, step, step_for_good, workers):
 
 @case
 def whatever_fails_a_program_goes_on_and_counts_and_its_values_are_where_the_ledger_says():
-    tried, failures = torture_all([name for name in HANDLERS if name != "http"], KINDS, 29, 97, 2)
+    if "thread" in os.environ.get("WEIR_TEST_SANITIZED", ""):
+        raise Skip("ThreadSanitizer does not go with a library in front of it")
+    step, step_for_good = (61, 211) if SANITIZED else (29, 97)
+    tried, failures = torture_all([name for name in HANDLERS if name != "http"], KINDS, step, step_for_good, 2)
     print(f"# {sum(tried.values())} failures in turn", flush=True)
-    assert sum(tried.values()) > 100, tried
+    assert sum(tried.values()) > 60, tried
     assert not failures, "\n".join(failures)
 
 
