@@ -103,6 +103,7 @@ static void free_runtime(struct wr_runtime *runtime)
 {
     if (runtime->life)
         munmap(runtime->life, sizeof(struct wr_life));
+    free((char *)runtime->plugins.folders);
     free(runtime);
 }
 
