@@ -2,9 +2,9 @@
  *
  * BREAK_KIND: what fails, one of the names below; BREAK_AT: the number of the first call that does, from 1;
  * BREAK_FOR: how many do, 0: all from then on; BREAK_NOTE: a file that is created when one does, so that
- * whoever counts up knows when to stop; BREAK_SPARE: a part of a library's name, whose own calls get all the
- * memory they ask for. Calls count from breaker_start to breaker_stop, and only those of the program and its
- * libraries: what libc calls by itself is not seen. */
+ * whoever counts up knows when to stop; BREAK_SPARE: parts of the names of libraries, with colons between,
+ * whose own calls get all the memory they ask for. Calls count from breaker_start to breaker_stop, and only
+ * those of the program and its libraries: what libc calls by itself is not seen. */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -82,26 +82,44 @@ __attribute__((constructor)) static void listen_to_the_environment(void)
     last = number_of("BREAK_FOR") ? first + number_of("BREAK_FOR") - 1 : UINT64_MAX;
 }
 
-/* Where the spared library's code lies. */
-static uintptr_t spared_from, spared_to;
+/* Where the code of spared libraries lies. */
+static struct {
+    uintptr_t from, to;
+} spared[8];
+static size_t spared_count;
 
-static int find_spared(struct dl_phdr_info *library, size_t size, void *name)
+static bool is_named(const char *path, const char *names)
+{
+    char name[64];
+    for (size_t length; *names; names += length + (names[length] == ':')) {
+        length = strcspn(names, ":");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        if (strstr(path, name))
+            return true;
+    }
+    return false;
+}
+
+static int find_spared(struct dl_phdr_info *library, size_t size, void *names)
 {
     (void)size;
-    if (!strstr(library->dlpi_name, name))
-        return 0;
-    for (int i = 0; i < library->dlpi_phnum; i++) {
-        if (library->dlpi_phdr[i].p_type != PT_LOAD || !(library->dlpi_phdr[i].p_flags & PF_X))
+    for (int i = 0; is_named(library->dlpi_name, names) && i < library->dlpi_phnum; i++) {
+        if (library->dlpi_phdr[i].p_type != PT_LOAD || !(library->dlpi_phdr[i].p_flags & PF_X) ||
+            spared_count == sizeof spared / sizeof spared[0])
             continue;
-        spared_from = library->dlpi_addr + library->dlpi_phdr[i].p_vaddr;
-        spared_to = spared_from + library->dlpi_phdr[i].p_memsz;
+        spared[spared_count].from = library->dlpi_addr + library->dlpi_phdr[i].p_vaddr;
+        spared[spared_count].to = spared[spared_count].from + library->dlpi_phdr[i].p_memsz;
+        spared_count++;
     }
-    return 1;
+    return 0;
 }
 
 static bool is_spared(const void *caller)
 {
-    return (uintptr_t)caller >= spared_from && (uintptr_t)caller < spared_to;
+    for (size_t i = 0; i < spared_count; i++)
+        if ((uintptr_t)caller >= spared[i].from && (uintptr_t)caller < spared[i].to)
+            return true;
+    return false;
 }
 
 SHOWN void breaker_start(void);
@@ -109,9 +127,9 @@ SHOWN void breaker_stop(void);
 
 SHOWN void breaker_start(void)
 {
-    char *spared = getenv("BREAK_SPARE");
-    if (spared)
-        dl_iterate_phdr(find_spared, spared);
+    char *names = getenv("BREAK_SPARE");
+    if (names)
+        dl_iterate_phdr(find_spared, names);
     started = true;
 }
 

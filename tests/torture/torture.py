@@ -179,7 +179,8 @@ def try_once(handler, kind, first, count):
                       LSAN_OPTIONS=f"suppressions={LEAKS}:print_suppressions=0")
     if kind:
         env["BREAK_KIND"] = kind
-        env["BREAK_SPARE"] = "libjson-c"  # which does not look whether it got what it asked for
+        # which does not look whether it got what it asked for; and what libc needs for the sanitizer's threads
+        env["BREAK_SPARE"] = "libjson-c:libc.so" if SANITIZED else "libjson-c"
     patience = "300" if kind and count == 0 or isinstance(handler, Spool) else "5000"
     command = [VICTIM, config, "victim", "h", patience] + (["nofork"] if SANITIZED else [])
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
