@@ -19,7 +19,7 @@ JOURNAL = "without a journal"
 
 ROWS = {
     1: Row("fork in a threaded program, the child goes on", "both deliver their own, nothing twice, no hang",
-           "5,000 forks of a threaded program, 1,000 of several threads at once",
+           "5,000 forks of a threaded program, 1,000 by four threads at once",
            ["tests/stress/forks.py:five_thousand_children_of_a", "tests/stress/forkers.p"]),
     2: Row("fork while another thread holds our locks", "no hang; descriptors close on exec",
            "a fork inside create, and while handlers wait",
@@ -77,7 +77,7 @@ ROWS = {
     30: Row("special numbers", "an exact round trip, or counted as unrepresentable", "1,000,000 doubles, all special ones",
             ["tests/stress/doubles.p", "tests/fuzz/corpora.py:numbers", "tests/unit/lane_outcome.t:lane_outcome/*left_out*",
              "tests/e2e/values.t:values/*"]),
-    31: Row("names of all kinds", "refused with the rule, or escaped; what is written parses", "names, labels, 10 formats",
+    31: Row("names of all kinds", "refused with the rule, or escaped; what is written parses", "names, labels, 8 formats",
             ["tests/unit/name.t", "tests/e2e/refusals.t", "tests/fuzz/corpora.py:names"]),
     32: Row("too many names", "an overflow series; totals kept; said once", "to the limit and beyond, by 100 threads",
             ["tests/unit/limit.t", "tests/e2e/refusals.t:refusals/beyond*", "tests/stress/names.p"], "ten million of them"),
