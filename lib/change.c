@@ -176,21 +176,27 @@ bool wr_change_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t g
     return fits;
 }
 
-void wr_change_make_router(struct wr_engine *engine)
+static bool has_router(struct wr_engine *engine)
 {
-    struct wr_error error = {0};
-    uint64_t generation;
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool has_router = engine->dispatcher.router;
+    bool has = engine->dispatcher.router;
     wr_engine_leave(&visit);
-    if (has_router)
-        return;
+    return has;
+}
+
+bool wr_change_make_router(struct wr_engine *engine, struct wr_error *error)
+{
+    uint64_t generation;
+    if (has_router(engine))
+        return true;
     struct wr_config *config = wr_engine_config(engine, &generation);
-    struct wr_plan *plan = wr_engine_plan(engine, config, true, &error);
+    struct wr_plan *plan = wr_engine_plan(engine, config, true, error);
     wr_config_drop(config);
-    if (plan)
-        wr_change_commit(engine, plan, generation);
-    else
-        wr_log_say(engine->log, WEIR_LOG_ERROR, "%s; nothing is delivered", error.text);
+    if (!plan)
+        return false;
+    if (wr_change_commit(engine, plan, generation) || has_router(engine)) /* or another thread's came first */
+        return true;
+    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    return false;
 }

@@ -13,7 +13,7 @@ struct wr_plan;
  * records. Takes the plan. */
 bool wr_change_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t generation);
 
-/* Gives an engine that has none a router for the configuration with nothing in it. */
-void wr_change_make_router(struct wr_engine *engine);
+/* Gives an engine that has none a router for the configuration with nothing in it. false: no memory. */
+bool wr_change_make_router(struct wr_engine *engine, struct wr_error *error);
 
 #endif

@@ -127,9 +127,20 @@ static void fail_scan(const struct wr_scan *scan, const char *name, const char *
                  scan->detail[0] ? ": " : "", scan->detail);
 }
 
+/* json-c does not look whether it got memory for a key, and would fall. So it is asked beforehand whether there
+ * is as much as it can need; that is free again at once, and the next to be given out. */
+static bool has_memory_for(const struct wr_scan *scan)
+{
+    enum { BYTES_A_VALUE = 1024 };
+    void *volatile probe = malloc(2 * scan->length + scan->count * BYTES_A_VALUE);
+    bool has = probe;
+    free(probe);
+    return has;
+}
+
 static struct json_object *run_json_c(const struct wr_scan *scan, const char *name, struct wr_error *error)
 {
-    struct json_tokener *tokener = json_tokener_new_ex(WR_SCAN_DEEPEST + 2);
+    struct json_tokener *tokener = has_memory_for(scan) ? json_tokener_new_ex(WR_SCAN_DEEPEST + 2) : NULL;
     if (!tokener) {
         wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
         return NULL;

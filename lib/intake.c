@@ -15,7 +15,7 @@ int wr_intake_refuse(enum weir_refusal why, uint64_t count, const char *words)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
-        return WEIR_ERR_MEMORY;
+        return wr_producers_refuse_early(count);
     int code = wr_producers_refuse(&runtime->producers, why, count);
     if (why != WEIR_REFUSED_BUSY) /* the interrupted call may be writing there */
         wr_error_set(wr_producers_error(&runtime->producers), code, "%s", words);
@@ -36,7 +36,7 @@ int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     return runtime ? wr_producers_refuse(&runtime->producers, refusal_of(stream->refusal), count)
-                   : WEIR_ERR_MEMORY;
+                   : wr_producers_refuse_early(count);
 }
 
 static int refuse_nested(uint64_t count)
@@ -61,8 +61,7 @@ static struct wr_producer *attach(uint64_t count, int *error)
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_producer *producer = runtime ? wr_producers_attach(&runtime->producers) : NULL;
     if (!producer)
-        *error = runtime ? wr_intake_refuse(WEIR_REFUSED_MEMORY, count, "no memory for this thread's ring")
-                         : WEIR_ERR_MEMORY;
+        *error = wr_intake_refuse(WEIR_REFUSED_MEMORY, count, "no memory for this thread's ring");
     return producer;
 }
 
@@ -120,26 +119,20 @@ static bool is_closed(const struct wr_intake_call *call)
     return atomic_load(&call->producer->state) == WR_PRODUCER_CLOSED;
 }
 
-/* A group's first value under this configuration, perhaps the first value of all. false: another thread is just
- * configuring: the value may go into the ring and wait there. */
-static bool warm_up(struct wr_intake_call *call)
-{
-    if (!wr_runtime_make_ready(call->runtime))
-        return false;
-    wr_runtime_warm(call->runtime, call->group, true);
-    return true;
-}
-
 /* Goes to the group's gate, and waits there if it has to. Answers 0, or the error that answers the call. */
 static int pass_gate(struct wr_intake_call *call)
 {
+    enum wr_warmth warmth;
     for (;;) {
         if (is_closed(call))
             return refuse_closed(call->samples);
         switch (wr_gate_read(call->group)) {
         case WR_GATE_COLD:
-            if (!warm_up(call))
+            warmth = wr_runtime_warm(call->runtime, call->group, true);
+            if (warmth == WR_WARMTH_NOT_YET)
                 return 0;
+            if (warmth == WR_WARMTH_NO_ROUTES)
+                return wr_intake_refuse(WEIR_REFUSED_MEMORY, call->samples, "no memory for the routes");
             break;
         case WR_GATE_OFF:
             wr_unheard_count(&call->producer->unheard, call->group, call->samples);
@@ -419,7 +412,7 @@ bool wr_intake_is_enabled(struct weir_stream *stream)
 {
     struct wr_group *group = stream->group;
     struct wr_runtime *runtime;
-    if (wr_gate_read(group) == WR_GATE_COLD && (runtime = wr_runtime_get()) && wr_runtime_make_ready(runtime))
+    if (wr_gate_read(group) == WR_GATE_COLD && (runtime = wr_runtime_get()))
         wr_runtime_warm(runtime, group, false);
     enum wr_gate gate = wr_gate_read(group);
     return gate != WR_GATE_OFF && gate != WR_GATE_REFUSE;

@@ -94,19 +94,19 @@ static struct wr_type *adopt(struct wr_plugins *plugins, const weir_handler_type
     if (!check_head(given, where, error))
         return NULL;
     struct wr_type *type = calloc(1, sizeof *type);
-    const char *path_copy = path ? strdup(path) : NULL;
+    char *path_copy = path ? strdup(path) : NULL;
     if (!type || (path && !path_copy)) {
-        free(type);
         wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", where);
-        return NULL;
+    } else {
+        memcpy(&type->is, given, given->size < sizeof type->is ? given->size : sizeof type->is);
+        type->path = path_copy;
+        type->home = plugins;
+        type->options =
+            (struct wr_options_table){type->is.options, type->is.option_size, type->is.options_size};
+        if (check_body(type, where, error))
+            return type;
     }
-    memcpy(&type->is, given, given->size < sizeof type->is ? given->size : sizeof type->is);
-    type->path = path_copy;
-    type->home = plugins;
-    type->options = (struct wr_options_table){type->is.options, type->is.option_size, type->is.options_size};
-    if (check_body(type, where, error))
-        return type;
-    free((char *)path_copy);
+    free(path_copy);
     free(type);
     return NULL;
 }

@@ -11,6 +11,8 @@
 
 /* What a thread has that has no producer: busy, so that the fast way is closed to it, and never written. */
 static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true};
+static struct wr_producer poor = {
+    .state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .error = {WEIR_ERR_MEMORY, "no memory"}};
 static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1, .cache.closed = true};
 
 _Thread_local struct wr_producer *wr_producer_mine __attribute__((tls_model("initial-exec"))) = &cold;
@@ -18,6 +20,15 @@ _Thread_local struct wr_producer *wr_producer_mine __attribute__((tls_model("ini
 bool wr_producer_is_gone(void)
 {
     return wr_producer_mine == &gone;
+}
+
+void wr_producer_say_no_memory(void)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    if (producer == &cold)
+        wr_producer_mine = &poor;
+    else if (producer != &poor && producer != &gone && !producer->shared)
+        producer->error = poor.error;
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -92,12 +103,27 @@ static bool is_under_valgrind(void)
     return preloaded && strstr(preloaded, "/vgpreload_");
 }
 
+/* What was refused while there was no memory to count it in. */
+static _Atomic uint64_t refused_early;
+
+static void count_early(struct wr_producers *producers)
+{
+    atomic_fetch_add(&producers->refused[WEIR_REFUSED_MEMORY], atomic_exchange(&refused_early, 0));
+}
+
+int wr_producers_refuse_early(uint64_t count)
+{
+    atomic_fetch_add(&refused_early, count);
+    return WEIR_ERR_MEMORY;
+}
+
 bool wr_producers_init(struct wr_producers *producers)
 {
     producers->caches = !is_under_valgrind();
     producers->fenced = !wr_membarrier_register();
     producers->has_ticks = wr_clock_has_ticks();
     producers->ticks = producers->has_ticks;
+    count_early(producers);
     return pthread_key_create(&producers->key, give_back) == 0;
 }
 
@@ -146,7 +172,7 @@ static struct wr_producer *find_producer(struct wr_producers *producers)
 static struct wr_producer *find_mine(struct wr_producers *producers)
 {
     struct wr_producer *producer = wr_producer_mine;
-    if (producer == &cold)
+    if (producer == &cold || producer == &poor)
         producer = find_producer(producers);
     else if (!producer->ring.slots)
         set_up(producers, producer, producer == producers->shared);
@@ -168,6 +194,8 @@ struct wr_producer *wr_producers_attach(struct wr_producers *producers)
         wr_producer_mine = producer;
         pthread_setspecific(producers->key,
                             producer); /* when it fails, the ring is lost to later threads, but nothing else */
+    } else {
+        wr_producer_say_no_memory();
     }
     wr_signals_restore(&signals);
     return producer;
@@ -246,6 +274,7 @@ void wr_producers_after_fork(struct wr_producers *producers)
         wipe(shared);
     for (size_t i = 0; i < WEIR_REFUSALS; i++)
         atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
+    count_early(producers);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */

@@ -110,10 +110,16 @@ static inline bool wr_producer_is_own(void)
     return wr_producer_mine->own;
 }
 
+/* Has weir_last_error say so on the calling thread, which may have no producer. */
+void wr_producer_say_no_memory(void);
+
 /* Whether the thread is ending and has given its producer back. */
 bool wr_producer_is_gone(void);
 
 /* Counts a refused value and answers the error's number. */
 int wr_producers_refuse(struct wr_producers *producers, enum weir_refusal why, uint64_t count);
+
+/* The same where there are no producers, for want of memory: counted as soon as there are. */
+int wr_producers_refuse_early(uint64_t count);
 
 #endif

@@ -114,6 +114,7 @@ static void free_runtime(struct wr_runtime *runtime)
 {
     if (runtime->life)
         munmap(runtime->life, sizeof(struct wr_life));
+    free((char *)runtime->plugins.folders);
     free(runtime);
 }
 
@@ -244,11 +245,13 @@ WR_NEVER_INLINE static bool make_alive(struct wr_runtime *runtime)
 struct wr_runtime *wr_runtime_get(void)
 {
     struct wr_runtime *runtime = find_runtime();
-    if (WR_UNLIKELY(!runtime) && !(runtime = get_made()))
-        return NULL;
-    if (WR_LIKELY(atomic_load_explicit(&runtime->life->alive, memory_order_acquire) == ALIVE) ||
-        make_alive(runtime))
+    if (WR_UNLIKELY(!runtime))
+        runtime = get_made();
+    if (runtime && WR_LIKELY(atomic_load_explicit(&runtime->life->alive, memory_order_acquire) == ALIVE))
         return runtime;
+    if (runtime && make_alive(runtime))
+        return runtime;
+    wr_producer_say_no_memory();
     return NULL;
 }
 
@@ -365,6 +368,7 @@ static void configure_first(struct wr_runtime *runtime)
 
 bool wr_runtime_make_ready(struct wr_runtime *runtime)
 {
+    struct wr_error error = {0};
     uint32_t state = atomic_load_explicit(&runtime->readiness, memory_order_acquire);
     if (WR_LIKELY(state == WR_READINESS_DONE))
         return true;
@@ -373,7 +377,8 @@ bool wr_runtime_make_ready(struct wr_runtime *runtime)
         return state == WR_READINESS_DONE;
     atomic_store(&runtime->configurer, pthread_self());
     configure_first(runtime);
-    wr_change_make_router(wr_runtime_engine(runtime));
+    if (!wr_change_make_router(wr_runtime_engine(runtime), &error))
+        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; values are refused until there is", error.text);
     atomic_store(&runtime->readiness, WR_READINESS_DONE);
     wr_futex_wake(&runtime->readiness, INT32_MAX);
     return true;
@@ -468,9 +473,15 @@ static void reload_in_background(void *ctx)
         wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; the configuration in force stays", error.text);
 }
 
-void wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start)
+enum wr_warmth wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start)
 {
+    struct wr_error error = {0};
+    if (!wr_runtime_make_ready(runtime))
+        return WR_WARMTH_NOT_YET;
     struct wr_engine *engine = wr_runtime_engine(runtime);
+    if (!wr_change_make_router(engine, &error))
+        return WR_WARMTH_NO_ROUTES;
     if (wr_engine_warm(engine, group, start))
         start_others(runtime, engine);
+    return WR_WARMTH_WARM;
 }

@@ -63,9 +63,15 @@ bool wr_runtime_make_ready(struct wr_runtime *runtime);
  * handler, and cannot wait for it. */
 bool wr_runtime_is_configurer(struct wr_runtime *runtime);
 
-/* [producer] Looks a group up and sets its gate; `start`: a value is coming, so weir's threads have to run if
- * somebody listens. */
-void wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start);
+enum wr_warmth {
+    WR_WARMTH_WARM,
+    WR_WARMTH_NOT_YET,   /* another thread is configuring: a value may go into its ring and wait there */
+    WR_WARMTH_NO_ROUTES, /* there is no memory for them; the gate stays as it was */
+};
+
+/* [producer] Makes ready, looks a group up and sets its gate; `start`: a value is coming, so weir's threads
+ * have to run if somebody listens. */
+enum wr_warmth wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start);
 
 /* Puts a configuration in force, or, with one from the environment, only checks it. Takes over the reference.
  */

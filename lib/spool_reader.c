@@ -116,13 +116,14 @@ static bool grow_series(struct wr_spool_reader *reader, uint32_t count)
     return true;
 }
 
+/* Series are numbered in a row, so a number cannot be larger than the file. */
 static void define_series(struct wr_spool_reader *reader, const struct wr_spool_block *block,
                           struct bytes bytes)
 {
     weir_label labels[MOST_LABELS];
     weir_series view;
     size_t most = block->length / sizeof(struct wr_spool_series); /* what could be in it at all */
-    if (block->count > most || block->first > UINT32_MAX / sizeof(uint32_t) - block->count) {
+    if (block->count > most || block->first > reader->size / sizeof(struct wr_spool_series)) {
         reader->damaged = true;
         return;
     }
@@ -169,7 +170,7 @@ static void define_labels(struct wr_spool_reader *reader, const struct wr_spool_
                           struct bytes bytes)
 {
     uint32_t count = block->count;
-    if (!block->first || block->first > reader->size / sizeof *block || count > block->length) {
+    if (!block->first || block->first > reader->size / sizeof *block || count > block->length / 2) {
         reader->damaged = true;
         return;
     }

@@ -40,13 +40,15 @@ static int refuse_argument(const char *words)
     struct wr_runtime *runtime = wr_runtime_get();
     if (runtime)
         wr_producers_refuse(&runtime->producers, WEIR_REFUSED_ARGUMENT, 1);
+    else
+        wr_producers_refuse_early(1);
     return fail_argument(runtime, words);
 }
 
 const char *weir_last_error(void)
 {
     const struct wr_producer *producer = wr_producer_mine;
-    return producer->home && !producer->shared ? producer->error.text : "";
+    return producer->shared ? "" : producer->error.text;
 }
 
 const char *weir_strerror(int error)

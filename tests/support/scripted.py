@@ -30,7 +30,8 @@ class Scripted:
     the peer is there, then the connection is closed. Requests are kept in the order in which they came to an end."""
 
     def __init__(self, answer=lambda request: reply(204), tls=None, address="127.0.0.1", port=0):
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a peer that goes is no reason to go too; children get it back
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a peer that goes is no reason to go too; children get it back
         self.answer, self.tls = answer, tls
         self.requests, self.connections, self.sent = [], 0, 0
         self.change = threading.Condition()

@@ -1,0 +1,43 @@
+/* replay: gives a fuzzer's function each file of a folder, or its own name for one that must not be empty.
+ *
+ * usage: NAME FOLDER. It prints how many files there were. */
+
+#include <dirent.h>
+
+#include "fuzz.h"
+
+static void replay(const char *folder, const char *name)
+{
+    static uint8_t data[1 << 20];
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    FUZZ_CHECK(file);
+    size_t size = fread(data, 1, sizeof data, file);
+    fclose(file);
+    /* memory of just that size, so that reading beyond it is noticed */
+    uint8_t *copy = malloc(size ? size : 1);
+    FUZZ_CHECK(copy);
+    memcpy(copy, data, size);
+    fprintf(stderr, "%s\n", path);
+    LLVMFuzzerTestOneInput(copy, size);
+    free(copy);
+}
+
+int main(int argc, char **argv)
+{
+    int count = 0;
+    const struct dirent *entry;
+    DIR *folder = argc == 2 ? opendir(argv[1]) : NULL;
+    if (!folder)
+        return 2;
+    while ((entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] == '.')
+            continue;
+        replay(argv[1], entry->d_name);
+        count++;
+    }
+    closedir(folder);
+    printf("%d\n", count);
+    return 0;
+}

@@ -1,0 +1,279 @@
+"""Has every call fail that can, one after the other, through the whole life of a program, for handlers of each kind: the program goes on
+and ends, nothing leaks, and every value is delivered, on disk, or counted.
+
+As an ordinary test it leaves most out, and says how many it tried; with --whole it leaves nothing out, and --kind and --handler choose."""
+
+import argparse
+import concurrent.futures
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+import judge
+from judge import BUILD, SOURCE, WEIR, Skip, case, environment, run
+from scripted import Scripted, reply
+
+VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
+BREAKER = os.path.join(BUILD, "tests", "torture", ".libs", "breaker.so")
+LEAKS = os.path.join(SOURCE, "tests", "torture", "leaks")
+KINDS = ("alloc", "mmap", "madvise", "open", "write", "read", "stat", "folder", "name", "lock", "thread", "key", "poll", "network")
+SANITIZED = bool(os.environ.get("WEIR_TEST_SANITIZED"))
+HANG_S = 60
+VALUES = 120  # that one run through victim's ways of adding makes
+
+
+class Handler:
+    """A destination of its own for each run."""
+
+    options = {}
+    group = "victim"
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.path = os.path.join(folder, "out")
+
+    def config(self):
+        options = {"retry_min": "1ms", "retry_max": "20ms", "block_timeout": "50ms", "type": self.type, **self.options}
+        return {"settings": {"shutdown_timeout": "1s"}, "handlers": {"h": options}, "groups": {"victim": "h"}}
+
+    def check(self, reports, said):
+        pass
+
+    def close(self):
+        pass
+
+
+class Null(Handler):
+    type = "null"
+
+
+class Console(Handler):
+    type = "console"
+    options = {"stream": "stderr"}
+
+    def check(self, reports, said):
+        lines = sum(line.endswith("]") or "][victim]: " in line for line in said.splitlines())
+        assert lines == delivered(reports), (lines, reports)
+
+
+class File(Handler):
+    type = "file"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.options = {"path": self.path}
+
+    def check(self, reports, said):
+        lines = open(self.path, encoding="utf-8").read() if os.path.exists(self.path) else ""
+        assert not lines or lines.endswith("\n"), lines[-200:]
+        assert len([json.loads(line) for line in lines.splitlines()]) == delivered(reports), reports
+
+
+class Fifo(Handler):
+    type = "fifo"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        os.mkfifo(self.path)
+        self.fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        self.options = {"path": self.path, "format": "json"}
+        self.data = b""
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+
+    def _read(self):
+        while not self.data.endswith(b"end\n"):
+            self.data += os.read(self.fd, 65536)
+
+    def check(self, reports, said):
+        os.write(self.fd, b"end\n")
+        self.reader.join()
+        lines = self.data.decode().splitlines()[:-1]
+        assert len([json.loads(line) for line in lines]) == delivered(reports), reports
+
+    def close(self):
+        if self.reader.is_alive():
+            os.write(self.fd, b"\nend\n")
+            self.reader.join()
+        os.close(self.fd)
+
+
+class Http(Handler):
+    type = "http"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.server = Scripted(lambda request: reply(204))
+        self.options = {"url": self.server.url, "linger": "0s", "timeout": "2s"}
+
+    def check(self, reports, said):
+        lines = [json.loads(line) for request in self.server.requests for line in request.lines()]
+        assert len(lines) >= delivered(reports), reports  # an answer that is lost makes a repeat
+
+    def close(self):
+        self.server.close()
+
+
+class Spool(Handler):
+    """Everything goes to disk: the file's folder is not there."""
+
+    type = "file"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.spool = os.path.join(folder, "spool")
+        self.options = {"path": os.path.join(folder, "missing", "out"), "spool": self.spool}
+
+    def check(self, reports, said):
+        on_disk = len(run(WEIR, "spool", "replay", self.spool).stdout.splitlines()) if os.path.isdir(self.spool) else 0
+        kept = sum(report["spooled"] - report["recovered"] for report in reports)
+        assert on_disk == kept, (on_disk, reports)
+
+
+class Recovered(File):
+    """What an earlier program left on disk is delivered as well."""
+
+    left = None
+    lock = threading.Lock()
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        spool = os.path.join(folder, "spool")
+        shutil.copytree(self.leave_behind(), spool)
+        self.options = {"path": self.path, "spool": spool}
+
+    @classmethod
+    def leave_behind(cls):
+        with cls.lock:
+            if not cls.left:
+                cls.left = tempfile.mkdtemp(prefix="weir-test-")
+                before = Spool(cls.left)
+                assert not try_once(before, None, 0, 0)
+        return os.path.join(cls.left, "spool")
+
+
+HANDLERS = {"null": Null, "console": Console, "file": File, "fifo": Fifo, "http": Http, "spool": Spool, "recovered": Recovered}
+
+
+def delivered(reports):
+    return sum(report["delivered"] for report in reports)
+
+
+def reports_of(out):
+    names = ("offered", "recovered", "delivered", "dropped", "spooled", "refused", "failed", "silent")
+    return [dict(zip(names, map(int, line.split()))) for line in out.splitlines()]
+
+
+def try_once(handler, kind, first, count):
+    """Runs the victim once; answers whether anything was broken by then."""
+    note, config = os.path.join(handler.folder, "note"), os.path.join(handler.folder, "config.json")
+    with open(config, "w", encoding="utf-8") as file:
+        json.dump(handler.config(), file)
+    env = environment(WEIR_LOG="off", LD_PRELOAD=BREAKER, BREAK_AT=first, BREAK_FOR=count, BREAK_NOTE=note,
+                      LSAN_OPTIONS=f"suppressions={LEAKS}:print_suppressions=0")
+    if kind:
+        env["BREAK_KIND"] = kind
+        # which does not look whether it got what it asked for; and what libc needs for the sanitizer's threads
+        env["BREAK_SPARE"] = "libjson-c:libc.so" if SANITIZED else "libjson-c"
+    patience = "300" if kind and count == 0 or isinstance(handler, Spool) else "5000"
+    command = [VICTIM, config, "victim", "h", patience] + (["nofork"] if SANITIZED else [])
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            out, said = program.communicate(timeout=HANG_S)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            raise AssertionError("it hangs") from None
+    assert program.returncode == 0, f"exit status {program.returncode}: {said}"
+    reports = reports_of(out)
+    # a thread without a ring of its own has no place for words
+    assert kind == "mmap" or not any(report["silent"] for report in reports), reports
+    handler.check(reports, said)
+    return os.path.exists(note)
+
+
+def try_in_folder(name, kind, first, count):
+    folder = tempfile.mkdtemp(prefix="weir-test-")
+    handler = None
+    try:
+        handler = HANDLERS[name](folder)
+        return try_once(handler, kind, first, count)
+    except AssertionError as error:
+        raise AssertionError(f"{name}: {kind} number {first}{' and all that follow' if count == 0 else ''}: {error}") from None
+    finally:
+        if handler:
+            handler.close()
+        shutil.rmtree(folder)
+
+
+def torture(name, kind, numbers, count, failures):
+    """Until a run comes to its end with nothing broken; answers how many runs were tortured."""
+    tried = 0
+    for first in numbers:
+        try:
+            if not try_in_folder(name, kind, first, count):
+                break
+        except AssertionError as error:
+            failures.append(str(error))
+            print("not survived:", str(error)[:2000], file=sys.stderr, flush=True)
+        tried += 1
+    return tried
+
+
+def torture_all(handlers, kinds, step, step_for_good, workers):
+    failures = []
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # for the servers; programs get it back
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        jobs = {}
+        for name, kind in itertools.product(handlers, kinds):
+            if SANITIZED and kind == "key":  # the sanitizer itself does not survive that
+                continue
+            jobs[name, kind, "once"] = pool.submit(torture, name, kind, itertools.count(1 + len(jobs) % step, step), 1, failures)
+            if SANITIZED and kind == "alloc":  # nor that its threads never have any memory
+                continue
+            jobs[name, kind, "from then on"] = pool.submit(torture, name, kind, itertools.count(1, step_for_good), 0, failures)
+        tried = {key: job.result() for key, job in jobs.items()}
+    if Recovered.left:
+        shutil.rmtree(Recovered.left)
+        Recovered.left = None
+    return tried, failures
+
+
+@case
+def whatever_fails_a_program_goes_on_and_counts_and_its_values_are_where_the_ledger_says():
+    if "thread" in os.environ.get("WEIR_TEST_SANITIZED", ""):
+        raise Skip("ThreadSanitizer does not go with a library in front of it")
+    step, step_for_good = (61, 211) if SANITIZED else (29, 97)
+    tried, failures = torture_all([name for name in HANDLERS if name != "http"], KINDS, step, step_for_good, 2)
+    print(f"# {sum(tried.values())} failures in turn", flush=True)
+    assert sum(tried.values()) > 60, tried
+    assert not failures, "\n".join(failures)
+
+
+def tell_all():
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--whole", action="store_true")
+    arguments.add_argument("--handler", action="append", choices=HANDLERS)
+    arguments.add_argument("--kind", action="append", choices=KINDS)
+    arguments.add_argument("--step", type=int, default=1)
+    asked = arguments.parse_args()
+    tried, failures = torture_all(asked.handler or HANDLERS, asked.kind or KINDS, asked.step, 7 * asked.step, judge_workers())
+    for (name, kind, how), count in tried.items():
+        print(f"{name:10} {kind:8} {how:13} {count:5} failures survived" if count else "", end="\n" if count else "")
+    print(f"{sum(tried.values())} failures tried, {len(failures)} not survived")
+    return 1 if failures else 0
+
+
+def judge_workers():
+    return (os.cpu_count() or 1) + 1
+
+
+if __name__ == "__main__":
+    if "--whole" in sys.argv:
+        sys.exit(tell_all())
+    judge.main()
