@@ -387,7 +387,7 @@ def manual_pages_are_clean():
 
 @case
 def the_commands_that_documents_name_exist():
-    parts = set(re.search(r"^([a-z |]+)\) \"do_\$command\"", read_sources("dev"), re.M).group(1).split(" | "))
+    parts = set(re.search(r"^([a-z |]+)\)\s+\"do_\$command\"", read_sources("dev"), re.M).group(1).split(" | "))
     commands = set(re.findall(r"^  ([\w-]+) +[A-Z]", ask("--help"), re.M))
     named = set()
     for text in find_all(SOURCE):
