@@ -1,5 +1,5 @@
-/* api_capture: a handler type for tests, registered in the program, that keeps what it is given and does as it is
- * told. */
+/* api_capture: a handler type for tests, registered in the program, that keeps what it is given and does as it
+ * is told. */
 #ifndef WEIR_TESTS_CAPTURE_H
 #define WEIR_TESTS_CAPTURE_H
 
