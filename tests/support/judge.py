@@ -105,6 +105,7 @@ def _report(number, function, folder):
 
 def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell has put in the background
     wanted = sys.argv[1:]
     cases = [c for c in _cases if not wanted or any(w in c.__name__ for w in wanted)]
     print(f"1..{len(cases)}", flush=True)
