@@ -6,7 +6,7 @@ import re
 import socket
 
 from https import Server
-from judge import PLUGINS, WEIR, Skip, case, lines_of, main, run
+from judge import PLUGINS, WEIR, Skip, case, lines_of, main, run, wait_for
 from scripted import Scripted
 
 
@@ -107,13 +107,15 @@ def a_server_is_connected_to_and_sent_nothing():
     needs_http()
     with Scripted() as server:
         assert_verdict({"type": "http", "url": server.url}, f"ok, 127.0.0.1:{server.port} takes connections")
-        assert server.connections == 1 and server.requests == [], server.requests
+        wait_for(lambda: server.connections == 1, "the connection")
+        assert server.requests == [], server.requests
     holder, port = dead_port()
     assert_verdict({"type": "http", "url": f"http://127.0.0.1:{port}/"}, f"connect 127.0.0.1:{port}: Connection refused")
     assert_verdict({"type": "http", "url": "http://no-such-name.invalid/"}, r"resolve the name of no-such-name\.invalid:80: .*")
     with Scripted() as proxy:
         assert_verdict({"type": "http", "url": "http://127.0.0.1:1/", "proxy": proxy.url}, f"ok, 127.0.0.1:{proxy.port} takes connections")
-        assert proxy.connections == 1 and proxy.requests == [], proxy.requests
+        wait_for(lambda: proxy.connections == 1, "the connection")
+        assert proxy.requests == [], proxy.requests
     holder.close()
 
 
