@@ -2,7 +2,6 @@
  * changed. */
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -90,16 +89,12 @@ static bool is_taken(const char *name)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        if (option != 'h')
-            return command_show_usage(command);
-        command_print_help(command, stdout);
-        return EXIT_GOOD;
-    }
-    if (argc - optind != 1)
+    const char *name;
+    int status = command_read_name(command, argc, argv, 1, &name);
+    if (status != COMMAND_GOES_ON)
+        return status;
+    if (!name)
         return command_refuse(command, "one NAME is expected: the handler type's");
-    const char *name = argv[optind];
     if (!wr_plugins_is_type_name(name))
         return command_refuse(
             command, "\"%s\" is not a type's name; allowed: a-z, then a-z, 0-9 and _, at most 63", name);
