@@ -24,14 +24,14 @@ bool wr_producer_is_gone(void)
 
 enum { PRODUCER_BYTES = (sizeof(struct wr_producer) + 4095) / 4096 * 4096 };
 
-static weir_sample *slots_of(struct wr_producer *producer)
+static struct wr_ring_block *block_of(struct wr_producer *producer)
 {
-    return (weir_sample *)((char *)producer + PRODUCER_BYTES);
+    return (struct wr_ring_block *)((char *)producer + PRODUCER_BYTES);
 }
 
 static struct wr_producer *map_producer(void)
 {
-    size_t size = PRODUCER_BYTES + WR_PRODUCER_SLOTS * sizeof(weir_sample);
+    size_t size = PRODUCER_BYTES + WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS);
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
@@ -43,7 +43,7 @@ static struct wr_producer *map_producer(void)
 /* Makes a mapped or wiped producer usable. */
 static void set_up(struct wr_producers *producers, struct wr_producer *producer, bool shared)
 {
-    wr_ring_init(&producer->ring, slots_of(producer), WR_PRODUCER_SLOTS);
+    wr_ring_init(&producer->ring, block_of(producer), WR_PRODUCER_SLOTS);
     producer->home = producers;
     producer->shared = shared;
     producer->fenced = producers->fenced;
