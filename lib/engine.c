@@ -184,7 +184,7 @@ static void add_progress(struct wr_engine_progress *progress, struct wr_lane *la
 {
     wr_lock_enter(&lane->lock);
     int64_t timeout_ns = lane->settings.block_timeout_ns + lane->patience_ns;
-    progress->settled += lane->offered - wr_lane_queued(lane);
+    progress->settled += lane->position - wr_lane_queued(lane);
     if (timeout_ns > progress->timeout_ns)
         progress->timeout_ns = timeout_ns;
     wr_lane_leave(lane);

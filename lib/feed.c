@@ -33,6 +33,7 @@ void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns
     };
     for (size_t i = 0; i < feed->lane_count; i++) {
         struct wr_feed_lane *lane = feed->lanes[i];
+        offer.slot = (uint32_t)i;
         offer.ticket = lane->sync ? ticket : nobody;
         lane->full = wr_lane_offer(lane->lane, &offer, now_ns);
         lane->wanted = true;
