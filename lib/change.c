@@ -181,7 +181,7 @@ void wr_change_make_router(struct wr_engine *engine)
     uint64_t generation;
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool has_router = engine->dispatcher.router;
+    bool has_router = engine->dispatcher.taking.router;
     wr_engine_leave(&visit);
     if (has_router)
         return;

@@ -121,7 +121,7 @@ struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *confi
         .plugins = engine->plugins,
         .log = engine->log,
         .bell = &engine->dispatcher.bell,
-        .pool = &engine->dispatcher.pool,
+        .pool = &engine->dispatcher.taking.pool,
         .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
         .find_lane = find_lane_for_plan,
         .after_create = engine->crew.after_open,
@@ -160,7 +160,8 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool heard = engine->dispatcher.router && wr_router_route(engine->dispatcher.router, group)->lane_count;
+    bool heard = engine->dispatcher.taking.router &&
+                 wr_router_route(engine->dispatcher.taking.router, group)->lane_count;
     if (heard && start)
         wr_dispatcher_start(&engine->dispatcher);
     bool runs = atomic_load(&engine->dispatcher.running);
@@ -195,7 +196,7 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
     struct wr_engine_progress progress = {0, 0};
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    const struct wr_route *route = wr_router_route(engine->dispatcher.router, group);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
     for (size_t i = 0; i < route->lane_count; i++)
         if (route->lanes[i]->sync)
             add_progress(&progress, route->lanes[i]->lane);
@@ -208,7 +209,7 @@ bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int ans
     struct wr_visit visit;
     bool explained = false;
     wr_engine_enter(engine, &visit);
-    const struct wr_route *route = wr_router_route(engine->dispatcher.router, group);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
     for (size_t i = 0; i < route->lane_count && !explained; i++)
         explained = route->lanes[i]->sync && wr_lane_explain(route->lanes[i]->lane, answer, error);
     wr_engine_leave(&visit);

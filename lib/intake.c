@@ -138,8 +138,9 @@ static bool is_closed(const struct call *call)
  * configuring: the value may go into the ring and wait there. */
 static bool warm_up(struct call *call)
 {
-    if (!wr_runtime_make_ready(call->runtime))
+    if (!wr_runtime_make_ready(call->runtime)) {
         return false;
+    }
     wr_runtime_warm(call->runtime, call->group, true);
     return true;
 }
@@ -224,6 +225,8 @@ static int prepare(struct call *call)
     int error = pass_gate(call);
     if (error || call->unrouted)
         return error;
+    if (WR_UNLIKELY(atomic_load_explicit(&call->producer->renew, memory_order_relaxed)))
+        wr_dispatcher_renew(dispatcher_of(call), call->producer);
     return find_room(call);
 }
 

@@ -103,6 +103,14 @@ void wr_journal_file_remove(const char *folder, const char *kind, uint32_t numbe
         unlink(path);
 }
 
+void wr_journal_file_set_aside(const char *folder, const char *kind, uint32_t number)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    int length = snprintf(to, sizeof to, "%s-%s.%u.bad", folder, kind, number);
+    if (put_path(from, folder, kind, number) && length > 0 && length < PATH_MAX)
+        rename(from, to);
+}
+
 static bool read_number(const char *name, const char *kind, uint32_t *number)
 {
     size_t length = strlen(kind);

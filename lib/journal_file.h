@@ -43,6 +43,9 @@ void wr_journal_file_close(struct wr_journal_map *map);
 /* Deletes a file. Mappings stay as they are. */
 void wr_journal_file_remove(const char *folder, const char *kind, uint32_t number);
 
+/* Moves a damaged file out of the folder, to be kept beside it. */
+void wr_journal_file_set_aside(const char *folder, const char *kind, uint32_t number);
+
 /* The numbers of all files of a kind, rising; the caller frees them. NULL: the folder cannot be read, or there
  * is no memory. */
 uint32_t *wr_journal_file_list(const char *folder, const char *kind, size_t *count);

@@ -48,6 +48,7 @@ static void set_up(struct wr_producers *producers, struct wr_producer *producer,
     producer->shared = shared;
     producer->fenced = producers->fenced;
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
+    atomic_store_explicit(&producer->renew, producers->journal, memory_order_relaxed);
     producer->cache.closed = shared || !producers->caches;
 }
 
@@ -55,7 +56,8 @@ static void set_up(struct wr_producers *producers, struct wr_producer *producer,
 static void open_up(const struct wr_producers *producers, struct wr_producer *producer)
 {
     bool ticks = atomic_load_explicit(&producer->ticks, memory_order_relaxed);
-    bool plain = !producer->shared && !producer->own && !producer->fenced && ticks;
+    bool renew = atomic_load_explicit(&producer->renew, memory_order_relaxed);
+    bool plain = !producer->shared && !producer->own && !producer->fenced && !renew && ticks;
     uint32_t state = atomic_load(&producers->closed) ? WR_PRODUCER_CLOSED
                      : plain                         ? WR_PRODUCER_READY
                                                      : WR_PRODUCER_CAREFUL;
@@ -192,16 +194,45 @@ void wr_producers_adopt_as_own(struct wr_producers *producers)
     wr_lock_leave(&producers->lock);
 }
 
-/* ---- The clock ------------------------------------------------------------------------------- */
+/* ---- The clock, and the journal -------------------------------------------------------------- */
 
 /* Under the lock, as is every change of a state: relaxed, since it does not matter at which of its calls a
  * thread notices. The samples say which clock they were stamped by. */
 static void use_ticks(const struct wr_producers *producers, struct wr_producer *producer)
 {
-    uint32_t state = atomic_load(&producer->state);
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
+}
+
+static bool is_in_journal(struct wr_producer *producer)
+{
+    return producer->ring.slots && wr_ring_block(&producer->ring) != block_of(producer);
+}
+
+static void renew(const struct wr_producers *producers, struct wr_producer *producer)
+{
+    (void)producers;
+    if (!is_in_journal(producer))
+        atomic_store_explicit(&producer->renew, true, memory_order_relaxed);
+}
+
+static void change_one(const struct wr_producers *producers, struct wr_producer *producer,
+                       void (*change)(const struct wr_producers *producers, struct wr_producer *producer))
+{
+    uint32_t state = atomic_load(&producer->state);
+    change(producers, producer);
     if (state == WR_PRODUCER_READY || state == WR_PRODUCER_CAREFUL)
         open_up(producers, producer);
+}
+
+static void change_all(const struct wr_producers *producers,
+                       void (*change)(const struct wr_producers *producers, struct wr_producer *producer))
+{
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        change_one(producers, producers->all[i], change);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (shared)
+        change_one(producers, shared, change);
 }
 
 void wr_producers_use_ticks(struct wr_producers *producers, bool wanted)
@@ -212,12 +243,31 @@ void wr_producers_use_ticks(struct wr_producers *producers, bool wanted)
     wr_lock_enter(&producers->lock);
     bool changes = producers->ticks != ticks;
     producers->ticks = ticks;
-    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
-    for (uint32_t i = 0; changes && i < count; i++)
-        use_ticks(producers, producers->all[i]);
-    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
-    if (changes && shared)
-        use_ticks(producers, shared);
+    if (changes)
+        change_all(producers, use_ticks);
+    wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
+}
+
+void wr_producers_renew(struct wr_producers *producers)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    producers->journal = true;
+    change_all(producers, renew);
+    wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
+}
+
+void wr_producers_renewed(struct wr_producers *producers)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    sigset_t signals;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    atomic_store_explicit(&producer->renew, false, memory_order_relaxed);
+    open_up(producers, producer);
     wr_lock_leave(&producers->lock);
     wr_signals_restore(&signals);
 }
@@ -234,6 +284,7 @@ static void wipe(struct wr_producer *producer)
 void wr_producers_after_fork(struct wr_producers *producers)
 {
     wr_lock_reset(&producers->lock);
+    producers->journal = false;
     producers->orphan_count = 0;
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {

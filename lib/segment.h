@@ -48,6 +48,14 @@ void wr_segment_pool_set(struct wr_segment_pool *pool, uint32_t free_most);
 /* Frees what is free; files of a journal are deleted. */
 void wr_segment_pool_trim(struct wr_segment_pool *pool);
 
+static inline bool wr_segment_pool_has_free(struct wr_segment_pool *pool)
+{
+    wr_lock_enter(&pool->lock);
+    bool has = pool->free;
+    wr_lock_leave(&pool->lock);
+    return has;
+}
+
 /* An empty segment with room for at least so many samples, with one reference; NULL without memory. */
 struct wr_segment *wr_segment_new(struct wr_segment_pool *pool, uint32_t room);
 

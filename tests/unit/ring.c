@@ -141,12 +141,12 @@ Test(ring, a_text_takes_whole_slots)
 
 Test(ring, slots_of_text_are_not_counted_as_samples)
 {
-    slots[0] = (weir_sample){.flags = WEIR_SAMPLE_MORE};
-    slots[1] = (weir_sample){0};
-    slots[2] = (weir_sample){.flags = WR_RING_TEXT, .note = 70};
+    block->slots[0] = (weir_sample){.flags = WEIR_SAMPLE_MORE};
+    block->slots[1] = (weir_sample){0};
+    block->slots[2] = (weir_sample){.flags = WR_RING_TEXT, .note = 70};
     for (int i = 3; i < 6; i++) /* letters that look like flags of samples */
-        slots[i] = (weir_sample){.flags = 0xffff, .note = UINT32_MAX};
-    slots[6] = (weir_sample){0};
+        block->slots[i] = (weir_sample){.flags = 0xffff, .note = UINT32_MAX};
+    block->slots[6] = (weir_sample){0};
     cr_assert_eq(wr_ring_count_samples(&ring, 0, 7), 4);
     cr_assert_eq(wr_ring_count_samples(&ring, 2, 6), 1);
     cr_assert_eq(wr_ring_count_samples(&ring, 6, 6), 0);
@@ -154,9 +154,9 @@ Test(ring, slots_of_text_are_not_counted_as_samples)
 
 Test(ring, samples_are_counted_across_the_end)
 {
-    slots[SIZE - 1] = (weir_sample){.flags = WR_RING_TEXT, .note = 33};
-    slots[0].flags = slots[1].flags = WR_RING_TEXT; /* text */
-    slots[2] = (weir_sample){0};
+    block->slots[SIZE - 1] = (weir_sample){.flags = WR_RING_TEXT, .note = 33};
+    block->slots[0].flags = block->slots[1].flags = WR_RING_TEXT; /* text */
+    block->slots[2] = (weir_sample){0};
     cr_assert_eq(wr_ring_count_samples(&ring, SIZE - 1, SIZE + 3), 2);
 }
 
