@@ -27,6 +27,7 @@ struct wr_settings {
     int64_t max_series;
     int64_t clock; /* enum wr_clock_choice */
     weir_map labels;
+    const char *journal; /* a folder; NULL: there is none */
 };
 
 extern const weir_option wr_settings_rows[];

@@ -30,11 +30,20 @@ static void check_leaving(struct wr_engine *engine, int64_t now_ns, int64_t *nex
     }
 }
 
+static void tend_journal(struct wr_engine *engine, int64_t now_ns, int64_t *next_ns)
+{
+    if (engine->journal && wr_journal_tend(engine->journal, now_ns, next_ns))
+        wr_producers_renew(engine->producers);
+    if (wr_segment_pool_has_free(&engine->recovery.pool))
+        wr_recovery_tidy(&engine->recovery);
+}
+
 /* [dispatcher's round] */
 static void tend(void *ctx, int64_t now_ns, int64_t *next_ns)
 {
     struct wr_engine *engine = ctx;
     check_leaving(engine, now_ns, next_ns);
+    tend_journal(engine, now_ns, next_ns);
     wr_selfmetrics_tend(&engine->selfmetrics, &engine->dispatcher, engine->lanes, now_ns, next_ns);
 }
 
@@ -55,6 +64,7 @@ struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producer
     engine->log = log;
     engine->crew = (struct wr_crew){registry, producers, after_handler, engine};
     wr_dispatcher_init(&engine->dispatcher, registry, &engine->crew);
+    engine->dispatcher.log = log;
     engine->dispatcher.tend = tend;
     engine->dispatcher.ctx = engine;
     atomic_store(&engine->config, config);
@@ -356,6 +366,23 @@ static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
     return wr_error_set(error, WEIR_ERR_SPOOLED, "%" PRIu64 " values are on disk only", spooled);
 }
 
+/* What is left there is whoever's comes next; and if nothing is, the files go. */
+static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
+{
+    struct wr_visit visit;
+    int64_t patience_ns = deadline_ns < WR_NEVER - WR_NS_PER_S ? deadline_ns + 50 * WR_NS_PER_MS : WR_NEVER;
+    if (!engine->journal || !wr_engine_enter_by(engine, &visit, patience_ns))
+        return;
+    struct wr_journal *journal = engine->journal;
+    if (engine->dispatcher.taking.router)
+        wr_router_seal(engine->dispatcher.taking.router, wr_clock_monotonic_ns());
+    engine->journal = engine->dispatcher.taking.pool.journal = NULL;
+    wr_segment_pool_trim(&engine->dispatcher.taking.pool);
+    wr_recovery_leave(&engine->recovery);
+    wr_journal_stop(journal);
+    wr_engine_leave(&visit);
+}
+
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     if (atomic_exchange(&engine->closed, true))
@@ -371,6 +398,7 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
         wr_stop_wait(lane, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = lane->next)
         wr_spooler_leave(lane);
+    leave_journal(engine, deadline_ns);
     int dropped = report_dropped(engine, error);
     return dropped ? dropped : report_spooled(first, error);
 }

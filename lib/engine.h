@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 #include "dispatcher.h"
+#include "journal.h"
 #include "lane.h"
 #include "plan.h"
 #include "plugin.h"
+#include "recovery.h"
 #include "selfmetrics.h"
 
 struct wr_error;
@@ -27,7 +29,10 @@ struct wr_engine {
     /* under the round lock */
     struct wr_lane *lanes;       /* all that there ever were, linked by next */
     struct wr_label_set *labels; /* of the configuration in force; NULL: none */
-    unsigned leaving;            /* lanes that were asked to stop and may have to be declared stopped */
+    struct wr_journal *journal;  /* NULL: none, so far */
+    char *journal_place;         /* where it is */
+    struct wr_recovery recovery;
+    unsigned leaving; /* lanes that were asked to stop and may have to be declared stopped */
     struct wr_selfmetrics selfmetrics;
     uint64_t flush_dropped; /* what had been dropped when the last flush came back */
 

@@ -139,7 +139,9 @@ static bool is_closed(const struct call *call)
 static bool warm_up(struct call *call)
 {
     if (!wr_runtime_make_ready(call->runtime)) {
-        return false;
+        wr_runtime_wait_for_journal(call->runtime);
+        if (!wr_runtime_make_ready(call->runtime))
+            return false;
     }
     wr_runtime_warm(call->runtime, call->group, true);
     return true;

@@ -22,7 +22,7 @@
  * process number / 2 makes it. */
 static _Atomic uintptr_t the_runtime;
 
-enum { EXITS_MOST = 32, CONFLICTS_MOST = 1000, PATIENCE_S = 10 };
+enum { EXITS_MOST = 32, CONFLICTS_MOST = 1000, PATIENCE_S = 10, PROSPECT_MS = 100, JOURNAL_S = 1 };
 
 static bool is_being_made(uintptr_t word)
 {
@@ -304,12 +304,19 @@ static struct wr_config *read_config(const char *text, struct wr_error *error)
     return wr_parse_file(text, NULL, error);
 }
 
+static void foretell(struct wr_runtime *runtime, const struct wr_config *config)
+{
+    bool journal = config && config->settings.journal;
+    atomic_store(&runtime->prospect, journal ? WR_PROSPECT_JOURNAL : WR_PROSPECT_NO_JOURNAL);
+}
+
 static void configure_from_environment(struct wr_runtime *runtime)
 {
     struct wr_error error = {0};
     const char *text = secure_getenv("WEIR_CONFIG");
     bool has_text = text && *text;
     struct wr_config *config = has_text ? read_config(text, &error) : wr_benchmarkai_config(&error);
+    foretell(runtime, config);
     if (!config && !error.code)
         return;
     /* a child whose parent forked while it was at this point may find the loader unusable */
@@ -327,6 +334,7 @@ static void configure_child(struct wr_runtime *runtime, const struct wr_engine *
 {
     struct wr_error error = {0};
     struct wr_config *config = atomic_load(&parent->config);
+    foretell(runtime, config);
     if (apply(runtime, make_given, config, false, true, &error) != 0)
         wr_log_say(&runtime->log, WEIR_LOG_ERROR, "the forked process %ld cannot be configured: %s",
                    (long)getpid(), error.text);
@@ -349,6 +357,7 @@ bool wr_runtime_make_ready(struct wr_runtime *runtime)
     if (state == WR_READINESS_BEGUN ||
         !atomic_compare_exchange_strong(&runtime->readiness, &state, WR_READINESS_BEGUN))
         return state == WR_READINESS_DONE;
+    atomic_store(&runtime->prospect, WR_PROSPECT_UNKNOWN);
     atomic_store(&runtime->configurer, pthread_self());
     configure_first(runtime);
     wr_change_make_router(wr_runtime_engine(runtime));
@@ -361,6 +370,22 @@ bool wr_runtime_is_configurer(struct wr_runtime *runtime)
 {
     return atomic_load(&runtime->readiness) == WR_READINESS_BEGUN &&
            pthread_equal(atomic_load(&runtime->configurer), pthread_self());
+}
+
+void wr_runtime_wait_for_journal(struct wr_runtime *runtime)
+{
+    int64_t start_ns = wr_clock_monotonic_ns(), now_ns = start_ns;
+    if (wr_producer_is_own() || wr_runtime_is_configurer(runtime))
+        return;
+    while (atomic_load(&runtime->readiness) == WR_READINESS_BEGUN) {
+        uint32_t prospect = atomic_load(&runtime->prospect);
+        int64_t patience_ns =
+            prospect == WR_PROSPECT_JOURNAL ? JOURNAL_S * WR_NS_PER_S : PROSPECT_MS * WR_NS_PER_MS;
+        if (prospect == WR_PROSPECT_NO_JOURNAL || now_ns - start_ns >= patience_ns)
+            return;
+        wr_futex_wait(&runtime->readiness, WR_READINESS_BEGUN, WR_NS_PER_MS);
+        now_ns = wr_clock_monotonic_ns();
+    }
 }
 
 /* Another thread loads plugins, maybe. When it is this one, further up, or takes for ever, the caller is told

@@ -23,6 +23,9 @@ enum wr_readiness {
     WR_READINESS_DONE,
 };
 
+/* Whether the configuration that comes into force first has a journal. */
+enum wr_prospect { WR_PROSPECT_UNKNOWN, WR_PROSPECT_NO_JOURNAL, WR_PROSPECT_JOURNAL };
+
 /* A page that a forked child finds wiped. */
 struct wr_life {
     _Atomic uint32_t alive; /* 1: `engine` is this process's own */
@@ -42,6 +45,7 @@ struct wr_runtime {
     /* each process's own */
     _Atomic(struct wr_engine *) engine;
     _Atomic uint32_t readiness;    /* enum wr_readiness */
+    _Atomic uint32_t prospect;     /* enum wr_prospect; while readiness is BEGUN */
     _Atomic(pthread_t) configurer; /* the thread that is at it, while readiness is BEGUN */
     struct wr_watcher watcher;
 };
@@ -56,6 +60,10 @@ struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime);
 /* Makes sure that the configuration of this process is in force: the environment's, or, in a forked child, its
  * parent's. false: another thread is at it; what is added meanwhile waits in the rings. */
 bool wr_runtime_make_ready(struct wr_runtime *runtime);
+
+/* [producer] Another thread is at it. Where that leads to a journal, or may do so, the caller waits: what it
+ * added now would not be in it. */
+void wr_runtime_wait_for_journal(struct wr_runtime *runtime);
 
 /* Whether the calling thread is the one that is at it: then it is a plugin of this configuration, or a signal
  * handler, and cannot wait for it. */

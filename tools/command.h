@@ -20,8 +20,8 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
-extern const struct command command_check, command_emit, command_formats, command_handlers, command_settings,
-    command_spool;
+extern const struct command command_check, command_emit, command_formats, command_handlers, command_journal,
+    command_settings, command_spool;
 
 /* What a command that lists things was asked for. */
 struct command_listing {

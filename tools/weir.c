@@ -9,7 +9,8 @@
 #include "suggest.h"
 
 static const struct command *const commands[] = {
-    &command_check, &command_emit, &command_handlers, &command_formats, &command_settings, &command_spool,
+    &command_check,    &command_emit,  &command_handlers, &command_formats,
+    &command_settings, &command_spool, &command_journal,
 };
 
 static void print_help(FILE *to)

@@ -97,6 +97,11 @@ typedef struct weir_batch {
     const void *core; /* the core's own */
     uint64_t
         sequence; /* the number of the first sample among all that this handler was offered, in order, from 0 */
+    /* With a journal: which row of samples these are of, and the number of the first of them in that row; a
+     * sample that is delivered another time, also by another process, has the same ones. NULL: they are of no
+     * such row. */
+    const char *origin;
+    uint64_t origin_sequence;
 } weir_batch;
 
 /* The series of one of the batch's samples. Never NULL. */
