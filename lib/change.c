@@ -143,27 +143,17 @@ static struct wr_config *change_config(struct wr_engine *engine, struct wr_plan 
 }
 
 /* A process has one journal: which one that is cannot change while it holds something. */
-static void start_journal(struct wr_engine *engine, const char *place, int64_t now_ns)
+static void change_journal(struct wr_engine *engine, const char *place, int64_t now_ns)
 {
-    struct wr_error error = {0};
     if (engine->journal) {
         if (!place || strcmp(place, engine->journal_place) != 0)
-            wr_recovery_tell(&engine->recovery, WEIR_LOG_WARNING,
-                             "settings.journal has changed; that counts from the next start on");
+            wr_words_add(&engine->dispatcher.words, WEIR_LOG_WARNING,
+                         "settings.journal has changed; that counts from the next start on");
         return;
     }
     free(engine->journal_place);
     engine->journal_place = place ? strdup(place) : NULL;
-    if (!engine->journal_place)
-        return;
-    engine->journal = wr_journal_start(place, engine->registry, &error);
-    if (!engine->journal) {
-        wr_recovery_tell(&engine->recovery, WEIR_LOG_ERROR, "%s; values go on without it", error.text);
-        return;
-    }
-    engine->dispatcher.taking.pool.journal = engine->journal;
-    wr_producers_renew(engine->producers);
-    wr_recovery_run(&engine->recovery, place, &engine->dispatcher, now_ns);
+    wr_engine_start_journal(engine, now_ns);
 }
 
 static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discarded *discarded)
@@ -173,7 +163,7 @@ static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discar
     plan->router = NULL;
     change_labels(engine, plan);
     change_lanes(engine, plan, now_ns, discarded);
-    start_journal(engine, plan->config->settings.journal, now_ns);
+    change_journal(engine, plan->config->settings.journal, now_ns);
     wr_config_drop(change_config(engine, plan));
     wr_selfmetrics_configure(&engine->selfmetrics, &engine->dispatcher,
                              plan->config->settings.stats_interval_ns, now_ns);
@@ -192,10 +182,7 @@ bool wr_change_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t g
     }
     if (fits)
         commit(engine, plan, &discarded);
-    struct wr_buffer words = engine->recovery.words;
-    engine->recovery.words = (struct wr_buffer){0};
     wr_engine_leave(&visit);
-    wr_recovery_say(&words, engine->log);
     for (size_t i = 0; i < discarded.count; i++)
         wr_instance_free(discarded.instances[i]);
     free(discarded.instances);

@@ -43,17 +43,15 @@ void wr_dispatcher_visit(struct wr_dispatcher *dispatcher)
 
 static void leave_and_say(struct wr_dispatcher *dispatcher)
 {
-    struct wr_journal *journal = dispatcher->taking.pool.journal;
-    struct wr_remarks remarks = journal->remarks;
-    journal->remarks.count = 0;
+    struct wr_words words = dispatcher->words;
+    dispatcher->words = (struct wr_words){0};
     wr_lock_leave(&dispatcher->round);
-    wr_remarks_say(&remarks, dispatcher->log, "journal");
+    wr_words_say(&words, dispatcher->log, "journal");
 }
 
 void wr_dispatcher_leave(struct wr_dispatcher *dispatcher)
 {
-    const struct wr_journal *journal = dispatcher->taking.pool.journal;
-    if (WR_UNLIKELY(journal && journal->remarks.count))
+    if (WR_UNLIKELY(wr_words_are_there(&dispatcher->words)))
         leave_and_say(dispatcher);
     else
         wr_lock_leave(&dispatcher->round);

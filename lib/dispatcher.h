@@ -15,6 +15,7 @@
 #include "lock.h"
 #include "producer.h"
 #include "taking.h"
+#include "words.h"
 #include "worker.h"
 
 struct wr_dispatcher {
@@ -32,6 +33,7 @@ struct wr_dispatcher {
     uint32_t active_count;
     const struct wr_crew *crew;
     struct wr_log *log;
+    struct wr_words words; /* of the journal, said when the round is left */
     /* called at the end of each round: what else has to be done at times. Lowers *next_ns. */
     void (*tend)(void *ctx, int64_t now_ns, int64_t *next_ns);
     void *ctx;

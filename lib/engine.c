@@ -13,6 +13,8 @@
 #include "spooler.h"
 #include "stop.h"
 
+enum { START_AGAIN_S = 1 };
+
 /* ---- Making one ------------------------------------------------------------------------------ */
 
 /* Lanes that stop have a deadline that their worker may be too busy to notice. */
@@ -30,8 +32,34 @@ static void check_leaving(struct wr_engine *engine, int64_t now_ns, int64_t *nex
     }
 }
 
+void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
+{
+    struct wr_error error = {0};
+    struct wr_dispatcher *dispatcher = &engine->dispatcher;
+    if (engine->journal || !engine->journal_place)
+        return;
+    engine->journal = wr_journal_start(engine->journal_place, engine->registry, &dispatcher->words, &error);
+    if (!engine->journal) {
+        if (!engine->journal_retry_ns)
+            wr_words_add(&dispatcher->words, WEIR_LOG_ERROR, "%s; values go on without it", error.text);
+        engine->journal_retry_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
+        return;
+    }
+    if (engine->journal_retry_ns)
+        wr_words_add(&dispatcher->words, WEIR_LOG_WARNING, "%s: values are kept there again",
+                     engine->journal_place);
+    engine->journal_retry_ns = 0;
+    dispatcher->taking.pool.journal = engine->journal;
+    wr_producers_renew(engine->producers);
+    wr_recovery_run(&engine->recovery, engine->journal_place, dispatcher, now_ns);
+}
+
 static void tend_journal(struct wr_engine *engine, int64_t now_ns, int64_t *next_ns)
 {
+    if (engine->journal_retry_ns && now_ns >= engine->journal_retry_ns)
+        wr_engine_start_journal(engine, now_ns);
+    if (engine->journal_retry_ns && engine->journal_retry_ns < *next_ns)
+        *next_ns = engine->journal_retry_ns;
     if (engine->journal && wr_journal_tend(engine->journal, now_ns, next_ns))
         wr_producers_renew(engine->producers);
     if (wr_segment_pool_has_free(&engine->recovery.pool))

@@ -30,7 +30,8 @@ struct wr_engine {
     struct wr_lane *lanes;       /* all that there ever were, linked by next */
     struct wr_label_set *labels; /* of the configuration in force; NULL: none */
     struct wr_journal *journal;  /* NULL: none, so far */
-    char *journal_place;         /* where it is */
+    char *journal_place;         /* where it is, or is to be; NULL: nowhere */
+    int64_t journal_retry_ns;    /* it could not be started: the next try; 0: there was none */
     struct wr_recovery recovery;
     unsigned leaving; /* lanes that were asked to stop and may have to be declared stopped */
     struct wr_selfmetrics selfmetrics;
@@ -71,6 +72,10 @@ struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generatio
 /* Makes a plan of a configuration, against the engine's lanes. */
 struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *config, bool in_child,
                                struct wr_error *error);
+
+/* [in a visit] Starts the journal, if there is to be one and there is none, and recovers what others have left
+ * there. */
+void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns);
 
 /* Whether its thread runs. */
 bool wr_engine_is_started(struct wr_engine *engine);

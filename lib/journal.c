@@ -1,7 +1,6 @@
 #include "journal.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,21 +13,12 @@ enum { TRY_AGAIN_S = 1 };
 
 /* ---- Trouble --------------------------------------------------------------------------------- */
 
-static void say(struct wr_journal *journal, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(struct wr_journal *journal, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    wr_remarks_add(&journal->remarks, WEIR_LOG_WARNING, format, arguments);
-    va_end(arguments);
-}
-
 static void fail(struct wr_journal *journal, int problem, int64_t now_ns)
 {
     journal->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
     if (!journal->failing)
-        say(journal, "%s: %s; values go on without it", journal->box.path, strerror(problem));
+        wr_words_add(journal->words, WEIR_LOG_WARNING, "%s: %s; values go on without it", journal->box.path,
+                     strerror(problem));
     journal->failing = true;
 }
 
@@ -37,7 +27,7 @@ static void succeed(struct wr_journal *journal)
     if (!journal->failing || atomic_load(&journal->series_problem))
         return;
     journal->failing = false;
-    say(journal, "%s: values are kept there again", journal->box.path);
+    wr_words_add(journal->words, WEIR_LOG_WARNING, "%s: values are kept there again", journal->box.path);
 }
 
 static bool may_try(const struct wr_journal *journal, int64_t now_ns)
@@ -122,7 +112,8 @@ static int fill(struct wr_journal *journal)
     return problem ? problem : define_all(journal); /* what was made in between */
 }
 
-struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry, struct wr_error *error)
+struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry, struct wr_words *words,
+                                    struct wr_error *error)
 {
     struct wr_journal *journal = calloc(1, sizeof *journal);
     if (!journal) {
@@ -130,6 +121,7 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
         return NULL;
     }
     journal->registry = registry;
+    journal->words = words;
     if (!wr_spool_box_check_place(place, true, error) ||
         !wr_spool_box_make(&journal->box, place, WR_JOURNAL_BOX, error)) {
         free(journal);
@@ -266,11 +258,12 @@ bool wr_journal_tend(struct wr_journal *journal, int64_t now_ns, int64_t *next_n
         fail(journal, problem, now_ns);
     if (!journal->failing)
         return false;
-    if (now_ns < journal->retry_at_ns) {
-        if (journal->retry_at_ns < *next_ns)
-            *next_ns = journal->retry_at_ns;
+    int64_t due_ns = journal->retry_at_ns > journal->renew_at_ns ? journal->retry_at_ns : journal->renew_at_ns;
+    if (now_ns < due_ns) {
+        *next_ns = due_ns < *next_ns ? due_ns : *next_ns;
         return false;
     }
+    journal->renew_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
     problem = problem ? define_all(journal) : 0;
     if (problem)
         fail(journal, problem, now_ns);

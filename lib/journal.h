@@ -28,11 +28,11 @@
 #include "journal_file.h"
 #include "journal_series.h"
 #include "registry.h"
-#include "remarks.h"
 #include "ring.h"
 #include "segment_file.h"
 #include "spool_box.h"
 #include "timeline.h"
+#include "words.h"
 
 struct wr_error;
 
@@ -65,15 +65,17 @@ struct wr_journal {
     uint32_t ring_count;
     uint32_t files; /* the last number that a ring or a segment got */
     bool failing;
-    int64_t retry_at_ns;
-    struct wr_remarks remarks; /* to be said when the round is left */
+    int64_t retry_at_ns, renew_at_ns;
+    struct wr_words *words; /* borrowed */
 
     struct wr_journal_series series; /* where series are made */
     _Atomic int series_problem;      /* errno; 0: all are defined */
 };
 
-/* Starts the journal of this process. NULL: the error tells why there is none. */
-struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry, struct wr_error *error);
+/* Starts the journal of this process. words: what it has to say goes there. NULL: the error tells why there is
+ * none. */
+struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry, struct wr_words *words,
+                                    struct wr_error *error);
 
 /* [shutdown] Deletes it, if nothing in it is left; otherwise leaves it to whoever comes. */
 void wr_journal_stop(struct wr_journal *journal);

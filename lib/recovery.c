@@ -3,38 +3,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer.h"
 #include "drafts.h"
 #include "error.h"
 #include "journal.h"
 #include "journal_reader.h"
-#include "log.h"
 #include "series.h"
 #include "stream.h"
-
-/* ---- Messages -------------------------------------------------------------------------------- */
-
-void wr_recovery_tell(struct wr_recovery *recovery, int level, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    wr_buffer_put_char(&recovery->words, (char)('0' + level));
-    wr_buffer_put(&recovery->words, text, strlen(text) + 1);
-}
-
-void wr_recovery_say(struct wr_buffer *words, struct wr_log *log)
-{
-    for (size_t at = 0; !words->failed && at < words->length; at += strlen(words->data + at) + 1)
-        wr_log_say(log, words->data[at] - '0', "journal: %s", words->data + at + 1);
-    wr_buffer_fini(words);
-}
 
 /* ---- A box that is being read ---------------------------------------------------------------- */
 
@@ -224,11 +202,11 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
 
 static void tell_kept(const struct find *find, const char *lane, uint64_t kept)
 {
-    wr_recovery_tell(find->recovery, WEIR_LOG_WARNING,
-                     "%" PRIu64
-                     " values are kept for handler \"%s\", which no route leads to; configure it and start "
-                     "again, or delete %s to give them up",
-                     kept, lane, find->box->box.path);
+    wr_words_add(&find->dispatcher->words, WEIR_LOG_WARNING,
+                 "%" PRIu64
+                 " values are kept for handler \"%s\", which no route leads to; configure it and start "
+                 "again, or delete %s to give them up",
+                 kept, lane, find->box->box.path);
 }
 
 /* Takes the file. */
@@ -255,16 +233,16 @@ static void tell_box(const struct find *find, const struct wr_drafts_result *dra
 {
     const char *path = find->box->box.path;
     if (find->given)
-        wr_recovery_tell(find->recovery, WEIR_LOG_INFO,
-                         "%s: %" PRIu64 " values of an earlier process are recovered", path, find->given);
+        wr_words_add(&find->dispatcher->words, WEIR_LOG_INFO,
+                     "%s: %" PRIu64 " values of an earlier process are recovered", path, find->given);
     if (drafts->unrouted)
-        wr_recovery_tell(find->recovery, WEIR_LOG_WARNING,
-                         "%s: %" PRIu64 " values belong to groups that nobody listens to now, and are dropped",
-                         path, drafts->unrouted);
+        wr_words_add(&find->dispatcher->words, WEIR_LOG_WARNING,
+                     "%s: %" PRIu64 " values belong to groups that nobody listens to now, and are dropped",
+                     path, drafts->unrouted);
     if (find->corrupt || drafts->corrupt || find->reader.damaged)
-        wr_recovery_tell(find->recovery, WEIR_LOG_ERROR,
-                         "%s: damaged; %" PRIu64 " values and %" PRIu32 " files make no sense, and are lost",
-                         path, find->corrupt + drafts->corrupt, find->reader.damaged);
+        wr_words_add(&find->dispatcher->words, WEIR_LOG_ERROR,
+                     "%s: damaged; %" PRIu64 " values and %" PRIu32 " files make no sense, and are lost", path,
+                     find->corrupt + drafts->corrupt, find->reader.damaged);
 }
 
 static void give_box(struct find *find)
@@ -276,8 +254,8 @@ static void give_box(struct find *find)
     const struct wr_drafts_ids ids = {find->ids, find->reader.views.count};
     int problem = wr_drafts_make(&find->reader, taking->router, taking->registry, &ids, &drafts);
     if (problem)
-        wr_recovery_tell(find->recovery, WEIR_LOG_ERROR, "%s: what was in the rings stays there: %s",
-                         find->box->box.path, strerror(problem));
+        wr_words_add(&find->dispatcher->words, WEIR_LOG_ERROR, "%s: what was in the rings stays there: %s",
+                     find->box->box.path, strerror(problem));
     for (size_t i = 0; i < find->reader.segment_count; i++)
         give_segment(find, find->reader.segments[i]);
     find->reader.segment_count = 0;
@@ -297,8 +275,8 @@ static bool adopt(struct find *find, const char *place, const char *name)
     case WR_JOURNAL_READ: return true;
     case WR_JOURNAL_NOTHING: wr_journal_remove(box); return false;
     default:
-        wr_recovery_tell(find->recovery, WEIR_LOG_ERROR, "%s: %s; it is left as it is", box->path,
-                         strerror(errno));
+        wr_words_add(&find->dispatcher->words, WEIR_LOG_ERROR, "%s: %s; it is left as it is", box->path,
+                     strerror(errno));
         wr_spool_box_leave(box);
         free(box->path);
         return false;

@@ -10,12 +10,9 @@
 
 #include <stdint.h>
 
-#include "buffer.h"
 #include "dispatcher.h"
 #include "segment.h"
 #include "spool_box.h"
-
-struct wr_log;
 
 struct wr_recovery_box {
     struct wr_recovery_box *next;
@@ -26,19 +23,12 @@ struct wr_recovery_box {
 struct wr_recovery {
     struct wr_segment_pool pool;   /* of adopted segments that are settled */
     struct wr_recovery_box *boxes; /* that hold something */
-    struct wr_buffer words;        /* to be said without locks: a level's digit, a text, a NUL, and so on */
 };
 
-/* Adopts all that lost their process, and gives what is in them to the lanes. */
+/* Adopts all that lost their process, and gives what is in them to the lanes. What there is to say of it goes
+ * to the dispatcher's words. */
 void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_dispatcher *dispatcher,
                      int64_t now_ns);
-
-/* Adds a message. */
-void wr_recovery_tell(struct wr_recovery *recovery, int level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* [any thread, no locks held] Says what there is to say; takes the words. */
-void wr_recovery_say(struct wr_buffer *words, struct wr_log *log);
 
 /* Deletes what is settled. */
 void wr_recovery_tidy(struct wr_recovery *recovery);

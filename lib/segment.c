@@ -198,13 +198,13 @@ uint32_t wr_segment_point_to_note(struct wr_segment *segment, const char *text)
 static uint32_t copy_note(struct wr_segment *segment, const char *text, size_t length)
 {
     char *copy = malloc(length + 1);
-    uint32_t number = copy ? wr_segment_point_to_note(segment, copy) : 0;
-    if (!number) {
-        free(copy);
+    if (!copy)
         return 0;
-    }
     memcpy(copy, text, length);
     copy[length] = '\0';
+    uint32_t number = wr_segment_point_to_note(segment, copy);
+    if (!number)
+        free(copy);
     return number;
 }
 

@@ -4,6 +4,7 @@ comes twice."""
 import json
 import os
 import random
+import signal
 import struct
 import subprocess
 import time
@@ -34,26 +35,40 @@ class Victims:
     def start(self, end="wait"):
         with open(self.progress, "wb") as file:
             file.write(bytes(8 * SLOTS))
-        return subprocess.Popen([VICTIM, self.progress, str(self.deaths), str(THREADS), end], stdout=subprocess.DEVNULL,
-                                stderr=self.log, env=environment(WEIR_CONFIG=self.config))
+        return subprocess.Popen([VICTIM, self.progress, str(self.deaths), str(THREADS), end], stdout=subprocess.PIPE,
+                                stderr=self.log, env=environment(WEIR_CONFIG=self.config), start_new_session=True)
+
+    @staticmethod
+    def kill(process):
+        """With its children; comes back when all are gone."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+    def read_progress(self):
+        with open(self.progress, "rb") as file:
+            return struct.unpack(f"{SLOTS}Q", file.read())[:THREADS]
 
     def take_down(self):
         """What was answered with 0, by the one that has just died."""
-        with open(self.progress, "rb") as file:
-            numbers = struct.unpack(f"{SLOTS}Q", file.read())
-        for thread in range(THREADS):
-            self.promised[f"t{thread}", f"r{self.deaths}"] = numbers[thread]
+        for thread, number in enumerate(self.read_progress()):
+            self.promised[f"t{thread}", f"r{self.deaths}"] = number
         self.deaths += 1
+
+    def kill_working(self, end="wait"):
+        """One that has come so far that all its threads add."""
+        process = self.start(end)
+        wait_for(lambda: min(self.read_progress()) > 300, "values")
+        self.kill(process)
+        self.take_down()
 
     def kill_one(self, seconds, end="wait"):
         process = self.start(end)
         time.sleep(seconds)
-        process.kill()
-        process.wait()
+        self.kill(process)
         self.take_down()
 
     def wait_for_end(self, end):
-        self.start(end).wait()
+        self.start(end).communicate()
         self.take_down()
 
     def drain(self, *handlers):
@@ -127,10 +142,10 @@ def killed_again_and_again_every_value_arrives(folder):
     victims = Victims(folder, config)
     for seconds in moments(ROUNDS, 0.12):
         victims.kill_one(seconds)
+    victims.kill_working()
     assert_balance(victims.drain("disk"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
     assert_gone(victims)
-    assert sum(victims.promised.values()) > 0
 
 
 @case
@@ -140,6 +155,7 @@ def two_handlers_by_different_routes_each_get_every_value_of_theirs(folder):
     victims = Victims(folder, config)
     for seconds in moments(ROUNDS // 2, 0.1):
         victims.kill_one(seconds)
+    victims.kill_working()
     assert_balance(victims.drain("disk", "other"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
     for key in list(victims.promised):
@@ -171,6 +187,7 @@ def killed_while_the_configuration_is_read_again_and_again(folder):
     victims.config = path
     for seconds in moments(ROUNDS // 4, 0.1):
         victims.kill_one(seconds, "reload")
+    victims.kill_working("reload")
     assert_balance(victims.drain("disk"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
     assert_gone(victims)
@@ -199,6 +216,7 @@ def what_nobody_reads_waits_through_many_deaths_until_somebody_does(folder):
     victims = Victims(folder, config)
     for seconds in moments(ROUNDS // 3, 0.1):
         victims.kill_one(seconds)
+    victims.kill_working()
     process = reader.start()
     assert_balance(victims.drain("pipe"))
     process.wait()
@@ -215,6 +233,7 @@ def what_went_to_the_spool_is_not_delivered_by_the_journal_too(folder):
     victims = Victims(folder, config)
     for seconds in moments(ROUNDS // 4, 0.2):
         victims.kill_one(seconds)
+    victims.kill_working()
     process = reader.start()
     assert_balance(victims.drain("pipe"))
     process.wait()
@@ -231,10 +250,10 @@ def a_forked_child_has_a_journal_of_its_own(folder):
     victims = Victims(folder, config)
     for seconds in moments(ROUNDS // 4, 0.15):
         victims.kill_one(seconds, "forked")
-        time.sleep(0.02)
-    victims.drain("disk")
-    wait_for(lambda: not os.listdir(victims.journal) or victims.drain("disk") is None, "the last child to be gone")
+    victims.kill_working("forked")
+    assert_balance(victims.drain("disk"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    assert_gone(victims)
 
 
 @case
@@ -247,8 +266,7 @@ def a_process_that_lives_is_left_alone(folder):
     assert f"process {living.pid} (running)" in listed.stdout, listed
     ledger = victims.drain("disk")["disk"]
     assert ledger[:2] == [0, 0], ledger
-    living.kill()
-    living.wait()
+    victims.kill(living)
     victims.take_down()
     assert_balance(victims.drain("disk"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH)
@@ -260,9 +278,7 @@ def the_command_lists_verifies_and_delivers(folder):
     reader = Reader(folder)
     config = {"handlers": {"pipe": fifo_handler(reader, queue="64MiB")}, "groups": {"*": "pipe"}}
     victims = Victims(folder, config)
-    victims.kill_one(0.3)
-    promised = sum(victims.promised.values())
-    assert promised, victims.messages()
+    victims.kill_working()
     listed = run(WEIR, "journal", "list", victims.journal)
     assert listed.returncode == 0 and 'for "pipe"' in listed.stdout and "(running)" not in listed.stdout, listed
     verified = run(WEIR, "journal", "verify", victims.journal)
@@ -286,7 +302,7 @@ def values_of_a_handler_that_is_no_more_are_kept_until_it_is_back(folder):
     reader = Reader(folder)
     config = {"handlers": {"pipe": fifo_handler(reader, queue="64MiB")}, "groups": {"*": "pipe"}}
     victims = Victims(folder, config)
-    victims.kill_one(0.3)
+    victims.kill_working()
     path = os.path.join(folder, "weir.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"groups": {"nobody": "null"}}, file)
@@ -329,24 +345,41 @@ class Disk:
 @case
 def on_a_full_disk_values_go_on_without_the_journal_and_come_back_to_it(folder):
     disk = Disk(folder, "16m")
+    out = os.path.join(folder, "out")
     try:
         config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
         victims = Victims(folder, config)
         config["settings"]["journal"] = victims.journal = os.path.join(disk.path, "journal")
-        process = victims.start()
-        wait_for(lambda: os.path.exists(os.path.join(folder, "out")), "the first value")
-        process.kill()
-        process.wait()
-        victims.take_down()
-        victims.drain("disk")
         disk.fill()
+        process = victims.start()
+        wait_for(lambda: os.path.exists(out), "the first value")
+        said = victims.messages()
+        assert said.count("No space left on device; values go on without it") == 1, said
+        os.remove(disk.filler)
+        wait_for(lambda: "values are kept there again" in victims.messages(), "the journal to be back")
+        wait_for(lambda: any(name.startswith("ring.") for _, _, names in os.walk(victims.journal) for name in names), "the rings")
+        time.sleep(0.1)
+        victims.kill(process)
+        victims.take_down()
+        assert_balance(victims.drain("disk"))
+        assert_prefixes(victims, out, BATCH)
+        assert_gone(victims)
+    finally:
+        disk.remove()
+
+
+@case
+def a_disk_that_fills_up_in_the_midst_of_it_kills_nobody(folder):
+    disk = Disk(folder, "420k")
+    out = os.path.join(folder, "out")
+    try:
+        config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
+        victims = Victims(folder, config)
+        config["settings"]["journal"] = victims.journal = os.path.join(disk.path, "journal")
         victims.wait_for_end("exit")
         assert "No space left on device; values go on without it" in victims.messages(), victims.messages()
-        assert_prefixes(victims, os.path.join(folder, "out"), BATCH)
-        os.remove(disk.filler)
-        victims.wait_for_end("_exit")
-        victims.drain("disk")
-        assert_prefixes(victims, os.path.join(folder, "out"), 2 * BATCH)
+        assert_prefixes(victims, out, 0)
+        assert_gone(victims)
     finally:
         disk.remove()
 

@@ -6,10 +6,10 @@
  * of three, some with metadata. How many were answered with 0 stands in the file PROGRESS, a 64-bit number for
  * each thread, which is mapped and so survives the process as the journal does.
  *
- * END: "wait", until it is killed; "abort", "segv", "_exit", "exit", by a thread of its own after 30 ms;
- * "reload", as "wait", and the configuration is read again all the time; "forked", as "wait", in a child that
- * was forked after the parent had used weir, and dies with it; "drain": one value of group "drain", and a
- * shutdown; the ledgers of the handlers that are named behind it are printed. */
+ * END: "wait", until it is killed; "abort", "segv", "_exit", "exit", by a thread of its own, after 30 ms and at
+ * least a value; "reload", as "wait", and the configuration is read again all the time; "forked", as "wait", in
+ * a child that was forked after the parent had used weir; "drain": one value of group "drain", and a shutdown;
+ * the ledgers of the handlers that are named behind it are printed. */
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,7 +82,8 @@ static void *reload(void *unused)
 static void *end(void *argument)
 {
     const char *how = argument;
-    nap(30000);
+    for (nap(30000); !progress[0]; nap(1000))
+        continue;
     if (strcmp(how, "abort") == 0)
         abort();
     if (strcmp(how, "segv") == 0)
@@ -129,10 +129,8 @@ static int drain(char **handlers)
 static void go_on_in_child(void)
 {
     weir_add_value(weir_get_stream("parent"), "number", 0);
-    if (fork() == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (fork() == 0)
         return;
-    }
     for (;;)
         pause();
 }

@@ -157,7 +157,7 @@ static struct yard *open_yard(const char *place)
     struct yard *yard = yard_open();
     struct wr_error error;
     yard_route(yard, routes);
-    struct wr_journal *journal = wr_journal_start(place, &yard->registry, &error);
+    struct wr_journal *journal = wr_journal_start(place, &yard->registry, &yard->dispatcher.words, &error);
     if (!journal)
         _exit(1);
     yard->dispatcher.taking.pool.journal = journal;
