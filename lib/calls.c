@@ -43,7 +43,8 @@ static bool copy_without(struct wr_config *copy, const struct wr_config *config,
     copy->settings.labels = (weir_map){0};
     copy->defaults = config->defaults;
     copy->path = wr_config_keep_text(copy, config->path);
-    bool done = !copy->path == !config->path;
+    copy->settings.status = wr_config_keep_text(copy, config->settings.status);
+    bool done = !copy->path == !config->path && copy->settings.status;
     for (size_t i = 0; done && i < config->source_count; i++)
         done = wr_config_add_source(copy, config->sources[i].document, config->sources[i].environment);
     for (size_t i = 0; done && i < config->handler_count; i++) {

@@ -139,6 +139,7 @@ static struct wr_config *change_config(struct wr_engine *engine, struct wr_plan 
     wr_config_hold(plan->config);
     struct wr_config *before = atomic_exchange(&engine->config, plan->config);
     atomic_fetch_add(&engine->generation, 1);
+    atomic_store(&engine->configured_ns, wr_clock_wall_ns());
     return before;
 }
 

@@ -28,6 +28,9 @@ const weir_option wr_settings_rows[] = {
      offsetof(struct wr_settings, journal)},
     {"max_series", WEIR_OPTION_INT, 0, "100000", "1..30000000",
      "the most groups, label sets and series together", offsetof(struct wr_settings, max_series)},
+    {"status", WEIR_OPTION_STRING, 0, "off", "off|auto|/FOLDER",
+     "where the process can be looked into by the command weir status; auto: a folder of the user's own",
+     offsetof(struct wr_settings, status)},
     {0},
 };
 
@@ -183,8 +186,7 @@ static const struct wr_config_route *find_exact(const struct wr_config *config, 
     return NULL;
 }
 
-/* weir's own metrics go only where they are sent by name. */
-static bool is_own_group(const char *group)
+bool wr_config_is_own_group(const char *group)
 {
     return strncmp(group, "weir", 4) == 0 && (group[4] == '\0' || group[4] == '.');
 }
@@ -205,5 +207,5 @@ const struct wr_config_route *wr_config_find_route(const struct wr_config *confi
             break;
         length--;
     }
-    return is_own_group(group) ? NULL : find_exact(config, "*", 1);
+    return wr_config_is_own_group(group) ? NULL : find_exact(config, "*", 1);
 }

@@ -25,7 +25,8 @@ struct wr_settings {
     int64_t reload_ns; /* 0: the file is not watched */
     int64_t stats_interval_ns;
     int64_t max_series;
-    int64_t clock; /* enum wr_clock_choice */
+    int64_t clock;      /* enum wr_clock_choice */
+    const char *status; /* "off", "auto", or the absolute path of a folder */
     weir_map labels;
     const char *journal; /* a folder; NULL: there is none */
 };
@@ -93,6 +94,9 @@ const struct wr_config_handler *wr_config_find_handler(const struct wr_config *c
  * (but not for group "weir" and what is inside it). NULL: there is none, as there is nothing above "*". */
 const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
                                                    bool above);
+
+/* Whether it is the group of weir's own metrics, or inside it: they go only where they are sent by name. */
+bool wr_config_is_own_group(const char *group);
 
 /* ---- For those who make one ------------------------------------------------------------------ */
 

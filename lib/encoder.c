@@ -133,6 +133,11 @@ static bool has_ends_room(struct wr_encoder *encoder, uint32_t count)
     return true;
 }
 
+const char *wr_encoder_header(const struct wr_encoder *encoder)
+{
+    return encoder->format->header ? encoder->format->header(encoder->options) : "";
+}
+
 const char *wr_encoder_shape_name(uint32_t shape)
 {
     switch (shape) {

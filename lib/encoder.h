@@ -37,6 +37,9 @@ struct wr_format {
      * sample, in a format of records. */
     void (*put_event)(struct wr_encoder *encoder, uint32_t first, uint32_t end);
 
+    /* What a text of its own begins with. Static. NULL: nothing, whatever the options. */
+    const char *(*header)(const void *options);
+
     /* Frees encoder->state; NULL: the format has none. */
     void (*free_state)(void *state);
 };
@@ -88,6 +91,9 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
 
 /* As weir_encoder.settled. */
 uint32_t wr_encoder_settled(const struct wr_encoder *encoder, size_t length, size_t *end);
+
+/* As weir_encoder.header. */
+const char *wr_encoder_header(const struct wr_encoder *encoder);
 
 /* What a shape is called where formats are described: "lines". */
 const char *wr_encoder_shape_name(uint32_t shape);

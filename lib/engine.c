@@ -210,7 +210,7 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 void wr_engine_say_overflow(struct wr_engine *engine)
 {
     struct wr_group *group = atomic_load(&engine->registry->overflown);
-    if (!group || atomic_exchange(&engine->overflow_said, true))
+    if (!group || atomic_load(&engine->overflow_said) || atomic_exchange(&engine->overflow_said, true))
         return;
     wr_log_say(
         engine->log, WEIR_LOG_WARNING,
@@ -411,10 +411,13 @@ static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
     wr_engine_leave(&visit);
 }
 
+bool wr_engine_close(struct wr_engine *engine)
+{
+    return !atomic_exchange(&engine->closed, true);
+}
+
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
-    if (atomic_exchange(&engine->closed, true))
-        return 0;
     close_producers(engine, deadline_ns);
     wr_dispatcher_stop(&engine->dispatcher, deadline_ns);
     struct wr_lane *first = drain_rings(engine, deadline_ns);

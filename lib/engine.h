@@ -39,6 +39,7 @@ struct wr_engine {
 
     _Atomic(struct wr_config *) config; /* in force; holds a reference */
     _Atomic uint64_t generation;        /* changes with each configuration */
+    _Atomic int64_t configured_ns;      /* when, by the wall clock; 0: never */
     _Atomic uint64_t labels_made;
     _Atomic bool closed, overflow_said;
     bool abandoned;             /* in a forked child: it was the parent's, and fork has seen to it */
@@ -104,7 +105,10 @@ bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int ans
 /* As weir_flush, with a deadline. */
 int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
 
-/* As weir_shutdown. */
+/* Whether the caller is the first to close the engine: he shuts it down. */
+bool wr_engine_close(struct wr_engine *engine);
+
+/* As weir_shutdown, once it was closed. */
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
 
 /* The first of all lanes there ever were, linked by next; lanes are never freed. NULL: there is none. */

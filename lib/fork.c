@@ -5,6 +5,7 @@
 #include "instance.h"
 #include "signals.h"
 #include "spooler.h"
+#include "status_file.h"
 
 enum { PATIENCE_MS = 50 };
 
@@ -35,7 +36,7 @@ static bool is_owner(const struct wr_fork *fork)
     return atomic_load(&fork->taken) && pthread_equal(atomic_load(&fork->owner), pthread_self());
 }
 
-void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine)
+void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
 {
     int64_t deadline_ns = wr_clock_monotonic_ns() + PATIENCE_MS * WR_NS_PER_MS;
     sigset_t signals;
@@ -53,12 +54,15 @@ void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine)
     fork->plugins = wr_plugins_hold(engine->plugins, deadline_ns);
     for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = lane->next)
         hold_lane(lane, deadline_ns);
+    fork->status = wr_status_file_hold(status, deadline_ns);
 }
 
-void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine)
+void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
 {
     if (!is_owner(fork))
         return;
+    if (fork->status)
+        wr_status_file_let_go(status);
     for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = lane->next)
         let_go(lane);
     if (fork->plugins)
@@ -88,7 +92,7 @@ static void abandon_lane(const struct wr_lane *lane, bool held)
         wr_instance_abandon(lane->instance);
 }
 
-void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine)
+void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
 {
     bool held = is_owner(fork);
     sigset_t signals = fork->signals;
@@ -101,6 +105,7 @@ void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine)
             wr_journal_abandon(engine->journal);
         wr_recovery_abandon(&engine->recovery);
     }
+    wr_status_file_abandon(status);
     engine->abandoned = true;
     *fork = (struct wr_fork){0};
     if (held)

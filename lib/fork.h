@@ -21,12 +21,14 @@ struct wr_fork {
     struct wr_lock gate;
     _Atomic bool taken;       /* by the thread `owner` */
     _Atomic(pthread_t) owner; /* written with the gate held */
-    bool round, registry, producers, plugins;
+    bool round, registry, producers, plugins, status;
     sigset_t signals; /* the owner's */
 };
 
-void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine);
-void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine);
-void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine);
+struct wr_status_file;
+
+void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
+void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
+void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
 
 #endif

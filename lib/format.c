@@ -4,6 +4,7 @@
 
 #include "common.h"
 #include "format_bai.h"
+#include "format_csv.h"
 #include "format_graphite.h"
 #include "format_influx.h"
 #include "format_json.h"
@@ -13,7 +14,7 @@
 #include "format_text.h"
 
 static const struct wr_format *const formats[] = {
-    &wr_format_text,       &wr_format_json,     &wr_format_bai,    &wr_format_influx,
+    &wr_format_text,       &wr_format_json,     &wr_format_bai,    &wr_format_csv,     &wr_format_influx,
     &wr_format_prometheus, &wr_format_graphite, &wr_format_statsd, &wr_format_mlbench,
 };
 

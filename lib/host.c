@@ -152,7 +152,13 @@ static uint32_t shape(const weir_host *host)
     return core_of(host)->encoder->format->shape;
 }
 
-static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled, content_type, shape};
+static const char *header(const weir_host *host)
+{
+    return wr_encoder_header(core_of(host)->encoder);
+}
+
+static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled,
+                                             content_type,           shape,  header};
 
 static void set_color(const weir_host *host, bool color)
 {

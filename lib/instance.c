@@ -8,6 +8,7 @@
 #include "format.h"
 #include "option.h"
 #include "suggest.h"
+#include "units.h"
 
 enum { SHOWN_ROOM = 200 };
 
@@ -66,6 +67,34 @@ static bool set_commons(struct wr_instance *instance, const struct sources *from
         return false;
     return !from->config->defaults ||
            wr_options_set_members(&fill, 1, others, from->config->defaults, from->error);
+}
+
+/* Where an option was given: by the handler, or for all; NULL: nowhere. */
+static const struct wr_node *find_given(const struct sources *from, const char *option)
+{
+    const struct wr_node *own = from->handler->node ? wr_node_member(from->handler->node, option) : NULL;
+    return own || !from->config->defaults ? own : wr_node_member(from->config->defaults, option);
+}
+
+/* What no row by itself can say. */
+static bool check_pauses(const struct wr_instance *instance, const struct sources *from)
+{
+    const struct wr_commons *commons = &instance->commons;
+    char least[WR_UNITS_ROOM], most[WR_UNITS_ROOM];
+    if (commons->retry_min_ns <= commons->retry_max_ns)
+        return true;
+    wr_units_put_duration(least, commons->retry_min_ns);
+    wr_units_put_duration(most, commons->retry_max_ns);
+    const struct wr_node *at = find_given(from, "retry_min");
+    if (!at)
+        at = find_given(from, "retry_max");
+    if (at)
+        wr_node_error(at, from->error, "a retry_min of %s is longer than the retry_max of %s", least, most);
+    else
+        wr_error_set(from->error, WEIR_ERR_PLUGIN,
+                     "handler type \"%s\": its default retry_min of %s is longer than the retry_max of %s",
+                     instance->type->is.name, least, most);
+    return false;
 }
 
 /* ---- The handler's object -------------------------------------------------------------------- */
@@ -194,7 +223,7 @@ static bool choose_format(struct wr_instance *instance, const struct wr_node *no
     return check_shape(instance, name, from->error) && set_format_options(instance, node, from);
 }
 
-static const char *find_standard_format(const struct wr_type *type)
+const char *wr_instance_standard_format(const struct wr_type *type)
 {
     for (const weir_standard *standard = type->is.standards; standard && standard->name; standard++)
         if (strcmp(standard->name, "format") == 0)
@@ -215,11 +244,11 @@ static bool set_format(struct wr_instance *instance, const struct sources *from)
     }
     if (own || common)
         return choose_format(instance, own ? own : common, from);
-    instance->format = wr_format_find(find_standard_format(type));
+    instance->format = wr_format_find(wr_instance_standard_format(type));
     if (!instance->format) {
         wr_error_set(from->error, WEIR_ERR_PLUGIN,
                      "handler type \"%s\": its default format \"%s\" does not exist", type->is.name,
-                     find_standard_format(type));
+                     wr_instance_standard_format(type));
         return false;
     }
     return set_format_options(instance, NULL, from);
@@ -267,8 +296,8 @@ static const struct wr_environment *environment_of(const struct wr_config *confi
 
 static bool fill_all(struct wr_instance *instance, const struct sources *from)
 {
-    return set_commons(instance, from) && set_own(instance, from) && set_format(instance, from) &&
-           set_identity(instance, from->error);
+    return set_commons(instance, from) && set_own(instance, from) && check_pauses(instance, from) &&
+           set_format(instance, from) && set_identity(instance, from->error);
 }
 
 struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config *config,

@@ -31,6 +31,9 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
                                     const struct wr_config_handler *handler, struct wr_log *log,
                                     struct wr_error *error);
 
+/* The format of a handler for which none is configured, if its type writes any. */
+const char *wr_instance_standard_format(const struct wr_type *type);
+
 /* [configuring, no locks held] Has the plugin create its side of it. false: the error tells why. */
 bool wr_instance_create(struct wr_instance *instance, struct wr_error *error);
 

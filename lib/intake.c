@@ -5,16 +5,13 @@
 #include "dispatcher.h"
 #include "engine.h"
 #include "error.h"
-#include "name.h"
 #include "runtime.h"
 #include "series.h"
 #include "signals.h"
 
-enum { LARGEST_EVENT = WR_PRODUCER_SLOTS / WR_RING_QUARTERS };
-
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-static int refuse(enum weir_refusal why, uint64_t count, const char *words)
+int wr_intake_refuse(enum weir_refusal why, uint64_t count, const char *words)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
@@ -35,7 +32,7 @@ static enum weir_refusal refusal_of(int error)
 }
 
 /* The stream or name is one that refuses; its error was set when it was looked up. */
-static int refuse_named(const struct weir_stream *stream, uint64_t count)
+int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     return runtime ? wr_producers_refuse(&runtime->producers, refusal_of(stream->refusal), count)
@@ -44,12 +41,12 @@ static int refuse_named(const struct weir_stream *stream, uint64_t count)
 
 static int refuse_nested(uint64_t count)
 {
-    return refuse(WEIR_REFUSED_BUSY, count, "called by a signal handler that interrupted weir");
+    return wr_intake_refuse(WEIR_REFUSED_BUSY, count, "called by a signal handler that interrupted weir");
 }
 
 static int refuse_closed(uint64_t count)
 {
-    return refuse(WEIR_REFUSED_CLOSED, count, "weir has been shut down, or this thread is ending");
+    return wr_intake_refuse(WEIR_REFUSED_CLOSED, count, "weir has been shut down, or this thread is ending");
 }
 
 /* ---- Getting a producer ---------------------------------------------------------------------- */
@@ -64,39 +61,28 @@ static struct wr_producer *attach(uint64_t count, int *error)
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_producer *producer = runtime ? wr_producers_attach(&runtime->producers) : NULL;
     if (!producer)
-        *error =
-            runtime ? refuse(WEIR_REFUSED_MEMORY, count, "no memory for this thread's ring") : WEIR_ERR_MEMORY;
+        *error = runtime ? wr_intake_refuse(WEIR_REFUSED_MEMORY, count, "no memory for this thread's ring")
+                         : WEIR_ERR_MEMORY;
     return producer;
 }
 
 /* ---- Entering -------------------------------------------------------------------------------- */
 
-/* A call that goes the slow way. */
-struct call {
-    struct wr_runtime *runtime;
-    struct wr_producer *producer;
-    struct wr_group *group;
-    uint64_t samples, slots;
-    uint16_t flags; /* of the ring, for the samples */
-    bool unrouted;  /* nobody listens: counted, and nothing more to do */
-    sigset_t signals;
-};
-
 /* Several threads on one ring: one at a time, without being interrupted. */
-static void enter_shared(struct call *call)
+static void enter_shared(struct wr_intake_call *call)
 {
     wr_signals_block(&call->signals);
     wr_lock_enter(&call->producer->sharing);
 }
 
-static void leave_shared(struct call *call)
+static void leave_shared(struct wr_intake_call *call)
 {
     wr_lock_leave(&call->producer->sharing);
     wr_signals_restore(&call->signals);
 }
 
 /* false: a nested call, and *error answers it. */
-static bool enter(struct call *call, int *error)
+bool wr_intake_enter(struct wr_intake_call *call, int *error)
 {
     struct wr_producer *producer = wr_producer_mine;
     if (producer->home && wr_intake_is_busy(producer) && !producer->shared) {
@@ -120,7 +106,7 @@ static bool enter(struct call *call, int *error)
     return true;
 }
 
-static void leave(struct call *call)
+void wr_intake_leave(struct wr_intake_call *call)
 {
     wr_intake_end(call->producer);
     if (call->producer->shared)
@@ -129,14 +115,14 @@ static void leave(struct call *call)
 
 /* ---- The gate -------------------------------------------------------------------------------- */
 
-static bool is_closed(const struct call *call)
+static bool is_closed(const struct wr_intake_call *call)
 {
     return atomic_load(&call->producer->state) == WR_PRODUCER_CLOSED;
 }
 
 /* A group's first value under this configuration, perhaps the first value of all. false: another thread is just
  * configuring: the value may go into the ring and wait there. */
-static bool warm_up(struct call *call)
+static bool warm_up(struct wr_intake_call *call)
 {
     if (!wr_runtime_make_ready(call->runtime)) {
         wr_runtime_wait_for_journal(call->runtime);
@@ -148,7 +134,7 @@ static bool warm_up(struct call *call)
 }
 
 /* Goes to the group's gate, and waits there if it has to. Answers 0, or the error that answers the call. */
-static int pass_gate(struct call *call)
+static int pass_gate(struct wr_intake_call *call)
 {
     for (;;) {
         if (is_closed(call))
@@ -159,7 +145,7 @@ static int pass_gate(struct call *call)
                 return 0;
             break;
         case WR_GATE_OFF:
-            wr_producer_count(&call->producer->unrouted, call->samples);
+            wr_unheard_count(&call->producer->unheard, call->group, call->samples);
             call->unrouted = true;
             return 0;
         case WR_GATE_SYNC: call->flags |= call->producer->own ? 0 : WR_RING_SYNC; return 0;
@@ -177,14 +163,14 @@ static int pass_gate(struct call *call)
 
 /* ---- The ring -------------------------------------------------------------------------------- */
 
-static struct wr_dispatcher *dispatcher_of(const struct call *call)
+static struct wr_dispatcher *dispatcher_of(const struct wr_intake_call *call)
 {
     return &wr_runtime_engine(call->runtime)->dispatcher;
 }
 
 /* Does the dispatcher's work, where its thread cannot be waited for: it could not be started, or waits for this
  * very thread. */
-static void help(const struct call *call)
+static void help(const struct wr_intake_call *call)
 {
     struct wr_dispatcher *dispatcher = dispatcher_of(call);
     sigset_t signals;
@@ -200,7 +186,7 @@ static void help(const struct call *call)
 }
 
 /* Waits until the ring has room. Answers 0, or the error that answers the call. */
-static int find_room(struct call *call)
+static int find_room(struct wr_intake_call *call)
 {
     struct wr_ring *ring = &call->producer->ring;
     if (wr_ring_fill(ring) > ring->size / 2)
@@ -209,8 +195,8 @@ static int find_room(struct call *call)
         if (is_closed(call))
             return refuse_closed(call->samples);
         if (wr_runtime_is_configurer(call->runtime))
-            return refuse(WEIR_REFUSED_BUSY, call->samples,
-                          "this thread is configuring weir, and its ring is full");
+            return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples,
+                                    "this thread is configuring weir, and its ring is full");
         help(call);
         if (!call->producer->own)
             wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, 100 * WR_NS_PER_MS);
@@ -219,11 +205,11 @@ static int find_room(struct call *call)
 }
 
 /* Everything that has to be right before slots are written. Answers 0, or the error that answers the call. */
-static int prepare(struct call *call)
+int wr_intake_prepare(struct wr_intake_call *call)
 {
-    if (call->slots > LARGEST_EVENT)
-        return refuse(WEIR_REFUSED_TOO_LARGE, call->samples,
-                      "the event is larger than a quarter of the thread's ring (32 KiB)");
+    if (call->slots > WR_INTAKE_LARGEST)
+        return wr_intake_refuse(WEIR_REFUSED_TOO_LARGE, call->samples,
+                                "the event is larger than a quarter of the thread's ring (32 KiB)");
     int error = pass_gate(call);
     if (error || call->unrouted)
         return error;
@@ -234,7 +220,7 @@ static int prepare(struct call *call)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static int64_t read_time(struct call *call)
+int64_t wr_intake_time(struct wr_intake_call *call)
 {
     if (atomic_load_explicit(&call->producer->ticks, memory_order_relaxed)) {
         call->flags |= WR_RING_TICKS;
@@ -244,7 +230,7 @@ static int64_t read_time(struct call *call)
     return wr_clock_wall_ns();
 }
 
-static void publish(struct call *call, uint64_t position)
+static void publish(struct wr_intake_call *call, uint64_t position)
 {
     wr_intake_publish(call->producer, position);
     if (!call->producer->fenced)
@@ -265,7 +251,7 @@ void wr_intake_unpark(struct wr_producer *producer)
 /* ---- Waiting for the answer ------------------------------------------------------------------ */
 
 /* A handler that makes progress is worth waiting for; one that made none for block_timeout is not. */
-static int wait_for_answer(const struct call *call, struct wr_ticket ticket)
+static int wait_for_answer(const struct wr_intake_call *call, struct wr_ticket ticket)
 {
     struct wr_engine *engine = wr_runtime_engine(call->runtime);
     struct wr_engine_progress before = wr_engine_sync_progress(engine, call->group);
@@ -280,7 +266,7 @@ static int wait_for_answer(const struct call *call, struct wr_ticket ticket)
     }
 }
 
-static int explain(const struct call *call, int answer)
+static int explain(const struct wr_intake_call *call, int answer)
 {
     static const char *const words[] = {"the handler dropped the value",
                                         "the handler has not answered in time"};
@@ -291,7 +277,7 @@ static int explain(const struct call *call, int answer)
 }
 
 /* Publishes what was written; in a synchronous group waits for the answer. Ends the call. */
-static int finish(struct call *call, uint64_t position)
+int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
 {
     const struct wr_ring *ring = &call->producer->ring;
     bool sync = call->flags & WR_RING_SYNC;
@@ -304,7 +290,7 @@ static int finish(struct call *call, uint64_t position)
     if (sync)
         wr_dispatcher_hurry(dispatcher_of(call));
     int answer = sync ? wait_for_answer(call, ticket) : 0;
-    leave(call);
+    wr_intake_leave(call);
     return explain(call, answer);
 }
 
@@ -312,20 +298,20 @@ static int finish(struct call *call, uint64_t position)
 
 int wr_intake_add_slow(struct weir_metric *metric, struct wr_intake_value value)
 {
-    struct call call = {.group = metric->stream->group, .samples = 1, .slots = 1};
+    struct wr_intake_call call = {.group = metric->stream->group, .samples = 1, .slots = 1};
     int error;
     if (metric->stream->refusal)
-        return refuse_named(metric->stream, 1);
-    if (!enter(&call, &error))
+        return wr_intake_refuse_named(metric->stream, 1);
+    if (!wr_intake_enter(&call, &error))
         return error;
-    error = prepare(&call);
+    error = wr_intake_prepare(&call);
     if (error || call.unrouted) {
-        leave(&call);
+        wr_intake_leave(&call);
         return error;
     }
     struct wr_ring *ring = &call.producer->ring;
     uint64_t position = wr_ring_position(ring);
-    int64_t time_ns = read_time(&call);
+    int64_t time_ns = wr_intake_time(&call);
     *wr_ring_slot(ring, position) = (weir_sample){
         .series = metric->series,
         .kind = value.kind,
@@ -333,7 +319,7 @@ int wr_intake_add_slow(struct weir_metric *metric, struct wr_intake_value value)
         .time_ns = time_ns,
         .value.i64 = value.is.i64,
     };
-    return finish(&call, position + 1);
+    return wr_intake_finish(&call, position + 1);
 }
 
 struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags)
@@ -347,7 +333,7 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
     struct wr_error *mine = error.code ? wr_producers_error(&runtime->producers) : NULL;
     if (mine)
         *mine = error;
-    if (metric->stream != stream && !error.code)
+    if (metric == atomic_load_explicit(&stream->group->overflow, memory_order_relaxed))
         wr_engine_say_overflow(wr_runtime_engine(runtime));
     return metric;
 }
@@ -389,22 +375,22 @@ static const struct weir_metric *write_values(const struct wr_ring *ring, uint64
 
 static int emit_slow(struct weir_stream *stream, const weir_value *values, size_t count)
 {
-    struct call call = {.group = stream->group, .samples = count, .slots = count};
+    struct wr_intake_call call = {.group = stream->group, .samples = count, .slots = count};
     const struct weir_metric *refused = NULL;
     int error;
-    if (!enter(&call, &error))
+    if (!wr_intake_enter(&call, &error))
         return error;
-    error = prepare(&call);
+    error = wr_intake_prepare(&call);
     uint64_t position = wr_ring_position(&call.producer->ring);
     if (!error && !call.unrouted) {
-        int64_t time_ns = read_time(&call);
+        int64_t time_ns = wr_intake_time(&call);
         const weir_sample pattern = {.flags = call.flags | WEIR_SAMPLE_MORE, .time_ns = time_ns};
         refused = write_values(&call.producer->ring, position, stream, values, count, &pattern);
         if (!refused)
-            return finish(&call, position + count);
+            return wr_intake_finish(&call, position + count);
     }
-    leave(&call);
-    return refused ? refuse_named(refused->stream, count) : error;
+    wr_intake_leave(&call);
+    return refused ? wr_intake_refuse_named(refused->stream, count) : error;
 }
 
 int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t count)
@@ -412,12 +398,13 @@ int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t 
     struct wr_producer *producer = wr_producer_mine;
     const struct weir_metric *refused = NULL;
     if (WR_UNLIKELY(stream->refusal))
-        return refuse_named(stream, count);
+        return wr_intake_refuse_named(stream, count);
     if (WR_UNLIKELY(wr_intake_is_busy(producer)))
         return emit_slow(stream, values, count);
     wr_intake_begin(producer);
     uint64_t position = wr_ring_position(&producer->ring);
-    bool may_go = wr_intake_may_go(producer, &stream->group->gate, position, count) && count <= LARGEST_EVENT;
+    bool may_go =
+        wr_intake_may_go(producer, &stream->group->gate, position, count) && count <= WR_INTAKE_LARGEST;
     if (WR_LIKELY(may_go)) {
         const weir_sample pattern = {.flags = WR_RING_TICKS | WEIR_SAMPLE_MORE,
                                      .time_ns = (int64_t)wr_clock_ticks()};
@@ -428,61 +415,7 @@ int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t 
     wr_intake_end(producer);
     if (WR_UNLIKELY(!may_go))
         return emit_slow(stream, values, count);
-    return refused ? refuse_named(refused->stream, count) : 0;
-}
-
-/* ---- Samples --------------------------------------------------------------------------------- */
-
-/* The text goes into the slots behind the sample, part by part: the ring's end may lie in between. */
-static void write_text(struct wr_ring *ring, uint64_t position, const char *text, uint32_t length)
-{
-    for (uint32_t done = 0; done < length; position++) {
-        uint32_t part = length - done < sizeof(weir_sample) ? length - done : (uint32_t)sizeof(weir_sample);
-        memcpy(wr_ring_slot(ring, position), text + done, part);
-        done += part;
-    }
-}
-
-static int add_sample(struct weir_metric *metric, const weir_sample_spec *spec, uint32_t length)
-{
-    struct call call = {.group = metric->stream->group, .samples = 1, .slots = 1 + wr_ring_text_slots(length)};
-    int error;
-    if (!enter(&call, &error))
-        return error;
-    error = prepare(&call);
-    if (error || call.unrouted) {
-        leave(&call);
-        return error;
-    }
-    struct wr_ring *ring = &call.producer->ring;
-    uint64_t position = wr_ring_position(ring);
-    int64_t time_ns = spec->time_ns ? spec->time_ns : read_time(&call);
-    *wr_ring_slot(ring, position) = (weir_sample){
-        .series = metric->series,
-        .kind = WEIR_KIND_DOUBLE,
-        .flags = (uint16_t)(metric->flags | call.flags | (length ? WR_RING_TEXT : 0)),
-        .time_ns = time_ns,
-        .value.f64 = spec->value,
-        .note = length,
-    };
-    write_text(ring, position + 1, spec->metadata, length);
-    return finish(&call, position + call.slots);
-}
-
-int wr_intake_add_sample(struct weir_stream *stream, const weir_sample_spec *spec)
-{
-    enum { LONGEST = (LARGEST_EVENT - 1) * sizeof(weir_sample) };
-    struct weir_metric *metric =
-        wr_intake_find(stream, spec->name, spec->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0);
-    if (metric->stream->refusal)
-        return refuse_named(metric->stream, 1);
-    size_t length = spec->metadata ? strnlen(spec->metadata, LONGEST + 1) : 0;
-    if (length > LONGEST)
-        return refuse(WEIR_REFUSED_TOO_LARGE, 1, "the metadata is longer than 32736 bytes");
-    struct wr_error error;
-    if (length && !wr_name_check_text(spec->metadata, LONGEST, "metadata", &error))
-        return refuse(WEIR_REFUSED_NAME, 1, error.text);
-    return add_sample(metric, spec, (uint32_t)length);
+    return refused ? wr_intake_refuse_named(refused->stream, count) : 0;
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------- */

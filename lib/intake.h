@@ -7,6 +7,7 @@
 #ifndef WR_INTAKE_H
 #define WR_INTAKE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,11 +42,49 @@ struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name
 /* Adds an event; answers as weir_emit. */
 int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t count);
 
-/* Adds a sample; answers as weir_add_sample. */
-int wr_intake_add_sample(struct weir_stream *stream, const weir_sample_spec *spec);
-
 /* Answers as weir_stream_enabled. */
 bool wr_intake_is_enabled(struct weir_stream *stream);
+
+/* ---- The slow way, part by part --------------------------------------------------------------
+ *
+ *     enter -> prepare -> write slots at the ring's position -> finish
+ *
+ * Whoever has entered and does not finish leaves. */
+
+enum { WR_INTAKE_LARGEST = WR_PRODUCER_SLOTS / WR_RING_QUARTERS }; /* slots of an event */
+
+/* A call: group, samples and slots are the caller's to fill. */
+struct wr_intake_call {
+    struct wr_runtime *runtime;
+    struct wr_producer *producer;
+    struct wr_group *group;
+    uint64_t samples, slots;
+    uint16_t flags; /* of the ring, for the samples */
+    bool unrouted;  /* nobody listens: counted, and nothing more to do */
+    sigset_t signals;
+};
+
+/* false: *error answers the call. */
+bool wr_intake_enter(struct wr_intake_call *call, int *error);
+void wr_intake_leave(struct wr_intake_call *call);
+
+/* Everything that has to be right before slots are written; may wait. Answers 0, or the error that answers the
+ * call. */
+int wr_intake_prepare(struct wr_intake_call *call);
+
+/* The present time as it stands in a sample with call->flags. */
+int64_t wr_intake_time(struct wr_intake_call *call);
+
+/* Publishes what was written up to a position; in a synchronous group waits for the answer. Ends the call. */
+int wr_intake_finish(struct wr_intake_call *call, uint64_t position);
+
+/* Counts a refusal and says why; answers the call. */
+int wr_intake_refuse(enum weir_refusal why, uint64_t count, const char *words);
+
+/* The same for a stream or name that refuses: its error was set when it was looked up. */
+int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count);
+
+/* ---- The fast way ---------------------------------------------------------------------------- */
 
 /* The ring was parked: tells the dispatcher. */
 void wr_intake_unpark(struct wr_producer *producer);

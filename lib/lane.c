@@ -450,10 +450,8 @@ static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
     return oldest && now_ns > oldest->since_ns ? (now_ns - oldest->since_ns) / WR_NS_PER_MS : 0;
 }
 
-void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns)
+void wr_lane_count(const struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns)
 {
-    sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
     *stats = (weir_handler_stats){
         .size = sizeof *stats,
         .offered = lane->offered,
@@ -471,5 +469,12 @@ void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t
         .open = lane->open,
     };
     memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
+}
+
+void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns)
+{
+    sigset_t signals;
+    wr_lane_enter_from_outside(lane, &signals);
+    wr_lane_count(lane, stats, now_ns);
     wr_lane_leave_to_outside(lane, &signals);
 }

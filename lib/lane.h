@@ -100,6 +100,7 @@ struct wr_lane {
     uint64_t lost_before;        /* dropped when the failing began */
     unsigned faults_in_a_row;
     char reason[sizeof((weir_outcome *)0)->reason];
+    int64_t reason_ns;   /* since when it is the last word; 0: there was none */
     int explained;       /* the error that `reason` explains, enum weir_error; 0: none */
     int64_t patience_ns; /* how long a try may take on purpose */
 
@@ -180,6 +181,9 @@ bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error);
 
 /* An exact snapshot. */
 void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns);
+
+/* [under the lock] The same for whoever looks at more than that. */
+void wr_lane_count(const struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns);
 
 /* ---- [under the lock] for step and outcome --------------------------------------------------- */
 

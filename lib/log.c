@@ -1,9 +1,12 @@
 #include "log.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -54,6 +57,21 @@ bool wr_log_set_sink(struct wr_log *log, void (*write)(void *ctx, int level, con
     return true;
 }
 
+/* Writes to stderr; that nobody reads it any more must not raise SIGPIPE, which would end the program. */
+static void write_without_sigpipe(const char *data, size_t size)
+{
+    sigset_t pipe_only, saved, pending;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &saved);
+    sigpending(&pending);
+    ssize_t written = write(STDERR_FILENO, data, size);
+    /* the one that this write has raised is this thread's own; one that waited before is the program's */
+    if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe_only, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &saved, NULL);
+}
+
 static void write_stderr(int level, const char *text)
 {
     char line[2048];
@@ -67,8 +85,7 @@ static void write_stderr(int level, const char *text)
     }
     /* one write, so that lines of several threads do not mix; when stderr is closed or full there is nobody to
      * tell */
-    ssize_t written = write(STDERR_FILENO, line, size);
-    (void)written;
+    write_without_sigpipe(line, size);
 }
 
 void wr_log_say_list(struct wr_log *log, int level, const char *format, va_list arguments)

@@ -77,14 +77,14 @@ const char *wr_option_find_fault(const weir_option *row, size_t struct_bytes)
 
 /* ---- Bounds ---------------------------------------------------------------------------------- */
 
-/* "1..65535", "1s..", "..1GiB": the part in front of or behind the dots, as a text; false: there is none. */
-static bool get_bound(const char *allowed, bool upper, char *bound, size_t room)
+/* "1..65535", "1s..", "..1GiB": the part in front of or behind the dots. */
+bool wr_option_get_bound(const weir_option *row, bool upper, char *bound, size_t room)
 {
-    const char *dots = strstr(allowed, "..");
+    const char *dots = row->allowed ? strstr(row->allowed, "..") : NULL;
     if (!dots)
         return false;
-    const char *start = upper ? dots + 2 : allowed;
-    size_t length = upper ? strlen(start) : (size_t)(dots - allowed);
+    const char *start = upper ? dots + 2 : row->allowed;
+    size_t length = upper ? strlen(start) : (size_t)(dots - row->allowed);
     if (length == 0 || length >= room)
         return false;
     memcpy(bound, start, length);
@@ -119,12 +119,10 @@ static bool is_within(const weir_option *row, double value)
 {
     char bound[WR_UNITS_ROOM];
     double limit;
-    if (!row->allowed)
-        return true;
-    if (get_bound(row->allowed, false, bound, sizeof bound) && parse_number(row->type, bound, &limit) &&
+    if (wr_option_get_bound(row, false, bound, sizeof bound) && parse_number(row->type, bound, &limit) &&
         value < limit)
         return false;
-    return !(get_bound(row->allowed, true, bound, sizeof bound) && parse_number(row->type, bound, &limit) &&
+    return !(wr_option_get_bound(row, true, bound, sizeof bound) && parse_number(row->type, bound, &limit) &&
              value > limit);
 }
 
@@ -185,17 +183,26 @@ static const char *put_words(const weir_option *row, char *out, size_t room)
     return out;
 }
 
-static bool set_enum(const weir_option *row, const char *text, int64_t *field, struct wr_error *error)
+const char *wr_option_word(const weir_option *row, int64_t index, size_t *length)
 {
     const char *word = row->allowed ? row->allowed : "";
-    size_t length = strlen(text);
-    for (int64_t i = 0; *word; i++) {
-        size_t end = strcspn(word, "|");
+    for (; *word && index > 0; index--) {
+        word += strcspn(word, "|");
+        word += *word == '|';
+    }
+    *length = strcspn(word, "|");
+    return *word ? word : NULL;
+}
+
+static bool set_enum(const weir_option *row, const char *text, int64_t *field, struct wr_error *error)
+{
+    const char *word;
+    size_t length = strlen(text), end;
+    for (int64_t i = 0; (word = wr_option_word(row, i, &end)); i++) {
         if (end == length && memcmp(word, text, end) == 0) {
             *field = i;
             return true;
         }
-        word += end + (word[end] == '|');
     }
     char words[WORDS_ROOM];
     return refuse(error, "is not allowed; allowed: %s", put_words(row, words, sizeof words));
@@ -326,10 +333,10 @@ static void show_map(const weir_map *map, struct wr_buffer *out)
 
 static void show_enum(const weir_option *row, int64_t index, struct wr_buffer *out)
 {
-    const char *word = row->allowed;
-    for (; index > 0; index--)
-        word += strcspn(word, "|") + 1;
-    wr_buffer_put(out, word, strcspn(word, "|"));
+    size_t length;
+    const char *word = wr_option_word(row, index, &length);
+    if (word)
+        wr_buffer_put(out, word, length);
 }
 
 void wr_option_show(const weir_option *row, const void *target, bool unmasked, struct wr_buffer *out)

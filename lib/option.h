@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <weir/handler.h>
 
@@ -21,6 +22,12 @@ struct wr_option_site {
 
 /* What a type is called where options are described: "duration". */
 const char *wr_option_type_name(uint32_t type);
+
+/* The lower or upper end of what is allowed of a number, as it is written; false: there is none. */
+bool wr_option_get_bound(const weir_option *row, bool upper, char *bound, size_t room);
+
+/* The word number i of those allowed of an enum, which is `length` bytes long; NULL behind the last. */
+const char *wr_option_word(const weir_option *row, int64_t index, size_t *length);
 
 /* What is wrong with a row as a plugin brought it, its default aside; NULL: nothing. */
 const char *wr_option_find_fault(const weir_option *row, size_t struct_bytes);

@@ -32,12 +32,13 @@ static int error_of(const weir_outcome *outcome)
     return goes_on(outcome) ? WEIR_ERR_TIMEOUT : WEIR_ERR_DROPPED;
 }
 
-static void keep_reason(struct wr_lane *lane, weir_outcome *outcome)
+static void keep_reason(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
     lane->explained = 0;
     if (outcome->code == WEIR_OUTCOME_OK && !outcome->rejected)
         return;
     lane->explained = error_of(outcome);
+    lane->reason_ns = now_ns;
     outcome->reason[sizeof outcome->reason - 1] = '\0';
     const char *reason = outcome->reason[0] ? outcome->reason : "no reason given";
     struct wr_buffer shown = {0}; /* a reason may hold what a server sent */
@@ -168,7 +169,7 @@ static void react(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
     count_fault(lane, outcome, check_code(outcome));
-    keep_reason(lane, outcome);
+    keep_reason(lane, outcome, now_ns);
     if (outcome->code == WEIR_OUTCOME_OK) {
         lane->open = true;
         lane->must_reopen = false;
@@ -264,7 +265,7 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome,
         return;
     }
     check(lane, outcome);
-    keep_reason(lane, outcome);
+    keep_reason(lane, outcome, now_ns);
     count_settled(lane, outcome, omissions, now_ns);
     bool ended = outcome->code == WEIR_OUTCOME_OK || outcome->code == WEIR_OUTCOME_DROP;
     bool moved = outcome->done > 0 || outcome->code == WEIR_OUTCOME_DROP;
@@ -296,7 +297,7 @@ static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
 void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t wanted, int64_t now_ns)
 {
     count_fault(lane, outcome, check_code(outcome));
-    keep_reason(lane, outcome);
+    keep_reason(lane, outcome, now_ns);
     if (outcome->code == WEIR_OUTCOME_OK)
         count_flushed(lane, wanted, now_ns);
     else if (lane->stopping || lane->successor || outcome->code == WEIR_OUTCOME_DROP)
@@ -308,7 +309,7 @@ void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t w
 void wr_outcome_of_wake(struct wr_lane *lane, weir_outcome *outcome, int why, int64_t now_ns)
 {
     count_fault(lane, outcome, check_code(outcome));
-    keep_reason(lane, outcome);
+    keep_reason(lane, outcome, now_ns);
     if (why == WEIR_WAKE_RELOAD)
         lane->reload_wanted = false;
     react(lane, outcome, now_ns);

@@ -22,13 +22,26 @@ static bool fail_memory(struct wr_error *error)
 
 /* ---- Reading a document ---------------------------------------------------------------------- */
 
+/* Where processes meet cannot depend on the folder in which one was started. */
+static bool check_status(const struct wr_config *config, const struct wr_node *node, struct wr_error *error)
+{
+    const char *status = config->settings.status;
+    char shown[SHOWN_ROOM];
+    if (status[0] == '/' || strcmp(status, "off") == 0 || strcmp(status, "auto") == 0)
+        return true;
+    wr_node_error(wr_node_member(node, "status"), error,
+                  "%s is not allowed; allowed: off, auto, or the absolute path of a folder",
+                  wr_utf8_quote(shown, sizeof shown, status, strlen(status)));
+    return false;
+}
+
 static bool read_settings(struct wr_config *config, const struct wr_node *node,
                           const struct wr_environment *environment, struct wr_error *error)
 {
     struct wr_options_fill fill = {WR_OPTIONS_TABLE(wr_settings_rows, struct wr_settings), &config->settings,
                                    environment, &config->keep, NULL};
     return wr_node_check_type(node, WR_NODE_OBJECT, error) &&
-           wr_options_set_members(&fill, 1, NULL, node, error);
+           wr_options_set_members(&fill, 1, NULL, node, error) && check_status(config, node, error);
 }
 
 static bool check_name_of(const struct wr_node *node, bool is_group, struct wr_error *error)

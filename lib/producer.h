@@ -22,6 +22,7 @@
 #include "registry.h"
 #include "ring.h"
 #include "ticket.h"
+#include "unheard.h"
 
 enum wr_producer_state {
     WR_PRODUCER_COLD = 0, /* not set up, or wiped by a fork */
@@ -46,7 +47,7 @@ struct wr_producer {
     _Atomic bool ticks;                     /* time stamps are ticks; others write it under `lock` */
     struct wr_lock sharing;
     struct wr_producers *home;
-    _Atomic uint64_t unrouted; /* values for which nobody listened */
+    struct wr_unheard unheard; /* values for which nobody listened */
 
     struct wr_ring ring;
 
@@ -122,12 +123,5 @@ bool wr_producer_is_gone(void);
 
 /* Counts a refused value and answers the error's number. */
 int wr_producers_refuse(struct wr_producers *producers, enum weir_refusal why, uint64_t count);
-
-/* Adds to a counter that only this thread writes. */
-static inline void wr_producer_count(_Atomic uint64_t *counter, uint64_t n)
-{
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
-                          memory_order_relaxed);
-}
 
 #endif

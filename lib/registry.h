@@ -42,6 +42,7 @@ struct wr_group {
     uint32_t route;              /* of the router; under the dispatcher's round lock, as the next line */
     struct wr_group *route_next; /* the next group of the same route */
     struct wr_group *next;       /* the group made before this one */
+    _Atomic uint64_t unheard;    /* values that nobody listened to, but for runs that go on: see unheard.h */
     /* where values go when no more may be made: series of known streams, and label sets; NULL: not needed yet
      */
     _Atomic(struct weir_metric *) overflow;

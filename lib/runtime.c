@@ -16,13 +16,21 @@
 #include "error.h"
 #include "futex.h"
 #include "parse.h"
+#include "report.h"
 #include "signals.h"
 
 /* All state of weir hangs off this: a pointer to the runtime; 0 before there is one; an odd number while
  * process number / 2 makes it. */
 static _Atomic uintptr_t the_runtime;
 
-enum { EXITS_MOST = 32, CONFLICTS_MOST = 1000, PATIENCE_S = 10, PROSPECT_MS = 100, JOURNAL_S = 1 };
+enum {
+    EXITS_MOST = 32,
+    CONFLICTS_MOST = 1000,
+    PATIENCE_S = 10,
+    PROSPECT_MS = 100,
+    JOURNAL_S = 1,
+    STATUS_PATIENCE_MS = 250
+};
 
 static bool is_being_made(uintptr_t word)
 {
@@ -39,6 +47,17 @@ static struct wr_runtime *find_runtime(void)
 
 /* ---- Exit ------------------------------------------------------------------------------------ */
 
+int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error)
+{
+    struct wr_engine *engine = atomic_load(&runtime->engine);
+    if (!wr_engine_close(engine))
+        return 0;
+    int result = wr_engine_shutdown(engine, deadline_ns, error);
+    wr_report_say(engine);
+    wr_status_stop(&runtime->status, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
+    return result;
+}
+
 static void at_exit(void)
 {
     struct wr_error error;
@@ -47,9 +66,8 @@ static void at_exit(void)
      * for itself */
     if (!runtime || !atomic_load(&runtime->life->alive) || wr_producer_is_own())
         return;
-    struct wr_engine *engine = atomic_load(&runtime->engine);
-    const struct wr_config *config = atomic_load(&engine->config);
-    wr_engine_shutdown(engine, wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns, &error);
+    const struct wr_config *config = atomic_load(&atomic_load(&runtime->engine)->config);
+    wr_runtime_shutdown(runtime, wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns, &error);
 }
 
 /* Exit handlers run in the reverse order of their registration. Libraries that handlers use register theirs at
@@ -68,14 +86,14 @@ static void before_fork(void)
 {
     struct wr_runtime *runtime = find_runtime();
     if (runtime && atomic_load(&runtime->life->alive))
-        wr_fork_prepare(&runtime->fork, atomic_load(&runtime->engine));
+        wr_fork_prepare(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
 static void after_fork_in_parent(void)
 {
     struct wr_runtime *runtime = find_runtime();
     if (runtime && atomic_load(&runtime->life->alive))
-        wr_fork_parent(&runtime->fork, atomic_load(&runtime->engine));
+        wr_fork_parent(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
 static void after_fork_in_child(void)
@@ -84,7 +102,7 @@ static void after_fork_in_child(void)
     if (!runtime)
         return;
     atomic_store(&runtime->life->alive, 0); /* where the kernel has not wiped it */
-    wr_fork_child(&runtime->fork, atomic_load(&runtime->engine));
+    wr_fork_child(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
 /* ---- First use ------------------------------------------------------------------------------- */
@@ -142,6 +160,8 @@ static bool set_up(struct wr_runtime *runtime)
         return false;
     atomic_store(&runtime->engine, engine);
     atomic_store(&runtime->life->alive, 1);
+    if (wr_log_wants(&runtime->log, WEIR_LOG_INFO))
+        atexit(at_exit); /* there is something to say also where no handler ever was */
     return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
@@ -192,6 +212,7 @@ static bool revive(struct wr_runtime *runtime)
     wr_producers_after_fork(&runtime->producers);
     wr_plugins_after_fork(&runtime->plugins);
     wr_watcher_after_fork(&runtime->watcher);
+    wr_status_after_fork(&runtime->status);
     runtime->parent_was_ready = atomic_load(&runtime->readiness) == WR_READINESS_DONE;
     atomic_store(&runtime->readiness, WR_READINESS_NONE);
     struct wr_engine *engine =
@@ -248,15 +269,23 @@ struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime)
 /* Makes the next configuration from the one in force. */
 typedef struct wr_config *make_config(void *ctx, struct wr_config *in_force, struct wr_error *error);
 
-static void watch(struct wr_runtime *runtime)
+/* The threads that the configuration asks for, beside the dispatcher's and the handlers'. */
+static void start_others(struct wr_runtime *runtime, struct wr_engine *engine)
+{
+    wr_watcher_start(&runtime->watcher);
+    wr_status_start(&runtime->status, engine);
+}
+
+static void follow(struct wr_runtime *runtime)
 {
     uint64_t generation;
     struct wr_engine *engine = wr_runtime_engine(runtime);
     struct wr_config *config = wr_engine_config(engine, &generation);
     wr_watcher_set(&runtime->watcher, config->path, config->settings.reload_ns);
+    wr_status_set(&runtime->status, config->settings.status);
     wr_config_drop(config);
     if (wr_engine_is_started(engine))
-        wr_watcher_start(&runtime->watcher);
+        start_others(runtime, engine);
 }
 
 /* Plans and commits; when another configuration came in between, again, on top of that one. */
@@ -280,7 +309,7 @@ static int apply(struct wr_runtime *runtime, make_config *make, void *ctx, bool 
             return 0;
         }
         if (wr_change_commit(engine, plan, generation)) {
-            watch(runtime);
+            follow(runtime);
             return 0;
         }
     }
@@ -304,19 +333,13 @@ static struct wr_config *read_config(const char *text, struct wr_error *error)
     return wr_parse_file(text, NULL, error);
 }
 
-static void foretell(struct wr_runtime *runtime, const struct wr_config *config)
-{
-    bool journal = config && config->settings.journal;
-    atomic_store(&runtime->prospect, journal ? WR_PROSPECT_JOURNAL : WR_PROSPECT_NO_JOURNAL);
-}
-
 static void configure_from_environment(struct wr_runtime *runtime)
 {
     struct wr_error error = {0};
     const char *text = secure_getenv("WEIR_CONFIG");
     bool has_text = text && *text;
     struct wr_config *config = has_text ? read_config(text, &error) : wr_benchmarkai_config(&error);
-    foretell(runtime, config);
+    wr_prospect_see(&runtime->prospect, config && config->settings.journal);
     if (!config && !error.code)
         return;
     /* a child whose parent forked while it was at this point may find the loader unusable */
@@ -334,7 +357,7 @@ static void configure_child(struct wr_runtime *runtime, const struct wr_engine *
 {
     struct wr_error error = {0};
     struct wr_config *config = atomic_load(&parent->config);
-    foretell(runtime, config);
+    wr_prospect_see(&runtime->prospect, config && config->settings.journal);
     if (apply(runtime, make_given, config, false, true, &error) != 0)
         wr_log_say(&runtime->log, WEIR_LOG_ERROR, "the forked process %ld cannot be configured: %s",
                    (long)getpid(), error.text);
@@ -357,7 +380,7 @@ bool wr_runtime_make_ready(struct wr_runtime *runtime)
     if (state == WR_READINESS_BEGUN ||
         !atomic_compare_exchange_strong(&runtime->readiness, &state, WR_READINESS_BEGUN))
         return state == WR_READINESS_DONE;
-    atomic_store(&runtime->prospect, WR_PROSPECT_UNKNOWN);
+    wr_prospect_forget(&runtime->prospect);
     atomic_store(&runtime->configurer, pthread_self());
     configure_first(runtime);
     wr_change_make_router(wr_runtime_engine(runtime));
@@ -370,22 +393,6 @@ bool wr_runtime_is_configurer(struct wr_runtime *runtime)
 {
     return atomic_load(&runtime->readiness) == WR_READINESS_BEGUN &&
            pthread_equal(atomic_load(&runtime->configurer), pthread_self());
-}
-
-void wr_runtime_wait_for_journal(struct wr_runtime *runtime)
-{
-    int64_t start_ns = wr_clock_monotonic_ns(), now_ns = start_ns;
-    if (wr_producer_is_own() || wr_runtime_is_configurer(runtime))
-        return;
-    while (atomic_load(&runtime->readiness) == WR_READINESS_BEGUN) {
-        uint32_t prospect = atomic_load(&runtime->prospect);
-        int64_t patience_ns =
-            prospect == WR_PROSPECT_JOURNAL ? JOURNAL_S * WR_NS_PER_S : PROSPECT_MS * WR_NS_PER_MS;
-        if (prospect == WR_PROSPECT_NO_JOURNAL || now_ns - start_ns >= patience_ns)
-            return;
-        wr_futex_wait(&runtime->readiness, WR_READINESS_BEGUN, WR_NS_PER_MS);
-        now_ns = wr_clock_monotonic_ns();
-    }
 }
 
 /* Another thread loads plugins, maybe. When it is this one, further up, or takes for ever, the caller is told
@@ -475,5 +482,5 @@ void wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool st
 {
     struct wr_engine *engine = wr_runtime_engine(runtime);
     if (wr_engine_warm(engine, group, start))
-        wr_watcher_start(&runtime->watcher);
+        start_others(runtime, engine);
 }

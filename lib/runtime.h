@@ -11,7 +11,9 @@
 #include "log.h"
 #include "plugin.h"
 #include "producer.h"
+#include "prospect.h"
 #include "registry.h"
+#include "status.h"
 #include "watcher.h"
 
 struct wr_error;
@@ -22,9 +24,6 @@ enum wr_readiness {
     WR_READINESS_BEGUN, /* a thread is at it: loading plugins, maybe */
     WR_READINESS_DONE,
 };
-
-/* Whether the configuration that comes into force first has a journal. */
-enum wr_prospect { WR_PROSPECT_UNKNOWN, WR_PROSPECT_NO_JOURNAL, WR_PROSPECT_JOURNAL };
 
 /* A page that a forked child finds wiped. */
 struct wr_life {
@@ -45,9 +44,10 @@ struct wr_runtime {
     /* each process's own */
     _Atomic(struct wr_engine *) engine;
     _Atomic uint32_t readiness;    /* enum wr_readiness */
-    _Atomic uint32_t prospect;     /* enum wr_prospect; while readiness is BEGUN */
+    struct wr_prospect prospect;   /* while readiness is BEGUN */
     _Atomic(pthread_t) configurer; /* the thread that is at it, while readiness is BEGUN */
     struct wr_watcher watcher;
+    struct wr_status status;
 };
 
 /* The runtime, made at first use, and in a forked child brought to life with an engine of its own. NULL without
@@ -61,13 +61,17 @@ struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime);
  * parent's. false: another thread is at it; what is added meanwhile waits in the rings. */
 bool wr_runtime_make_ready(struct wr_runtime *runtime);
 
-/* [producer] Another thread is at it. Where that leads to a journal, or may do so, the caller waits: what it
- * added now would not be in it. */
-void wr_runtime_wait_for_journal(struct wr_runtime *runtime);
-
 /* Whether the calling thread is the one that is at it: then it is a plugin of this configuration, or a signal
  * handler, and cannot wait for it. */
 bool wr_runtime_is_configurer(struct wr_runtime *runtime);
+
+/* [producer] Another thread is at it. Where that leads to a journal, or may do so, the caller waits: what it
+ * added now would not be in it. */
+static inline void wr_runtime_wait_for_journal(struct wr_runtime *runtime)
+{
+    if (!wr_producer_is_own() && !wr_runtime_is_configurer(runtime))
+        wr_prospect_wait(&runtime->prospect, &runtime->readiness, WR_READINESS_BEGUN);
+}
 
 /* [producer] Looks a group up and sets its gate; `start`: a value is coming, so weir's threads have to run if
  * somebody listens. */
@@ -80,6 +84,9 @@ int wr_runtime_configure(struct wr_runtime *runtime, struct wr_config *config, s
 /* As weir_configure; a change of the configuration in force, whatever that is by then. */
 int wr_runtime_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,
                      struct wr_error *error);
+
+/* As weir_shutdown. */
+int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error);
 
 /* Reads the file in force again. in_background: with the environment as it was at the first time. */
 int wr_runtime_reload(struct wr_runtime *runtime, bool in_background, struct wr_error *error);

@@ -150,11 +150,18 @@ static void settle_ticket(struct wr_taking *taking, struct wr_producer *producer
         wr_feed_offer(route->feeds[i], ticket, now_ns);
 }
 
+/* It came before it was known that nobody would listen. */
+static void count_unheard(struct wr_taking *taking, uint32_t series, uint64_t samples)
+{
+    taking->unrouted += samples;
+    atomic_fetch_add(&wr_registry_series(taking->registry, series)->stream->group->unheard, samples);
+}
+
 static void take_event(struct wr_taking *taking, struct wr_producer *producer, const struct event *event,
                        struct wr_route *route, int64_t now_ns)
 {
     if (!route->feed_count)
-        taking->unrouted += event->samples;
+        count_unheard(taking, wr_ring_slot(&producer->ring, event->at)->series, event->samples);
     make_room(taking, &producer->ring, event, route);
     /* what the calling thread waits for goes in an offer whose last sample it is */
     for (size_t i = 0; i < route->feed_count; i++) {

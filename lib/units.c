@@ -37,6 +37,19 @@ static const struct unit decimal_sizes[] = {
     {"kB", 1000}, {"MB", 1000000}, {"GB", 1000000000}, {"TB", INT64_C(1000000000000)}, {NULL, 0},
 };
 
+const char *wr_units_duration_name(size_t i)
+{
+    return i < WR_COUNT_OF(durations) ? durations[i].name : NULL;
+}
+
+const char *wr_units_size_name(size_t i)
+{
+    const size_t binary = WR_COUNT_OF(sizes) - 1;
+    if (i < binary)
+        return sizes[i].name;
+    return i - binary < WR_COUNT_OF(decimal_sizes) ? decimal_sizes[i - binary].name : NULL;
+}
+
 static int64_t find_factor(const struct unit *units, const char *name)
 {
     for (; units->name; units++)

@@ -14,6 +14,10 @@ enum { WR_UNITS_ROOM = 32 };
 #define WR_UNITS_DURATION_HINT "a duration (like 5s, 200ms; units: ns, us, ms, s, m, h, d)"
 #define WR_UNITS_SIZE_HINT "a size (like 64KiB, 1MiB; units: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB)"
 
+/* The units number i of durations and of sizes; NULL behind the last. */
+const char *wr_units_duration_name(size_t i);
+const char *wr_units_size_name(size_t i);
+
 /* Reads a whole text; false when it is not one, is negative, or is out of range. */
 bool wr_units_parse_duration(const char *text, int64_t *ns);
 bool wr_units_parse_size(const char *text, int64_t *bytes);

@@ -8,6 +8,7 @@
 #include "common.h"
 #include "config.h"
 #include "error.h"
+#include "event.h"
 #include "intake.h"
 #include "lane.h"
 #include "ledger.h"
@@ -90,6 +91,8 @@ weir_metric *weir_get_metric(weir_stream *stream, const char *name)
     weir_metric *metric = wr_series_get(&runtime->registry, stream, name, 0, &error);
     if (error.code)
         fail(runtime, &error);
+    else if (wr_registry_is_full(&runtime->registry))
+        wr_engine_say_overflow(wr_runtime_engine(runtime));
     return metric;
 }
 
@@ -146,7 +149,7 @@ int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec)
     if (!WR_HAS_FIELD(weir_sample_spec, spec->size, value))
         return refuse_argument("weir_add_sample: size is too small; set it to sizeof(weir_sample_spec)");
     memcpy(&whole, spec, spec->size < sizeof whole ? spec->size : sizeof whole);
-    return wr_intake_add_sample(stream, &whole);
+    return wr_event_add_sample(stream, &whole);
 }
 
 int weir_describe(weir_stream *stream, const char *name, const char *unit, const char *help)
@@ -259,9 +262,7 @@ int weir_shutdown(int64_t timeout_ms)
         return WEIR_ERR_MEMORY;
     if (wr_producer_is_own())
         return refuse_own_thread(runtime, "weir_shutdown");
-    return wr_engine_shutdown(wr_runtime_engine(runtime), wr_clock_deadline_ns(timeout_ms), &error)
-               ? fail(runtime, &error)
-               : 0;
+    return wr_runtime_shutdown(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
 }
 
 /* ---- Messages and the ledger ----------------------------------------------------------------- */

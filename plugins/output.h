@@ -3,11 +3,15 @@
 #define WEIR_PLUGINS_OUTPUT_H
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +66,22 @@ static inline int output_write(const weir_host *host, int fd, const char *data, 
             return problem;
     }
     return 0;
+}
+
+/* What keeps a file that does not exist from being created in its folder, or, create_folders, in those that
+ * would be created as well: 0: nothing, or errno. */
+static inline int output_find_obstacle(const char *path, bool create_folders)
+{
+    char folder[PATH_MAX];
+    if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+        return ENAMETOOLONG;
+    do {
+        char *slash = strrchr(folder, '/');
+        slash[slash == folder] = '\0'; /* the root keeps its name */
+        if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
+            return 0;
+    } while (create_folders && errno == ENOENT && folder[1]);
+    return errno;
 }
 
 #endif

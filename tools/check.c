@@ -3,9 +3,11 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "buffer.h"
 #include "command.h"
+#include "common.h"
 #include "config.h"
 #include "error.h"
 #include "log.h"
@@ -14,7 +16,9 @@
 #include "parse.h"
 #include "plan.h"
 #include "plugin.h"
+#include "probe.h"
 #include "segment.h"
+#include "units.h"
 
 /* A configuration that was found to be right. */
 struct checked {
@@ -164,52 +168,100 @@ static void put_all(struct wr_buffer *out, const struct checked *checked)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static int explain(const char *file, const char *group)
+struct request {
+    const char *file, *group;
+    bool open;
+    int64_t timeout_ns;
+};
+
+static struct probe_result put_answer(struct wr_buffer *out, const struct request *request,
+                                      const struct checked *checked)
+{
+    if (request->group) {
+        explain_group(out, checked->config, request->group);
+        return (struct probe_result){.good = true};
+    }
+    wr_buffer_put_format(out, "%s: good\n", request->file ? request->file : "WEIR_CONFIG");
+    if (request->open) {
+        wr_buffer_put_text(out, "destinations\n");
+        return probe_all(checked->plan, request->timeout_ns, out);
+    }
+    put_all(out, checked);
+    return (struct probe_result){.good = true};
+}
+
+static int answer(const struct request *request)
 {
     struct checked checked = {0};
     struct wr_error error = {0};
     struct wr_buffer out = {0};
-    bool good = check(&checked, file, &error);
-    if (good && group) {
-        explain_group(&out, checked.config, group);
-    } else if (good) {
-        wr_buffer_put_format(&out, "%s: good\n", file ? file : "WEIR_CONFIG");
-        put_all(&out, &checked);
-    }
+    struct probe_result result = {0};
+    bool right = check(&checked, request->file, &error);
+    if (right)
+        result = put_answer(&out, request, &checked);
+    bool written = !right || command_write(&out);
+    if (result.stuck)
+        _exit(EXIT_NEGATIVE); /* with a thread inside foreign code nothing can be cleaned up */
     let_go(&checked);
-    if (!good)
+    if (!right)
         return command_fail("%s", error.text);
-    return command_write(&out) ? EXIT_GOOD : command_fail("standard output cannot be written");
+    if (!written)
+        return command_fail("standard output cannot be written");
+    return result.good ? EXIT_GOOD : EXIT_NEGATIVE;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+/* COMMAND_GOES_ON, or how `weir` ends. */
+static int parse(const struct command *command, struct request *request, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"group", required_argument, NULL, 'g'}, {"help", no_argument, NULL, 'h'}, {0}};
-    const char *group = NULL;
-    struct wr_error error;
-    for (int option; (option = getopt_long(argc, argv, "g:h", options, NULL)) != -1;) {
+    static const struct option options[] = {{"group", required_argument, NULL, 'g'},
+                                            {"open", no_argument, NULL, 'o'},
+                                            {"timeout", required_argument, NULL, 't'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    for (int option; (option = getopt_long(argc, argv, "g:ot:h", options, NULL)) != -1;) {
         switch (option) {
-        case 'g': group = optarg; break;
+        case 'g': request->group = optarg; break;
+        case 'o': request->open = true; break;
+        case 't':
+            if (!wr_units_parse_duration(optarg, &request->timeout_ns))
+                return command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
+            break;
         case 'h': command_print_help(command, stdout); return EXIT_GOOD;
         default: return command_show_usage(command);
         }
     }
     if (argc - optind > 1)
         return command_refuse(command, "one FILE at most");
-    if (group && !wr_name_check_group(group, &error))
+    request->file = argv[optind];
+    return COMMAND_GOES_ON;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.timeout_ns = 10 * WR_NS_PER_S};
+    struct wr_error error;
+    int result = parse(command, &request, argc, argv);
+    if (result != COMMAND_GOES_ON)
+        return result;
+    if (request.group && request.open)
+        return command_refuse(command, "--open and --group do not go together");
+    if (request.group && !wr_name_check_group(request.group, &error))
         return command_refuse(command, "%s", error.text);
-    return explain(optind < argc ? argv[optind] : NULL, group);
+    return answer(&request);
 }
 
 const struct command command_check = {
     .name = "check",
-    .arguments = "[FILE] [--group GROUP]",
-    .summary = "Checks a configuration, and explains where values go.",
-    .help = "\n  -g, --group GROUP  which handlers the group reaches, and why\n"
-            "  -h, --help         this text\n\n"
+    .arguments = "[FILE] [-g GROUP | -o [-t TIME]]",
+    .summary = "Checks a configuration, explains where values go, and tries destinations.",
+    .help = "\n  -g, --group GROUP   which handlers the group reaches, and why\n"
+            "  -o, --open          tries the destination of each handler; nothing is sent there\n"
+            "  -t, --timeout TIME  how long that may take (10s)\n"
+            "  -h, --help          this text\n\n"
             "Without FILE the configuration is that of WEIR_CONFIG. Handler types are loaded and handlers "
             "created, as in a\n"
-            "program, but nothing is opened.\n",
+            "program; only with --open is anything opened. Exit status 1: the configuration is wrong, or a "
+            "destination\n"
+            "cannot be reached.\n",
     .run = run,
 };

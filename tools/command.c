@@ -10,13 +10,13 @@
 
 void command_print_help(const struct command *command, FILE *to)
 {
-    fprintf(to, "usage: weir %s %s\n\n%s\n%s", command->name, command->arguments, command->summary,
-            command->help);
+    fprintf(to, "usage: weir %s%s%s\n\n%s\n%s", command->name, *command->arguments ? " " : "",
+            command->arguments, command->summary, command->help);
 }
 
 int command_show_usage(const struct command *command)
 {
-    fprintf(stderr, "usage: weir %s %s\n", command->name, command->arguments);
+    fprintf(stderr, "usage: weir %s%s%s\n", command->name, *command->arguments ? " " : "", command->arguments);
     return EXIT_USAGE;
 }
 
@@ -63,9 +63,26 @@ int command_read_listing(const struct command *command, int argc, char **argv, i
     return COMMAND_GOES_ON;
 }
 
+int command_read_name(const struct command *command, int argc, char **argv, int most, const char **name)
+{
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    int option = getopt_long(argc, argv, "h", options, NULL);
+    if (option == 'h') {
+        command_print_help(command, stdout);
+        return EXIT_GOOD;
+    }
+    if (option != -1)
+        return command_show_usage(command);
+    if (argc - optind > most)
+        return command_refuse(command, most ? "one name at most" : "no arguments are expected");
+    *name = argv[optind];
+    return COMMAND_GOES_ON;
+}
+
 bool command_write(struct wr_buffer *buffer)
 {
-    bool written = !buffer->failed && fwrite(buffer->data, 1, buffer->length, stdout) == buffer->length &&
+    size_t length = buffer->length; /* a buffer that nothing was ever put into has no bytes to point to */
+    bool written = !buffer->failed && (!length || fwrite(buffer->data, 1, length, stdout) == length) &&
                    fflush(stdout) == 0;
     wr_buffer_fini(buffer);
     return written;

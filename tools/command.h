@@ -21,7 +21,7 @@ struct command {
 };
 
 extern const struct command command_check, command_emit, command_formats, command_handlers, command_journal,
-    command_settings, command_spool;
+    command_schema, command_settings, command_spool, command_status;
 
 /* What a command that lists things was asked for. */
 struct command_listing {
@@ -35,6 +35,9 @@ enum { COMMAND_GOES_ON = -1 };
  * `weir` ends. */
 int command_read_listing(const struct command *command, int argc, char **argv, int most,
                          struct command_listing *listing);
+
+/* The same for a command without options of its own; *name: NULL where none is given. */
+int command_read_name(const struct command *command, int argc, char **argv, int most, const char **name);
 
 /* Prints how a command is used. */
 void command_print_help(const struct command *command, FILE *to);

@@ -4,130 +4,52 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <weir/weir.h>
 
 #include "command.h"
-#include "engine.h"
-#include "number.h"
+#include "delivery.h"
+#include "event.h"
+#include "input.h"
+#include "name.h"
+#include "reading.h"
 #include "runtime.h"
-#include "selfmetrics.h"
 #include "units.h"
-
-enum { MOST_LABELS = 64, MOST_VALUES = 1000 };
 
 struct request {
     const char *config, *group;
-    weir_label labels[MOST_LABELS];
+    weir_label labels[READING_MOST_LABELS];
     size_t label_count;
-    weir_value values[MOST_VALUES];
-    size_t value_count;
+    struct reading values; /* those among the arguments */
+    bool reads_input, asked_to;
     int64_t timeout_ns;
     bool verbose;
 };
 
-/* Cuts KEY=VALUE in two; NULL: there is no '=', or nothing before it. */
-static char *cut(char *text, char separator)
-{
-    char *at = strrchr(text, separator);
-    if (!at || at == text)
-        return NULL;
-    *at = '\0';
-    return at + 1;
-}
+/* ---- Arguments ------------------------------------------------------------------------------- */
 
 static int add_label(const struct command *command, struct request *request, char *text)
 {
     char *equals = strchr(text, '=');
     if (!equals || equals == text)
         return command_refuse(command, "\"%s\" is not a label; it looks like key=value", text);
-    if (request->label_count == MOST_LABELS)
-        return command_refuse(command, "at most %d labels", MOST_LABELS);
+    if (request->label_count == READING_MOST_LABELS)
+        return command_refuse(command, "at most %d labels", READING_MOST_LABELS);
     *equals = '\0';
     request->labels[request->label_count++] = (weir_label){text, equals + 1};
     return 0;
 }
 
-static int add_value(const struct command *command, struct request *request, char *text)
+static int add_values(const struct command *command, struct request *request, char **words, int count)
 {
-    char *number = cut(text, '=');
-    weir_value *value = &request->values[request->value_count];
-    if (!number)
-        return command_refuse(command, "\"%s\" is not a value; it looks like name=12.5", text);
-    if (request->value_count == MOST_VALUES)
-        return command_refuse(command, "at most %d values", MOST_VALUES);
-    value->name = text;
-    if (!wr_number_parse_double(number, &value->value))
-        return command_refuse(command, "%s: \"%s\" is not a number", text, number);
-    request->value_count++;
+    struct reading_fault fault;
+    request->asked_to = count == 1 && strcmp(words[0], "-") == 0;
+    request->reads_input = request->asked_to || (!count && !isatty(STDIN_FILENO));
+    for (int i = 0; i < count && !request->asked_to; i++)
+        if (!reading_add_word(&request->values, words[i], &fault))
+            return command_refuse(command, "%s", fault.words);
     return 0;
-}
-
-/* ---- What became of it ----------------------------------------------------------------------- */
-
-static void print_drops(const weir_handler_stats *stats)
-{
-    for (int i = 0; i < WEIR_DROPS; i++)
-        if (stats->dropped[i])
-            printf(", %" PRIu64 " dropped (%s)", stats->dropped[i], wr_selfmetrics_drop_name(i));
-}
-
-/* What the handler itself has counted. */
-static void print_counters(struct wr_lane *lane)
-{
-    wr_lock_enter(&lane->lock);
-    for (size_t i = 0; i < WR_LANE_COUNTERS && lane->counters[i].name; i++)
-        printf(", %s %" PRIu64, lane->counters[i].name, lane->counters[i].value);
-    wr_lane_leave(lane);
-}
-
-/* Prints one handler's account; false: something of it was not delivered. */
-static bool report_lane(struct wr_lane *lane, bool verbose)
-{
-    weir_handler_stats stats;
-    wr_lane_read_stats(lane, &stats, 0);
-    if (verbose) {
-        printf("%s: %" PRIu64 " delivered", lane->name, stats.delivered);
-        print_drops(&stats);
-        if (stats.recovered)
-            printf(" (%" PRIu64 " of earlier processes were on disk)", stats.recovered);
-        print_counters(lane);
-        if (stats.queued)
-            printf(", %" PRIu64 " not delivered yet", stats.queued);
-        if (stats.spooled)
-            printf(", %" PRIu64 " on disk", stats.spooled);
-        puts(stats.failing ? ", failing" : "");
-    }
-    return stats.delivered == stats.offered + stats.recovered;
-}
-
-static int report(const struct request *request)
-{
-    bool delivered = true;
-    struct wr_lane *lane = wr_engine_lanes(wr_runtime_engine(wr_runtime_get()));
-    if (!lane && request->verbose)
-        puts("no handler listens to this group");
-    for (; lane; lane = lane->next)
-        delivered &= report_lane(lane, request->verbose);
-    return delivered ? EXIT_GOOD : EXIT_NEGATIVE;
-}
-
-/* ---- The command ----------------------------------------------------------------------------- */
-
-static int emit(const struct request *request)
-{
-    if (request->config)
-        unsetenv(
-            "WEIR_CONFIG"); /* which would win over what a program says; but here it is a person who does */
-    if (request->config && weir_configure_file(request->config))
-        return command_fail("%s", weir_last_error());
-    weir_stream *stream = weir_get_stream_labeled(request->group, request->labels, request->label_count);
-    if (weir_emit(stream, request->values, request->value_count))
-        return command_fail("%s", weir_last_error());
-    weir_flush(request->timeout_ns / 1000000);
-    int result = report(request);
-    weir_shutdown(result == EXIT_GOOD ? -1 : 0); /* what was not delivered has had its time */
-    return result;
 }
 
 static int parse(const struct command *command, struct request *request, int argc, char **argv, bool *done)
@@ -159,39 +81,107 @@ static int parse(const struct command *command, struct request *request, int arg
         default: return command_show_usage(command);
         }
     }
-    for (int i = optind; !error && i < argc; i++)
-        error = add_value(command, request, argv[i]);
-    return error;
+    return error ? error : add_values(command, request, argv + optind, argc - optind);
+}
+
+static int check(const struct command *command, const struct request *request)
+{
+    const char *from_environment = secure_getenv("WEIR_CONFIG");
+    struct wr_error error;
+    if (!request->group && !request->asked_to)
+        return command_refuse(command, "-g GROUP is missing");
+    if (request->group && !wr_name_check_group(request->group, &error))
+        return command_refuse(command, "%s", error.text);
+    if (!request->values.count && !request->reads_input)
+        return command_refuse(command, "there is no value; one looks like name=12.5");
+    if (!request->config && !(from_environment && *from_environment))
+        return command_refuse(command,
+                              "-c FILE is missing, and WEIR_CONFIG is not set: the values would go nowhere");
+    return 0;
+}
+
+/* ---- Adding ---------------------------------------------------------------------------------- */
+
+static int add_arguments(const struct request *request)
+{
+    const struct wr_event event = {.values = request->values.values, .count = request->values.count};
+    weir_stream *stream = weir_get_stream_labeled(request->group, request->labels, request->label_count);
+    if (wr_event_add(stream, &event))
+        return command_fail("%s", weir_last_error());
+    delivery_wait(request->timeout_ns / 1000000, false);
+    return EXIT_GOOD;
+}
+
+static void print_counts(const struct request *request, const struct input_counts *counts)
+{
+    if (request->verbose)
+        printf("stdin: %" PRIu64 " lines, %" PRIu64 " values, %" PRIu64 " lines wrong\n", counts->lines,
+               counts->values, counts->wrong);
+    if (counts->wrong)
+        command_fail("stdin: %" PRIu64 " of %" PRIu64 " lines were wrong, and skipped", counts->wrong,
+                     counts->lines);
+}
+
+static int add_input(const struct command *command, const struct request *request)
+{
+    const struct input_standards standards = {request->group, request->labels, request->label_count};
+    struct input_counts counts;
+    input_add_all(&standards, &counts);
+    if (!counts.lines && !counts.failed && !request->asked_to)
+        return command_refuse(command, "there is no value; one looks like name=12.5");
+    delivery_wait(request->timeout_ns / 1000000, true);
+    print_counts(request, &counts);
+    return counts.wrong || counts.failed ? EXIT_NEGATIVE : EXIT_GOOD;
+}
+
+/* What is wrong with it was said then. */
+static bool is_environment_in_force(void)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    return runtime && wr_runtime_make_ready(runtime) && runtime->from_environment;
+}
+
+static int emit(const struct command *command, const struct request *request)
+{
+    if (request->config)
+        unsetenv(
+            "WEIR_CONFIG"); /* which would win over what a program says; but here it is a person who does */
+    if (request->config && weir_configure_file(request->config))
+        return command_fail("%s", weir_last_error());
+    if (!request->config && !is_environment_in_force())
+        return command_fail("WEIR_CONFIG is wrong: the values would go nowhere");
+    int result = request->reads_input ? add_input(command, request) : add_arguments(request);
+    bool delivered = delivery_report(request->verbose);
+    weir_shutdown(delivered ? -1 : 0); /* what was not delivered has had its time */
+    return delivered ? result : EXIT_NEGATIVE;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
     static struct request request = {.timeout_ns = INT64_C(5000000000)};
-    const char *from_environment = secure_getenv("WEIR_CONFIG");
     bool done = false;
     int error = parse(command, &request, argc, argv, &done);
-    if (error || done)
-        return error;
-    if (!request.group)
-        return command_refuse(command, "-g GROUP is missing");
-    if (!request.value_count)
-        return command_refuse(command, "there is no value; one looks like name=12.5");
-    if (!request.config && !(from_environment && *from_environment))
-        return command_refuse(command,
-                              "-c FILE is missing, and WEIR_CONFIG is not set: the values would go nowhere");
-    return emit(&request);
+    if (!error && !done)
+        error = check(command, &request);
+    return error || done ? error : emit(command, &request);
 }
 
 const struct command command_emit = {
     .name = "emit",
-    .arguments = "[-c FILE] -g GROUP [-l KEY=VALUE]... [-t TIME] [-v] NAME=VALUE...",
-    .summary = "Adds values, as one event, and waits until they are delivered.",
+    .arguments = "[-c FILE] [-g GROUP] [-l KEY=VALUE]... [-t TIME] [-v] NAME=VALUE...|-",
+    .summary = "Adds values, as one event or from standard input, and waits until they are delivered.",
     .help = "\n  -c, --config FILE      the configuration; without it, WEIR_CONFIG's\n"
-            "  -g, --group GROUP      the group\n"
+            "  -g, --group GROUP      the group; only with - may each line name its own instead\n"
             "  -l, --label KEY=VALUE  a label; may be given several times\n"
             "  -t, --timeout TIME     how long to wait for delivery (5s)\n"
-            "  -v, --verbose          tells what each handler did\n"
+            "  -v, --verbose          tells what was read, and what each handler did\n"
             "  -h, --help             this text\n\n"
-            "Exit status 1: something was not delivered.\n",
+            "With -, or with no value where standard input is no terminal, each line of that is an event:\n\n"
+            "  latency=12.5 errors=1             values by name\n"
+            "  {\"latency\": 12.5, \"errors\": 1}    the same as JSON\n"
+            "  {\"timestamp\":1795219607.5,\"group\":\"my_app\",\"name\":\"latency\",\"value\":49.403}\n"
+            "                                    as the format json writes it\n"
+            "  # ...                             a comment\n\n"
+            "Exit status 1: something was not delivered, or a line was wrong.\n",
     .run = run,
 };

@@ -81,7 +81,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_formats = {
     .name = "formats",
-    .arguments = "[NAME] [--json]",
+    .arguments = "[FORMAT] [--json]",
     .summary = "Shows the formats that handlers can write, or all about one of them.",
     .help = "\n      --json  as JSON\n  -h, --help  this text\n",
     .run = run,

@@ -1,23 +1,14 @@
 /* weir handlers: which handler types are installed. */
 
-#include <string.h>
-
 #include "buffer.h"
 #include "command.h"
 #include "common.h"
 #include "commons.h"
 #include "encoder.h"
 #include "error.h"
+#include "instance.h"
 #include "plugin.h"
 #include "table.h"
-
-static const char *format_of(const struct wr_type *type)
-{
-    for (const weir_standard *standard = type->is.standards; standard && standard->name; standard++)
-        if (strcmp(standard->name, "format") == 0)
-            return standard->value;
-    return "json";
-}
 
 static void put_takes(struct wr_buffer *out, const struct wr_type *type)
 {
@@ -50,10 +41,8 @@ static void put_one(struct wr_buffer *out, const struct wr_type *type)
     table_put(out, &type->options, NULL);
     wr_buffer_put_text(out, "\noptions that every handler has\n");
     if (type->is.takes) {
-        wr_buffer_put_text(
-            out, "  format         name      how values become text: see `weir formats`; a name, or an object "
-                 "with \"type\" and options\n");
-        wr_buffer_put_format(out, "  %13s  %8s  default: %s\n", "", "", format_of(type));
+        wr_buffer_put_text(out, "  format         name      " TABLE_FORMAT_HELP "\n");
+        wr_buffer_put_format(out, "  %13s  %8s  default: %s\n", "", "", wr_instance_standard_format(type));
     }
     table_put(out, &commons, type->is.standards);
 }
@@ -73,7 +62,7 @@ static void put_one_json(struct wr_buffer *out, const struct wr_type *type)
                          type->is.takes & WEIR_FORMAT_LINES ? "true" : "false",
                          type->is.takes & WEIR_FORMAT_DOCUMENTS ? "true" : "false",
                          type->is.takes & WEIR_FORMAT_RECORDS ? "true" : "false");
-    table_put_json_member(out, "format", type->is.takes ? format_of(type) : NULL);
+    table_put_json_member(out, "format", type->is.takes ? wr_instance_standard_format(type) : NULL);
     wr_buffer_put_text(out, ",\"options\":");
     table_put_json(out, &type->options, NULL);
     wr_buffer_put_text(out, ",\"common_options\":");
@@ -135,7 +124,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_handlers = {
     .name = "handlers",
-    .arguments = "[NAME] [--json]",
+    .arguments = "[TYPE] [--json]",
     .summary = "Shows the handler types that are installed, or all about one of them.",
     .help = "\n      --json  as JSON\n  -h, --help  this text\n\nHandler types are looked for in the folders "
             "of WEIR_PLUGIN_PATH, then in " WEIR_PLUGINDIR ".\n",

@@ -28,8 +28,10 @@ static struct journaled_handler *find_handler(struct journaled_box *box, struct 
     for (size_t i = 0; i < box->handler_count; i++)
         if (strcmp(items[i].name, name) == 0)
             return &items[i];
+    if (!wr_buffer_reserve(handlers, sizeof *items))
+        return NULL;
     struct journaled_handler handler = {.name = strdup(name)};
-    if (!handler.name || !wr_buffer_reserve(handlers, sizeof handler))
+    if (!handler.name)
         return NULL;
     wr_buffer_put(handlers, &handler, sizeof handler);
     return (struct journaled_handler *)handlers->data + box->handler_count++;

@@ -6,7 +6,7 @@
 #include "escape.h"
 #include "option.h"
 
-static const char *standard_of(const weir_option *row, const weir_standard *standards)
+const char *table_standard_of(const weir_option *row, const weir_standard *standards)
 {
     for (; standards && standards->name; standards++)
         if (strcmp(standards->name, row->name) == 0)
@@ -28,7 +28,7 @@ static void put_allowed(struct wr_buffer *out, const char *allowed)
 
 static void put_row(struct wr_buffer *out, const weir_option *row, const weir_standard *standards, int width)
 {
-    const char *standard = standard_of(row, standards);
+    const char *standard = table_standard_of(row, standards);
     wr_buffer_put_format(out, "  %-*s  %-8s  %s\n", width, row->name, wr_option_type_name(row->type),
                          row->help);
     wr_buffer_put_format(out, "  %*s  %8s  ", width, "", "");
@@ -74,7 +74,7 @@ static void put_json_row(struct wr_buffer *out, const weir_option *row, const we
     table_put_json_member(out, "type", wr_option_type_name(row->type));
     wr_buffer_put_format(out, ",\"required\":%s", row->flags & WEIR_OPTION_REQUIRED ? "true" : "false");
     wr_buffer_put_format(out, ",\"secret\":%s,", row->flags & WEIR_OPTION_SECRET ? "true" : "false");
-    table_put_json_member(out, "default", standard_of(row, standards));
+    table_put_json_member(out, "default", table_standard_of(row, standards));
     wr_buffer_put_char(out, ',');
     table_put_json_member(out, "allowed", row->allowed);
     wr_buffer_put_char(out, ',');

@@ -8,6 +8,13 @@
 
 struct wr_buffer;
 
+/* "format" is in no table, since it may be an object. */
+#define TABLE_FORMAT_HELP                                                                                      \
+    "how values become text: see `weir formats`; a name, or an object with \"type\" and options"
+
+/* The default of an option: that of `standards` (may be NULL), which counts instead of the table's own. */
+const char *table_standard_of(const weir_option *row, const weir_standard *standards);
+
 /* Appends a table of options, each with type, default, what is allowed, and help. standards: defaults that
  * count instead of the table's own, by name; may be NULL. */
 void table_put(struct wr_buffer *out, const struct wr_options_table *table, const weir_standard *standards);

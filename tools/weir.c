@@ -8,9 +8,11 @@
 #include "common.h"
 #include "suggest.h"
 
+static const struct command command_help;
+
 static const struct command *const commands[] = {
-    &command_check,    &command_emit,  &command_handlers, &command_formats,
-    &command_settings, &command_spool, &command_journal,
+    &command_check,  &command_emit,    &command_handlers, &command_formats, &command_settings,
+    &command_schema, &command_journal, &command_spool,    &command_status,  &command_help,
 };
 
 static void print_help(FILE *to)
@@ -43,6 +45,34 @@ static int refuse(const char *name)
     return EXIT_USAGE;
 }
 
+/* ---- help ------------------------------------------------------------------------------------ */
+
+static int run_help(const struct command *command, int argc, char **argv)
+{
+    const char *name;
+    int result = command_read_name(command, argc, argv, 1, &name);
+    if (result != COMMAND_GOES_ON)
+        return result;
+    const struct command *about = name ? find(name) : NULL;
+    if (name && !about)
+        return refuse(name);
+    if (about)
+        command_print_help(about, stdout);
+    else
+        print_help(stdout);
+    return EXIT_GOOD;
+}
+
+static const struct command command_help = {
+    .name = "help",
+    .arguments = "[COMMAND]",
+    .summary = "Shows which commands there are, or how one of them is used.",
+    .help = "\n  -h, --help  this text\n",
+    .run = run_help,
+};
+
+/* ---- All of them ----------------------------------------------------------------------------- */
+
 /* What getopt says of a wrong option begins with argv[0]. */
 static int run(const struct command *command, int argc, char **argv)
 {
@@ -55,7 +85,7 @@ static int run(const struct command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 || strcmp(name, "-h") == 0) {
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(stdout);
         return EXIT_GOOD;
     }

@@ -41,14 +41,14 @@ extern "C" {
 
 /* weir_sample.kind: what the value is. */
 enum {
-    WEIR_KIND_DOUBLE = 0,
-    WEIR_KIND_INT = 1,
+    WEIR_KIND_DOUBLE = 0, /* value.f64 */
+    WEIR_KIND_INT = 1,    /* value.i64 */
 };
 
 /* Bits of kinds that a type takes. */
 enum {
-    WEIR_TAKES_DOUBLE = 1u << WEIR_KIND_DOUBLE,
-    WEIR_TAKES_INT = 1u << WEIR_KIND_INT,
+    WEIR_TAKES_DOUBLE = 1u << WEIR_KIND_DOUBLE, /* samples of WEIR_KIND_DOUBLE */
+    WEIR_TAKES_INT = 1u << WEIR_KIND_INT,       /* samples of WEIR_KIND_INT */
 };
 
 /* weir_sample.flags; bits above these are the core's own: ignore them */
@@ -59,49 +59,49 @@ enum {
 
 /* One value at one time; the same 32 bytes everywhere. series and note are resolved by the batch it came in. */
 typedef struct weir_sample {
-    uint32_t series;
-    uint16_t kind;
-    uint16_t flags;
+    uint32_t series; /* see weir_batch_series */
+    uint16_t kind;   /* WEIR_KIND_*: which part of value holds */
+    uint16_t flags;  /* WEIR_SAMPLE_* */
     int64_t time_ns; /* since 1970-01-01 UTC */
     union {
         double f64;
         int64_t i64;
-    } value;
-    uint32_t note; /* 0: none; else batch->notes[note] */
-    uint32_t reserved;
+    } value;           /* as kind says */
+    uint32_t note;     /* 0: none; else batch->notes[note] */
+    uint32_t reserved; /* the core's own */
 } weir_sample;
 
 /* What a sample's series is. Valid as long as the process lives. */
 typedef struct weir_series {
-    uint32_t size;
-    uint32_t id;
-    const char *group;
-    const char *name;
+    uint32_t size;            /* sizeof(weir_series), as the core has it */
+    uint32_t id;              /* the number that samples have; dense */
+    const char *group;        /* never NULL */
+    const char *name;         /* never NULL */
     const weir_label *labels; /* sorted by key */
-    size_t label_count;
-    const char *unit; /* NULL: not said */
-    const char *help; /* NULL: not said */
-    bool cumulative;
+    size_t label_count;       /* of labels */
+    const char *unit;         /* NULL: not said */
+    const char *help;         /* NULL: not said */
+    bool cumulative;          /* its values are running totals */
 } weir_series;
 
 /* Samples to deliver, in order; valid during the call that brings it. Events are never split between batches.
  */
 typedef struct weir_batch {
-    uint32_t size;
-    uint32_t count;
-    const weir_sample *samples;
-    const char *const *notes; /* metadata, by weir_sample.note */
-    const weir_label *labels; /* settings.labels: true of every sample here */
-    size_t label_count;
+    uint32_t size;              /* sizeof(weir_batch), as the core has it */
+    uint32_t count;             /* of samples */
+    const weir_sample *samples; /* in the order in which they were added */
+    const char *const *notes;   /* metadata, by weir_sample.note */
+    const weir_label *labels;   /* settings.labels: true of every sample here */
+    size_t label_count;         /* of labels */
+    /* what weir_batch_series asks */
     const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
     const void *core; /* the core's own */
     uint64_t
         sequence; /* the number of the first sample among all that this handler was offered, in order, from 0 */
-    /* With a journal: which row of samples these are of, and the number of the first of them in that row; a
-     * sample that is delivered another time, also by another process, has the same ones. NULL: they are of no
-     * such row. */
+    /* With a journal: which row of samples these are of; NULL: of none. A sample that is delivered another
+     * time, also by another process, is in the same row, at the same place. */
     const char *origin;
-    uint64_t origin_sequence;
+    uint64_t origin_sequence; /* the number of the first sample in that row */
 } weir_batch;
 
 /* The series of one of the batch's samples. Never NULL. */
@@ -123,7 +123,7 @@ enum weir_outcome_code {
 
 /* A handler's answer. The core fills it beforehand with size, OK and, for emit, done = the whole batch. */
 typedef struct weir_outcome {
-    uint32_t size;
+    uint32_t size; /* sizeof(weir_outcome), as the core has it */
     int32_t code;  /* enum weir_outcome_code */
     uint32_t done; /* emit: so many samples from the front are settled; rounded down to the end of an event */
     uint32_t rejected;      /* emit: of those done, refused for good by the destination */
@@ -165,28 +165,32 @@ enum weir_option_type {
     WEIR_OPTION_MAP,      /* weir_map */
 };
 
+/* Bits of weir_option.flags. */
 enum {
-    WEIR_OPTION_REQUIRED = 1u << 0,
-    WEIR_OPTION_SECRET = 1u << 1, /* masked wherever options are shown */
-    WEIR_OPTION_URL = 1u << 2,    /* of a string: user, password and the like in it are masked */
+    WEIR_OPTION_REQUIRED = 1u << 0,    /* a configuration without it is wrong */
+    WEIR_OPTION_SECRET = 1u << 1,      /* masked wherever options are shown */
+    WEIR_OPTION_URL = 1u << 2,         /* of a string: user, password and the like in it are masked */
+    WEIR_OPTION_DESTINATION = 1u << 3, /* says where values go: shown beside the handler's name */
 };
 
+/* The value of an option of type LIST; as long as the options live. */
 typedef struct weir_list {
-    size_t count;
-    const char *const *items;
+    size_t count;             /* of items */
+    const char *const *items; /* as they were written */
 } weir_list;
 
+/* The value of an option of type MAP; as long as the options live. */
 typedef struct weir_map {
-    size_t count;
-    const weir_label *items;
+    size_t count;            /* of items */
+    const weir_label *items; /* as they were written; no key comes twice */
 } weir_map;
 
 /* One option of a handler type; a table of them ends with a row whose name is NULL. The table validates the
  * configuration, fills the struct, and is what users see of the type. */
 typedef struct weir_option {
-    const char *name; /* dotted names make objects */
-    uint32_t type;    /* enum weir_option_type */
-    uint32_t flags;
+    const char *name;     /* dotted names make objects */
+    uint32_t type;        /* enum weir_option_type */
+    uint32_t flags;       /* WEIR_OPTION_REQUIRED and so on */
     const char *standard; /* the default, as one would write it in a configuration; NULL: none */
     const char
         *allowed;     /* enum: "auto|always|never"; numbers: "1..65535", "1s.." ; NULL: anything of the type */
@@ -197,8 +201,8 @@ typedef struct weir_option {
 /* Another default for one of the options that every handler has ("queue", "linger", "format", ...); ends with a
  * NULL name. */
 typedef struct weir_standard {
-    const char *name;
-    const char *value;
+    const char *name;  /* of the common option */
+    const char *value; /* as one would write it in a configuration */
 } weir_standard;
 
 /* ---- What the core offers to a handler ------------------------------------------------------- */
@@ -207,8 +211,8 @@ typedef struct weir_standard {
  * argument and may be called from any of the handler's callbacks but abandon; log, count, wake_in, stopping and
  * service also from threads of the handler's own. */
 typedef struct weir_host {
-    uint32_t size;
-    uint32_t abi;
+    uint32_t size;       /* sizeof(weir_host), as the core has it */
+    uint32_t abi;        /* WEIR_ABI, as the core has it */
     const char *handler; /* the handler's name in the configuration */
 
     /* Says something in weir's log, under the handler's name; level: enum weir_log_level of <weir/weir.h> (1
@@ -258,14 +262,15 @@ enum {
 
 /* Encoded samples, valid until the next call of encode on the same handler. */
 typedef struct weir_encoded {
-    uint32_t size;
-    uint32_t count; /* samples that are in it, from the start that was asked; whole events, but for records */
-    const char *data;
-    size_t length;
+    uint32_t size;    /* sizeof(weir_encoded), as the core has it */
+    uint32_t count;   /* samples that are in it, from the start that was asked; whole events, but for records */
+    const char *data; /* not ended by NUL */
+    size_t length;    /* of data, in bytes */
 } weir_encoded;
 
+/* What encodes samples: service "encoder/1". */
 typedef struct weir_encoder {
-    uint32_t size;
+    uint32_t size; /* sizeof(weir_encoder), as the core has it */
 
     /* [worker] Encodes samples from number start on, event by event, until about limit bytes are reached, but
      * at least one event. A format of documents: the whole rest; for less, hand in a copy of the batch whose
@@ -284,13 +289,27 @@ typedef struct weir_encoder {
 
     /* What the format makes: one of WEIR_FORMAT_*. */
     uint32_t (*shape)(const weir_host *host);
+
+    /* What a text of its own begins with, such as a file or the body of a request: csv's line of names. It is
+     * not part of what encode answers. "": nothing. Valid as long as the handler is. See weir_encoder_header.
+     */
+    const char *(*header)(const weir_host *host);
 } weir_encoder;
+
+/* The header of the handler's format; "": it has none. */
+static inline const char *weir_encoder_header(const weir_encoder *encoder, const weir_host *host)
+{
+    /* an older core has no such function */
+    bool known = encoder->size >= offsetof(weir_encoder, header) + sizeof encoder->header;
+    return known ? encoder->header(host) : "";
+}
 
 /* Service "terminal/1": for handlers that show values to people. */
 #define WEIR_TERMINAL "terminal/1"
 
+/* What is known of terminals: service "terminal/1". */
 typedef struct weir_terminal {
-    uint32_t size;
+    uint32_t size; /* sizeof(weir_terminal), as the core has it */
 
     /* [configuring] Whether the format may use colours, as far as it has any; false if never said. */
     void (*set_color)(const weir_host *host, bool color);
@@ -299,8 +318,9 @@ typedef struct weir_terminal {
 /* Service "patience/1": for handlers whose tries take long on purpose. */
 #define WEIR_PATIENCE "patience/1"
 
+/* What tells the core to wait: service "patience/1". */
 typedef struct weir_patience {
-    uint32_t size;
+    uint32_t size; /* sizeof(weir_patience), as the core has it */
 
     /* [configuring] In create: how long a try may take before the handler answers, because its options say so.
      * Calls with delivery "sync" wait that much longer than block_timeout. 0 if never said. */
@@ -310,13 +330,16 @@ typedef struct weir_patience {
 /* Service "waiting/1": for handlers that wait in calls of their own, like poll(2). */
 #define WEIR_WAITING "waiting/1"
 
+/* What stands around a call that waits: service "waiting/1". */
 typedef struct weir_waiting {
-    uint32_t size;
+    uint32_t size; /* sizeof(weir_waiting), as the core has it */
 
     /* [worker] Around such a call, within a callback: a fork does not wait for it to return. In between nothing
      * may be done but waiting, for the child finds whatever else is going on half done. end comes back only
      * when no fork is on its way; after a shutdown that did not wait for this thread, never. */
     void (*begin)(const weir_host *host);
+
+    /* [worker] See begin. */
     void (*end)(const weir_host *host);
 
     /* How long a callback may still take before the core goes on without it; -1: no end was set. */
@@ -331,6 +354,8 @@ enum weir_wake {
     WEIR_WAKE_RELOAD = 1, /* the program called weir_reload: open files anew */
 };
 
+/* A handler type: what it is called, which options it has, and what the core calls it for. Plain data that is
+ * valid until the process ends. */
 typedef struct weir_handler_type {
     uint32_t size; /* sizeof(weir_handler_type) */
     uint32_t abi;  /* WEIR_ABI */
@@ -372,8 +397,16 @@ typedef struct weir_handler_type {
     /* [fork] Gives up the parent's connection: close(2) of the instance's descriptors and nothing else. The
      * instance is never used again in the child. NULL: it has no descriptors. */
     void (*abandon)(void *self);
+
+    /* [worker, while not open] For `weir check --open`: finds out, within timeout_ms, whether the destination
+     * could be reached now, without sending anything to it, without creating or emptying anything, and without
+     * leaving anything open. OK: it could; what there is to say of it may stand in reason ("it does not exist
+     * yet"). Any other code: it could not, for that reason. NULL: open and close are called instead, and
+     * host->wait does not wait. */
+    void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
 } weir_handler_type;
 
+/* Marks the one function that a plugin exports. */
 #if defined(__GNUC__)
 #define WEIR_PLUGIN_EXPORT __attribute__((visibility("default")))
 #else

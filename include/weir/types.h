@@ -4,8 +4,8 @@
 
 /* A label of a stream or of a whole configuration: a name and any valid UTF-8 text. */
 typedef struct weir_label {
-    const char *key;
-    const char *value;
+    const char *key;   /* a name */
+    const char *value; /* valid UTF-8 */
 } weir_label;
 
 #endif

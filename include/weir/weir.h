@@ -31,6 +31,7 @@
 extern "C" {
 #endif
 
+/* Marks what the shared library exports. */
 #if defined(__GNUC__)
 #define WEIR_API __attribute__((visibility("default")))
 #else
@@ -39,7 +40,7 @@ extern "C" {
 
 /* What a call answers when it fails. The numbers never change; new ones are appended. */
 enum weir_error {
-    WEIR_OK = 0,
+    WEIR_OK = 0,              /* done */
     WEIR_ERR_ARGUMENT = -1,   /* an argument is NULL or out of its range */
     WEIR_ERR_NAME = -2,       /* a group, name or label breaks the rules for text above */
     WEIR_ERR_CONFIG = -3,     /* a configuration is wrong; the one in force stays */
@@ -64,16 +65,16 @@ struct weir_handler_type;               /* <weir/handler.h> */
 
 /* One value of an event; see weir_emit. */
 typedef struct weir_value {
-    const char *name;
-    double value;
+    const char *name; /* as for weir_add_value */
+    double value;     /* any, also infinite or not a number */
 } weir_value;
 
 /* One sample with all that can be said of it; see weir_add_sample. Set size to sizeof(weir_sample_spec) and
  * what is not used to 0. */
 typedef struct weir_sample_spec {
-    size_t size;
-    const char *name;
-    double value;
+    size_t size;          /* sizeof(weir_sample_spec) */
+    const char *name;     /* as for weir_add_value */
+    double value;         /* any, also infinite or not a number */
     int64_t time_ns;      /* nanoseconds since 1970-01-01 UTC; 0: now */
     bool cumulative;      /* the value is a running total of its series, not a measurement of this moment */
     const char *metadata; /* free text for this sample, valid UTF-8, or NULL */
@@ -177,11 +178,12 @@ WEIR_API const char *weir_strerror(int error);
 /* The version of the library that is running, as "1.2.3"; WEIR_VERSION is the one compiled against. Static. */
 WEIR_API const char *weir_version(void);
 
+/* How much a message matters. */
 enum weir_log_level {
-    WEIR_LOG_ERROR = 1,
-    WEIR_LOG_WARNING = 2,
-    WEIR_LOG_INFO = 3,
-    WEIR_LOG_DEBUG = 4,
+    WEIR_LOG_ERROR = 1,   /* values are lost, or a configuration is wrong */
+    WEIR_LOG_WARNING = 2, /* something is in the way, and may pass */
+    WEIR_LOG_INFO = 3,    /* what is going on */
+    WEIR_LOG_DEBUG = 4,   /* what helps to find mistakes */
 };
 
 /* Sends weir's own messages to a function instead of stderr, up to the level that the environment's WEIR_LOG
@@ -193,14 +195,14 @@ WEIR_API void weir_set_log(void (*write)(void *ctx, int level, const char *text)
 
 /* Why a call refused a value. */
 enum weir_refusal {
-    WEIR_REFUSED_NAME,
-    WEIR_REFUSED_LIMIT,
-    WEIR_REFUSED_MEMORY,
-    WEIR_REFUSED_CLOSED,
-    WEIR_REFUSED_BUSY,
-    WEIR_REFUSED_TOO_LARGE,
-    WEIR_REFUSED_ARGUMENT,
-    WEIR_REFUSALS = 16 /* the length of arrays; the rest is for later */
+    WEIR_REFUSED_NAME,      /* a group, name or label breaks the rules for text */
+    WEIR_REFUSED_LIMIT,     /* settings.max_series is reached */
+    WEIR_REFUSED_MEMORY,    /* no memory */
+    WEIR_REFUSED_CLOSED,    /* after weir_shutdown */
+    WEIR_REFUSED_BUSY,      /* by a signal handler that interrupted another call */
+    WEIR_REFUSED_TOO_LARGE, /* more than fits the ring, or its destination */
+    WEIR_REFUSED_ARGUMENT,  /* an argument is NULL or out of its range */
+    WEIR_REFUSALS = 16      /* the length of arrays; the rest is for later */
 };
 
 /* Why a handler's value was dropped. */
@@ -221,34 +223,34 @@ enum weir_drop {
 /* The process's side of the ledger. At any time added = taken + in_rings. The samples of group "weir" are left
  * out. */
 typedef struct weir_stats {
-    size_t size;
-    uint64_t added;    /* values whose call answered 0 */
-    uint64_t taken;    /* of these: handed to the handlers of their route */
-    uint64_t in_rings; /* of these: still on their way there */
-    uint64_t unrouted; /* of those taken: nobody listened */
-    uint64_t refused[WEIR_REFUSALS];
-    uint64_t threads; /* rings in use or ready for adoption */
-    uint64_t series;  /* groups, label sets and series, as settings.max_series counts them */
+    size_t size;                     /* of what was filled in, in bytes */
+    uint64_t added;                  /* values whose call answered 0 */
+    uint64_t taken;                  /* of these: handed to the handlers of their route */
+    uint64_t in_rings;               /* of these: still on their way there */
+    uint64_t unrouted;               /* of those taken: nobody listened */
+    uint64_t refused[WEIR_REFUSALS]; /* not in added: by enum weir_refusal */
+    uint64_t threads;                /* rings in use or ready for adoption */
+    uint64_t series;                 /* groups, label sets and series, as settings.max_series counts them */
 } weir_stats;
 
 /* A handler's side of the ledger, in samples; a value that goes to two handlers counts in both. At any time
  * offered + recovered = delivered + dropped[0] + ... + dropped[WEIR_DROPS - 1] + queued + spooled. */
 typedef struct weir_handler_stats {
-    size_t size;
-    uint64_t offered;   /* came by the handler's routes */
-    uint64_t recovered; /* came from a spool or journal of an earlier process */
-    uint64_t delivered;
-    uint64_t dropped[WEIR_DROPS];
-    uint64_t queued;  /* in memory, those being tried right now included */
-    uint64_t spooled; /* on disk */
-    uint64_t queue_bytes;
-    int64_t queue_age_ms; /* how long the oldest has been queued */
-    uint64_t retries;     /* tries that the handler asked to repeat */
-    uint64_t faults;      /* answers of the handler that broke its contract */
-    int32_t failing;      /* 1 while tries fail */
-    int32_t open;         /* 1 while the handler is open */
-    uint64_t spool_bytes; /* what spooled takes on disk */
-    uint64_t spool_limit; /* how much it may take; 0: the handler has no spool */
+    size_t size;                  /* of what was filled in, in bytes */
+    uint64_t offered;             /* came by the handler's routes */
+    uint64_t recovered;           /* came from a spool or journal of an earlier process */
+    uint64_t delivered;           /* the handler has settled them, and not refused */
+    uint64_t dropped[WEIR_DROPS]; /* by enum weir_drop */
+    uint64_t queued;              /* in memory, those being tried right now included */
+    uint64_t spooled;             /* on disk */
+    uint64_t queue_bytes;         /* what queued takes in memory */
+    int64_t queue_age_ms;         /* how long the oldest has been queued */
+    uint64_t retries;             /* tries that the handler asked to repeat */
+    uint64_t faults;              /* answers of the handler that broke its contract */
+    int32_t failing;              /* 1 while tries fail */
+    int32_t open;                 /* 1 while the handler is open */
+    uint64_t spool_bytes;         /* what spooled takes on disk */
+    uint64_t spool_limit;         /* how much it may take; 0: the handler has no spool */
 } weir_handler_stats;
 
 /* Fills the first size bytes of *stats with an exact snapshot: the identities above hold in it, whatever other
@@ -262,11 +264,11 @@ WEIR_API int weir_get_handler_stats(const char *handler, weir_handler_stats *sta
 
 /* A running measurement; plain data on the caller's stack, to be used only by the functions below. */
 typedef struct weir_prof {
-    weir_stream *stream;
-    const char *name;
-    int64_t start_ns;
-    int32_t failed;
-    int32_t running;
+    weir_stream *stream; /* where the end adds */
+    const char *name;    /* borrowed */
+    int64_t start_ns;    /* by the monotonic clock */
+    int32_t failed;      /* 1 after weir_prof_fail */
+    int32_t running;     /* 1 until the end */
 } weir_prof;
 
 /* Starts measuring; name must stay valid until the end. */

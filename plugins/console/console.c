@@ -17,7 +17,7 @@ struct console_options {
 };
 
 static const weir_option console_rows[] = {
-    {"to", WEIR_OPTION_ENUM, 0, "stdout", "stdout|stderr", "where to write",
+    {"to", WEIR_OPTION_ENUM, WEIR_OPTION_DESTINATION, "stdout", "stdout|stderr", "where to write",
      offsetof(struct console_options, to)},
     {"color", WEIR_OPTION_ENUM, 0, "auto", "auto|always|never", "auto: on a terminal, unless NO_COLOR is set",
      offsetof(struct console_options, color)},

@@ -28,7 +28,7 @@ struct fifo_options {
 };
 
 static const weir_option fifo_rows[] = {
-    {"path", WEIR_OPTION_PATH, 0, "/tmp/benchmark-ai-fifo", NULL, "the named pipe",
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_DESTINATION, "/tmp/benchmark-ai-fifo", NULL, "the named pipe",
      offsetof(struct fifo_options, path)},
     {"create", WEIR_OPTION_BOOL, 0, "false", NULL, "create the named pipe when it is missing",
      offsetof(struct fifo_options, create)},
@@ -181,6 +181,27 @@ static void fifo_abandon(void *self)
     const struct fifo *fifo = self;
     if (fifo->pipe.fd >= 0)
         close(fifo->pipe.fd);
+}
+
+/* Its reader sees a writer come and go, as it does with every program: there is no other way to know of one. */
+static void fifo_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
+{
+    const struct fifo *fifo = self;
+    struct pipe pipe = fifo->pipe;
+    (void)timeout_ms;
+    pipe.create = false;
+    pipe.size = 0;
+    struct trouble trouble = pipe_reach(&pipe);
+    pipe_let_go(&pipe);
+    if (trouble.what == ABSENT && fifo->pipe.create) {
+        int problem = output_find_obstacle(pipe.path, false);
+        trouble = trouble_of(problem ? NOT_MADE : NOTHING, problem);
+        snprintf(outcome->reason, sizeof outcome->reason, "it does not exist yet");
+    }
+    if (!trouble.what)
+        return;
+    outcome->code = WEIR_OUTCOME_RETRY;
+    put_trouble(&pipe, &trouble, outcome->reason, sizeof outcome->reason);
 }
 
 /* What is in the way now is told by the next emit. */
@@ -361,6 +382,7 @@ static const weir_handler_type fifo_type = {
     .destroy = fifo_destroy,
     .wake = fifo_wake,
     .abandon = fifo_abandon,
+    .probe = fifo_probe,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

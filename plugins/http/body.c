@@ -1,6 +1,7 @@
 #include "body.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The fastest: lines of metrics are so alike that more effort makes little difference. */
 enum { LEVEL = 1, GZIP_WINDOW = 15 + 16, MEMORY = 8, LARGEST = 1 << 30 };
@@ -25,6 +26,25 @@ static bool make_room(struct body *body, size_t bytes)
     return true;
 }
 
+bool body_begin(struct body *body, const char *header, const char **data, size_t *length)
+{
+    size_t header_length = strlen(header), bytes = header_length + *length;
+    if (!header_length)
+        return true;
+    if (bytes > body->whole_bytes) {
+        char *whole = realloc(body->whole, bytes);
+        if (!whole)
+            return false;
+        body->whole = whole;
+        body->whole_bytes = bytes;
+    }
+    memcpy(body->whole, header, header_length);
+    memcpy(body->whole + header_length, *data, *length);
+    *data = body->whole;
+    *length = bytes;
+    return true;
+}
+
 bool body_compress(struct body *body, const char **data, size_t *length)
 {
     if (*length > LARGEST || !make_ready(body) || !make_room(body, deflateBound(&body->stream, *length)))
@@ -46,5 +66,6 @@ void body_fini(struct body *body)
     if (body->ready)
         deflateEnd(&body->stream);
     free(body->room);
+    free(body->whole);
     *body = (struct body){0};
 }

@@ -1,4 +1,4 @@
-/* body: what is sent, compressed if it has to be. */
+/* body: what is sent, behind its header, and compressed if it has to be. */
 #ifndef HTTP_BODY_H
 #define HTTP_BODY_H
 
@@ -12,7 +12,13 @@ struct body {
     bool ready;
     unsigned char *room;
     size_t room_bytes;
+    char *whole; /* a header and what follows it */
+    size_t whole_bytes;
 };
+
+/* Puts a header in front of what is sent: *data and *length become those of both, valid until the next call.
+ * false: no memory. */
+bool body_begin(struct body *body, const char *header, const char **data, size_t *length);
 
 /* Compresses as gzip; *data and *length become those of the result, valid until the next call. false: no
  * memory.

@@ -286,3 +286,20 @@ void client_send(struct client *client, const char *body, size_t length, struct 
     reply->end = find_end(client, end);
     client->reply = NULL;
 }
+
+static long shorter_ms(int64_t a, int64_t b)
+{
+    return (long)(a < b ? a : b);
+}
+
+/* A request is begun, and given up when all that it needs to be sent is there. */
+bool client_connect(struct client *client, const struct client_settings *settings, int64_t timeout_ms,
+                    struct client_reply *reply)
+{
+    CURL *easy = client->easy;
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, shorter_ms(settings->timeout_ms, timeout_ms));
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, shorter_ms(settings->connect_timeout_ms, timeout_ms));
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, refuse_to_go_on);
+    client_send(client, "", 0, reply);
+    return reply->end == CLIENT_BROKEN && reply->result == CURLE_ABORTED_BY_CALLBACK;
+}

@@ -81,6 +81,12 @@ void client_forget(struct client *client);
 /* Sends a body, and waits for the answer. */
 void client_send(struct client *client, const char *body, size_t length, struct client_reply *reply);
 
+/* Connects, with all that TLS and a proxy ask for, and disconnects, without sending a request. timeout_ms: how
+ * long that may take, unless the settings allow less. Answers whether it came to that; if not, reply tells why.
+ * Only client_close may follow. */
+bool client_connect(struct client *client, const struct client_settings *settings, int64_t timeout_ms,
+                    struct client_reply *reply);
+
 /* [fork] Closes the descriptors that are known, by close(2). */
 void client_abandon(const struct client *client);
 

@@ -23,6 +23,7 @@ static const weir_standard http_standards[] = {
 struct http {
     const weir_host *host;
     const weir_encoder *encoder;
+    const char *header; /* of each request */
     bool gzip;
     struct settings settings;
     struct verdict_site site;
@@ -81,6 +82,7 @@ static void *http_create(const weir_host *host, const void *given)
     }
     http->host = host;
     http->encoder = host->service(host, WEIR_ENCODER);
+    http->header = weir_encoder_header(http->encoder, host);
     http->gzip = options->compress == SETTINGS_GZIP;
     http->most = UINT32_MAX;
     client_init(&http->client, host);
@@ -110,6 +112,28 @@ static void http_open(void *self, weir_outcome *outcome)
         return;
     outcome->code = WEIR_OUTCOME_RETRY;
     snprintf(outcome->reason, sizeof outcome->reason, "no memory, or no descriptors");
+}
+
+/* A connection is all that can be tried without sending something. */
+static void http_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
+{
+    struct http *http = self;
+    struct verdict_site site = http->site;
+    struct client_reply reply;
+    struct verdict verdict;
+    http_open(http, outcome);
+    if (outcome->code != WEIR_OUTCOME_OK)
+        return;
+    if (timeout_ms < site.timeout_ms)
+        site.timeout_ms = timeout_ms;
+    if (client_connect(&http->client, &http->settings.client, timeout_ms, &reply)) {
+        snprintf(outcome->reason, sizeof outcome->reason, "%.200s takes connections", site.peer);
+    } else {
+        verdict_find(&site, &reply, &verdict);
+        outcome->code = WEIR_OUTCOME_RETRY;
+        snprintf(outcome->reason, sizeof outcome->reason, "%s", verdict.words);
+    }
+    client_close(&http->client);
 }
 
 static void http_close(void *self)
@@ -164,7 +188,8 @@ static void send_text(struct http *http, const weir_encoded *encoded, struct ver
     *verdict = (struct verdict){.kind = VERDICT_DELIVERED};
     if (!length) /* nothing of it could be written */
         return;
-    if (http->gzip && !body_compress(&http->body, &data, &length)) {
+    if (!body_begin(&http->body, http->header, &data, &length) ||
+        (http->gzip && !body_compress(&http->body, &data, &length))) {
         *verdict = (struct verdict){.kind = VERDICT_LATER, .words = "no memory"};
         return;
     }
@@ -322,6 +347,7 @@ static const weir_handler_type http_type = {
     .close = http_close,
     .destroy = http_destroy,
     .abandon = http_abandon,
+    .probe = http_probe,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

@@ -6,8 +6,8 @@
 #include <strings.h>
 
 const weir_option settings_rows[] = {
-    {"url", WEIR_OPTION_STRING, WEIR_OPTION_REQUIRED | WEIR_OPTION_URL, NULL, NULL, "where to send to",
-     offsetof(struct settings_options, url)},
+    {"url", WEIR_OPTION_STRING, WEIR_OPTION_REQUIRED | WEIR_OPTION_URL | WEIR_OPTION_DESTINATION, NULL, NULL,
+     "where to send to", offsetof(struct settings_options, url)},
     {"method", WEIR_OPTION_ENUM, 0, "POST", "POST|PUT|PATCH", "how to send",
      offsetof(struct settings_options, method)},
     {"headers", WEIR_OPTION_MAP, WEIR_OPTION_SECRET, NULL, NULL, "further headers of each request",

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 
 from judge import WEIR, case, lines_of, main, run
 
@@ -92,7 +93,7 @@ def handlers_and_formats_speak_json():
     one = json.loads(run(WEIR, "handlers", "file", "--json").stdout)
     path = next(option for option in one["options"] if option["name"] == "path")
     assert path == {"name": "path", "type": "path", "required": True, "secret": False, "default": None, "allowed": None,
-                    "help": "the file"}
+                    "help": "the file; %Y-%m-%d and the like stand for the present date"}
     assert any(option["name"] == "linger" for option in one["common_options"])
     assert (one["lines"], one["documents"], one["records"]) == (True, False, False), one
     everything = json.loads(run(WEIR, "handlers", "--json").stdout)
@@ -162,6 +163,7 @@ def wrong_use_exits_with_2_and_says_how():
     config = {"groups": {"*": "null"}}
     for arguments, words in ((("emit",), "-g GROUP is missing"),
                              (("emit", "-g", "g"), "there is no value"),
+                             (("emit", "-g", "a..b", "x=1"), "empty part"),
                              (("emit", "-g", "g", "x"), '"x" is not a value'),
                              (("emit", "-g", "g", "x=y"), '"y" is not a number'),
                              (("emit", "-g", "g", "-l", "k", "x=1"), '"k" is not a label'),
@@ -174,8 +176,11 @@ def wrong_use_exits_with_2_and_says_how():
                              (("handlers", "a", "b"), "one name at most"),
                              (("settings", "a"), "no arguments are expected"),
                              (("chek",), 'did you mean "check"?'),
+                             (("help", "chek"), 'did you mean "check"?'),
+                             (("help", "check", "emit"), "one name at most"),
+                             (("schema", "x"), "no arguments are expected"),
                              ((), "usage: weir COMMAND")):
-        done = run(WEIR, *arguments, WEIR_CONFIG=config)
+        done = run(WEIR, *arguments, stdin=subprocess.DEVNULL, WEIR_CONFIG=config)
         assert done.returncode == 2 and words in done.stderr, (arguments, done)
     done = run(WEIR, "emit", "-g", "g", "x=1")
     assert done.returncode == 2 and "WEIR_CONFIG is not set" in done.stderr
@@ -201,7 +206,6 @@ def help_and_version_go_to_standard_output():
 @case
 def a_full_standard_output_is_noticed():
     with open("/dev/full", "w", encoding="utf-8") as full:
-        import subprocess
         from judge import environment
         done = subprocess.run([WEIR, "formats"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=20)
     assert done.returncode == 1 and "cannot be written" in done.stderr

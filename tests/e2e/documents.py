@@ -102,13 +102,13 @@ def every_variable_of_the_environment_is_explained():
 def options_of_help(text):
     """(short or None, long, takes an argument) for each option that a help text shows."""
     return [(short or None, long, bool(argument))
-            for short, long, argument in re.findall(r"^ {2,}(?:(-\w), )?(--[\w-]+)( [A-Z=]+)?  ", text, re.M)]
+            for short, long, argument in re.findall(r"^ {2,}(?:(-\w), )?(--[\w-]+)( [A-Z=]+|\[=[A-Z]+\])?  ", text, re.M)]
 
 
 def options_of_page(subsection):
     found = []
     for arguments in PAGE_1.items("Fl", "DESCRIPTION", subsection):
-        words = [word for word in arguments if word not in (",", "Fl")]
+        words = [word for word in arguments if word not in (",", "Fl", "Ns", "Op", "=")]
         flags = ["-" + word for word in (words[:words.index("Ar")] if "Ar" in words else words)]
         found.append((flags[0] if len(flags) == 2 else None, flags[-1], "Ar" in words))
     return found
@@ -125,8 +125,38 @@ def weir_1_explains_every_command_and_option_and_no_other():
     for subsection, options in shown.items():
         assert ("-h", "--help", False) in options, (subsection, options)
         same(options_of_page(subsection), options, f"weir.1, {subsection or 'options'}")
-    taken = {"--" + name for name in re.findall(r'\{"([\w-]+)", (?:no|required)_argument', read_sources("tools/*.c"))}
+    taken = {"--" + name for name in re.findall(r'\{"([\w-]+)", (?:no|required|optional)_argument', read_sources("tools/*.c"))}
     same({option[1] for options in shown.values() for option in options} - {"--version"}, taken, "the options that help shows")
+
+
+def synopsis_of_page():
+    """For each command what stands behind it in the SYNOPSIS, as its help writes it: arguments, which are underlined, in capitals."""
+    if not shutil.which("mandoc"):
+        raise Skip("mandoc is not installed")
+    shown = subprocess.run(["mandoc", "-T", "ascii", PAGE_1.path], capture_output=True, text=True, check=True).stdout
+    plain = re.sub(r"(.)\x08\1", r"\1", re.sub(r"_\x08(.)", lambda found: found.group(1).upper(), shown))
+    synopsis = re.search(r"^SYNOPSIS\n(.*?)^DESCRIPTION\n", plain, re.M | re.S).group(1)
+    return {command: usage for command, usage in re.findall(r"^ {5}weir ([a-z]+) ?(.*(?:\n {6,}.*)*)", synopsis, re.M)}
+
+
+def normal_usage(text):
+    return re.sub(r"\s*\|\s*", "|", re.sub(r"\s+", " ", text.replace("...", "")))
+
+
+@case
+def weir_1_shows_how_each_command_is_used_as_its_help_does():
+    shown = {command: re.match(r"usage: weir \w+ ?(.*)\n", ask(command, "--help")).group(1)
+             for command in re.findall(r"^  (\w+) +[A-Z]", ask("--help"), re.M)}
+    documented = synopsis_of_page()
+    same({(command, normal_usage(usage)) for command, usage in documented.items()},
+         {(command, normal_usage(usage)) for command, usage in shown.items()}, "weir.1, SYNOPSIS")
+
+
+@case
+def weir_help_says_the_same_as_each_commands_option():
+    assert ask("help") == ask("--help") == ask("-h")
+    for command in re.findall(r"^  (\w+) +[A-Z]", ask("--help"), re.M):
+        assert ask("help", command) == ask(command, "--help") == ask(command, "-h"), command
 
 
 # ---- Options, settings, formats, handler types --------------------------------------------------------
@@ -181,6 +211,15 @@ def each_handler_types_readme_has_its_options_and_where_common_ones_differ():
         for row in common:
             if row[0] == "format" or row != plain[row[0]]:
                 assert row in documented, f"{readme.path}: missing {row}"
+
+
+@case
+def options_of_formats_are_named():
+    page = read_sources("doc/weir.json.5").split(".Sh FORMATS")[1].split(".Sh ")[0]
+    for form in json.loads(ask("formats", "--json")):
+        for option in form["options"]:
+            assert re.search(rf"^\.Ql {option['name']}\b", page, re.M), f"weir.json.5, FORMATS: {form['name']}: {option['name']}"
+            assert f'`{option["name"]}`' in CONFIG.text or f'"{option["name"]}":' in CONFIG.text, f"doc/config.md: {option['name']}"
 
 
 @case
@@ -292,6 +331,8 @@ def configuration_snippets_pass_weir_check(folder):
         assert texts[text.path], f"{text.path}: no configuration"
     for name in set(PLUGINS) - set(BUILT):
         del texts[PLUGIN_READMES[name].path]
+    if "http" not in BUILT:
+        del texts[os.path.join(SOURCE, "doc", "first-steps.md")]
     for path, snippets in texts.items():
         for snippet in snippets:
             check_config(folder, snippet, path)

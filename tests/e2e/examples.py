@@ -4,12 +4,15 @@ import glob
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 
 from installed import environment_of, install
-from judge import BUILD, SOURCE, case, lines_of, main, run, skip_fork_under_sanitizers, start, wait_for
+from judge import BUILD, SOURCE, WEIR, Skip, case, lines_of, main, run, skip_fork_under_sanitizers, start, wait_for
 
 SCAN_CONFIG = os.path.join(SOURCE, "examples", "config", "scan.json")
 CONSOLE_LINE = r"\[\d{10}\.\d{6}\]\[([^]]+)\]: ([^=]+)=(\S+)( \{.*\})?"
@@ -55,8 +58,10 @@ def turns_printed(ended):
 
 @case
 def each_of_them_is_looked_at_here():
-    names = {os.path.basename(path)[:-2] for path in glob.glob(os.path.join(SOURCE, "examples", "*.c"))}
-    assert names == {"first_metric", "scan", "prefork", "reload", "signals"}, names
+    names = {os.path.relpath(path, os.path.join(SOURCE, "examples")) for pattern in ("*.c", "*.cc", "library/*")
+             for path in glob.glob(os.path.join(SOURCE, "examples", pattern))}
+    assert names == {"first_metric.c", "scan.c", "prefork.c", "reload.c", "signals.c", "server.c", "batch.c", "scope.cc",
+                     "library/lru.c", "library/lru.h", "library/host.c"}, names
 
 
 # ---- first_metric ---------------------------------------------------------------------------------
@@ -225,6 +230,168 @@ def reload_says_what_is_wrong_with_its_configuration(folder):
     write(config, {"groups": {"*": "consol"}})
     done = run(program("reload"), config)
     assert done.returncode == 1 and 'did you mean "console"?' in done.stderr and done.stderr.startswith("reload: " + config), done
+
+
+# ---- server ---------------------------------------------------------------------------------------
+
+
+def ask(port, path):
+    """The status that a client gets, and how many bytes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+        answer = b""
+        while part := client.recv(4096):
+            answer += part
+    return int(answer.split()[1]), len(answer)
+
+
+@case
+def server_measures_each_request_by_route_and_status(folder):
+    out = os.path.join(folder, "out")
+    running = start(program("server"), "-t", 3, WEIR_CONFIG=disk_config(out))
+    port = int(re.fullmatch(r"listening on 127\.0\.0\.1:(\d+)\n", running.stdout.readline()).group(1))
+    paths, answers, lock = ["/", "/slow", "/made/up", "/"] * 8, [], threading.Lock()
+
+    def visit(mine):
+        for path in mine:
+            answer = ask(port, path)
+            with lock:
+                answers.append((path, *answer))
+
+    clients = [threading.Thread(target=visit, args=(paths[i::4],)) for i in range(4)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    with socket.create_connection(("127.0.0.1", port), timeout=60):
+        pass  # one that says nothing is not counted
+    running.terminate()
+    rest, err = running.communicate(timeout=60)
+    assert (running.returncode, rest, err) == (0, "32 answered\n", ""), (running.returncode, rest, err)
+    assert {(path, status) for path, status, _ in answers} == {("/", 200), ("/slow", 200), ("/made/up", 404)}, answers
+    counted = {}
+    for record in records_of(out):
+        assert record["group"] == "server.http"
+        key = (record["labels"]["route"], record["labels"]["status"], record["name"])
+        counted.setdefault(key, []).append(record["value"])
+    routes = {("/", "200"): "/", ("/slow", "200"): "/slow", ("other", "404"): "/made/up"}
+    assert set(counted) == {(*route, name) for route in routes for name in ("latency", "bytes")}, sorted(counted)
+    for route, path in routes.items():
+        assert sorted(counted[(*route, "bytes")]) == sorted(size for p, _, size in answers if p == path)
+        assert len(counted[(*route, "latency")]) == paths.count(path)
+
+
+# ---- batch ----------------------------------------------------------------------------------------
+
+
+@case
+def batch_tells_by_its_exit_status_what_became_of_work_and_measurements(folder):
+    good, out = os.path.join(folder, "numbers"), os.path.join(folder, "out")
+    with open(good, "w", encoding="utf-8") as file:
+        file.write("1\n2.5\n")
+    done = run(program("batch"), "-j", "nightly", good, good, WEIR_CONFIG=disk_config(out))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", ""), done
+    records = records_of(out)
+    assert {record["labels"]["job"] for record in records} == {"nightly"}
+    assert values_of(out, "file.lines") == [2, 2] and values_of(out, "file.success") == [1, 1]
+    assert (values_of(out, "files"), values_of(out, "files.failed"), values_of(out, "sum")) == ([2], [0], [7])
+
+    done = run(program("batch"), good, os.path.join(folder, "none"), WEIR_CONFIG=disk_config(out))
+    assert done.returncode == 1 and done.stderr == f"batch: {folder}/none: No such file or directory\n", done
+    assert values_of(out, "file.failure") == [1] and values_of(out, "files.failed") == [0, 1]
+
+    nowhere = os.path.join(folder, "no", "out")
+    config = disk_config(nowhere)
+    config["settings"] = {"shutdown_timeout": "0s"}
+    done = run(program("batch"), good, WEIR_CONFIG=config)
+    assert done.returncode == 3 and done.stdout == "3.5\n" and "\nbatch: " in done.stderr, done
+    config["handlers"]["disk"]["spool"] = os.path.join(folder, "spool")
+    assert run(program("batch"), good, WEIR_CONFIG=config).returncode == 0
+    assert run(program("batch"), good).returncode == 0 and run(program("batch"), "-x").returncode == 2
+
+
+# ---- scope ----------------------------------------------------------------------------------------
+
+
+@case
+def scope_tells_success_from_failure_however_the_scope_is_left(folder):
+    built, libraries = os.path.join(folder, "scope"), os.path.join(BUILD, "lib", ".libs")
+    command = [*shlex.split(os.environ.get("WEIR_TEST_CXX", "c++")), *shlex.split(os.environ.get("WEIR_TEST_SANITIZED", "")),
+               "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", os.path.join(SOURCE, "examples", "scope.cc"),
+               "-o", built, "-I", os.path.join(SOURCE, "include"), "-I", os.path.join(BUILD, "include"), "-L", libraries, "-lweir"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    out = os.path.join(folder, "out")
+    done = run(built, WEIR_CONFIG=disk_config(out), LD_LIBRARY_PATH=libraries)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "12\nnot a number at: x\n2000\n", ""), done
+    names = [record["name"] for record in records_of(out)]
+    assert names == ["parse.duration.ms", "parse.success", "parse.duration.ms", "parse.failure", "parse.duration.ms", "parse.failure",
+                     "texts", "numbers"], names
+
+
+# ---- library --------------------------------------------------------------------------------------
+
+
+@case
+def a_library_that_measures_itself_forces_nothing_on_its_host(folder):
+    host = os.path.join(BUILD, "examples", "library", "host")
+    done = run(host, cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr, os.listdir(folder)) == (0, "60\n", "", []), done
+    for name in ("host.c", "lru.h"):
+        with open(os.path.join(SOURCE, "examples", "library", name), encoding="utf-8") as file:
+            assert "weir/weir.h" not in file.read(), name
+    out = os.path.join(folder, "out")
+    done = run(host, WEIR_CONFIG=disk_config(out))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "60\n", ""), done
+    records = records_of(out)
+    assert {(r["group"], r["labels"]["cache"]) for r in records} == {("lru", "squares")}, records
+    assert len(values_of(out, "hit")) == 4 and len(values_of(out, "miss")) == 4 and values_of(out, "fill") == [3], records
+    assert run(host, WEIR_CONFIG={"groups": {"*": "console", "lru": []}}).stdout == "60\n"
+
+
+# ---- config ---------------------------------------------------------------------------------------
+
+
+def check_stage(folder, name, **env):
+    """`weir check` of a configuration of a stage, with its secrets in the folder."""
+    with open(os.path.join(SOURCE, "examples", "config", name + ".json"), encoding="utf-8") as file:
+        text = file.read()
+    path = os.path.join(folder, name + ".json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace("/run/secrets/", folder + "/"))
+    return run(WEIR, "check", path, cwd=folder, **env)
+
+
+@case
+def configurations_for_three_stages_are_good_once_their_secrets_are_there(folder):
+    if not os.path.exists(os.path.join(BUILD, "plugins", ".libs", "http.so")):
+        raise Skip("the handler type http was not built")
+    done = check_stage(folder, "dev")
+    assert done.returncode == 0 and f'path="{folder}/metrics.jsonl"' in done.stdout, done
+    for name in ("staging", "production"):
+        done = check_stage(folder, name, METRICS_URL="http://127.0.0.1:1")
+        assert done.returncode == 1 and f"{folder}/metrics_" in done.stderr and "No such file" in done.stderr, done
+    for name in ("metrics_password", "metrics_token"):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write("s3cr3t\n")
+    done = check_stage(folder, "staging")
+    assert done.returncode == 0 and "127.0.0.1:8086/write?db=staging" in done.stdout and "s3cr3t" not in done.stdout, done
+    assert "my_app.debug" in done.stdout
+    done = check_stage(folder, "production")
+    assert done.returncode == 1 and "METRICS_URL" in done.stderr, done
+    done = check_stage(folder, "production", METRICS_URL="https://metrics.example.com")
+    assert done.returncode == 0 and "https://metrics.example.com/api/v2/write" in done.stdout and "s3cr3t" not in done.stdout, done
+    assert re.search(r"^  my_app\.debug +-> nobody$", done.stdout, re.M), done.stdout
+
+
+@case
+def every_configuration_is_looked_at_by_weir_check(folder):
+    """Those that need nothing; the three above, and what else needs a secret, have cases of their own."""
+    for path in sorted(glob.glob(os.path.join(SOURCE, "examples", "config", "*.json"))):
+        if os.path.basename(path) not in ("staging.json", "production.json"):
+            done = run(WEIR, "check", path, cwd=folder)
+            assert done.returncode == 0 or "http" in done.stderr and not os.path.exists(
+                os.path.join(BUILD, "plugins", ".libs", "http.so")), (path, done.stderr)
 
 
 main()

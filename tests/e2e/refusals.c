@@ -178,6 +178,53 @@ Test(refusals, beyond_max_series_values_go_to_the_groups_overflow_series_and_tot
     assert_ledger("capture");
 }
 
+static void count_overflow_words(void *ctx, int level, const char *text)
+{
+    int *count = ctx;
+    *count +=
+        level == WEIR_LOG_WARNING && strstr(text, "settings.max_series (5) is reached, first by group \"g\"");
+}
+
+/* By a stream without labels, whose names and overflow series are of one stream; and by handle. */
+Test(refusals, that_max_series_is_reached_is_said_once_in_whatever_way_it_comes)
+{
+    static const char config[] = "{\"settings\":{\"max_series\":5},\"groups\":{\"*\":\"capture\"}}";
+    int said = 0;
+    weir_set_log(count_overflow_words, &said);
+    cr_assert_eq(weir_configure_text(config, sizeof config - 1), 0, "%s", weir_last_error());
+    weir_stream *stream = weir_get_stream("g");
+    char name[32];
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        cr_assert_eq(weir_metric_add(weir_get_metric(stream, name), i), 0);
+    }
+    cr_assert_eq(said, 0, "there is room for a group and four names");
+    cr_assert_eq(weir_metric_add(weir_get_metric(stream, "one more"), 4), 0);
+    cr_assert_eq(said, 1);
+    cr_assert_eq(weir_add_value(stream, "and one more", 5), 0);
+    cr_assert_eq(said, 1);
+    weir_flush(-1);
+    cr_assert_eq(capture_count(), 6);
+    assert_ledger("capture");
+}
+
+Test(refusals, values_by_name_beyond_max_series_are_said_too)
+{
+    static const char config[] = "{\"settings\":{\"max_series\":5},\"groups\":{\"*\":\"capture\"}}";
+    int said = 0;
+    weir_set_log(count_overflow_words, &said);
+    cr_assert_eq(weir_configure_text(config, sizeof config - 1), 0, "%s", weir_last_error());
+    char name[32];
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        cr_assert_eq(weir_add_value(weir_get_stream("g"), name, i), 0);
+    }
+    cr_assert_eq(said, 1);
+    weir_flush(-1);
+    cr_assert_eq(capture_count(), 9);
+    assert_ledger("capture");
+}
+
 Test(refusals, errors_have_words_and_unknown_ones_too)
 {
     for (int error = 0; error >= WEIR_ERR_FIFO_NOT_CREATED; error--)

@@ -57,6 +57,10 @@ WRONG = [
     # handlers
     ('{"handlers": {"disk": {"path": "/tmp/x"}}}', "1:23", ['handlers.disk: the option "type" is missing']),
     ('{"handlers": {"disk": "file"}}', "1:23", ['handlers.disk: "file" is not an object']),
+    ('{"handlers": {"disk": {"type": "file", "path": "/tmp/x", "retry_min": "1m"}}}', "1:71",
+     ["handlers.disk.retry_min: a retry_min of 1m is longer than the retry_max of 30s"]),
+    ('{"handlers": {"*": {"retry_max": "10ms"}, "disk": {"type": "file", "path": "/tmp/x"}}}', "1:34",
+     ["handlers.*.retry_max: a retry_min of 500ms is longer than the retry_max of 10ms"]),
     ('{"handlers": {"disk": {"type": "fil", "path": "/tmp/x"}}}', "1:32",
      ['handlers.disk.type: "fil" is not an installed handler type', 'did you mean "file"?']),
     ('{"handlers": {"disk": {"type": "../evil"}}}', "1:32", ['"../evil" is not a type\'s name', "a-z"]),

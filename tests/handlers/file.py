@@ -66,7 +66,8 @@ def a_file_that_appears_later_is_found_and_nothing_is_lost(folder):
     place = os.path.join(folder, "later")
     path = os.path.join(place, "out")
     program = start(ADDER, "-n", 2000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
-    time.sleep(0.3)  # not judged: gives it the time to fail at least once, usually
+    first = program.stderr.readline()
+    assert "warning: disk: open" in first, first
     os.mkdir(place)
     out, err = program.communicate(timeout=60)
     assert program.returncode == 0, err

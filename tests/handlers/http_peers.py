@@ -219,7 +219,7 @@ def the_example_for_influxdb_works_with_a_password(folder):
         assert done.returncode == 0 and done.stderr == "", done
         rows = server.query("SHOW MEASUREMENTS", db="bench", u="weir", p="geheim")
         assert any(row["name"].startswith("scan") for row in rows), rows
-        done = run(WEIR, "emit", "-t", "300ms", "-g", "g", "-v", "a=1", WEIR_CONFIG=example("influxdb.json"), INFLUXDB_URL=server.url,
+        done = run(WEIR, "emit", "-t", "2s", "-g", "g", "-v", "a=1", WEIR_CONFIG=example("influxdb.json"), INFLUXDB_URL=server.url,
                    INFLUXDB_PASSWORD="wrong")
         assert done.returncode == 1 and "answered 401: " in done.stderr and "wrong" not in done.stderr, done.stderr
 

@@ -49,7 +49,7 @@ static void *write_many(void *argument)
         wr_series_get(&registry, wr_stream_get(&registry, "g", NULL, 0, &error), "n", 0, &error);
     int64_t end_ns = wr_clock_monotonic_ns() + SECONDS * WR_NS_PER_S;
     (void)argument;
-    wr_ring_init(&producer->ring, producer->ring.slots, SLOTS);
+    wr_ring_init(&producer->ring, wr_ring_block(&producer->ring), SLOTS);
     while (wr_clock_monotonic_ns() < end_ns)
         for (int i = 0; i < 100; i++) {
             uint32_t samples = 1 + plain_draw(&random, SLOTS / WR_RING_QUARTERS);

@@ -3,6 +3,7 @@
 
 #include "format.h"
 #include "format_bai.h"
+#include "format_csv.h"
 #include "format_graphite.h"
 #include "format_influx.h"
 #include "format_json.h"
@@ -16,6 +17,7 @@ Test(format, each_is_found_by_its_name)
     cr_assert_eq(wr_format_find("text"), &wr_format_text);
     cr_assert_eq(wr_format_find("json"), &wr_format_json);
     cr_assert_eq(wr_format_find("bai"), &wr_format_bai);
+    cr_assert_eq(wr_format_find("csv"), &wr_format_csv);
     cr_assert_eq(wr_format_find("influx"), &wr_format_influx);
     cr_assert_eq(wr_format_find("prometheus"), &wr_format_prometheus);
     cr_assert_eq(wr_format_find("graphite"), &wr_format_graphite);

@@ -1,5 +1,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -154,6 +156,49 @@ Test(log, errno_is_left_alone)
     close(STDERR_FILENO);
     wr_log_say(&said, WEIR_LOG_ERROR, "nobody hears this");
     cr_assert_eq(errno, EAGAIN);
+}
+
+/* A standard error that nobody reads any more, and SIGPIPE as every program finds it. */
+static void break_stderr(void)
+{
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    signal(SIGPIPE, SIG_DFL);
+}
+
+static bool is_pipe_signal_pending(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, SIGPIPE) == 1;
+}
+
+Test(log, a_stderr_that_nobody_reads_raises_no_signal)
+{
+    struct wr_log log = {0};
+    wr_log_init(&log, NULL);
+    break_stderr();
+    wr_log_say(&log, WEIR_LOG_ERROR, "x");
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    cr_assert(!sigismember(&mask, SIGPIPE) && !is_pipe_signal_pending());
+}
+
+Test(log, a_signal_that_waits_for_the_program_goes_on_waiting)
+{
+    struct wr_log log = {0};
+    sigset_t mask;
+    wr_log_init(&log, NULL);
+    break_stderr();
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &mask, NULL);
+    raise(SIGPIPE);
+    wr_log_say(&log, WEIR_LOG_ERROR, "x");
+    cr_assert(is_pipe_signal_pending());
 }
 
 Test(log, a_very_long_message_is_cut_and_still_a_line)

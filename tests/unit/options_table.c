@@ -297,3 +297,35 @@ Test(options_table, types_have_names)
         cr_assert_str_eq(wr_option_type_name(type), names[type]);
     cr_assert_str_eq(wr_option_type_name(UINT32_MAX), "unknown");
 }
+
+static const char *bound_of(const char *allowed, bool upper)
+{
+    static char bound[8];
+    const weir_option row = {"a", WEIR_OPTION_INT, 0, NULL, allowed, "", 0};
+    return wr_option_get_bound(&row, upper, bound, sizeof bound) ? bound : "-";
+}
+
+Test(options_table, a_range_has_two_ends_or_one)
+{
+    cr_assert_str_eq(bound_of("1..65535", false), "1");
+    cr_assert_str_eq(bound_of("1..65535", true), "65535");
+    cr_assert_str_eq(bound_of("1s..", true), "-");
+    cr_assert_str_eq(bound_of("..1GiB", false), "-");
+    cr_assert_str_eq(bound_of("..1GiB", true), "1GiB");
+    cr_assert_str_eq(bound_of("a|b", true), "-");
+    cr_assert_str_eq(bound_of(NULL, false), "-");
+    cr_assert_str_eq(bound_of("1..123456789", true), "-", "there is no room for it");
+}
+
+Test(options_table, words_are_told_one_by_one)
+{
+    const weir_option row = {"a", WEIR_OPTION_ENUM, 0, NULL, "auto|on", "", 0};
+    const weir_option none = {"a", WEIR_OPTION_ENUM, 0, NULL, NULL, "", 0};
+    size_t length;
+    cr_assert_str_eq(wr_option_word(&row, 0, &length), "auto|on");
+    cr_assert_eq(length, 4);
+    cr_assert_str_eq(wr_option_word(&row, 1, &length), "on");
+    cr_assert_eq(length, 2);
+    cr_assert_null(wr_option_word(&row, 2, &length));
+    cr_assert_null(wr_option_word(&none, 0, &length));
+}

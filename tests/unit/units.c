@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common.h"
@@ -163,4 +164,20 @@ Test(units, what_is_written_reads_back)
         cr_assert_eq(duration(show_duration(values[i])), values[i]);
         cr_assert_eq(size(show_size(values[i])), values[i]);
     }
+}
+
+Test(units, every_unit_that_is_named_is_read)
+{
+    char text[WR_UNITS_ROOM];
+    size_t durations = 0, sizes = 0;
+    for (const char *name; (name = wr_units_duration_name(durations)); durations++) {
+        snprintf(text, sizeof text, "1%s", name);
+        cr_assert_gt(duration(text), 0);
+    }
+    for (const char *name; (name = wr_units_size_name(sizes)); sizes++) {
+        snprintf(text, sizeof text, "1%s", name);
+        cr_assert_gt(size(text), 0);
+    }
+    cr_assert_eq(durations, 7);
+    cr_assert_eq(sizes, 9);
 }

@@ -2,7 +2,8 @@
  * otherwise.
  *
  * WEIR_SHIM=eintr: every other call is interrupted; short: a call writes at most seven bytes; full: now and
- * then a call writes a part, and the next few find the disk full. Only regular files are concerned. */
+ * then a call writes a part, and the next few find the disk full; fsync: each fdatasync(2) fails. Only regular
+ * files are concerned. */
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +30,7 @@ __attribute__((visibility("default"))) ssize_t write(int fd, const void *data, s
         real = (write_function *)dlsym(RTLD_NEXT, "write");
         mode = getenv("WEIR_SHIM");
     }
-    if (!mode || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+    if (!mode || strcmp(mode, "fsync") == 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return real(fd, data, length);
     calls++;
     if (strcmp(mode, "eintr") == 0)
@@ -39,4 +40,13 @@ __attribute__((visibility("default"))) ssize_t write(int fd, const void *data, s
     if (calls % 5 == 1 && length > 20)
         return real(fd, data, length / 2 + calls % 7);
     return calls % 5 < 3 ? fail(ENOSPC) : real(fd, data, length);
+}
+
+__attribute__((visibility("default"))) int fdatasync(int fd)
+{
+    static int (*real)(int fd);
+    const char *mode = getenv("WEIR_SHIM");
+    if (!real)
+        real = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
+    return mode && strcmp(mode, "fsync") == 0 ? (int)fail(EIO) : real(fd);
 }

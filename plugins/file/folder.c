@@ -1,0 +1,32 @@
+#include "folder.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void wr_folder_create(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+}
+
+void wr_folder_sync(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *end = strrchr(path, '/');
+    size_t length = end && end > path ? (size_t)(end - path) : 1;
+    if (length >= sizeof folder)
+        return;
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}

@@ -1,0 +1,207 @@
+"""`weir check --open` tries destinations, and leaves them as they are."""
+
+import json
+import os
+import re
+import socket
+
+from https import Server
+from judge import PLUGINS, WEIR, Skip, case, lines_of, main, run
+from scripted import Scripted
+
+
+def check(handlers, *arguments):
+    return run(WEIR, "check", "--open", *arguments, WEIR_CONFIG={"handlers": handlers, "groups": {"*": list(handlers)}})
+
+
+def verdicts(done):
+    """What is said of each handler, by its name: (type and destination, verdict)."""
+    head, title, *lines = done.stdout.splitlines()
+    assert head == "WEIR_CONFIG: good" and title == "destinations" and done.stderr == "", done
+    found = [re.fullmatch(r"  (\S+) +(\w+(?: .*?)?): (ok.*|[^\"]*)", line) for line in lines]
+    assert all(found), lines
+    return {match[1]: (match[2], match[3]) for match in found}
+
+
+def assert_verdict(handler, expected, *arguments):
+    done = check({"it": handler}, *arguments)
+    found = verdicts(done)["it"][1]
+    assert re.fullmatch(expected, found), (handler, expected, found)
+    assert done.returncode == (0 if found.startswith("ok") else 1), done
+
+
+@case
+def files_are_neither_created_nor_emptied(folder):
+    there = os.path.join(folder, "there")
+    with open(there, "w", encoding="utf-8") as file:
+        file.write("kept\n")
+    missing = os.path.join(folder, "missing")
+    deep = os.path.join(folder, "a", "b", "c")
+    assert_verdict({"type": "file", "path": there, "append": False}, "ok")
+    assert_verdict({"type": "file", "path": missing}, "ok, it does not exist yet")
+    assert_verdict({"type": "file", "path": deep}, f"open {deep}: No such file or directory")
+    assert_verdict({"type": "file", "path": deep, "create_folders": True}, "ok, it does not exist yet")
+    assert_verdict({"type": "file", "path": folder}, f"open {folder}: Is a directory")
+    below_file = os.path.join(there, "x", "y")
+    assert_verdict({"type": "file", "path": below_file, "create_folders": True}, f"open {below_file}: Not a directory")
+    assert lines_of(there) == ["kept"] and os.listdir(folder) == ["there"]
+
+
+@case
+def a_named_pipe_needs_a_reader(folder):
+    path = os.path.join(folder, "pipe")
+    pipe = {"type": "fifo", "path": path}
+    assert_verdict(pipe, f"nobody has created the named pipe {path}")
+    assert_verdict({**pipe, "create": True}, "ok, it does not exist yet")
+    assert os.listdir(folder) == []
+    os.mkfifo(path)
+    assert_verdict(pipe, f"nobody reads the named pipe {path}")
+    assert_verdict({"type": "file", "path": path}, f"open {path}: No such device or address")
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    assert_verdict(pipe, "ok")
+    assert os.read(reader, 100) == b"", "something was written to it"
+    os.close(reader)
+    os.remove(path)
+    os.mkdir(path)
+    assert_verdict(pipe, f"{path} is a folder, not a named pipe")
+    inside = os.path.join(folder, "no", "pipe")
+    assert_verdict({"type": "fifo", "path": inside, "create": True}, f"create {inside}: No such file or directory")
+
+
+@case
+def handlers_that_open_nothing_are_good():
+    done = check({"screen": {"type": "console", "to": "stderr"}, "sink": {"type": "null"}})
+    assert done.returncode == 0
+    assert verdicts(done) == {"screen": ("console stderr", "ok, there is nothing to open"),
+                              "sink": ("null", "ok, there is nothing to open")}
+
+
+@case
+def every_handler_has_a_line_and_one_that_is_away_decides(folder):
+    path = os.path.join(folder, "x")
+    config = {"handlers": {"a": {"type": "file", "path": path}, "b": {"type": "file", "path": "/no/such/x"}},
+              "groups": {"*": "a"}}
+    done = run(WEIR, "check", "-o", WEIR_CONFIG=config)
+    assert done.returncode == 1 and done.stdout.splitlines()[2:] == [
+        f'  a              file "{path}": ok, it does not exist yet',
+        '  b              file "/no/such/x": open /no/such/x: No such file or directory  (no route leads to it)'], done.stdout
+
+
+# ---- http ---------------------------------------------------------------------------------------------
+
+
+def needs_http():
+    if not os.path.exists(os.path.join(PLUGINS, "http.so")):
+        raise Skip("the handler type http was not built")
+
+
+def dead_port():
+    """Of a socket that is bound, so that nobody else gets it, and does not listen."""
+    holder = socket.socket()
+    holder.bind(("127.0.0.1", 0))
+    return holder, holder.getsockname()[1]
+
+
+@case
+def a_server_is_connected_to_and_sent_nothing():
+    needs_http()
+    with Scripted() as server:
+        assert_verdict({"type": "http", "url": server.url}, f"ok, 127.0.0.1:{server.port} takes connections")
+        assert server.connections == 1 and server.requests == [], server.requests
+    holder, port = dead_port()
+    assert_verdict({"type": "http", "url": f"http://127.0.0.1:{port}/"}, f"connect 127.0.0.1:{port}: Connection refused")
+    assert_verdict({"type": "http", "url": "http://no-such-name.invalid/"}, r"resolve the name of no-such-name\.invalid:80: .*")
+    with Scripted() as proxy:
+        assert_verdict({"type": "http", "url": "http://127.0.0.1:1/", "proxy": proxy.url}, f"ok, 127.0.0.1:{proxy.port} takes connections")
+        assert proxy.connections == 1 and proxy.requests == [], proxy.requests
+    holder.close()
+
+
+@case
+def tls_is_agreed_on(folder):
+    needs_http()
+    server = Server(folder)
+    peer = server.url.split("/")[2]
+    assert_verdict({"type": "http", "url": server.url}, r".*: the certificate of 127\.0\.0\.1 is not accepted: .*")
+    assert_verdict({"type": "http", "url": server.url, "ca_file": server.certificate}, f"ok, {peer} takes connections")
+    assert_verdict({"type": "http", "url": server.url, "ca_file": "/no/such.pem"}, "ca_file: .*")
+    server.close()
+    with Scripted() as plain:
+        assert_verdict({"type": "http", "url": plain.url.replace("http:", "https:")}, rf"connect 127\.0\.0\.1:{plain.port}: TLS: .*")
+        assert plain.requests == []
+
+
+@case
+def a_server_that_says_nothing_is_given_up_at_the_deadline():
+    needs_http()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        peer = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert_verdict({"type": "http", "url": f"https://{peer}/"}, rf"connect {peer}: no connection within 100 ms", "-t", "100ms")
+        assert_verdict({"type": "http", "url": f"https://{peer}/", "connect_timeout": "50ms"},
+                       rf"connect {peer}: no connection within 50 ms")
+
+
+@case
+def secrets_are_masked():
+    needs_http()
+    holder, port = dead_port()
+    url = f"http://user:hidden-one@127.0.0.1:{port}/x?token=hidden-two"
+    done = check({"push": {"type": "http", "url": url}, "auth": {"type": "http", "url": f"http://127.0.0.1:{port}/", "username": "u",
+                                                                  "password": "hidden-three", "headers": {"X-Key": "hidden-four"}}})
+    holder.close()
+    assert done.returncode == 1 and "hidden" not in done.stdout and f"http://***@127.0.0.1:{port}/x?token=***" in done.stdout, done
+
+
+# ---- Types without a probe ----------------------------------------------------------------------------
+
+
+def opener(folder, **options):
+    return {"type": "opener", "notes": os.path.join(folder, "notes"), **options}
+
+
+@case
+def a_type_without_a_probe_is_opened_and_closed(folder):
+    assert_verdict(opener(folder), "ok")
+    assert lines_of(os.path.join(folder, "notes")) == ["open", "close"]
+
+
+@case
+def what_a_handler_says_is_one_line_without_its_secrets(folder):
+    assert_verdict(opener(folder, how="refuses", key="hidden-key"), r"the key \*{10}\\nis wrong")
+    assert lines_of(os.path.join(folder, "notes")) == ["open"]
+
+
+@case
+def one_that_hangs_is_left_behind_and_the_others_are_told(folder):
+    done = check({"stuck": opener(folder, how="hangs"), "other": opener(folder)}, "--timeout", "20ms")
+    assert done.returncode == 1
+    found = verdicts(done)
+    assert found == {"stuck": ("opener", "no answer within 20ms"), "other": ("opener", "ok")}, found
+
+
+# ---- The command --------------------------------------------------------------------------------------
+
+
+@case
+def a_wrong_configuration_is_refused_before_anything_is_tried(folder):
+    done = check({"it": opener(folder), "bad": {"type": "file"}})
+    assert done.returncode == 1 and 'the option "path" is missing' in done.stderr and done.stdout == "", done
+    assert not os.path.exists(os.path.join(folder, "notes"))
+
+
+@case
+def wrong_use_is_refused():
+    for arguments, words in ((("--open", "--group", "g"), "--open and --group do not go together"),
+                             (("--open", "-t", "5"), "is not a duration")):
+        done = run(WEIR, "check", *arguments, WEIR_CONFIG={"groups": {}})
+        assert done.returncode == 2 and words in done.stderr, done
+
+
+@case
+def options_that_are_destinations_are_shown(folder):
+    path = os.path.join(folder, "a b")
+    found = verdicts(check({"disk": {"type": "file", "path": path}}))
+    assert found["disk"][0] == f"file {json.dumps(path)}", found
+
+
+main()

@@ -1,0 +1,380 @@
+"""`weir emit` from standard input: every line that is right arrives exactly, every other one is said."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import threading
+
+from judge import WEIR, case, environment, lines_of, main, run, wait_for
+
+MANY = 100_000 if os.environ.get("WEIR_TEST_SANITIZED") else 1_000_000
+
+
+def config_to(path, **options):
+    return {"handlers": {"disk": {"type": "file", "path": path, "format": "bai", **options}}, "groups": {"*": "disk"}}
+
+
+def feed(folder, text, *arguments, config):
+    """Runs emit with a file of this text as its standard input."""
+    path = os.path.join(folder, "input")
+    with open(path, "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    with open(path, "rb") as file:
+        return run(WEIR, "emit", *arguments, stdin=file, WEIR_CONFIG=config)
+
+
+def start_emit(*arguments, config, stderr=subprocess.PIPE):
+    """One that hangs is ended after a while, so that its case fails instead of hanging, too."""
+    process = subprocess.Popen([WEIR, "emit", *arguments], env=environment(WEIR_CONFIG=config), stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=stderr)
+    watchdog = threading.Timer(100, process.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    return process
+
+
+def finish(process, number=None):
+    """Ends it, by a signal or by the end of its input; answers status, stdout, stderr."""
+    if number:
+        process.send_signal(number)
+        said = process.stderr.read() if process.stderr else b""
+        shown = process.stdout.read()
+    else:
+        shown, said = process.communicate(timeout=100)
+    process.stdin.close()
+    return process.wait(100), shown.decode(), (said or b"").decode()
+
+
+def assert_read(shown, lines, values, wrong=0):
+    assert f"stdin: {lines} lines, {values} values, {wrong} lines wrong\n" in shown, shown
+
+
+# ---- All of them --------------------------------------------------------------------------------------
+
+
+@case
+def a_million_lines_arrive_exactly(folder):
+    out = os.path.join(folder, "out")
+    done = feed(folder, "".join(f"x={i}\n" for i in range(MANY)), "-g", "g", "-v", config=config_to(out))
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert_read(done.stdout, MANY, MANY)
+    assert f"disk: {MANY} delivered\n" in done.stdout, done.stdout
+    with open(out, encoding="utf-8") as file:
+        assert file.read() == "".join(f'{{"x": {i}.0}}\n' for i in range(MANY))
+
+
+@case
+def a_queue_that_is_full_slows_the_input_down_whatever_overflow_says(folder):
+    for i, overflow in enumerate(({"overflow": "drop_newest"}, {"overflow": "drop_oldest"}, {"block_timeout": "0s"})):
+        out = os.path.join(folder, f"out{i}")
+        done = feed(folder, "".join(f"x={n} y=1\n" for n in range(20000)), "-v", "-g", "g", "-",
+                    config=config_to(out, queue="4KiB", **overflow))
+        assert done.returncode == 0 and "disk: 40000 delivered\n" in done.stdout, done
+        assert lines_of(out) == [f'{{"x": {n}.0, "y": 1.0}}' for n in range(20000)], overflow
+
+
+@case
+def values_that_linger_do_not_hold_the_input_up(folder):
+    out = os.path.join(folder, "out")
+    config = config_to(out, queue="4KiB", linger="1h", overflow="drop_newest")
+    done = feed(folder, "x=1\n" * 2000, "-v", "-g", "g", "-", config=config)
+    assert done.returncode == 0 and "disk: 2000 delivered\n" in done.stdout, done
+
+
+@case
+def a_full_handler_that_only_others_use_holds_nothing_up(folder):
+    out = os.path.join(folder, "out")
+    config = config_to(out)
+    config["handlers"]["health"] = {"type": "file", "path": "/no/such/folder/x", "queue": "1KiB", "overflow": "drop_newest"}
+    config["groups"]["weir"] = config["groups"]["away"] = "health"
+    config["settings"] = {"stats_interval": "1ms"}
+    process = start_emit("-v", "-t", "1ms", "-", config=config)
+    process.stdin.write(b'{"name":"x","value":1,"group":"g"}\n' * 5000)
+    process.stdin.flush()
+    wait_for(lambda: os.path.exists(out) and len(lines_of(out)) == 5000, "all values")
+    status, shown, _ = finish(process)
+    assert status == 1 and "disk: 5000 delivered\n" in shown and re.search("^health: 0 delivered.* failing$", shown, re.M), shown
+
+
+@case
+def an_event_that_is_larger_than_the_queue_is_delivered(folder):
+    out = os.path.join(folder, "out")
+    line = " ".join(f"n{i}={i}" for i in range(1000)) + "\n"
+    done = feed(folder, line * 3, "-v", "-g", "g", "-", config=config_to(out, queue="1KiB"))
+    assert done.returncode == 0 and "disk: 3000 delivered\n" in done.stdout, done
+    assert [len(json.loads(text)) for text in lines_of(out)] == [1000] * 3
+
+
+@case
+def a_destination_that_is_away_is_waited_for(folder):
+    away = os.path.join(folder, "away")
+    config = config_to(os.path.join(away, "out"), queue="4KiB", overflow="drop_newest", retry_min="1ms", retry_max="10ms")
+    process = start_emit("-v", "-g", "g", "-", config=config)
+    feeder = threading.Thread(target=lambda: (process.stdin.write(b"x=1\n" * 50000), process.stdin.close()))
+    feeder.start()
+    said = process.stderr.readline().decode()  # it has met the missing folder
+    assert "No such file or directory" in said, said
+    os.mkdir(away)
+    shown, _ = process.stdout.read().decode(), process.stderr.read()
+    feeder.join()
+    assert process.wait(100) == 0 and "disk: 50000 delivered\n" in shown, shown
+    assert_read(shown, 50000, 50000)
+    assert lines_of(os.path.join(away, "out")) == ['{"x": 1.0}'] * 50000
+
+
+# ---- Signals ------------------------------------------------------------------------------------------
+
+
+@case
+def sigterm_and_sigint_deliver_what_was_read(folder):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        out = os.path.join(folder, f"out{number}")
+        process = start_emit("-v", "-g", "g", "-", config=config_to(out))
+        process.stdin.write(b"x=1\nx=2\nx=3\nx=4")  # the last one may not be whole
+        process.stdin.flush()
+        wait_for(lambda: os.path.exists(out) and len(lines_of(out)) == 3, "three values")
+        status, shown, said = finish(process, number)
+        assert status == 0 and said == "" and "disk: 3 delivered\n" in shown, (status, shown, said)
+        assert_read(shown, 3, 3)
+
+
+@case
+def a_stop_ends_the_wait_for_a_destination_and_counts_what_is_left(folder):
+    config = config_to(os.path.join(folder, "away", "out"), queue="4KiB", overflow="drop_newest")
+    process = start_emit("-v", "-t", "1ms", "-g", "g", "-", config=config)
+    process.stdin.write(b"x=1\n" * 1000)
+    process.stdin.flush()
+    process.stderr.readline()
+    status, shown, _ = finish(process, signal.SIGTERM)
+    left = re.search(r"^disk: 0 delivered(?:, (\d+) dropped \(full\))?, (\d+) not delivered yet, failing$", shown, re.M)
+    read = re.search(r"^stdin: (\d+) lines, (\d+) values, 0 lines wrong$", shown, re.M)
+    assert status == 1 and left and read, shown
+    assert int(left.group(1) or 0) + int(left.group(2)) == int(read.group(2)) > 0, shown
+
+
+@case
+def a_signal_that_is_ignored_stays_so(folder):
+    out = os.path.join(folder, "out")
+    process = subprocess.Popen([WEIR, "emit", "-g", "g", "-"], env=environment(WEIR_CONFIG=config_to(out)), stdin=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process.stdin.write(b"x=1\n")
+    process.stdin.flush()
+    wait_for(lambda: os.path.exists(out) and len(lines_of(out)) == 1, "the first value")
+    process.send_signal(signal.SIGINT)
+    process.stdin.write(b"x=2\n")
+    process.stdin.close()
+    assert process.wait(100) == 0 and lines_of(out) == ['{"x": 1.0}', '{"x": 2.0}']
+
+
+# ---- Lines --------------------------------------------------------------------------------------------
+
+# (line, column or None, what must be said)
+WRONG = [
+    (b"x", 1, '"x" is not a value; it looks like name=12.5'),
+    (b"=5", 1, '"=5" is not a value'),
+    (b"a=1  b=2 c", 10, '"c" is not a value'),
+    ("ä=1 b=x".encode(), 5, '"b": "x" is not a number'),
+    (b"x=inf", 1, '"inf" is not a number'),
+    (b"x=nan", 1, '"nan" is not a number'),
+    (b"x=0x10", 1, '"0x10" is not a number'),
+    (b"x=1,5", 1, '"1,5" is not a number'),
+    (b"x=1e999", 1, '"1e999" is not a number'),
+    (b"x=+1", 1, '"+1" is not a number'),
+    (b"x=", 1, '"" is not a number'),
+    (b"a=1 b\0=2", 6, "a NUL byte"),
+    (b"a=1 \xff=2", 5, "invalid UTF-8"),
+    (b"a=1 b\x01=2", None, "control character"),
+    (b"n" * 256 + b"=1", None, "too long"),
+    (b" ".join(b"n=1" for _ in range(1001)), 4001, "at most 1000 values"),
+    (b'{"a": 1', 1, "this { has no }"),
+    (b'{"a": 1,}', 8, "trailing comma"),
+    (b'{"a": 1, "a": 2}', 10, "stands twice"),
+    (b'{"a": "1"}', 7, 'a: "1" is not a number; as strings only NaN, Infinity and -Infinity are allowed'),
+    (b'{"a": true}', 7, "true is not a number"),
+    (b'{"a": NaN}', 7, "expected a value"),
+    (b'{"a": 1e999}', 7, "1e999 is not a number"),
+    (b'{"a": [1]}', 7, "an array is not a number"),
+    (b'{"a": 1} x', 10, "text behind the end"),
+    (b'{"a\\nb": 1}', None, "control character"),
+    (b'{"": 1}', None, "empty"),
+    (b"[1]", 1, "an array is not an object"),
+    (b"{}", 1, "there is no value in it"),
+    (b'{"name": "n"}', 1, 'the member "value" is missing'),
+    (b'{"name": "n", "value": "5"}', 24, 'value: "5" is not a number'),
+    (b'{"name": "n", "value": 5, "unit": "s"}', 27, "unit: unknown member"),
+    (b'{"name": "n", "value": 5, "timestamp": "now"}', 40, '"now" is not a time'),
+    (b'{"name": "n", "value": 5, "timestamp": 99999999999}', 40, "99999999999 is not a time"),
+    (b'{"name": "n", "value": 5, "labels": ["a"]}', 37, "labels: an array is not an object"),
+    (b'{"name": "n", "value": 5, "labels": {"a": 1}}', 43, "labels.a: 1 is not a string"),
+    (b'{"name": "n", "value": 5, "labels": {"": "1"}}', None, "empty"),
+    (b'{"name": "n", "value": 5, "group": "a..b"}', None, "empty part"),
+    (b'{"name": "n", "value": 5, "group": 7}', 36, "group: 7 is not a string"),
+    (b'{"name": "n", "value": 5, "cumulative": 1}', 41, "cumulative: 1 is not"),
+    (b'{"name": "n", "value": 5, "metadata": 1}', 39, "metadata: 1 is not a string"),
+    (b'{"name": "n", "value": 5, "metadata": "' + b"m" * 40000 + b'"}', None, "metadata is longer"),
+    (b"x" * (2 << 20), None, "longer than 1 MiB"),
+]
+
+
+@case
+def each_wrong_line_is_said_with_its_number_and_column_and_the_rest_arrives(folder):
+    out = os.path.join(folder, "out")
+    for first in range(0, len(WRONG), 20):  # so many are said
+        part = WRONG[first:first + 20]
+        text = b"".join(b"good=%d\n" % i + line + b"\n" for i, (line, _, _) in enumerate(part))
+        done = feed(folder, text, "-v", "-g", "g", "-", config=config_to(out))
+        said = done.stderr.splitlines()
+        assert done.returncode == 1 and len(said) == len(part) + 1, "\n".join(said)
+        for i, (line, column, words) in enumerate(part):
+            place = f"weir: stdin:{2 * i + 2}:" + (f"{column}: " if column else " ")
+            assert said[i].startswith(place) and words in said[i], (line[:100], place, words, said[i])
+        assert said[-1] == f"weir: stdin: {len(part)} of {2 * len(part)} lines were wrong, and skipped", said[-1]
+        assert_read(done.stdout, 2 * len(part), len(part), len(part))
+        assert f"disk: {len(part)} delivered\n" in done.stdout, done.stdout
+        assert lines_of(out) == [f'{{"good": {i}.0}}' for i in range(len(part))]
+        os.remove(out)
+
+
+@case
+def of_many_wrong_lines_only_some_are_said_and_all_are_counted(folder):
+    done = feed(folder, "x\n" * 5000 + "x=1\n", "-v", "-g", "g", config=config_to(os.path.join(folder, "out")))
+    said = done.stderr.splitlines()
+    assert done.returncode == 1 and len(said) == 22, said
+    assert said[20] == "weir: stdin: further lines that are wrong are only counted"
+    assert said[21] == "weir: stdin: 5000 of 5001 lines were wrong, and skipped"
+    assert_read(done.stdout, 5001, 1, 5000)
+
+
+@case
+def ends_of_lines_blanks_comments_and_a_mark_in_front_are_no_matter(folder):
+    out = os.path.join(folder, "out")
+    text = b'\xef\xbb\xbfa=1\r\n\r\n\n  \t\n# comment=5\n\t b=2 \t c=3 \n{"d": 4} // why\r\n  {"e":5}\nf=6'
+    done = feed(folder, text, "-v", "-g", "g", "-", config=config_to(out))
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert_read(done.stdout, 9, 6)
+    assert lines_of(out) == ['{"a": 1.0}', '{"b": 2.0, "c": 3.0}', '{"d": 4.0}', '{"e": 5.0}', '{"f": 6.0}']
+
+
+@case
+def lines_of_every_length_around_the_readers_pieces_arrive(folder):
+    out = os.path.join(folder, "out")
+    lengths = [length + more for length in (65536, 131072, 1 << 20) for more in (-1, 0, 1)]
+    text = "".join("x=1".ljust(length) + "\n" for length in lengths)
+    done = feed(folder, text, "-v", "-g", "g", "-", config=config_to(out))
+    assert done.returncode == 1 and done.stderr.startswith(f"weir: stdin:{len(lengths)}: longer than 1 MiB\n"), done.stderr
+    assert len(lines_of(out)) == len(lengths) - 1
+
+
+@case
+def integers_keep_all_their_digits(folder):
+    out = os.path.join(folder, "out")
+    numbers = ["9007199254740993", "-9223372036854775808", "9223372036854775807", "5", "0.1", "1e-05", "-0.5"]
+    config = config_to(out, format="json")
+    for text in ("".join(f"x={n}\n" for n in numbers), "".join(f'{{"x": {n}}}\n' for n in numbers)):
+        assert feed(folder, text, "-g", "g", "-", config=config).returncode == 0
+    assert run(WEIR, "emit", "-g", "g", *(f"x={n}" for n in numbers), WEIR_CONFIG=config).returncode == 0
+    values = re.findall(r'"value":([^,}]+)', "".join(lines_of(out)))
+    assert values == numbers * 3, values
+
+
+@case
+def what_the_format_json_wrote_comes_out_the_same(folder):
+    out = os.path.join(folder, "out")
+    text = "\n".join(('{"timestamp":1795219607.576198123,"group":"my_app","name":"latency","value":49.403,"labels":{"route":"/x"}}',
+                      '{"timestamp":1795219607.576198124,"group":"my_app","name":"total","value":9007199254740993,"cumulative":true}',
+                      '{"timestamp":0.000000000,"group":"a b","name":"\\"ä\\\\","value":"NaN","metadata":"line\\nbreak"}',
+                      '{"timestamp":-12.500000001,"group":"weird","name":"name","value":"-Infinity"}',
+                      '{"timestamp":9223372035.999999999,"group":"g","name":"late","value":1e+300}')) + "\n"
+    done = feed(folder, text, "-v", "-", config=config_to(out, format="json"))
+    assert done.returncode == 0 and done.stderr == "" and "disk: 5 delivered" in done.stdout, done
+    with open(out, encoding="utf-8") as file:
+        assert file.read() == text
+
+
+@case
+def an_event_of_several_values_has_one_time(folder):
+    out = os.path.join(folder, "out")
+    text = 'a=1 b=3\n{"c": 1, "d": 2}\n'
+    assert feed(folder, text, "-g", "g", config=config_to(out, format="influx")).returncode == 0
+    assert [re.sub(r" \d+$", "", line) for line in lines_of(out)] == ["g a=1,b=3", "g c=1,d=2"], lines_of(out)
+    assert feed(folder, text, "-g", "g", config=config_to(out + "2", format="json")).returncode == 0
+    times = [json.loads(line)["timestamp"] for line in lines_of(out + "2")]
+    assert times[0] == times[1] and times[2] == times[3], times
+
+
+@case
+def a_lines_own_group_and_labels_count_more_than_those_for_all(folder):
+    out = os.path.join(folder, "out")
+    text = 'a=1\n{"name":"b","value":2,"labels":{"host":"own","x":"y"}}\n{"name":"c","value":3,"group":"other"}\n'
+    done = feed(folder, text, "-g", "g", "-l", "host=all", "-l", "z=1", config=config_to(out, format="json"))
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in lines_of(out)]
+    assert [(r["group"], r["name"], r["labels"]) for r in records] == [
+        ("g", "a", {"host": "all", "z": "1"}), ("g", "b", {"host": "own", "x": "y", "z": "1"}),
+        ("other", "c", {"host": "all", "z": "1"})]
+    done = feed(folder, text, "-", config=config_to(out))
+    assert done.returncode == 1 and done.stderr.startswith("weir: stdin:1: it names no group, and there is no -g GROUP\n"), done
+
+
+# ---- When it reads ------------------------------------------------------------------------------------
+
+
+@case
+def without_values_it_reads_what_is_no_terminal_and_misses_values_where_there_is_nothing(folder):
+    config = config_to(os.path.join(folder, "out"))
+    assert feed(folder, "x=1\n", "-g", "g", config=config).returncode == 0
+    done = feed(folder, "", "-g", "g", config=config)
+    assert done.returncode == 2 and "there is no value" in done.stderr, done
+    done = feed(folder, "", "-g", "g", "-v", "-", config=config)
+    assert done.returncode == 0 and "stdin: 0 lines, 0 values, 0 lines wrong\n" in done.stdout, done
+    leader, follower = pty.openpty()
+    done = run(WEIR, "emit", "-g", "g", stdin=follower, WEIR_CONFIG=config)
+    assert done.returncode == 2 and "there is no value" in done.stderr, done
+    os.close(leader)
+    os.close(follower)
+    done = feed(folder, "x=1\n", config=config)
+    assert done.returncode == 2 and "-g GROUP is missing" in done.stderr, done
+    unreadable = os.open(folder, os.O_RDONLY)
+    done = run(WEIR, "emit", "-g", "g", "-", stdin=unreadable, WEIR_CONFIG=config)
+    os.close(unreadable)
+    assert done.returncode == 1 and "stdin cannot be read: Is a directory" in done.stderr, done
+
+
+@case
+def progress_is_shown_on_a_terminal(folder):
+    config = config_to(os.path.join(folder, "away", "out"), queue="4KiB")
+    leader, follower = pty.openpty()
+    process = start_emit("-t", "1ms", "-g", "g", "-", config=config, stderr=follower)
+    os.close(follower)
+    process.stdin.write(b"x=1\n" * 1000)
+    process.stdin.flush()
+    seen = b""
+    while not re.search(rb"\x1b\[K\d+ lines, \d+ values, \d+ waiting\r", seen):
+        seen += os.read(leader, 10000)
+    process.send_signal(signal.SIGTERM)
+    threading.Thread(target=drain, args=(leader,), daemon=True).start()
+    process.stdin.close()
+    assert process.wait(100) == 1
+    process.stdout.close()
+
+
+def drain(descriptor):
+    """What a terminal shows has to go somewhere."""
+    try:
+        while os.read(descriptor, 10000):
+            pass
+    except OSError:
+        pass  # nobody has the other end any more
+    os.close(descriptor)
+
+
+@case
+def a_wrong_weir_config_is_a_failure():
+    done = run(WEIR, "emit", "-g", "g", "x=1", WEIR_CONFIG='{"group":{}}')
+    assert done.returncode == 1 and "unknown section" in done.stderr and "would go nowhere" in done.stderr, done
+
+
+main()

@@ -1,0 +1,105 @@
+"""The guide for newcomers is followed to the letter: every fenced block of it, with what is installed, against a real InfluxDB."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from installed import environment_of, install
+from judge import PLUGINS, SOURCE, Skip, case, main
+from markdown import Text
+from peers import InfluxDB
+
+GUIDE = Text(os.path.join(SOURCE, "doc", "first-steps.md"))
+
+
+def without_times(text):
+    """Times are those of the run; whether a last line ends with a newline does not matter to a reader."""
+    return re.sub(r"\b\d{10}(\.\d{6}|\d{9})\b", "TIME", text.strip())
+
+
+class Walk:
+    """Follows the guide in a folder: writes its files, runs its commands, and compares what they show with what it says they do."""
+
+    def __init__(self, folder, prefix, port):
+        self.folder = os.path.join(folder, "work")
+        os.mkdir(self.folder)
+        self.env = environment_of(folder)
+        self.env["PATH"] = os.path.join(prefix, "bin") + ":" + self.env["PATH"]
+        self.port = port
+        self.shown = None
+        self.commands = 0
+
+    def follow(self, text):
+        """The only change: the server that the test has started has a port of its own."""
+        text = text.replace("8086", str(self.port))
+        for before, language, block in re.findall(r"((?:^(?!```)[^\n]*\n)*)^```(\w+)\n(.*?)^```\n", text, re.M | re.S):
+            if language == "sh":
+                self.run(block)
+            elif language == "text":
+                self.compare(block)
+            else:
+                self.write(re.findall(r"`(\w+\.\w+)`", before)[-1], language, block)
+
+    def write(self, name, language, block):
+        assert name.rpartition(".")[2] == {"c": "c", "jsonc": "json"}[language], (name, language)
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(block)
+
+    def run(self, block):
+        done = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env, timeout=120, capture_output=True, text=True)
+        assert done.returncode == 0 and done.stderr == "", (block, done)
+        self.shown = done.stdout
+        self.commands += 1
+
+    def run_first_metric(self, config):
+        return subprocess.run(["./first_metric"], cwd=self.folder, env=dict(self.env, WEIR_CONFIG=json.dumps(config)), timeout=120,
+                              capture_output=True, text=True)
+
+    def compare(self, block):
+        assert without_times(self.shown) == without_times(block), (self.shown, block)
+
+
+@case
+def who_follows_the_first_steps_finds_the_value_in_influxdb(folder):
+    if not os.path.exists(os.path.join(PLUGINS, "http.so")):
+        raise Skip("the handler type http was not built")
+    if not shutil.which("curl"):
+        raise Skip("curl is not installed")
+    prefix = install(folder)
+    with InfluxDB(folder) as server:
+        walk = Walk(folder, prefix, server.port)
+        walk.follow(GUIDE.text)
+        assert walk.commands == GUIDE.text.count("```sh\n") >= 6, walk.commands
+        # not only what the guide shows: exactly one value is there, and it is the program's
+        assert count_values(server) == 1
+        go_on_with_a_spool(walk, server)
+
+
+def count_values(server):
+    rows = server.query("SELECT calculate_latency FROM my_app", db="bench")
+    assert all(row["calculate_latency"] == 12.375 for row in rows), rows
+    return len(rows)
+
+
+def go_on_with_a_spool(walk, server):
+    """What the guide proposes at its end; with less time to wait for a server that is known to be away."""
+    config = json.loads(re.sub(r"//.*group$", "", GUIDE.snippets("jsonc")[0].replace("8086", str(server.port)), flags=re.M))
+    config["handlers"]["influxdb"]["spool"] = "spool"
+    config["settings"]["shutdown_timeout"] = "50ms"
+    server.stop()
+    away = walk.run_first_metric(config)
+    assert away.returncode == 0 and "1 spooled" in away.stderr and os.listdir(os.path.join(walk.folder, "spool")), away
+    server.start()
+    config["settings"]["shutdown_timeout"] = "1m"
+    back = walk.run_first_metric(config)
+    assert back.returncode == 0 and back.stderr == "" and count_values(server) == 3, (back, count_values(server))
+
+
+@case
+def the_guides_program_is_the_readmes():
+    assert GUIDE.snippets("c") == Text(os.path.join(SOURCE, "README.md")).snippets("c")[:1]
+
+
+main()

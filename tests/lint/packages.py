@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Holds debian/ against the tree: the version, the list of symbols, the name of the library's package."""
+
+import re
+import sys
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def compare(what, listed, real):
+    return [f"{what}: {name} is missing" for name in sorted(real - listed)] + [f"{what}: there is no {name}" for name in sorted(listed - real)]
+
+
+def check_version():
+    released = re.search(r"^AC_INIT\(\[weir\], \[(.*?)\]\)", read("configure.ac"), re.M).group(1)
+    packaged = re.match(r"weir \((.*)-[^-]*\) ", read("debian/changelog")).group(1)
+    return [] if packaged == released else [f"debian/changelog: the version is {packaged}, and configure.ac says {released}"]
+
+
+def check_symbols():
+    header = re.sub(r"/\*.*?\*/", "", read("include/weir/weir.h"), flags=re.S)
+    real = set(re.findall(r"WEIR_API [^;(]*?\b(weir_\w+)\(", header)) | set(re.findall(r"^(WEIR_\d+) \{", read("lib/libweir.map"), re.M))
+    listed = set(re.findall(r"^ (\w+)@WEIR_\d+ \d", read("debian/libweir0.symbols"), re.M))
+    return compare("debian/libweir0.symbols", listed, real)
+
+
+def check_soname():
+    current, _, age = map(int, re.search(r"WEIR_LIBTOOL_VERSION\], \[(\d+):(\d+):(\d+)\]", read("configure.ac")).groups())
+    name = f"libweir{current - age}"
+    return [] if f"\nPackage: {name}\n" in read("debian/control") else [f"debian/control: the library's package must be called {name}"]
+
+
+def main():
+    problems = check_version() + check_symbols() + check_soname()
+    print(f"packages: {len(problems)} problems")
+    sys.exit("\n".join(problems) if problems else 0)
+
+
+main()

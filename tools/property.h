@@ -1,0 +1,34 @@
+/* property: options as a JSON Schema describes them. */
+#ifndef WEIR_TOOLS_PROPERTY_H
+#define WEIR_TOOLS_PROPERTY_H
+
+#include <stdbool.h>
+
+#include <weir/handler.h>
+
+#include "options.h"
+#include "outline.h"
+
+/* What values of options look like, as members of the schema's "definitions"; the properties below refer to
+ * them. */
+void property_put_definitions(struct outline *out);
+
+/* Writes a member that refers to one of the definitions: of those above, or of the caller's own. */
+void property_put_reference(struct outline *out, const char *key, const char *definition);
+
+/* Begins an object of the schema that describes an object; description: may be NULL; closed: it has no other
+ * members than those under "properties". */
+void property_open_object(struct outline *out, const char *key, const char *description, bool closed);
+
+/* Writes a member that is fulfilled by one text only. */
+void property_put_constant(struct outline *out, const char *key, const char *value);
+
+/* Writes each option of a table as a member, those with dotted names as objects. standards: defaults that count
+ * instead of the table's own; may be NULL. */
+void property_put_all(struct outline *out, const struct wr_options_table *table,
+                      const weir_standard *standards);
+
+/* Writes the names of those that are required as elements. */
+void property_put_required(struct outline *out, const struct wr_options_table *table);
+
+#endif

@@ -1,0 +1,118 @@
+#include "throttle.h"
+
+#include <string.h>
+
+#include <weir/weir.h>
+
+#include "clock.h"
+#include "common.h"
+#include "config.h"
+#include "engine.h"
+#include "flush.h"
+#include "lane.h"
+#include "runtime.h"
+
+enum { SLICE_MS = 50, RESERVE = 8 };
+
+/* ---- One lane's room ------------------------------------------------------------------------- */
+
+/* After a round, nothing is on its way to the lanes any more. */
+static void run_round(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    int64_t next_ns;
+    wr_engine_enter(engine, &visit);
+    wr_dispatcher_round(&engine->dispatcher, &next_ns);
+    wr_engine_leave(&visit);
+}
+
+/* [under the lane's lock] A part stays free for weir's own metrics. What is larger than the whole queue has to
+ * go when nothing else is there. */
+static uint64_t find_room(const struct wr_lane *lane, uint64_t bytes)
+{
+    uint64_t bound = lane->settings.queue_bytes - lane->settings.queue_bytes / RESERVE;
+    uint64_t queued = wr_lane_queued_bytes(lane);
+    if (!queued && bound < bytes)
+        return bytes;
+    return bound > queued ? bound - queued : 0;
+}
+
+/* Values that linger to fill a batch are not to be waited for; a handler that fails has its pauses. */
+static void hurry(struct wr_lane *lane)
+{
+    weir_handler_stats stats;
+    wr_lane_read_stats(lane, &stats, 0);
+    if (!stats.failing)
+        wr_flush_request(lane, WR_NEVER);
+}
+
+static uint64_t look(struct wr_lane *lane, uint64_t bytes)
+{
+    sigset_t signals;
+    wr_lane_enter_from_outside(lane, &signals);
+    uint64_t room = find_room(lane, bytes);
+    wr_lane_leave_to_outside(lane, &signals);
+    return room;
+}
+
+/* Waits a moment for a lane to make progress; answers its room. */
+static uint64_t wait_for_room(struct wr_lane *lane, uint64_t bytes)
+{
+    sigset_t signals;
+    hurry(lane);
+    wr_lane_enter_from_outside(lane, &signals);
+    if (find_room(lane, bytes) < bytes)
+        wr_condition_wait_open(&lane->progress, &lane->lock, wr_clock_deadline_ns(SLICE_MS), &signals);
+    uint64_t room = find_room(lane, bytes);
+    wr_lane_leave_to_outside(lane, &signals);
+    return room;
+}
+
+/* ---- Which lanes matter ---------------------------------------------------------------------- */
+
+static bool leads_to(const struct wr_config *config, const struct wr_config_route *route, const char *handler)
+{
+    for (size_t i = 0; route && i < route->count; i++) {
+        const char *item = route->items[i];
+        bool inherits = strcmp(item, "inherit") == 0;
+        if (inherits ? leads_to(config, wr_config_find_route(config, route->group, true), handler)
+                     : strcmp(item, handler) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A handler that only others use, such as that of weir's own metrics, may be full without harm. */
+static bool is_for(struct wr_engine *engine, const char *group, const struct wr_lane *lane)
+{
+    uint64_t generation;
+    struct wr_config *config = wr_engine_config(engine, &generation);
+    bool is = leads_to(config, wr_config_find_route(config, group, false), lane->name);
+    wr_config_drop(config);
+    return is;
+}
+
+/* ---- The room of all ------------------------------------------------------------------------- */
+
+bool throttle_take(struct throttle *throttle, const char *group, uint64_t bytes)
+{
+    if (throttle->room >= bytes) {
+        throttle->room -= bytes;
+        return true;
+    }
+    struct wr_engine *engine = wr_runtime_engine(wr_runtime_get());
+    uint64_t least = UINT64_MAX;
+    bool fits = true;
+    run_round(engine);
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next) {
+        uint64_t room = look(lane, bytes);
+        if (room < bytes && is_for(engine, group, lane)) {
+            room = wait_for_room(lane, bytes);
+            fits &= room >= bytes;
+        }
+        least = room < least ? room : least;
+    }
+    /* where a queue that is full does not matter this time, it is looked at again the next time */
+    throttle->room = fits && least >= bytes ? least - bytes : 0;
+    return fits;
+}
