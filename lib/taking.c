@@ -177,14 +177,23 @@ static void take_event(struct wr_taking *taking, struct wr_producer *producer, c
         settle_ticket(taking, producer, event, route, now_ns);
 }
 
+/* Where it goes when there is no room in the segment. */
+WR_NEVER_INLINE static weir_sample *start_segment(struct wr_taking *taking, struct wr_ring *ring, uint64_t at,
+                                                  struct wr_feed *feed, int64_t now_ns)
+{
+    wr_taking_commit(taking, ring, at);
+    return wr_feed_reserve(feed, 1, 0, now_ns);
+}
+
 /* One sample without anything special, to one feed. */
 static inline void take_plain(struct wr_taking *taking, struct wr_ring *ring, uint64_t at, struct wr_feed *feed,
                               int64_t now_ns)
 {
-    if (WR_UNLIKELY(!wr_feed_has_room(feed, 1, 0)))
-        wr_taking_commit(taking, ring, at);
-    weir_sample *to = wr_feed_reserve(feed, 1, 0, now_ns);
-    if (!to)
+    const struct wr_segment *segment = feed->segment;
+    bool has_room = segment && segment->count < segment->room;
+    weir_sample *to =
+        WR_LIKELY(has_room) ? &segment->samples[segment->count] : start_segment(taking, ring, at, feed, now_ns);
+    if (WR_UNLIKELY(!to))
         return;
     copy_plain(taking, ring, wr_ring_slot(ring, at), to);
     wr_feed_added(feed, 1);
