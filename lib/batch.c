@@ -9,6 +9,7 @@ static const weir_series *find_series(const weir_batch *batch, uint32_t id)
 weir_batch wr_batch_of(const struct wr_range *range, const struct wr_batch_core *core,
                        const struct wr_label_set *labels)
 {
+    const struct wr_segment_file *file = range->segment->file;
     return (weir_batch){
         .size = sizeof(weir_batch),
         .count = range->count,
@@ -19,5 +20,7 @@ weir_batch wr_batch_of(const struct wr_range *range, const struct wr_batch_core 
         .series = find_series,
         .core = core,
         .sequence = range->sequence,
+        .origin = file ? file->origin : NULL,
+        .origin_sequence = file ? file->head->base + range->first : 0,
     };
 }

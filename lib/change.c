@@ -143,6 +143,20 @@ static struct wr_config *change_config(struct wr_engine *engine, struct wr_plan 
     return before;
 }
 
+/* A process has one journal: which one that is cannot change while it holds something. */
+static void change_journal(struct wr_engine *engine, const char *place, int64_t now_ns)
+{
+    if (engine->journal) {
+        if (!place || strcmp(place, engine->journal_place) != 0)
+            wr_words_add(&engine->dispatcher.words, WEIR_LOG_WARNING,
+                         "settings.journal has changed; that counts from the next start on");
+        return;
+    }
+    free(engine->journal_place);
+    engine->journal_place = place ? strdup(place) : NULL;
+    wr_engine_start_journal(engine, now_ns);
+}
+
 static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discarded *discarded)
 {
     int64_t now_ns = wr_clock_monotonic_ns();
@@ -150,6 +164,7 @@ static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discar
     plan->router = NULL;
     change_labels(engine, plan);
     change_lanes(engine, plan, now_ns, discarded);
+    change_journal(engine, plan->config->settings.journal, now_ns);
     wr_config_drop(change_config(engine, plan));
     wr_selfmetrics_configure(&engine->selfmetrics, &engine->dispatcher,
                              plan->config->settings.stats_interval_ns, now_ns);
@@ -180,7 +195,7 @@ static bool has_router(struct wr_engine *engine)
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool has = engine->dispatcher.router;
+    bool has = engine->dispatcher.taking.router;
     wr_engine_leave(&visit);
     return has;
 }

@@ -28,6 +28,7 @@ struct wr_settings {
     int64_t clock;      /* enum wr_clock_choice */
     const char *status; /* "off", "auto", or the absolute path of a folder */
     weir_map labels;
+    const char *journal; /* a folder; NULL: there is none */
 };
 
 extern const weir_option wr_settings_rows[];

@@ -6,27 +6,25 @@
 #include "clock.h"
 #include "common.h"
 #include "futex.h"
+#include "journal.h"
 #include "membarrier.h"
 #include "ring.h"
 #include "signals.h"
 #include "thread.h"
 
 enum {
-    QUIET_MS = 10,   /* without anything new for so long, a ring is parked */
-    NAP_US = 500,    /* between rounds while rings are active: values come together meanwhile */
-    GIVE_BACK = 512, /* slots that are given back to a writer at a time */
-    SLIGHT_STEP_NS =
-        1000000, /* time stamps of one thread that go back by less are held back; more is a step of the clock */
+    QUIET_MS = 10, /* without anything new for so long, a ring is parked */
+    NAP_US = 500,  /* between rounds while rings are active: values come together meanwhile */
     START_AGAIN_S = 1,
 };
 
 void wr_dispatcher_init(struct wr_dispatcher *dispatcher, struct wr_registry *registry,
                         const struct wr_crew *crew)
 {
-    dispatcher->registry = registry;
+    dispatcher->taking.registry = registry;
     dispatcher->crew = crew;
-    dispatcher->still_ns = WR_DISPATCHER_REAL_TIME;
-    wr_timeline_start(&dispatcher->timeline);
+    dispatcher->taking.still_ns = WR_TAKING_REAL_TIME;
+    wr_timeline_start(&dispatcher->taking.timeline);
 }
 
 /* ---- The round lock -------------------------------------------------------------------------- */
@@ -44,9 +42,20 @@ void wr_dispatcher_visit(struct wr_dispatcher *dispatcher)
     wr_dispatcher_visit_by(dispatcher, WR_NEVER);
 }
 
+static void leave_and_say(struct wr_dispatcher *dispatcher)
+{
+    struct wr_words words = dispatcher->words;
+    dispatcher->words = (struct wr_words){0};
+    wr_lock_leave(&dispatcher->round);
+    wr_words_say(&words, dispatcher->log, "journal");
+}
+
 void wr_dispatcher_leave(struct wr_dispatcher *dispatcher)
 {
-    wr_lock_leave(&dispatcher->round);
+    if (WR_UNLIKELY(wr_words_are_there(&dispatcher->words)))
+        leave_and_say(dispatcher);
+    else
+        wr_lock_leave(&dispatcher->round);
 }
 
 /* The lock itself is not fair, and the dispatcher's thread would take it again at once. */
@@ -54,166 +63,6 @@ static void let_visitors_in(struct wr_dispatcher *dispatcher)
 {
     while (atomic_load(&dispatcher->visitors))
         nanosleep(&(struct timespec){.tv_nsec = 20 * WR_NS_PER_US}, NULL);
-}
-
-/* ---- Taking records -------------------------------------------------------------------------- */
-
-/* An event in a ring. */
-struct event {
-    uint64_t at, end; /* positions */
-    uint32_t samples;
-    uint16_t flags; /* of all its samples together */
-};
-
-static struct event measure(const struct wr_ring *ring, uint64_t at)
-{
-    struct event event = {.at = at, .end = at};
-    const weir_sample *sample;
-    do {
-        sample = wr_ring_slot(ring, event.end);
-        event.flags |= sample->flags;
-        event.end += 1 + (sample->flags & WR_RING_TEXT ? wr_ring_text_slots(sample->note) : 0);
-        event.samples++;
-    } while (sample->flags & WEIR_SAMPLE_MORE);
-    return event;
-}
-
-/* Two pairs of the timeline may disagree by some nanoseconds, and so may the timeline and the wall clock when
- * settings.clock changes: within a thread, time does not run backwards for that. A time that the program gave
- * is its own affair. */
-static int64_t stamp(const struct wr_dispatcher *dispatcher, struct wr_ring *ring, const weir_sample *sample)
-{
-    int64_t time_ns = sample->time_ns;
-    if (WR_LIKELY(sample->flags & WR_RING_TICKS))
-        time_ns = wr_timeline_wall_ns(&dispatcher->timeline, (uint64_t)time_ns);
-    else if (!(sample->flags & WR_RING_WALL))
-        return time_ns;
-    if (WR_UNLIKELY(dispatcher->still_ns != WR_DISPATCHER_REAL_TIME))
-        return dispatcher->still_ns;
-    if (time_ns < ring->last_ns && ring->last_ns - time_ns < SLIGHT_STEP_NS)
-        return ring->last_ns;
-    ring->last_ns = time_ns;
-    return time_ns;
-}
-
-/* Metadata lies in the slots behind the sample, which may begin at the ring's end and go on at its beginning.
- */
-static uint32_t take_text(struct wr_dispatcher *dispatcher, const struct wr_ring *ring, uint64_t at,
-                          uint32_t length, struct wr_segment *segment)
-{
-    for (uint32_t done = 0; done < length; at++) {
-        uint32_t part = length - done < sizeof(weir_sample) ? length - done : (uint32_t)sizeof(weir_sample);
-        memcpy(dispatcher->text + done, wr_ring_slot(ring, at), part);
-        done += part;
-    }
-    return wr_segment_add_note(segment, dispatcher->text, length);
-}
-
-static void copy_event(struct wr_dispatcher *dispatcher, struct wr_ring *ring, const struct event *event,
-                       struct wr_feed *feed, weir_sample *to)
-{
-    for (uint64_t at = event->at; at < event->end; at++, to++) {
-        const weir_sample *from = wr_ring_slot(ring, at);
-        *to = *from;
-        to->flags = from->flags & (uint16_t)(~WR_RING_FLAGS | WR_RING_NO_WAIT);
-        to->reserved = 0;
-        to->time_ns = stamp(dispatcher, ring, from);
-        if (from->flags & WR_RING_TEXT) {
-            to->note = take_text(dispatcher, ring, at + 1, from->note, feed->segment);
-            at += wr_ring_text_slots(from->note);
-        }
-    }
-}
-
-/* One sample without anything special, to one feed: by far the most frequent kind. */
-static inline void copy_plain(struct wr_dispatcher *dispatcher, struct wr_ring *ring, const weir_sample *from,
-                              weir_sample *to)
-{
-    *to = *from;
-    to->flags = from->flags & WEIR_SAMPLE_CUMULATIVE;
-    to->time_ns = stamp(dispatcher, ring, from);
-}
-
-/* The number comes with the sample: the desk's may be of a later call already, when the one for this sample was
- * given up before it was taken. */
-static void settle_ticket(struct wr_producer *producer, uint64_t at, struct wr_route *route, int64_t now_ns)
-{
-    struct wr_ticket ticket = {&producer->desk, wr_ring_slot(&producer->ring, at)->reserved};
-    wr_ticket_expect(ticket, route->sync_lanes);
-    for (size_t i = 0; i < route->feed_count; i++)
-        wr_feed_offer(route->feeds[i], ticket, now_ns);
-}
-
-/* It came before it was known that nobody would listen. */
-static void count_unheard(struct wr_dispatcher *dispatcher, uint32_t series, uint64_t samples)
-{
-    dispatcher->unrouted += samples;
-    atomic_fetch_add(&wr_registry_series(dispatcher->registry, series)->stream->group->unheard, samples);
-}
-
-static void take_event(struct wr_dispatcher *dispatcher, struct wr_producer *producer,
-                       const struct event *event, struct wr_route *route, int64_t now_ns)
-{
-    if (!route->feed_count)
-        count_unheard(dispatcher, wr_ring_slot(&producer->ring, event->at)->series, event->samples);
-    /* what the calling thread waits for goes in an offer whose last sample it is */
-    for (size_t i = 0; i < route->feed_count; i++) {
-        struct wr_feed *feed = route->feeds[i];
-        weir_sample *to = wr_feed_reserve(feed, event->samples, now_ns);
-        if (!to)
-            continue;
-        copy_event(dispatcher, &producer->ring, event, feed, to);
-        wr_feed_added(feed, event->samples);
-        feed->no_wait |= (event->flags & WR_RING_NO_WAIT) != 0;
-    }
-    if (event->flags & WR_RING_SYNC)
-        settle_ticket(producer, event->at, route, now_ns);
-}
-
-static void give_back(struct wr_ring *ring, uint64_t position)
-{
-    if (!wr_ring_give_back(ring, position))
-        return;
-    atomic_fetch_add_explicit(&ring->room, 1, memory_order_release);
-    wr_futex_wake(&ring->room, 1);
-}
-
-/* Takes what was published before `tail`. Answers how many samples that were. */
-static uint64_t take_ring(struct wr_dispatcher *dispatcher, struct wr_producer *producer, uint64_t tail,
-                          int64_t now_ns)
-{
-    enum { SPECIAL = WEIR_SAMPLE_MORE | WR_RING_TEXT | WR_RING_SYNC | WR_RING_NO_WAIT };
-    struct wr_ring *ring = &producer->ring;
-    uint64_t head = wr_ring_taken(ring), samples = 0, given = head;
-    uint32_t series = 0;
-    struct wr_route *route = NULL;
-    while (head < tail) {
-        const weir_sample *sample = wr_ring_slot(ring, head);
-        if (!route || sample->series != series) {
-            series = sample->series;
-            route = wr_router_series_route(dispatcher->router, dispatcher->registry, series);
-        }
-        if (!(sample->flags & SPECIAL) && route->feed_count == 1) {
-            weir_sample *to = wr_feed_reserve(route->feeds[0], 1, now_ns);
-            if (to) {
-                copy_plain(dispatcher, ring, sample, to);
-                wr_feed_added(route->feeds[0], 1);
-            }
-            samples++;
-            head++;
-        } else {
-            struct event event = measure(ring, head);
-            take_event(dispatcher, producer, &event, route, now_ns);
-            ring->text_slots += event.end - event.at - event.samples;
-            samples += event.samples;
-            head = event.end;
-        }
-        if (head - given >= GIVE_BACK)
-            give_back(ring, given = head);
-    }
-    if (head != given)
-        give_back(ring, head);
-    return samples;
 }
 
 /* ---- Rings that sleep and wake --------------------------------------------------------------- */
@@ -272,7 +121,7 @@ static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
             dispatcher->active[kept++] = dispatcher->active[i];
     dispatcher->active_count = kept;
     if (!kept)
-        wr_segment_pool_trim(&dispatcher->pool);
+        wr_segment_pool_trim(&dispatcher->taking.pool);
 }
 
 void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
@@ -303,6 +152,22 @@ void wr_dispatcher_wait_room(struct wr_dispatcher *dispatcher, struct wr_produce
         wr_futex_wait(&ring->room, room, timeout_ns);
 }
 
+void wr_dispatcher_renew(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
+{
+    sigset_t signals;
+    int64_t next_ns;
+    if (producer->own)
+        return;
+    wr_signals_block(&signals);
+    wr_dispatcher_visit(dispatcher);
+    wr_dispatcher_round(dispatcher, &next_ns);
+    bool done = wr_taking_renew(&dispatcher->taking, &producer->ring);
+    wr_dispatcher_leave(dispatcher);
+    if (done)
+        wr_producers_renewed(producer->home);
+    wr_signals_restore(&signals);
+}
+
 /* ---- Rounds ---------------------------------------------------------------------------------- */
 
 static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool *quiet)
@@ -310,7 +175,8 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
     uint64_t taken = 0;
     for (uint32_t i = 0; i < dispatcher->active_count; i++) {
         struct wr_producer *producer = dispatcher->active[i];
-        uint64_t samples = take_ring(dispatcher, producer, wr_ring_published(&producer->ring), now_ns);
+        uint64_t samples =
+            wr_taking_ring(&dispatcher->taking, producer, wr_ring_published(&producer->ring), now_ns);
         quiet[i] = is_quiet(&producer->ring, samples > 0, now_ns);
         taken += samples;
     }
@@ -320,7 +186,7 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
 /* Lanes have workers as soon as they have something to do. */
 static void start_workers(struct wr_dispatcher *dispatcher, int64_t now_ns)
 {
-    struct wr_router *router = dispatcher->router;
+    struct wr_router *router = dispatcher->taking.router;
     for (size_t i = 0; i < router->lane_count; i++) {
         struct wr_feed_lane *lane = &router->lanes[i];
         if (lane->started || !lane->wanted || now_ns < lane->start_again_ns)
@@ -335,14 +201,16 @@ uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns)
     bool quiet[WR_PRODUCERS_MOST + 1];
     int64_t now_ns = wr_clock_monotonic_ns();
     *next_ns = WR_NEVER;
-    if (!dispatcher->router)
+    if (!dispatcher->taking.router)
         return 0;
     adopt_woken(dispatcher);
-    wr_timeline_mark(&dispatcher->timeline);
+    wr_timeline_mark(&dispatcher->taking.timeline);
+    if (dispatcher->taking.pool.journal)
+        wr_journal_keep_line(dispatcher->taking.pool.journal, &dispatcher->taking.timeline);
     uint64_t taken = take_all(dispatcher, now_ns, quiet);
-    wr_router_offer(dispatcher->router, now_ns);
+    wr_router_offer(dispatcher->taking.router, now_ns);
     start_workers(dispatcher, now_ns);
-    *next_ns = wr_router_check(dispatcher->router, now_ns);
+    *next_ns = wr_router_check(dispatcher->taking.router, now_ns);
     if (dispatcher->tend)
         dispatcher->tend(dispatcher->ctx, now_ns, next_ns);
     park_quiet(dispatcher, quiet);
@@ -355,27 +223,28 @@ void wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *ro
     /* The barrier makes each call see the gate as it is now, or its values be seen by the round: otherwise one
      * that came before there was a gate could be taken by the new router, and those behind it be refused by the
      * old one. */
-    wr_router_reconsider(dispatcher->registry);
+    wr_router_reconsider(dispatcher->taking.registry);
     wr_membarrier();
     wr_dispatcher_round(dispatcher, &next_ns);
-    wr_router_free(dispatcher->router, wr_clock_monotonic_ns());
-    dispatcher->router = router;
-    wr_segment_pool_set(&dispatcher->pool, (uint32_t)router->lane_count + 2);
-    wr_router_adopt_groups(router, dispatcher->registry, dispatcher->running);
+    wr_router_free(dispatcher->taking.router, wr_clock_monotonic_ns());
+    dispatcher->taking.router = router;
+    wr_segment_pool_set(&dispatcher->taking.pool, (uint32_t)router->lane_count + 2);
+    wr_router_adopt_groups(router, dispatcher->taking.registry, dispatcher->running);
 }
 
 void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count)
 {
     int64_t now_ns = wr_clock_monotonic_ns();
     const struct wr_route *route =
-        wr_router_series_route(dispatcher->router, dispatcher->registry, samples[0].series);
+        wr_router_series_route(dispatcher->taking.router, dispatcher->taking.registry, samples[0].series);
     for (size_t i = 0; i < route->feed_count; i++) {
-        weir_sample *to = wr_feed_reserve(route->feeds[i], count, now_ns);
+        weir_sample *to = wr_feed_reserve(route->feeds[i], count, 0, now_ns);
         if (!to)
             continue;
         memcpy(to, samples, count * sizeof *samples);
         wr_feed_added(route->feeds[i], count);
     }
+    wr_taking_commit(&dispatcher->taking, NULL, 0);
 }
 
 /* ---- The thread ------------------------------------------------------------------------------ */
@@ -405,7 +274,7 @@ static void *run(void *argument)
             break;
         wr_dispatcher_round(dispatcher, &next_ns);
         bool nap = dispatcher->active_count > 0;
-        wr_lock_leave(&dispatcher->round);
+        wr_dispatcher_leave(dispatcher);
         sleep_until(dispatcher, next_ns, nap);
     }
     dispatcher->running = false;

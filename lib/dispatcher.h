@@ -14,13 +14,9 @@
 #include "bell.h"
 #include "lock.h"
 #include "producer.h"
-#include "router.h"
-#include "segment.h"
-#include "timeline.h"
+#include "taking.h"
+#include "words.h"
 #include "worker.h"
-
-/* still_ns while time goes its way. */
-#define WR_DISPATCHER_REAL_TIME INT64_C(-1)
 
 struct wr_dispatcher {
     struct wr_lock round;
@@ -32,16 +28,12 @@ struct wr_dispatcher {
     _Atomic(struct wr_producer *) woken;
 
     /* under the round lock */
-    struct wr_registry *registry;
-    struct wr_router *router; /* NULL: not configured yet */
-    struct wr_segment_pool pool;
-    struct wr_timeline timeline;
-    int64_t still_ns; /* tests: the time that values get which have none of their own */
+    struct wr_taking taking;
     struct wr_producer *active[WR_PRODUCERS_MOST + 1]; /* rings that are looked at in each round */
     uint32_t active_count;
-    char text[WR_PRODUCER_SLOTS / WR_RING_QUARTERS * sizeof(weir_sample)]; /* metadata on its way */
-    uint64_t unrouted; /* values taken that nobody listened to */
     const struct wr_crew *crew;
+    struct wr_log *log;
+    struct wr_words words; /* of the journal, said when the round is left */
     /* called at the end of each round: what else has to be done at times. Lowers *next_ns. */
     void (*tend)(void *ctx, int64_t now_ns, int64_t *next_ns);
     void *ctx;
@@ -85,6 +77,10 @@ void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *pr
 
 /* [producer] The ring fills up, or is full: no time to nap. Safe in signal handlers. */
 void wr_dispatcher_hurry(struct wr_dispatcher *dispatcher);
+
+/* [producer] Moves the calling thread's ring into the journal, as far as there is one. weir's own threads may
+ * be in the round already, and do without. */
+void wr_dispatcher_renew(struct wr_dispatcher *dispatcher, struct wr_producer *producer);
 
 /* [producer] Waits until the ring has room for `count` slots, or timeout_ns is over; may return early. */
 void wr_dispatcher_wait_room(struct wr_dispatcher *dispatcher, struct wr_producer *producer, uint64_t count,

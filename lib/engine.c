@@ -13,6 +13,8 @@
 #include "spooler.h"
 #include "stop.h"
 
+enum { START_AGAIN_S = 1 };
+
 /* ---- Making one ------------------------------------------------------------------------------ */
 
 /* Lanes that stop have a deadline that their worker may be too busy to notice. */
@@ -30,11 +32,46 @@ static void check_leaving(struct wr_engine *engine, int64_t now_ns, int64_t *nex
     }
 }
 
+void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
+{
+    struct wr_error error = {0};
+    struct wr_dispatcher *dispatcher = &engine->dispatcher;
+    if (engine->journal || !engine->journal_place)
+        return;
+    engine->journal = wr_journal_start(engine->journal_place, engine->registry, &dispatcher->words, &error);
+    if (!engine->journal) {
+        if (!engine->journal_retry_ns)
+            wr_words_add(&dispatcher->words, WEIR_LOG_ERROR, "%s; values go on without it", error.text);
+        engine->journal_retry_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
+        return;
+    }
+    if (engine->journal_retry_ns)
+        wr_words_add(&dispatcher->words, WEIR_LOG_WARNING, "%s: values are kept there again",
+                     engine->journal_place);
+    engine->journal_retry_ns = 0;
+    dispatcher->taking.pool.journal = engine->journal;
+    wr_producers_renew(engine->producers);
+    wr_recovery_run(&engine->recovery, engine->journal_place, dispatcher, now_ns);
+}
+
+static void tend_journal(struct wr_engine *engine, int64_t now_ns, int64_t *next_ns)
+{
+    if (engine->journal_retry_ns && now_ns >= engine->journal_retry_ns)
+        wr_engine_start_journal(engine, now_ns);
+    if (engine->journal_retry_ns && engine->journal_retry_ns < *next_ns)
+        *next_ns = engine->journal_retry_ns;
+    if (engine->journal && wr_journal_tend(engine->journal, now_ns, next_ns))
+        wr_producers_renew(engine->producers);
+    if (wr_segment_pool_has_free(&engine->recovery.pool))
+        wr_recovery_tidy(&engine->recovery);
+}
+
 /* [dispatcher's round] */
 static void tend(void *ctx, int64_t now_ns, int64_t *next_ns)
 {
     struct wr_engine *engine = ctx;
     check_leaving(engine, now_ns, next_ns);
+    tend_journal(engine, now_ns, next_ns);
     wr_selfmetrics_tend(&engine->selfmetrics, &engine->dispatcher, engine->lanes, now_ns, next_ns);
 }
 
@@ -55,6 +92,7 @@ struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producer
     engine->log = log;
     engine->crew = (struct wr_crew){registry, producers, after_handler, engine};
     wr_dispatcher_init(&engine->dispatcher, registry, &engine->crew);
+    engine->dispatcher.log = log;
     engine->dispatcher.tend = tend;
     engine->dispatcher.ctx = engine;
     atomic_store(&engine->config, config);
@@ -121,7 +159,7 @@ struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *confi
         .plugins = engine->plugins,
         .log = engine->log,
         .bell = &engine->dispatcher.bell,
-        .pool = &engine->dispatcher.pool,
+        .pool = &engine->dispatcher.taking.pool,
         .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
         .find_lane = find_lane_for_plan,
         .after_create = engine->crew.after_open,
@@ -160,7 +198,8 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool heard = engine->dispatcher.router && wr_router_route(engine->dispatcher.router, group)->lane_count;
+    bool heard = engine->dispatcher.taking.router &&
+                 wr_router_route(engine->dispatcher.taking.router, group)->lane_count;
     if (heard && start)
         wr_dispatcher_start(&engine->dispatcher);
     bool runs = atomic_load(&engine->dispatcher.running);
@@ -184,7 +223,7 @@ static void add_progress(struct wr_engine_progress *progress, struct wr_lane *la
 {
     wr_lock_enter(&lane->lock);
     int64_t timeout_ns = lane->settings.block_timeout_ns + lane->patience_ns;
-    progress->settled += lane->offered - wr_lane_queued(lane);
+    progress->settled += lane->position - wr_lane_queued(lane);
     if (timeout_ns > progress->timeout_ns)
         progress->timeout_ns = timeout_ns;
     wr_lane_leave(lane);
@@ -195,7 +234,7 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
     struct wr_engine_progress progress = {0, 0};
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    const struct wr_route *route = wr_router_route(engine->dispatcher.router, group);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
     for (size_t i = 0; i < route->lane_count; i++)
         if (route->lanes[i]->sync)
             add_progress(&progress, route->lanes[i]->lane);
@@ -208,7 +247,7 @@ bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int ans
     struct wr_visit visit;
     bool explained = false;
     wr_engine_enter(engine, &visit);
-    const struct wr_route *route = wr_router_route(engine->dispatcher.router, group);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
     for (size_t i = 0; i < route->lane_count && !explained; i++)
         explained = route->lanes[i]->sync && wr_lane_explain(route->lanes[i]->lane, answer, error);
     wr_engine_leave(&visit);
@@ -355,6 +394,23 @@ static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
     return wr_error_set(error, WEIR_ERR_SPOOLED, "%" PRIu64 " values are on disk only", spooled);
 }
 
+/* What is left there is whoever's comes next; and if nothing is, the files go. */
+static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
+{
+    struct wr_visit visit;
+    int64_t patience_ns = deadline_ns < WR_NEVER - WR_NS_PER_S ? deadline_ns + 50 * WR_NS_PER_MS : WR_NEVER;
+    if (!engine->journal || !wr_engine_enter_by(engine, &visit, patience_ns))
+        return;
+    struct wr_journal *journal = engine->journal;
+    if (engine->dispatcher.taking.router)
+        wr_router_seal(engine->dispatcher.taking.router, wr_clock_monotonic_ns());
+    engine->journal = engine->dispatcher.taking.pool.journal = NULL;
+    wr_segment_pool_trim(&engine->dispatcher.taking.pool);
+    wr_recovery_leave(&engine->recovery);
+    wr_journal_stop(journal);
+    wr_engine_leave(&visit);
+}
+
 bool wr_engine_close(struct wr_engine *engine)
 {
     return !atomic_exchange(&engine->closed, true);
@@ -373,6 +429,7 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
         wr_stop_wait(lane, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = lane->next)
         wr_spooler_leave(lane);
+    leave_journal(engine, deadline_ns);
     int dropped = report_dropped(engine, error);
     return dropped ? dropped : report_spooled(first, error);
 }

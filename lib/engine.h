@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 #include "dispatcher.h"
+#include "journal.h"
 #include "lane.h"
 #include "plan.h"
 #include "plugin.h"
+#include "recovery.h"
 #include "selfmetrics.h"
 
 struct wr_error;
@@ -27,7 +29,11 @@ struct wr_engine {
     /* under the round lock */
     struct wr_lane *lanes;       /* all that there ever were, linked by next */
     struct wr_label_set *labels; /* of the configuration in force; NULL: none */
-    unsigned leaving;            /* lanes that were asked to stop and may have to be declared stopped */
+    struct wr_journal *journal;  /* NULL: none, so far */
+    char *journal_place;         /* where it is, or is to be; NULL: nowhere */
+    int64_t journal_retry_ns;    /* it could not be started: the next try; 0: there was none */
+    struct wr_recovery recovery;
+    unsigned leaving; /* lanes that were asked to stop and may have to be declared stopped */
     struct wr_selfmetrics selfmetrics;
     uint64_t flush_dropped; /* what had been dropped when the last flush came back */
 
@@ -67,6 +73,10 @@ struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generatio
 /* Makes a plan of a configuration, against the engine's lanes. */
 struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *config, bool in_child,
                                struct wr_error *error);
+
+/* [in a visit] Starts the journal, if there is to be one and there is none, and recovers what others have left
+ * there. */
+void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns);
 
 /* Whether its thread runs. */
 bool wr_engine_is_started(struct wr_engine *engine);

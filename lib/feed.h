@@ -31,19 +31,32 @@ struct wr_feed {
     uint32_t offered;           /* how much of it the lanes know */
     bool no_wait;               /* some of what they do not know was added by weir's own threads */
     uint64_t lost;              /* samples for which there was no memory */
+    uint32_t number;            /* in the journal; 0: none so far */
+    uint32_t committed;         /* how much of the segment is */
+    uint64_t position;          /* of the segment's first sample among all */
 };
 
+/* Whether there is room for one more event in the segment; text_bytes: of its metadata, with their NULs. */
+static inline bool wr_feed_has_room(const struct wr_feed *feed, uint32_t samples, size_t text_bytes)
+{
+    return feed->segment && wr_segment_has_room(feed->segment, samples, text_bytes);
+}
+
 /* Room for one more event of so many samples; NULL: no memory, and the samples are counted as lost. The caller
- * fills the slots, and then calls wr_feed_added. */
-weir_sample *wr_feed_reserve(struct wr_feed *feed, uint32_t samples, int64_t now_ns);
+ * fills the slots, and then calls wr_feed_added. Where there was no room in the segment, all of that is
+ * offered: with a journal it must have been committed. */
+weir_sample *wr_feed_reserve(struct wr_feed *feed, uint32_t samples, size_t text_bytes, int64_t now_ns);
+
+/* Puts down for the journal's next round how much of the segment there is. */
+void wr_feed_put_down(struct wr_feed *feed);
 
 static inline void wr_feed_added(struct wr_feed *feed, uint32_t samples)
 {
     feed->segment->count += samples;
 }
 
-/* Offers the lanes what they do not know yet. ticket: of a call that waits for the last of it; its desk NULL:
- * none does. */
+/* Offers the lanes what they do not know yet; with a journal it must have been committed. ticket: of a call
+ * that waits for the last of it; its desk NULL: none does. */
 void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns);
 
 /* Offers everything, and gives up the segment. */

@@ -11,7 +11,7 @@ uint64_t wr_flush_request(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
     wr_lane_enter_from_outside(lane, &signals);
-    uint64_t position = lane->offered;
+    uint64_t position = lane->position;
     bool pending = lane->flushed < lane->flush_wanted;
     if (!pending || deadline_ns > lane->flush_deadline_ns)
         lane->flush_deadline_ns = deadline_ns;

@@ -101,6 +101,9 @@ void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_sta
         for (const struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
             abandon_lane(lane, held && fork->round);
         wr_plugins_mark_torn(engine->plugins);
+        if (engine->journal)
+            wr_journal_abandon(engine->journal);
+        wr_recovery_abandon(&engine->recovery);
     }
     wr_status_file_abandon(status);
     engine->abandoned = true;

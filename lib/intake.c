@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "configure.h"
 #include "dispatcher.h"
 #include "engine.h"
 #include "error.h"
-#include "runtime.h"
 #include "series.h"
 #include "signals.h"
 
@@ -128,7 +128,7 @@ static int pass_gate(struct wr_intake_call *call)
             return refuse_closed(call->samples);
         switch (wr_gate_read(call->group)) {
         case WR_GATE_COLD:
-            warmth = wr_runtime_warm(call->runtime, call->group, true);
+            warmth = wr_configure_warm(call->runtime, call->group, true);
             if (warmth == WR_WARMTH_NOT_YET)
                 return 0;
             if (warmth == WR_WARMTH_NO_ROUTES)
@@ -184,7 +184,7 @@ static int find_room(struct wr_intake_call *call)
     while (!wr_ring_find_room(ring, call->slots)) {
         if (is_closed(call))
             return refuse_closed(call->samples);
-        if (wr_runtime_is_configurer(call->runtime))
+        if (wr_configure_is_here(call->runtime))
             return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples,
                                     "this thread is configuring weir, and its ring is full");
         help(call);
@@ -203,6 +203,8 @@ int wr_intake_prepare(struct wr_intake_call *call)
     int error = pass_gate(call);
     if (error || call->unrouted)
         return error;
+    if (WR_UNLIKELY(atomic_load_explicit(&call->producer->renew, memory_order_relaxed)))
+        wr_dispatcher_renew(dispatcher_of(call), call->producer);
     return find_room(call);
 }
 
@@ -413,7 +415,7 @@ bool wr_intake_is_enabled(struct weir_stream *stream)
     struct wr_group *group = stream->group;
     struct wr_runtime *runtime;
     if (wr_gate_read(group) == WR_GATE_COLD && (runtime = wr_runtime_get()))
-        wr_runtime_warm(runtime, group, false);
+        wr_configure_warm(runtime, group, false);
     enum wr_gate gate = wr_gate_read(group);
     return gate != WR_GATE_OFF && gate != WR_GATE_REFUSE;
 }

@@ -109,7 +109,7 @@ uint64_t wr_lane_front_in_memory(const struct wr_lane *lane)
         return flying(lane)->sequence;
     if (lane->stash.moving.segment)
         return lane->stash.moving.sequence;
-    return wr_queue_is_empty(&lane->queue) ? lane->offered : wr_queue_front(&lane->queue)->sequence;
+    return wr_queue_is_empty(&lane->queue) ? lane->position : wr_queue_front(&lane->queue)->sequence;
 }
 
 uint64_t wr_lane_front(const struct wr_lane *lane)
@@ -147,10 +147,22 @@ void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count
     lane->dropped[why] += count;
 }
 
+/* What the end of the process would cost is left to the next one, where there is a journal; everything else is
+ * done with. Answers what calls that wait for it are told. */
+static int give_up(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
+{
+    if (why == WEIR_DROPPED_SHUTDOWN && wr_segment_leave(range->segment)) {
+        lane->left += range->count;
+        return WEIR_ERR_SPOOLED;
+    }
+    wr_range_settle(range, range->count);
+    wr_lane_count_drop(lane, why, range->count);
+    return why == WEIR_DROPPED_FULL ? WEIR_ERR_FULL : WEIR_ERR_DROPPED;
+}
+
 static void drop_range(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
 {
-    wr_lane_count_drop(lane, why, range->count);
-    answer_dropped(lane, range, why == WEIR_DROPPED_FULL ? WEIR_ERR_FULL : WEIR_ERR_DROPPED);
+    answer_dropped(lane, range, give_up(lane, range, why));
     wr_segment_drop(range->segment);
 }
 
@@ -191,7 +203,7 @@ void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
     if (flying(lane) && lane->flight.lent) {
         /* the reference stays until the worker comes back. in_callback would not do: it is false while the
          * handler waits inside emit, and true while it opens, with nothing lent to it */
-        wr_lane_count_drop(lane, why, lane->flight.range.count);
+        answer_dropped(lane, &lane->flight.range, give_up(lane, &lane->flight.range, why));
         lane->flight.disowned = true;
     } else if (flying(lane)) {
         drop_range(lane, &lane->flight.range, why);
@@ -209,7 +221,7 @@ static void push(struct wr_lane *lane, const struct wr_range *range)
 {
     if (wr_queue_push(&lane->queue, range))
         return;
-    wr_lane_count_drop(lane, WEIR_DROPPED_FULL, range->count); /* no memory for the queue's own list */
+    give_up(lane, range, WEIR_DROPPED_FULL); /* no memory for the queue's own list */
     answer_dropped(lane, range, WEIR_ERR_MEMORY);
 }
 
@@ -225,7 +237,7 @@ static void push_those_that_wait(struct wr_lane *lane, struct wr_range *range)
     while (range->count) {
         struct wr_range event = wr_range_split(range, 1);
         if (is_no_wait(&event))
-            wr_lane_count_drop(lane, WEIR_DROPPED_REENTRANT, event.count);
+            give_up(lane, &event, WEIR_DROPPED_REENTRANT);
         else
             push(lane, &event);
         wr_segment_drop(event.segment);
@@ -243,8 +255,7 @@ static void push_those_that_fit(struct wr_lane *lane, struct wr_range *range, ui
     }
     if (!range->count)
         return;
-    wr_lane_count_drop(lane, WEIR_DROPPED_FULL, range->count);
-    answer_dropped(lane, range, WEIR_ERR_FULL);
+    answer_dropped(lane, range, give_up(lane, range, WEIR_DROPPED_FULL));
 }
 
 /* What is in flight is in the handler's hands; the oldest of the others go. */
@@ -285,19 +296,21 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         .segment = offer->segment,
         .first = offer->first,
         .count = offer->count,
+        .slot = offer->slot,
         .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
-        .sequence = lane->offered,
+        .sequence = lane->position,
         .since_ns = now_ns,
     };
     lane->offered += offer->count;
+    lane->position += offer->count;
     int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->ending;
     if (ending != WR_LANE_LIVES) {
-        wr_lane_count_drop(lane, (enum weir_drop)ending, offer->count);
+        give_up(lane, &range, (enum weir_drop)ending);
         wr_ticket_answer(offer->ticket, WEIR_ERR_DROPPED);
         return;
     }
     uint64_t queued_before = lane->queue.samples;
-    wr_waiting_add(&lane->waiting, lane->offered, offer->ticket);
+    wr_waiting_add(&lane->waiting, lane->position, offer->ticket);
     take_in(lane, &range, offer);
     wr_pressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
     if (must_wake(lane, queued_before))
@@ -317,6 +330,7 @@ void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
 {
     wr_lock_enter(&lane->lock);
     lane->offered += count;
+    lane->position += count;
     wr_lane_count_drop(lane, why, count);
     wr_lane_leave(lane);
 }
@@ -337,17 +351,22 @@ void wr_lane_moved(struct wr_lane *lane, int64_t now_ns)
     wr_condition_wake(&lane->progress);
 }
 
-/* What is on disk is not lost; but whoever reads this may have expected it elsewhere. */
-static void say_end(struct wr_lane *lane, uint64_t left)
+static void put_count(char *text, size_t size, uint64_t count, const char *what)
 {
-    uint64_t spooled = lane->stash.samples;
-    char counts[80] = "";
-    if (spooled)
-        snprintf(counts, sizeof counts, "%" PRIu64 " spooled%s", spooled, left ? ", " : "");
-    if (left)
-        snprintf(counts + strlen(counts), sizeof counts - strlen(counts), "%" PRIu64 " dropped", left);
-    if (left || spooled)
-        wr_lane_say(lane, left ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
+    size_t length = strlen(text);
+    if (count)
+        snprintf(text + length, size - length, "%s%" PRIu64 " %s", length ? ", " : "", count, what);
+}
+
+/* What is on disk is not lost; but whoever reads this may have expected it elsewhere. */
+static void say_end(struct wr_lane *lane, uint64_t dropped)
+{
+    char counts[120] = "";
+    put_count(counts, sizeof counts, lane->stash.samples, "spooled");
+    put_count(counts, sizeof counts, lane->left, "left in the journal");
+    put_count(counts, sizeof counts, dropped, "dropped");
+    if (counts[0])
+        wr_lane_say(lane, dropped ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
                     lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
                     lane->failing                            ? " while failing: "
                     : lane->in_callback || lane->flight.lent ? " while the handler is busy"
@@ -359,9 +378,10 @@ void wr_lane_declare_end(struct wr_lane *lane)
 {
     uint64_t left = wr_lane_queued(lane);
     enum wr_pressure_state before = lane->pressure.state;
+    uint64_t kept = lane->left;
     lane->ending = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
-    say_end(lane, left);
+    say_end(lane, left - (lane->left - kept));
     lane->pressure.state = WR_PRESSURE_CALM;
     ring_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
@@ -440,7 +460,7 @@ void wr_lane_count(const struct wr_lane *lane, weir_handler_stats *stats, int64_
         .queued = wr_lane_queued(lane),
         .queue_bytes = wr_lane_queued_bytes(lane),
         .queue_age_ms = find_age_ms(lane, now_ns),
-        .spooled = lane->stash.samples,
+        .spooled = lane->stash.samples + lane->left,
         .spool_bytes = lane->stash.bytes,
         .spool_limit = lane->settings.spool_limit,
         .retries = lane->retries,

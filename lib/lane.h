@@ -8,7 +8,8 @@
  * A lane belongs to its handler's name and lives until the process ends: the name's counters go on when the
  * handler is replaced or comes back. At any time, under the lock:
  *
- *     offered + recovered = delivered + dropped[...] + queue.samples + flight + stash.moving + stash.samples
+ *     offered + recovered = delivered + dropped[...] + queue.samples + flight + stash.moving + stash.samples +
+ * left
  */
 #ifndef WR_LANE_H
 #define WR_LANE_H
@@ -78,6 +79,8 @@ struct wr_lane {
     struct wr_pressure pressure;
 
     uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
+    uint64_t position; /* of the next sample: so many were offered, or came from the journal */
+    uint64_t left;     /* in the journal, when the lane came to its end */
 
     /* the handler */
     struct wr_instance *instance;  /* NULL: none (any more) */
@@ -149,6 +152,7 @@ void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings);
 struct wr_offer {
     struct wr_segment *segment;
     uint32_t first, count;
+    uint32_t slot;           /* the lane's, in the segment's file */
     bool no_wait;            /* some of them are flagged WEIR's own: see WR_RING_NO_WAIT */
     struct wr_ticket ticket; /* of a call that waits for the last of them */
 };

@@ -228,6 +228,7 @@ static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint3
     wr_lane_count_drop(lane, WEIR_DROPPED_REJECTED, rejected);
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, omitted);
     lane->delivered += done - rejected - omitted;
+    wr_range_settle(flight, done);
     wr_range_skip(flight, done);
     int answer = omitted ? WEIR_ERR_DROPPED : 0;
     if (lane->flight.stashed)

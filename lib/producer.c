@@ -35,14 +35,14 @@ void wr_producer_say_no_memory(void)
 
 enum { PRODUCER_BYTES = (sizeof(struct wr_producer) + 4095) / 4096 * 4096 };
 
-static weir_sample *slots_of(struct wr_producer *producer)
+static struct wr_ring_block *block_of(struct wr_producer *producer)
 {
-    return (weir_sample *)((char *)producer + PRODUCER_BYTES);
+    return (struct wr_ring_block *)((char *)producer + PRODUCER_BYTES);
 }
 
 static struct wr_producer *map_producer(void)
 {
-    size_t size = PRODUCER_BYTES + WR_PRODUCER_SLOTS * sizeof(weir_sample);
+    size_t size = PRODUCER_BYTES + WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS);
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
@@ -54,11 +54,12 @@ static struct wr_producer *map_producer(void)
 /* Makes a mapped or wiped producer usable. */
 static void set_up(struct wr_producers *producers, struct wr_producer *producer, bool shared)
 {
-    wr_ring_init(&producer->ring, slots_of(producer), WR_PRODUCER_SLOTS);
+    wr_ring_init(&producer->ring, block_of(producer), WR_PRODUCER_SLOTS);
     producer->home = producers;
     producer->shared = shared;
     producer->fenced = producers->fenced;
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
+    atomic_store_explicit(&producer->renew, producers->journal, memory_order_relaxed);
     producer->cache.closed = shared || !producers->caches;
 }
 
@@ -66,7 +67,8 @@ static void set_up(struct wr_producers *producers, struct wr_producer *producer,
 static void open_up(const struct wr_producers *producers, struct wr_producer *producer)
 {
     bool ticks = atomic_load_explicit(&producer->ticks, memory_order_relaxed);
-    bool plain = !producer->shared && !producer->own && !producer->fenced && ticks;
+    bool renew = atomic_load_explicit(&producer->renew, memory_order_relaxed);
+    bool plain = !producer->shared && !producer->own && !producer->fenced && !renew && ticks;
     uint32_t state = atomic_load(&producers->closed) ? WR_PRODUCER_CLOSED
                      : plain                         ? WR_PRODUCER_READY
                                                      : WR_PRODUCER_CAREFUL;
@@ -220,16 +222,45 @@ void wr_producers_adopt_as_own(struct wr_producers *producers)
     wr_lock_leave(&producers->lock);
 }
 
-/* ---- The clock ------------------------------------------------------------------------------- */
+/* ---- The clock, and the journal -------------------------------------------------------------- */
 
 /* Under the lock, as is every change of a state: relaxed, since it does not matter at which of its calls a
  * thread notices. The samples say which clock they were stamped by. */
 static void use_ticks(const struct wr_producers *producers, struct wr_producer *producer)
 {
-    uint32_t state = atomic_load(&producer->state);
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
+}
+
+static bool is_in_journal(struct wr_producer *producer)
+{
+    return producer->ring.slots && wr_ring_block(&producer->ring) != block_of(producer);
+}
+
+static void renew(const struct wr_producers *producers, struct wr_producer *producer)
+{
+    (void)producers;
+    if (!is_in_journal(producer))
+        atomic_store_explicit(&producer->renew, true, memory_order_relaxed);
+}
+
+static void change_one(const struct wr_producers *producers, struct wr_producer *producer,
+                       void (*change)(const struct wr_producers *producers, struct wr_producer *producer))
+{
+    uint32_t state = atomic_load(&producer->state);
+    change(producers, producer);
     if (state == WR_PRODUCER_READY || state == WR_PRODUCER_CAREFUL)
         open_up(producers, producer);
+}
+
+static void change_all(const struct wr_producers *producers,
+                       void (*change)(const struct wr_producers *producers, struct wr_producer *producer))
+{
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        change_one(producers, producers->all[i], change);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (shared)
+        change_one(producers, shared, change);
 }
 
 void wr_producers_use_ticks(struct wr_producers *producers, bool wanted)
@@ -240,12 +271,31 @@ void wr_producers_use_ticks(struct wr_producers *producers, bool wanted)
     wr_lock_enter(&producers->lock);
     bool changes = producers->ticks != ticks;
     producers->ticks = ticks;
-    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
-    for (uint32_t i = 0; changes && i < count; i++)
-        use_ticks(producers, producers->all[i]);
-    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
-    if (changes && shared)
-        use_ticks(producers, shared);
+    if (changes)
+        change_all(producers, use_ticks);
+    wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
+}
+
+void wr_producers_renew(struct wr_producers *producers)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    producers->journal = true;
+    change_all(producers, renew);
+    wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
+}
+
+void wr_producers_renewed(struct wr_producers *producers)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    sigset_t signals;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    atomic_store_explicit(&producer->renew, false, memory_order_relaxed);
+    open_up(producers, producer);
     wr_lock_leave(&producers->lock);
     wr_signals_restore(&signals);
 }
@@ -262,6 +312,7 @@ static void wipe(struct wr_producer *producer)
 void wr_producers_after_fork(struct wr_producers *producers)
 {
     wr_lock_reset(&producers->lock);
+    producers->journal = false;
     producers->orphan_count = 0;
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {

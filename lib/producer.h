@@ -27,7 +27,7 @@
 enum wr_producer_state {
     WR_PRODUCER_COLD = 0, /* not set up, or wiped by a fork */
     WR_PRODUCER_READY,    /* everything may go the fast way */
-    WR_PRODUCER_CAREFUL,  /* works, but not the fast way: see `shared`, `own`, `fenced`, `ticks` */
+    WR_PRODUCER_CAREFUL,  /* works, but not the fast way: see `shared`, `own`, `fenced`, `renew`, `ticks` */
     WR_PRODUCER_CLOSED,   /* after shutdown */
 };
 
@@ -43,6 +43,7 @@ struct wr_producer {
     bool shared;                            /* several threads use it, under `sharing` */
     bool own;                               /* the thread is one of weir's own: it never waits */
     bool fenced;                            /* there is no membarrier(2): publishing needs a fence */
+    _Atomic bool renew;                     /* its ring is not in the journal, and should be */
     _Atomic bool ticks;                     /* time stamps are ticks; others write it under `lock` */
     struct wr_lock sharing;
     struct wr_producers *home;
@@ -72,6 +73,7 @@ struct wr_producers {
     bool fenced, caches;
     bool has_ticks; /* there is a counter that is good for time stamps */
     bool ticks;     /* it is used: see wr_producers_use_ticks */
+    bool journal;   /* rings are to be in it */
     _Atomic bool closed;
     _Atomic uint64_t refused[WEIR_REFUSALS];
 };
@@ -89,6 +91,12 @@ struct wr_producer *wr_producers_attach(struct wr_producers *producers);
 /* Whether calls read the processor's counter, where it is good for that, or always the wall clock. At first
  * they read the counter. Calls that are on their way may still do what they did before. */
 void wr_producers_use_ticks(struct wr_producers *producers, bool wanted);
+
+/* There is a journal, or space for it again: threads move their rings there. */
+void wr_producers_renew(struct wr_producers *producers);
+
+/* The calling thread's ring is where it can be: it may go the fast way again. */
+void wr_producers_renewed(struct wr_producers *producers);
 
 /* Where the calling thread's last failure is kept. NULL: nowhere, since it shares a producer, or has none and
  * gets none. */

@@ -11,6 +11,7 @@
 struct wr_range {
     struct wr_segment *segment; /* NULL: no range */
     uint32_t first, count;
+    uint32_t slot; /* the lane's, in the segment's file */
     uint64_t bytes;
     uint64_t sequence; /* of its first sample among all that the lane was ever offered */
     int64_t since_ns;  /* monotonic; when its first sample came */
@@ -54,6 +55,12 @@ struct wr_range wr_range_take(struct wr_range *range, uint32_t most, uint64_t mo
 
 /* How many samples at a range's front, of whole events, weigh no more than `bytes`. */
 uint32_t wr_range_count_fitting(const struct wr_range *range, uint64_t bytes);
+
+/* The lane is done with samples at the range's front, for good. */
+static inline void wr_range_settle(const struct wr_range *range, uint32_t samples)
+{
+    wr_segment_settle(range->segment, range->slot, range->first, samples);
+}
 
 /* Shortens a range by samples at its front that are done with; bytes follow. */
 void wr_range_skip(struct wr_range *range, uint32_t samples);

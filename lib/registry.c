@@ -198,6 +198,8 @@ bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metr
     };
     /* release: pairs with the acquire of whoever shows the view to a handler */
     atomic_store_explicit(&metric->view, view, memory_order_release);
+    if (registry->witness)
+        registry->witness(registry->witness_ctx, view);
     return true;
 }
 
@@ -285,6 +287,7 @@ struct wr_registry *wr_registry_nothing(void)
 void wr_registry_after_fork(struct wr_registry *registry)
 {
     wr_lock_reset(&registry->lock);
+    registry->witness = NULL; /* it was the parent's */
     struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_relaxed);
     for (; group; group = group->next) {
         atomic_store_explicit(&group->gate, WR_GATE_COLD, memory_order_relaxed);

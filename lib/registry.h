@@ -84,6 +84,9 @@ struct wr_registry {
     _Atomic uint32_t series;               /* so many ids are in use */
     /* id -> metric: chunk n holds WR_REGISTRY_FIRST_CHUNK << n of them */
     _Atomic(struct weir_metric **) chunks[WR_REGISTRY_CHUNKS];
+    /* [making] called with each series that is made or described, before its id is used; NULL: nobody cares */
+    void (*witness)(void *ctx, const weir_series *view);
+    void *witness_ctx;
     _Atomic(struct wr_group *) overflown; /* the group that reached the limit first */
     /* where bad names lead, by what adding to it answers */
     struct wr_group *nowhere;

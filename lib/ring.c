@@ -1,9 +1,22 @@
 #include "ring.h"
 
-void wr_ring_init(struct wr_ring *ring, weir_sample *slots, uint32_t size)
+static void start_block(struct wr_ring_block *block, uint64_t position)
 {
-    *ring = (struct wr_ring){.slots = slots, .size = size, .limit = size / WR_RING_QUARTERS};
+    atomic_store_explicit(&block->tail, position, memory_order_relaxed);
+    wr_twin_set(&block->taken, position);
+}
+
+void wr_ring_init(struct wr_ring *ring, struct wr_ring_block *block, uint32_t size)
+{
+    *ring = (struct wr_ring){.slots = block->slots, .size = size, .limit = size / WR_RING_QUARTERS};
     atomic_store_explicit(&ring->parked, 1, memory_order_relaxed);
+    start_block(block, 0);
+}
+
+void wr_ring_move(struct wr_ring *ring, struct wr_ring_block *block)
+{
+    start_block(block, wr_ring_position(ring));
+    ring->slots = block->slots;
 }
 
 uint64_t wr_ring_fill(const struct wr_ring *ring)

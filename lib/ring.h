@@ -10,11 +10,13 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <weir/handler.h>
 
 #include "common.h"
+#include "twin.h"
 
 /* Flags of samples that only live in rings. */
 enum {
@@ -29,11 +31,22 @@ enum {
 /* The writer looks at the reader's index at least each quarter of the ring, which is also the largest event. */
 enum { WR_RING_QUARTERS = 4 };
 
+/* What of a ring may be kept over the death of its process: the slots, and in front of them all that is needed
+ * to make sense of them. */
+struct wr_ring_block {
+    WR_ALIGNED_LINE uint64_t magic; /* of a journal's file; see journal_file.h */
+    uint32_t version;
+    uint32_t size;                         /* of slots */
+    WR_ALIGNED_LINE _Atomic uint64_t tail; /* the writer's: a copy of the ring's */
+    WR_ALIGNED_LINE struct wr_twin taken;  /* the reader's: everything before it is safe elsewhere */
+    WR_ALIGNED_LINE weir_sample slots[];
+};
+
 struct wr_ring {
     /* the writer's line; others read tail and may write parked */
     WR_ALIGNED_LINE _Atomic uint64_t tail;
-    uint64_t limit; /* slots before this position may be written without looking further */
-    weir_sample *slots;
+    uint64_t limit;          /* slots before this position may be written without looking further */
+    weir_sample *slots;      /* of a block; NULL: not set up */
     uint32_t size;           /* a power of two */
     _Atomic uint32_t parked; /* 1: nobody watches this ring; who publishes must say so */
 
@@ -46,8 +59,19 @@ struct wr_ring {
     int64_t quiet_since_ns;  /* monotonic; 0: there was something in the last round */
 };
 
-/* The ring starts empty and parked. slots: size of them, zeroed or not. */
-void wr_ring_init(struct wr_ring *ring, weir_sample *slots, uint32_t size);
+/* Bytes of a block with so many slots. */
+#define WR_RING_BLOCK_BYTES(size) (sizeof(struct wr_ring_block) + (size) * sizeof(weir_sample))
+
+/* The ring starts empty and parked. block: with `size` slots, zeroed or not. */
+void wr_ring_init(struct wr_ring *ring, struct wr_ring_block *block, uint32_t size);
+
+/* [writer, with the reader kept out] Has an empty ring go on in another block of the same size. */
+void wr_ring_move(struct wr_ring *ring, struct wr_ring_block *block);
+
+static inline struct wr_ring_block *wr_ring_block(const struct wr_ring *ring)
+{
+    return (struct wr_ring_block *)((char *)ring->slots - offsetof(struct wr_ring_block, slots));
+}
 
 /* ---- The writer ------------------------------------------------------------------------------ */
 
@@ -81,6 +105,10 @@ static inline weir_sample *wr_ring_slot(const struct wr_ring *ring, uint64_t pos
 /* Shows the reader everything before position. */
 static inline void wr_ring_publish(struct wr_ring *ring, uint64_t position)
 {
+    /* the block's first: what the reader has seen is never beyond it. Nobody reads it while the process lives,
+     * so it is enough that the compiler leaves both stores, and those to the slots, in this order. */
+    atomic_signal_fence(memory_order_release);
+    atomic_store_explicit(&wr_ring_block(ring)->tail, position, memory_order_relaxed);
     /* release: pairs with the acquire in wr_ring_published; the linearisation point of adding */
     atomic_store_explicit(&ring->tail, position, memory_order_release);
 }

@@ -282,6 +282,12 @@ void wr_router_offer(struct wr_router *router, int64_t now_ns)
         wr_feed_offer(&router->feeds[i], (struct wr_ticket){0}, now_ns);
 }
 
+void wr_router_seal(struct wr_router *router, int64_t now_ns)
+{
+    for (size_t i = 0; i < router->feed_count; i++)
+        wr_feed_seal(&router->feeds[i], now_ns);
+}
+
 static bool must_wait(const struct wr_route *route)
 {
     for (size_t i = 0; i < route->lane_count; i++)

@@ -68,6 +68,9 @@ static inline struct wr_route *wr_router_series_route(struct wr_router *router,
     return wr_router_resolve_series(router, registry, series);
 }
 
+/* Offers everything, and gives up all segments. */
+void wr_router_seal(struct wr_router *router, int64_t now_ns);
+
 /* Offers all feeds what they have. */
 void wr_router_offer(struct wr_router *router, int64_t now_ns);
 

@@ -11,6 +11,7 @@
 #include "log.h"
 #include "plugin.h"
 #include "producer.h"
+#include "prospect.h"
 #include "registry.h"
 #include "status.h"
 #include "watcher.h"
@@ -43,6 +44,7 @@ struct wr_runtime {
     /* each process's own */
     _Atomic(struct wr_engine *) engine;
     _Atomic uint32_t readiness;    /* enum wr_readiness */
+    struct wr_prospect prospect;   /* while readiness is BEGUN */
     _Atomic(pthread_t) configurer; /* the thread that is at it, while readiness is BEGUN */
     struct wr_watcher watcher;
     struct wr_status status;
@@ -55,36 +57,7 @@ struct wr_runtime *wr_runtime_get(void);
 /* This process's engine. */
 struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime);
 
-/* Makes sure that the configuration of this process is in force: the environment's, or, in a forked child, its
- * parent's. false: another thread is at it; what is added meanwhile waits in the rings. */
-bool wr_runtime_make_ready(struct wr_runtime *runtime);
-
-/* Whether the calling thread is the one that is at it: then it is a plugin of this configuration, or a signal
- * handler, and cannot wait for it. */
-bool wr_runtime_is_configurer(struct wr_runtime *runtime);
-
-enum wr_warmth {
-    WR_WARMTH_WARM,
-    WR_WARMTH_NOT_YET,   /* another thread is configuring: a value may go into its ring and wait there */
-    WR_WARMTH_NO_ROUTES, /* there is no memory for them; the gate stays as it was */
-};
-
-/* [producer] Makes ready, looks a group up and sets its gate; `start`: a value is coming, so weir's threads
- * have to run if somebody listens. */
-enum wr_warmth wr_runtime_warm(struct wr_runtime *runtime, struct wr_group *group, bool start);
-
-/* Puts a configuration in force, or, with one from the environment, only checks it. Takes over the reference.
- */
-int wr_runtime_configure(struct wr_runtime *runtime, struct wr_config *config, struct wr_error *error);
-
-/* As weir_configure; a change of the configuration in force, whatever that is by then. */
-int wr_runtime_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,
-                     struct wr_error *error);
-
 /* As weir_shutdown. */
 int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error);
-
-/* Reads the file in force again. in_background: with the environment as it was at the first time. */
-int wr_runtime_reload(struct wr_runtime *runtime, bool in_background, struct wr_error *error);
 
 #endif

@@ -5,11 +5,23 @@
 
 /* ---- The pool -------------------------------------------------------------------------------- */
 
-static struct wr_segment *take_free(struct wr_segment_pool *pool, uint32_t room)
+/* What is looked for: room in memory; or, with a feed, a file of that. */
+struct wanted {
+    uint32_t room, feed;
+};
+
+static bool fits(const struct wr_segment *segment, struct wanted wanted)
+{
+    if (wanted.feed)
+        return segment->file && segment->file->head->feed == wanted.feed;
+    return !segment->file && segment->room >= wanted.room;
+}
+
+static struct wr_segment *take_free(struct wr_segment_pool *pool, struct wanted wanted)
 {
     wr_lock_enter(&pool->lock);
     struct wr_segment **place = &pool->free;
-    while (*place && (*place)->room < room)
+    while (*place && !fits(*place, wanted))
         place = &(*place)->next_free;
     struct wr_segment *segment = *place;
     if (segment) {
@@ -20,10 +32,12 @@ static struct wr_segment *take_free(struct wr_segment_pool *pool, uint32_t room)
     return segment;
 }
 
+/* Files wait for the next time that the pool is trimmed: this thread may hold a lane's lock, and must not be
+ * held up by a disk. */
 static bool put_free(struct wr_segment_pool *pool, struct wr_segment *segment)
 {
     wr_lock_enter(&pool->lock);
-    bool kept = pool->free_count < pool->free_most;
+    bool kept = segment->file || pool->free_count < pool->free_most;
     if (kept) {
         segment->next_free = pool->free;
         pool->free = segment;
@@ -45,6 +59,7 @@ static void free_all(struct wr_segment *segment)
 {
     while (segment) {
         struct wr_segment *next = segment->next_free;
+        wr_segment_file_free(segment->file);
         free(segment);
         segment = next;
     }
@@ -69,15 +84,8 @@ void wr_segment_pool_trim(struct wr_segment_pool *pool)
 
 /* ---- Segments -------------------------------------------------------------------------------- */
 
-struct wr_segment *wr_segment_new(struct wr_segment_pool *pool, uint32_t room)
+static struct wr_segment *start(struct wr_segment *segment, struct wr_segment_pool *pool)
 {
-    struct wr_segment *segment = take_free(pool, room);
-    if (!segment) {
-        segment = malloc(sizeof *segment + room * sizeof segment->samples[0]);
-        if (!segment)
-            return NULL;
-        segment->room = room;
-    }
     segment->pool = pool;
     segment->count = 0;
     atomic_store_explicit(&segment->notes, NULL, memory_order_relaxed);
@@ -85,15 +93,53 @@ struct wr_segment *wr_segment_new(struct wr_segment_pool *pool, uint32_t room)
     return segment;
 }
 
+static struct wr_segment *make(uint32_t room, uint32_t own_room)
+{
+    struct wr_segment *segment = malloc(sizeof *segment + own_room * sizeof segment->samples[0]);
+    if (!segment)
+        return NULL;
+    segment->room = room;
+    segment->samples = (weir_sample *)(segment + 1);
+    segment->file = NULL;
+    return segment;
+}
+
+struct wr_segment *wr_segment_new(struct wr_segment_pool *pool, uint32_t room)
+{
+    struct wr_segment *segment = take_free(pool, (struct wanted){.room = room});
+    if (!segment)
+        segment = make(room, room);
+    return segment ? start(segment, pool) : NULL;
+}
+
+struct wr_segment *wr_segment_reuse(struct wr_segment_pool *pool, uint32_t feed)
+{
+    struct wr_segment *segment = take_free(pool, (struct wanted){.feed = feed});
+    return segment ? start(segment, pool) : NULL;
+}
+
+struct wr_segment *wr_segment_of_file(struct wr_segment_pool *pool, struct wr_segment_file *file, bool own)
+{
+    struct wr_segment *segment = make(file->head->room, own ? 0 : file->head->room);
+    if (!segment) {
+        wr_segment_file_close(file);
+        return NULL;
+    }
+    segment->file = file;
+    if (own)
+        segment->samples = file->samples;
+    return start(segment, pool);
+}
+
 void wr_segment_hold(struct wr_segment *segment)
 {
     atomic_fetch_add_explicit(&segment->references, 1, memory_order_relaxed);
 }
 
-static void free_notes(struct wr_segment_notes *notes)
+static void free_notes(struct wr_segment_notes *notes, bool own_texts)
 {
     /* the newest array has all the texts; the older ones only the first of them */
-    for (uint32_t i = 1; notes && i < notes->count; i++)
+    for (uint32_t i = 1; own_texts && notes && i < notes->count; i++)
         free((char *)notes->texts[i]);
     while (notes) {
         struct wr_segment_notes *older = notes->older;
@@ -108,9 +154,13 @@ void wr_segment_drop(struct wr_segment *segment)
      * it does */
     if (!segment || atomic_fetch_sub_explicit(&segment->references, 1, memory_order_acq_rel) != 1)
         return;
-    free_notes(atomic_load_explicit(&segment->notes, memory_order_relaxed));
-    if (!put_free(segment->pool, segment))
-        free(segment);
+    free_notes(atomic_load_explicit(&segment->notes, memory_order_relaxed), !segment->file);
+    segment->next_free = NULL;
+    bool stays = segment->file && atomic_load(&segment->file->kept);
+    if (segment->file && !stays)
+        wr_segment_file_end(segment->file);
+    if (stays || !put_free(segment->pool, segment))
+        free_all(segment);
 }
 
 /* ---- Metadata -------------------------------------------------------------------------------- */
@@ -136,18 +186,36 @@ static struct wr_segment_notes *grow_notes(struct wr_segment *segment)
     return notes;
 }
 
-uint32_t wr_segment_add_note(struct wr_segment *segment, const char *text, size_t length)
+uint32_t wr_segment_point_to_note(struct wr_segment *segment, const char *text)
+{
+    struct wr_segment_notes *notes = grow_notes(segment);
+    if (!notes)
+        return 0;
+    notes->texts[notes->count] = text;
+    return notes->count++;
+}
+
+static uint32_t copy_note(struct wr_segment *segment, const char *text, size_t length)
 {
     char *copy = malloc(length + 1);
-    struct wr_segment_notes *notes = copy ? grow_notes(segment) : NULL;
-    if (!notes) {
-        free(copy);
+    if (!copy)
         return 0;
-    }
     memcpy(copy, text, length);
     copy[length] = '\0';
-    notes->texts[notes->count] = copy;
-    return notes->count++;
+    uint32_t number = wr_segment_point_to_note(segment, copy);
+    if (!number)
+        free(copy);
+    return number;
+}
+
+/* The file's texts are told apart by counting them, so none goes there that gets no number. */
+uint32_t wr_segment_add_note(struct wr_segment *segment, const char *text, size_t length)
+{
+    if (!segment->file)
+        return copy_note(segment, text, length);
+    if (!wr_segment_file_has_room(segment->file, length + 1) || !grow_notes(segment))
+        return 0;
+    return wr_segment_point_to_note(segment, wr_segment_file_put_text(segment->file, text, length));
 }
 
 const char *const *wr_segment_texts(const struct wr_segment *segment)

@@ -97,7 +97,7 @@ static int64_t spill_time(struct wr_lane *lane, int64_t now_ns)
     stash->tired |= stash->spilling;
     int64_t at_ns = stash->tired ? WR_NEVER : fill_time(lane);
     stash->spilling = at_ns <= now_ns;
-    stash->spill_end = lane->offered;
+    stash->spill_end = lane->position;
     return at_ns;
 }
 
@@ -194,6 +194,7 @@ void wr_spooling_moved(struct wr_lane *lane, int64_t now_ns)
     struct wr_stash *stash = &lane->stash;
     struct wr_range moved = stash->moving;
     stash->moving = (struct wr_range){0};
+    wr_range_settle(&moved, moved.count);
     if (!stash->own || moved.sequence < stash->front)
         stash->front = moved.sequence;
     stash->samples += moved.count;

@@ -111,6 +111,7 @@ static void withhold(struct wr_lane *lane, bool stashed, uint32_t count, int64_t
 {
     struct wr_range withheld = take_front(lane, count, UINT64_MAX);
     uint64_t next = withheld.sequence + withheld.count;
+    wr_range_settle(&withheld, withheld.count);
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, withheld.count);
     wr_segment_drop(withheld.segment);
     if (stashed) {

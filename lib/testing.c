@@ -51,7 +51,7 @@ int weir_testing_set_time(int64_t time_ns)
         return WEIR_ERR_MEMORY;
     struct wr_engine *engine = wr_runtime_engine(runtime);
     settle_time(engine, &visit);
-    engine->dispatcher.still_ns = time_ns < 0 ? WR_DISPATCHER_REAL_TIME : time_ns;
+    engine->dispatcher.taking.still_ns = time_ns < 0 ? WR_TAKING_REAL_TIME : time_ns;
     wr_engine_leave(&visit);
     return 0;
 }
@@ -64,11 +64,11 @@ int weir_testing_advance(int64_t ns)
         return WEIR_ERR_MEMORY;
     struct wr_engine *engine = wr_runtime_engine(runtime);
     settle_time(engine, &visit);
-    int64_t still_ns = engine->dispatcher.still_ns;
-    bool stands = still_ns != WR_DISPATCHER_REAL_TIME;
+    int64_t still_ns = engine->dispatcher.taking.still_ns;
+    bool stands = still_ns != WR_TAKING_REAL_TIME;
     bool fits = stands && (ns >= 0 ? still_ns <= INT64_MAX - ns : still_ns >= -ns && ns != INT64_MIN);
     if (fits)
-        engine->dispatcher.still_ns += ns;
+        engine->dispatcher.taking.still_ns += ns;
     wr_engine_leave(&visit);
     if (fits)
         return 0;

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "common.h"
 #include "config.h"
+#include "configure.h"
 #include "error.h"
 #include "event.h"
 #include "intake.h"
@@ -14,7 +15,6 @@
 #include "ledger.h"
 #include "name.h"
 #include "parse.h"
-#include "runtime.h"
 #include "series.h"
 #include "stream.h"
 
@@ -184,13 +184,13 @@ int weir_configure(const char *group, const char *handler_type, const char *opti
         group = "*";
     if (strcmp(group, "*") != 0 && !wr_name_check_group(group, &error))
         return fail(runtime, &error);
-    int result = wr_runtime_route(runtime, group, handler_type, options_json, &error);
+    int result = wr_configure_route(runtime, group, handler_type, options_json, &error);
     return result ? fail(runtime, &error) : 0;
 }
 
 static int configure(struct wr_runtime *runtime, struct wr_config *config, struct wr_error *error)
 {
-    int result = config ? wr_runtime_configure(runtime, config, error) : error->code;
+    int result = config ? wr_configure_whole(runtime, config, error) : error->code;
     return result ? fail(runtime, error) : 0;
 }
 
@@ -222,7 +222,7 @@ int weir_reload(void)
     struct wr_error error = {0};
     if (!runtime)
         return WEIR_ERR_MEMORY;
-    return wr_runtime_reload(runtime, false, &error) ? fail(runtime, &error) : 0;
+    return wr_configure_reload(runtime, false, &error) ? fail(runtime, &error) : 0;
 }
 
 int weir_register_handler_type(const struct weir_handler_type *type)

@@ -21,8 +21,8 @@ struct command {
 };
 
 extern const struct command command_bench_handler, command_check, command_emit, command_formats,
-    command_handlers, command_new_handler, command_schema, command_settings, command_spool, command_status,
-    command_vet;
+    command_handlers, command_journal, command_new_handler, command_schema, command_settings, command_spool,
+    command_status, command_vet;
 
 /* What a command that lists things was asked for. */
 struct command_listing {

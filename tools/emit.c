@@ -9,12 +9,12 @@
 #include <weir/weir.h>
 
 #include "command.h"
+#include "configure.h"
 #include "delivery.h"
 #include "event.h"
 #include "input.h"
 #include "name.h"
 #include "reading.h"
-#include "runtime.h"
 #include "units.h"
 
 struct request {
@@ -138,7 +138,7 @@ static int add_input(const struct command *command, const struct request *reques
 static bool is_environment_in_force(void)
 {
     struct wr_runtime *runtime = wr_runtime_get();
-    return runtime && wr_runtime_make_ready(runtime) && runtime->from_environment;
+    return runtime && wr_configure_ready(runtime) && runtime->from_environment;
 }
 
 static int emit(const struct command *command, const struct request *request)

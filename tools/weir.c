@@ -11,9 +11,9 @@
 static const struct command command_help;
 
 static const struct command *const commands[] = {
-    &command_check,       &command_emit,   &command_handlers,      &command_formats,
-    &command_settings,    &command_schema, &command_spool,         &command_status,
-    &command_new_handler, &command_vet,    &command_bench_handler, &command_help,
+    &command_check,  &command_emit,          &command_handlers, &command_formats, &command_settings,
+    &command_schema, &command_spool,         &command_journal,  &command_status,  &command_new_handler,
+    &command_vet,    &command_bench_handler, &command_help,
 };
 
 static void print_help(FILE *to)

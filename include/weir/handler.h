@@ -98,6 +98,10 @@ typedef struct weir_batch {
     const void *core; /* the core's own */
     uint64_t
         sequence; /* the number of the first sample among all that this handler was offered, in order, from 0 */
+    /* With a journal: which row of samples these are of; NULL: of none. A sample that is delivered another
+     * time, also by another process, is in the same row, at the same place. */
+    const char *origin;
+    uint64_t origin_sequence; /* the number of the first sample in that row */
 } weir_batch;
 
 /* The series of one of the batch's samples. Never NULL. */

@@ -49,7 +49,7 @@ static void *write_many(void *argument)
         wr_series_get(&registry, wr_stream_get(&registry, "g", NULL, 0, &error), "n", 0, &error);
     int64_t end_ns = wr_clock_monotonic_ns() + SECONDS * WR_NS_PER_S;
     (void)argument;
-    wr_ring_init(&producer->ring, producer->ring.slots, SLOTS);
+    wr_ring_init(&producer->ring, wr_ring_block(&producer->ring), SLOTS);
     while (wr_clock_monotonic_ns() < end_ns)
         for (int i = 0; i < 100; i++) {
             uint32_t samples = 1 + plain_draw(&random, SLOTS / WR_RING_QUARTERS);
@@ -78,7 +78,7 @@ int main(void)
     PLAIN_CHECK(wr_registry_init(&registry) && wr_producers_init(&producers));
     wr_dispatcher_init(&dispatcher, &registry, &crew);
     struct wr_config *config = wr_config_new(); /* without routes: what is taken is counted, and that is all */
-    dispatcher.router = wr_router_new(config, &dispatcher.pool, find_no_lane, NULL);
+    dispatcher.taking.router = wr_router_new(config, &dispatcher.taking.pool, find_no_lane, NULL);
     wr_config_drop(config);
     PLAIN_CHECK(pthread_create(&writer, NULL, write_many, NULL) == 0);
     for (bool last = false; !last;) {
@@ -88,8 +88,8 @@ int main(void)
         wr_dispatcher_leave(&dispatcher);
     }
     pthread_join(writer, &written);
-    PLAIN_CHECK(taken == (uintptr_t)written && dispatcher.unrouted == taken);
-    wr_router_free(dispatcher.router, 0);
+    PLAIN_CHECK(taken == (uintptr_t)written && dispatcher.taking.unrouted == taken);
+    wr_router_free(dispatcher.taking.router, 0);
     printf("%llu values, %llu waits\n", (unsigned long long)taken, (unsigned long long)waits);
     return 0;
 }

@@ -101,6 +101,7 @@ bool rig_offer_appended(struct rig *rig, struct wr_ticket ticket)
         .segment = rig->segment,
         .first = rig->offered,
         .count = rig->segment->count - rig->offered,
+        .slot = rig->slot,
         .ticket = ticket,
     };
     for (uint32_t i = offer.first; i < rig->segment->count; i++)

@@ -27,6 +27,7 @@ struct rig {
     struct wr_segment_pool pool;
     struct wr_segment *segment; /* being appended to */
     uint32_t offered;           /* of it */
+    uint32_t slot;              /* the lane's, in the segment's file */
     uint32_t number;            /* of the next sample */
     struct wr_lane *lane;
     struct wr_lane_settings settings; /* put in force by rig_apply */

@@ -40,12 +40,12 @@ struct yard *yard_open(void)
 
 void yard_close(struct yard *yard)
 {
-    wr_router_free(yard->dispatcher.router, wr_clock_monotonic_ns());
+    wr_router_free(yard->dispatcher.taking.router, wr_clock_monotonic_ns());
     for (size_t i = 0; i < yard->lane_count; i++) {
         yard_drop(yard->lanes[i]);
         wr_lane_free_unused(yard->lanes[i]);
     }
-    wr_segment_pool_set(&yard->dispatcher.pool, 0);
+    wr_segment_pool_set(&yard->dispatcher.taking.pool, 0);
 }
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ struct wr_router *yard_router(struct yard *yard, const char *groups)
     cr_assert_lt(length, (int)sizeof text);
     struct wr_config *config = wr_parse_text("test", text, (size_t)length, NULL, &yard->error);
     cr_assert(config, "%s", yard->error.text);
-    struct wr_router *router = wr_router_new(config, &yard->dispatcher.pool, find_lane, yard);
+    struct wr_router *router = wr_router_new(config, &yard->dispatcher.taking.pool, find_lane, yard);
     wr_config_drop(config);
     cr_assert(router);
     for (size_t i = 0; i < router->lane_count; i++)

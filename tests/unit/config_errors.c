@@ -11,7 +11,7 @@ static void expect_refused(const char *text, const char *expected)
 }
 
 #define SECTIONS "allowed: $schema, settings, handlers, groups"
-#define SETTINGS "allowed: shutdown_timeout, labels, reload, stats_interval, clock, max_series, status"
+#define SETTINGS "allowed: shutdown_timeout, labels, reload, stats_interval, clock, journal, max_series, status"
 #define COMMONS                                                                                                \
     "allowed: format, delivery, queue, overflow, block_timeout, batch, batch_bytes, linger, retry_min, "       \
     "retry_max, spool, spool_limit"

@@ -83,7 +83,7 @@ Test(dispatcher, values_that_nobody_listens_to_are_counted)
     yard_add(yard, "a", "n", 1);
     yard_add(yard, "b", "n", 2);
     cr_assert_eq(yard_round(yard), 2);
-    cr_assert_eq(yard->dispatcher.unrouted, 1);
+    cr_assert_eq(yard->dispatcher.taking.unrouted, 1);
 }
 
 Test(dispatcher, events_stay_whole)
@@ -424,7 +424,7 @@ Test(dispatcher, a_sample_that_is_lost_for_want_of_memory_is_counted_once)
     yard_metric(yard, "a", "n");
     yard_add(yard, "a", "n", 1);
     yard_round(yard);
-    wr_feed_seal(&yard->dispatcher.router->feeds[0], 0);
+    wr_feed_seal(&yard->dispatcher.taking.router->feeds[0], 0);
     yard_add(yard, "a", "n", 2);
     failing_set(true);
     uint64_t taken = yard_round(yard);

@@ -40,7 +40,7 @@ TestSuite(feed, .init = setup, .fini = teardown);
 /* Puts one event of so many samples in. */
 static void put(uint32_t samples, double first)
 {
-    weir_sample *to = wr_feed_reserve(&feed, samples, 0);
+    weir_sample *to = wr_feed_reserve(&feed, samples, 0, 0);
     cr_assert(to);
     for (uint32_t i = 0; i < samples; i++)
         to[i] = (weir_sample){.value.f64 = first + i, .flags = i + 1 < samples ? WEIR_SAMPLE_MORE : 0};
@@ -150,7 +150,7 @@ Test(feed, what_weirs_own_threads_added_is_only_of_the_offer_that_it_is_in)
 static void put_in_vain(uint32_t samples)
 {
     failing_set(true);
-    cr_assert_null(wr_feed_reserve(&feed, samples, 0));
+    cr_assert_null(wr_feed_reserve(&feed, samples, 0, 0));
     failing_set(false);
 }
 

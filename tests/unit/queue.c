@@ -29,7 +29,7 @@ TestSuite(queue, .init = setup, .fini = teardown);
 /* Appends events of so many samples each, and makes a range of them. */
 static struct wr_range append(uint32_t events, uint32_t samples)
 {
-    struct wr_range range = {segment, segment->count, events * samples, 0, sequence, 0};
+    struct wr_range range = {segment, segment->count, events * samples, 0, 0, sequence, 0};
     for (uint32_t i = 0; i < events * samples; i++)
         segment->samples[segment->count++] = (weir_sample){
             .flags = (i + 1) % samples ? WEIR_SAMPLE_MORE : 0,

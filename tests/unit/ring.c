@@ -6,12 +6,13 @@
 
 enum { SIZE = 64, QUARTER = SIZE / WR_RING_QUARTERS };
 
-static weir_sample slots[SIZE];
+static char memory[2][WR_RING_BLOCK_BYTES(SIZE)] __attribute__((aligned(WR_LINE)));
+static struct wr_ring_block *const block = (struct wr_ring_block *)memory[0];
 static struct wr_ring ring;
 
 static void setup(void)
 {
-    wr_ring_init(&ring, slots, SIZE);
+    wr_ring_init(&ring, block, SIZE);
 }
 
 TestSuite(ring, .init = setup);
@@ -91,14 +92,14 @@ Test(ring, positions_far_beyond_32_bits_find_their_slots)
 
 Test(ring, neighbours_across_the_end_are_the_last_slot_and_the_first)
 {
-    cr_assert_eq(wr_ring_slot(&ring, SIZE - 1), &slots[SIZE - 1]);
-    cr_assert_eq(wr_ring_slot(&ring, SIZE), &slots[0]);
+    cr_assert_eq(wr_ring_slot(&ring, SIZE - 1), &block->slots[SIZE - 1]);
+    cr_assert_eq(wr_ring_slot(&ring, SIZE), &block->slots[0]);
 }
 
 Test(ring, the_largest_event_fits_an_empty_ring_wherever_it_stands)
 {
     for (uint64_t start = 0; start < 2 * SIZE; start++) {
-        wr_ring_init(&ring, slots, SIZE);
+        wr_ring_init(&ring, block, SIZE);
         ring.tail = ring.head = start;
         cr_assert(wr_ring_find_room(&ring, QUARTER), "at %d", (int)start);
     }
@@ -107,7 +108,7 @@ Test(ring, the_largest_event_fits_an_empty_ring_wherever_it_stands)
 Test(ring, the_writer_looks_again_at_least_at_each_border_of_a_quarter)
 {
     for (uint64_t start = 0; start < SIZE; start++) {
-        wr_ring_init(&ring, slots, SIZE);
+        wr_ring_init(&ring, block, SIZE);
         ring.tail = ring.head = start;
         wr_ring_find_room(&ring, 1);
         cr_assert_gt(ring.limit, start);
@@ -120,7 +121,7 @@ Test(ring, room_that_was_found_never_reaches_what_the_reader_still_has)
 {
     for (uint64_t fill = 0; fill <= SIZE; fill++) {
         for (uint64_t count = 1; count <= QUARTER; count++) {
-            wr_ring_init(&ring, slots, SIZE);
+            wr_ring_init(&ring, block, SIZE);
             ring.head = 1000;
             ring.tail = 1000 + fill;
             cr_assert_eq(wr_ring_find_room(&ring, count), fill + count <= SIZE);
@@ -140,12 +141,12 @@ Test(ring, a_text_takes_whole_slots)
 
 Test(ring, slots_of_text_are_not_counted_as_samples)
 {
-    slots[0] = (weir_sample){.flags = WEIR_SAMPLE_MORE};
-    slots[1] = (weir_sample){0};
-    slots[2] = (weir_sample){.flags = WR_RING_TEXT, .note = 70};
+    block->slots[0] = (weir_sample){.flags = WEIR_SAMPLE_MORE};
+    block->slots[1] = (weir_sample){0};
+    block->slots[2] = (weir_sample){.flags = WR_RING_TEXT, .note = 70};
     for (int i = 3; i < 6; i++) /* letters that look like flags of samples */
-        slots[i] = (weir_sample){.flags = 0xffff, .note = UINT32_MAX};
-    slots[6] = (weir_sample){0};
+        block->slots[i] = (weir_sample){.flags = 0xffff, .note = UINT32_MAX};
+    block->slots[6] = (weir_sample){0};
     cr_assert_eq(wr_ring_count_samples(&ring, 0, 7), 4);
     cr_assert_eq(wr_ring_count_samples(&ring, 2, 6), 1);
     cr_assert_eq(wr_ring_count_samples(&ring, 6, 6), 0);
@@ -153,8 +154,30 @@ Test(ring, slots_of_text_are_not_counted_as_samples)
 
 Test(ring, samples_are_counted_across_the_end)
 {
-    slots[SIZE - 1] = (weir_sample){.flags = WR_RING_TEXT, .note = 33};
-    slots[0].flags = slots[1].flags = WR_RING_TEXT; /* text */
-    slots[2] = (weir_sample){0};
+    block->slots[SIZE - 1] = (weir_sample){.flags = WR_RING_TEXT, .note = 33};
+    block->slots[0].flags = block->slots[1].flags = WR_RING_TEXT; /* text */
+    block->slots[2] = (weir_sample){0};
     cr_assert_eq(wr_ring_count_samples(&ring, SIZE - 1, SIZE + 3), 2);
+}
+
+Test(ring, the_block_knows_what_was_published_and_nothing_of_what_was_only_written)
+{
+    write_some(5);
+    wr_ring_slot(&ring, wr_ring_position(&ring))->value.i64 = 77;
+    cr_assert_eq(block->tail, 5);
+    cr_assert_eq(wr_ring_published(&ring), 5);
+}
+
+Test(ring, goes_on_in_another_block_where_it_was)
+{
+    struct wr_ring_block *other = (struct wr_ring_block *)memory[1];
+    write_some(40);
+    take_some(40);
+    wr_ring_move(&ring, other);
+    cr_assert_eq(other->tail, 40);
+    cr_assert_eq(wr_twin_get(&other->taken, 9), 40);
+    cr_assert_eq(write_some(SIZE + 1), SIZE);
+    cr_assert_eq(other->tail, 40 + SIZE);
+    cr_assert_eq(block->tail, 40);
+    cr_assert_eq(wr_ring_slot(&ring, 41)->value.i64, 41);
 }

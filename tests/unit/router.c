@@ -196,7 +196,7 @@ Test(router, a_segment_has_room_for_the_largest_batch_of_its_lanes)
 Test(router, that_is_freed_offers_what_is_left)
 {
     use("{\"a\": \"A\"}");
-    *wr_feed_reserve(&router->feeds[0], 1, 0) = (weir_sample){.value.f64 = 7};
+    *wr_feed_reserve(&router->feeds[0], 1, 0, 0) = (weir_sample){.value.f64 = 7};
     wr_feed_added(&router->feeds[0], 1);
     use("{}");
     cr_assert_str_eq(yard_queue(yard_lane(yard, "A")), "7");
@@ -256,7 +256,7 @@ static void fill(const char *group, uint32_t samples)
     const struct wr_route *route = route_of(group);
     for (size_t i = 0; i < route->feed_count; i++)
         for (uint32_t j = 0; j < samples; j++) {
-            *wr_feed_reserve(route->feeds[i], 1, 0) = (weir_sample){0};
+            *wr_feed_reserve(route->feeds[i], 1, 0, 0) = (weir_sample){0};
             wr_feed_added(route->feeds[i], 1);
         }
     wr_router_offer(router, 0);

@@ -1,0 +1,388 @@
+"""Programs that are killed while they add values: with a journal nothing is lost, and nothing but what a handler had in its hands
+comes twice."""
+
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import time
+
+from judge import BUILD, WEIR, Skip, case, environment, main, run, skip_fork_under_sanitizers, wait_for
+
+VICTIM = os.path.join(BUILD, "tests", "stress", "victim")
+ROUNDS = int(os.environ.get("WEIR_TEST_KILLS", "24"))
+THREADS = 3
+BATCH = 100
+SLOTS = 16
+
+
+class Victims:
+    """Program after program on one journal, each of which dies."""
+
+    def __init__(self, folder, config):
+        self.config = config
+        config.setdefault("settings", {})["journal"] = os.path.join(folder, "journal")
+        config["settings"]["shutdown_timeout"] = "20s"
+        config["groups"].setdefault("drain", [])
+        self.journal = config["settings"]["journal"]
+        self.progress = os.path.join(folder, "progress")
+        self.promised = {}
+        self.deaths = 0
+        self.log = open(os.path.join(folder, "said"), "w+", encoding="utf-8")
+
+    def start(self, end="wait"):
+        with open(self.progress, "wb") as file:
+            file.write(bytes(8 * SLOTS))
+        return subprocess.Popen([VICTIM, self.progress, str(self.deaths), str(THREADS), end], stdout=subprocess.PIPE,
+                                stderr=self.log, env=environment(WEIR_CONFIG=self.config), start_new_session=True)
+
+    @staticmethod
+    def kill(process):
+        """With its children; comes back when all are gone."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+    def read_progress(self):
+        with open(self.progress, "rb") as file:
+            return struct.unpack(f"{SLOTS}Q", file.read())[:THREADS]
+
+    def take_down(self):
+        """What was answered with 0, by the one that has just died."""
+        for thread, number in enumerate(self.read_progress()):
+            self.promised[f"t{thread}", f"r{self.deaths}"] = number
+        self.deaths += 1
+
+    def kill_working(self, end="wait"):
+        """One that has come so far that all its threads add."""
+        process = self.start(end)
+        wait_for(lambda: min(self.read_progress()) > 300, "values")
+        self.kill(process)
+        self.take_down()
+
+    def kill_one(self, seconds, end="wait"):
+        process = self.start(end)
+        time.sleep(seconds)
+        self.kill(process)
+        self.take_down()
+
+    def wait_for_end(self, end):
+        self.start(end).communicate()
+        self.take_down()
+
+    def drain(self, *handlers):
+        """One that adds nothing, and lives until everything is delivered. Answers the ledgers."""
+        done = run(VICTIM, self.progress, "drain", 0, "drain", *handlers, WEIR_CONFIG=self.config)
+        assert done.returncode == 0, done
+        self.log.write(done.stderr)
+        return {row[0]: list(map(int, row[1:])) for row in map(str.split, done.stdout.splitlines())}
+
+    def messages(self):
+        self.log.flush()
+        self.log.seek(0)
+        return self.log.read()
+
+
+def read_rows(path):
+    """The numbers that each thread of each run has in the file, as they stand there."""
+    rows = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            if record["group"] == "drain":
+                continue
+            rows.setdefault((record["group"], record["name"]), []).append(record["value"])
+            if record["value"] % 16 == 11:
+                assert json.loads(record["metadata"])["number"] == record["value"], line
+    return rows
+
+
+def assert_prefixes(victims, path, repeats_allowed):
+    """Each row is 0, 1, 2, ... up to at least what was promised; where it steps back it was in the hands of a handler that died."""
+    rows = read_rows(path)
+    repeats = 0
+    for key, promised in victims.promised.items():
+        row = rows.pop(key, [])
+        expected = 0
+        for number in row:
+            assert number <= expected, f"{key}: {number} comes before {expected}"
+            repeats += expected - number
+            expected = number + 1
+        assert expected >= promised, f"{key}: {promised} values were taken, {expected} came"
+        assert expected <= promised + 3, f"{key}: {promised} values were taken, but {expected} came"
+    assert not rows, f"values of nobody: {list(rows)}"
+    assert repeats <= repeats_allowed, f"{repeats} values came twice, where {repeats_allowed} could have been in a handler's hands"
+
+
+def assert_balance(ledgers):
+    for handler, (offered, recovered, delivered, dropped, queued, spooled) in ledgers.items():
+        assert offered + recovered == delivered + dropped + queued + spooled, (handler, ledgers)
+        assert not dropped and not queued and not spooled, (handler, ledgers)
+
+
+def assert_gone(victims):
+    left = os.listdir(victims.journal)
+    assert not left, f"left in the journal: {left}\n{victims.messages()}"
+
+
+def file_handler(folder, name, **more):
+    return {"type": "file", "path": os.path.join(folder, name), "format": "json", "batch": BATCH, **more}
+
+
+def moments(count, longest):
+    """When to kill; always the same ones, from long before the first value to the midst of work."""
+    generator = random.Random(4711)
+    return [generator.uniform(0.0, longest) for _ in range(count)]
+
+
+@case
+def killed_again_and_again_every_value_arrives(folder):
+    config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
+    victims = Victims(folder, config)
+    for seconds in moments(ROUNDS, 0.12):
+        victims.kill_one(seconds)
+    victims.kill_working()
+    assert_balance(victims.drain("disk"))
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    assert_gone(victims)
+
+
+@case
+def two_handlers_by_different_routes_each_get_every_value_of_theirs(folder):
+    config = {"handlers": {"disk": file_handler(folder, "out"), "other": file_handler(folder, "more")},
+              "groups": {"*": ["disk", "other"], "t2": "disk"}}
+    victims = Victims(folder, config)
+    for seconds in moments(ROUNDS // 2, 0.1):
+        victims.kill_one(seconds)
+    victims.kill_working()
+    assert_balance(victims.drain("disk", "other"))
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    for key in list(victims.promised):
+        if key[0] == "t2":
+            del victims.promised[key]
+    assert_prefixes(victims, os.path.join(folder, "more"), BATCH * victims.deaths)
+    assert_gone(victims)
+
+
+@case
+def programs_that_end_by_themselves_without_a_word_lose_nothing_either(folder):
+    config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
+    victims = Victims(folder, config)
+    for end in ("abort", "segv", "_exit", "exit"):
+        victims.wait_for_end(end)
+    assert_balance(victims.drain("disk"))
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    assert_gone(victims)
+
+
+@case
+def killed_while_the_configuration_is_read_again_and_again(folder):
+    config = {"handlers": {"disk": file_handler(folder, "out"), "other": file_handler(folder, "more")},
+              "groups": {"*": ["disk", "other"], "t2": "disk"}}
+    victims = Victims(folder, config)
+    path = os.path.join(folder, "weir.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    victims.config = path
+    for seconds in moments(ROUNDS // 4, 0.1):
+        victims.kill_one(seconds, "reload")
+    victims.kill_working("reload")
+    assert_balance(victims.drain("disk"))
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    assert_gone(victims)
+
+
+class Reader:
+    """What comes out of a FIFO, in a file."""
+
+    def __init__(self, folder):
+        self.fifo, self.path = os.path.join(folder, "fifo"), os.path.join(folder, "out")
+        os.mkfifo(self.fifo)
+
+    def start(self):
+        return subprocess.Popen(["sh", "-c", f"cat '{self.fifo}' >>'{self.path}'"])
+
+
+def fifo_handler(reader, **more):
+    return {"type": "fifo", "path": reader.fifo, "create": False, "format": "json", "batch": BATCH, "retry_max": "20ms",
+            "retry_min": "10ms", **more}
+
+
+@case
+def what_nobody_reads_waits_through_many_deaths_until_somebody_does(folder):
+    reader = Reader(folder)
+    config = {"handlers": {"pipe": fifo_handler(reader, queue="64MiB")}, "groups": {"*": "pipe"}}
+    victims = Victims(folder, config)
+    for seconds in moments(ROUNDS // 3, 0.1):
+        victims.kill_one(seconds)
+    victims.kill_working()
+    process = reader.start()
+    assert_balance(victims.drain("pipe"))
+    process.wait()
+    assert_prefixes(victims, reader.path, 0)
+    assert_gone(victims)
+
+
+@case
+def what_went_to_the_spool_is_not_delivered_by_the_journal_too(folder):
+    reader = Reader(folder)
+    spool = os.path.join(folder, "spool")
+    config = {"handlers": {"pipe": fifo_handler(reader, queue="32KiB", spool=spool)},
+              "groups": {"*": "pipe", "drain": "pipe"}}
+    victims = Victims(folder, config)
+    for seconds in moments(ROUNDS // 4, 0.2):
+        victims.kill_one(seconds)
+    victims.kill_working()
+    process = reader.start()
+    assert_balance(victims.drain("pipe"))
+    process.wait()
+    values = read_rows(reader.path)
+    for key, promised in victims.promised.items():
+        assert set(range(promised)) <= set(values.get(key, [])), f"{key}: of {promised} some are missing"
+    assert_gone(victims)
+
+
+@case
+def a_forked_child_has_a_journal_of_its_own(folder):
+    skip_fork_under_sanitizers()
+    config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk", "parent": []}}
+    victims = Victims(folder, config)
+    for seconds in moments(ROUNDS // 4, 0.15):
+        victims.kill_one(seconds, "forked")
+    victims.kill_working("forked")
+    assert_balance(victims.drain("disk"))
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    assert_gone(victims)
+
+
+@case
+def a_process_that_lives_is_left_alone(folder):
+    config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
+    victims = Victims(folder, config)
+    living = victims.start()
+    wait_for(lambda: os.path.exists(os.path.join(folder, "out")), "the first value")
+    listed = run(WEIR, "journal", "list", victims.journal)
+    assert f"process {living.pid} (running)" in listed.stdout, listed
+    ledger = victims.drain("disk")["disk"]
+    assert ledger[:2] == [0, 0], ledger
+    victims.kill(living)
+    victims.take_down()
+    assert_balance(victims.drain("disk"))
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH)
+    assert_gone(victims)
+
+
+@case
+def the_command_lists_verifies_and_delivers(folder):
+    reader = Reader(folder)
+    config = {"handlers": {"pipe": fifo_handler(reader, queue="64MiB")}, "groups": {"*": "pipe"}}
+    victims = Victims(folder, config)
+    victims.kill_working()
+    listed = run(WEIR, "journal", "list", victims.journal)
+    assert listed.returncode == 0 and 'for "pipe"' in listed.stdout and "(running)" not in listed.stdout, listed
+    verified = run(WEIR, "journal", "verify", victims.journal)
+    assert verified.returncode == 0 and verified.stdout.endswith(": sound\n"), verified
+    path = os.path.join(folder, "weir.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({**config, "settings": {}}, file)
+    process = reader.start()
+    replayed = run(WEIR, "journal", "replay", victims.journal, "-c", path)
+    process.wait()
+    assert replayed.returncode == 0 and replayed.stdout == "" and replayed.stderr == "", replayed
+    assert_prefixes(victims, reader.path, 0)
+    assert_gone(victims)
+    for arguments in (["replay", victims.journal, "-c", path], ["list", victims.journal], ["verify", victims.journal]):
+        again = run(WEIR, "journal", *arguments)
+        assert again.returncode == 0 and not again.stdout + again.stderr, again
+
+
+@case
+def values_of_a_handler_that_is_no_more_are_kept_until_it_is_back(folder):
+    reader = Reader(folder)
+    config = {"handlers": {"pipe": fifo_handler(reader, queue="64MiB")}, "groups": {"*": "pipe"}}
+    victims = Victims(folder, config)
+    victims.kill_working()
+    path = os.path.join(folder, "weir.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"groups": {"nobody": "null"}}, file)
+    refused = run(WEIR, "journal", "replay", victims.journal, "-c", path)
+    assert refused.returncode == 1 and 'are kept for handler "pipe"' in refused.stderr, refused
+    assert os.path.join(victims.journal, "journal.") in refused.stderr, refused
+    process = reader.start()
+    assert_balance(victims.drain("pipe"))
+    process.wait()
+    rows = read_rows(reader.path)
+    assert all(row == list(range(len(row))) for row in rows.values()) and rows
+    assert_gone(victims)
+
+
+class Disk:
+    """A small file system of its own."""
+
+    def __init__(self, folder, size):
+        self.path = os.path.join(folder, "small")
+        os.mkdir(self.path)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", self.path],
+                          stderr=subprocess.DEVNULL, check=False).returncode:
+            raise Skip("no file system can be mounted here")
+        self.filler = os.path.join(self.path, "filler")
+
+    def fill(self):
+        file = os.open(self.filler, os.O_CREAT | os.O_WRONLY)
+        try:
+            while os.write(file, bytes(4096)):
+                pass
+        except OSError:
+            pass
+        finally:
+            os.close(file)
+
+    def remove(self):
+        subprocess.run(["umount", "-l", self.path], check=True)
+
+
+@case
+def on_a_full_disk_values_go_on_without_the_journal_and_come_back_to_it(folder):
+    disk = Disk(folder, "16m")
+    out = os.path.join(folder, "out")
+    try:
+        config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
+        victims = Victims(folder, config)
+        config["settings"]["journal"] = victims.journal = os.path.join(disk.path, "journal")
+        disk.fill()
+        process = victims.start()
+        wait_for(lambda: os.path.exists(out), "the first value")
+        said = victims.messages()
+        assert said.count("No space left on device; values go on without it") == 1, said
+        os.remove(disk.filler)
+        wait_for(lambda: "values are kept there again" in victims.messages(), "the journal to be back")
+        wait_for(lambda: any(name.startswith("ring.") for _, _, names in os.walk(victims.journal) for name in names), "the rings")
+        time.sleep(0.1)
+        victims.kill(process)
+        victims.take_down()
+        assert_balance(victims.drain("disk"))
+        assert_prefixes(victims, out, BATCH)
+        assert_gone(victims)
+    finally:
+        disk.remove()
+
+
+@case
+def a_disk_that_fills_up_in_the_midst_of_it_kills_nobody(folder):
+    disk = Disk(folder, "420k")
+    out = os.path.join(folder, "out")
+    try:
+        config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
+        victims = Victims(folder, config)
+        config["settings"]["journal"] = victims.journal = os.path.join(disk.path, "journal")
+        victims.wait_for_end("exit")
+        assert "No space left on device; values go on without it" in victims.messages(), victims.messages()
+        assert_prefixes(victims, out, 0)
+        assert_gone(victims)
+    finally:
+        disk.remove()
+
+
+if __name__ == "__main__":
+    main()

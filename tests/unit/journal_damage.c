@@ -1,0 +1,241 @@
+/* Journals whose files are damaged: whatever is in them, reading them, and recovering what is there, does no
+ * harm. */
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../support/yard.h"
+#include "folder.h"
+#include "journal.h"
+#include "recovery.h"
+#include "spool_disk.h"
+#include "survivor.h"
+
+static const char routes[] = "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}"; /* two feeds */
+
+enum { VALUES = 8 };
+
+/* ---- A journal of a process that has died ---------------------------------------------------- */
+
+static void add_text(struct yard *yard, struct weir_metric *metric, double value)
+{
+    static const char text[] = "metadata that takes more than one slot";
+    weir_sample *sample = yard_write(yard, metric, WR_RING_TEXT, value);
+    sample->note = sizeof text - 1;
+    yard_write_text(yard, text);
+    yard_publish(yard);
+}
+
+/* Half of the values in segments of two feeds, half in the ring. */
+static void leave_journal(const char *place)
+{
+    struct yard *yard = yard_open();
+    struct wr_error error;
+    yard_route(yard, routes);
+    struct wr_journal *journal = wr_journal_start(place, &yard->registry, &yard->dispatcher.words, &error);
+    if (!journal)
+        _exit(1);
+    yard->dispatcher.taking.pool.journal = journal;
+    wr_taking_renew(&yard->dispatcher.taking, &yard->producer->ring);
+    for (size_t i = 0; i < yard->dispatcher.taking.router->feed_count; i++)
+        yard->dispatcher.taking.router->feeds[i].segment_room = 16;
+    struct weir_metric *metric = yard_metric(yard, "b", "number");
+    for (int i = 0; i < VALUES; i++) {
+        if (i == VALUES / 2)
+            yard_round(yard);
+        if (i % 4 == 1)
+            add_text(yard, metric, i);
+        else
+            yard_write(yard, metric, 0, i);
+        yard_publish(yard);
+    }
+    _exit(0);
+}
+
+/* Runs it in a process of its own. Answers whether that came to a good end. */
+static bool runs_well(void (*body)(const char *place), const char *place)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        body(place);
+        _exit(0);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static char box[300];
+
+static void find_box(const char *place)
+{
+    char command[400];
+    snprintf(command, sizeof command, "ls -d %s/*/", place);
+    FILE *pipe = popen(command, "r");
+    cr_assert(pipe && fgets(box, sizeof box, pipe));
+    pclose(pipe);
+    box[strcspn(box, "\n") - 1] = '\0';
+}
+
+static const char *make_journal(void)
+{
+    const char *place = path_in_folder("journal");
+    cr_assert(runs_well(leave_journal, place));
+    find_box(place);
+    return place;
+}
+
+/* ---- Recovering it --------------------------------------------------------------------------- */
+
+static void recover(const char *place)
+{
+    static struct wr_recovery recovery;
+    struct yard *yard = yard_open();
+    yard_route(yard, routes);
+    yard->dispatcher.running = true; /* no thread is to be started */
+    wr_recovery_run(&recovery, place, &yard->dispatcher, 1);
+    for (size_t i = 0; i < yard->lane_count; i++) {
+        struct wr_lane *lane = yard->lanes[i];
+        while (!wr_queue_is_empty(&lane->queue)) {
+            struct wr_range range = wr_queue_take(&lane->queue, 3, UINT64_MAX);
+            for (uint32_t j = 0; j < range.count; j++) {
+                const weir_sample *sample = &range.segment->samples[range.first + j];
+                if (sample->series >= atomic_load(&yard->registry.series) || sample->kind > WEIR_KIND_INT ||
+                    (sample->note && !wr_segment_texts(range.segment)[sample->note]))
+                    _exit(1);
+            }
+            lane->delivered += range.count;
+            wr_range_settle(&range, range.count);
+            wr_segment_drop(range.segment);
+        }
+        yard_stats(lane);
+    }
+    wr_recovery_tidy(&recovery);
+}
+
+/* ---- Damaging it ----------------------------------------------------------------------------- */
+
+/* The files of the box as they were left. */
+struct kept {
+    const char *name;
+    struct wr_buffer data;
+    size_t used; /* bytes from the front that can mean anything */
+};
+
+static struct kept files[] = {{.name = "meta.0"}, {.name = "series.0"}, {.name = "ring.1"},
+                              {.name = "seg.2"},  {.name = "seg.3"},    {.name = "lock"}};
+
+static const char *path_of(const char *name)
+{
+    static char path[400];
+    snprintf(path, sizeof path, "%s/%s", box, name);
+    return path;
+}
+
+static void keep_files(void)
+{
+    for (size_t i = 0; i < WR_COUNT_OF(files); i++) {
+        cr_assert_eq(wr_spool_disk_read(path_of(files[i].name), &files[i].data), 0, "%s", files[i].name);
+        files[i].used = files[i].data.length;
+        while (files[i].used && !files[i].data.data[files[i].used - 1])
+            files[i].used--;
+    }
+}
+
+/* Puts all files in place, as far as they were recovered and deleted. */
+static void put_files(void)
+{
+    mkdir(box, 0700);
+    for (size_t i = 0; i < WR_COUNT_OF(files); i++) {
+        unlink(path_of(files[i].name));
+        if (files[i].data.length)
+            cr_assert_eq(
+                wr_spool_disk_write(path_of(files[i].name), 0, files[i].data.data, files[i].data.length), 0);
+        else
+            close(creat(path_of(files[i].name), 0600));
+    }
+}
+
+static void assert_harmless(const char *place, const struct kept *file, uint64_t offset, const char *how)
+{
+    struct survivor_row row;
+    survivor_read(box, "A", &row);
+    survivor_read(box, "B", &row);
+    cr_assert(runs_well(recover, place), "%s: byte %" PRIu64 " %s", file->name, offset, how);
+}
+
+static void remove_bad(const char *place)
+{
+    char command[400];
+    snprintf(command, sizeof command, "rm -f %s/*.bad", place);
+    cr_assert_eq(system(command), 0);
+}
+
+/* How far apart the bytes are that are damaged: all of them take a minute. */
+static size_t stride(void)
+{
+    const char *wanted = getenv("WEIR_TEST_DAMAGE");
+    return wanted ? (size_t)atoi(wanted) : 11;
+}
+
+Test(journal_damage, whatever_byte_is_wrong_reading_and_recovering_does_no_harm, .fini = remove_folder)
+{
+    const char *place = make_journal();
+    keep_files();
+    for (size_t i = 0; i + 1 < WR_COUNT_OF(files); i++) {
+        for (size_t offset = i; offset < files[i].used; offset += stride()) {
+            char wrong = (char)(files[i].data.data[offset] ^ (offset % 2 ? 0xff : 0x41));
+            put_files();
+            cr_assert_eq(wr_spool_disk_overwrite(path_of(files[i].name), offset, &wrong, 1), 0);
+            assert_harmless(place, &files[i], offset, "is wrong");
+        }
+    }
+    remove_bad(place);
+}
+
+Test(journal_damage, wherever_a_file_is_cut_reading_and_recovering_does_no_harm, .fini = remove_folder)
+{
+    const char *place = make_journal();
+    keep_files();
+    for (size_t i = 0; i + 1 < WR_COUNT_OF(files); i++) {
+        for (size_t length = 0; length < files[i].used; length += files[i].used / 7 + 1) {
+            put_files();
+            cr_assert_eq(truncate(path_of(files[i].name), (off_t)length), 0);
+            assert_harmless(place, &files[i], length, "is the end");
+        }
+        put_files();
+        unlink(path_of(files[i].name));
+        assert_harmless(place, &files[i], 0, "is gone, as all of it");
+    }
+    remove_bad(place);
+}
+
+Test(journal_damage, what_is_sound_beside_a_damaged_file_is_delivered, .fini = remove_folder)
+{
+    const char *place = make_journal();
+    keep_files();
+    cr_assert_eq(truncate(path_of("seg.2"), 100), 0);
+    struct survivor_row first, second;
+    cr_assert(survivor_read(box, "A", &first) && survivor_read(box, "B", &second));
+    uint64_t left = (first.end - first.first) + (second.end - second.first);
+    cr_assert_eq(left, VALUES + VALUES / 2, "of one handler all, of the other one what was in the ring");
+    cr_assert(runs_well(recover, place));
+    cr_assert_eq(access(box, F_OK), -1, "the box is gone");
+    char bad[400];
+    snprintf(bad, sizeof bad, "%s-seg.2.bad", box);
+    cr_assert_eq(access(bad, F_OK), 0, "the damaged file is kept");
+}
+
+Test(journal_damage, an_undamaged_one_is_recovered_whole_and_deleted, .fini = remove_folder)
+{
+    const char *place = make_journal();
+    struct survivor_row row;
+    cr_assert(survivor_read(box, "A", &row));
+    cr_assert(row.first == 0 && row.end == VALUES && !row.torn);
+    cr_assert(runs_well(recover, place));
+    cr_assert_eq(access(box, F_OK), -1);
+}

@@ -1,0 +1,32 @@
+/* journaled: the boxes of a journal, as the command shows them. */
+#ifndef WEIR_TOOLS_JOURNALED_H
+#define WEIR_TOOLS_JOURNALED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct journaled_handler {
+    const char *name;
+    uint64_t values; /* that it has not settled */
+};
+
+struct journaled_box {
+    const char *name;
+    uint32_t pid;
+    int64_t created_ns;
+    bool in_use; /* its process runs */
+    bool damaged;
+    uint64_t in_rings;                  /* values that had not reached the queues */
+    struct journaled_handler *handlers; /* that have not settled everything */
+    size_t handler_count;
+};
+
+/* Visits all boxes, the oldest first, until visit answers false. false: errno tells why not. */
+bool journaled_walk(const char *place, bool (*visit)(const struct journaled_box *box, void *ctx), void *ctx);
+
+/* Delivers what is there by the configuration of a file, or, with NULL, of WEIR_CONFIG. false: it was said why
+ * that could not be done. */
+bool journaled_replay(const char *place, const char *file);
+
+#endif
