@@ -148,7 +148,7 @@ static void change_journal(struct wr_engine *engine, const char *place, int64_t 
 {
     if (engine->journal) {
         if (!place || strcmp(place, engine->journal_place) != 0)
-            wr_words_add(&engine->dispatcher.words, WEIR_LOG_WARNING,
+            wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
                          "settings.journal has changed; that counts from the next start on");
         return;
     }

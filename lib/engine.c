@@ -41,12 +41,13 @@ void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
     engine->journal = wr_journal_start(engine->journal_place, engine->registry, &dispatcher->words, &error);
     if (!engine->journal) {
         if (!engine->journal_retry_ns)
-            wr_words_add(&dispatcher->words, WEIR_LOG_ERROR, "%s; values go on without it", error.text);
+            wr_words_add(&dispatcher->words, "journal", WEIR_LOG_ERROR, "%s; values go on without it",
+                         error.text);
         engine->journal_retry_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
         return;
     }
     if (engine->journal_retry_ns)
-        wr_words_add(&dispatcher->words, WEIR_LOG_WARNING, "%s: values are kept there again",
+        wr_words_add(&dispatcher->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
                      engine->journal_place);
     engine->journal_retry_ns = 0;
     dispatcher->taking.pool.journal = engine->journal;
@@ -159,6 +160,7 @@ struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *confi
         .plugins = engine->plugins,
         .log = engine->log,
         .bell = &engine->dispatcher.bell,
+        .words = &engine->dispatcher.words,
         .pool = &engine->dispatcher.taking.pool,
         .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
         .find_lane = find_lane_for_plan,
@@ -430,6 +432,7 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     for (struct wr_lane *lane = first; lane; lane = lane->next)
         wr_spooler_leave(lane);
     leave_journal(engine, deadline_ns);
+    wr_dispatcher_wait_said(&engine->dispatcher, wr_clock_monotonic_ns() + WR_NS_PER_S);
     int dropped = report_dropped(engine, error);
     return dropped ? dropped : report_spooled(first, error);
 }

@@ -14,7 +14,7 @@
 
 enum { SAVING_S = 1 };
 
-struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell)
+struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell, struct wr_words *words)
 {
     struct wr_lane *lane = calloc(1, sizeof *lane);
     char *copy = strdup(name);
@@ -26,6 +26,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell
     lane->name = copy;
     lane->log = log;
     lane->bell = bell;
+    lane->words = words;
     lane->ending = WR_LANE_LIVES;
     return lane;
 }
@@ -76,9 +77,22 @@ static void leave_and_say(struct wr_lane *lane)
     wr_lock_leave(&lane->lock);
 }
 
+/* Who holds the round, too, says it when that is left; without memory for that, whoever comes next does. */
+static void pass_on(struct wr_lane *lane)
+{
+    struct wr_remarks *remarks = &lane->remarks;
+    for (unsigned i = 0; i < remarks->count; i++)
+        if (!wr_words_add(lane->words, lane->name, remarks->items[i].level, "%s", remarks->items[i].text))
+            return;
+    remarks->count = 0;
+}
+
 void wr_lane_leave(struct wr_lane *lane)
 {
-    if (WR_UNLIKELY(lane->remarks.count))
+    bool in_round = lane->remarks.count && lane->words && wr_words_are_kept(lane->words);
+    if (WR_UNLIKELY(in_round))
+        pass_on(lane);
+    if (WR_UNLIKELY(lane->remarks.count && !in_round))
         leave_and_say(lane);
     else
         wr_lock_leave(&lane->lock);

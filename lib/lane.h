@@ -32,6 +32,7 @@
 #include "stash.h"
 #include "ticket.h"
 #include "waiting.h"
+#include "words.h"
 
 struct wr_error;
 struct wr_instance;
@@ -68,6 +69,8 @@ struct wr_lane {
     struct wr_lane *next; /* of all lanes of the runtime */
     struct wr_log *log;
     struct wr_bell *bell; /* rung when producers may go on; NULL in tests */
+    struct wr_words
+        *words; /* the round's: a lane that is left inside it speaks when that is left; NULL in tests */
 
     struct wr_lock lock;          /* for all below */
     struct wr_condition work;     /* the worker sleeps on it */
@@ -138,7 +141,7 @@ struct wr_lane {
 };
 
 /* name is copied; NULL without memory. Once in use, a lane is never freed. */
-struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell);
+struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell, struct wr_words *words);
 
 /* Frees a lane that was never offered anything and has no handler. May be NULL. */
 void wr_lane_free_unused(struct wr_lane *lane);

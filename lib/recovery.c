@@ -202,7 +202,7 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
 
 static void tell_kept(const struct find *find, const char *lane, uint64_t kept)
 {
-    wr_words_add(&find->dispatcher->words, WEIR_LOG_WARNING,
+    wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
                  "%" PRIu64
                  " values are kept for handler \"%s\", which no route leads to; configure it and start "
                  "again, or delete %s to give them up",
@@ -233,14 +233,14 @@ static void tell_box(const struct find *find, const struct wr_drafts_result *dra
 {
     const char *path = find->box->box.path;
     if (find->given)
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_INFO,
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_INFO,
                      "%s: %" PRIu64 " values of an earlier process are recovered", path, find->given);
     if (drafts->unrouted)
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_WARNING,
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
                      "%s: %" PRIu64 " values belong to groups that nobody listens to now, and are dropped",
                      path, drafts->unrouted);
     if (find->corrupt || drafts->corrupt || find->reader.damaged)
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_ERROR,
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
                      "%s: damaged; %" PRIu64 " values and %" PRIu32 " files make no sense, and are lost", path,
                      find->corrupt + drafts->corrupt, find->reader.damaged);
 }
@@ -254,8 +254,8 @@ static void give_box(struct find *find)
     const struct wr_drafts_ids ids = {find->ids, find->reader.views.count};
     int problem = wr_drafts_make(&find->reader, taking->router, taking->registry, &ids, &drafts);
     if (problem)
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_ERROR, "%s: what was in the rings stays there: %s",
-                     find->box->box.path, strerror(problem));
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                     "%s: what was in the rings stays there: %s", find->box->box.path, strerror(problem));
     for (size_t i = 0; i < find->reader.segment_count; i++)
         give_segment(find, find->reader.segments[i]);
     find->reader.segment_count = 0;
@@ -275,8 +275,8 @@ static bool adopt(struct find *find, const char *place, const char *name)
     case WR_JOURNAL_READ: return true;
     case WR_JOURNAL_NOTHING: wr_journal_remove(box); return false;
     default:
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_ERROR, "%s: %s; it is left as it is", box->path,
-                     strerror(errno));
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
+                     box->path, strerror(errno));
         wr_spool_box_leave(box);
         free(box->path);
         return false;

@@ -149,6 +149,29 @@ def killed_again_and_again_every_value_arrives(folder):
 
 
 @case
+def who_reads_can_leave_out_what_comes_twice(folder):
+    disk = file_handler(folder, "out", format={"type": "json", "origin": True})
+    victims = Victims(folder, {"handlers": {"disk": disk}, "groups": {"*": "disk"}})
+    for seconds in moments(ROUNDS, 0.12):
+        victims.kill_one(seconds)
+    victims.kill_working()
+    assert_balance(victims.drain("disk"))
+    places, rows = {}, {}
+    with open(os.path.join(folder, "out"), encoding="utf-8") as file:
+        for record in map(json.loads, file):
+            place = record.pop("origin"), record.pop("sequence")
+            if place in places:
+                assert places[place] == record, f"{place} is {places[place]} and {record}"
+                continue
+            places[place] = record
+            rows.setdefault((record["group"], record["name"]), []).append(record["value"])
+    for key, promised in victims.promised.items():
+        row = rows.get(key, [])
+        assert row == list(range(len(row))) and len(row) >= promised, (key, promised, row[:20])
+    assert_gone(victims)
+
+
+@case
 def two_handlers_by_different_routes_each_get_every_value_of_theirs(folder):
     config = {"handlers": {"disk": file_handler(folder, "out"), "other": file_handler(folder, "more")},
               "groups": {"*": ["disk", "other"], "t2": "disk"}}

@@ -23,7 +23,7 @@ void rig_init(struct rig *rig)
     };
     wr_log_init(&rig->log, "debug");
     wr_log_set_sink(&rig->log, logbook_write, &rig->book);
-    rig->lane = wr_lane_new("push", &rig->log, &rig->bell);
+    rig->lane = wr_lane_new("push", &rig->log, &rig->bell, NULL);
     cr_assert(rig->lane);
     rig->lane->worker = WR_WORKER_RUNNING;
     rig_apply(rig);

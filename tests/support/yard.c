@@ -61,7 +61,7 @@ struct wr_lane *yard_lane(struct yard *yard, const char *name)
 static struct wr_lane *make_lane(struct yard *yard, const char *name)
 {
     cr_assert_lt(yard->lane_count, YARD_LANES);
-    struct wr_lane *lane = wr_lane_new(name, &yard->log, &yard->dispatcher.bell);
+    struct wr_lane *lane = wr_lane_new(name, &yard->log, &yard->dispatcher.bell, &yard->dispatcher.words);
     cr_assert(lane);
     wr_lane_set(lane, &yard->settings);
     yard->lanes[yard->lane_count++] = lane;

@@ -32,7 +32,7 @@ static void setup(void)
     const struct wr_lane_settings settings = {.queue_bytes = 1 << 20, .batch = 5000, .batch_bytes = 1 << 20};
     wr_log_init(&log_of_test, "info");
     wr_log_set_sink(&log_of_test, logbook_write, &book);
-    lane = wr_lane_new("push", &log_of_test, NULL);
+    lane = wr_lane_new("push", &log_of_test, NULL, NULL);
     cr_assert(lane);
     wr_lane_set(lane, &settings);
     lane->worker = WR_WORKER_RUNNING;
