@@ -158,7 +158,8 @@ static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
         return false;
     bool nothing_left =
         !wr_spooling_has_memory(lane) && (!lane->stash.samples || wr_spooling_is_last_call(lane, now_ns));
-    if (!nothing_left && lane->ending == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
+    bool has_looked = wr_spooling_search_time(lane) > now_ns;
+    if (!(nothing_left && has_looked) && lane->ending == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
         return false;
     if (lane->ending == WR_LANE_LIVES)
         wr_lane_declare_end(lane);

@@ -185,7 +185,7 @@ static struct wr_config *read_config(const char *file, struct wr_error *error)
 
 /* The configuration with this folder as its journal, whichever it names, is put in force, and taken down again
  * once everything is delivered. */
-bool journaled_replay(const char *place, const char *file)
+bool journaled_replay(const char *place, const char *file, int64_t timeout_ms)
 {
     struct wr_error error = {0};
     char *folder = realpath(place, NULL);
@@ -201,7 +201,7 @@ bool journaled_replay(const char *place, const char *file)
         command_fail("%s", error.code ? error.text : strerror(errno));
         return false;
     }
-    int result = weir_shutdown(-1);
+    int result = weir_shutdown(timeout_ms);
     if (result)
         command_fail("%s", weir_last_error());
     return result == 0;

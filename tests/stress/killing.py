@@ -316,6 +316,8 @@ def the_command_lists_verifies_and_delivers(folder):
     path = os.path.join(folder, "weir.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump({**config, "settings": {}}, file)
+    in_vain = run(WEIR, "journal", "replay", victims.journal, "-c", path, "-t", "50ms")
+    assert in_vain.returncode == 1 and "left in the journal" in in_vain.stderr, in_vain
     process = reader.start()
     replayed = run(WEIR, "journal", "replay", victims.journal, "-c", path)
     process.wait()

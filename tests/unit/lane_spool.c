@@ -425,6 +425,22 @@ Test(lane_spool, the_next_process_delivers_first_what_the_last_one_left)
     cr_assert_eq(rig_stats(&rig).delivered, 70);
 }
 
+Test(lane_spool, a_process_that_ends_at_once_delivers_what_the_last_one_left_too)
+{
+    rig_offer(&rig, 60);
+    fail_to_open();
+    end_process();
+    rig_init(&rig);
+    give_spool(path_in_folder("spool"));
+    wr_stop_request(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns + WR_NS_PER_S);
+    cr_assert_eq(next(), WR_STEP_OPEN);
+    rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
+    expect_delivery(0, 60);
+    cr_assert_eq(next(), WR_STEP_CLOSE);
+    cr_assert_eq(rig_stats(&rig).recovered, 60);
+    cr_assert_eq(rig_stats(&rig).delivered, 60);
+}
+
 Test(lane_spool, a_handler_that_gives_up_drops_what_is_in_memory_and_leaves_the_rest_on_disk)
 {
     rig_offer(&rig, 60);
