@@ -5,18 +5,20 @@ As an ordinary test it leaves most out, and says how many it tried; with --whole
 
 import argparse
 import concurrent.futures
+import contextlib
 import itertools
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 
 import judge
-from judge import BUILD, SOURCE, WEIR, Skip, case, environment, run
+from judge import BUILD, PLUGINS, SOURCE, WEIR, Skip, case, environment, run
 from scripted import Scripted, reply
 
 VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
@@ -32,7 +34,7 @@ class Handler:
     """A destination of its own for each run."""
 
     options = {}
-    group = "victim"
+    settings = {}
 
     def __init__(self, folder):
         self.folder = folder
@@ -40,7 +42,7 @@ class Handler:
 
     def config(self):
         options = {"retry_min": "1ms", "retry_max": "20ms", "block_timeout": "50ms", "type": self.type, **self.options}
-        return {"settings": {"shutdown_timeout": "1s"}, "handlers": {"h": options}, "groups": {"victim": "h"}}
+        return {"settings": {"shutdown_timeout": "1s", **self.settings}, "handlers": {"h": options}, "groups": {"victim": "h"}}
 
     def check(self, reports, said):
         pass
@@ -69,10 +71,30 @@ class File(Handler):
         super().__init__(folder)
         self.options = {"path": self.path}
 
-    def check(self, reports, said):
+    def count_lines(self):
         lines = open(self.path, encoding="utf-8").read() if os.path.exists(self.path) else ""
         assert not lines or lines.endswith("\n"), lines[-200:]
-        assert len([json.loads(line) for line in lines.splitlines()]) == delivered(reports), reports
+        return len([json.loads(line) for line in lines.splitlines()])
+
+    def check(self, reports, said):
+        assert self.count_lines() == delivered(reports), reports
+
+
+class Sqlite(Handler):
+    type = "sqlite"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.options = {"path": self.path}
+
+    def check(self, reports, said):
+        rows = 0
+        if os.path.exists(self.path) and os.path.getsize(self.path):
+            with contextlib.closing(sqlite3.connect(self.path)) as database:
+                assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+                if database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'samples'").fetchone()[0]:
+                    rows = database.execute("SELECT count(*) FROM samples").fetchone()[0]
+        assert rows >= delivered(reports), (rows, reports)  # a commit that has to be made anew makes a repeat
 
 
 class Fifo(Handler):
@@ -158,7 +180,70 @@ class Recovered(File):
         return os.path.join(cls.left, "spool")
 
 
-HANDLERS = {"null": Null, "console": Console, "file": File, "fifo": Fifo, "http": Http, "spool": Spool, "recovered": Recovered}
+class Journal(File):
+    """What a file's handler is sent is in the journal until it is there."""
+
+    inherited = 0  # values that were in the journal before
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.journal = os.path.join(folder, "journal")
+        self.settings = {"journal": self.journal}
+
+    def check(self, reports, said):
+        """What was kept comes with the next program, and only that."""
+        super().check(reports, said)
+        kept = self.inherited + sum(report["spooled"] - report["recovered"] for report in reports)
+        replayed = ""
+        if os.path.isdir(self.journal):
+            replayed = run(WEIR, "journal", "replay", self.journal, "-c", os.path.join(self.folder, "config.json"))
+            assert replayed.returncode == 0, replayed
+        lines = self.count_lines()
+        assert lines == delivered(reports) + kept, (lines, kept, reports, replayed)
+
+
+class Kept(Journal):
+    """Everything stays in the journal: the file's folder is not there, until the next program comes."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.path = os.path.join(folder, "missing", "out")
+        self.options = {"path": self.path}
+
+    def check(self, reports, said):
+        os.mkdir(os.path.dirname(self.path))
+        super().check(reports, said)
+
+
+class Adopted(Journal):
+    """What an earlier program left in its journal is delivered as well."""
+
+    left = None
+    lock = threading.Lock()
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        shutil.copytree(self.leave_behind(), self.journal)
+
+    @classmethod
+    def leave_behind(cls):
+        with cls.lock:
+            if not cls.left:
+                cls.left = tempfile.mkdtemp(prefix="weir-test-")
+                before = Kept(cls.left)
+                before.check = cls.inherit
+                assert not try_once(before, None, 0, 0)
+        return os.path.join(cls.left, "journal")
+
+    @classmethod
+    def inherit(cls, reports, _):
+        cls.inherited = sum(report["spooled"] for report in reports)
+
+
+HANDLERS = {"null": Null, "console": Console, "file": File, "fifo": Fifo, "http": Http, "spool": Spool, "recovered": Recovered,
+            "sqlite": Sqlite, "journal": Journal, "kept": Kept, "adopted": Adopted}
+if not os.path.exists(os.path.join(PLUGINS, "sqlite.so")):
+    del HANDLERS["sqlite"]
 
 
 def delivered(reports):
@@ -168,6 +253,14 @@ def delivered(reports):
 def reports_of(out):
     names = ("offered", "recovered", "delivered", "dropped", "spooled", "refused", "failed", "silent")
     return [dict(zip(names, map(int, line.split()))) for line in out.splitlines()]
+
+
+def stacks_of(pid):
+    """What all threads of a program are doing, if there is a debugger to tell."""
+    if not shutil.which("gdb"):
+        return "(no gdb to tell where)"
+    return subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt"], stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout
 
 
 def try_once(handler, kind, first, count):
@@ -181,14 +274,15 @@ def try_once(handler, kind, first, count):
         env["BREAK_KIND"] = kind
         # which does not look whether it got what it asked for; and what libc needs for the sanitizer's threads
         env["BREAK_SPARE"] = "libjson-c:libc.so" if SANITIZED else "libjson-c"
-    patience = "300" if kind and count == 0 or isinstance(handler, Spool) else "5000"
+    patience = "300" if kind and count == 0 or isinstance(handler, (Spool, Kept)) else "5000"
     command = [VICTIM, config, "victim", "h", patience] + (["nofork"] if SANITIZED else [])
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             out, said = program.communicate(timeout=HANG_S)
         except subprocess.TimeoutExpired:
+            where = stacks_of(program.pid)
             program.kill()
-            raise AssertionError("it hangs") from None
+            raise AssertionError(f"it hangs\n{where}") from None
     assert program.returncode == 0, f"exit status {program.returncode}: {said}"
     reports = reports_of(out)
     # a thread without a ring of its own has no place for words
@@ -220,7 +314,7 @@ def torture(name, kind, numbers, count, failures):
                 break
         except AssertionError as error:
             failures.append(str(error))
-            print("not survived:", str(error)[:2000], file=sys.stderr, flush=True)
+            print("not survived:", str(error)[:20000], file=sys.stderr, flush=True)
         tried += 1
     return tried
 
@@ -238,9 +332,10 @@ def torture_all(handlers, kinds, step, step_for_good, workers):
                 continue
             jobs[name, kind, "from then on"] = pool.submit(torture, name, kind, itertools.count(1, step_for_good), 0, failures)
         tried = {key: job.result() for key, job in jobs.items()}
-    if Recovered.left:
-        shutil.rmtree(Recovered.left)
-        Recovered.left = None
+    for earlier in (Recovered, Adopted):
+        if earlier.left:
+            shutil.rmtree(earlier.left)
+            earlier.left = None
     return tried, failures
 
 
