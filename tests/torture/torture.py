@@ -350,6 +350,30 @@ def whatever_fails_a_program_goes_on_and_counts_and_its_values_are_where_the_led
     assert not failures, "\n".join(failures)
 
 
+def break_each(name, kind):
+    """Each call of one kind by itself, none left out, by some at once."""
+    if "thread" in os.environ.get("WEIR_TEST_SANITIZED", ""):
+        raise Skip("ThreadSanitizer does not go with a library in front of it")
+    failures, workers = [], 4
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        jobs = [pool.submit(torture, name, kind, itertools.count(1 + i, workers), 1, failures) for i in range(workers)]
+        tried = sum(job.result() for job in jobs)
+    assert tried > workers, tried
+    assert not failures, "\n".join(failures)
+
+
+@case
+def a_database_that_cannot_be_looked_at_is_not_opened_by_a_child_whose_parent_has_it_open():
+    if "sqlite" not in HANDLERS:
+        raise Skip("there is no SQLite")
+    break_each("sqlite", "stat")
+
+
+@case
+def a_folder_that_cannot_be_read_to_its_end_costs_nothing_that_a_journal_keeps():
+    break_each("kept", "folder")
+
+
 def tell_all():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--whole", action="store_true")
