@@ -319,8 +319,8 @@ def torture(name, kind, numbers, count, failures):
     return tried
 
 
-def torture_all(handlers, kinds, step, step_for_good, workers):
-    failures = []
+def torture_all(handlers, kinds, step, step_for_good, workers, tell=lambda key, count: None):
+    failures, tried = [], {}
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # for the servers; programs get it back
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         jobs = {}
@@ -331,7 +331,9 @@ def torture_all(handlers, kinds, step, step_for_good, workers):
             if SANITIZED and kind == "alloc":  # nor that its threads never have any memory
                 continue
             jobs[name, kind, "from then on"] = pool.submit(torture, name, kind, itertools.count(1, step_for_good), 0, failures)
-        tried = {key: job.result() for key, job in jobs.items()}
+        for key, job in jobs.items():
+            tried[key] = job.result()
+            tell(key, tried[key])
     for earlier in (Recovered, Adopted):
         if earlier.left:
             shutil.rmtree(earlier.left)
@@ -375,6 +377,12 @@ def a_folder_that_cannot_be_read_to_its_end_costs_nothing_that_a_journal_keeps()
     break_each("kept", "folder")
 
 
+def tell_one(key, count):
+    name, kind, how = key
+    if count:
+        print(f"{name:10} {kind:8} {how:13} {count:5} calls failed in turn", flush=True)
+
+
 def tell_all():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--whole", action="store_true")
@@ -382,9 +390,7 @@ def tell_all():
     arguments.add_argument("--kind", action="append", choices=KINDS)
     arguments.add_argument("--step", type=int, default=1)
     asked = arguments.parse_args()
-    tried, failures = torture_all(asked.handler or HANDLERS, asked.kind or KINDS, asked.step, 7 * asked.step, judge_workers())
-    for (name, kind, how), count in tried.items():
-        print(f"{name:10} {kind:8} {how:13} {count:5} failures survived" if count else "", end="\n" if count else "")
+    tried, failures = torture_all(asked.handler or HANDLERS, asked.kind or KINDS, asked.step, 7 * asked.step, judge_workers(), tell_one)
     print(f"{sum(tried.values())} failures tried, {len(failures)} not survived")
     return 1 if failures else 0
 
