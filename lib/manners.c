@@ -3,29 +3,25 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct wr_manners wr_manners_now(void)
 {
-    struct wr_manners now = {.locale = uselocale((locale_t)0)};
+    struct wr_manners now;
+    memset(&now, 0, sizeof now);
+    now.locale = uselocale((locale_t)0);
     pthread_sigmask(SIG_SETMASK, NULL, &now.signals);
     return now;
 }
 
-/* Not memcmp: the kernel fills a part of a sigset_t only. */
-static bool are_equal(const sigset_t *one, const sigset_t *other)
-{
-    for (int i = 1; i <= SIGRTMAX; i++)
-        if (sigismember(one, i) != sigismember(other, i))
-            return false;
-    return true;
-}
-
-/* Setting it answers what it was, so that looking takes no call of its own. */
+/* Setting it answers what it was, so that looking takes no call of its own. The kernel fills a part of a
+ * sigset_t only; the rest is zero in both. */
 static bool mend_signals(const sigset_t *before)
 {
     sigset_t after;
+    memset(&after, 0, sizeof after);
     pthread_sigmask(SIG_SETMASK, before, &after);
-    return !are_equal(before, &after);
+    return memcmp(before, &after, sizeof after) != 0;
 }
 
 const char *wr_manners_mend(const struct wr_manners *before)
