@@ -336,7 +336,7 @@ static void set_locale(void)
     cr_assert(setlocale(LC_NUMERIC, "comma"));
 }
 
-static const char *const formats[] = {"text", "json", "bai", "csv", "influx", "graphite", "statsd", "mlbench"};
+static const char *const formats[] = {"text", "json", "bai", "csv", "influx", "graphite", "statsd"};
 
 /* One handler of the type file for each format, and "rude", which opens first. */
 static void configure_files(void)

@@ -35,6 +35,7 @@ class Handler:
 
     options = {}
     settings = {}
+    spare = "libjson-c"  # which does not look whether it got what it asked for
 
     def __init__(self, folder):
         self.folder = folder
@@ -128,6 +129,9 @@ class Fifo(Handler):
 
 class Http(Handler):
     type = "http"
+    # Libraries that curl brings along have thread-local data: glibc ends the process when a thread that looks at them
+    # for the first time gets no memory.
+    spare = Handler.spare + ":ld-linux"
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -272,8 +276,8 @@ def try_once(handler, kind, first, count):
                       LSAN_OPTIONS=f"suppressions={LEAKS}:print_suppressions=0")
     if kind:
         env["BREAK_KIND"] = kind
-        # which does not look whether it got what it asked for; and what libc needs for the sanitizer's threads
-        env["BREAK_SPARE"] = "libjson-c:libc.so" if SANITIZED else "libjson-c"
+        # libc needs it for the sanitizer's threads
+        env["BREAK_SPARE"] = handler.spare + (":libc.so" if SANITIZED else "")
     patience = "300" if kind and count == 0 or isinstance(handler, (Spool, Kept)) else "5000"
     command = [VICTIM, config, "victim", "h", patience] + (["nofork"] if SANITIZED else [])
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
