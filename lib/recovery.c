@@ -310,7 +310,7 @@ static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const
     const struct dirent *entry;
     DIR *folder = opendir(place);
     int problem = folder ? 0 : errno;
-    while (!problem && (entry = wr_listing_next(folder, &problem)))
+    while (folder && !problem && (entry = wr_listing_next(folder, &problem)))
         if (wr_spool_box_is_name(entry->d_name, WR_JOURNAL_BOX) && !add(finds, *pattern, place, entry->d_name))
             problem = ENOMEM;
     if (folder)
