@@ -102,6 +102,7 @@ struct wr_lane {
     int64_t refusal_reminder_ns; /* no word on refused samples before this */
     uint64_t lost_before;        /* dropped when the failing began */
     unsigned faults_in_a_row;
+    const char *breach; /* what the handler changed that is not its own, not counted yet; NULL: nothing */
     char reason[sizeof((weir_outcome *)0)->reason];
     int64_t reason_ns;   /* since when it is the last word; 0: there was none */
     int explained;       /* the error that `reason` explains, enum weir_error; 0: none */

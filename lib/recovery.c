@@ -1,7 +1,5 @@
 #include "recovery.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 #include "error.h"
 #include "journal.h"
 #include "journal_reader.h"
+#include "listing.h"
 #include "series.h"
 #include "stream.h"
 
@@ -306,20 +305,28 @@ static bool add(struct wr_buffer *finds, struct find find, const char *place, co
     return !finds->failed;
 }
 
+static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const char *place)
+{
+    const struct dirent *entry;
+    DIR *folder = opendir(place);
+    int problem = folder ? 0 : errno;
+    while (folder && !problem && (entry = wr_listing_next(folder, &problem)))
+        if (wr_spool_box_is_name(entry->d_name, WR_JOURNAL_BOX) && !add(finds, *pattern, place, entry->d_name))
+            problem = ENOMEM;
+    if (folder)
+        closedir(folder);
+    if (problem)
+        wr_words_add(&pattern->dispatcher->words, WEIR_LOG_ERROR,
+                     "%s: %s; what other processes have left there may stay there", place, strerror(problem));
+}
+
 void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_dispatcher *dispatcher,
                      int64_t now_ns)
 {
     struct wr_buffer list = {0};
     const struct find pattern = {.recovery = recovery, .dispatcher = dispatcher, .now_ns = now_ns};
-    const struct dirent *entry;
     uint64_t given = 0;
-    DIR *folder = opendir(place);
-    bool good = folder;
-    while (good && (entry = readdir(folder)))
-        if (wr_spool_box_is_name(entry->d_name, WR_JOURNAL_BOX))
-            good = add(&list, pattern, place, entry->d_name);
-    if (folder)
-        closedir(folder);
+    adopt_all(&list, &pattern, place);
     struct find *finds = (struct find *)list.data;
     size_t count = list.length / sizeof *finds;
     if (count)

@@ -17,6 +17,7 @@ VICTIM = os.path.join(BUILD, "tests", "stress", "victim")
 ROUNDS = int(os.environ.get("WEIR_TEST_KILLS", "24"))
 THREADS = 3
 BATCH = 100
+SANITIZED = os.environ.get("WEIR_TEST_SANITIZED")
 SLOTS = 16
 
 
@@ -69,8 +70,11 @@ class Victims:
         self.kill(process)
         self.take_down()
 
-    def wait_for_end(self, end):
-        self.start(end).communicate()
+    def wait_for_end(self, end, status):
+        """One that is not killed. A sanitizer has signals of its own, and its own way to end."""
+        process = self.start(end)
+        process.communicate()
+        assert process.returncode == status or SANITIZED and status < 0 and process.returncode, (end, process.returncode)
         self.take_down()
 
     def drain(self, *handlers):
@@ -101,9 +105,10 @@ def read_rows(path):
 
 
 def assert_prefixes(victims, path, repeats_allowed):
-    """Each row is 0, 1, 2, ... up to at least what was promised; where it steps back it was in the hands of a handler that died."""
+    """Each row is 0, 1, 2, ... up to at least what was promised; where it steps back it was in the hands of a handler that died.
+    Answers how many values there are, repeats not counted."""
     rows = read_rows(path)
-    repeats = 0
+    repeats = values = 0
     for key, promised in victims.promised.items():
         row = rows.pop(key, [])
         expected = 0
@@ -111,10 +116,12 @@ def assert_prefixes(victims, path, repeats_allowed):
             assert number <= expected, f"{key}: {number} comes before {expected}"
             repeats += expected - number
             expected = number + 1
+        values += expected
         assert expected >= promised, f"{key}: {promised} values were taken, {expected} came"
         assert expected <= promised + 3, f"{key}: {promised} values were taken, but {expected} came"
     assert not rows, f"values of nobody: {list(rows)}"
     assert repeats <= repeats_allowed, f"{repeats} values came twice, where {repeats_allowed} could have been in a handler's hands"
+    return values
 
 
 def assert_balance(ledgers):
@@ -139,15 +146,16 @@ def moments(count, longest):
 
 
 @case
-def killed_again_and_again_every_value_arrives(folder):
+def fault_06_killed_again_and_again_every_value_arrives(folder):
     config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
     victims = Victims(folder, config)
     for seconds in moments(ROUNDS, 0.12):
         victims.kill_one(seconds)
     victims.kill_working()
     assert_balance(victims.drain("disk"))
-    assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    values = assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
     assert_gone(victims)
+    print(f"# killed {victims.deaths} times, {values} values", flush=True)
 
 
 @case
@@ -196,13 +204,32 @@ def two_handlers_by_different_routes_each_get_every_value_of_theirs(folder):
 
 
 @case
-def programs_that_end_by_themselves_without_a_word_lose_nothing_either(folder):
+def fault_05_programs_that_end_by_themselves_without_a_word_lose_nothing_either(folder):
     config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
     victims = Victims(folder, config)
-    for end in ("abort", "segv", "_exit", "exit"):
-        victims.wait_for_end(end)
+    ends = {"abort": -signal.SIGABRT, "segv": -signal.SIGSEGV, "term": -signal.SIGTERM, "_exit": 3, "exit": 0}
+    for end, status in ends.items():
+        victims.wait_for_end(end, status)
     assert_balance(victims.drain("disk"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    assert_gone(victims)
+
+
+@case
+def fault_13_a_plugin_that_crashes_costs_nothing_not_even_what_it_was_given(folder):
+    bad = os.path.join(folder, "bad")
+    config = {"handlers": {"disk": file_handler(folder, "out"), "bad": {"type": "crasher"}},
+              "groups": {"*": "disk", "t1": ["disk", "bad"]}}
+    victims = Victims(folder, config)
+    for _ in range(3):  # after the first, by what is recovered
+        victims.wait_for_end("wait", -signal.SIGSEGV)
+    config["handlers"]["bad"] = file_handler(folder, "bad")
+    assert_balance(victims.drain("disk", "bad"))
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    for key in [key for key in victims.promised if key[0] != "t1"]:
+        del victims.promised[key]
+    assert_prefixes(victims, bad, BATCH * victims.deaths)
+    assert any(victims.promised.values()), victims.promised
     assert_gone(victims)
 
 
@@ -408,7 +435,7 @@ def a_disk_that_fills_up_in_the_midst_of_it_kills_nobody(folder):
         config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
         victims = Victims(folder, config)
         config["settings"]["journal"] = victims.journal = os.path.join(disk.path, "journal")
-        victims.wait_for_end("exit")
+        victims.wait_for_end("exit", 0)
         assert "No space left on device; values go on without it" in victims.messages(), victims.messages()
         assert_prefixes(victims, out, 0)
         assert_gone(victims)
