@@ -24,7 +24,32 @@ static enum wr_journal_reading open_meta(struct wr_journal_reader *reader, bool 
     if (!whole || reader->head->magic != WR_JOURNAL_META || reader->head->version != WR_JOURNAL_VERSION)
         return WR_JOURNAL_UNREADABLE;
     reader->round = atomic_load(&reader->head->round);
-    return WR_JOURNAL_READ;
+    /* the last number stands for a twin that is just being put; no round of it was ever committed */
+    return reader->round == UINT64_MAX ? WR_JOURNAL_UNREADABLE : WR_JOURNAL_READ;
+}
+
+static bool has_kind(const char *folder, const char *kind)
+{
+    size_t count = 0;
+    free(wr_journal_file_list(folder, kind, &count));
+    return count;
+}
+
+/* `meta` is the first file to be made and the last to be deleted, so others beside none tell that it was lost.
+ * Without the lock it may have been made between both looks. */
+static enum wr_journal_reading open_meta_or_miss(struct wr_journal_reader *reader, bool writable)
+{
+    enum wr_journal_reading reading = open_meta(reader, writable);
+    if (reading != WR_JOURNAL_NOTHING ||
+        !(has_kind(reader->folder, WR_JOURNAL_SERIES_KIND) || has_kind(reader->folder, WR_JOURNAL_RING_KIND) ||
+          has_kind(reader->folder, WR_SEGMENT_FILE_KIND)))
+        return reading;
+    wr_journal_file_close(&reader->meta);
+    reading = open_meta(reader, writable);
+    if (reading != WR_JOURNAL_NOTHING)
+        return reading;
+    errno = EBADMSG;
+    return WR_JOURNAL_UNREADABLE;
 }
 
 /* What is to be opened of one kind. */
@@ -135,7 +160,7 @@ enum wr_journal_reading wr_journal_reader_open(struct wr_journal_reader *reader,
                                                bool writable)
 {
     *reader = (struct wr_journal_reader){.folder = folder};
-    enum wr_journal_reading reading = open_meta(reader, writable);
+    enum wr_journal_reading reading = open_meta_or_miss(reader, writable);
     if (reading == WR_JOURNAL_READ && !(open_kind(reader, WR_JOURNAL_SERIES_KIND, open_series, writable) &&
                                         open_kind(reader, WR_JOURNAL_RING_KIND, open_ring, writable) &&
                                         open_kind(reader, WR_SEGMENT_FILE_KIND, open_segment, writable))) {

@@ -38,7 +38,7 @@ struct wr_journal_reader {
 enum wr_journal_reading {
     WR_JOURNAL_READ,
     WR_JOURNAL_NOTHING,    /* there is no journal, or its process had only begun to make one */
-    WR_JOURNAL_UNREADABLE, /* errno tells why; EBADMSG: it makes no sense */
+    WR_JOURNAL_UNREADABLE, /* errno tells why; EBADMSG: it makes no sense, as without its head */
 };
 
 /* Opens all files in a folder. writable: it is ours, and what was never committed is forgotten. */

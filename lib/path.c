@@ -29,8 +29,12 @@ static size_t put_one(struct wr_buffer *out, const char *text, const struct wr_p
 
 void wr_path_put_word(struct wr_buffer *out, const char *text, const struct wr_path_rules *rules)
 {
+    size_t start = out->length;
+    bool is_empty = !*text;
     while (*text)
         text += put_one(out, text, rules);
+    if (!is_empty && out->length == start)
+        wr_buffer_put_char(out, '_');
 }
 
 void wr_path_put(struct wr_buffer *out, const char *text, const struct wr_path_rules *rules)

@@ -14,7 +14,7 @@ struct wr_path_rules {
 /* Appends a part of a path. A node that is empty, or has become so, is '_'. */
 void wr_path_put(struct wr_buffer *out, const char *text, const struct wr_path_rules *rules);
 
-/* Appends what is beside the path, like a tag: the same, but dots mean nothing. */
+/* Appends what is beside the path, like a tag: the same, but dots mean nothing, and what is empty stays so. */
 void wr_path_put_word(struct wr_buffer *out, const char *text, const struct wr_path_rules *rules);
 
 #endif

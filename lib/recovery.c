@@ -12,6 +12,7 @@
 #include "listing.h"
 #include "series.h"
 #include "stream.h"
+#include "utf8.h"
 
 /* ---- A box that is being read ---------------------------------------------------------------- */
 
@@ -74,11 +75,26 @@ static void point_to_notes(struct wr_segment *segment, uint32_t notes)
     }
 }
 
-static bool is_sound(const struct find *find, const struct wr_segment *segment, const weir_sample *sample)
+/* Metadata is checked when it is added, so what is no text was damaged. */
+static bool is_note_sound(const struct wr_segment *segment, uint32_t note)
 {
     const struct wr_segment_notes *notes = atomic_load(&segment->notes);
+    return notes && note < notes->count &&
+           wr_utf8_is_valid(notes->texts[note], strlen(notes->texts[note]), NULL);
+}
+
+static bool is_sound(const struct find *find, const struct wr_segment *segment, const weir_sample *sample)
+{
     return sample->series < find->reader.views.count && find->ids[sample->series] &&
-           sample->kind <= WEIR_KIND_INT && (!sample->note || (notes && sample->note < notes->count));
+           sample->kind <= WEIR_KIND_INT && (!sample->note || is_note_sound(segment, sample->note));
+}
+
+/* Its series is that of this process, and whether it is a running total goes by that, as when it is added. */
+static void translate(const struct find *find, weir_sample *sample)
+{
+    sample->series = find->ids[sample->series] - 1;
+    sample->flags &= WEIR_SAMPLE_MORE;
+    sample->flags |= wr_registry_series(find->dispatcher->taking.registry, sample->series)->flags;
 }
 
 /* A sample that makes no sense gets a kind that there is not. */
@@ -93,9 +109,8 @@ static void copy_samples(const struct find *find, struct wr_segment *segment, ui
     point_to_notes(segment, notes);
     for (uint32_t i = 0; i < count; i++) {
         weir_sample *sample = &segment->samples[i];
-        sample->flags &= WEIR_SAMPLE_MORE | WEIR_SAMPLE_CUMULATIVE;
         if (is_sound(find, segment, sample))
-            sample->series = find->ids[sample->series] - 1;
+            translate(find, sample);
         else
             *sample = (weir_sample){.kind = SENSELESS, .flags = sample->flags & WEIR_SAMPLE_MORE};
     }

@@ -31,11 +31,11 @@ void wr_timeline_mark(struct wr_timeline *timeline);
 /* The same with a given pair; for tests. */
 void wr_timeline_add(struct wr_timeline *timeline, struct wr_timeline_pair pair);
 
-/* Wall time of a tick. */
+/* Wall time of a tick. Whatever a damaged journal says, it is some time. */
 static inline int64_t wr_timeline_wall_ns(const struct wr_timeline *timeline, uint64_t ticks)
 {
     wr_int128 distance = (wr_int128)(int64_t)(ticks - timeline->from.ticks) * (wr_int128)timeline->speed;
-    return timeline->from.wall_ns + (int64_t)(distance >> 32);
+    return (int64_t)((uint64_t)timeline->from.wall_ns + (uint64_t)(distance >> 32));
 }
 
 #endif

@@ -38,6 +38,16 @@ def names_and_labels_come_back_from_every_format_that_can_be_read():
 
 
 @case
+def input_of_the_command_is_taken_as_others_read_it_or_refused():
+    replay("input")
+
+
+@case
+def journals_give_whole_events_of_series_that_there_are_and_only_once():
+    replay("journal")
+
+
+@case
 def files_of_a_spool_hold_what_was_written_or_nothing():
     replay("spool")
 

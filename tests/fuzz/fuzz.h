@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,21 +16,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static inline void fuzz_fail(const char *file, int line, const char *condition)
 {
-    fprintf(stderr, "%s:%d: %s: not so\n", file, line, condition);
+    dprintf(2, "%s:%d: %s: not so\n", file, line, condition); /* stderr may be caught */
     abort();
 }
 
-/* A part of the input as text, up to a newline; answers where the next one begins. The caller frees it. */
+/* A part of the input as text, up to a separator; answers where the next one begins. The caller frees it. */
+static inline const uint8_t *fuzz_take_text(const uint8_t *at, const uint8_t *end, char separator, char **text)
+{
+    const uint8_t *stop = at < end ? memchr(at, separator, (size_t)(end - at)) : NULL;
+    size_t length = (size_t)((stop ? stop : end) - at);
+    *text = malloc(length + 1);
+    FUZZ_CHECK(*text);
+    if (length)
+        memcpy(*text, at, length);
+    (*text)[length] = '\0';
+    return stop ? stop + 1 : end;
+}
+
 static inline const uint8_t *fuzz_take_line(const uint8_t *at, const uint8_t *end, char **line)
 {
-    const uint8_t *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-    size_t length = (size_t)((newline ? newline : end) - at);
-    *line = malloc(length + 1);
-    FUZZ_CHECK(*line);
-    if (length)
-        memcpy(*line, at, length);
-    (*line)[length] = '\0';
-    return newline ? newline + 1 : end;
+    return fuzz_take_text(at, end, '\n', line);
 }
 
 #endif

@@ -116,4 +116,5 @@ Test(format_statsd, tags_are_stripped_as_well)
 {
     cr_assert_str_eq(line_with_tag("a:b,c", "v:w|x,y#z\n@"), "g.n:1|g|#abc:v:wxyz_\n");
     cr_assert_str_eq(line_with_tag("k", ""), "g.n:1|g|#k\n");
+    cr_assert_str_eq(line_with_tag("@", "|"), "g.n:1|g|#_:_\n");
 }

@@ -14,6 +14,7 @@
 #include "recovery.h"
 #include "spool_disk.h"
 #include "survivor.h"
+#include "utf8.h"
 
 static const char routes[] = "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}"; /* two feeds */
 
@@ -91,7 +92,18 @@ static const char *make_journal(void)
 
 /* ---- Recovering it --------------------------------------------------------------------------- */
 
-static void recover(const char *place)
+/* Whether a sample can be given to a handler. */
+static bool is_sound(const struct yard *yard, const struct wr_segment *segment, const weir_sample *sample)
+{
+    if (sample->series >= atomic_load(&yard->registry.series) || sample->kind > WEIR_KIND_INT)
+        return false;
+    const struct weir_metric *metric = wr_registry_series(&yard->registry, sample->series);
+    const char *text = sample->note ? wr_segment_texts(segment)[sample->note] : "";
+    return (sample->flags & WEIR_SAMPLE_CUMULATIVE) == metric->flags && text &&
+           wr_utf8_is_valid(text, strlen(text), NULL);
+}
+
+static struct yard *recover_into_yard(const char *place)
 {
     static struct wr_recovery recovery;
     struct yard *yard = yard_open();
@@ -102,12 +114,9 @@ static void recover(const char *place)
         struct wr_lane *lane = yard->lanes[i];
         while (!wr_queue_is_empty(&lane->queue)) {
             struct wr_range range = wr_queue_take(&lane->queue, 3, UINT64_MAX);
-            for (uint32_t j = 0; j < range.count; j++) {
-                const weir_sample *sample = &range.segment->samples[range.first + j];
-                if (sample->series >= atomic_load(&yard->registry.series) || sample->kind > WEIR_KIND_INT ||
-                    (sample->note && !wr_segment_texts(range.segment)[sample->note]))
+            for (uint32_t j = 0; j < range.count; j++)
+                if (!is_sound(yard, range.segment, &range.segment->samples[range.first + j]))
                     _exit(1);
-            }
             lane->delivered += range.count;
             wr_range_settle(&range, range.count);
             wr_segment_drop(range.segment);
@@ -115,9 +124,28 @@ static void recover(const char *place)
         yard_stats(lane);
     }
     wr_recovery_tidy(&recovery);
+    return yard;
+}
+
+static void recover(const char *place)
+{
+    recover_into_yard(place);
 }
 
 /* ---- Damaging it ----------------------------------------------------------------------------- */
+
+/* Of metadata, a byte that is in no text; in the first segment's file. */
+static void damage_text(void)
+{
+    struct wr_buffer data = {0};
+    char path[400];
+    snprintf(path, sizeof path, "%s/seg.2", box);
+    cr_assert_eq(wr_spool_disk_read(path, &data), 0);
+    const char *text = memmem(data.data, data.length, "metadata", 8);
+    cr_assert(text);
+    cr_assert_eq(wr_spool_disk_overwrite(path, (uint64_t)(text - data.data), "\xff", 1), 0);
+    wr_buffer_fini(&data);
+}
 
 /* The files of the box as they were left. */
 struct kept {
@@ -228,6 +256,51 @@ Test(journal_damage, what_is_sound_beside_a_damaged_file_is_delivered, .fini = r
     char bad[400];
     snprintf(bad, sizeof bad, "%s-seg.2.bad", box);
     cr_assert_eq(access(bad, F_OK), 0, "the damaged file is kept");
+}
+
+static void recover_without_a_text(const char *place)
+{
+    const struct yard *yard = recover_into_yard(place);
+    uint64_t corrupt = 0;
+    for (size_t i = 0; i < yard->lane_count; i++)
+        corrupt += yard->lanes[i]->dropped[WEIR_DROPPED_CORRUPT];
+    _exit(corrupt == 1 ? 0 : 1);
+}
+
+Test(journal_damage, a_value_whose_metadata_is_no_text_is_dropped_as_corrupt, .fini = remove_folder)
+{
+    const char *place = make_journal();
+    damage_text();
+    cr_assert(runs_well(recover_without_a_text, place));
+    cr_assert_eq(access(box, F_OK), -1);
+}
+
+static void assert_left(const char *place)
+{
+    cr_assert(runs_well(recover, place));
+    cr_assert_eq(access(path_of("ring.1"), F_OK), 0);
+    cr_assert_eq(access(path_of("seg.2"), F_OK), 0);
+}
+
+Test(journal_damage, one_that_has_lost_its_head_is_left_as_it_is, .fini = remove_folder)
+{
+    const char *place = make_journal();
+    struct survivor_row row;
+    unlink(path_of("meta.0"));
+    cr_assert_not(survivor_read(box, "A", &row));
+    assert_left(place);
+    close(creat(path_of("meta.0"), 0600));
+    assert_left(place);
+}
+
+Test(journal_damage, a_round_that_no_process_ever_commits_is_damage, .fini = remove_folder)
+{
+    static const uint64_t never = UINT64_MAX;
+    const char *place = make_journal();
+    cr_assert_eq(wr_spool_disk_overwrite(path_of("meta.0"), offsetof(struct wr_journal_head, round), &never,
+                                         sizeof never),
+                 0);
+    assert_left(place);
 }
 
 Test(journal_damage, an_undamaged_one_is_recovered_whole_and_deleted, .fini = remove_folder)

@@ -41,6 +41,12 @@ Test(path, some_characters_are_left_out_and_some_replaced)
     cr_assert_str_eq(word_of("a:b|c;d/e"), "abc_d_e");
 }
 
+Test(path, a_word_of_which_nothing_is_left_is_a_line)
+{
+    cr_assert_str_eq(word_of("::|"), "_");
+    cr_assert_eq(buffer.length, 1);
+}
+
 Test(path, blanks_of_all_kinds_are_replaced)
 {
     cr_assert_str_eq(path_of("a b\tc\nd\x7f"), "a_b_c_d_");
@@ -79,5 +85,4 @@ Test(path, words_have_no_nodes)
 {
     cr_assert_str_eq(word_of(""), "");
     cr_assert_str_eq(word_of("..a."), "..a.");
-    cr_assert_str_eq(word_of(":|"), "");
 }

@@ -52,6 +52,12 @@ Test(timeline, ticks_behind_the_latest_pair_are_on_the_same_line)
     assert_near(wall_after(&timeline, 3 * WR_NS_PER_S), 3 * WR_NS_PER_S, 2);
 }
 
+Test(timeline, a_line_out_of_a_damaged_journal_gives_some_time)
+{
+    const struct wr_timeline timeline = {.from = {0, INT64_MAX}, .speed = UINT64_MAX};
+    cr_assert_lt(wr_timeline_wall_ns(&timeline, 1), INT64_MAX);
+}
+
 Test(timeline, ticks_before_the_first_pair_are_too)
 {
     struct wr_timeline timeline = make();

@@ -77,6 +77,10 @@ Test(twin, makes_no_sense_of_rounds_that_cannot_be)
 {
     twin.halves[0].round = 8;
     twin.halves[1].round = 9;
+    twin.halves[0].value = 11;
+    twin.halves[1].value = 12;
     cr_assert_eq(wr_twin_find(&twin, 7), -1);
     cr_assert_eq(after(7), 0);
+    wr_twin_settle(&twin, 7);
+    cr_assert_eq(after(7), 0, "nor when they are forgotten");
 }

@@ -1,0 +1,482 @@
+/* Input of `weir emit`: from standard input each line is taken for just what other readers find in it (json-c,
+ * a regular expression and strtod), or refused in one line of words, and only what was taken becomes an event.
+ * The first byte says what the rest is:
+ *
+ *   1  words as among the arguments, a line each
+ *   other  standard input; 2: there is a group for lines that name none, 4: and a label */
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <regex.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../tools/command.h"
+#include "../../tools/delivery.h"
+#include "../../tools/input.h"
+#include "../../tools/lines.h"
+#include "../../tools/reading.h"
+#include "../../tools/throttle.h"
+#include "fuzz.h"
+#include "name.h"
+#include "stream.h"
+#include "utf8.h"
+
+enum { WORDS = 1, WITH_GROUP = 2, WITH_LABEL = 4, MOST_SAID = 20 };
+
+static const weir_label standard_label = {"host", "h"};
+static const char standard_group[] = "standard";
+
+/* What is expected of the input at hand. */
+static struct {
+    struct input_standards standards;
+    const uint8_t *at, *end; /* of the lines that were not read yet */
+    uint64_t lines, refused, values;
+    const struct reading *taken; /* the line at hand, which is to become an event; NULL: none */
+} expected;
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+static bool matches(const char *text, const char *pattern, regex_t *compiled, bool *done)
+{
+    if (!*done)
+        FUZZ_CHECK(regcomp(compiled, pattern, REG_EXTENDED | REG_NOSUB) == 0);
+    *done = true;
+    return regexec(compiled, text, 0, NULL, 0) == 0;
+}
+
+static bool is_decimal(const char *text)
+{
+    static regex_t compiled;
+    static bool done;
+    return matches(text, "^-?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?$", &compiled, &done);
+}
+
+static bool is_integer(const char *text)
+{
+    static regex_t compiled;
+    static bool done;
+    return matches(text, "^-?[0-9]+$", &compiled, &done);
+}
+
+/* JSON has no zeros in front and no control characters in texts; json-c takes both. */
+static bool is_odd(const char *text)
+{
+    static regex_t compiled;
+    static bool done;
+    return matches(text, "\\\\|[\x01-\x1f]|(^|[^0-9.eE+-])-?0[0-9]", &compiled, &done);
+}
+
+/* Integers that doubles do not hold one by one are integers. */
+static bool find_number(const char *text, struct wr_intake_value *value)
+{
+    const long long last_double = 1LL << 53;
+    if (!is_decimal(text))
+        return false;
+    *value = (struct wr_intake_value){WEIR_KIND_DOUBLE, {.f64 = strtod(text, NULL)}};
+    errno = 0;
+    long long integer = strtoll(text, NULL, 10);
+    if (is_integer(text) && errno == 0 && (integer > last_double || integer < -last_double))
+        *value = (struct wr_intake_value){WEIR_KIND_INT, {.i64 = integer}};
+    return isfinite(strtod(text, NULL));
+}
+
+static bool is_same(const struct wr_intake_value *a, const struct wr_intake_value *b)
+{
+    return a->kind == b->kind && (memcmp(&a->is, &b->is, sizeof a->is) == 0 ||
+                                  (a->kind == WEIR_KIND_DOUBLE && isnan(a->is.f64) && isnan(b->is.f64)));
+}
+
+/* ---- name=value ------------------------------------------------------------------------------ */
+
+/* Whether it is a value, as a word; cuts it in two. */
+static bool find_word(char *word, struct wr_event_value *value)
+{
+    char *equals = strrchr(word, '=');
+    if (!equals || equals == word)
+        return false;
+    *equals = '\0';
+    value->name = word;
+    return find_number(equals + 1, &value->value);
+}
+
+static void check_words(char *line, const struct reading *reading, bool taken)
+{
+    struct wr_event_value value;
+    char *rest;
+    size_t count = 0;
+    bool good = true;
+    for (char *word = strtok_r(line, " \t", &rest); word && good; word = strtok_r(NULL, " \t", &rest)) {
+        good = count < READING_MOST_VALUES && find_word(word, &value);
+        if (good && taken)
+            FUZZ_CHECK(count < reading->count && strcmp(reading->values[count].name, value.name) == 0 &&
+                       is_same(&reading->values[count].value, &value.value));
+        count += good;
+    }
+    FUZZ_CHECK(taken == good);
+    if (taken)
+        FUZZ_CHECK(count == reading->count && !reading->group && !reading->label_count && !reading->timed &&
+                   !reading->metadata && !reading->cumulative);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* NULL: it is none. */
+static struct json_object *parse_json(const char *line, size_t length, int flags)
+{
+    struct json_tokener *tokener = json_tokener_new();
+    FUZZ_CHECK(tokener);
+    json_tokener_set_flags(tokener, flags);
+    struct json_object *object = json_tokener_parse_ex(tokener, line, (int)length + 1);
+    if (json_tokener_get_error(tokener) != json_tokener_success) {
+        json_object_put(object);
+        object = NULL;
+    }
+    json_tokener_free(tokener);
+    return object;
+}
+
+static bool is_text(struct json_object *object, const char *text)
+{
+    return json_object_is_type(object, json_type_string) &&
+           (size_t)json_object_get_string_len(object) == strlen(text) &&
+           strcmp(json_object_get_string(object), text) == 0;
+}
+
+/* json-c keeps what a double was written as, but not an integer: beyond 64 bits it is cut, and 0 has no sign.
+ */
+static void check_value(struct json_object *object, const struct wr_intake_value *value)
+{
+    struct wr_intake_value found = {WEIR_KIND_DOUBLE, {.f64 = NAN}};
+    const char *text = json_object_get_string(object);
+    if (json_object_is_type(object, json_type_string)) {
+        FUZZ_CHECK(strcmp(text, "NaN") == 0 || strcmp(text, "Infinity") == 0 || strcmp(text, "-Infinity") == 0);
+        found.is.f64 = strtod(text, NULL);
+    } else {
+        FUZZ_CHECK(find_number(text, &found));
+    }
+    bool is_cut = json_object_is_type(object, json_type_int) &&
+                  (!json_object_get_int64(object) || json_object_get_int64(object) == INT64_MIN ||
+                   json_object_get_int64(object) == INT64_MAX);
+    if (is_cut)
+        FUZZ_CHECK(value->kind == WEIR_KIND_INT || value->is.f64 == 0 || fabs(value->is.f64) >= 0x1p63);
+    else
+        FUZZ_CHECK(is_same(value, &found));
+}
+
+static void check_time(struct json_object *object, int64_t time_ns)
+{
+    const char *text = json_object_get_string(object), *dot = strchr(text, '.');
+    char decimals[] = "000000000";
+    int64_t seconds = strtoll(text, NULL, 10);
+    for (size_t i = 0; dot && i + 1 < sizeof decimals && dot[1 + i]; i++)
+        decimals[i] = dot[1 + i];
+    int64_t rest_ns = strtol(decimals, NULL, 10);
+    FUZZ_CHECK(json_object_get_type(object) == json_type_double || json_object_is_type(object, json_type_int));
+    FUZZ_CHECK(time_ns == seconds * 1000000000 + (*text == '-' ? -rest_ns : rest_ns));
+}
+
+static void check_labels(struct json_object *object, const struct reading *reading)
+{
+    size_t count = 0;
+    json_object_object_foreach(object, key, value)
+    {
+        FUZZ_CHECK(count < reading->label_count && strcmp(reading->labels[count].key, key) == 0);
+        FUZZ_CHECK(is_text(value, reading->labels[count].value));
+        count++;
+    }
+    FUZZ_CHECK(count == reading->label_count);
+}
+
+/* One value with all that belongs to it. */
+static void check_record(struct json_object *object, const struct reading *reading)
+{
+    struct json_object *member;
+    FUZZ_CHECK(reading->count == 1);
+    FUZZ_CHECK(json_object_object_get_ex(object, "name", &member) && is_text(member, reading->values[0].name));
+    FUZZ_CHECK(json_object_object_get_ex(object, "value", &member));
+    check_value(member, &reading->values[0].value);
+    bool found = json_object_object_get_ex(object, "group", &member);
+    FUZZ_CHECK(found ? reading->group && is_text(member, reading->group) : !reading->group);
+    found = json_object_object_get_ex(object, "metadata", &member);
+    FUZZ_CHECK(found ? reading->metadata && is_text(member, reading->metadata) : !reading->metadata);
+    found = json_object_object_get_ex(object, "cumulative", &member);
+    FUZZ_CHECK(reading->cumulative == (found && json_object_get_boolean(member)));
+    FUZZ_CHECK(reading->timed == json_object_object_get_ex(object, "timestamp", &member));
+    if (reading->timed)
+        check_time(member, reading->time_ns);
+    if (json_object_object_get_ex(object, "labels", &member))
+        check_labels(member, reading);
+    else
+        FUZZ_CHECK(!reading->label_count);
+}
+
+static void check_values(struct json_object *object, const struct reading *reading)
+{
+    size_t count = 0;
+    json_object_object_foreach(object, key, value)
+    {
+        FUZZ_CHECK(count < reading->count && strcmp(reading->values[count].name, key) == 0);
+        check_value(value, &reading->values[count++].value);
+    }
+    FUZZ_CHECK(count == reading->count && !reading->group && !reading->label_count && !reading->timed &&
+               !reading->metadata && !reading->cumulative);
+}
+
+/* Whether nothing can be wrong with it: an object of numbers, with no text but its keys, which differ. */
+static bool is_plain(const char *line, size_t length)
+{
+    struct json_object *object = is_odd(line) ? NULL : parse_json(line, length, JSON_TOKENER_STRICT);
+    struct wr_intake_value ignored;
+    bool plain = json_object_is_type(object, json_type_object);
+    size_t keys = 0, quotes = 0;
+    if (plain) {
+        json_object_object_foreach(object, key, value)
+        {
+            keys += *key ? 1 : 0;
+            plain &=
+                (json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double)) &&
+                find_number(json_object_get_string(value), &ignored);
+        }
+    }
+    for (; *line; line++)
+        quotes += *line == '"';
+    json_object_put(object);
+    return plain && keys && keys <= READING_MOST_VALUES && quotes == 2 * keys;
+}
+
+static void check_json(const char *line, size_t length, const struct reading *reading, bool taken)
+{
+    struct json_object *name;
+    if (!taken) {
+        FUZZ_CHECK(!is_plain(line, length));
+        return;
+    }
+    FUZZ_CHECK(reading->count);
+    struct json_object *object = parse_json(line, length, 0);
+    FUZZ_CHECK(json_object_is_type(object, json_type_object));
+    if (json_object_object_get_ex(object, "name", &name) && json_object_is_type(name, json_type_string))
+        check_record(object, reading);
+    else
+        check_values(object, reading);
+    json_object_put(object);
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+/* The next line of the input, as it is to be read. The caller frees it. */
+static char *take_line(size_t *length)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    FUZZ_CHECK(expected.at < expected.end);
+    const uint8_t *start = expected.at;
+    const uint8_t *newline = memchr(start, '\n', (size_t)(expected.end - start));
+    const uint8_t *end = newline ? newline : expected.end;
+    expected.at = newline ? newline + 1 : end;
+    if (end > start && end[-1] == '\r')
+        end--;
+    if (expected.lines++ == 0 && end - start >= 3 && memcmp(start, mark, 3) == 0)
+        start += 3;
+    *length = (size_t)(end - start);
+    char *line = malloc(*length + 1);
+    FUZZ_CHECK(line);
+    memcpy(line, start, *length);
+    line[*length] = '\0';
+    return line;
+}
+
+static void check_line(char *line, size_t length, const struct reading *reading, bool taken)
+{
+    const char *first = line + strspn(line, " \t");
+    if (strlen(line) != length || !wr_utf8_is_valid(line, length, NULL))
+        FUZZ_CHECK(!taken);
+    else if (!*first || *first == '#')
+        FUZZ_CHECK(taken && !reading->count);
+    else if (*first == '{' || *first == '[')
+        check_json(line, length, reading, taken);
+    else
+        check_words(line, reading, taken);
+}
+
+bool __real_reading_take_line(struct reading *reading, char *line, size_t length, struct reading_fault *fault);
+bool __wrap_reading_take_line(struct reading *reading, char *line, size_t length, struct reading_fault *fault);
+
+bool __wrap_reading_take_line(struct reading *reading, char *line, size_t length, struct reading_fault *fault)
+{
+    size_t expected_length;
+    char *copy = take_line(&expected_length);
+    FUZZ_CHECK(length == expected_length && memcmp(line, copy, length + 1) == 0);
+    bool taken = __real_reading_take_line(reading, line, length, fault);
+    check_line(copy, length, reading, taken);
+    FUZZ_CHECK(!expected.taken); /* what was taken before has become an event */
+    expected.refused += !taken;
+    expected.taken = taken && reading->count ? reading : NULL;
+    if (expected.taken && !reading->group && !expected.standards.group) {
+        expected.refused++;
+        expected.taken = NULL;
+    }
+    FUZZ_CHECK(taken || *fault->words);
+    free(copy);
+    return taken;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+static bool has_key(const weir_label *labels, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(labels[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+weir_stream *__wrap_weir_get_stream_labeled(const char *group, const weir_label *labels, size_t count);
+
+/* The line's own labels, and those that it does not have of those for all. */
+weir_stream *__wrap_weir_get_stream_labeled(const char *group, const weir_label *labels, size_t count)
+{
+    static struct weir_stream stream;
+    struct wr_error error;
+    const struct reading *reading = expected.taken;
+    FUZZ_CHECK(reading && strcmp(group, reading->group ? reading->group : standard_group) == 0);
+    FUZZ_CHECK(count >= reading->label_count &&
+               memcmp(labels, reading->labels, reading->label_count * sizeof *labels) == 0);
+    bool adds =
+        expected.standards.label_count && !has_key(reading->labels, reading->label_count, standard_label.key);
+    FUZZ_CHECK(count == reading->label_count + adds);
+    FUZZ_CHECK(!adds || strcmp(labels[count - 1].key, standard_label.key) == 0);
+    stream.refusal = wr_name_check_group(group, &error) ? 0 : error.code;
+    if (stream.refusal) {
+        expected.refused++;
+        expected.taken = NULL;
+    }
+    return &stream;
+}
+
+int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event);
+
+/* Names are refused as the core would. */
+int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event)
+{
+    const struct reading *reading = expected.taken;
+    struct wr_error error;
+    int refusal = 0;
+    FUZZ_CHECK(reading && !stream->refusal);
+    FUZZ_CHECK(event->values == reading->values && event->count == reading->count && event->count);
+    FUZZ_CHECK(event->metadata == reading->metadata && event->cumulative == reading->cumulative);
+    FUZZ_CHECK(reading->timed ? *event->time_ns == reading->time_ns : !event->time_ns);
+    for (size_t i = 0; i < event->count; i++)
+        if (!wr_name_check(event->values[i].name, "name", &error))
+            refusal = error.code;
+    expected.taken = NULL;
+    if (refusal)
+        expected.refused++;
+    else
+        expected.values += event->count;
+    return refusal;
+}
+
+/* ---- What is not looked at ------------------------------------------------------------------- */
+
+void __wrap_lines_catch_signals(void);
+
+void __wrap_lines_catch_signals(void)
+{
+}
+
+bool throttle_take(struct throttle *throttle, const char *group, uint64_t bytes)
+{
+    (void)throttle;
+    FUZZ_CHECK(group && bytes);
+    return true;
+}
+
+uint64_t delivery_queued(void)
+{
+    return 0;
+}
+
+int command_fail(const char *format, ...)
+{
+    fuzz_fail(__FILE__, __LINE__, format);
+    return EXIT_NEGATIVE;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+/* One line each, up to a number of them; nothing that could take a terminal by surprise. */
+static void check_said(const char *text, size_t length)
+{
+    uint64_t lines = 0, most = expected.refused > MOST_SAID ? MOST_SAID + 1 : expected.refused;
+    FUZZ_CHECK(wr_utf8_is_valid(text, length, NULL));
+    for (size_t i = 0; i < length; i++) {
+        lines += text[i] == '\n';
+        FUZZ_CHECK((unsigned char)text[i] >= ' ' || text[i] == '\n' || isatty(STDERR_FILENO));
+    }
+    FUZZ_CHECK(lines == most);
+}
+
+static void read_input(const uint8_t *data, size_t size)
+{
+    static int file = -1;
+    struct input_counts counts;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *real_stderr = stderr, *said = open_memstream(&text, &length);
+    if (file < 0)
+        file = memfd_create("input", MFD_CLOEXEC);
+    FUZZ_CHECK(said && ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size);
+    FUZZ_CHECK(lseek(file, 0, SEEK_SET) == 0 && dup2(file, STDIN_FILENO) == STDIN_FILENO);
+    expected.at = data;
+    expected.end = data + size;
+    stderr = said;
+    input_add_all(&expected.standards, &counts);
+    stderr = real_stderr;
+    fclose(said);
+    FUZZ_CHECK(expected.at == expected.end && !expected.taken && !counts.failed);
+    FUZZ_CHECK(counts.lines == expected.lines && counts.values == expected.values &&
+               counts.wrong == expected.refused);
+    check_said(text, length);
+    free(text);
+}
+
+static void read_words(const uint8_t *data, size_t size)
+{
+    static struct reading reading;
+    struct reading_fault fault;
+    struct wr_event_value value;
+    char *word, *copy;
+    const uint8_t *end = data + size;
+    while (data < end) {
+        data = fuzz_take_line(data, end, &word);
+        copy = strdup(word);
+        size_t count = reading.count;
+        bool good = find_word(copy, &value) && count < READING_MOST_VALUES;
+        *fault.words = '\0';
+        FUZZ_CHECK(reading_add_word(&reading, word, &fault) == good && reading.count == count + good);
+        FUZZ_CHECK(good == !*fault.words);
+        if (good)
+            FUZZ_CHECK(strcmp(reading.values[count].name, value.name) == 0 &&
+                       is_same(&reading.values[count].value, &value.value));
+        free(copy);
+        free(word);
+    }
+    reading_clear(&reading);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    memset(&expected, 0, sizeof expected);
+    expected.standards.group = data[0] & WITH_GROUP ? standard_group : NULL;
+    expected.standards.labels = &standard_label;
+    expected.standards.label_count = data[0] & WITH_LABEL ? 1 : 0;
+    if (data[0] == WORDS)
+        read_words(data + 1, size - 1);
+    else
+        read_input(data + 1, size - 1);
+    return 0;
+}

@@ -1,0 +1,450 @@
+/* Journals: whatever is in the files that a dead process left, recovering them comes to an end, and lanes are
+ * given whole events of series that there are, as many as a look at the files tells beforehand, and only once.
+ * The first byte says what the rest is:
+ *
+ *   0  damage to a sound journal, each: file and kind, an offset of two bytes, and the bytes that come there
+ *   1  whole files, each: which one, its length in two bytes, its contents; the others are sound */
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "dispatcher.h"
+#include "error.h"
+#include "fuzz.h"
+#include "journal.h"
+#include "journal_reader.h"
+#include "lane.h"
+#include "parse.h"
+#include "recovery.h"
+#include "router.h"
+#include "series.h"
+#include "spool_disk.h"
+#include "stream.h"
+#include "utf8.h"
+
+enum { MANY_SERIES = 100000, RING_SLOTS = 32, SEGMENT_ROOM = 8, TEXT_ROOM = 128, LANES = 2 };
+enum { ALL_OF_A = 16, ALL_OF_B = 9 }; /* what a sound journal holds for each lane */
+enum { META, SERIES, MORE_SERIES, RING, OTHER_RING, SEGMENT, OTHER_SEGMENT, NO_SEGMENT, FILES };
+
+/* What damage is done to. Not all of them are in a sound journal. */
+static const char *const names[FILES] = {"meta.0", "series.0", "series.1", "ring.1",
+                                         "ring.9", "seg.2",    "seg.3",    "seg.4"};
+static const char *const lane_names[LANES] = {"A", "B"};
+
+/* As they were made, and as they are to be read this time. */
+struct contents {
+    struct wr_buffer data;
+    bool exists;
+};
+
+static struct contents sound[FILES], files[FILES];
+
+static struct wr_log log_of_nothing;
+static struct wr_registry registry;
+static struct wr_producers producers;
+static const struct wr_crew crew = {.registry = &registry, .producers = &producers};
+static struct wr_dispatcher dispatcher;
+static struct wr_config *config;
+static struct wr_lane *lanes[LANES];
+static char place[300], box[500];
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static void put_path(char path[500], const char *folder, const char *name)
+{
+    FUZZ_CHECK(snprintf(path, 500, "%s/%s", folder, name) < 500);
+}
+
+static void empty_folder(const char *path)
+{
+    const struct dirent *entry;
+    DIR *folder = opendir(path);
+    char inside[500];
+    while (folder && (entry = readdir(folder))) {
+        put_path(inside, path, entry->d_name);
+        unlink(inside);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static void remove_all(void)
+{
+    empty_folder(box);
+    rmdir(box);
+    empty_folder(place);
+}
+
+static void remove_place(void)
+{
+    remove_all();
+    rmdir(place);
+}
+
+static void write_files(void)
+{
+    char path[500];
+    FUZZ_CHECK(mkdir(box, 0700) == 0);
+    put_path(path, box, "lock");
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    for (int i = 0; i < FILES; i++) {
+        put_path(path, box, names[i]);
+        int fd = files[i].exists ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+        FUZZ_CHECK(fd >= 0 || !files[i].exists);
+        size_t length = files[i].data.length;
+        if (files[i].exists)
+            FUZZ_CHECK(!length || write(fd, files[i].data.data, length) == (ssize_t)length);
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+/* ---- A sound journal ------------------------------------------------------------------------- */
+
+static uint32_t make_series(const char *group, const char *name, uint16_t flags)
+{
+    const weir_label label = {"route", "/x"};
+    struct wr_error error;
+    struct weir_stream *stream = wr_stream_get(&registry, group, &label, 1, &error);
+    return wr_series_get(&registry, stream, name, flags, &error)->series;
+}
+
+static void fill_ring(struct wr_ring_block *ring, uint32_t a, uint32_t b, uint32_t total)
+{
+    const weir_sample slots[] = {
+        {.series = a, .value.f64 = 1}, /* taken */
+        {.series = b, .flags = WR_RING_TEXT, .time_ns = 1, .value.f64 = 2, .note = 40},
+        {0},
+        {0},
+        {.series = a, .flags = WR_RING_TICKS | WEIR_SAMPLE_MORE, .time_ns = 5000, .value.f64 = 3},
+        {.series = a, .flags = WR_RING_TICKS, .time_ns = 5000, .value.f64 = 4},
+        {.series = total, .kind = WEIR_KIND_INT, .flags = WEIR_SAMPLE_CUMULATIVE, .value.i64 = 5},
+    };
+    memcpy(ring->slots, slots, sizeof slots);
+    memset(&ring->slots[2], 'm', 40);
+    wr_twin_set(&ring->taken, 1);
+    atomic_store(&ring->tail, WR_COUNT_OF(slots));
+}
+
+static void fill_segment(struct wr_journal *journal, struct wr_segment_file *file, uint32_t series)
+{
+    wr_journal_begin(journal, file, wr_journal_feed(journal), 100);
+    for (uint32_t i = 0; i < SEGMENT_ROOM - 1; i++)
+        file->samples[i] = (weir_sample){
+            .series = series, .flags = i % 3 == 1 ? WEIR_SAMPLE_MORE : 0, .time_ns = 1, .value.f64 = i};
+    wr_segment_file_put_text(file, "first", 5);
+    wr_segment_file_put_text(file, "second", 6);
+    file->samples[0].note = 1;
+    file->samples[4].note = 2;
+    wr_segment_file_settle(file, 0, 0, 1);
+    wr_twin_put(&file->head->committed, wr_journal_round(journal), SEGMENT_ROOM - 1);
+}
+
+static void fill_journal(struct wr_journal *journal)
+{
+    uint32_t a = make_series("a", "latency", 0), b = make_series("b.inner", "size", 0);
+    uint32_t total = make_series("b", "requests", WEIR_SAMPLE_CUMULATIVE);
+    const struct wr_segment_shape one = {SEGMENT_ROOM, TEXT_ROOM, 1, lane_names};
+    const struct wr_segment_shape both = {SEGMENT_ROOM, TEXT_ROOM, LANES, lane_names};
+    struct wr_ring_block *ring = wr_journal_ring(journal, RING_SLOTS, 1);
+    struct wr_segment_file *first = wr_journal_segment(journal, &one, 1);
+    struct wr_segment_file *second = wr_journal_segment(journal, &both, 1);
+    FUZZ_CHECK(ring && first && second);
+    fill_ring(ring, a, b, total);
+    fill_segment(journal, first, a);
+    fill_segment(journal, second, b);
+    wr_journal_commit(journal);
+    /* what would be another one each time */
+    journal->head->run = journal->head->pid = 1;
+    journal->head->created_ns = 1;
+    journal->head->lines[0] = (struct wr_timeline){{1000, 1}, {2000, 1001}, UINT64_C(1) << 32};
+    wr_segment_file_close(first);
+    wr_segment_file_close(second);
+}
+
+/* Keeps its files, without the zeros behind what is used of the series. */
+static void keep_journal(void)
+{
+    char path[500];
+    for (int i = 0; i < FILES; i++) {
+        put_path(path, box, names[i]);
+        sound[i].exists = access(path, F_OK) == 0;
+        if (sound[i].exists)
+            FUZZ_CHECK(wr_spool_disk_read(path, &sound[i].data) == 0);
+    }
+    struct wr_buffer *series = &sound[SERIES].data;
+    while (series->length && !series->data[series->length - 1])
+        series->length--;
+    series->length = (series->length + 7) / 8 * 8;
+}
+
+static void make_journal(void)
+{
+    struct wr_words words = {0};
+    struct wr_error error;
+    struct wr_journal *journal = wr_journal_start(place, &registry, &words, &error);
+    FUZZ_CHECK(journal);
+    fill_journal(journal);
+    snprintf(box, sizeof box, "%s", journal->box.path);
+    keep_journal();
+    wr_journal_stop(journal);
+    remove_all();
+    wr_journal_file_close(&journal->meta);
+    wr_journal_file_close(&journal->series.map);
+    free(journal->box.path);
+    free(journal);
+}
+
+/* ---- The one who recovers -------------------------------------------------------------------- */
+
+static void set_up(void)
+{
+    static const char text[] = "{\"groups\": {\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}}";
+    static bool done;
+    struct wr_error error;
+    if (done)
+        return;
+    done = true;
+    const char *temporary = getenv("TMPDIR");
+    snprintf(place, sizeof place, "%s/weir-fuzz-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    FUZZ_CHECK(mkdtemp(place));
+    atexit(remove_place);
+    FUZZ_CHECK(wr_registry_init(&registry) && wr_producers_init(&producers));
+    atomic_store(&registry.max, MANY_SERIES); /* what fuzzing names is kept for good */
+    wr_dispatcher_init(&dispatcher, &registry, &crew);
+    dispatcher.running = true; /* no thread is to be started */
+    config = wr_parse_text("text", text, sizeof text - 1, NULL, &error);
+    FUZZ_CHECK(config);
+    make_journal();
+}
+
+static struct wr_lane *find_lane(void *ctx, const char *handler, struct wr_lane_settings *settings)
+{
+    (void)ctx;
+    *settings =
+        (struct wr_lane_settings){.queue_bytes = 1024 * 1024, .batch = 5000, .batch_bytes = 1024 * 1024};
+    for (int i = 0; i < LANES; i++)
+        if (strcmp(lane_names[i], handler) == 0)
+            return lanes[i];
+    return NULL;
+}
+
+static void start(void)
+{
+    for (int i = 0; i < LANES; i++) {
+        lanes[i] = wr_lane_new(lane_names[i], &log_of_nothing, &dispatcher.bell);
+        FUZZ_CHECK(lanes[i]);
+    }
+    struct wr_router *router = wr_router_new(config, &dispatcher.taking.pool, find_lane, NULL);
+    FUZZ_CHECK(router);
+    for (size_t i = 0; i < router->lane_count; i++)
+        router->lanes[i].started = true; /* the fuzzer is the worker */
+    wr_dispatcher_switch(&dispatcher, router);
+}
+
+static void stop(void)
+{
+    wr_router_free(dispatcher.taking.router, 0);
+    dispatcher.taking.router = NULL;
+    for (int i = 0; i < LANES; i++)
+        wr_lane_free_unused(lanes[i]);
+    wr_segment_pool_set(&dispatcher.taking.pool, 0);
+}
+
+/* ---- What is to be expected ------------------------------------------------------------------ */
+
+struct expectation {
+    enum wr_journal_reading reading;
+    uint64_t samples[LANES];
+    uint64_t kept; /* for others */
+    bool is_last;  /* what is in its rings takes the last round that there is, and nobody reads it after that */
+};
+
+static bool is_within(const char *group, const char *ancestor)
+{
+    size_t length = strlen(ancestor);
+    return strncmp(group, ancestor, length) == 0 && (!group[length] || group[length] == '.');
+}
+
+/* Whether samples of a series go to a lane, if there can be such a series at all. */
+static bool goes_to(const struct wr_journal_views *views, uint32_t id, int lane)
+{
+    weir_label labels[WR_JOURNAL_LABELS_MOST];
+    weir_series view;
+    struct wr_error error;
+    if (!wr_journal_views_get(views, id, &view, labels))
+        return false;
+    struct weir_stream *stream = wr_stream_get(&registry, view.group, view.labels, view.label_count, &error);
+    if (wr_series_get(&registry, stream, view.name, view.cumulative ? WEIR_SAMPLE_CUMULATIVE : 0, &error)
+            ->stream->refusal)
+        return false;
+    return is_within(view.group, "b") || (lane == 0 && is_within(view.group, "a"));
+}
+
+static void expect_ring(const struct wr_journal_reader *reader, const struct wr_journal_reader_ring *ring,
+                        struct expectation *expected)
+{
+    struct wr_journal_event event;
+    for (uint64_t at = ring->taken; at < ring->tail && wr_journal_reader_event(ring, at, &event);
+         at = event.end)
+        for (int lane = 0; lane < LANES; lane++)
+            if (goes_to(&reader->views, event.series, lane))
+                expected->samples[lane] += event.samples;
+}
+
+static void expect_segment(const struct wr_journal_reader *reader, const struct wr_segment_file *file,
+                           struct expectation *expected)
+{
+    for (uint32_t slot = 0; slot < file->head->lanes; slot++) {
+        const char *name = wr_segment_file_lane(file, slot);
+        uint32_t first = 0, length, count = wr_journal_reader_count(reader, file);
+        uint64_t *to = strcmp(name, "A") == 0   ? &expected->samples[0]
+                       : strcmp(name, "B") == 0 ? &expected->samples[1]
+                                                : &expected->kept;
+        for (; (length = wr_journal_reader_unsettled(file, slot, &first, count)); first += length)
+            *to += length;
+    }
+}
+
+static void expect(struct expectation *expected)
+{
+    struct wr_journal_reader reader;
+    *expected = (struct expectation){.reading = wr_journal_reader_open(&reader, box, false)};
+    if (expected->reading != WR_JOURNAL_READ)
+        return;
+    expected->is_last = reader.ring_count && reader.round == UINT64_MAX - 1;
+    for (size_t i = 0; i < reader.ring_count; i++)
+        expect_ring(&reader, &reader.rings[i], expected);
+    for (size_t i = 0; i < reader.segment_count; i++)
+        expect_segment(&reader, reader.segments[i], expected);
+    wr_journal_reader_close(&reader);
+}
+
+/* ---- What is recovered ----------------------------------------------------------------------- */
+
+static void check_sample(const struct wr_range *range, const weir_sample *sample)
+{
+    FUZZ_CHECK(sample->series < atomic_load(&registry.series));
+    const weir_series *view = atomic_load(&wr_registry_series(&registry, sample->series)->view);
+    FUZZ_CHECK(sample->kind <= WEIR_KIND_INT);
+    FUZZ_CHECK(!(sample->flags & ~(WEIR_SAMPLE_MORE | WEIR_SAMPLE_CUMULATIVE)));
+    FUZZ_CHECK(!(sample->flags & WEIR_SAMPLE_CUMULATIVE) == !view->cumulative);
+    if (!sample->note)
+        return;
+    const struct wr_segment_notes *notes = atomic_load(&range->segment->notes);
+    FUZZ_CHECK(notes && sample->note < notes->count);
+    const char *text = notes->texts[sample->note];
+    FUZZ_CHECK(wr_utf8_is_valid(text, strlen(text), NULL));
+}
+
+static void drain(struct wr_lane *lane)
+{
+    weir_handler_stats stats;
+    while (!wr_queue_is_empty(&lane->queue)) {
+        struct wr_range range = wr_queue_take(&lane->queue, 3, UINT64_MAX);
+        for (uint32_t i = 0; i < range.count; i++)
+            check_sample(&range, &range.segment->samples[range.first + i]);
+        FUZZ_CHECK(!(range.segment->samples[range.first + range.count - 1].flags & WEIR_SAMPLE_MORE));
+        lane->delivered += range.count;
+        wr_range_settle(&range, range.count);
+        wr_segment_drop(range.segment);
+    }
+    wr_lane_read_stats(lane, &stats, 0);
+    FUZZ_CHECK(stats.recovered == stats.delivered + stats.dropped[WEIR_DROPPED_CORRUPT]);
+}
+
+static void recover(void)
+{
+    struct wr_recovery recovery = {0};
+    wr_recovery_run(&recovery, place, &dispatcher, 1);
+    for (int i = 0; i < LANES; i++)
+        drain(lanes[i]);
+    wr_recovery_leave(&recovery);
+    while (recovery.boxes) {
+        struct wr_recovery_box *left = recovery.boxes;
+        recovery.boxes = left->next;
+        free(left->box.path);
+        free(left);
+    }
+    wr_words_say(&dispatcher.words, &log_of_nothing, "journal");
+}
+
+/* damaged: something may be missing. */
+static void try_journal(bool damaged)
+{
+    struct expectation expected;
+    write_files();
+    start();
+    expect(&expected);
+    recover();
+    for (int i = 0; i < LANES; i++)
+        FUZZ_CHECK(lanes[i]->recovered == expected.samples[i]);
+    if (!damaged)
+        FUZZ_CHECK(lanes[0]->delivered == ALL_OF_A && lanes[1]->delivered == ALL_OF_B);
+    bool is_left = expected.reading == WR_JOURNAL_UNREADABLE || expected.kept || expected.is_last;
+    FUZZ_CHECK((access(box, F_OK) == 0) == is_left);
+    recover();
+    for (int i = 0; i < LANES; i++)
+        FUZZ_CHECK(lanes[i]->recovered == expected.samples[i]);
+    stop();
+    remove_all();
+}
+
+/* ---- Input ----------------------------------------------------------------------------------- */
+
+static void set_contents(struct contents *to, const void *data, size_t length)
+{
+    wr_buffer_clear(&to->data);
+    wr_buffer_put(&to->data, data, length);
+    to->exists = true;
+}
+
+static void damage(const uint8_t **at, const uint8_t *end)
+{
+    enum { BYTE, WORD, CUT, GONE };
+    const uint8_t *patch = *at;
+    struct contents *file = &files[patch[0] % FILES];
+    size_t offset = (size_t)(patch[1] | patch[2] << 8), length = file->data.length;
+    int kind = patch[0] / FILES % 4;
+    *at = patch + (kind == BYTE ? 4 : kind == WORD ? 11 : 3);
+    if (*at > end) {
+        *at = end;
+        return;
+    }
+    if (kind == CUT && offset < length)
+        file->data.length = offset;
+    else if (kind == GONE)
+        file->exists = false;
+    else if (kind == BYTE && length)
+        file->data.data[offset % length] = (char)patch[3];
+    else if (kind == WORD && length >= 8)
+        memcpy(&file->data.data[offset % (length - 7) / 8 * 8], patch + 3, 8);
+}
+
+static void replace(const uint8_t **at, const uint8_t *end)
+{
+    const uint8_t *head = *at;
+    size_t length = (size_t)(head[1] | head[2] << 8), rest = (size_t)(end - head) - 3;
+    length = length < rest ? length : rest;
+    set_contents(&files[head[0] % FILES], head + 3, length);
+    *at = head + 3 + length;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const uint8_t *at = data + 1, *end = data + size;
+    if (size == 0)
+        return 0;
+    set_up();
+    for (int i = 0; i < FILES; i++) {
+        set_contents(&files[i], sound[i].data.data, sound[i].data.length);
+        files[i].exists = sound[i].exists;
+    }
+    while (end - at >= 3)
+        (data[0] % 2 ? replace : damage)(&at, end);
+    try_journal(size > 1);
+    return 0;
+}

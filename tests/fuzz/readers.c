@@ -1,0 +1,220 @@
+#include "readers.h"
+
+#include <json-c/json.h>
+
+#include "fuzz.h"
+#include "read.h"
+#include "servers.h"
+
+/* ---- json and bai ---------------------------------------------------------------------------- */
+
+static bool is_text(struct json_object *object, const char *key, const char *expected)
+{
+    struct json_object *member;
+    return json_object_object_get_ex(object, key, &member) && json_object_is_type(member, json_type_string) &&
+           (size_t)json_object_get_string_len(member) == strlen(expected) &&
+           strcmp(json_object_get_string(member), expected) == 0;
+}
+
+/* json-c keeps a double as it is written; what is not finite is a string. */
+static void check_member(struct json_object *object, const char *key, const weir_sample *sample)
+{
+    struct json_object *value;
+    FUZZ_CHECK(json_object_object_get_ex(object, key, &value));
+    if (sample->kind == WEIR_KIND_DOUBLE && json_object_is_type(value, json_type_int))
+        FUZZ_CHECK((double)json_object_get_int64(value) == sample->value.f64);
+    else
+        read_check_number(json_object_get_string(value), sample);
+}
+
+/* Parses the line and no more; answers the next one. */
+static const char *parse_line(const char *text, struct json_object **object)
+{
+    struct json_tokener *tokener = json_tokener_new();
+    FUZZ_CHECK(tokener);
+    const char *end = strchr(text, '\n');
+    FUZZ_CHECK(end);
+    *object = json_tokener_parse_ex(tokener, text, (int)(end - text));
+    FUZZ_CHECK(*object && json_tokener_get_parse_end(tokener) == (size_t)(end - text));
+    json_tokener_free(tokener);
+    return end + 1;
+}
+
+static void check_json(const struct reader *reader, const struct written *written, const char *text, int first)
+{
+    (void)reader;
+    (void)first;
+    for (int i = 0; i < WRITTEN_SAMPLES; i++) {
+        struct json_object *labels, *time, *object;
+        char expected[READ_ROOM];
+        text = parse_line(text, &object);
+        FUZZ_CHECK(is_text(object, "group", written->group) && is_text(object, "name", written->name));
+        FUZZ_CHECK(json_object_object_get_ex(object, "labels", &labels) &&
+                   is_text(labels, written->key, written->value));
+        bool has_note = i == 0 && *written->note;
+        FUZZ_CHECK(has_note ? is_text(object, "metadata", written->note)
+                            : !json_object_object_get_ex(object, "metadata", NULL));
+        read_put_time(expected, written->samples[i].time_ns, 9);
+        FUZZ_CHECK(json_object_object_get_ex(object, "timestamp", &time) &&
+                   strcmp(json_object_get_string(time), expected) == 0);
+        check_member(object, "value", &written->samples[i]);
+        json_object_put(object);
+    }
+    FUZZ_CHECK(!*text);
+}
+
+static void check_bai(const struct reader *reader, const struct written *written, const char *text, int first)
+{
+    (void)reader;
+    (void)first;
+    for (int i = 0; i < WRITTEN_SAMPLES; i++) {
+        struct json_object *object;
+        for (const char *at = text; *at && *at != '\n'; at++)
+            FUZZ_CHECK(*at >= ' ' && *at < 0x7f);
+        text = parse_line(text, &object);
+        FUZZ_CHECK(json_object_object_length(object) == 1);
+        check_member(object, written->name, &written->samples[i]);
+        json_object_put(object);
+    }
+    FUZZ_CHECK(!*text);
+}
+
+/* ---- csv ------------------------------------------------------------------------------------- */
+
+/* RFC 4180, 2.4 to 2.7; answers what ends the field. */
+static const char *read_field(const char *at, char *out)
+{
+    const char *limit = out + READ_ROOM - 1;
+    bool quoted = *at == '"';
+    at += quoted;
+    for (; *at && out < limit; *out++ = *at++) {
+        if (!quoted && strchr(",\r\n", *at))
+            break;
+        FUZZ_CHECK(quoted || *at != '"');
+        if (quoted && *at == '"' && *++at != '"')
+            break;
+    }
+    *out = '\0';
+    FUZZ_CHECK(*at && strchr(",\r\n", *at));
+    return at;
+}
+
+static void check_csv(const struct reader *reader, const struct written *written, const char *text, int first)
+{
+    const char *newline = reader->option && strcmp(reader->option, "newline") == 0 ? "\n" : "\r\n";
+    char field[READ_ROOM], time[READ_ROOM];
+    (void)first;
+    for (int i = 0; i < WRITTEN_SAMPLES; i++) {
+        read_put_time(time, written->samples[i].time_ns, 9);
+        text = read_field(text, field);
+        FUZZ_CHECK(strcmp(field, time) == 0);
+        text = read_field(read_skip(text, ","), field);
+        FUZZ_CHECK(strcmp(field, written->group) == 0);
+        text = read_field(read_skip(text, ","), field);
+        FUZZ_CHECK(strcmp(field, written->name) == 0);
+        text = read_field(read_skip(text, ","), field);
+        read_check_number(field, &written->samples[i]);
+        text = read_field(read_skip(text, ","), field);
+        struct json_object *labels = json_tokener_parse(field);
+        FUZZ_CHECK(labels && json_object_object_length(labels) == 1);
+        FUZZ_CHECK(is_text(labels, written->key, written->value));
+        json_object_put(labels);
+        text = read_skip(text, newline);
+    }
+    FUZZ_CHECK(!*text);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static const char *read_escape(const char *at, uint32_t *code_point)
+{
+    static const char letters[] = "n\nr\rt\t";
+    const char *letter = strchr(letters, *at);
+    if (*at != 'x' && *at != 'u') {
+        *code_point = (unsigned char)(letter && (letter - letters) % 2 == 0 ? letter[1] : *at);
+        return at + 1;
+    }
+    int digits = *at == 'x' ? 2 : 4;
+    char number[8] = {0};
+    memcpy(number, at + 1, (size_t)digits);
+    *code_point = (uint32_t)strtoul(number, NULL, 16);
+    return at + 1 + digits;
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    out[0] = (char)(0xe0 | c >> 12);
+    out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[2] = (char)(0x80 | (c & 0x3f));
+    return 3;
+}
+
+/* Reads as much as it takes to get a text back; answers what is behind it. */
+static const char *read_shown(const char *at, const char *expected)
+{
+    while (*expected) {
+        char shown[4];
+        size_t length = 1;
+        uint32_t code_point;
+        FUZZ_CHECK((unsigned char)*at >= ' ');
+        shown[0] = *at;
+        if (*at++ == '\\') {
+            at = read_escape(at, &code_point);
+            length = put_utf8(shown, code_point);
+        }
+        FUZZ_CHECK(strncmp(expected, shown, length) == 0);
+        expected += length;
+    }
+    return at;
+}
+
+static void check_text(const struct reader *reader, const struct written *written, const char *text, int first)
+{
+    char time[READ_ROOM], number[READ_ROOM];
+    (void)reader;
+    (void)first;
+    for (int i = 0; i < WRITTEN_SAMPLES; i++) {
+        read_put_time(time, written->samples[i].time_ns, 6);
+        text = read_skip(read_skip(read_skip(text, "["), time), "][");
+        text = read_skip(read_shown(text, written->group), "]: ");
+        text = read_skip(read_shown(text, written->name), "=");
+        text = read_copy_to(text, ' ', number);
+        read_check_number(number, &written->samples[i]);
+        text = read_skip(read_shown(read_skip(text, " {"), written->key), "=\"");
+        text = read_skip(read_shown(text, written->value), "\"}");
+        if (i == 0 && *written->note)
+            text = read_skip(read_shown(read_skip(text, " metadata=\""), written->note), "\"");
+        text = read_skip(text, "\n");
+    }
+    FUZZ_CHECK(!*text);
+}
+
+/* ---- All of them ----------------------------------------------------------------------------- */
+
+const struct reader readers[] = {
+    {"text", NULL, NULL, check_text},
+    {"json", NULL, NULL, check_json},
+    {"bai", NULL, NULL, check_bai},
+    {"csv", NULL, NULL, check_csv},
+    {"csv", "newline", "lf", check_csv},
+    {"influx", NULL, NULL, servers_check_influx},
+    {"influx", "integers", "true", servers_check_influx},
+    {"prometheus", NULL, NULL, servers_check_prometheus},
+    {"graphite", NULL, NULL, servers_check_graphite},
+    {"graphite", "tags", "true", servers_check_graphite},
+    {"statsd", NULL, NULL, servers_check_statsd},
+    {"statsd", "tags", "true", servers_check_statsd},
+    {"mlbench", "run_id", "run 1/\xc3\xbc&", servers_check_mlbench},
+    {"mlbench", "pod_name", "pod+1=%", servers_check_mlbench},
+    {"mlbench", "group", "true", servers_check_mlbench},
+    {0},
+};
