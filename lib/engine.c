@@ -12,6 +12,7 @@
 #include "signals.h"
 #include "spooler.h"
 #include "stop.h"
+#include "tally.h"
 
 enum { START_AGAIN_S = 1 };
 
@@ -280,7 +281,7 @@ static uint64_t count_dropped(struct wr_lane *lane)
 {
     uint64_t dropped = 0;
     weir_handler_stats stats;
-    wr_lane_read_stats(lane, &stats, 0);
+    wr_tally_take(&stats, lane, 0);
     for (int i = 0; i < WEIR_DROPS; i++)
         dropped += stats.dropped[i];
     return dropped;
@@ -388,7 +389,7 @@ static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
     uint64_t spooled = 0;
     for (struct wr_lane *lane = lanes; lane; lane = lane->next) {
         weir_handler_stats stats;
-        wr_lane_read_stats(lane, &stats, 0);
+        wr_tally_take(&stats, lane, 0);
         spooled += stats.spooled;
     }
     if (!spooled)

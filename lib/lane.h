@@ -183,13 +183,10 @@ void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals);
  * last word. */
 bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error);
 
-/* An exact snapshot. */
-void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns);
-
-/* [under the lock] The same for whoever looks at more than that. */
-void wr_lane_count(const struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns);
-
 /* ---- [under the lock] for step and outcome --------------------------------------------------- */
+
+/* What is in flight, unless it is settled or on disk. */
+const struct wr_range *wr_lane_flying(const struct wr_lane *lane);
 
 /* Drops everything that is queued, and what is in flight. */
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why);

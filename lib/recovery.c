@@ -331,7 +331,7 @@ static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const
     if (folder)
         closedir(folder);
     if (problem)
-        wr_words_add(&pattern->dispatcher->words, WEIR_LOG_ERROR,
+        wr_words_add(&pattern->dispatcher->words, "journal", WEIR_LOG_ERROR,
                      "%s: %s; what other processes have left there may stay there", place, strerror(problem));
 }
 

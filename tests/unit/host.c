@@ -18,6 +18,7 @@
 #include "instance.h"
 #include "step.h"
 #include "stop.h"
+#include "tally.h"
 
 static struct logbook book;
 static struct wr_log log_of_test;
@@ -245,7 +246,7 @@ Test(host, a_handler_that_waits_inside_emit_keeps_its_batch_whatever_happens, .t
     wr_outcome_of_emit(lane, &outcome, NULL, 2);
     cr_assert_eq(segment->references, 1);
     weir_handler_stats stats;
-    wr_lane_read_stats(lane, &stats, 2);
+    wr_tally_take(&stats, lane, 2);
     cr_assert(ledger_is_balanced(&stats));
     cr_assert_eq(stats.dropped[WEIR_DROPPED_SHUTDOWN], 1);
     wr_segment_drop(segment);
