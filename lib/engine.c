@@ -284,7 +284,8 @@ static uint64_t count_dropped(struct wr_lane *lane)
     return dropped;
 }
 
-/* What the caller learns about drops: each is told once. */
+/* What the caller learns about drops: each is told once. Another flush may have counted later, and told
+ * already. */
 static int report_dropped(struct wr_engine *engine, struct wr_error *error)
 {
     uint64_t dropped = 0;
@@ -292,8 +293,8 @@ static int report_dropped(struct wr_engine *engine, struct wr_error *error)
     for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next)
         dropped += count_dropped(lane);
     wr_engine_enter(engine, &visit);
-    uint64_t fresh = dropped - engine->flush_dropped;
-    engine->flush_dropped = dropped;
+    uint64_t fresh = dropped > engine->flush_dropped ? dropped - engine->flush_dropped : 0;
+    engine->flush_dropped += fresh;
     wr_engine_leave(&visit);
     if (!fresh)
         return 0;
