@@ -96,8 +96,11 @@ static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t 
 {
     wr_lock_enter(&lane->lock);
     bool was_stopping = lane->stopping;
-    discard(discarded, lane->successor);
-    lane->successor = NULL;
+    bool between = lane->worker == WR_WORKER_RUNNING && !lane->instance;
+    if (!between) { /* else the old handler is being destroyed, and the new one delivers what is left */
+        discard(discarded, lane->successor);
+        lane->successor = NULL;
+    }
     if (lane->worker != WR_WORKER_RUNNING) {
         discard(discarded, lane->instance);
         lane->instance = NULL;
