@@ -217,8 +217,12 @@ static struct wr_step try_to_deliver(struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->open)
         return simply(WR_STEP_OPEN);
-    if (!lane->flight.range.segment && !load_flight(lane, now_ns))
-        return wr_spooling_must_fetch(lane) ? simply(WR_STEP_FETCH) : tend(lane, now_ns);
+    if (!lane->flight.range.segment && !load_flight(lane, now_ns)) {
+        if (wr_spooling_must_fetch(lane))
+            return simply(WR_STEP_FETCH);
+        return lane->stopping ? sleep_until(now_ns)
+                              : tend(lane, now_ns); /* with nothing left this is the end */
+    }
     lane->flight.lent = true;
     return simply(WR_STEP_EMIT);
 }

@@ -152,9 +152,21 @@ static void do_replace(struct worker *worker)
 {
     struct wr_lane *lane = worker->lane;
     destroy_instance(worker);
-    if (lane->successor) /* unless it was withdrawn meanwhile */
-        wr_instance_take_over(lane);
+    wr_instance_take_over(lane);
     worker->opened = false;
+}
+
+/* Answers whether the lane was configured anew meanwhile, and goes on; not if it was configured away again. */
+static bool do_end(struct worker *worker)
+{
+    struct wr_lane *lane = worker->lane;
+    destroy_instance(worker);
+    while (lane->stopping && lane->successor) {
+        lane->instance = lane->successor;
+        lane->successor = NULL;
+        destroy_instance(worker);
+    }
+    return lane->successor != NULL;
 }
 
 static void go_to_disk(struct wr_lane *lane, void (*operate)(struct wr_lane *lane))
@@ -182,10 +194,7 @@ static bool take_step(struct worker *worker)
     case WR_STEP_SEARCH: go_to_disk(lane, wr_spooler_search); break;
     case WR_STEP_SPOOL: go_to_disk(lane, wr_spooler_move); break;
     case WR_STEP_FETCH: go_to_disk(lane, wr_spooler_fetch); break;
-    case WR_STEP_END:
-        go_to_disk(lane, wr_spooler_tidy);
-        destroy_instance(worker);
-        return lane->successor != NULL;
+    case WR_STEP_END: go_to_disk(lane, wr_spooler_tidy); return do_end(worker);
     }
     return true;
 }
