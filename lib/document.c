@@ -218,7 +218,7 @@ static bool check_file(int fd, const char *path, size_t *size, struct wr_error *
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, strerror(errno));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
         return false;
     }
     if (!S_ISREG(status.st_mode)) {
@@ -248,7 +248,7 @@ static char *read_all(int fd, const char *path, size_t size, size_t *length, str
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, strerror(errno));
+            wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
             free(text);
             return NULL;
         }
@@ -264,7 +264,7 @@ struct wr_document *wr_document_read(const char *path, struct wr_error *error)
     /* O_NONBLOCK: a named pipe must not hold us up before it is refused */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, strerror(errno));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
         return NULL;
     }
     struct wr_document *document = NULL;

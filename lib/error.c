@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "utf8.h"
 
@@ -57,4 +58,14 @@ const char *wr_error_words(int code)
     case WEIR_ERR_FIFO_NOT_CREATED: return "the named pipe was not created in time";
     default: return "unknown error";
     }
+}
+
+const char *wr_error_of_system(int number)
+{
+#ifdef HAVE_STRERRORDESC_NP
+    const char *words = strerrordesc_np(number);
+    return words ? words : "unknown error";
+#else
+    return strerror(number);
+#endif
 }

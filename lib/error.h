@@ -24,4 +24,8 @@ void wr_error_prefix(struct wr_error *error, const char *format, ...) __attribut
 /* An error's name in words. Static. */
 const char *wr_error_words(int code);
 
+/* What errno's numbers mean. Static. Not strerror: that takes a lock of the C library, for translations, which
+ * a process that is forked at that moment never gets back. */
+const char *wr_error_of_system(int number);
+
 #endif

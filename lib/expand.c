@@ -95,7 +95,7 @@ static const char *read_file(int fd, struct wr_buffer *out)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return strerror(errno);
+            return wr_error_of_system(errno);
         if (got == 0)
             return NULL;
         out->length += (size_t)got;
@@ -108,7 +108,7 @@ static const char *check_file(int fd)
 {
     struct stat status;
     if (fd < 0 || fstat(fd, &status) != 0)
-        return strerror(errno);
+        return wr_error_of_system(errno);
     return S_ISREG(status.st_mode) ? NULL : "not a regular file";
 }
 

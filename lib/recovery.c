@@ -269,7 +269,8 @@ static void give_box(struct find *find)
     int problem = wr_drafts_make(&find->reader, taking->router, taking->registry, &ids, &drafts);
     if (problem)
         wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                     "%s: what was in the rings stays there: %s", find->box->box.path, strerror(problem));
+                     "%s: what was in the rings stays there: %s", find->box->box.path,
+                     wr_error_of_system(problem));
     for (size_t i = 0; i < find->reader.segment_count; i++)
         give_segment(find, find->reader.segments[i]);
     find->reader.segment_count = 0;
@@ -290,7 +291,7 @@ static bool adopt(struct find *find, const char *place, const char *name)
     case WR_JOURNAL_NOTHING: wr_journal_remove(box); return false;
     default:
         wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
-                     box->path, strerror(errno));
+                     box->path, wr_error_of_system(errno));
         wr_spool_box_leave(box);
         free(box->path);
         return false;
@@ -332,7 +333,8 @@ static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const
         closedir(folder);
     if (problem)
         wr_words_add(&pattern->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                     "%s: %s; what other processes have left there may stay there", place, strerror(problem));
+                     "%s: %s; what other processes have left there may stay there", place,
+                     wr_error_of_system(problem));
 }
 
 void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_dispatcher *dispatcher,

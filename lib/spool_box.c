@@ -80,7 +80,7 @@ char *wr_spool_box_file(const struct wr_spool_box *box, uint64_t number)
 
 static bool fail(struct wr_error *error, const char *path, int problem)
 {
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, strerror(problem));
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(problem));
     return false;
 }
 

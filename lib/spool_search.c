@@ -124,7 +124,7 @@ bool wr_spool_search(struct wr_spool_shelf *shelf, const char *place, const char
         return error->code == WEIR_OK;
     DIR *folder = opendir(place);
     if (!folder) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, strerror(errno));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_of_system(errno));
         return false;
     }
     while (!found->more && (entry = readdir(folder))) {

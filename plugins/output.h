@@ -18,6 +18,8 @@
 
 #include <weir/handler.h>
 
+#include "system.h"
+
 static inline int64_t output_now_ms(void)
 {
     struct timespec now;

@@ -74,7 +74,8 @@ static void console_emit(void *self, const weir_batch *batch, weir_outcome *outc
         if (problem) {
             outcome->code = WEIR_OUTCOME_RETRY;
             snprintf(outcome->reason, sizeof outcome->reason, "write to %s: %s",
-                     console->fd == STDERR_FILENO ? "standard error" : "standard output", strerror(problem));
+                     console->fd == STDERR_FILENO ? "standard error" : "standard output",
+                     system_words(problem));
             return;
         }
     }

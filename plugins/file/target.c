@@ -171,11 +171,11 @@ void wr_target_follow(struct target *target)
     target->said_missed = true;
     if (changed)
         target->host->log(target->host, 2, "%s cannot be opened (%s); writing goes on in %s", path,
-                          strerror(problem), target->path);
+                          system_words(problem), target->path);
     else
         target->host->log(target->host, 2,
                           "%s is gone and cannot be opened anew (%s); writing goes on where it went",
-                          target->path, strerror(problem));
+                          target->path, system_words(problem));
 }
 
 /* Whether the date may be another one by now. */
@@ -292,6 +292,6 @@ int wr_target_sync(struct target *target)
     target->sync_problem = problem;
     target->host->count(target->host, "fsync.failed", 1);
     target->host->log(target->host, 1, "fsync %s: %s; what was written since the last one may be lost",
-                      target->path, strerror(problem));
+                      target->path, system_words(problem));
     return problem;
 }

@@ -21,7 +21,7 @@ static void say_once(struct tending *tending, const char *what, const char *path
         return;
     tending->said = true;
     tending->host->log(tending->host, 2, "%s cannot be %s (%s); tried again every minute", path, what,
-                       strerror(problem));
+                       system_words(problem));
 }
 
 static void start_round(struct tending *tending)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../system.h"
+
 enum { SHOWN_TEXT = 120, SHORTEST_SECRET = 4, LONGEST_WAIT_S = 86400 };
 
 static void say(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -118,7 +120,7 @@ static void say_broken(const struct verdict_site *site, const struct client_repl
                        struct verdict *verdict)
 {
     const char *why = *reply->error ? reply->error : curl_easy_strerror(reply->result);
-    const char *system = reply->system_error ? strerror(reply->system_error) : why;
+    const char *system = reply->system_error ? system_words(reply->system_error) : why;
     switch (reply->result) {
     case CURLE_OPERATION_TIMEDOUT: say_timeout(site, reply, verdict); break;
     case CURLE_COULDNT_RESOLVE_PROXY:

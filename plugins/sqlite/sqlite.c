@@ -12,6 +12,7 @@
 
 #include <weir/handler.h>
 
+#include "../system.h"
 #include "store.h"
 
 struct sqlite_options {
@@ -178,7 +179,7 @@ static bool may_open(const char *path, weir_outcome *outcome)
         if (errno == ENOENT)
             return true;
         outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, strerror(errno));
+        snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, system_words(errno));
         return false;
     }
     if (!is_inherited(&status))

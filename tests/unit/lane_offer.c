@@ -78,6 +78,16 @@ Test(lane, the_dispatcher_is_rung_when_producers_may_go_on)
     cr_assert_eq(rig.bell.rung, 1);
 }
 
+Test(lane, the_dispatcher_is_rung_when_another_bound_lets_producers_go_on)
+{
+    use(WR_OVERFLOW_BLOCK, 8);
+    cr_assert(rig_offer(&rig, 8));
+    cr_assert_eq(rig.bell.rung, 0);
+    use(WR_OVERFLOW_BLOCK, 80);
+    cr_assert_eq(rig.bell.rung, 1);
+    cr_assert_not(rig_check(&rig, NULL));
+}
+
 Test(lane, what_is_in_flight_counts_as_queued)
 {
     use(WR_OVERFLOW_BLOCK, 4);
