@@ -61,12 +61,13 @@ static bool is_integer(const char *text)
     return matches(text, "^-?[0-9]+$", &compiled, &done);
 }
 
-/* JSON has no zeros in front and no control characters in texts; json-c takes both. */
+/* JSON has no zeros in front, no dot without decimals, no control characters in texts; json-c takes all of
+ * these. */
 static bool is_odd(const char *text)
 {
     static regex_t compiled;
     static bool done;
-    return matches(text, "\\\\|[\x01-\x1f]|(^|[^0-9.eE+-])-?0[0-9]", &compiled, &done);
+    return matches(text, "\\\\|[\x01-\x1f]|(^|[^0-9.eE+-])-?0[0-9]|[.]([^0-9]|$)", &compiled, &done);
 }
 
 /* Integers that doubles do not hold one by one are integers. */
