@@ -369,7 +369,7 @@ static void recover(void)
         free(left->box.path);
         free(left);
     }
-    wr_buffer_fini(&dispatcher.words.texts); /* nobody is to hear it */
+    wr_words_say(&dispatcher.words, &log_of_nothing, "journal");
 }
 
 /* damaged: something may be missing. */
