@@ -96,8 +96,11 @@ static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t 
 {
     wr_lock_enter(&lane->lock);
     bool was_stopping = lane->stopping;
-    discard(discarded, lane->successor);
-    lane->successor = NULL;
+    bool between = lane->worker == WR_WORKER_RUNNING && !lane->instance;
+    if (!between) { /* else the old handler is being destroyed, and the new one delivers what is left */
+        discard(discarded, lane->successor);
+        lane->successor = NULL;
+    }
     if (lane->worker != WR_WORKER_RUNNING) {
         discard(discarded, lane->instance);
         lane->instance = NULL;
@@ -148,7 +151,7 @@ static void change_journal(struct wr_engine *engine, const char *place, int64_t 
 {
     if (engine->journal) {
         if (!place || strcmp(place, engine->journal_place) != 0)
-            wr_words_add(&engine->dispatcher.words, WEIR_LOG_WARNING,
+            wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
                          "settings.journal has changed; that counts from the next start on");
         return;
     }
@@ -176,7 +179,9 @@ bool wr_change_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t g
     struct discarded discarded = {0};
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool fits = atomic_load(&engine->generation) == generation;
+    /* lanes that a shutdown has asked to stop must not be told to go on: it takes the round lock once more
+     * after it has closed the producers, and asks them only then */
+    bool fits = atomic_load(&engine->generation) == generation && !atomic_load(&engine->producers->closed);
     if (fits) {
         discarded.instances = calloc(2 * (count_lanes(engine) + plan->count) + 1, sizeof *discarded.instances);
         fits = discarded.instances && claim_lanes(plan);

@@ -23,6 +23,7 @@ struct wr_dispatcher {
     _Atomic uint32_t
         visitors; /* other threads that want the round lock: the dispatcher's thread lets them go first */
     struct wr_bell bell;
+    _Atomic uint32_t speaking; /* threads that have left the round and are saying some words */
 
     /* rings that woke up since the last round; see wr_dispatcher_wake */
     _Atomic(struct wr_producer *) woken;
@@ -33,7 +34,7 @@ struct wr_dispatcher {
     uint32_t active_count;
     const struct wr_crew *crew;
     struct wr_log *log;
-    struct wr_words words; /* of the journal, said when the round is left */
+    struct wr_words words; /* of handlers and of the journal, said when the round is left */
     /* called at the end of each round: what else has to be done at times. Lowers *next_ns. */
     void (*tend)(void *ctx, int64_t now_ns, int64_t *next_ns);
     void *ctx;
@@ -71,6 +72,9 @@ bool wr_dispatcher_start(struct wr_dispatcher *dispatcher);
 
 /* Asks the thread to end, and waits until it has, or deadline_ns. */
 void wr_dispatcher_stop(struct wr_dispatcher *dispatcher, int64_t deadline_ns);
+
+/* Waits until what others are saying of the rounds that were is said, or deadline_ns. */
+void wr_dispatcher_wait_said(struct wr_dispatcher *dispatcher, int64_t deadline_ns);
 
 /* [producer] The producer's ring was parked and has something now. Safe in signal handlers. */
 void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *producer);

@@ -12,8 +12,9 @@
 #include "signals.h"
 #include "spooler.h"
 #include "stop.h"
+#include "tally.h"
 
-enum { START_AGAIN_S = 1 };
+enum { START_AGAIN_S = 1, PATIENCE_MS = 50 };
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
@@ -41,12 +42,13 @@ void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
     engine->journal = wr_journal_start(engine->journal_place, engine->registry, &dispatcher->words, &error);
     if (!engine->journal) {
         if (!engine->journal_retry_ns)
-            wr_words_add(&dispatcher->words, WEIR_LOG_ERROR, "%s; values go on without it", error.text);
+            wr_words_add(&dispatcher->words, "journal", WEIR_LOG_ERROR, "%s; values go on without it",
+                         error.text);
         engine->journal_retry_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
         return;
     }
     if (engine->journal_retry_ns)
-        wr_words_add(&dispatcher->words, WEIR_LOG_WARNING, "%s: values are kept there again",
+        wr_words_add(&dispatcher->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
                      engine->journal_place);
     engine->journal_retry_ns = 0;
     dispatcher->taking.pool.journal = engine->journal;
@@ -159,6 +161,7 @@ struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *confi
         .plugins = engine->plugins,
         .log = engine->log,
         .bell = &engine->dispatcher.bell,
+        .words = &engine->dispatcher.words,
         .pool = &engine->dispatcher.taking.pool,
         .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
         .find_lane = find_lane_for_plan,
@@ -278,13 +281,14 @@ static uint64_t count_dropped(struct wr_lane *lane)
 {
     uint64_t dropped = 0;
     weir_handler_stats stats;
-    wr_lane_read_stats(lane, &stats, 0);
+    wr_tally_take(&stats, lane, 0);
     for (int i = 0; i < WEIR_DROPS; i++)
         dropped += stats.dropped[i];
     return dropped;
 }
 
-/* What the caller learns about drops: each is told once. */
+/* What the caller learns about drops: each is told once. Another flush may have counted later, and told
+ * already. */
 static int report_dropped(struct wr_engine *engine, struct wr_error *error)
 {
     uint64_t dropped = 0;
@@ -292,8 +296,8 @@ static int report_dropped(struct wr_engine *engine, struct wr_error *error)
     for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next)
         dropped += count_dropped(lane);
     wr_engine_enter(engine, &visit);
-    uint64_t fresh = dropped - engine->flush_dropped;
-    engine->flush_dropped = dropped;
+    uint64_t fresh = dropped > engine->flush_dropped ? dropped - engine->flush_dropped : 0;
+    engine->flush_dropped += fresh;
     wr_engine_leave(&visit);
     if (!fresh)
         return 0;
@@ -354,17 +358,28 @@ static void open_all_gates(struct wr_engine *engine)
         wr_gate_set(group, WR_GATE_OFF);
 }
 
+/* Until when to wait for what others hold for a moment only. That is no part of the time for deliveries:
+ * without the lock what is left could neither be saved nor counted. */
+static int64_t end_of_patience(void)
+{
+    return wr_clock_monotonic_ns() + PATIENCE_MS * WR_NS_PER_MS;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Producers first: from here on each call is refused, and those that wait at gates come back. */
 static void close_producers(struct wr_engine *engine, int64_t deadline_ns)
 {
     struct wr_visit visit;
-    int64_t patience_ns = wr_clock_monotonic_ns() + 50 * WR_NS_PER_MS;
     wr_producers_close(engine->producers);
-    if (wr_engine_enter_by(engine, &visit, deadline_ns)) {
+    if (wr_engine_enter_by(engine, &visit, later(deadline_ns, end_of_patience()))) {
         open_all_gates(engine);
         wr_engine_leave(&visit);
     }
-    wr_producers_settle(engine->producers, patience_ns < deadline_ns ? patience_ns : deadline_ns);
+    wr_producers_settle(engine->producers, end_of_patience());
 }
 
 /* What is in the rings goes to the lanes: the last round. Answers the lanes, or NULL where there are none to be
@@ -373,7 +388,7 @@ static struct wr_lane *drain_rings(struct wr_engine *engine, int64_t deadline_ns
 {
     int64_t next_ns;
     struct wr_visit visit;
-    if (!wr_engine_enter_by(engine, &visit, deadline_ns))
+    if (!wr_engine_enter_by(engine, &visit, later(deadline_ns, end_of_patience())))
         return NULL;
     wr_dispatcher_round(&engine->dispatcher, &next_ns);
     struct wr_lane *first = engine->lanes;
@@ -386,7 +401,7 @@ static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
     uint64_t spooled = 0;
     for (struct wr_lane *lane = lanes; lane; lane = lane->next) {
         weir_handler_stats stats;
-        wr_lane_read_stats(lane, &stats, 0);
+        wr_tally_take(&stats, lane, 0);
         spooled += stats.spooled;
     }
     if (!spooled)
@@ -398,8 +413,7 @@ static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
 static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
 {
     struct wr_visit visit;
-    int64_t patience_ns = deadline_ns < WR_NEVER - WR_NS_PER_S ? deadline_ns + 50 * WR_NS_PER_MS : WR_NEVER;
-    if (!engine->journal || !wr_engine_enter_by(engine, &visit, patience_ns))
+    if (!engine->journal || !wr_engine_enter_by(engine, &visit, later(deadline_ns, end_of_patience())))
         return;
     struct wr_journal *journal = engine->journal;
     if (engine->dispatcher.taking.router)
@@ -419,7 +433,7 @@ bool wr_engine_close(struct wr_engine *engine)
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     close_producers(engine, deadline_ns);
-    wr_dispatcher_stop(&engine->dispatcher, deadline_ns);
+    wr_dispatcher_stop(&engine->dispatcher, later(deadline_ns, end_of_patience()));
     struct wr_lane *first = drain_rings(engine, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = lane->next)
         wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
@@ -430,6 +444,7 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     for (struct wr_lane *lane = first; lane; lane = lane->next)
         wr_spooler_leave(lane);
     leave_journal(engine, deadline_ns);
+    wr_dispatcher_wait_said(&engine->dispatcher, wr_clock_monotonic_ns() + WR_NS_PER_S);
     int dropped = report_dropped(engine, error);
     return dropped ? dropped : report_spooled(first, error);
 }

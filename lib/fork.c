@@ -71,11 +71,12 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
         wr_lock_leave(&engine->producers->lock);
     if (fork->registry)
         wr_lock_leave(&engine->registry->lock);
-    if (fork->round)
-        wr_dispatcher_leave(&engine->dispatcher);
     sigset_t signals = fork->signals;
+    bool round = fork->round;
     atomic_store(&fork->taken, false);
     wr_lock_leave(&fork->gate);
+    if (round)
+        wr_dispatcher_leave(&engine->dispatcher);
     wr_signals_restore(&signals);
 }
 

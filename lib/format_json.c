@@ -1,11 +1,24 @@
 #include "format_json.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "common.h"
 #include "escape.h"
 #include "labels.h"
 #include "number.h"
+
+struct json_options {
+    bool origin;
+};
+
+static const weir_option option_rows[] = {
+    {"origin", WEIR_OPTION_BOOL, 0, "false", NULL,
+     "with a journal: tell where each sample stands, so that one that is delivered another time can be "
+     "recognised",
+     offsetof(struct json_options, origin)},
+    {0},
+};
 
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
@@ -55,10 +68,32 @@ static size_t put_value(char *out, const weir_sample *sample)
 
 static const char ending[] = "}\n";
 
-static void put_note(struct wr_buffer *out, const char *note)
+/* The row that a batch is of, if that is asked for and there is one. A plugin's header may be older, and its
+ * batches shorter. */
+static const char *find_origin(const struct wr_encoder *encoder)
 {
-    wr_buffer_put_text(out, ",\"metadata\":");
-    wr_escape_json(out, note);
+    const struct json_options *options = encoder->options;
+    const weir_batch *batch = encoder->batch;
+    bool asked =
+        options && options->origin && batch->size >= offsetof(weir_batch, origin_sequence) + sizeof(uint64_t);
+    return asked ? batch->origin : NULL;
+}
+
+/* What most samples do not have. */
+static void put_rest(struct wr_encoder *encoder, const weir_sample *sample, const char *note,
+                     const char *origin)
+{
+    struct wr_buffer *out = &encoder->out;
+    if (note) {
+        wr_buffer_put_text(out, ",\"metadata\":");
+        wr_escape_json(out, note);
+    }
+    if (origin) {
+        wr_buffer_put_text(out, ",\"origin\":");
+        wr_escape_json(out, origin);
+        uint64_t place = encoder->batch->origin_sequence + (uint64_t)(sample - encoder->batch->samples);
+        wr_buffer_put_format(out, ",\"sequence\":%" PRIu64, place);
+    }
     wr_buffer_put_text(out, ending);
 }
 
@@ -80,14 +115,15 @@ static void put_sample(struct wr_encoder *encoder, const weir_sample *sample)
     at = wr_encoder_copy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
     at += put_value(at, sample);
     at = wr_encoder_copy(at, wr_encoder_suffix(encoder, affixes), affixes->suffix);
-    const char *note = wr_encoder_note(encoder, sample);
-    if (WR_LIKELY(note == NULL)) {
+    const char *note = wr_encoder_note(encoder, sample), *origin = find_origin(encoder);
+    bool has_rest = note || origin;
+    if (WR_LIKELY(!has_rest)) {
         memcpy(at, ending, sizeof ending - 1);
         at += sizeof ending - 1;
     }
     out->length = (size_t)(at - out->data);
-    if (WR_UNLIKELY(note != NULL))
-        put_note(out, note);
+    if (WR_UNLIKELY(has_rest))
+        put_rest(encoder, sample, note, origin);
 }
 
 static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
@@ -102,6 +138,7 @@ const struct wr_format wr_format_json = {
                "metadata",
     .content_type = "application/x-ndjson",
     .shape = WEIR_FORMAT_LINES,
+    .options = {option_rows, sizeof(weir_option), sizeof(struct json_options)},
     .put_prefix = put_prefix,
     .put_suffix = put_suffix,
     .put_event = put_event,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "instance.h"
+#include "tally.h"
 
 static int find_ending(const struct wr_lane *lane)
 {
@@ -28,7 +29,7 @@ static void fill(struct wr_glance *glance, const struct wr_lane *lane, int64_t n
         .busy_since_ns = lane->busy_since_ns,
         .reason_ns = lane->reason_ns,
     };
-    wr_lane_count(lane, &glance->stats, now_ns);
+    wr_tally_fill(&glance->stats, lane, now_ns);
     snprintf(glance->type, sizeof glance->type, "%s", find_type(lane));
     if (lane->reason_ns)
         memcpy(glance->reason, lane->reason, sizeof glance->reason);

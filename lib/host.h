@@ -18,6 +18,7 @@ struct wr_host {
     struct wr_log *log;
     struct wr_encoder *encoder; /* NULL: the type writes no format */
     int64_t patience_ns;        /* how long a try may take on purpose */
+    const char *breach;         /* what create changed that is not its own; NULL: nothing */
 
     /* during create only */
     struct wr_error *refusal;

@@ -6,6 +6,7 @@
 #include "buffer.h"
 #include "error.h"
 #include "format.h"
+#include "manners.h"
 #include "option.h"
 #include "suggest.h"
 #include "units.h"
@@ -333,7 +334,9 @@ bool wr_instance_create(struct wr_instance *instance, struct wr_error *error)
     *error = (struct wr_error){0};
     instance->host.refusal = error;
     wr_plugins_enter(instance->type->home, instance->type);
+    struct wr_manners manners = wr_manners_now();
     instance->self = instance->type->is.create(&instance->host.shown, instance->options);
+    instance->host.breach = wr_manners_mend(&manners);
     wr_plugins_leave(instance->type->home, instance->type);
     instance->host.refusal = NULL;
     instance->host.node = NULL; /* its document may go before the instance does */
@@ -344,15 +347,24 @@ bool wr_instance_create(struct wr_instance *instance, struct wr_error *error)
     return instance->self;
 }
 
+static void destroy(struct wr_instance *instance)
+{
+    struct wr_manners manners = wr_manners_now();
+    wr_plugins_enter(instance->type->home, instance->type);
+    instance->type->is.destroy(instance->self);
+    wr_plugins_leave(instance->type->home, instance->type);
+    const char *breach = wr_manners_mend(&manners);
+    if (breach && instance->host.log)
+        wr_log_say(instance->host.log, WEIR_LOG_ERROR, "%s: the handler type is at fault: %s",
+                   instance->host.shown.handler, breach);
+}
+
 void wr_instance_free(struct wr_instance *instance)
 {
     if (!instance)
         return;
-    if (instance->self) {
-        wr_plugins_enter(instance->type->home, instance->type);
-        instance->type->is.destroy(instance->self);
-        wr_plugins_leave(instance->type->home, instance->type);
-    }
+    if (instance->self)
+        destroy(instance);
     wr_encoder_fini(&instance->encoder);
     if (instance->identity)
         explicit_bzero(instance->identity, strlen(instance->identity));
@@ -374,6 +386,7 @@ void wr_instance_take_over(struct wr_lane *lane)
     lane->faults_in_a_row = 0;
     lane->waiting.told = 0;
     lane->patience_ns = instance->host.patience_ns;
+    lane->breach = instance->host.breach;
     struct wr_lane_settings settings = wr_commons_settings(&instance->commons);
     if (!wr_stash_set_place(&lane->stash, instance->commons.spool))
         wr_lane_say(lane, WEIR_LOG_ERROR, "no memory for its spool: nothing is spooled");

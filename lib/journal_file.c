@@ -1,6 +1,5 @@
 #include "journal_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "buffer.h"
+#include "listing.h"
 
 enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE = 0600 };
 
@@ -135,14 +135,15 @@ uint32_t *wr_journal_file_list(const char *folder, const char *kind, size_t *cou
     struct wr_buffer numbers = {0};
     const struct dirent *entry;
     uint32_t number;
+    int problem = 0;
     DIR *open = opendir(folder);
     bool good = open && wr_buffer_reserve(&numbers, sizeof number);
-    while (good && (entry = readdir(open)))
+    while (good && (entry = wr_listing_next(open, &problem)))
         if (read_number(entry->d_name, kind, &number))
             wr_buffer_put(&numbers, &number, sizeof number);
     if (open)
         closedir(open);
-    if (!good || numbers.failed) {
+    if (!good || problem || numbers.failed) {
         wr_buffer_fini(&numbers);
         return NULL;
     }

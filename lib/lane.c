@@ -14,7 +14,7 @@
 
 enum { SAVING_S = 1 };
 
-struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell)
+struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell, struct wr_words *words)
 {
     struct wr_lane *lane = calloc(1, sizeof *lane);
     char *copy = strdup(name);
@@ -26,6 +26,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell
     lane->name = copy;
     lane->log = log;
     lane->bell = bell;
+    lane->words = words;
     lane->ending = WR_LANE_LIVES;
     return lane;
 }
@@ -78,7 +79,10 @@ static void leave_and_say(struct wr_lane *lane)
 
 void wr_lane_leave(struct wr_lane *lane)
 {
-    if (WR_UNLIKELY(lane->remarks.count))
+    bool in_round = lane->remarks.count && lane->words && wr_words_are_kept(lane->words);
+    if (WR_UNLIKELY(in_round))
+        wr_remarks_pass_on(&lane->remarks, lane->words, lane->name);
+    if (WR_UNLIKELY(lane->remarks.count && !in_round))
         leave_and_say(lane);
     else
         wr_lock_leave(&lane->lock);
@@ -86,8 +90,7 @@ void wr_lane_leave(struct wr_lane *lane)
 
 /* ---- What is there --------------------------------------------------------------------------- */
 
-/* What is in flight, unless it is settled or on disk. */
-static const struct wr_range *flying(const struct wr_lane *lane)
+const struct wr_range *wr_lane_flying(const struct wr_lane *lane)
 {
     const struct wr_flight *flight = &lane->flight;
     return flight->range.segment && !flight->disowned && !flight->stashed ? &flight->range : NULL;
@@ -95,18 +98,20 @@ static const struct wr_range *flying(const struct wr_lane *lane)
 
 uint64_t wr_lane_queued(const struct wr_lane *lane)
 {
-    return lane->queue.samples + lane->stash.moving.count + (flying(lane) ? flying(lane)->count : 0);
+    return lane->queue.samples + lane->stash.moving.count +
+           (wr_lane_flying(lane) ? wr_lane_flying(lane)->count : 0);
 }
 
 uint64_t wr_lane_queued_bytes(const struct wr_lane *lane)
 {
-    return lane->queue.bytes + lane->stash.moving.bytes + (flying(lane) ? flying(lane)->bytes : 0);
+    return lane->queue.bytes + lane->stash.moving.bytes +
+           (wr_lane_flying(lane) ? wr_lane_flying(lane)->bytes : 0);
 }
 
 uint64_t wr_lane_front_in_memory(const struct wr_lane *lane)
 {
-    if (flying(lane))
-        return flying(lane)->sequence;
+    if (wr_lane_flying(lane))
+        return wr_lane_flying(lane)->sequence;
     if (lane->stash.moving.segment)
         return lane->stash.moving.sequence;
     return wr_queue_is_empty(&lane->queue) ? lane->position : wr_queue_front(&lane->queue)->sequence;
@@ -200,12 +205,12 @@ static void put_back_stashed(struct wr_lane *lane)
 
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
 {
-    if (flying(lane) && lane->flight.lent) {
+    if (wr_lane_flying(lane) && lane->flight.lent) {
         /* the reference stays until the worker comes back. in_callback would not do: it is false while the
          * handler waits inside emit, and true while it opens, with nothing lent to it */
         answer_dropped(lane, &lane->flight.range, give_up(lane, &lane->flight.range, why));
         lane->flight.disowned = true;
-    } else if (flying(lane)) {
+    } else if (wr_lane_flying(lane)) {
         drop_range(lane, &lane->flight.range, why);
         lane->flight.range.segment = NULL;
     }
@@ -438,43 +443,4 @@ bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error)
         wr_error_set(error, answer, "handler \"%s\": %s", lane->name, lane->reason);
     wr_lane_leave_to_outside(lane, &signals);
     return explained;
-}
-
-/* ---- The ledger ------------------------------------------------------------------------------ */
-
-static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
-{
-    const struct wr_range *oldest = flying(lane);
-    if (!oldest && !wr_queue_is_empty(&lane->queue))
-        oldest = wr_queue_front(&lane->queue);
-    return oldest && now_ns > oldest->since_ns ? (now_ns - oldest->since_ns) / WR_NS_PER_MS : 0;
-}
-
-void wr_lane_count(const struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns)
-{
-    *stats = (weir_handler_stats){
-        .size = sizeof *stats,
-        .offered = lane->offered,
-        .recovered = lane->recovered,
-        .delivered = lane->delivered,
-        .queued = wr_lane_queued(lane),
-        .queue_bytes = wr_lane_queued_bytes(lane),
-        .queue_age_ms = find_age_ms(lane, now_ns),
-        .spooled = lane->stash.samples + lane->left,
-        .spool_bytes = lane->stash.bytes,
-        .spool_limit = lane->settings.spool_limit,
-        .retries = lane->retries,
-        .faults = lane->faults,
-        .failing = lane->failing,
-        .open = lane->open,
-    };
-    memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
-}
-
-void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns)
-{
-    sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
-    wr_lane_count(lane, stats, now_ns);
-    wr_lane_leave_to_outside(lane, &signals);
 }

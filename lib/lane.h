@@ -32,6 +32,7 @@
 #include "stash.h"
 #include "ticket.h"
 #include "waiting.h"
+#include "words.h"
 
 struct wr_error;
 struct wr_instance;
@@ -68,6 +69,8 @@ struct wr_lane {
     struct wr_lane *next; /* of all lanes of the runtime */
     struct wr_log *log;
     struct wr_bell *bell; /* rung when producers may go on; NULL in tests */
+    struct wr_words
+        *words; /* the round's: a lane that is left inside it speaks when that is left; NULL in tests */
 
     struct wr_lock lock;          /* for all below */
     struct wr_condition work;     /* the worker sleeps on it */
@@ -99,6 +102,7 @@ struct wr_lane {
     int64_t refusal_reminder_ns; /* no word on refused samples before this */
     uint64_t lost_before;        /* dropped when the failing began */
     unsigned faults_in_a_row;
+    const char *breach; /* what the handler changed that is not its own, not counted yet; NULL: nothing */
     char reason[sizeof((weir_outcome *)0)->reason];
     int64_t reason_ns;   /* since when it is the last word; 0: there was none */
     int explained;       /* the error that `reason` explains, enum weir_error; 0: none */
@@ -138,7 +142,7 @@ struct wr_lane {
 };
 
 /* name is copied; NULL without memory. Once in use, a lane is never freed. */
-struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell);
+struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell *bell, struct wr_words *words);
 
 /* Frees a lane that was never offered anything and has no handler. May be NULL. */
 void wr_lane_free_unused(struct wr_lane *lane);
@@ -179,13 +183,10 @@ void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals);
  * last word. */
 bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error);
 
-/* An exact snapshot. */
-void wr_lane_read_stats(struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns);
-
-/* [under the lock] The same for whoever looks at more than that. */
-void wr_lane_count(const struct wr_lane *lane, weir_handler_stats *stats, int64_t now_ns);
-
 /* ---- [under the lock] for step and outcome --------------------------------------------------- */
+
+/* What is in flight, unless it is settled or on disk. */
+const struct wr_range *wr_lane_flying(const struct wr_lane *lane);
 
 /* Drops everything that is queued, and what is in flight. */
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why);

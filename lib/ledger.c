@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "common.h"
 #include "ring.h"
+#include "tally.h"
 
 static void add_ring(weir_stats *stats, const struct wr_producer *producer)
 {
@@ -102,7 +103,7 @@ bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_han
     wr_engine_enter(engine, &visit);
     struct wr_lane *lane = wr_engine_find_lane(engine, name);
     if (lane)
-        wr_lane_read_stats(lane, stats, wr_clock_monotonic_ns());
+        wr_tally_take(stats, lane, wr_clock_monotonic_ns());
     wr_engine_leave(&visit);
     return lane;
 }

@@ -107,15 +107,20 @@ static void give_up(struct wr_lane *lane, int64_t now_ns)
     wr_lane_moved(lane, now_ns);
 }
 
-/* The handler broke its contract: noticed, counted, and borne for a while. fault NULL: it did not. */
-static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *fault)
+/* The handler broke its contract, by its answer or by what else it did (lane->breach): noticed, counted, and
+ * borne for a while. of_answer NULL: its answer is right. */
+static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *of_answer)
 {
+    const char *fault = of_answer ? of_answer : lane->breach;
+    lane->breach = NULL;
     if (!fault)
         return;
     lane->faults++;
     lane->faults_in_a_row++;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s", fault);
-    if (lane->faults_in_a_row >= WR_LANE_FAULTS_MOST)
+    bool last = lane->faults_in_a_row >= WR_LANE_FAULTS_MOST;
+    if (of_answer || last) /* a right answer keeps its reason */
+        snprintf(outcome->reason, sizeof outcome->reason, "%s", fault);
+    if (last)
         outcome->code = WEIR_OUTCOME_FAILED;
     else if (lane->faults_in_a_row == 1)
         wr_lane_say(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
@@ -168,15 +173,17 @@ static void react(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 
 void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
+    bool opened = outcome->code == WEIR_OUTCOME_OK; /* also if it is given up for what it did meanwhile */
     count_fault(lane, outcome, check_code(outcome));
     keep_reason(lane, outcome, now_ns);
-    if (outcome->code == WEIR_OUTCOME_OK) {
+    if (opened) {
         lane->open = true;
         lane->must_reopen = false;
         lane->reload_wanted = false;
         wr_lane_tell(lane, 0);
-        return;
     }
+    if (outcome->code == WEIR_OUTCOME_OK)
+        return;
     if (outcome->code == WEIR_OUTCOME_DROP) /* there is no batch to drop */
         outcome->code = WEIR_OUTCOME_RETRY;
     react(lane, outcome, now_ns);
@@ -213,7 +220,7 @@ static const char *check_counts(const struct wr_range *flight, weir_outcome *out
 static void check(struct wr_lane *lane, weir_outcome *outcome)
 {
     const char *of_code = check_code(outcome), *of_counts = check_counts(&lane->flight.range, outcome);
-    if (!of_code && !of_counts)
+    if (!of_code && !of_counts && !lane->breach)
         lane->faults_in_a_row = 0;
     count_fault(lane, outcome, of_code ? of_code : of_counts);
 }
@@ -317,6 +324,9 @@ void wr_outcome_of_wake(struct wr_lane *lane, weir_outcome *outcome, int why, in
 
 void wr_outcome_of_close(struct wr_lane *lane)
 {
+    weir_outcome none;
+    wr_outcome_init(&none, 0);
+    count_fault(lane, &none, NULL);
     lane->open = false;
     lane->must_reopen = false;
     lane->needs_flush = false;

@@ -144,7 +144,7 @@ static bool find_lane(struct planner *p, struct wr_plan_handler *handler)
     handler->lane = p->site->find_lane ? p->site->find_lane(p->site->ctx, handler->name) : NULL;
     if (handler->lane)
         return true;
-    handler->lane = wr_lane_new(handler->name, p->site->log, p->site->bell);
+    handler->lane = wr_lane_new(handler->name, p->site->log, p->site->bell, p->site->words);
     handler->new_lane = true;
     return handler->lane || fail_memory(p->error);
 }

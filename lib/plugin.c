@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "common.h"
 #include "error.h"
+#include "loader.h"
 #include "suggest.h"
 #include "trust.h"
 #include "utf8.h"
@@ -258,15 +259,6 @@ void wr_plugins_after_fork(struct wr_plugins *plugins)
 
 /* ---- Shared objects -------------------------------------------------------------------------- */
 
-/* The loader's words begin with the path already, most of the time. */
-static void fail_load(const char *path, struct wr_error *error)
-{
-    const char *reason = dlerror();
-    bool has_path = reason && strncmp(reason, path, strlen(path)) == 0;
-    wr_error_set(error, WEIR_ERR_PLUGIN, "%s%s%s", has_path ? "" : path, has_path ? "" : ": ",
-                 reason ? reason : "cannot be loaded");
-}
-
 static bool load_resolved(struct wr_plugins *plugins, const char *path, const char *resolved,
                           struct wr_error *error)
 {
@@ -278,7 +270,7 @@ static bool load_resolved(struct wr_plugins *plugins, const char *path, const ch
     void *library = dlopen(resolved, RTLD_NOW | RTLD_LOCAL);
     type_at *entry = NULL;
     if (!library)
-        fail_load(resolved, error);
+        wr_loader_explain(resolved, error);
     else if (!(entry = (type_at *)(uintptr_t)dlsym(library, "weir_handler_type_at")))
         wr_error_set(error, WEIR_ERR_PLUGIN, "%s: not a weir plugin: it has no symbol weir_handler_type_at",
                      path);

@@ -1,7 +1,5 @@
 #include "recovery.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 #include "error.h"
 #include "journal.h"
 #include "journal_reader.h"
+#include "listing.h"
 #include "series.h"
 #include "stream.h"
 #include "utf8.h"
@@ -217,7 +216,7 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
 
 static void tell_kept(const struct find *find, const char *lane, uint64_t kept)
 {
-    wr_words_add(&find->dispatcher->words, WEIR_LOG_WARNING,
+    wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
                  "%" PRIu64
                  " values are kept for handler \"%s\", which no route leads to; configure it and start "
                  "again, or delete %s to give them up",
@@ -248,14 +247,14 @@ static void tell_box(const struct find *find, const struct wr_drafts_result *dra
 {
     const char *path = find->box->box.path;
     if (find->given)
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_INFO,
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_INFO,
                      "%s: %" PRIu64 " values of an earlier process are recovered", path, find->given);
     if (drafts->unrouted)
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_WARNING,
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
                      "%s: %" PRIu64 " values belong to groups that nobody listens to now, and are dropped",
                      path, drafts->unrouted);
     if (find->corrupt || drafts->corrupt || find->reader.damaged)
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_ERROR,
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
                      "%s: damaged; %" PRIu64 " values and %" PRIu32 " files make no sense, and are lost", path,
                      find->corrupt + drafts->corrupt, find->reader.damaged);
 }
@@ -269,8 +268,8 @@ static void give_box(struct find *find)
     const struct wr_drafts_ids ids = {find->ids, find->reader.views.count};
     int problem = wr_drafts_make(&find->reader, taking->router, taking->registry, &ids, &drafts);
     if (problem)
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_ERROR, "%s: what was in the rings stays there: %s",
-                     find->box->box.path, strerror(problem));
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                     "%s: what was in the rings stays there: %s", find->box->box.path, strerror(problem));
     for (size_t i = 0; i < find->reader.segment_count; i++)
         give_segment(find, find->reader.segments[i]);
     find->reader.segment_count = 0;
@@ -290,8 +289,8 @@ static bool adopt(struct find *find, const char *place, const char *name)
     case WR_JOURNAL_READ: return true;
     case WR_JOURNAL_NOTHING: wr_journal_remove(box); return false;
     default:
-        wr_words_add(&find->dispatcher->words, WEIR_LOG_ERROR, "%s: %s; it is left as it is", box->path,
-                     strerror(errno));
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
+                     box->path, strerror(errno));
         wr_spool_box_leave(box);
         free(box->path);
         return false;
@@ -321,20 +320,28 @@ static bool add(struct wr_buffer *finds, struct find find, const char *place, co
     return !finds->failed;
 }
 
+static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const char *place)
+{
+    const struct dirent *entry;
+    DIR *folder = opendir(place);
+    int problem = folder ? 0 : errno;
+    while (folder && !problem && (entry = wr_listing_next(folder, &problem)))
+        if (wr_spool_box_is_name(entry->d_name, WR_JOURNAL_BOX) && !add(finds, *pattern, place, entry->d_name))
+            problem = ENOMEM;
+    if (folder)
+        closedir(folder);
+    if (problem)
+        wr_words_add(&pattern->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                     "%s: %s; what other processes have left there may stay there", place, strerror(problem));
+}
+
 void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_dispatcher *dispatcher,
                      int64_t now_ns)
 {
     struct wr_buffer list = {0};
     const struct find pattern = {.recovery = recovery, .dispatcher = dispatcher, .now_ns = now_ns};
-    const struct dirent *entry;
     uint64_t given = 0;
-    DIR *folder = opendir(place);
-    bool good = folder;
-    while (good && (entry = readdir(folder)))
-        if (wr_spool_box_is_name(entry->d_name, WR_JOURNAL_BOX))
-            good = add(&list, pattern, place, entry->d_name);
-    if (folder)
-        closedir(folder);
+    adopt_all(&list, &pattern, place);
     struct find *finds = (struct find *)list.data;
     size_t count = list.length / sizeof *finds;
     if (count)

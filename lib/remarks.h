@@ -6,6 +6,8 @@
 
 #include "log.h"
 
+struct wr_words;
+
 enum { WR_REMARKS_MOST = 2 };
 
 /* All zeros: nothing. */
@@ -22,5 +24,8 @@ void wr_remarks_add(struct wr_remarks *remarks, int level, const char *format, v
 
 /* Says all, each behind the name of what it is about. */
 void wr_remarks_say(const struct wr_remarks *remarks, struct wr_log *log, const char *name);
+
+/* Hands them on, to be said when an outer lock is left. Without memory for that the rest stays here. */
+void wr_remarks_pass_on(struct wr_remarks *remarks, struct wr_words *words, const char *name);
 
 #endif

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "series.h"
 #include "stream.h"
+#include "tally.h"
 
 static const char group_name[] = "weir";
 
@@ -88,7 +89,7 @@ void wr_selfmetrics_tend(struct wr_selfmetrics *selfmetrics, struct wr_dispatche
         selfmetrics->next_ns = now_ns + selfmetrics->interval_ns;
         for (struct wr_lane *lane = lanes; lane; lane = lane->next) {
             weir_handler_stats stats;
-            wr_lane_read_stats(lane, &stats, now_ns);
+            wr_tally_take(&stats, lane, now_ns);
             struct report report = {dispatcher, lane->name, wr_clock_wall_ns()};
             add_lane(&report, &stats);
         }

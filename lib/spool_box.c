@@ -1,6 +1,5 @@
 #include "spool_box.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +13,7 @@
 #include "buffer.h"
 #include "crc.h"
 #include "error.h"
+#include "listing.h"
 #include "trust.h"
 
 enum { TRIES = 1000, BAD_MOST = 8, SHOWN_LENGTH = 40 };
@@ -265,12 +265,13 @@ static bool has_only_its_lock(const struct wr_spool_box *box)
     const struct dirent *entry;
     DIR *folder = opendir(box->path);
     bool only = folder;
-    while (only && (entry = readdir(folder)))
+    int problem = 0;
+    while (only && (entry = wr_listing_next(folder, &problem)))
         only = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
                strcmp(entry->d_name, "lock") == 0;
     if (folder)
         closedir(folder);
-    return only;
+    return only && !problem;
 }
 
 void wr_spool_box_remove(struct wr_spool_box *box)
@@ -317,10 +318,11 @@ static bool list(DIR *folder, struct wr_buffer *numbers)
 {
     const struct dirent *entry;
     uint64_t number;
-    while ((entry = readdir(folder)))
+    int problem;
+    while ((entry = wr_listing_next(folder, &problem)))
         if (read_number(entry->d_name, &number))
             wr_buffer_put(numbers, &number, sizeof number);
-    return !numbers->failed;
+    return !problem && !numbers->failed;
 }
 
 uint64_t *wr_spool_box_list(const struct wr_spool_box *box, size_t *count)

@@ -103,6 +103,19 @@ static void give_up(struct wr_lane *lane)
     wr_spooling_lost(lane, WEIR_DROPPED_CORRUPT, lane->stash.samples, lane->stash.own);
 }
 
+void wr_spooler_settle(struct wr_lane *lane)
+{
+    struct trip trip;
+    uint32_t settled = lane->stash.settled;
+    if (!settled || lane->stash.busy || lane->held)
+        return;
+    lane->stash.settled = 0;
+    set_out(&trip, lane);
+    bool kept = wr_spool_settle(trip.spool, settled);
+    come_home(&trip);
+    wr_spooling_say_damage(lane, 0, kept);
+}
+
 void wr_spooler_fetch(struct wr_lane *lane)
 {
     struct trip trip;
@@ -110,6 +123,10 @@ void wr_spooler_fetch(struct wr_lane *lane)
     struct wr_spool_want want = {lane->settings.batch, lane->settings.batch_bytes, lane->labels};
     struct wr_spool_batch batch = {0};
     enum wr_spool_result result = WR_SPOOL_FAILED;
+    if (lane->stash.settled) { /* what was withheld would be read again */
+        wr_spooler_settle(lane);
+        return;
+    }
     set_out(&trip, lane);
     if (trip.spool)
         result = wr_spool_fetch(trip.spool, &want, &batch, &error);
@@ -123,19 +140,6 @@ void wr_spooler_fetch(struct wr_lane *lane)
         wr_spooling_not_fetched(lane, trip.spool ? error.text : "no memory", wr_clock_monotonic_ns());
     else
         give_up(lane);
-}
-
-void wr_spooler_settle(struct wr_lane *lane)
-{
-    struct trip trip;
-    uint32_t settled = lane->stash.settled;
-    if (!settled || lane->stash.busy || lane->held)
-        return;
-    lane->stash.settled = 0;
-    set_out(&trip, lane);
-    bool kept = wr_spool_settle(trip.spool, settled);
-    come_home(&trip);
-    wr_spooling_say_damage(lane, 0, kept);
 }
 
 void wr_spooler_tidy(struct wr_lane *lane)

@@ -158,7 +158,8 @@ static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
         return false;
     bool nothing_left =
         !wr_spooling_has_memory(lane) && (!lane->stash.samples || wr_spooling_is_last_call(lane, now_ns));
-    if (!nothing_left && lane->ending == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
+    bool has_looked = wr_spooling_search_time(lane) > now_ns;
+    if (!(nothing_left && has_looked) && lane->ending == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
         return false;
     if (lane->ending == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
@@ -216,8 +217,12 @@ static struct wr_step try_to_deliver(struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->open)
         return simply(WR_STEP_OPEN);
-    if (!lane->flight.range.segment && !load_flight(lane, now_ns))
-        return wr_spooling_must_fetch(lane) ? simply(WR_STEP_FETCH) : tend(lane, now_ns);
+    if (!lane->flight.range.segment && !load_flight(lane, now_ns)) {
+        if (wr_spooling_must_fetch(lane))
+            return simply(WR_STEP_FETCH);
+        return lane->stopping ? sleep_until(now_ns)
+                              : tend(lane, now_ns); /* with nothing left this is the end */
+    }
     lane->flight.lent = true;
     return simply(WR_STEP_EMIT);
 }

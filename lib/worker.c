@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "common.h"
 #include "instance.h"
+#include "manners.h"
 #include "outcome.h"
 #include "spooler.h"
 #include "step.h"
@@ -15,6 +16,7 @@ struct worker {
     struct wr_lane *lane;
     const struct wr_crew *crew;
     bool opened; /* since this instance came */
+    struct wr_manners manners;
 };
 
 /* ---- Into the handler and back --------------------------------------------------------------- */
@@ -37,10 +39,14 @@ static void enter(struct wr_lane *lane)
     wr_lane_leave(lane);
 }
 
-static void come_back(struct wr_lane *lane)
+static void come_back(const struct worker *worker)
 {
+    struct wr_lane *lane = worker->lane;
+    const char *breach = wr_manners_mend(&worker->manners);
     wr_lock_enter(&lane->lock);
     stay_if_abandoned(lane);
+    if (breach)
+        lane->breach = breach;
     lane->in_callback = false;
     lane->busy_since_ns = 0;
     wr_condition_wake(&lane->progress);
@@ -61,7 +67,7 @@ static void do_open(struct worker *worker)
         worker->opened = true;
         worker->crew->after_open(worker->crew->ctx, instance->type);
     }
-    come_back(lane);
+    come_back(worker);
     wr_outcome_of_open(lane, &outcome, wr_clock_monotonic_ns());
 }
 
@@ -80,7 +86,7 @@ static void do_emit(struct worker *worker)
     instance->type->is.emit(instance->self, &batch, &outcome);
     wr_labels_drop(labels);
     struct wr_outcome_omissions omissions = wr_instance_omissions(instance);
-    come_back(lane);
+    come_back(worker);
     wr_outcome_of_emit(lane, &outcome, &omissions, wr_clock_monotonic_ns());
 }
 
@@ -92,20 +98,22 @@ static int64_t milliseconds_until(int64_t deadline_ns)
     return left > 0 ? (left + WR_NS_PER_MS - 1) / WR_NS_PER_MS : 0;
 }
 
-static void do_flush(struct wr_lane *lane, int64_t deadline_ns)
+static void do_flush(const struct worker *worker, int64_t deadline_ns)
 {
+    struct wr_lane *lane = worker->lane;
     const struct wr_instance *instance = lane->instance;
     uint64_t wanted = lane->flush_wanted;
     weir_outcome outcome;
     wr_outcome_init(&outcome, 0);
     enter(lane);
     instance->type->is.flush(instance->self, milliseconds_until(deadline_ns), &outcome);
-    come_back(lane);
+    come_back(worker);
     wr_outcome_of_flush(lane, &outcome, wanted, wr_clock_monotonic_ns());
 }
 
-static void do_wake(struct wr_lane *lane, int why)
+static void do_wake(const struct worker *worker, int why)
 {
+    struct wr_lane *lane = worker->lane;
     const struct wr_instance *instance = lane->instance;
     weir_outcome outcome;
     wr_outcome_init(&outcome, 0);
@@ -114,37 +122,51 @@ static void do_wake(struct wr_lane *lane, int why)
     enter(lane);
     if (instance->type->is.wake)
         instance->type->is.wake(instance->self, why, &outcome);
-    come_back(lane);
+    come_back(worker);
     wr_outcome_of_wake(lane, &outcome, why, wr_clock_monotonic_ns());
 }
 
-static void do_close(struct wr_lane *lane)
+static void do_close(const struct worker *worker)
 {
+    struct wr_lane *lane = worker->lane;
     const struct wr_instance *instance = lane->instance;
     enter(lane);
     if (instance->type->is.close)
         instance->type->is.close(instance->self);
-    come_back(lane);
+    come_back(worker);
     wr_outcome_of_close(lane);
 }
 
 /* Under the lock before and after, not in between: the plugin destroys. */
-static void destroy_instance(struct wr_lane *lane)
+static void destroy_instance(const struct worker *worker)
 {
+    struct wr_lane *lane = worker->lane;
     struct wr_instance *instance = lane->instance;
     lane->instance = NULL;
     enter(lane);
     wr_instance_free(instance);
-    come_back(lane);
+    come_back(worker);
 }
 
 static void do_replace(struct worker *worker)
 {
     struct wr_lane *lane = worker->lane;
-    destroy_instance(lane);
-    if (lane->successor) /* unless it was withdrawn meanwhile */
-        wr_instance_take_over(lane);
+    destroy_instance(worker);
+    wr_instance_take_over(lane);
     worker->opened = false;
+}
+
+/* Answers whether the lane was configured anew meanwhile, and goes on; not if it was configured away again. */
+static bool do_end(struct worker *worker)
+{
+    struct wr_lane *lane = worker->lane;
+    destroy_instance(worker);
+    while (lane->stopping && lane->successor) {
+        lane->instance = lane->successor;
+        lane->successor = NULL;
+        destroy_instance(worker);
+    }
+    return lane->successor != NULL;
 }
 
 static void go_to_disk(struct wr_lane *lane, void (*operate)(struct wr_lane *lane))
@@ -165,17 +187,14 @@ static bool take_step(struct worker *worker)
     case WR_STEP_SLEEP: wr_condition_wait(&lane->work, &lane->lock, step.until_ns); break;
     case WR_STEP_OPEN: do_open(worker); break;
     case WR_STEP_EMIT: do_emit(worker); break;
-    case WR_STEP_FLUSH: do_flush(lane, step.until_ns); break;
-    case WR_STEP_WAKE: do_wake(lane, step.why); break;
-    case WR_STEP_CLOSE: do_close(lane); break;
+    case WR_STEP_FLUSH: do_flush(worker, step.until_ns); break;
+    case WR_STEP_WAKE: do_wake(worker, step.why); break;
+    case WR_STEP_CLOSE: do_close(worker); break;
     case WR_STEP_REPLACE: do_replace(worker); break;
     case WR_STEP_SEARCH: go_to_disk(lane, wr_spooler_search); break;
     case WR_STEP_SPOOL: go_to_disk(lane, wr_spooler_move); break;
     case WR_STEP_FETCH: go_to_disk(lane, wr_spooler_fetch); break;
-    case WR_STEP_END:
-        go_to_disk(lane, wr_spooler_tidy);
-        destroy_instance(lane);
-        return lane->successor != NULL;
+    case WR_STEP_END: go_to_disk(lane, wr_spooler_tidy); return do_end(worker);
     }
     return true;
 }
@@ -197,6 +216,7 @@ static void *run(void *argument)
     struct wr_lane *lane = worker.lane;
     snprintf(name, sizeof name, "weir:%s", lane->name);
     wr_thread_set_name(name);
+    worker.manners = wr_manners_now();
     wr_producers_adopt_as_own(worker.crew->producers);
     wr_lock_enter(&lane->lock);
     while (take_step(&worker))
@@ -212,7 +232,7 @@ static bool start_thread(struct wr_lane *lane, const struct wr_crew *crew)
     struct worker *worker = malloc(sizeof *worker);
     if (!worker)
         return false;
-    *worker = (struct worker){lane, crew, false};
+    *worker = (struct worker){.lane = lane, .crew = crew};
     if (wr_thread_start(run, worker, &lane->thread))
         return true;
     free(worker);

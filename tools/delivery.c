@@ -9,6 +9,7 @@
 #include "lane.h"
 #include "runtime.h"
 #include "selfmetrics.h"
+#include "tally.h"
 
 static struct wr_lane *first_lane(void)
 {
@@ -22,7 +23,7 @@ static uint64_t count_settled(void)
     uint64_t settled = 0;
     weir_handler_stats stats;
     for (struct wr_lane *lane = first_lane(); lane; lane = lane->next) {
-        wr_lane_read_stats(lane, &stats, 0);
+        wr_tally_take(&stats, lane, 0);
         settled += stats.delivered;
         for (int i = 0; i < WEIR_DROPS; i++)
             settled += stats.dropped[i];
@@ -43,7 +44,7 @@ uint64_t delivery_queued(void)
     uint64_t queued = 0;
     weir_handler_stats stats;
     for (struct wr_lane *lane = first_lane(); lane; lane = lane->next) {
-        wr_lane_read_stats(lane, &stats, 0);
+        wr_tally_take(&stats, lane, 0);
         queued += stats.queued;
     }
     return queued;
@@ -71,7 +72,7 @@ static void print_counters(struct wr_lane *lane)
 static bool report_lane(struct wr_lane *lane, bool verbose)
 {
     weir_handler_stats stats;
-    wr_lane_read_stats(lane, &stats, 0);
+    wr_tally_take(&stats, lane, 0);
     if (verbose) {
         printf("%s: %" PRIu64 " delivered", lane->name, stats.delivered);
         print_drops(&stats);

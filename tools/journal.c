@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "journaled.h"
+#include "units.h"
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
@@ -66,12 +67,12 @@ static bool find_left(const struct journaled_box *box, void *ctx)
     return true;
 }
 
-static int replay(const char *folder, const char *file)
+static int replay(const char *folder, const char *file, int64_t timeout_ms)
 {
     bool left = false;
     if (!journaled_walk(folder, find_left, &left))
         return command_fail("%s: %s", folder, strerror(errno));
-    if (left && !journaled_replay(folder, file))
+    if (left && !journaled_replay(folder, file, timeout_ms))
         return EXIT_NEGATIVE;
     left = false;
     if (!journaled_walk(folder, find_left, &left))
@@ -83,12 +84,18 @@ static int replay(const char *folder, const char *file)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static int run_verb(const struct command *command, const char *verb, const char *folder, const char *file)
+struct request {
+    const char *file;
+    int64_t timeout_ms; /* -1: none */
+};
+
+static int run_verb(const struct command *command, const char *verb, const char *folder,
+                    const struct request *request)
 {
     if (strcmp(verb, "replay") == 0)
-        return replay(folder, file);
-    if (file)
-        return command_refuse(command, "--config is for replay");
+        return replay(folder, request->file, request->timeout_ms);
+    if (request->file || request->timeout_ms >= 0)
+        return command_refuse(command, "--config and --timeout are for replay");
     if (strcmp(verb, "list") == 0)
         return list(folder);
     if (strcmp(verb, "verify") == 0)
@@ -98,31 +105,41 @@ static int run_verb(const struct command *command, const char *verb, const char 
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'}, {"help", no_argument, NULL, 'h'}, {0}};
-    const char *file = NULL;
-    for (int option; (option = getopt_long(argc, argv, "c:h", options, NULL)) != -1;) {
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"timeout", required_argument, NULL, 't'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    struct request request = {.timeout_ms = -1};
+    int64_t timeout_ns;
+    for (int option; (option = getopt_long(argc, argv, "c:t:h", options, NULL)) != -1;) {
         switch (option) {
-        case 'c': file = optarg; break;
+        case 'c': request.file = optarg; break;
+        case 't':
+            if (!wr_units_parse_duration(optarg, &timeout_ns))
+                return command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
+            request.timeout_ms = timeout_ns / 1000000;
+            break;
         case 'h': command_print_help(command, stdout); return EXIT_GOOD;
         default: return command_show_usage(command);
         }
     }
     if (argc - optind != 2)
         return command_refuse(command, "list, verify or replay is expected, and a folder");
-    return run_verb(command, argv[optind], argv[optind + 1], file);
+    return run_verb(command, argv[optind], argv[optind + 1], &request);
 }
 
 const struct command command_journal = {
     .name = "journal",
-    .arguments = "list|verify|replay FOLDER [-c FILE]",
+    .arguments = "list|verify|replay FOLDER [-c FILE] [-t TIME]",
     .summary = "Shows what programs have left in a journal, checks it, or delivers it.",
-    .help = "\n  list    who left what, or still has it\n"
-            "  verify  whether what is there is sound\n"
-            "  replay  delivers what processes that have ended left, as the configuration says\n\n"
-            "  -c, --config FILE  the configuration for replay; without it that of WEIR_CONFIG\n"
-            "  -h, --help         this text\n\n"
-            "What belongs to a running process is left alone. Exit status 1: something is damaged, or was not "
-            "delivered.\n",
+    .help =
+        "\n  list    who left what, or still has it\n"
+        "  verify  whether what is there is sound\n"
+        "  replay  delivers what processes that have ended left, as the configuration says\n\n"
+        "  -c, --config FILE   the configuration for replay; without it that of WEIR_CONFIG\n"
+        "  -t, --timeout TIME  how long replay tries; without it until all is delivered, or it is interrupted\n"
+        "  -h, --help          this text\n\n"
+        "What belongs to a running process is left alone. Exit status 1: something is damaged, or was not "
+        "delivered.\n",
     .run = run,
 };

@@ -1,6 +1,5 @@
 #include "journaled.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "configure.h"
 #include "error.h"
 #include "journal_reader.h"
+#include "listing.h"
 #include "parse.h"
 #include "spool_box.h"
 
@@ -150,11 +150,17 @@ bool journaled_walk(const char *place, bool (*visit)(const struct journaled_box 
 {
     struct wr_buffer list = {0};
     const struct dirent *entry;
+    int problem = 0;
     DIR *folder = opendir(place);
     bool good = folder;
-    while (good && (entry = readdir(folder)))
+    while (good && (entry = wr_listing_next(folder, &problem)))
         if (wr_spool_box_is_name(entry->d_name, WR_JOURNAL_BOX))
             good = add_box(&list, place, entry->d_name);
+    if (good && problem) {
+        errno = problem;
+        good = false;
+    }
+    problem = errno;
     if (folder)
         closedir(folder);
     struct journaled_box *boxes = (struct journaled_box *)list.data;
@@ -163,7 +169,6 @@ bool journaled_walk(const char *place, bool (*visit)(const struct journaled_box 
         qsort(boxes, count, sizeof *boxes, compare);
     for (size_t i = 0; good && i < count && visit(&boxes[i], ctx); i++)
         continue;
-    int problem = errno;
     free_boxes(&list);
     errno = problem;
     return good;
@@ -185,7 +190,7 @@ static struct wr_config *read_config(const char *file, struct wr_error *error)
 
 /* The configuration with this folder as its journal, whichever it names, is put in force, and taken down again
  * once everything is delivered. */
-bool journaled_replay(const char *place, const char *file)
+bool journaled_replay(const char *place, const char *file, int64_t timeout_ms)
 {
     struct wr_error error = {0};
     char *folder = realpath(place, NULL);
@@ -201,7 +206,7 @@ bool journaled_replay(const char *place, const char *file)
         command_fail("%s", error.code ? error.text : strerror(errno));
         return false;
     }
-    int result = weir_shutdown(-1);
+    int result = weir_shutdown(timeout_ms);
     if (result)
         command_fail("%s", weir_last_error());
     return result == 0;

@@ -25,8 +25,8 @@ struct journaled_box {
 /* Visits all boxes, the oldest first, until visit answers false. false: errno tells why not. */
 bool journaled_walk(const char *place, bool (*visit)(const struct journaled_box *box, void *ctx), void *ctx);
 
-/* Delivers what is there by the configuration of a file, or, with NULL, of WEIR_CONFIG. false: it was said why
- * that could not be done. */
-bool journaled_replay(const char *place, const char *file);
+/* Delivers what is there by the configuration of a file, or, with NULL, of WEIR_CONFIG, for at most timeout_ms
+ * (-1: as long as it takes). false: it was said why that could not be done. */
+bool journaled_replay(const char *place, const char *file, int64_t timeout_ms);
 
 #endif

@@ -11,6 +11,7 @@
 #include "flush.h"
 #include "lane.h"
 #include "runtime.h"
+#include "tally.h"
 
 enum { SLICE_MS = 50, RESERVE = 8 };
 
@@ -41,7 +42,7 @@ static uint64_t find_room(const struct wr_lane *lane, uint64_t bytes)
 static void hurry(struct wr_lane *lane)
 {
     weir_handler_stats stats;
-    wr_lane_read_stats(lane, &stats, 0);
+    wr_tally_take(&stats, lane, 0);
     if (!stats.failing)
         wr_flush_request(lane, WR_NEVER);
 }

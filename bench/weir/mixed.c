@@ -10,37 +10,26 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <weir/handler.h>
 #include <weir/weir.h>
 
+#include "../../tests/support/steady.h"
+
 enum {
     PRODUCERS = 4, /* threads at a time; each lives for up to so many calls: */
     LONGEST_LIFE = 4000,
     NAMES = 50,
-    SHORT_RUN = 60, /* reloads */
-    LONG_RUN_S = 60 /* from so long a run on, memory is judged */
+    SHORT_RUN = 60 /* reloads */
 };
 
 static _Atomic bool over;
 static _Atomic uint64_t started_threads;
-
-static _Noreturn void fail(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    _exit(1);
-}
 
 /* Each thread has a state of its own, not 0. */
 static uint32_t draw(uint64_t *state, uint32_t below)
@@ -49,11 +38,6 @@ static uint32_t draw(uint64_t *state, uint32_t below)
     *state ^= *state >> 7;
     *state ^= *state << 17;
     return (uint32_t)(*state >> 32) % below;
-}
-
-static void sleep_ms(long ms)
-{
-    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
@@ -117,7 +101,7 @@ static void sink_emit(void *self, const weir_batch *batch, weir_outcome *outcome
     struct sink *sink = self;
     outcome->done = batch->count;
     if (sink->character == SLOW)
-        sleep_ms(1);
+        steady_sleep_ms(1);
     if (sink->character == FLAKY)
         be_flaky(sink->calls++, batch, outcome);
     atomic_fetch_add(&sink->delivered, outcome->done - outcome->rejected);
@@ -171,9 +155,9 @@ static void configure(unsigned turn, const char *file)
     char text[2048];
     int length = snprintf(text, sizeof text, configs[turn % CONFIGS], file);
     if (weir_configure_text(text, (size_t)length) != 0)
-        fail("configuring: %s", weir_last_error());
+        steady_fail("configuring: %s", weir_last_error());
     if (weir_configure_text("{\"groups\":{\"*\":\"nobody\"}}", 25) == 0)
-        fail("a wrong configuration was taken");
+        steady_fail("a wrong configuration was taken");
 }
 
 /* ---- Producers ------------------------------------------------------------------------------- */
@@ -236,7 +220,7 @@ static void *keep_producing(void *argument)
         pthread_t thread;
         draw(&state, 2);
         if (pthread_create(&thread, NULL, produce, &state) != 0)
-            fail("no thread: %s", strerror(errno));
+            steady_fail("no thread: %s", strerror(errno));
         pthread_join(thread, NULL);
         atomic_fetch_add(&started_threads, 1);
     }
@@ -245,38 +229,6 @@ static void *keep_producing(void *argument)
 
 /* ---- The ledger ------------------------------------------------------------------------------ */
 
-static uint64_t sum_drops(const weir_handler_stats *stats)
-{
-    uint64_t dropped = 0;
-    for (int i = 0; i < WEIR_DROPS; i++)
-        dropped += stats->dropped[i];
-    return dropped;
-}
-
-/* false: no configuration has named it yet. */
-static bool read_handler(const char *name, weir_handler_stats *stats)
-{
-    if (weir_get_handler_stats(name, stats, sizeof *stats) != 0)
-        return false;
-    uint64_t went = stats->delivered + sum_drops(stats) + stats->queued + stats->spooled;
-    if (stats->offered + stats->recovered != went)
-        fail("%s: offered %" PRIu64 ", but %" PRIu64 " are accounted for", name, stats->offered, went);
-    if (stats->faults)
-        fail("%s: broke its contract %" PRIu64 " times", name, stats->faults);
-    return true;
-}
-
-static weir_stats read_process(void)
-{
-    weir_stats stats;
-    if (weir_get_stats(&stats, sizeof stats) != 0)
-        fail("no ledger: %s", weir_last_error());
-    if (stats.added != stats.taken + stats.in_rings)
-        fail("added %" PRIu64 " is not taken %" PRIu64 " and in rings %" PRIu64, stats.added, stats.taken,
-             stats.in_rings);
-    return stats;
-}
-
 static _Atomic uint64_t snapshots;
 
 static void *keep_checking(void *argument)
@@ -284,11 +236,11 @@ static void *keep_checking(void *argument)
     (void)argument;
     while (!atomic_load(&over)) {
         weir_handler_stats stats;
-        read_process();
+        steady_read_process();
         for (int i = 0; i < HANDLERS; i++)
-            read_handler(names_of_handlers[i], &stats);
+            steady_read_handler(names_of_handlers[i], &stats);
         atomic_fetch_add(&snapshots, 1);
-        sleep_ms(5);
+        steady_sleep_ms(5);
     }
     return NULL;
 }
@@ -298,7 +250,7 @@ static uint64_t count_lines(const char *path)
     uint64_t lines = 0;
     FILE *file = fopen(path, "r");
     if (!file)
-        fail("%s: %s", path, strerror(errno));
+        steady_fail("%s: %s", path, strerror(errno));
     for (int byte; (byte = getc_unlocked(file)) != EOF;)
         lines += byte == '\n';
     fclose(file);
@@ -308,13 +260,13 @@ static uint64_t count_lines(const char *path)
 static weir_handler_stats expect_delivered(const char *name, uint64_t really)
 {
     weir_handler_stats stats;
-    if (!read_handler(name, &stats))
-        fail("%s: has no ledger", name);
+    if (!steady_read_handler(name, &stats))
+        steady_fail("%s: has no ledger", name);
     if (stats.queued || stats.delivered != really)
-        fail("%s: delivered %" PRIu64 ", but it has %" PRIu64 "; %" PRIu64 " queued", name, stats.delivered,
-             really, stats.queued);
+        steady_fail("%s: delivered %" PRIu64 ", but it has %" PRIu64 "; %" PRIu64 " queued", name,
+                    stats.delivered, really, stats.queued);
     printf("%-7s offered %12" PRIu64 "  delivered %12" PRIu64 "  dropped %10" PRIu64 "\n", name, stats.offered,
-           stats.delivered, sum_drops(&stats));
+           stats.delivered, ledger_dropped(&stats));
     return stats;
 }
 
@@ -322,67 +274,37 @@ static weir_handler_stats expect_delivered(const char *name, uint64_t really)
 static weir_stats check_end(const char *file)
 {
     uint64_t swung = 0, sum = 0;
-    weir_stats process = read_process();
+    weir_stats process = steady_read_process();
     for (int i = 0; i < GROUPS; i++)
         sum += atomic_load(&accepted[i]);
     if (process.added != sum || process.in_rings)
-        fail("added %" PRIu64 " of %" PRIu64 " accepted values, %" PRIu64 " in rings", process.added, sum,
-             process.in_rings);
+        steady_fail("added %" PRIu64 " of %" PRIu64 " accepted values, %" PRIu64 " in rings", process.added,
+                    sum, process.in_rings);
     for (int i = 0; i < SINKS; i++) {
         weir_handler_stats stats = expect_delivered(sinks[i].name, atomic_load(&sinks[i].delivered));
         swung += strcmp(sinks[i].name, "left") == 0 || strcmp(sinks[i].name, "right") == 0 ? stats.offered : 0;
     }
     if (swung != atomic_load(&accepted[SWING]))
-        fail("left and right were offered %" PRIu64 ", not %" PRIu64, swung, atomic_load(&accepted[SWING]));
+        steady_fail("left and right were offered %" PRIu64 ", not %" PRIu64, swung,
+                    atomic_load(&accepted[SWING]));
     weir_handler_stats disk = expect_delivered("disk", count_lines(file));
     if (disk.delivered != atomic_load(&accepted[RARE]))
-        fail("disk: %" PRIu64 " of %" PRIu64 " values", disk.delivered, atomic_load(&accepted[RARE]));
+        steady_fail("disk: %" PRIu64 " of %" PRIu64 " values", disk.delivered, atomic_load(&accepted[RARE]));
     return process;
-}
-
-/* ---- Memory ---------------------------------------------------------------------------------- */
-
-static long read_resident_kb(void)
-{
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%*d %ld", &pages) != 1)
-        fail("memory cannot be read");
-    fclose(file);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-/* The largest seen in the second and in the last fifth of the run. */
-static long early_kb, late_kb;
-
-static void watch_memory(double part)
-{
-    long now_kb = read_resident_kb();
-    if (part >= 0.2 && part < 0.4 && now_kb > early_kb)
-        early_kb = now_kb;
-    if (part >= 0.8 && now_kb > late_kb)
-        late_kb = now_kb;
 }
 
 /* ---- The run --------------------------------------------------------------------------------- */
 
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Changes the configuration again and again until it is time to stop. Answers how often. */
-static unsigned reload(double seconds, const char *file)
+static unsigned reload(double seconds, const char *file, struct steady *steady)
 {
-    double start = now_s();
+    double start = steady_now_s();
     unsigned turn = 0;
     for (double part = 0; part < 1; turn++) {
-        part = seconds > 0 ? (now_s() - start) / seconds : (double)turn / SHORT_RUN;
+        part = seconds > 0 ? (steady_now_s() - start) / seconds : (double)turn / SHORT_RUN;
         configure(turn, file);
-        watch_memory(part);
-        sleep_ms(10);
+        steady_watch(steady, part);
+        steady_sleep_ms(10);
     }
     return turn;
 }
@@ -393,7 +315,7 @@ static void prepare(const char *file)
     if (!getenv("WEIR_LOG")) /* it would say each of flaky's failures */
         setenv("WEIR_LOG", "off", 1);
     if (weir_register_handler_type(&sink_type) != 0)
-        fail("no handler type: %s", weir_last_error());
+        steady_fail("no handler type: %s", weir_last_error());
     for (unsigned i = 0; i < CONFIGS; i++) /* so that each handler has its ledger, even in the shortest run */
         configure(i, file);
 }
@@ -402,30 +324,32 @@ static void run(double seconds, const char *file)
 {
     pthread_t producers[PRODUCERS], checker;
     uint64_t seeds[PRODUCERS];
-    double start = now_s();
+    double start = steady_now_s();
+    struct steady steady = {0};
     prepare(file);
     for (unsigned i = 0; i < PRODUCERS; i++) {
         seeds[i] = i + 1;
         if (pthread_create(&producers[i], NULL, keep_producing, &seeds[i]) != 0)
-            fail("no thread");
+            steady_fail("no thread");
     }
     if (pthread_create(&checker, NULL, keep_checking, NULL) != 0)
-        fail("no thread");
-    unsigned reloads = reload(seconds, file);
+        steady_fail("no thread");
+    unsigned reloads = reload(seconds, file, &steady);
     atomic_store(&over, true);
     for (int i = 0; i < PRODUCERS; i++)
         pthread_join(producers[i], NULL);
     pthread_join(checker, NULL);
     int flushed = weir_flush(-1);
     if (flushed != 0 && flushed != WEIR_ERR_DROPPED)
-        fail("flush: %s", weir_strerror(flushed));
-    double took = now_s() - start;
+        steady_fail("flush: %s", weir_strerror(flushed));
+    double took = steady_now_s() - start;
     weir_stats process = check_end(file);
     printf("%.0f s: %" PRIu64 " values (%.2f million/s), %" PRIu64 " to nobody; %" PRIu64
            " threads, %u reloads, "
            "%" PRIu64 " snapshots of the ledger, each exact; resident %ld KiB early, %ld KiB late\n",
            took, process.added, (double)process.added / took / 1e6, process.unrouted,
-           atomic_load(&started_threads), reloads, atomic_load(&snapshots), early_kb, late_kb);
+           atomic_load(&started_threads), reloads, atomic_load(&snapshots), steady.early_kb, steady.late_kb);
+    steady_judge(&steady, seconds);
 }
 
 int main(int argc, char **argv)
@@ -436,7 +360,5 @@ int main(int argc, char **argv)
     snprintf(file, sizeof file, "%s/weir-mixed-%ld.jsonl", folder, (long)getpid());
     run(seconds, file);
     unlink(file);
-    if (seconds >= LONG_RUN_S && late_kb > early_kb + early_kb / 20)
-        fail("memory has grown from %ld to %ld KiB", early_kb, late_kb);
     return 0;
 }

@@ -246,7 +246,7 @@ typedef struct weir_handler_stats {
     uint64_t queue_bytes;         /* what queued takes in memory */
     int64_t queue_age_ms;         /* how long the oldest has been queued */
     uint64_t retries;             /* tries that the handler asked to repeat */
-    uint64_t faults;              /* answers of the handler that broke its contract */
+    uint64_t faults;              /* calls of the handler in which it broke its contract */
     int32_t failing;              /* 1 while tries fail */
     int32_t open;                 /* 1 while the handler is open */
     uint64_t spool_bytes;         /* what spooled takes on disk */

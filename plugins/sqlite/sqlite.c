@@ -3,6 +3,7 @@
  * What is in the database and how is in store.c; here is what each of SQLite's answers means for the core, and
  * what becomes of a connection when its process forks. */
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,19 +170,34 @@ static int open_store(struct sqlite *sqlite)
     return store_open(&sqlite->store, &settings);
 }
 
+/* Whether SQLite may be given the path at all. One that cannot be looked at may be an inherited one. */
+static bool may_open(const char *path, weir_outcome *outcome)
+{
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        if (errno == ENOENT)
+            return true;
+        outcome->code = WEIR_OUTCOME_REOPEN;
+        snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, strerror(errno));
+        return false;
+    }
+    if (!is_inherited(&status))
+        return true;
+    outcome->code = WEIR_OUTCOME_FAILED;
+    snprintf(outcome->reason, sizeof outcome->reason,
+             "open %.120s: the process that forked this one has it open; give each its own, by ${PID} in "
+             "the path",
+             path);
+    return false;
+}
+
 static void sqlite_open(void *self, weir_outcome *outcome)
 {
     struct sqlite *sqlite = self;
     struct stat status;
     const char *path = sqlite->options->path;
-    if (stat(path, &status) == 0 && is_inherited(&status)) {
-        outcome->code = WEIR_OUTCOME_FAILED;
-        snprintf(outcome->reason, sizeof outcome->reason,
-                 "open %.120s: the process that forked this one has it open; give each its own, by ${PID} in "
-                 "the path",
-                 path);
+    if (!may_open(path, outcome))
         return;
-    }
     int code = open_store(sqlite);
     if (!code && stat(path, &status) != 0)
         code = SQLITE_CANTOPEN;

@@ -222,6 +222,39 @@ Test(control, linger_lets_values_come_together)
     cr_assert_eq(capture_count(), 1001);
 }
 
+/* ---- The program's log function -------------------------------------------------------------- */
+
+static _Atomic int asked;
+
+static void ask_for_all_there_is(void *ctx, int level, const char *text)
+{
+    weir_stats stats;
+    weir_handler_stats handler;
+    (void)ctx;
+    (void)level;
+    int wrong = weir_get_stats(&stats, sizeof stats) || weir_get_handler_stats("c", &handler, sizeof handler) ||
+                weir_add_value(weir_get_stream("said"), "x", 1);
+    if (!wrong && strstr(text, "configured away"))
+        asked++;
+}
+
+Test(control, a_log_function_may_use_weir_also_where_a_round_gave_a_handler_up, .timeout = 60)
+{
+    put_in_force("{\"settings\":{\"shutdown_timeout\":\"20ms\"},\"handlers\":{\"c\":{\"type\":\"capture\"}},"
+                 "\"groups\":{\"g\":\"c\",\"said\":\"null\"}}");
+    weir_set_log(ask_for_all_there_is, NULL);
+    capture_hold();
+    weir_add_value(weir_get_stream("g"), "x", 1);
+    capture_wait_held();
+    put_in_force("{\"settings\":{\"shutdown_timeout\":\"20ms\"},\"groups\":{\"said\":\"null\"}}");
+    while (!asked)
+        usleep(1000);
+    capture_let_go();
+    weir_set_log(NULL, NULL);
+    cr_assert_eq(stats_of("c").dropped[WEIR_DROPPED_REMOVED], 1);
+    assert_ledger("c");
+}
+
 /* ---- Synchronous delivery -------------------------------------------------------------------- */
 
 static const char sync_config[] = "{\"handlers\":{\"c\":{\"type\":\"capture\",\"delivery\":\"sync\",\"block_"

@@ -3,13 +3,17 @@
 import errno
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 
-from judge import BUILD, PLUGINS, SOURCE, Skip, case, environment, lines_of, main
+from fifos import Puppet
+from judge import BUILD, PLUGINS, SOURCE, Skip, assert_handler_ledger, case, environment, lines_of, main, wait_for
 
 VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
 BREAKER = os.path.join(BUILD, "tests", "torture", ".libs", "breaker.so")
+SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 LEAKS = os.path.join(SOURCE, "tests", "torture", "leaks")
 
 
@@ -39,6 +43,35 @@ def fault_19_an_input_output_error_is_said_and_tried_again_after_a_pause_and_not
     delivered, dropped, said = victim(config, BREAK_KIND="write", BREAK_AT=1, BREAK_FOR=1, BREAK_ERROR=errno.EIO)
     assert "Input/output error; retrying" in said and "h: back after" in said, said
     assert dropped == 0 and len([json.loads(line) for line in lines_of(path)]) == delivered > 0
+
+
+@case
+def fault_29_when_the_machine_has_slept_back_off_goes_on_and_times_follow_the_wall_clock(folder):
+    """The process stands still while the wall clock, and not the monotonic one, goes on by an hour."""
+    if "thread" in os.environ.get("WEIR_TEST_SANITIZED", ""):
+        raise Skip("ThreadSanitizer does not go with a library in front of it")
+    place, slept = os.path.join(folder, "later"), os.path.join(folder, "slept")
+    path = os.path.join(place, "out")
+    handler = {"type": "file", "path": path, "format": "json", "retry_min": "10ms", "retry_max": "50ms"}
+    puppet = Puppet({"handlers": {"h": handler}, "groups": {"*": "h"}}, folder, LD_PRELOAD=SHIM, WEIR_SHIM="suspend",
+                    WEIR_SHIM_SINCE=slept)
+    assert puppet.do("add", "x", 1)["code"] == 0
+    wait_for(lambda: "retrying" in puppet.said(), "the first failure")
+    puppet.program.send_signal(signal.SIGSTOP)
+    open(slept, "w", encoding="utf-8").close()
+    os.mkdir(place)
+    puppet.program.send_signal(signal.SIGCONT)
+    assert puppet.do("flush", 60000)["code"] == 0, puppet.said()
+    assert puppet.do("add", "x", 2)["code"] == 0
+    assert puppet.do("flush", 60000)["code"] == 0, puppet.said()
+    back = re.search(r"h: back after (\d+) s, 0 lost", puppet.said())
+    assert back and int(back.group(1)) < 1800, puppet.said()
+    stats = puppet.do("ledger", "h")
+    assert_handler_ledger(stats)
+    assert stats["delivered"] == 2 and sum(stats["dropped"]) == 0, stats
+    puppet.end()
+    before, after = [json.loads(line)["timestamp"] for line in lines_of(path)]
+    assert after - before >= 3600, (before, after)
 
 
 @case

@@ -23,6 +23,7 @@
 #include "series.h"
 #include "spool_disk.h"
 #include "stream.h"
+#include "tally.h"
 #include "utf8.h"
 
 enum { MANY_SERIES = 100000, RING_SLOTS = 32, SEGMENT_ROOM = 8, TEXT_ROOM = 128, LANES = 2 };
@@ -235,7 +236,7 @@ static struct wr_lane *find_lane(void *ctx, const char *handler, struct wr_lane_
 static void start(void)
 {
     for (int i = 0; i < LANES; i++) {
-        lanes[i] = wr_lane_new(lane_names[i], &log_of_nothing, &dispatcher.bell);
+        lanes[i] = wr_lane_new(lane_names[i], &log_of_nothing, &dispatcher.bell, NULL);
         FUZZ_CHECK(lanes[i]);
     }
     struct wr_router *router = wr_router_new(config, &dispatcher.taking.pool, find_lane, NULL);
@@ -352,7 +353,7 @@ static void drain(struct wr_lane *lane)
         wr_range_settle(&range, range.count);
         wr_segment_drop(range.segment);
     }
-    wr_lane_read_stats(lane, &stats, 0);
+    wr_tally_take(&stats, lane, 0);
     FUZZ_CHECK(stats.recovered == stats.delivered + stats.dropped[WEIR_DROPPED_CORRUPT]);
 }
 
@@ -369,7 +370,8 @@ static void recover(void)
         free(left->box.path);
         free(left);
     }
-    wr_words_say(&dispatcher.words, &log_of_nothing, "journal");
+    struct wr_buffer texts = wr_words_take(&dispatcher.words);
+    wr_words_say(&texts, &log_of_nothing);
 }
 
 /* damaged: something may be missing. */

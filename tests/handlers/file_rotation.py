@@ -589,7 +589,7 @@ def a_file_is_forced_to_the_disk_before_it_is_put_aside(folder):
 
 
 @case
-def what_the_disk_does_not_take_is_said_counted_and_not_written_again(folder):
+def fault_19_what_the_disk_does_not_take_is_said_counted_and_not_written_again(folder):
     for fsync in ("batch", "interval"):
         path = os.path.join(folder, fsync)
         done = run(ADDER, "-n", 100, "-e", 100, "-f", -1, "-H", "disk", LD_PRELOAD=SHIM, WEIR_SHIM="fsync",

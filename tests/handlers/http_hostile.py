@@ -250,7 +250,7 @@ def a_server_that_goes_and_comes_again_loses_nothing_and_order_is_kept():
 
 @case
 def fault_28_a_name_that_is_not_known_is_said():
-    done = run(ADDER, "-f", 300, "-H", "push", timeout=60,
+    done = run(ADDER, "-f", 1000, "-H", "push", timeout=60,
                WEIR_CONFIG=config_of("http://user:geheim@no-such-host.invalid/", "100ms", connect_timeout="20s"))
     assert "push: resolve the name of no-such-host.invalid:80: it is not known, or no name server answers; retrying" in done.stderr, done.stderr
     assert "geheim" not in done.stderr
@@ -298,7 +298,7 @@ def a_certificate_of_a_trusted_authority_is_accepted_over_one_connection(folder)
 def refused(folder, certificate, key, host, **options):
     """What is said when a server shows a certificate that must not be accepted; nothing may have been sent."""
     with Scripted(tls=tls_context(certificate, key), address="127.0.0.1") as server:
-        done = run(ADDER, "-f", 300, "-H", "push", timeout=60,
+        done = run(ADDER, "-f", 1000, "-H", "push", timeout=60,
                    WEIR_CONFIG=config_of(f"https://u:geheim@{host}:{server.port}/w", "100ms", **options))
         assert not server.requests and "geheim" not in done.stderr, done.stderr
         report = json.loads(done.stdout)
@@ -347,7 +347,7 @@ def a_server_may_ask_for_a_certificate(folder):
         url = f"https://localhost:{server.port}/"
         ledger, said, _ = add(config_of(url, ca_file=certificate, cert_file=own, key_file=own_key), 10, "-e", 10)
         assert ledger["delivered"] == 10 and said == "", (ledger, said)
-        done = run(ADDER, "-f", 300, "-H", "push", WEIR_CONFIG=config_of(url, "100ms", ca_file=certificate), timeout=60)
+        done = run(ADDER, "-f", 1000, "-H", "push", WEIR_CONFIG=config_of(url, "100ms", ca_file=certificate), timeout=60)
         assert "push: " in done.stderr and "retrying, 1 queued" in done.stderr and len(server.requests) == 1, done.stderr
 
 
@@ -358,7 +358,7 @@ def files_of_certificates_that_are_missing_are_named(folder):
         url = f"https://localhost:{server.port}/"
         for options, expected in (({"ca_file": "/no/such/ca.pem"}, "ca_file: "),
                                   ({"ca_file": certificate, "cert_file": "/no/such/cert.pem"}, "cert_file, key_file: ")):
-            done = run(ADDER, "-f", 300, "-H", "push", WEIR_CONFIG=config_of(url, "100ms", **options), timeout=60)
+            done = run(ADDER, "-f", 1000, "-H", "push", WEIR_CONFIG=config_of(url, "100ms", **options), timeout=60)
             assert "push: " + expected in done.stderr and list(options.values())[-1] in done.stderr, done.stderr
         assert not server.requests
 
@@ -366,11 +366,11 @@ def files_of_certificates_that_are_missing_are_named(folder):
 @case
 def fault_27_there_is_no_falling_back_to_plain(folder):
     with Scripted() as server:
-        done = run(ADDER, "-f", 300, "-H", "push", timeout=60, WEIR_CONFIG=config_of(f"https://127.0.0.1:{server.port}/", "100ms"))
+        done = run(ADDER, "-f", 1000, "-H", "push", timeout=60, WEIR_CONFIG=config_of(f"https://127.0.0.1:{server.port}/", "100ms"))
         assert f"push: connect 127.0.0.1:{server.port}: TLS: " in done.stderr and not server.requests, done.stderr
     certificate, key = certificates.make(folder, "server")
     with Scripted(tls=tls_context(certificate, key)) as server:
-        done = run(ADDER, "-f", 300, "-H", "push", timeout=60, WEIR_CONFIG=config_of(f"http://127.0.0.1:{server.port}/", "100ms"))
+        done = run(ADDER, "-f", 1000, "-H", "push", timeout=60, WEIR_CONFIG=config_of(f"http://127.0.0.1:{server.port}/", "100ms"))
         assert "retrying, 1 queued" in done.stderr and not server.requests, done.stderr
 
 

@@ -7,14 +7,17 @@ import random
 import signal
 import struct
 import subprocess
+import threading
 import time
 
 from judge import BUILD, WEIR, Skip, case, environment, main, run, skip_fork_under_sanitizers, wait_for
+from scripted import Scripted, reply
 
 VICTIM = os.path.join(BUILD, "tests", "stress", "victim")
 ROUNDS = int(os.environ.get("WEIR_TEST_KILLS", "24"))
 THREADS = 3
 BATCH = 100
+SANITIZED = os.environ.get("WEIR_TEST_SANITIZED")
 SLOTS = 16
 
 
@@ -67,8 +70,11 @@ class Victims:
         self.kill(process)
         self.take_down()
 
-    def wait_for_end(self, end):
-        self.start(end).communicate()
+    def wait_for_end(self, end, status):
+        """One that is not killed. A sanitizer has signals of its own, and its own way to end."""
+        process = self.start(end)
+        process.communicate()
+        assert process.returncode == status or SANITIZED and status < 0 and process.returncode, (end, process.returncode)
         self.take_down()
 
     def drain(self, *handlers):
@@ -99,9 +105,10 @@ def read_rows(path):
 
 
 def assert_prefixes(victims, path, repeats_allowed):
-    """Each row is 0, 1, 2, ... up to at least what was promised; where it steps back it was in the hands of a handler that died."""
+    """Each row is 0, 1, 2, ... up to at least what was promised; where it steps back it was in the hands of a handler that died.
+    Answers how many values there are, repeats not counted."""
     rows = read_rows(path)
-    repeats = 0
+    repeats = values = 0
     for key, promised in victims.promised.items():
         row = rows.pop(key, [])
         expected = 0
@@ -109,10 +116,12 @@ def assert_prefixes(victims, path, repeats_allowed):
             assert number <= expected, f"{key}: {number} comes before {expected}"
             repeats += expected - number
             expected = number + 1
+        values += expected
         assert expected >= promised, f"{key}: {promised} values were taken, {expected} came"
         assert expected <= promised + 3, f"{key}: {promised} values were taken, but {expected} came"
     assert not rows, f"values of nobody: {list(rows)}"
     assert repeats <= repeats_allowed, f"{repeats} values came twice, where {repeats_allowed} could have been in a handler's hands"
+    return values
 
 
 def assert_balance(ledgers):
@@ -137,14 +146,43 @@ def moments(count, longest):
 
 
 @case
-def killed_again_and_again_every_value_arrives(folder):
+def fault_06_killed_again_and_again_every_value_arrives(folder):
     config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
     victims = Victims(folder, config)
     for seconds in moments(ROUNDS, 0.12):
         victims.kill_one(seconds)
     victims.kill_working()
     assert_balance(victims.drain("disk"))
-    assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    values = assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    assert_gone(victims)
+    print(f"# killed {victims.deaths} times, {values} values", flush=True)
+
+
+@case
+def a_server_that_could_not_answer_in_time_can_leave_out_what_comes_twice(folder):
+    may_answer = threading.Event()
+    with Scripted(lambda _: may_answer.wait(120) and reply(204)) as server:
+        push = {"type": "http", "url": server.url, "format": {"type": "json", "origin": True}, "batch": BATCH, "linger": "0s",
+                "timeout": "60s", "overflow": "block", "retry_max": "20ms", "retry_min": "10ms"}
+        victims = Victims(folder, {"handlers": {"push": push}, "groups": {"*": "push"}})
+        for count in range(1, ROUNDS // 3 + 1):
+            process = victims.start()
+            server.wait(lambda taken, count=count: len(taken.requests) >= count, "a request")
+            victims.kill(process)
+            victims.take_down()
+        may_answer.set()
+        assert_balance(victims.drain("push"))
+        records = [json.loads(line) for request in server.requests for line in request.lines()]
+    places, rows = {}, {}
+    for record in records:
+        place = record.pop("origin"), record.pop("sequence")
+        if places.setdefault(place, record) is record:
+            rows.setdefault((record["group"], record["name"]), []).append(record["value"])
+        assert places[place] == record, f"{place} is {places[place]} and {record}"
+    assert len(records) > len(places), "nothing came twice"
+    for key, promised in victims.promised.items():
+        row = rows.get(key, [])
+        assert row == list(range(len(row))) and len(row) >= promised, (key, promised, row[:20])
     assert_gone(victims)
 
 
@@ -166,13 +204,32 @@ def two_handlers_by_different_routes_each_get_every_value_of_theirs(folder):
 
 
 @case
-def programs_that_end_by_themselves_without_a_word_lose_nothing_either(folder):
+def fault_05_programs_that_end_by_themselves_without_a_word_lose_nothing_either(folder):
     config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
     victims = Victims(folder, config)
-    for end in ("abort", "segv", "_exit", "exit"):
-        victims.wait_for_end(end)
+    ends = {"abort": -signal.SIGABRT, "segv": -signal.SIGSEGV, "term": -signal.SIGTERM, "_exit": 3, "exit": 0}
+    for end, status in ends.items():
+        victims.wait_for_end(end, status)
     assert_balance(victims.drain("disk"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    assert_gone(victims)
+
+
+@case
+def fault_13_a_plugin_that_crashes_costs_nothing_not_even_what_it_was_given(folder):
+    bad = os.path.join(folder, "bad")
+    config = {"handlers": {"disk": file_handler(folder, "out"), "bad": {"type": "crasher"}},
+              "groups": {"*": "disk", "t1": ["disk", "bad"]}}
+    victims = Victims(folder, config)
+    for _ in range(3):  # after the first, by what is recovered
+        victims.wait_for_end("wait", -signal.SIGSEGV)
+    config["handlers"]["bad"] = file_handler(folder, "bad")
+    assert_balance(victims.drain("disk", "bad"))
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
+    for key in [key for key in victims.promised if key[0] != "t1"]:
+        del victims.promised[key]
+    assert_prefixes(victims, bad, BATCH * victims.deaths)
+    assert any(victims.promised.values()), victims.promised
     assert_gone(victims)
 
 
@@ -286,6 +343,8 @@ def the_command_lists_verifies_and_delivers(folder):
     path = os.path.join(folder, "weir.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump({**config, "settings": {}}, file)
+    in_vain = run(WEIR, "journal", "replay", victims.journal, "-c", path, "-t", "50ms")
+    assert in_vain.returncode == 1 and "left in the journal" in in_vain.stderr, in_vain
     process = reader.start()
     replayed = run(WEIR, "journal", "replay", victims.journal, "-c", path)
     process.wait()
@@ -376,7 +435,7 @@ def a_disk_that_fills_up_in_the_midst_of_it_kills_nobody(folder):
         config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
         victims = Victims(folder, config)
         config["settings"]["journal"] = victims.journal = os.path.join(disk.path, "journal")
-        victims.wait_for_end("exit")
+        victims.wait_for_end("exit", 0)
         assert "No space left on device; values go on without it" in victims.messages(), victims.messages()
         assert_prefixes(victims, out, 0)
         assert_gone(victims)

@@ -6,10 +6,10 @@
  * of three, some with metadata. How many were answered with 0 stands in the file PROGRESS, a 64-bit number for
  * each thread, which is mapped and so survives the process as the journal does.
  *
- * END: "wait", until it is killed; "abort", "segv", "_exit", "exit", by a thread of its own, after 30 ms and at
- * least a value; "reload", as "wait", and the configuration is read again all the time; "forked", as "wait", in
- * a child that was forked after the parent had used weir; "drain": one value of group "drain", and a shutdown;
- * the ledgers of the handlers that are named behind it are printed. */
+ * END: "wait", until it is killed; "abort", "segv", "term", "_exit", "exit", by a thread of its own, after 30
+ * ms and at least a value; "reload", as "wait", and the configuration is read again all the time; "forked", as
+ * "wait", in a child that was forked after the parent had used weir; "drain": one value of group "drain", and a
+ * shutdown; the ledgers of the handlers that are named behind it are printed. */
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -88,6 +88,8 @@ static void *end(void *argument)
         abort();
     if (strcmp(how, "segv") == 0)
         raise(SIGSEGV);
+    if (strcmp(how, "term") == 0)
+        kill(getpid(), SIGTERM);
     if (strcmp(how, "exit") == 0)
         exit(0);
     _exit(3);

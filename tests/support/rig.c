@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ledger.h"
+#include "tally.h"
 
 enum { SEGMENT_ROOM = 256, QUEUE_SAMPLES = 100 };
 
@@ -23,7 +24,7 @@ void rig_init(struct rig *rig)
     };
     wr_log_init(&rig->log, "debug");
     wr_log_set_sink(&rig->log, logbook_write, &rig->book);
-    rig->lane = wr_lane_new("push", &rig->log, &rig->bell);
+    rig->lane = wr_lane_new("push", &rig->log, &rig->bell, NULL);
     cr_assert(rig->lane);
     rig->lane->worker = WR_WORKER_RUNNING;
     rig_apply(rig);
@@ -49,7 +50,7 @@ void rig_apply(struct rig *rig)
 weir_handler_stats rig_stats(const struct rig *rig)
 {
     weir_handler_stats stats;
-    wr_lane_read_stats(rig->lane, &stats, rig->now_ns);
+    wr_tally_take(&stats, rig->lane, rig->now_ns);
     cr_assert(ledger_is_balanced(&stats), "%zu offered, %zu delivered, %zu dropped, %zu queued",
               (size_t)stats.offered, (size_t)stats.delivered, (size_t)ledger_dropped(&stats),
               (size_t)stats.queued);

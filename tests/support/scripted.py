@@ -89,7 +89,9 @@ class Scripted:
         while (line := stream.readline()).strip():
             name, value = line.decode().split(":", 1)
             headers[name.strip().lower()] = value.strip()
-        return Request(method, path, headers, stream.read(int(headers.get("content-length", 0))), number)
+        length = int(headers.get("content-length", 0))
+        body = stream.read(length)
+        return Request(method, path, headers, body, number) if len(body) == length else None
 
     def wait(self, condition, what, seconds=60):
         """Waits until a condition of the server's holds."""

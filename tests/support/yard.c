@@ -11,6 +11,7 @@
 #include "ring.h"
 #include "series.h"
 #include "stream.h"
+#include "tally.h"
 
 enum { QUEUE_SAMPLES = 1000 };
 
@@ -61,7 +62,7 @@ struct wr_lane *yard_lane(struct yard *yard, const char *name)
 static struct wr_lane *make_lane(struct yard *yard, const char *name)
 {
     cr_assert_lt(yard->lane_count, YARD_LANES);
-    struct wr_lane *lane = wr_lane_new(name, &yard->log, &yard->dispatcher.bell);
+    struct wr_lane *lane = wr_lane_new(name, &yard->log, &yard->dispatcher.bell, &yard->dispatcher.words);
     cr_assert(lane);
     wr_lane_set(lane, &yard->settings);
     yard->lanes[yard->lane_count++] = lane;
@@ -170,7 +171,7 @@ const char *yard_queue(const struct wr_lane *lane)
 weir_handler_stats yard_stats(struct wr_lane *lane)
 {
     weir_handler_stats stats;
-    wr_lane_read_stats(lane, &stats, 0);
+    wr_tally_take(&stats, lane, 0);
     cr_assert(ledger_is_balanced(&stats));
     return stats;
 }

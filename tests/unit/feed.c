@@ -19,7 +19,7 @@ static void setup(void)
 {
     const struct wr_lane_settings settings = {.queue_bytes = 1000 * sizeof(weir_sample), .batch = 5000};
     for (int i = 0; i < 2; i++) {
-        lanes[i] = wr_lane_new(i ? "second" : "first", &silent, NULL);
+        lanes[i] = wr_lane_new(i ? "second" : "first", &silent, NULL, NULL);
         wr_lane_set(lanes[i], &settings);
         feed_lanes[i] = (struct wr_feed_lane){.lane = lanes[i]};
     }

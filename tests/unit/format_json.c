@@ -37,6 +37,24 @@ Test(format_json, what_is_not_there_has_no_member)
     cr_assert_str_eq(line_of(49.403), HEAD "49.403}\n");
 }
 
+static const char *line_with_origin(const char *asked, const char *origin, uint64_t sequence)
+{
+    forget_samples();
+    given.series_count = 0;
+    given.batch.origin = origin;
+    given.batch.origin_sequence = sequence;
+    give_double(give_series("my_app", "latency", NULL, 0), 49.403);
+    return encode_as(&wr_format_json, "origin", asked);
+}
+
+Test(format_json, where_a_sample_of_a_journal_stands_is_told_when_asked_for)
+{
+    cr_assert_str_eq(line_with_origin("true", "00000000deadbeef.1", 41),
+                     HEAD "49.403,\"origin\":\"00000000deadbeef.1\",\"sequence\":41}\n");
+    cr_assert_str_eq(line_with_origin("true", NULL, 0), HEAD "49.403}\n");
+    cr_assert_str_eq(line_with_origin("false", "00000000deadbeef.1", 41), HEAD "49.403}\n");
+}
+
 Test(format_json, integral_values_have_no_point)
 {
     cr_assert_str_eq(line_of(100), HEAD "100}\n");

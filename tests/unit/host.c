@@ -18,6 +18,7 @@
 #include "instance.h"
 #include "step.h"
 #include "stop.h"
+#include "tally.h"
 
 static struct logbook book;
 static struct wr_log log_of_test;
@@ -32,7 +33,7 @@ static void setup(void)
     const struct wr_lane_settings settings = {.queue_bytes = 1 << 20, .batch = 5000, .batch_bytes = 1 << 20};
     wr_log_init(&log_of_test, "info");
     wr_log_set_sink(&log_of_test, logbook_write, &book);
-    lane = wr_lane_new("push", &log_of_test, NULL);
+    lane = wr_lane_new("push", &log_of_test, NULL, NULL);
     cr_assert(lane);
     wr_lane_set(lane, &settings);
     lane->worker = WR_WORKER_RUNNING;
@@ -245,7 +246,7 @@ Test(host, a_handler_that_waits_inside_emit_keeps_its_batch_whatever_happens, .t
     wr_outcome_of_emit(lane, &outcome, NULL, 2);
     cr_assert_eq(segment->references, 1);
     weir_handler_stats stats;
-    wr_lane_read_stats(lane, &stats, 2);
+    wr_tally_take(&stats, lane, 2);
     cr_assert(ledger_is_balanced(&stats));
     cr_assert_eq(stats.dropped[WEIR_DROPPED_SHUTDOWN], 1);
     wr_segment_drop(segment);

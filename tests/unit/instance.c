@@ -434,7 +434,7 @@ Test(instance, refusing_is_for_create_only)
 
 static struct wr_lane *make_lane(void)
 {
-    struct wr_lane *lane = wr_lane_new("h", &silent, NULL);
+    struct wr_lane *lane = wr_lane_new("h", &silent, NULL, NULL);
     cr_assert(lane);
     make("\"queue\": \"2KiB\"");
     wr_instance_create(instance, &error);

@@ -148,6 +148,7 @@ Test(journal, unit_and_help_come_along)
     cr_assert(wr_journal_views_get(&views, yard_metric(yard, "a", "x")->series, &view, labels));
     cr_assert_str_eq(view.unit, "ms");
     cr_assert_str_eq(view.help, "how long");
+    wr_journal_views_fini(&views);
     free(numbers);
 }
 

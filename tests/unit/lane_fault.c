@@ -116,6 +116,33 @@ Test(lane_fault, one_answer_is_one_fault_whatever_is_wrong_with_it)
     cr_assert_eq(rig_stats(&rig).faults, 2);
 }
 
+Test(lane_fault, what_a_handler_changed_is_a_fault_and_a_right_answer_keeps_its_reason)
+{
+    load(3);
+    rig.lane->breach = "it changed something";
+    rig_answer_fully(&rig, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .reason = "refused"}, 0);
+    cr_assert_eq(rig_stats(&rig).faults, 1);
+    cr_assert_str_eq(rig.lane->reason, "refused");
+    cr_assert_null(rig.lane->breach);
+}
+
+Test(lane_fault, what_close_changed_is_counted_too)
+{
+    rig.lane->breach = "it changed something";
+    rig_close(&rig);
+    cr_assert_eq(rig_stats(&rig).faults, 1);
+}
+
+Test(lane_fault, a_handler_that_is_given_up_for_what_open_changed_is_closed)
+{
+    rig_close(&rig);
+    rig.lane->faults_in_a_row = WR_LANE_FAULTS_MOST - 1;
+    rig.lane->breach = "it changed something";
+    rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
+    cr_assert_eq(rig.lane->ending, WEIR_DROPPED_FAILED);
+    cr_assert_eq(rig_next(&rig), WR_STEP_CLOSE);
+}
+
 /* ---- Ten in a row ---------------------------------------------------------------------------- */
 
 /* Answers so often in a wrong way; everything else about the answers is right. */

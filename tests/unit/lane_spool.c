@@ -274,6 +274,55 @@ Test(lane_spool, what_the_handler_does_not_take_is_withheld_from_disk_too)
 
 /* ---- A disk in trouble ----------------------------------------------------------------------- */
 
+Test(lane_spool, what_is_withheld_at_the_end_of_what_was_read_is_not_read_again)
+{
+    uint32_t delivered = 0;
+    rig.settings.batch = 50;
+    rig_apply(&rig);
+    rig_offer(&rig, 50);
+    rig_append_kind(&rig, WEIR_KIND_INT);
+    rig_offer_appended(&rig, (struct wr_ticket){0});
+    fail_to_open();
+    rig_offer(&rig, 60);
+    next();
+    cr_assert_eq(rig_stats(&rig).spooled, 111);
+    rig.lane->kinds = WEIR_TAKES_DOUBLE;
+    open_at_last();
+    for (; next() == WR_STEP_EMIT; rig_answer(&rig, WEIR_OUTCOME_OK, rig.lane->flight.range.count, 0))
+        delivered += rig.lane->flight.range.count;
+    weir_handler_stats stats = rig_stats(&rig);
+    cr_assert_eq(delivered, 110);
+    cr_assert_eq(stats.dropped[WEIR_DROPPED_UNREPRESENTABLE], 1);
+    cr_assert_eq(ledger_dropped(&stats), 1);
+    cr_assert_eq(stats.spooled, 0);
+}
+
+/* ---- A disk in trouble ----------------------------------------------------------------------- */
+
+Test(lane_spool, a_batch_of_nothing_but_what_the_handler_does_not_take_is_withheld_once)
+{
+    uint32_t numbers = 0;
+    rig.settings.batch = 2;
+    rig_apply(&rig);
+    for (uint32_t i = 0; i < 20; i++) {
+        rig_append_kind(&rig, i % 4 < 2 ? WEIR_KIND_INT : WEIR_KIND_DOUBLE);
+        rig_append(&rig, 2, 0, NULL);
+    }
+    rig_offer_appended(&rig, (struct wr_ticket){0});
+    fail_to_open();
+    rig.lane->kinds = WEIR_TAKES_DOUBLE;
+    open_at_last();
+    while (next() == WR_STEP_EMIT) {
+        numbers += rig.lane->flight.range.count;
+        rig_answer(&rig, WEIR_OUTCOME_OK, rig.lane->flight.range.count, 0);
+    }
+    weir_handler_stats stats = rig_stats(&rig);
+    cr_assert_eq(numbers, 50);
+    cr_assert_eq(stats.delivered, 50);
+    cr_assert_eq(stats.dropped[WEIR_DROPPED_UNREPRESENTABLE], 10);
+    cr_assert_eq(ledger_dropped(&stats), 10);
+}
+
 Test(lane_spool, what_a_bad_disk_does_not_take_stays_queued_and_goes_to_the_handler_in_order)
 {
     cr_assert(wr_stash_set_place(&rig.lane->stash, make_file("file", "", 0600)));
@@ -423,6 +472,22 @@ Test(lane_spool, the_next_process_delivers_first_what_the_last_one_left)
     rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
     expect_delivery(0, 70);
     cr_assert_eq(rig_stats(&rig).delivered, 70);
+}
+
+Test(lane_spool, a_process_that_ends_at_once_delivers_what_the_last_one_left_too)
+{
+    rig_offer(&rig, 60);
+    fail_to_open();
+    end_process();
+    rig_init(&rig);
+    give_spool(path_in_folder("spool"));
+    wr_stop_request(rig.lane, WEIR_DROPPED_SHUTDOWN, rig.now_ns + WR_NS_PER_S);
+    cr_assert_eq(next(), WR_STEP_OPEN);
+    rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
+    expect_delivery(0, 60);
+    cr_assert_eq(next(), WR_STEP_CLOSE);
+    cr_assert_eq(rig_stats(&rig).recovered, 60);
+    cr_assert_eq(rig_stats(&rig).delivered, 60);
 }
 
 Test(lane_spool, a_handler_that_gives_up_drops_what_is_in_memory_and_leaves_the_rest_on_disk)

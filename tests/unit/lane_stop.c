@@ -49,6 +49,20 @@ Test(lane_stop, what_is_queued_is_delivered_first)
     cr_assert_eq(rig_stats(&rig).open, 0);
 }
 
+Test(lane_stop, a_handler_that_takes_nothing_of_what_is_left_is_closed_at_once)
+{
+    rig.lane->kinds = WEIR_TAKES_DOUBLE;
+    rig_append_kind(&rig, WEIR_KIND_INT);
+    rig_offer_appended(&rig, (struct wr_ticket){0});
+    request_stop();
+    struct wr_step step = rig_step(&rig);
+    cr_assert(step.kind == WR_STEP_SLEEP && step.until_ns <= rig.now_ns, "it sleeps until the deadline");
+    cr_assert_eq(rig_next(&rig), WR_STEP_CLOSE);
+    rig_close(&rig);
+    cr_assert_eq(rig_next(&rig), WR_STEP_END);
+    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_UNREPRESENTABLE], 1);
+}
+
 Test(lane_stop, a_handler_with_nothing_to_do_is_closed_at_once)
 {
     request_stop();

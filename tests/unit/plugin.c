@@ -1,5 +1,7 @@
 /* Handler types: where they are found, and which ones are refused. */
 #include <criterion/criterion.h>
+#include <elf.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,6 +212,45 @@ Test(plugin, what_is_no_shared_object_is_refused)
     fclose(file);
     assert_refused(find_at("text", path), path);
     assert_refused(find_at("text", folder), folder);
+}
+
+/* A copy of a right one, with one byte of its ELF header replaced. */
+static const char *copy_with(const char *name, long place, int byte)
+{
+    const char *path = path_in(folder, name);
+    copy(path_in(built, "sound.so"), path);
+    FILE *file = fopen(path, "r+");
+    fseek(file, place, SEEK_SET);
+    fputc(byte, file);
+    fclose(file);
+    return path;
+}
+
+Test(plugin, what_was_made_for_another_kind_of_processor_is_refused_with_both)
+{
+    ElfW(Ehdr) header;
+    FILE *file = fopen(path_in(built, "sound.so"), "r");
+    cr_assert_eq(fread(&header, sizeof header, 1, file), 1);
+    fclose(file);
+    int other = header.e_machine == EM_SPARCV9 ? EM_S390 : EM_SPARCV9; /* both below 256 */
+    int low = header.e_ident[EI_DATA] == ELFDATA2LSB ? 0 : 1;
+    const char *path = copy_with("alien.so", offsetof(ElfW(Ehdr), e_machine) + low, other);
+    char words[700];
+    snprintf(words, sizeof words, "%s: made for another kind of processor (ELF machine %d; this one is %d)",
+             path, other, header.e_machine);
+    assert_refused(find_at("sound", path), words);
+}
+
+Test(plugin, what_was_made_for_words_of_another_length_or_order_is_refused_with_the_loaders_reason)
+{
+    int class = sizeof(void *) == 8 ? ELFCLASS32 : ELFCLASS64;
+    const char *path = copy_with("narrow.so", EI_CLASS, class);
+    assert_refused(find_at("sound", path), path);
+    assert_refused(find_at("sound", path), "ELF");
+    const uint16_t one = 1;
+    path = copy_with("turned.so", EI_DATA, *(const char *)&one ? ELFDATA2MSB : ELFDATA2LSB);
+    assert_refused(find_at("sound", path), path);
+    assert_refused(find_at("sound", path), "ELF");
 }
 
 Test(plugin, a_file_that_others_may_write_is_refused)

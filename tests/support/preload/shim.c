@@ -1,15 +1,20 @@
 /* shim: preloaded into a program under test, makes its write(2) fail in ways that are hard to come by
- * otherwise.
+ * otherwise, and its wall clock leap.
  *
  * WEIR_SHIM=eintr: every other call is interrupted; short: a call writes at most seven bytes; full: now and
  * then a call writes a part, and the next few find the disk full; fsync: each fdatasync(2) fails. Only regular
- * files are concerned. */
+ * files are concerned.
+ *
+ * WEIR_SHIM=suspend: as soon as the file WEIR_SHIM_SINCE is there the wall clock is an hour ahead, and the
+ * monotonic clock is not: so a program finds them when the machine has slept. */
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef ssize_t write_function(int fd, const void *data, size_t length);
@@ -18,6 +23,11 @@ static ssize_t fail(int error)
 {
     errno = error;
     return -1;
+}
+
+static int is_for_write(const char *mode)
+{
+    return strcmp(mode, "fsync") != 0 && strcmp(mode, "suspend") != 0;
 }
 
 __attribute__((visibility("default"))) ssize_t write(int fd, const void *data, size_t length)
@@ -30,7 +40,7 @@ __attribute__((visibility("default"))) ssize_t write(int fd, const void *data, s
         real = (write_function *)dlsym(RTLD_NEXT, "write");
         mode = getenv("WEIR_SHIM");
     }
-    if (!mode || strcmp(mode, "fsync") == 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+    if (!mode || !is_for_write(mode) || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return real(fd, data, length);
     calls++;
     if (strcmp(mode, "eintr") == 0)
@@ -49,4 +59,15 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
     if (!real)
         real = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
     return mode && strcmp(mode, "fsync") == 0 ? (int)fail(EIO) : real(fd);
+}
+
+/* By a system call of its own: a sanitizer asks for the time before anything can be looked up. */
+__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *now)
+{
+    const char *mode = getenv("WEIR_SHIM"), *since = getenv("WEIR_SHIM_SINCE");
+    int result = (int)syscall(SYS_clock_gettime, id, now);
+    if (result == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE) && mode && since &&
+        strcmp(mode, "suspend") == 0 && access(since, F_OK) == 0)
+        now->tv_sec += 3600;
+    return result;
 }

@@ -1,0 +1,86 @@
+/* withdrawn: a handler is replaced, and configured away while the old one is just being destroyed: what is
+ * queued is delivered by the new one. */
+#include <semaphore.h>
+#include <string.h>
+
+#include "counting.h"
+
+enum { VALUES = 100 };
+
+struct options {
+    int64_t number;
+};
+
+static const weir_option table[] = {
+    {"number", WEIR_OPTION_INT, 0, "0", "0..9", "makes handlers differ", offsetof(struct options, number)},
+    {0}};
+
+static sem_t being_destroyed, may_go;
+
+struct handler {
+    int number;
+};
+
+/* The first one takes nothing. */
+static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    if (((struct handler *)self)->number > 0) {
+        counting_emit(self, batch, outcome);
+        return;
+    }
+    outcome->code = WEIR_OUTCOME_RETRY;
+    outcome->done = 0;
+}
+
+static void *create(const weir_host *host, const void *options)
+{
+    (void)host;
+    struct handler *handler = malloc(sizeof *handler);
+    handler->number = (int)((const struct options *)options)->number;
+    return handler;
+}
+
+static void destroy(void *self)
+{
+    if (((struct handler *)self)->number == 0) {
+        sem_post(&being_destroyed);
+        sem_wait(&may_go);
+    }
+    free(self);
+}
+
+static void configure(const char *text)
+{
+    PLAIN_CHECK(weir_configure_text(text, strlen(text)) == 0);
+}
+
+int main(void)
+{
+    static weir_handler_type type;
+    weir_handler_stats stats;
+    plain_hang_no_longer_than(100);
+    setenv("WEIR_LOG", "off", 1);
+    sem_init(&being_destroyed, 0, 0);
+    sem_init(&may_go, 0, 0);
+    type = counting_type;
+    type.name = "replaced";
+    type.options = table;
+    type.option_size = sizeof table[0];
+    type.options_size = sizeof(struct options);
+    type.create = create;
+    type.emit = emit;
+    type.destroy = destroy;
+    PLAIN_CHECK(weir_register_handler_type(&type) == 0);
+    configure("{\"handlers\":{\"one\":{\"type\":\"replaced\"}},\"groups\":{\"*\":\"one\"}}");
+    for (int i = 0; i < VALUES; i++)
+        PLAIN_CHECK(weir_add_int(weir_get_stream("withdrawn"), "value", i) == 0);
+    configure("{\"handlers\":{\"one\":{\"type\":\"replaced\",\"number\":1}},\"groups\":{\"*\":\"one\"}}");
+    sem_wait(&being_destroyed);
+    configure("{\"settings\":{\"shutdown_timeout\":\"1m\"}}");
+    sem_post(&may_go);
+    PLAIN_CHECK(weir_flush(-1) == 0);
+    PLAIN_CHECK(weir_get_handler_stats("one", &stats, sizeof stats) == 0);
+    PLAIN_CHECK(counting_count == VALUES && stats.delivered == VALUES && stats.offered == VALUES);
+    PLAIN_CHECK(weir_shutdown(-1) == 0);
+    return 0;
+}
