@@ -51,13 +51,14 @@ static inline uint64_t wr_twin_get(const struct wr_twin *twin, uint64_t round)
 }
 
 /* Forgets what was put for a round that was never committed, so that a later round of its number does not bring
- * it to life. Where that is all there is, as there cannot be, 0 is left, as wr_twin_get has it before. */
+ * it to life: what counts takes its place. */
 static inline void wr_twin_settle(struct wr_twin *twin, uint64_t round)
 {
+    uint64_t value = wr_twin_get(twin, round);
     for (int i = 0; i < 2; i++) {
         if (atomic_load_explicit(&twin->halves[i].round, memory_order_relaxed) <= round)
             continue;
-        atomic_store_explicit(&twin->halves[i].value, 0, memory_order_relaxed);
+        atomic_store_explicit(&twin->halves[i].value, value, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
         atomic_store_explicit(&twin->halves[i].round, 0, memory_order_relaxed);
     }

@@ -61,12 +61,14 @@ static bool is_integer(const char *text)
     return matches(text, "^-?[0-9]+$", &compiled, &done);
 }
 
-/* JSON has no zeros in front and no control characters in texts; json-c takes both. */
-static bool is_odd(const char *text)
+/* RFC 8259: an object of numbers, whose names have no escapes. */
+static bool is_object_of_numbers(const char *text)
 {
+#define PAIR "[ \t]*\"[^\"\\\x01-\x1f]+\"[ \t]*:[ \t]*-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?[ \t]*"
     static regex_t compiled;
     static bool done;
-    return matches(text, "\\\\|[\x01-\x1f]|(^|[^0-9.eE+-])-?0[0-9]", &compiled, &done);
+    return matches(text, "^[ \t]*[{]" PAIR "(," PAIR ")*[}][ \t]*$", &compiled, &done);
+#undef PAIR
 }
 
 /* Integers that doubles do not hold one by one are integers. */
@@ -124,11 +126,10 @@ static void check_words(char *line, const struct reading *reading, bool taken)
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* NULL: it is none. */
-static struct json_object *parse_json(const char *line, size_t length, int flags)
+static struct json_object *parse_json(const char *line, size_t length)
 {
     struct json_tokener *tokener = json_tokener_new();
     FUZZ_CHECK(tokener);
-    json_tokener_set_flags(tokener, flags);
     struct json_object *object = json_tokener_parse_ex(tokener, line, (int)length + 1);
     if (json_tokener_get_error(tokener) != json_tokener_success) {
         json_object_put(object);
@@ -225,26 +226,25 @@ static void check_values(struct json_object *object, const struct reading *readi
                !reading->metadata && !reading->cumulative);
 }
 
-/* Whether nothing can be wrong with it: an object of numbers, with no text but its keys, which differ. */
+/* Whether nothing can be wrong with it: numbers that doubles hold, and names that differ. */
 static bool is_plain(const char *line, size_t length)
 {
-    struct json_object *object = is_odd(line) ? NULL : parse_json(line, length, JSON_TOKENER_STRICT);
     struct wr_intake_value ignored;
-    bool plain = json_object_is_type(object, json_type_object);
     size_t keys = 0, quotes = 0;
-    if (plain) {
-        json_object_object_foreach(object, key, value)
-        {
-            keys += *key ? 1 : 0;
-            plain &=
-                (json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double)) &&
-                find_number(json_object_get_string(value), &ignored);
-        }
+    bool plain = true;
+    if (!is_object_of_numbers(line))
+        return false;
+    struct json_object *object = parse_json(line, length);
+    FUZZ_CHECK(json_object_is_type(object, json_type_object));
+    json_object_object_foreach(object, key, value)
+    {
+        keys += *key != '\0';
+        plain &= find_number(json_object_get_string(value), &ignored);
     }
     for (; *line; line++)
         quotes += *line == '"';
     json_object_put(object);
-    return plain && keys && keys <= READING_MOST_VALUES && quotes == 2 * keys;
+    return plain && keys <= READING_MOST_VALUES && quotes == 2 * keys;
 }
 
 static void check_json(const char *line, size_t length, const struct reading *reading, bool taken)
@@ -255,7 +255,7 @@ static void check_json(const char *line, size_t length, const struct reading *re
         return;
     }
     FUZZ_CHECK(reading->count);
-    struct json_object *object = parse_json(line, length, 0);
+    struct json_object *object = parse_json(line, length);
     FUZZ_CHECK(json_object_is_type(object, json_type_object));
     if (json_object_object_get_ex(object, "name", &name) && json_object_is_type(name, json_type_string))
         check_record(object, reading);
