@@ -148,25 +148,17 @@ static void destroy_instance(const struct worker *worker)
     come_back(worker);
 }
 
-static void do_replace(struct worker *worker)
+/* What follows takes the place of what was, also where it is to go, too: it delivers what has come for it
+ * meanwhile. Answers whether there is any. */
+static bool do_replace(struct worker *worker)
 {
     struct wr_lane *lane = worker->lane;
     destroy_instance(worker);
+    if (!lane->successor)
+        return false;
     wr_instance_take_over(lane);
     worker->opened = false;
-}
-
-/* Answers whether the lane was configured anew meanwhile, and goes on; not if it was configured away again. */
-static bool do_end(struct worker *worker)
-{
-    struct wr_lane *lane = worker->lane;
-    destroy_instance(worker);
-    while (lane->stopping && lane->successor) {
-        lane->instance = lane->successor;
-        lane->successor = NULL;
-        destroy_instance(worker);
-    }
-    return lane->successor != NULL;
+    return true;
 }
 
 static void go_to_disk(struct wr_lane *lane, void (*operate)(struct wr_lane *lane))
@@ -190,11 +182,11 @@ static bool take_step(struct worker *worker)
     case WR_STEP_FLUSH: do_flush(worker, step.until_ns); break;
     case WR_STEP_WAKE: do_wake(worker, step.why); break;
     case WR_STEP_CLOSE: do_close(worker); break;
-    case WR_STEP_REPLACE: do_replace(worker); break;
+    case WR_STEP_REPLACE: return do_replace(worker);
     case WR_STEP_SEARCH: go_to_disk(lane, wr_spooler_search); break;
     case WR_STEP_SPOOL: go_to_disk(lane, wr_spooler_move); break;
     case WR_STEP_FETCH: go_to_disk(lane, wr_spooler_fetch); break;
-    case WR_STEP_END: go_to_disk(lane, wr_spooler_tidy); return do_end(worker);
+    case WR_STEP_END: go_to_disk(lane, wr_spooler_tidy); return do_replace(worker);
     }
     return true;
 }

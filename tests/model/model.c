@@ -26,7 +26,7 @@
 #include "verdict.h"
 #include "world.h"
 
-enum { ROUNDS = 6, OPERATIONS = 500, HANG_S = 100, LONG_MS = 15000 };
+enum { ROUNDS = 6, OPERATIONS = 500, HANG_S = 100, LONG_MS = 80000 };
 
 static const char *const variants[] = {"plain", "spool", "journal", "both"};
 

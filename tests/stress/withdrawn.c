@@ -1,5 +1,5 @@
-/* withdrawn: a handler is replaced, and configured away while the old one is just being destroyed: what is
- * queued is delivered by the new one. */
+/* withdrawn: a handler is replaced, or comes back, and is configured away while the old one is just being
+ * destroyed: what is queued is delivered by the new one. */
 #include <semaphore.h>
 #include <string.h>
 
@@ -16,6 +16,7 @@ static const weir_option table[] = {
     {0}};
 
 static sem_t being_destroyed, may_go;
+static _Atomic int held = 0; /* the number of the one that takes its time to go */
 
 struct handler {
     int number;
@@ -42,7 +43,7 @@ static void *create(const weir_host *host, const void *options)
 
 static void destroy(void *self)
 {
-    if (((struct handler *)self)->number == 0) {
+    if (((struct handler *)self)->number == held) {
         sem_post(&being_destroyed);
         sem_wait(&may_go);
     }
@@ -54,10 +55,35 @@ static void configure(const char *text)
     PLAIN_CHECK(weir_configure_text(text, strlen(text)) == 0);
 }
 
+static const char nothing[] = "{\"settings\":{\"shutdown_timeout\":\"1m\"}}";
+
+static void route_to(int number)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "{\"handlers\":{\"one\":{\"type\":\"replaced\",\"number\":%d}},\"groups\":{\"*\":\"one\"}}",
+             number);
+    configure(text);
+}
+
+static void add_values(void)
+{
+    static int next;
+    for (int i = 0; i < VALUES; i++)
+        PLAIN_CHECK(weir_add_int(weir_get_stream("withdrawn"), "value", next++) == 0);
+}
+
+static void expect_delivered(uint64_t values)
+{
+    weir_handler_stats stats;
+    PLAIN_CHECK(weir_flush(-1) == 0);
+    PLAIN_CHECK(weir_get_handler_stats("one", &stats, sizeof stats) == 0);
+    PLAIN_CHECK(counting_count == values && stats.delivered == values && stats.offered == values);
+}
+
 int main(void)
 {
     static weir_handler_type type;
-    weir_handler_stats stats;
     plain_hang_no_longer_than(100);
     setenv("WEIR_LOG", "off", 1);
     sem_init(&being_destroyed, 0, 0);
@@ -71,16 +97,24 @@ int main(void)
     type.emit = emit;
     type.destroy = destroy;
     PLAIN_CHECK(weir_register_handler_type(&type) == 0);
-    configure("{\"handlers\":{\"one\":{\"type\":\"replaced\"}},\"groups\":{\"*\":\"one\"}}");
-    for (int i = 0; i < VALUES; i++)
-        PLAIN_CHECK(weir_add_int(weir_get_stream("withdrawn"), "value", i) == 0);
-    configure("{\"handlers\":{\"one\":{\"type\":\"replaced\",\"number\":1}},\"groups\":{\"*\":\"one\"}}");
+    route_to(0);
+    add_values();
+    route_to(1);
     sem_wait(&being_destroyed);
-    configure("{\"settings\":{\"shutdown_timeout\":\"1m\"}}");
+    configure(nothing);
     sem_post(&may_go);
-    PLAIN_CHECK(weir_flush(-1) == 0);
-    PLAIN_CHECK(weir_get_handler_stats("one", &stats, sizeof stats) == 0);
-    PLAIN_CHECK(counting_count == VALUES && stats.delivered == VALUES && stats.offered == VALUES);
+    expect_delivered(VALUES);
+    held = 3;
+    route_to(3);
+    add_values();
+    expect_delivered(2 * VALUES);
+    configure(nothing);
+    sem_wait(&being_destroyed);
+    route_to(2);
+    add_values();
+    configure(nothing);
+    sem_post(&may_go);
+    expect_delivered(3 * VALUES);
     PLAIN_CHECK(weir_shutdown(-1) == 0);
     return 0;
 }
