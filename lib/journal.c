@@ -140,22 +140,29 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
     return NULL;
 }
 
-static void remove_kind(const char *folder, const char *kind)
+/* Answers whether none is left. */
+static bool remove_kind(const char *folder, const char *kind)
 {
     size_t count = 0;
     uint32_t *numbers = wr_journal_file_list(folder, kind, &count);
+    bool gone = numbers;
     for (size_t i = 0; numbers && i < count; i++)
-        wr_journal_file_remove(folder, kind, numbers[i]);
+        gone &= wr_journal_file_remove(folder, kind, numbers[i]);
     free(numbers);
+    return gone;
 }
 
-/* What gives the rest its meaning goes last, should this be interrupted. */
+/* What gives the rest its meaning goes last, should this be interrupted, and only if the rest is gone: whoever
+ * comes next tries again. */
 void wr_journal_remove(struct wr_spool_box *box)
 {
-    remove_kind(box->path, WR_JOURNAL_RING_KIND);
-    remove_kind(box->path, WR_JOURNAL_SERIES_KIND);
-    remove_kind(box->path, WR_JOURNAL_META_KIND);
-    wr_spool_box_remove(box);
+    if (remove_kind(box->path, WR_JOURNAL_RING_KIND) && remove_kind(box->path, WR_JOURNAL_SERIES_KIND) &&
+        remove_kind(box->path, WR_JOURNAL_META_KIND))
+        wr_spool_box_remove(box);
+    else
+        wr_spool_box_leave(box);
+    free(box->path);
+    *box = (struct wr_spool_box){0};
 }
 
 static bool is_empty(const struct wr_journal *journal)

@@ -96,11 +96,10 @@ void wr_journal_file_close(struct wr_journal_map *map)
     *map = (struct wr_journal_map){0};
 }
 
-void wr_journal_file_remove(const char *folder, const char *kind, uint32_t number)
+bool wr_journal_file_remove(const char *folder, const char *kind, uint32_t number)
 {
     char path[PATH_MAX];
-    if (put_path(path, folder, kind, number))
-        unlink(path);
+    return put_path(path, folder, kind, number) && unlink(path) == 0;
 }
 
 void wr_journal_file_set_aside(const char *folder, const char *kind, uint32_t number)

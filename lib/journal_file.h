@@ -40,8 +40,8 @@ int wr_journal_file_open(struct wr_journal_map *map, const char *folder, const c
 
 void wr_journal_file_close(struct wr_journal_map *map);
 
-/* Deletes a file. Mappings stay as they are. */
-void wr_journal_file_remove(const char *folder, const char *kind, uint32_t number);
+/* Deletes a file. Mappings stay as they are. false: it could not be deleted. */
+bool wr_journal_file_remove(const char *folder, const char *kind, uint32_t number);
 
 /* Moves a damaged file out of the folder, to be kept beside it. */
 void wr_journal_file_set_aside(const char *folder, const char *kind, uint32_t number);
