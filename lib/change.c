@@ -180,8 +180,9 @@ bool wr_change_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t g
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
     /* lanes that a shutdown has asked to stop must not be told to go on: it takes the round lock once more
-     * after it has closed the producers, and asks them only then */
-    bool fits = atomic_load(&engine->generation) == generation && !atomic_load(&engine->producers->closed);
+     * after it has closed the producers, and asks them only then. Without a router there are none. */
+    bool may_stop = engine->dispatcher.taking.router && atomic_load(&engine->producers->closed);
+    bool fits = atomic_load(&engine->generation) == generation && !may_stop;
     if (fits) {
         discarded.instances = calloc(2 * (count_lanes(engine) + plan->count) + 1, sizeof *discarded.instances);
         fits = discarded.instances && claim_lanes(plan);

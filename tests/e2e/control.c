@@ -11,6 +11,7 @@
 
 #include "api_capture.h"
 #include "api_ledger.h"
+#include "logbook.h"
 
 static char folder[] = "/tmp/weir-control-XXXXXX";
 
@@ -253,6 +254,18 @@ Test(control, a_log_function_may_use_weir_also_where_a_round_gave_a_handler_up, 
     weir_set_log(NULL, NULL);
     cr_assert_eq(stats_of("c").dropped[WEIR_DROPPED_REMOVED], 1);
     assert_ledger("c");
+}
+
+Test(control, a_first_use_after_the_end_is_refused_and_nothing_is_said_of_it)
+{
+    struct logbook book = {0};
+    cr_assert_eq(weir_shutdown(-1), 0);
+    weir_set_log(logbook_write, &book);
+    cr_assert_eq(weir_configure(NULL, "capture", NULL), WEIR_ERR_CLOSED);
+    cr_assert_str_eq(weir_last_error(), "weir has been shut down");
+    cr_assert_eq(weir_add_value(weir_get_stream("g"), "x", 1), WEIR_ERR_CLOSED);
+    cr_assert_eq(book.count, 0, "%s", logbook_last(&book));
+    assert_ledger(NULL);
 }
 
 /* ---- Synchronous delivery -------------------------------------------------------------------- */
