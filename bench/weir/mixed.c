@@ -235,10 +235,7 @@ static void *keep_checking(void *argument)
 {
     (void)argument;
     while (!atomic_load(&over)) {
-        weir_handler_stats stats;
-        steady_read_process();
-        for (int i = 0; i < HANDLERS; i++)
-            steady_read_handler(names_of_handlers[i], &stats);
+        steady_check_ledger(names_of_handlers, HANDLERS);
         atomic_fetch_add(&snapshots, 1);
         steady_sleep_ms(5);
     }

@@ -24,14 +24,12 @@ static weir_stats read_process(void)
 /* false: no configuration has named it so far. */
 static bool read_handler(int handler, weir_handler_stats *stats)
 {
+    char text[LEDGER_ROOM];
     const char *name = world_handlers[handler];
     if (weir_get_handler_stats(name, stats, sizeof *stats) != 0)
         return false;
     if (!ledger_is_balanced(stats))
-        world_fail("%s: offered %" PRIu64 " and recovered %" PRIu64 ", but delivered %" PRIu64
-                   ", dropped %" PRIu64 ", queued %" PRIu64 ", spooled %" PRIu64,
-                   name, stats->offered, stats->recovered, stats->delivered, ledger_dropped(stats),
-                   stats->queued, stats->spooled);
+        world_fail("%s does not balance: %s", name, ledger_in_words(stats, text));
     if (stats->faults)
         world_fail("%s: %" PRIu64 " answers are said to break the contract", name, stats->faults);
     return true;

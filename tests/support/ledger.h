@@ -5,8 +5,10 @@
 #ifndef LEDGER_H
 #define LEDGER_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <weir/weir.h>
 
@@ -22,6 +24,19 @@ static inline bool ledger_is_balanced(const weir_handler_stats *stats)
 {
     return stats->offered + stats->recovered ==
            stats->delivered + ledger_dropped(stats) + stats->queued + stats->spooled;
+}
+
+enum { LEDGER_ROOM = 200 };
+
+/* The accounts in words; answers text. */
+static inline const char *ledger_in_words(const weir_handler_stats *stats, char text[LEDGER_ROOM])
+{
+    snprintf(text, LEDGER_ROOM,
+             "offered %" PRIu64 " and recovered %" PRIu64 ", delivered %" PRIu64 ", dropped %" PRIu64
+             ", queued %" PRIu64 ", spooled %" PRIu64,
+             stats->offered, stats->recovered, stats->delivered, ledger_dropped(stats), stats->queued,
+             stats->spooled);
+    return text;
 }
 
 #endif

@@ -50,13 +50,11 @@ static inline void steady_sleep_ms(long ms)
 /* false: no configuration has named it yet. */
 static inline bool steady_read_handler(const char *name, weir_handler_stats *stats)
 {
+    char text[LEDGER_ROOM];
     if (weir_get_handler_stats(name, stats, sizeof *stats) != 0)
         return false;
     if (!ledger_is_balanced(stats))
-        steady_fail("%s: offered %" PRIu64 " and recovered %" PRIu64 ", but delivered %" PRIu64
-                    ", dropped %" PRIu64 ", queued %" PRIu64 ", spooled %" PRIu64,
-                    name, stats->offered, stats->recovered, stats->delivered, ledger_dropped(stats),
-                    stats->queued, stats->spooled);
+        steady_fail("%s does not balance: %s", name, ledger_in_words(stats, text));
     if (stats->faults)
         steady_fail("%s: broke its contract %" PRIu64 " times", name, stats->faults);
     return true;
@@ -71,6 +69,15 @@ static inline weir_stats steady_read_process(void)
         steady_fail("added %" PRIu64 " is not taken %" PRIu64 " and in rings %" PRIu64, stats.added,
                     stats.taken, stats.in_rings);
     return stats;
+}
+
+/* A look at all of it. */
+static inline void steady_check_ledger(const char *const *handlers, size_t count)
+{
+    weir_handler_stats stats;
+    steady_read_process();
+    for (size_t i = 0; i < count; i++)
+        steady_read_handler(handlers[i], &stats);
 }
 
 /* ---- Memory and descriptors ------------------------------------------------------------------ */

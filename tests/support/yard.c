@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "journal.h"
 #include "ledger.h"
 #include "parse.h"
 #include "ring.h"
@@ -50,6 +51,20 @@ void yard_close(struct yard *yard)
 }
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
+
+struct wr_journal *yard_start_journal(struct yard *yard, const char *place, uint32_t segment_room)
+{
+    struct wr_taking *taking = &yard->dispatcher.taking;
+    struct wr_journal *journal =
+        wr_journal_start(place, &yard->registry, &yard->dispatcher.words, &yard->error);
+    if (!journal)
+        return NULL;
+    taking->pool.journal = journal;
+    wr_taking_renew(taking, &yard->producer->ring);
+    for (size_t i = 0; segment_room && i < taking->router->feed_count; i++)
+        taking->router->feeds[i].segment_room = segment_room;
+    return journal;
+}
 
 struct wr_lane *yard_lane(struct yard *yard, const char *name)
 {

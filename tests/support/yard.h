@@ -40,6 +40,10 @@ struct wr_router *yard_router(struct yard *yard, const char *groups);
 /* Has the dispatcher use such a router from now on, in rounds of which the lanes take no notice. */
 void yard_route(struct yard *yard, const char *groups);
 
+/* Starts a journal in a folder, and moves the producer's ring there. segment_room: samples of a segment; 0: as
+ * usual. NULL: yard->error tells why not. */
+struct wr_journal *yard_start_journal(struct yard *yard, const char *place, uint32_t segment_room);
+
 /* A lane by its handler's name; NULL: no route has named it so far. */
 struct wr_lane *yard_lane(struct yard *yard, const char *name);
 

@@ -20,11 +20,8 @@ static void start(void)
     yard = yard_open();
     yard_route(yard, "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}");
     yard->dispatcher.running = true; /* no thread is to be started */
-    journal =
-        wr_journal_start(path_in_folder("journal"), &yard->registry, &yard->dispatcher.words, &yard->error);
+    journal = yard_start_journal(yard, path_in_folder("journal"), 0);
     cr_assert(journal, "%s", yard->error.text);
-    yard->dispatcher.taking.pool.journal = journal;
-    cr_assert(wr_taking_renew(&yard->dispatcher.taking, &yard->producer->ring));
 }
 
 TestSuite(journal, .init = start, .fini = remove_folder);

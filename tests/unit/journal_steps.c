@@ -156,15 +156,9 @@ static bool cannot_follow(void)
 static struct yard *open_yard(const char *place)
 {
     struct yard *yard = yard_open();
-    struct wr_error error;
     yard_route(yard, routes);
-    struct wr_journal *journal = wr_journal_start(place, &yard->registry, &yard->dispatcher.words, &error);
-    if (!journal)
+    if (!yard_start_journal(yard, place, 8))
         _exit(1);
-    yard->dispatcher.taking.pool.journal = journal;
-    wr_taking_renew(&yard->dispatcher.taking, &yard->producer->ring);
-    for (size_t i = 0; i < yard->dispatcher.taking.router->feed_count; i++)
-        yard->dispatcher.taking.router->feeds[i].segment_room = 8;
     return yard;
 }
 
