@@ -157,6 +157,9 @@ static void change_journal(struct wr_engine *engine, const char *place, int64_t 
     }
     free(engine->journal_place);
     engine->journal_place = place ? strdup(place) : NULL;
+    if (place && !engine->journal_place)
+        wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
+                     "no memory; values go on without it");
     wr_engine_start_journal(engine, now_ns);
 }
 
