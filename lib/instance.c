@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "clock.h"
 #include "error.h"
 #include "format.h"
 #include "manners.h"
@@ -390,7 +391,7 @@ void wr_instance_take_over(struct wr_lane *lane)
     struct wr_lane_settings settings = wr_commons_settings(&instance->commons);
     if (!wr_stash_set_place(&lane->stash, instance->commons.spool))
         wr_lane_say(lane, WEIR_LOG_ERROR, "no memory for its spool: nothing is spooled");
-    wr_lane_set(lane, &settings);
+    wr_lane_set(lane, &settings, wr_clock_monotonic_ns());
 }
 
 void wr_instance_abandon(const struct wr_instance *instance)

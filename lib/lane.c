@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "common.h"
 #include "error.h"
 #include "ring.h"
@@ -344,7 +343,7 @@ void wr_lane_moved(struct wr_lane *lane, int64_t now_ns)
     wr_condition_wake(&lane->progress);
 }
 
-void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings)
+void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, int64_t now_ns)
 {
     enum wr_pressure_state before = lane->pressure.state;
     lane->settings = *settings;
@@ -352,10 +351,10 @@ void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings)
     lane->pressure.bound = settings->queue_bytes;
     lane->pressure.timeout_ns = settings->block_timeout_ns;
     lane->pressure.state = WR_PRESSURE_CALM;
-    wr_pressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), wr_clock_monotonic_ns());
+    wr_pressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
     ring_if_changed(lane, before);
     wr_retry_init(&lane->retry, settings->retry_min_ns, settings->retry_max_ns,
-                  (uint64_t)wr_clock_monotonic_ns() ^ (uintptr_t)lane);
+                  (uint64_t)now_ns ^ (uintptr_t)lane);
 }
 
 static void put_count(char *text, size_t size, uint64_t count, const char *what)

@@ -148,7 +148,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_bell
 void wr_lane_free_unused(struct wr_lane *lane);
 
 /* [under the lock] Puts settings in force. */
-void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings);
+void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, int64_t now_ns);
 
 /* ---- [dispatcher] ---------------------------------------------------------------------------- */
 

@@ -212,7 +212,14 @@ def several_programs_share_a_folder(folder):
 
 def holds(pid, name):
     place = f"/proc/{pid}/fd"
-    return any(name in os.readlink(os.path.join(place, fd)) for fd in os.listdir(place))
+
+    def target(fd):
+        try:
+            return os.readlink(os.path.join(place, fd))
+        except FileNotFoundError:  # closed since
+            return ""
+
+    return any(name in target(fd) for fd in os.listdir(place))
 
 
 @case

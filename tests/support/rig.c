@@ -44,7 +44,7 @@ void rig_fini(struct rig *rig)
 
 void rig_apply(struct rig *rig)
 {
-    wr_lane_set(rig->lane, &rig->settings);
+    wr_lane_set(rig->lane, &rig->settings, rig->now_ns);
 }
 
 weir_handler_stats rig_stats(const struct rig *rig)

@@ -79,7 +79,7 @@ static struct wr_lane *make_lane(struct yard *yard, const char *name)
     cr_assert_lt(yard->lane_count, YARD_LANES);
     struct wr_lane *lane = wr_lane_new(name, &yard->log, &yard->dispatcher.bell, &yard->dispatcher.words);
     cr_assert(lane);
-    wr_lane_set(lane, &yard->settings);
+    wr_lane_set(lane, &yard->settings, 0);
     yard->lanes[yard->lane_count++] = lane;
     return lane;
 }

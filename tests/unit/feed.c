@@ -20,7 +20,7 @@ static void setup(void)
     const struct wr_lane_settings settings = {.queue_bytes = 1000 * sizeof(weir_sample), .batch = 5000};
     for (int i = 0; i < 2; i++) {
         lanes[i] = wr_lane_new(i ? "second" : "first", &silent, NULL, NULL);
-        wr_lane_set(lanes[i], &settings);
+        wr_lane_set(lanes[i], &settings, 0);
         feed_lanes[i] = (struct wr_feed_lane){.lane = lanes[i]};
     }
     feed = (struct wr_feed){.lanes = pointers, .lane_count = 2, .segment_room = ROOM, .pool = &pool};
@@ -116,7 +116,7 @@ Test(feed, an_event_that_does_not_fit_begins_another_segment)
 Test(feed, tells_which_lanes_producers_have_to_wait_for)
 {
     struct wr_lane_settings settings = {.queue_bytes = 2 * sizeof(weir_sample), .batch = 5000};
-    wr_lane_set(lanes[1], &settings);
+    wr_lane_set(lanes[1], &settings, 0);
     put(2, 1);
     wr_feed_offer(&feed, nobody, 0);
     cr_assert_not(feed_lanes[0].full);

@@ -35,7 +35,7 @@ static void setup(void)
     wr_log_set_sink(&log_of_test, logbook_write, &book);
     lane = wr_lane_new("push", &log_of_test, NULL, NULL);
     cr_assert(lane);
-    wr_lane_set(lane, &settings);
+    wr_lane_set(lane, &settings, 0);
     lane->worker = WR_WORKER_RUNNING;
     core = (struct wr_host){.lane = lane, .log = &log_of_test};
     wr_host_init(&core, "push");
