@@ -14,7 +14,14 @@
 #include "common.h"
 #include "registry.h"
 
-enum { WR_CACHE_BITS = 9, WR_CACHE_ENTRIES = 1 << WR_CACHE_BITS, WR_CACHE_WORDS = 3, WR_CACHE_PATIENCE = 8 };
+enum {
+    WR_CACHE_BITS = 9,
+    WR_CACHE_ENTRIES = 1 << WR_CACHE_BITS,
+    WR_CACHE_WORDS = 3,
+    WR_CACHE_PATIENCE = 8,
+    WR_CACHE_CALM = 64,
+    WR_CACHE_SHORT = 256
+};
 
 typedef uint64_t __attribute__((may_alias)) wr_cache_word;
 
@@ -68,12 +75,18 @@ static inline struct weir_metric *wr_cache_find(const struct wr_cache_entry *ent
     return WR_LIKELY(metric && metric->stream == stream && wr_cache_matches(entry, name)) ? metric : NULL;
 }
 
-/* Whether a series is to be put into its name's place: always where that is free, else one time of
- * WR_CACHE_PATIENCE. A program that goes through more names than there are places would put each in vain, and
- * drive out those that come again. */
-static inline bool wr_cache_wants(struct wr_cache *cache, const struct wr_cache_entry *entry)
+/* Whether a series is to be put into its name's place: always where that is free, else one time of `patience`:
+ * WR_CACHE_PATIENCE, or WR_CACHE_CALM for one that the annex knows. A program that goes through more names than
+ * there are places would put each in vain, and drive out those that come again. */
+static inline bool wr_cache_wants(struct wr_cache *cache, const struct wr_cache_entry *entry, uint32_t patience)
 {
-    return !cache->closed && (!entry->metric || ++cache->declined % WR_CACHE_PATIENCE == 0);
+    return !cache->closed && (!entry->metric || ++cache->declined % patience == 0);
+}
+
+/* Whether so many names found their places taken that more places are worth their memory: see annex. */
+static inline bool wr_cache_is_short(const struct wr_cache *cache)
+{
+    return !cache->closed && cache->declined >= WR_CACHE_SHORT;
 }
 
 /* Puts a series in its name's place, which wants it. */

@@ -328,18 +328,27 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
     return metric;
 }
 
-struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name)
+/* Most are known, and just not to this thread. */
+static struct weir_metric *find_known(struct weir_stream *stream, const char *name)
 {
-    struct wr_cache *cache = &wr_producer_mine->cache;
     const struct wr_runtime *runtime = wr_runtime_get();
-    /* most are known, and just not the one in the cache: a program with more names than it has places */
     struct weir_metric *metric =
         WR_LIKELY(runtime && name) ? wr_series_find(&runtime->registry, stream, name, 0) : NULL;
-    if (WR_UNLIKELY(!metric))
-        metric = wr_intake_find(stream, name, 0);
-    struct wr_cache_entry *entry = wr_cache_place(cache, stream, name);
-    if (metric->stream == stream && wr_cache_wants(cache, entry))
-        wr_cache_put(cache, entry, metric, name);
+    return WR_LIKELY(metric) ? metric : wr_intake_find(stream, name, 0);
+}
+
+struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    struct weir_metric *kept = wr_annex_find(&producer->annex, stream, name);
+    struct weir_metric *metric = WR_LIKELY(kept) ? kept : find_known(stream, name);
+    struct wr_cache_entry *place = wr_cache_place(&producer->cache, stream, name);
+    if (metric->stream != stream)
+        return metric;
+    if (wr_cache_wants(&producer->cache, place, kept ? WR_CACHE_CALM : WR_CACHE_PATIENCE))
+        wr_cache_put(&producer->cache, place, metric, name);
+    else if (WR_UNLIKELY(!kept) && wr_cache_is_short(&producer->cache))
+        wr_annex_put(&producer->annex, metric, name);
     return metric;
 }
 

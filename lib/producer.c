@@ -40,14 +40,21 @@ static struct wr_ring_block *block_of(struct wr_producer *producer)
     return (struct wr_ring_block *)((char *)producer + PRODUCER_BYTES);
 }
 
+static struct wr_annex_entry *annex_of(struct wr_producer *producer)
+{
+    return (struct wr_annex_entry *)((char *)block_of(producer) + WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS));
+}
+
 static struct wr_producer *map_producer(void)
 {
-    size_t size = PRODUCER_BYTES + WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS);
+    size_t size = PRODUCER_BYTES + WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS) + WR_ANNEX_BYTES;
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
     /* where the kernel cannot (before 4.14), the fork handler wipes what the child will look at */
     madvise(memory, size, MADV_WIPEONFORK);
+    /* most of it is the annex, which few threads ever touch */
+    madvise(memory, size, MADV_NOHUGEPAGE);
     return memory;
 }
 
@@ -61,6 +68,7 @@ static void set_up(struct wr_producers *producers, struct wr_producer *producer,
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
     atomic_store_explicit(&producer->renew, producers->journal, memory_order_relaxed);
     producer->cache.closed = shared || !producers->caches;
+    producer->annex.entries = annex_of(producer);
 }
 
 /* Opens a producer for its thread. */

@@ -15,6 +15,7 @@
 
 #include <weir/weir.h>
 
+#include "annex.h"
 #include "cache.h"
 #include "common.h"
 #include "error.h"
@@ -54,6 +55,7 @@ struct wr_producer {
     struct wr_producer *next_active; /* on the dispatcher's stack of rings that woke up */
     struct wr_ticket_desk desk;      /* for calls that wait for handlers to answer */
     struct wr_cache cache;           /* of the names it uses */
+    struct wr_annex annex;           /* of those that the cache has no place for */
     struct wr_error error;           /* the thread's last failure */
 };
 

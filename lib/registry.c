@@ -181,7 +181,7 @@ static struct weir_metric *make_metric(struct wr_registry *registry, const struc
 bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metric, const char *unit,
                           const char *help)
 {
-    weir_series *view = wr_arena_get(&registry->arena, sizeof *view, _Alignof(weir_series));
+    weir_series *view = wr_arena_get(&registry->views, sizeof *view, _Alignof(weir_series));
     if (!view)
         return false;
     const struct weir_stream *stream = metric->stream;

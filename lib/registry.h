@@ -77,6 +77,7 @@ struct wr_registry {
     struct wr_lock lock; /* for making */
     uint64_t seed;
     struct wr_arena arena;
+    struct wr_arena views; /* apart: calls never look at them, and series lie closer together without */
     struct wr_hash_table groups, streams, metrics;
     _Atomic(struct wr_group *) last_group; /* the list of all, latest first */
     _Atomic uint32_t count;                /* groups, label sets and series */

@@ -31,7 +31,7 @@ static void put(struct weir_metric *metric, const char *at)
 {
     struct wr_cache_entry *place = wr_cache_place(&cache, &stream, at);
     place->metric = NULL;
-    if (wr_cache_wants(&cache, place))
+    if (wr_cache_wants(&cache, place, WR_CACHE_PATIENCE))
         wr_cache_put(&cache, place, metric, at);
 }
 
@@ -124,9 +124,9 @@ Test(cache, a_place_that_is_taken_is_given_up_once_in_a_while)
     struct wr_cache_entry *place = wr_cache_place(&cache, &stream, name);
     put(one, name);
     for (int i = 1; i < WR_CACHE_PATIENCE; i++)
-        cr_assert_not(wr_cache_wants(&cache, place), "time %d", i);
+        cr_assert_not(wr_cache_wants(&cache, place, WR_CACHE_PATIENCE), "time %d", i);
     cr_assert_eq(find(name), one);
-    cr_assert(wr_cache_wants(&cache, place));
+    cr_assert(wr_cache_wants(&cache, place, WR_CACHE_PATIENCE));
     strcpy(name, "two");
     wr_cache_put(&cache, place, two, name);
     cr_assert_eq(find(name), two);
