@@ -13,9 +13,12 @@ static struct wr_annex_entry *choose(struct wr_annex *annex, const struct weir_s
     return declined % WR_ANNEX_PATIENCE ? NULL : &set[declined / WR_ANNEX_PATIENCE % WR_ANNEX_WAYS];
 }
 
-/* What was put in before is mostly in the wrong place from then on, and is found again in the registry. */
+/* What was put in before would mostly be in the wrong place from then on, and is found again in the registry.
+ */
 static void grow(struct wr_annex *annex)
 {
+    for (uint32_t i = 0; i < annex->used; i++)
+        annex->entries[i].metric = NULL;
     annex->used = annex->used ? annex->used * WR_ANNEX_GROWTH : WR_ANNEX_SMALLEST;
     annex->declined = 0;
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <json.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,198 +15,83 @@
 #include "trust.h"
 #include "utf8.h"
 
-/* ---- From json-c's tree to ours -------------------------------------------------------------- */
-
-/* Both trees and the scanner's list of places have the values in the same order. */
-struct builder {
-    struct wr_document *document;
-    const struct wr_scan_place *places;
-    size_t next;
-    bool failed;
-};
-
-static struct wr_node *build(struct builder *b, struct json_object *value, const struct wr_node *parent,
-                             const char *key, size_t place);
-
-static enum wr_node_type type_of(struct json_object *value)
-{
-    switch (json_object_get_type(value)) {
-    case json_type_boolean: return WR_NODE_BOOL;
-    case json_type_double:
-    case json_type_int: return WR_NODE_NUMBER;
-    case json_type_string: return WR_NODE_STRING;
-    case json_type_array: return WR_NODE_ARRAY;
-    case json_type_object: return WR_NODE_OBJECT;
-    default: return WR_NODE_NULL;
-    }
-}
-
-static void append(struct wr_node *parent, struct wr_node **last, struct wr_node *child)
-{
-    if (!child)
-        return;
-    if (*last)
-        (*last)->next = child;
-    else
-        parent->first = child;
-    *last = child;
-}
-
-static void build_object(struct builder *b, struct wr_node *node, struct json_object *value)
-{
-    struct wr_node *last = NULL;
-    struct json_object_iterator at = json_object_iter_begin(value), end = json_object_iter_end(value);
-    for (; !json_object_iter_equal(&at, &end); json_object_iter_next(&at))
-        append(node, &last,
-               build(b, json_object_iter_peek_value(&at), node, json_object_iter_peek_name(&at), 0));
-}
-
-static void build_array(struct builder *b, struct wr_node *node, struct json_object *value)
-{
-    struct wr_node *last = NULL;
-    for (size_t i = 0; i < json_object_array_length(value); i++)
-        append(node, &last, build(b, json_object_array_get_idx(value, i), node, NULL, i));
-}
-
-static void set_value(struct builder *b, struct wr_node *node, struct json_object *value,
-                      const struct wr_scan_place *place)
-{
-    struct wr_keep *keep = &b->document->keep;
-    switch (node->type) {
-    case WR_NODE_BOOL: node->truth = json_object_get_boolean(value); return;
-    case WR_NODE_NUMBER: /* as written: json-c rounds integers to 64 bits and reads decimals by the locale */
-        node->text = wr_keep_text(keep, b->document->text + place->offset, place->length);
-        break;
-    case WR_NODE_STRING:
-        node->text =
-            wr_keep_text(keep, json_object_get_string(value), (size_t)json_object_get_string_len(value));
-        break;
-    case WR_NODE_ARRAY: build_array(b, node, value); return;
-    case WR_NODE_OBJECT: build_object(b, node, value); return;
-    case WR_NODE_NULL: return;
-    }
-    b->failed |= !node->text;
-}
-
-static struct wr_node *build(struct builder *b, struct json_object *value, const struct wr_node *parent,
-                             const char *key, size_t place)
-{
-    struct wr_keep *keep = &b->document->keep;
-    struct wr_node *node = wr_keep_get(keep, sizeof *node);
-    if (!node) {
-        b->failed = true;
-        return NULL;
-    }
-    const struct wr_scan_place *at = &b->places[b->next++];
-    node->type = type_of(value);
-    node->document = b->document;
-    node->parent = parent;
-    node->place = place;
-    node->offset = at->offset;
-    node->key_offset = at->key_offset;
-    if (key) {
-        node->key = wr_keep_text(keep, key, strlen(key));
-        b->failed |= !node->key;
-    }
-    set_value(b, node, value, at);
-    return node;
-}
-
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-static void fail_scan(const struct wr_scan *scan, const char *name, const char *text, struct wr_error *error)
+static int fail_scan(const struct wr_scan *scan, const char *name, const char *text, size_t length,
+                     struct wr_error *error)
 {
-    if (!scan->problem) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
-        return;
-    }
     unsigned line, column;
-    wr_scan_locate(text, scan->length, scan->offset, &line, &column);
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s:%u:%u: %s%s%s", name, line, column, scan->problem,
-                 scan->detail[0] ? ": " : "", scan->detail);
+    if (!scan->problem)
+        return wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
+    wr_scan_locate(text, length, scan->offset, &line, &column);
+    return wr_error_set(error, WEIR_ERR_CONFIG, "%s:%u:%u: %s%s%s", name, line, column, scan->problem,
+                        scan->detail[0] ? ": " : "", scan->detail);
 }
 
-/* json-c does not look whether it got memory for a key, and would fall. So it is asked beforehand whether there
- * is as much as it can need; that is free again at once, and the next to be given out. */
-static bool has_memory_for(const struct wr_scan *scan)
+static void fill_node(struct wr_node *node, const struct wr_scan_value *value)
 {
-    enum { BYTES_A_VALUE = 1024 };
-    void *volatile probe = malloc(2 * scan->length + scan->count * BYTES_A_VALUE);
-    bool has = probe;
-    free(probe);
-    return has;
+    static const enum wr_node_type types[] = {
+        [WR_SCAN_NULL] = WR_NODE_NULL,     [WR_SCAN_BOOL] = WR_NODE_BOOL,   [WR_SCAN_NUMBER] = WR_NODE_NUMBER,
+        [WR_SCAN_STRING] = WR_NODE_STRING, [WR_SCAN_ARRAY] = WR_NODE_ARRAY, [WR_SCAN_OBJECT] = WR_NODE_OBJECT,
+    };
+    node->type = types[value->type];
+    node->key = value->key;
+    node->text = value->text;
+    node->truth = value->truth;
+    node->offset = value->offset;
+    node->key_offset = value->key_offset;
 }
 
-static struct json_object *run_json_c(const struct wr_scan *scan, const char *name, struct wr_error *error)
+/* Members follow their parents in the list, so going through it from the end puts each before those of its
+ * parent's that come behind it. */
+static void link_nodes(struct wr_node *nodes, const struct wr_scan *scan)
 {
-    struct json_tokener *tokener = has_memory_for(scan) ? json_tokener_new_ex(WR_SCAN_DEEPEST + 2) : NULL;
-    if (!tokener) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
-        return NULL;
+    for (size_t i = scan->count; i-- > 1;) {
+        struct wr_node *parent = &nodes[scan->values[i].parent];
+        nodes[i].parent = parent;
+        nodes[i].next = parent->first;
+        parent->first = &nodes[i];
     }
-    /* Not strict, since the scanner was: strictness here differs between versions of json-c, of which some
-     * refuse numbers beyond 64 bits before anybody can say which option they are for.
-     *
-     * With its NUL: a number at the very end is only known to be over then */
-    struct json_object *root = json_tokener_parse_ex(tokener, scan->text, (int)scan->length + 1);
-    enum json_tokener_error problem = json_tokener_get_error(tokener);
-    if (problem != json_tokener_success) {
-        unsigned line, column;
-        wr_scan_locate(scan->text, scan->length, json_tokener_get_parse_end(tokener), &line, &column);
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s:%u:%u: %s", name, line, column,
-                     json_tokener_error_desc(problem));
-    }
-    json_tokener_free(tokener);
-    return problem == json_tokener_success ? root : NULL;
+    for (const struct wr_node *node = nodes; node < nodes + scan->count; node++)
+        if (node->next)
+            nodes[node->next - nodes].place = node->place + 1;
 }
 
-static struct wr_document *new_document(const char *name, struct wr_scan *scan)
+/* Takes over what the scan has kept. */
+static struct wr_document *make_document(const char *name, const char *text, size_t length,
+                                         struct wr_scan *scan)
 {
     struct wr_document *document = calloc(1, sizeof *document);
     if (!document)
         return NULL;
+    atomic_store_explicit(&document->references, 1, memory_order_relaxed);
+    document->keep = scan->keep;
+    scan->keep = (struct wr_keep){0};
+    struct wr_node *nodes = wr_keep_get(&document->keep, scan->count * sizeof *nodes);
     document->name = wr_keep_text(&document->keep, name, strlen(name));
-    if (!document->name) {
-        free(document);
+    document->text = wr_keep_text(&document->keep, text, length);
+    if (!nodes || !document->name || !document->text) {
+        wr_document_drop(document);
         return NULL;
     }
-    atomic_store_explicit(&document->references, 1, memory_order_relaxed);
-    document->text = scan->text;
-    document->length = scan->length;
-    scan->text = NULL;
+    document->length = length;
+    document->root = nodes;
+    for (size_t i = 0; i < scan->count; i++) {
+        nodes[i].document = document;
+        fill_node(&nodes[i], &scan->values[i]);
+    }
+    link_nodes(nodes, scan);
     return document;
-}
-
-static struct wr_document *make_document(const char *name, struct wr_scan *scan, struct json_object *root,
-                                         struct wr_error *error)
-{
-    struct wr_document *document = new_document(name, scan);
-    struct builder builder = {.document = document, .places = scan->places};
-    if (document)
-        document->root = build(&builder, root, NULL, NULL, 0);
-    if (document && !builder.failed)
-        return document;
-    wr_document_drop(document);
-    wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
-    return NULL;
 }
 
 struct wr_document *wr_document_parse(const char *name, const char *text, size_t length, struct wr_error *error)
 {
-    struct wr_document *document = NULL;
     struct wr_scan scan;
-    if (!wr_scan_run(&scan, text, length)) {
-        fail_scan(&scan, name, text, error);
-    } else {
-        struct wr_error failure = {0};
-        struct json_object *root = run_json_c(&scan, name, &failure);
-        memcpy(scan.text, text, length); /* with its comments again: columns count their characters too */
-        if (failure.code)
-            wr_error_set(error, failure.code, "%s", failure.text);
-        else
-            document = make_document(name, &scan, root, error);
-        json_object_put(root);
-    }
+    struct wr_document *document = NULL;
+    if (wr_scan_run(&scan, text, length))
+        document = make_document(name, text, length, &scan);
+    if (!document)
+        fail_scan(&scan, name, text, length, error);
     wr_scan_fini(&scan);
     return document;
 }
@@ -287,7 +171,6 @@ void wr_document_drop(struct wr_document *document)
     if (!document || atomic_fetch_sub_explicit(&document->references, 1, memory_order_acq_rel) != 1)
         return;
     wr_keep_fini(&document->keep);
-    free(document->text);
     free(document);
 }
 

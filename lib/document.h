@@ -1,5 +1,4 @@
-/* document: a configuration's text as a tree of values that know where they stand. Nobody above knows json-c.
- */
+/* document: a configuration's text as a tree of values that know where they stand. */
 #ifndef WR_DOCUMENT_H
 #define WR_DOCUMENT_H
 
@@ -29,7 +28,7 @@ struct wr_node {
 struct wr_document {
     _Atomic unsigned references;
     const char *name; /* for messages: a path, or where the text came from */
-    char *text;
+    const char *text;
     size_t length;
     const struct wr_node *root;
     struct wr_keep keep;

@@ -6,32 +6,26 @@
 #include <string.h>
 
 #include "buffer.h"
-#include "hash.h"
+#include "common.h"
+#include "keys.h"
 #include "utf8.h"
 
 /* ---- State ----------------------------------------------------------------------------------- */
 
-/* A key that was seen, for finding it again. */
-struct seen {
-    uint64_t hash;
-    uint32_t object; /* number of the object it is in; 0: an empty place */
-    char *key;
-};
-
 struct scanner {
     struct wr_scan *scan;
-    const char *at, *end;
+    const char *text, *at, *end;
+    size_t parent; /* the number of the value that members belong to */
     unsigned depth;
     uint32_t objects;
-    struct seen *seen; /* open addressing */
-    size_t seen_count, seen_room;
-    struct wr_buffer key; /* the latest string, unescaped */
+    struct wr_keys keys;
+    struct wr_buffer string; /* the latest one, unescaped */
 };
 
 static bool fail_at(struct scanner *s, const char *at, const char *problem)
 {
     s->scan->problem = problem;
-    s->scan->offset = (size_t)(at - s->scan->text);
+    s->scan->offset = (size_t)(at - s->text);
     return false;
 }
 
@@ -53,13 +47,6 @@ static bool starts_with(const struct scanner *s, const char *text)
     return (size_t)(s->end - s->at) >= length && memcmp(s->at, text, length) == 0;
 }
 
-static void blank_out(struct scanner *s, const char *from, const char *to)
-{
-    for (char *at = s->scan->text + (from - s->scan->text); at < to; at++)
-        if (*at != '\n' && *at != '\r')
-            *at = ' ';
-}
-
 static bool skip_comment(struct scanner *s)
 {
     const char *start = s->at;
@@ -72,7 +59,6 @@ static bool skip_comment(struct scanner *s)
             return fail_at(s, start, "this comment has no end");
         s->at += 2;
     }
-    blank_out(s, start, s->at);
     return true;
 }
 
@@ -155,7 +141,7 @@ static bool read_code_point(struct scanner *s)
             return fail_at(s, start, "half of a surrogate pair");
         value = 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00);
     }
-    put_code_point(&s->key, value);
+    put_code_point(&s->string, value);
     return true;
 }
 
@@ -171,15 +157,15 @@ static bool read_escape(struct scanner *s)
     const char *found = letter ? strchr(letters, letter) : NULL;
     if (!found)
         return fail_at(s, start, "unknown escape; JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
-    wr_buffer_put_char(&s->key, meanings[found - letters]);
+    wr_buffer_put_char(&s->string, meanings[found - letters]);
     return true;
 }
 
-/* Leaves the string's text in s->key. */
+/* Leaves the string's text in s->string. */
 static bool scan_string(struct scanner *s)
 {
     const char *start = s->at++;
-    wr_buffer_clear(&s->key);
+    wr_buffer_clear(&s->string);
     while (!is_at_end(s) && *s->at != '"') {
         if (*s->at == '\\') {
             if (!read_escape(s))
@@ -188,7 +174,7 @@ static bool scan_string(struct scanner *s)
         }
         if ((unsigned char)*s->at < 0x20)
             return fail(s, "control character in a string; write it as an escape (\\n, \\t, \\u001b)");
-        wr_buffer_put_char(&s->key, *s->at++);
+        wr_buffer_put_char(&s->string, *s->at++);
     }
     if (is_at_end(s))
         return fail_at(s, start, "this string has no end");
@@ -198,68 +184,36 @@ static bool scan_string(struct scanner *s)
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static struct seen *find_seen(struct seen *table, size_t room, uint64_t hash, uint32_t object, const char *key)
+/* Keeps the key that was just read; NULL: it stands twice, or there is no memory. */
+static const char *keep_key(struct scanner *s, const char *start, uint32_t object)
 {
-    size_t i = hash & (room - 1);
-    while (table[i].object &&
-           (table[i].hash != hash || table[i].object != object || strcmp(table[i].key, key) != 0))
-        i = (i + 1) & (room - 1);
-    return &table[i];
-}
-
-static bool grow_seen(struct scanner *s)
-{
-    if (s->seen_count < s->seen_room / 2)
-        return true;
-    size_t room = s->seen_room ? s->seen_room * 2 : 64;
-    struct seen *table = calloc(room, sizeof *table);
-    if (!table)
-        return fail(s, NULL);
-    for (size_t i = 0; i < s->seen_room; i++)
-        if (s->seen[i].object)
-            *find_seen(table, room, s->seen[i].hash, s->seen[i].object, s->seen[i].key) = s->seen[i];
-    free(s->seen);
-    s->seen = table;
-    s->seen_room = room;
-    return true;
-}
-
-static bool note_key(struct scanner *s, const char *start, uint32_t object)
-{
-    const char *key = wr_buffer_text(&s->key);
-    if (!key || !grow_seen(s))
-        return fail_at(s, start, NULL);
-    uint64_t hash = wr_hash_bytes(object, key, s->key.length);
-    struct seen *place = find_seen(s->seen, s->seen_room, hash, object, key);
-    if (place->object) {
-        wr_utf8_quote(s->scan->detail, sizeof s->scan->detail, key, s->key.length);
-        return fail_at(s, start, "this key stands twice in its object");
-    }
-    char *copy = strdup(key);
-    if (!copy)
-        return fail_at(s, start, NULL);
-    place->hash = hash;
-    place->object = object;
-    place->key = copy;
-    s->seen_count++;
-    return true;
+    const char *text = wr_buffer_text(&s->string);
+    const char *key = text ? wr_keep_text(&s->scan->keep, text, s->string.length) : NULL;
+    enum wr_keys_answer answer = key ? wr_keys_add(&s->keys, object, key, s->string.length) : WR_KEYS_NO_MEMORY;
+    if (answer == WR_KEYS_NEW)
+        return key;
+    fail_at(s, start, answer == WR_KEYS_TWICE ? "this key stands twice in its object" : NULL);
+    if (answer == WR_KEYS_TWICE)
+        wr_utf8_quote(s->scan->detail, sizeof s->scan->detail, key, s->string.length);
+    return NULL;
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static bool scan_value(struct scanner *s, const char *key_start);
+static bool scan_value(struct scanner *s, const char *key_start, const char *key);
 
 static bool scan_member(struct scanner *s, uint32_t object)
 {
     const char *start = s->at;
     if (is_at_end(s) || *s->at != '"')
         return fail(s, "expected a key in double quotes");
-    if (!scan_string(s) || !note_key(s, start, object) || !skip_blanks(s))
+    const char *key = scan_string(s) ? keep_key(s, start, object) : NULL;
+    if (!key || !skip_blanks(s))
         return false;
     if (is_at_end(s) || *s->at != ':')
         return fail(s, "expected ':' behind the key");
     s->at++;
-    return scan_value(s, start);
+    return scan_value(s, start, key);
 }
 
 /* What stands between brackets: `object` 0 for an array. */
@@ -276,7 +230,7 @@ static bool scan_members(struct scanner *s, char closing, uint32_t object)
     for (;;) {
         if (is_at_end(s))
             return fail_at(s, opening, lacks);
-        if (object ? !scan_member(s, object) : !scan_value(s, NULL))
+        if (object ? !scan_member(s, object) : !scan_value(s, NULL, NULL))
             return false;
         if (!skip_blanks(s))
             return false;
@@ -296,15 +250,32 @@ static bool scan_members(struct scanner *s, char closing, uint32_t object)
     return true;
 }
 
-static bool scan_nested(struct scanner *s)
+static bool scan_nested(struct scanner *s, size_t number)
 {
     if (s->depth == WR_SCAN_DEEPEST)
         return fail(s, "nested too deeply; at most 32 levels are allowed");
-    s->depth++;
     bool is_object = *s->at == '{';
+    size_t parent = s->parent;
+    s->scan->values[number].type = is_object ? WR_SCAN_OBJECT : WR_SCAN_ARRAY;
+    s->parent = number;
+    s->depth++;
     bool done = scan_members(s, is_object ? '}' : ']', is_object ? ++s->objects : 0);
     s->depth--;
+    s->parent = parent;
     return done;
+}
+
+static bool keep_text(struct scanner *s, size_t number, enum wr_scan_type type, const char *text, size_t length)
+{
+    struct wr_scan_value *value = &s->scan->values[number];
+    value->type = type;
+    value->text = text ? wr_keep_text(&s->scan->keep, text, length) : NULL;
+    return value->text || fail(s, NULL);
+}
+
+static bool scan_text(struct scanner *s, size_t number)
+{
+    return scan_string(s) && keep_text(s, number, WR_SCAN_STRING, wr_buffer_text(&s->string), s->string.length);
 }
 
 static size_t skip_digits(struct scanner *s)
@@ -315,7 +286,7 @@ static size_t skip_digits(struct scanner *s)
     return (size_t)(s->at - start);
 }
 
-static bool scan_number(struct scanner *s)
+static bool scan_number(struct scanner *s, size_t number)
 {
     static const char problem[] = "not a number as JSON writes it";
     const char *start = s->at;
@@ -336,15 +307,21 @@ static bool scan_number(struct scanner *s)
         if (!skip_digits(s))
             return fail_at(s, start, problem);
     }
-    return true;
+    return keep_text(s, number, WR_SCAN_NUMBER, start, (size_t)(s->at - start));
 }
 
-static bool scan_word(struct scanner *s)
+static bool scan_word(struct scanner *s, size_t number)
 {
-    static const char *const words[] = {"true", "false", "null"};
+    static const struct {
+        const char *text;
+        enum wr_scan_type type;
+        bool truth;
+    } words[] = {{"true", WR_SCAN_BOOL, true}, {"false", WR_SCAN_BOOL, false}, {"null", WR_SCAN_NULL, false}};
     for (size_t i = 0; i < WR_COUNT_OF(words); i++) {
-        if (starts_with(s, words[i])) {
-            s->at += strlen(words[i]);
+        if (starts_with(s, words[i].text)) {
+            s->at += strlen(words[i].text);
+            s->scan->values[number].type = words[i].type;
+            s->scan->values[number].truth = words[i].truth;
             return true;
         }
     }
@@ -352,12 +329,12 @@ static bool scan_word(struct scanner *s)
         s, "expected a value: an object, an array, a string in double quotes, a number, true, false or null");
 }
 
-static bool scan_bare(struct scanner *s)
+static bool scan_bare(struct scanner *s, size_t number)
 {
     switch (*s->at) {
     case '{':
-    case '[': return scan_nested(s);
-    case '"': return scan_string(s);
+    case '[': return scan_nested(s, number);
+    case '"': return scan_text(s, number);
     case '-':
     case '0':
     case '1':
@@ -368,39 +345,47 @@ static bool scan_bare(struct scanner *s)
     case '6':
     case '7':
     case '8':
-    case '9': return scan_number(s);
-    default: return scan_word(s);
+    case '9': return scan_number(s, number);
+    default: return scan_word(s, number);
     }
 }
 
-static bool note_place(struct scanner *s, const char *key_start)
+static bool make_room(struct scanner *s)
 {
     struct wr_scan *scan = s->scan;
-    if (scan->count == scan->room) {
-        size_t room = scan->room ? scan->room * 2 : 64;
-        struct wr_scan_place *places = realloc(scan->places, room * sizeof *places);
-        if (!places)
-            return fail(s, NULL);
-        scan->places = places;
-        scan->room = room;
-    }
-    size_t offset = (size_t)(s->at - scan->text);
-    size_t key_offset = key_start ? (size_t)(key_start - scan->text) : offset;
-    scan->places[scan->count++] = (struct wr_scan_place){.offset = offset, .key_offset = key_offset};
+    if (scan->count < scan->room)
+        return true;
+    if (scan->count == WR_SCAN_MOST)
+        return fail(s, "too many values; at most 1,000,000 are allowed");
+    size_t room = scan->room ? scan->room * 2 : 64;
+    room = room < WR_SCAN_MOST ? room : WR_SCAN_MOST;
+    struct wr_scan_value *values = realloc(scan->values, room * sizeof *values);
+    if (!values)
+        return fail(s, NULL);
+    scan->values = values;
+    scan->room = room;
     return true;
 }
 
-static bool scan_value(struct scanner *s, const char *key_start)
+static bool scan_value(struct scanner *s, const char *key_start, const char *key)
 {
     if (!skip_blanks(s))
         return false;
     if (is_at_end(s))
         return fail(s, "the text ends where a value is expected");
-    size_t number = s->scan->count;
-    const char *start = s->at;
-    if (!note_place(s, key_start) || !scan_bare(s))
+    if (!make_room(s))
         return false;
-    s->scan->places[number].length = (size_t)(s->at - start);
+    size_t number = s->scan->count++;
+    const char *start = s->at;
+    s->scan->values[number] = (struct wr_scan_value){
+        .parent = s->parent,
+        .offset = (size_t)(start - s->text),
+        .key_offset = (size_t)((key ? key_start : start) - s->text),
+        .key = key,
+    };
+    if (!scan_bare(s, number))
+        return false;
+    s->scan->values[number].length = (size_t)(s->at - start);
     return true;
 }
 
@@ -408,54 +393,39 @@ static bool scan_value(struct scanner *s, const char *key_start)
 
 static bool check_bytes(struct scanner *s)
 {
-    size_t where;
+    size_t where, length = (size_t)(s->end - s->text);
+    if (length > WR_SCAN_LONGEST)
+        return fail(s, "too long; at most 16 MiB are allowed");
     if (starts_with(s, "\xef\xbb\xbf"))
         return fail(s, "the text begins with a byte order mark; save it without one");
-    if (!wr_utf8_is_valid(s->at, s->scan->length, &where))
-        return fail_at(s, s->at + where, "invalid UTF-8");
-    const char *nul = memchr(s->at, '\0', s->scan->length);
+    if (!wr_utf8_is_valid(s->text, length, &where))
+        return fail_at(s, s->text + where, "invalid UTF-8");
+    const char *nul = memchr(s->text, '\0', length);
     return nul ? fail_at(s, nul, "a NUL byte") : true;
 }
 
 static bool scan_all(struct scanner *s)
 {
-    if (!check_bytes(s) || !scan_value(s, NULL) || !skip_blanks(s))
+    if (!check_bytes(s) || !scan_value(s, NULL, NULL) || !skip_blanks(s))
         return false;
     return is_at_end(s) ? true : fail(s, "text behind the end of the configuration");
 }
 
-static void free_seen(struct scanner *s)
-{
-    for (size_t i = 0; i < s->seen_room; i++)
-        free(s->seen[i].key);
-    free(s->seen);
-}
-
 bool wr_scan_run(struct wr_scan *scan, const char *text, size_t length)
 {
-    *scan = (struct wr_scan){.length = length};
-    if (length > WR_SCAN_LONGEST) {
-        scan->problem = "too long; at most 16 MiB are allowed";
-        return false;
-    }
-    scan->text = malloc(length + 1);
-    if (!scan->text)
-        return false;
-    memcpy(scan->text, text, length);
-    scan->text[length] = '\0';
-    struct scanner s = {.scan = scan, .at = scan->text, .end = scan->text + length};
+    *scan = (struct wr_scan){0};
+    struct scanner s = {.scan = scan, .text = text, .at = text, .end = text + length};
     bool done = scan_all(&s);
-    free_seen(&s);
-    wr_buffer_fini(&s.key);
+    wr_keys_fini(&s.keys);
+    wr_buffer_fini(&s.string);
     return done;
 }
 
 void wr_scan_fini(struct wr_scan *scan)
 {
-    free(scan->text);
-    free(scan->places);
-    scan->text = NULL;
-    scan->places = NULL;
+    free(scan->values);
+    wr_keep_fini(&scan->keep);
+    scan->values = NULL;
 }
 
 void wr_scan_locate(const char *text, size_t length, size_t offset, unsigned *line, unsigned *column)

@@ -1,8 +1,8 @@
-/* scan: the first look at a configuration's text, before json-c sees it.
+/* scan: a configuration's text, read: JSON with comments of both kinds that C has.
  *
- * It takes out comments (both kinds that C has) and finds what json-c would let pass or could not place:
- * duplicate keys, \u0000, control characters in strings, trailing commas and text, nesting that is too deep,
- * invalid UTF-8, a byte order mark. */
+ * It is strict: refused are duplicate keys, trailing commas and text, control characters in strings, \u0000,
+ * half surrogate pairs, numbers as JSON does not write them, invalid UTF-8, a byte order mark, nesting that is
+ * too deep. Numbers stay as they are written: what they may be is for whoever knows the option. */
 #ifndef WR_SCAN_H
 #define WR_SCAN_H
 
@@ -11,19 +11,24 @@
 
 #include "keep.h"
 
-enum { WR_SCAN_DEEPEST = 32, WR_SCAN_LONGEST = 16 * 1024 * 1024 };
+enum { WR_SCAN_DEEPEST = 32, WR_SCAN_LONGEST = 16 * 1024 * 1024, WR_SCAN_MOST = 1000000 };
 
-/* Where a value stands. Values come in the order in which they begin. */
-struct wr_scan_place {
-    size_t offset, length;
-    size_t key_offset; /* of its key; its own for what has none */
+enum wr_scan_type { WR_SCAN_NULL, WR_SCAN_BOOL, WR_SCAN_NUMBER, WR_SCAN_STRING, WR_SCAN_ARRAY, WR_SCAN_OBJECT };
+
+struct wr_scan_value {
+    enum wr_scan_type type;
+    bool truth;            /* of a bool */
+    size_t parent;         /* the number of the value that it is in; the first one's is its own */
+    size_t offset, length; /* where it stands */
+    size_t key_offset;     /* where its key does; its own for what has none */
+    const char *key;       /* in an object; else NULL */
+    const char *text;      /* of a string; of a number as it is written; else NULL */
 };
 
 struct wr_scan {
-    char *text; /* the input with blanks for comments, and a NUL behind */
-    size_t length;
-    struct wr_scan_place *places;
+    struct wr_scan_value *values; /* in the order in which they begin */
     size_t count, room;
+    struct wr_keep keep; /* keys and texts */
     /* when it fails */
     const char *problem; /* static; NULL: no memory */
     size_t offset;

@@ -35,7 +35,7 @@ class Handler:
 
     options = {}
     settings = {}
-    spare = "libjson-c"  # which does not look whether it got what it asked for
+    spare = ()  # libraries whose calls are let through
 
     def __init__(self, folder):
         self.folder = folder
@@ -131,7 +131,7 @@ class Http(Handler):
     type = "http"
     # Libraries that curl brings along have thread-local data: glibc ends the process when a thread that looks at them
     # for the first time gets no memory.
-    spare = Handler.spare + ":ld-linux"
+    spare = ("ld-linux",)
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -277,7 +277,7 @@ def try_once(handler, kind, first, count):
     if kind:
         env["BREAK_KIND"] = kind
         # libc needs it for the sanitizer's threads
-        env["BREAK_SPARE"] = handler.spare + (":libc.so" if SANITIZED else "")
+        env["BREAK_SPARE"] = ":".join((*handler.spare, *(["libc.so"] if SANITIZED else [])))
     if isinstance(handler, Http) and kind == "stat":  # curl's handles are left alone: nobody can tell whose descriptors they hold
         env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     patience = "300" if kind and count == 0 or isinstance(handler, (Spool, Kept)) else "5000"

@@ -154,15 +154,6 @@ Test(scan, lines_and_columns_begin_at_one)
     }
 }
 
-Test(scan, comments_become_blanks_of_the_same_length)
-{
-    static const char text[] = "// first\n{ /* a\nb */ \"a//\": \"/* no */\" } // last";
-    cr_assert(wr_scan_run(&scan, text, sizeof text - 1), "%s", scan.problem);
-    cr_assert_str_eq(scan.text, "        \n{     \n     \"a//\": \"/* no */\" }        ");
-    cr_assert_eq(scan.length, sizeof text - 1);
-    wr_scan_fini(&scan);
-}
-
 Test(scan, comments_may_stand_wherever_blanks_may)
 {
     expect_good("/**/{/**/\"a\"/**/:/**/1/**/,/**/\"b\"/**/:/**/[/**/1/**/,/**/2/**/]/**/}/**/");
@@ -243,36 +234,85 @@ Test(scan, the_text_need_not_end_in_nul)
 
 Test(scan, every_value_has_its_place_in_the_order_of_their_beginnings)
 {
-    static const char text[] = "{ \"a\" : [10, \"x\"],\n\"b\": {\"c\": null} }";
+    static const char text[] = "{ \"a\" : [10, \"x\"],\n/* b */ \"b\": {\"c\": null} }";
     static const struct {
         const char *value;
         const char *key;
-    } places[] = {{"{ \"a\"", "{ \"a\""}, {"[10, \"x\"]", "\"a\" :"},  {"10", "10"},
-                  {"\"x\"", "\"x\""},     {"{\"c\": null}", "\"b\":"}, {"null", "\"c\":"}};
+        size_t parent;
+    } expected[] = {{"{ \"a\"", "{ \"a\"", 0}, {"[10, \"x\"]", "\"a\" :", 0},  {"10", "10", 1},
+                    {"\"x\"", "\"x\"", 1},     {"{\"c\": null}", "\"b\":", 0}, {"null", "\"c\":", 4}};
     cr_assert(wr_scan_run(&scan, text, sizeof text - 1));
-    cr_assert_eq(scan.count, WR_COUNT_OF(places));
+    cr_assert_eq(scan.count, WR_COUNT_OF(expected));
     for (size_t i = 0; i < scan.count; i++) {
-        const struct wr_scan_place *place = &scan.places[i];
-        cr_assert_eq(strncmp(text + place->offset, places[i].value, strlen(places[i].value)), 0, "value %zu",
-                     i);
-        cr_assert_eq(strncmp(text + place->key_offset, places[i].key, strlen(places[i].key)), 0, "key of %zu",
-                     i);
+        const struct wr_scan_value *value = &scan.values[i];
+        cr_assert_eq(strncmp(text + value->offset, expected[i].value, strlen(expected[i].value)), 0,
+                     "value %zu", i);
+        cr_assert_eq(strncmp(text + value->key_offset, expected[i].key, strlen(expected[i].key)), 0,
+                     "key of %zu", i);
+        cr_assert_eq(value->parent, expected[i].parent, "parent of %zu", i);
     }
-    cr_assert_eq(scan.places[0].length, sizeof text - 1);
-    cr_assert_eq(scan.places[1].length, 9);
-    cr_assert_eq(scan.places[2].length, 2);
-    cr_assert_eq(scan.places[5].length, 4);
+    cr_assert_eq(scan.values[0].length, sizeof text - 1);
+    cr_assert_eq(scan.values[1].length, 9);
+    cr_assert_eq(scan.values[2].length, 2);
+    cr_assert_eq(scan.values[5].length, 4);
     wr_scan_fini(&scan);
 }
 
-Test(scan, there_may_be_more_values_than_the_first_room_holds)
+Test(scan, values_are_what_is_written)
 {
-    static char text[4000] = "[";
-    for (int i = 0; i < 1000; i++)
-        strcat(text, "1, ");
-    strcat(text, "2]");
-    cr_assert(wr_scan_run(&scan, text, strlen(text)));
-    cr_assert_eq(scan.count, 1002);
-    cr_assert_eq(text[scan.places[1001].offset], '2');
+    static const char text[] = "[null, true, false, -0.50e1, 99999999999999999999, "
+                               "\"a\\u00e9\\ud83d\\ude00\\n\\/\", \"\", {\"k\\t\": []}]";
+    static const struct {
+        enum wr_scan_type type;
+        const char *text, *key;
+        bool truth;
+    } expected[] = {
+        {WR_SCAN_ARRAY, NULL, NULL, false},
+        {WR_SCAN_NULL, NULL, NULL, false},
+        {WR_SCAN_BOOL, NULL, NULL, true},
+        {WR_SCAN_BOOL, NULL, NULL, false},
+        {WR_SCAN_NUMBER, "-0.50e1", NULL, false},
+        {WR_SCAN_NUMBER, "99999999999999999999", NULL, false},
+        {WR_SCAN_STRING, "a\xc3\xa9\xf0\x9f\x98\x80\n/", NULL, false},
+        {WR_SCAN_STRING, "", NULL, false},
+        {WR_SCAN_OBJECT, NULL, NULL, false},
+        {WR_SCAN_ARRAY, NULL, "k\t", false},
+    };
+    cr_assert(wr_scan_run(&scan, text, sizeof text - 1), "%s", scan.problem);
+    cr_assert_eq(scan.count, WR_COUNT_OF(expected));
+    for (size_t i = 0; i < scan.count; i++) {
+        const struct wr_scan_value *value = &scan.values[i];
+        cr_assert_eq(value->type, expected[i].type, "value %zu", i);
+        cr_assert_eq(value->truth, expected[i].truth, "value %zu", i);
+        if (expected[i].text)
+            cr_assert_str_eq(value->text, expected[i].text);
+        else
+            cr_assert_null(value->text, "value %zu", i);
+        if (expected[i].key)
+            cr_assert_str_eq(value->key, expected[i].key);
+        else
+            cr_assert_null(value->key, "value %zu", i);
+    }
     wr_scan_fini(&scan);
+}
+
+Test(scan, there_may_be_a_million_values)
+{
+    char *text = malloc(2 * WR_SCAN_MOST + 2);
+    memset(text, '[', 1);
+    for (size_t i = 0; i < WR_SCAN_MOST; i++)
+        memcpy(text + 1 + 2 * i, "1,", 2);
+    size_t length = 2 * (WR_SCAN_MOST - 1) + 1;
+    text[length - 1] = ']';
+    cr_assert(wr_scan_run(&scan, text, length), "%s", scan.problem);
+    cr_assert_eq(scan.count, WR_SCAN_MOST);
+    cr_assert_eq(text[scan.values[WR_SCAN_MOST - 1].offset], '1');
+    wr_scan_fini(&scan);
+    text[length - 1] = ',';
+    text[length + 1] = ']';
+    cr_assert(!wr_scan_run(&scan, text, length + 2));
+    cr_assert_str_eq(scan.problem, "too many values; at most 1,000,000 are allowed");
+    cr_assert_eq(scan.offset, length);
+    wr_scan_fini(&scan);
+    free(text);
 }

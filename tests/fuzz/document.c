@@ -1,0 +1,92 @@
+/* Texts of configurations: what is taken is the tree that json-c reads in it, and nothing is in another place.
+ */
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "document.h"
+#include "error.h"
+#include "fuzz.h"
+#include "scan.h"
+
+static void compare(const struct wr_node *node, struct json_object *other);
+
+static void compare_object(const struct wr_node *node, struct json_object *other)
+{
+    size_t count = 0;
+    for (const struct wr_node *member = node->first; member; member = member->next, count++) {
+        struct json_object *same;
+        FUZZ_CHECK(member->parent == node && member->key);
+        FUZZ_CHECK(json_object_object_get_ex(other, member->key, &same));
+        FUZZ_CHECK(wr_node_member(node, member->key) == member);
+        FUZZ_CHECK(node->document->text[member->key_offset] == '"');
+        compare(member, same);
+    }
+    FUZZ_CHECK(count == (size_t)json_object_object_length(other));
+}
+
+static void compare_array(const struct wr_node *node, struct json_object *other)
+{
+    size_t count = 0;
+    for (const struct wr_node *member = node->first; member; member = member->next, count++) {
+        FUZZ_CHECK(member->parent == node && !member->key && member->place == count);
+        compare(member, json_object_array_get_idx(other, count));
+    }
+    FUZZ_CHECK(count == json_object_array_length(other));
+}
+
+/* json-c cuts integers to 64 bits, so only those that fit are compared as such. */
+static void compare_number(const struct wr_node *node, struct json_object *other)
+{
+    const char *at = node->document->text + node->offset;
+    FUZZ_CHECK(strncmp(at, node->text, strlen(node->text)) == 0);
+    if (json_object_is_type(other, json_type_double))
+        FUZZ_CHECK(strtod(node->text, NULL) == json_object_get_double(other));
+    else if (strlen(node->text) < 18)
+        FUZZ_CHECK(strtoll(node->text, NULL, 10) == json_object_get_int64(other));
+}
+
+static void compare_string(const struct wr_node *node, struct json_object *other)
+{
+    size_t length = (size_t)json_object_get_string_len(other);
+    FUZZ_CHECK(node->document->text[node->offset] == '"');
+    FUZZ_CHECK(strlen(node->text) == length);
+    FUZZ_CHECK(memcmp(node->text, json_object_get_string(other), length) == 0);
+}
+
+static void compare(const struct wr_node *node, struct json_object *other)
+{
+    switch (json_object_get_type(other)) {
+    case json_type_null: FUZZ_CHECK(node->type == WR_NODE_NULL); break;
+    case json_type_boolean:
+        FUZZ_CHECK(node->type == WR_NODE_BOOL && node->truth == (bool)json_object_get_boolean(other));
+        break;
+    case json_type_double:
+    case json_type_int: FUZZ_CHECK(node->type == WR_NODE_NUMBER), compare_number(node, other); break;
+    case json_type_string: FUZZ_CHECK(node->type == WR_NODE_STRING), compare_string(node, other); break;
+    case json_type_array: FUZZ_CHECK(node->type == WR_NODE_ARRAY), compare_array(node, other); break;
+    case json_type_object: FUZZ_CHECK(node->type == WR_NODE_OBJECT), compare_object(node, other); break;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct wr_error error = {0};
+    char *text = calloc(1, size + 1); /* a number at the end is over at the NUL, for json-c */
+    FUZZ_CHECK(text);
+    memcpy(text, data, size);
+    struct wr_document *document = wr_document_parse("TEXT", text, size, &error);
+    FUZZ_CHECK((document != NULL) == (error.code == 0));
+    if (document) {
+        struct json_tokener *tokener = json_tokener_new_ex(WR_SCAN_DEEPEST + 2);
+        struct json_object *other = json_tokener_parse_ex(tokener, text, (int)size + 1);
+        FUZZ_CHECK(json_tokener_get_error(tokener) == json_tokener_success);
+        compare(document->root, other);
+        json_object_put(other);
+        json_tokener_free(tokener);
+        wr_document_drop(document);
+    }
+    free(text);
+    return 0;
+}
