@@ -1,6 +1,5 @@
 /* The handler type "file" for static builds; see builtin.c. Programs that are linked statically need no zlib:
  * old files are compressed by the plugin only. */
-#ifndef PIC
 #define weir_handler_type_at wr_builtin_file_type_at
 #include "../plugins/file/attic.c"
 #include "../plugins/file/file.c"
@@ -14,6 +13,3 @@
 #include "../plugins/file/template.c"
 #include "../plugins/file/tending.c"
 #include "../plugins/file/writer.c"
-#else
-typedef int wr_builtin_file_is_a_plugin;
-#endif

@@ -1,7 +1,3 @@
 /* The handler type "null" for static builds; see builtin.c. */
-#ifndef PIC
 #define weir_handler_type_at wr_builtin_null_type_at
 #include "../plugins/null/null.c"
-#else
-typedef int wr_builtin_null_is_a_plugin;
-#endif
