@@ -3,8 +3,8 @@
  * BREAK_KIND: what fails, one of the names below; BREAK_AT: the number of the first call that does, from 1;
  * BREAK_FOR: how many do, 0: all from then on; BREAK_NOTE: a file that is created when one does, so that
  * whoever counts up knows when to stop; BREAK_SPARE: parts of the names of libraries, with colons between,
- * whose own calls get all the memory they ask for. Calls count from breaker_start to breaker_stop, and only
- * those of the program and its libraries: what libc calls by itself is not seen. */
+ * whose own calls get all the memory and keys they ask for. Calls count from breaker_start to breaker_stop, and
+ * only those of the program and its libraries: what libc calls by itself is not seen. */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -120,6 +120,14 @@ static bool is_spared(const void *caller)
         if ((uintptr_t)caller >= spared[i].from && (uintptr_t)caller < spared[i].to)
             return true;
     return false;
+}
+
+/* Also of a library that was loaded since. Not for calls that the loader makes itself. */
+static bool is_spared_now(const void *caller)
+{
+    const char *names = getenv("BREAK_SPARE");
+    Dl_info library;
+    return names && dladdr(caller, &library) && is_named(library.dli_fname, names);
 }
 
 SHOWN void breaker_start(void);
@@ -397,7 +405,7 @@ SHOWN int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
     static int (*real)(pthread_key_t *, void (*)(void *));
     if (!real)
         real = (int (*)(pthread_key_t *, void (*)(void *)))next("pthread_key_create");
-    return breaks(KEY) ? EAGAIN : real(key, destructor);
+    return !is_spared_now(__builtin_return_address(0)) && breaks(KEY) ? EAGAIN : real(key, destructor);
 }
 
 SHOWN int pthread_setspecific(pthread_key_t key, const void *value)
@@ -405,7 +413,7 @@ SHOWN int pthread_setspecific(pthread_key_t key, const void *value)
     static int (*real)(pthread_key_t, const void *);
     if (!real)
         real = (int (*)(pthread_key_t, const void *))next("pthread_setspecific");
-    return breaks(KEY) ? ENOMEM : real(key, value);
+    return !is_spared_now(__builtin_return_address(0)) && breaks(KEY) ? ENOMEM : real(key, value);
 }
 
 SHOWN int poll(struct pollfd *files, nfds_t count, int timeout_ms)

@@ -130,8 +130,8 @@ class Fifo(Handler):
 class Http(Handler):
     type = "http"
     # Libraries that curl brings along have thread-local data: glibc ends the process when a thread that looks at them
-    # for the first time gets no memory.
-    spare = ("ld-linux",)
+    # for the first time gets no memory. OpenSSL falls at exit when it got no key for its own.
+    spare = ("ld-linux", "libcrypto")
 
     def __init__(self, folder):
         super().__init__(folder)
