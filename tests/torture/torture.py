@@ -36,6 +36,7 @@ class Handler:
     options = {}
     settings = {}
     spare = ()  # libraries whose calls are let through
+    foreign = False  # nearly all allocations are those of other libraries: under a sanitizer some are enough
 
     def __init__(self, folder):
         self.folder = folder
@@ -83,6 +84,7 @@ class File(Handler):
 
 class Sqlite(Handler):
     type = "sqlite"
+    foreign = True
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -129,6 +131,7 @@ class Fifo(Handler):
 
 class Http(Handler):
     type = "http"
+    foreign = True
     # Libraries that curl brings along have thread-local data: glibc ends the process when a thread that looks at them
     # for the first time gets no memory. OpenSSL falls at exit when it got no key for its own.
     spare = ("ld-linux", "libcrypto")
@@ -333,7 +336,8 @@ def torture_all(handlers, kinds, step, step_for_good, workers, tell=lambda key, 
         for name, kind in itertools.product(handlers, kinds):
             if SANITIZED and kind == "key":  # the sanitizer itself does not survive that
                 continue
-            jobs[name, kind, "once"] = pool.submit(torture, name, kind, itertools.count(1 + len(jobs) % step, step), 1, failures)
+            once = step * 29 if SANITIZED and kind == "alloc" and HANDLERS[name].foreign else step
+            jobs[name, kind, "once"] = pool.submit(torture, name, kind, itertools.count(1 + len(jobs) % once, once), 1, failures)
             if SANITIZED and kind == "alloc":  # nor that its threads never have any memory
                 continue
             jobs[name, kind, "from then on"] = pool.submit(torture, name, kind, itertools.count(1, step_for_good), 0, failures)
