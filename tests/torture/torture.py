@@ -361,7 +361,7 @@ def whatever_fails_a_program_goes_on_and_counts_and_its_values_are_where_the_led
         handlers = ["file", "spool", "journal"]
     tried, failures = torture_all(handlers, KINDS, step, step_for_good, 2)
     print(f"# {sum(tried.values())} failures in turn", flush=True)
-    assert sum(tried.values()) > 60, tried
+    assert sum(tried.values()) > (30 if SANITIZED else 60), tried
     assert not failures, "\n".join(failures)
 
 
