@@ -280,6 +280,13 @@ static void give_box(struct find *find)
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
+/* Gives up a box that was adopted, for another process to find. */
+static void leave(struct wr_spool_box *box)
+{
+    wr_spool_box_leave(box);
+    free(box->path);
+}
+
 /* Adopts a box, unless its process lives, and opens what is in it. false: there is nothing to be had. */
 static bool adopt(struct find *find, const char *place, const char *name)
 {
@@ -292,8 +299,7 @@ static bool adopt(struct find *find, const char *place, const char *name)
     default:
         wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
                      box->path, wr_error_of_system(errno));
-        wr_spool_box_leave(box);
-        free(box->path);
+        leave(box);
         return false;
     }
 }
@@ -311,13 +317,19 @@ static bool add(struct wr_buffer *finds, struct find find, const char *place, co
     find.box = calloc(1, sizeof *find.box);
     if (!find.box)
         return false;
-    if (adopt(&find, place, name)) {
+    bool adopted = adopt(&find, place, name);
+    if (adopted)
         wr_buffer_put(finds, &find, sizeof find);
+    if (adopted && !finds->failed) {
         find.box->next = find.recovery->boxes;
         find.recovery->boxes = find.box;
-    } else {
-        free(find.box);
+        return true;
     }
+    if (adopted) {
+        wr_journal_reader_close(&find.reader);
+        leave(&find.box->box);
+    }
+    free(find.box);
     return !finds->failed;
 }
 
