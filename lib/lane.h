@@ -35,6 +35,7 @@
 #include "words.h"
 
 struct wr_error;
+struct wr_crew;
 struct wr_instance;
 struct wr_label_set;
 
@@ -121,9 +122,10 @@ struct wr_lane {
 
     /* the thread */
     enum wr_lane_worker worker;
-    pthread_t thread; /* unless worker is NONE */
-    bool no_thread;   /* it could not be started */
-    bool in_callback; /* it is inside the handler's code */
+    pthread_t thread;           /* unless worker is NONE */
+    const struct wr_crew *crew; /* what the worker works with */
+    bool no_thread;             /* it could not be started */
+    bool in_callback;           /* it is inside the handler's code */
     int64_t
         busy_since_ns; /* since when the handler was called, also while that waits in the core; 0: it is not */
     bool held;         /* a fork is coming: it must not go in */

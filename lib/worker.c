@@ -1,7 +1,6 @@
 #include "worker.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "clock.h"
 #include "common.h"
@@ -202,10 +201,9 @@ static void let_speak(struct wr_lane *lane)
 
 static void *run(void *argument)
 {
-    struct worker worker = *(struct worker *)argument;
+    struct wr_lane *lane = argument;
+    struct worker worker = {.lane = lane, .crew = lane->crew};
     char name[32];
-    free(argument);
-    struct wr_lane *lane = worker.lane;
     snprintf(name, sizeof name, "weir:%s", lane->name);
     wr_thread_set_name(name);
     worker.manners = wr_manners_now();
@@ -219,18 +217,6 @@ static void *run(void *argument)
     return NULL;
 }
 
-static bool start_thread(struct wr_lane *lane, const struct wr_crew *crew)
-{
-    struct worker *worker = malloc(sizeof *worker);
-    if (!worker)
-        return false;
-    *worker = (struct worker){.lane = lane, .crew = crew};
-    if (wr_thread_start(run, worker, &lane->thread))
-        return true;
-    free(worker);
-    return false;
-}
-
 bool wr_worker_start(struct wr_lane *lane, const struct wr_crew *crew)
 {
     wr_lock_enter(&lane->lock);
@@ -239,7 +225,8 @@ bool wr_worker_start(struct wr_lane *lane, const struct wr_crew *crew)
     if (lane->worker == WR_WORKER_ENDED)
         wr_thread_let_go(lane->thread);
     if (!running) {
-        running = start_thread(lane, crew); /* it waits for the lock we hold */
+        lane->crew = crew;
+        running = wr_thread_start(run, lane, &lane->thread); /* it waits for the lock we hold */
         if (!running && !lane->no_thread)
             wr_lane_say(lane, WEIR_LOG_ERROR,
                         "no thread can be started for it; what comes is dropped until one can");
