@@ -11,30 +11,27 @@
 
 #include "buffer.h"
 #include "error.h"
-#include "scan.h"
 #include "trust.h"
 #include "utf8.h"
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-static int fail_scan(const struct wr_scan *scan, const char *name, const char *text, size_t length,
-                     struct wr_error *error)
+static void fail_scan(const struct wr_scan *scan, const char *name, const char *text, size_t length,
+                      struct wr_error *error)
 {
     unsigned line, column;
-    if (!scan->problem)
-        return wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
+    if (!scan->problem) {
+        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
+        return;
+    }
     wr_scan_locate(text, length, scan->offset, &line, &column);
-    return wr_error_set(error, WEIR_ERR_CONFIG, "%s:%u:%u: %s%s%s", name, line, column, scan->problem,
-                        scan->detail[0] ? ": " : "", scan->detail);
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s:%u:%u: %s%s%s", name, line, column, scan->problem,
+                 scan->detail[0] ? ": " : "", scan->detail);
 }
 
 static void fill_node(struct wr_node *node, const struct wr_scan_value *value)
 {
-    static const enum wr_node_type types[] = {
-        [WR_SCAN_NULL] = WR_NODE_NULL,     [WR_SCAN_BOOL] = WR_NODE_BOOL,   [WR_SCAN_NUMBER] = WR_NODE_NUMBER,
-        [WR_SCAN_STRING] = WR_NODE_STRING, [WR_SCAN_ARRAY] = WR_NODE_ARRAY, [WR_SCAN_OBJECT] = WR_NODE_OBJECT,
-    };
-    node->type = types[value->type];
+    node->type = value->type;
     node->key = value->key;
     node->text = value->text;
     node->truth = value->truth;

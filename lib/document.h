@@ -7,10 +7,9 @@
 #include <stddef.h>
 
 #include "keep.h"
+#include "scan.h"
 
 struct wr_error;
-
-enum wr_node_type { WR_NODE_NULL, WR_NODE_BOOL, WR_NODE_NUMBER, WR_NODE_STRING, WR_NODE_ARRAY, WR_NODE_OBJECT };
 
 struct wr_node {
     enum wr_node_type type;

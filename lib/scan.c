@@ -256,7 +256,7 @@ static bool scan_nested(struct scanner *s, size_t number)
         return fail(s, "nested too deeply; at most 32 levels are allowed");
     bool is_object = *s->at == '{';
     size_t parent = s->parent;
-    s->scan->values[number].type = is_object ? WR_SCAN_OBJECT : WR_SCAN_ARRAY;
+    s->scan->values[number].type = is_object ? WR_NODE_OBJECT : WR_NODE_ARRAY;
     s->parent = number;
     s->depth++;
     bool done = scan_members(s, is_object ? '}' : ']', is_object ? ++s->objects : 0);
@@ -265,7 +265,7 @@ static bool scan_nested(struct scanner *s, size_t number)
     return done;
 }
 
-static bool keep_text(struct scanner *s, size_t number, enum wr_scan_type type, const char *text, size_t length)
+static bool keep_text(struct scanner *s, size_t number, enum wr_node_type type, const char *text, size_t length)
 {
     struct wr_scan_value *value = &s->scan->values[number];
     value->type = type;
@@ -275,7 +275,7 @@ static bool keep_text(struct scanner *s, size_t number, enum wr_scan_type type, 
 
 static bool scan_text(struct scanner *s, size_t number)
 {
-    return scan_string(s) && keep_text(s, number, WR_SCAN_STRING, wr_buffer_text(&s->string), s->string.length);
+    return scan_string(s) && keep_text(s, number, WR_NODE_STRING, wr_buffer_text(&s->string), s->string.length);
 }
 
 static size_t skip_digits(struct scanner *s)
@@ -307,16 +307,16 @@ static bool scan_number(struct scanner *s, size_t number)
         if (!skip_digits(s))
             return fail_at(s, start, problem);
     }
-    return keep_text(s, number, WR_SCAN_NUMBER, start, (size_t)(s->at - start));
+    return keep_text(s, number, WR_NODE_NUMBER, start, (size_t)(s->at - start));
 }
 
 static bool scan_word(struct scanner *s, size_t number)
 {
     static const struct {
         const char *text;
-        enum wr_scan_type type;
+        enum wr_node_type type;
         bool truth;
-    } words[] = {{"true", WR_SCAN_BOOL, true}, {"false", WR_SCAN_BOOL, false}, {"null", WR_SCAN_NULL, false}};
+    } words[] = {{"true", WR_NODE_BOOL, true}, {"false", WR_NODE_BOOL, false}, {"null", WR_NODE_NULL, false}};
     for (size_t i = 0; i < WR_COUNT_OF(words); i++) {
         if (starts_with(s, words[i].text)) {
             s->at += strlen(words[i].text);
@@ -383,10 +383,7 @@ static bool scan_value(struct scanner *s, const char *key_start, const char *key
         .key_offset = (size_t)((key ? key_start : start) - s->text),
         .key = key,
     };
-    if (!scan_bare(s, number))
-        return false;
-    s->scan->values[number].length = (size_t)(s->at - start);
-    return true;
+    return scan_bare(s, number);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */

@@ -13,16 +13,16 @@
 
 enum { WR_SCAN_DEEPEST = 32, WR_SCAN_LONGEST = 16 * 1024 * 1024, WR_SCAN_MOST = 1000000 };
 
-enum wr_scan_type { WR_SCAN_NULL, WR_SCAN_BOOL, WR_SCAN_NUMBER, WR_SCAN_STRING, WR_SCAN_ARRAY, WR_SCAN_OBJECT };
+enum wr_node_type { WR_NODE_NULL, WR_NODE_BOOL, WR_NODE_NUMBER, WR_NODE_STRING, WR_NODE_ARRAY, WR_NODE_OBJECT };
 
 struct wr_scan_value {
-    enum wr_scan_type type;
-    bool truth;            /* of a bool */
-    size_t parent;         /* the number of the value that it is in; the first one's is its own */
-    size_t offset, length; /* where it stands */
-    size_t key_offset;     /* where its key does; its own for what has none */
-    const char *key;       /* in an object; else NULL */
-    const char *text;      /* of a string; of a number as it is written; else NULL */
+    enum wr_node_type type;
+    bool truth;        /* of a bool */
+    size_t parent;     /* the number of the value that it is in; the first one's is its own */
+    size_t offset;     /* where it stands */
+    size_t key_offset; /* where its key does; its own for what has none */
+    const char *key;   /* in an object; else NULL */
+    const char *text;  /* of a string; of a number as it is written; else NULL */
 };
 
 struct wr_scan {
