@@ -18,7 +18,7 @@ static struct wr_annex_entry *choose(struct wr_annex *annex, const struct weir_s
 static void grow(struct wr_annex *annex)
 {
     for (uint32_t i = 0; i < annex->used; i++)
-        annex->entries[i].metric = NULL;
+        annex->entries[i] = (struct wr_annex_entry){0};
     annex->used = annex->used ? annex->used * WR_ANNEX_GROWTH : WR_ANNEX_SMALLEST;
     annex->declined = 0;
 }

@@ -100,6 +100,17 @@ Test(annex, an_entry_of_two_halves_is_not_found)
     cr_assert_null(wr_annex_find(&annex, stream, name));
 }
 
+/* Just as many as there are places, in one region of memory. */
+static void make_names(struct weir_metric **metrics)
+{
+    names = aligned_alloc(NAMES * LENGTH, NAMES * LENGTH);
+    cr_assert(names);
+    for (size_t i = 0; i < NAMES; i++) {
+        snprintf(names[i], LENGTH, "name_%zu", i);
+        metrics[i] = make(stream, names[i]);
+    }
+}
+
 static size_t find_all(size_t count, struct weir_metric *const *metrics)
 {
     size_t found = 0;
@@ -122,12 +133,7 @@ static void put_missing(size_t count, struct weir_metric *const *metrics)
 Test(annex, it_grows_for_many_names_and_finds_them_all)
 {
     static struct weir_metric *metrics[NAMES];
-    names = aligned_alloc(NAMES * LENGTH, NAMES * LENGTH); /* just as many as there are places, in one region */
-    cr_assert(names);
-    for (size_t i = 0; i < NAMES; i++) {
-        snprintf(names[i], LENGTH, "name_%zu", i);
-        metrics[i] = make(stream, names[i]);
-    }
+    make_names(metrics);
     put_missing(1000, metrics);
     cr_assert_eq(annex.used, WR_ANNEX_SMALLEST);
     cr_assert_eq(find_all(1000, metrics), 1000);
@@ -138,5 +144,26 @@ Test(annex, it_grows_for_many_names_and_finds_them_all)
     put_missing(NAMES, metrics);
     cr_assert_eq(annex.used, WR_ANNEX_LARGEST);
     cr_assert_eq(find_all(NAMES, metrics), NAMES);
+    free(names);
+}
+
+/* When it grows, some names have the set that they had before: what is left of them there must not hide them.
+ * Which names these are goes by the address, so all are tried, as many at a time as it begins with. */
+Test(annex, what_was_put_in_before_it_grew_hides_nothing)
+{
+    static struct weir_metric *metrics[NAMES];
+    make_names(metrics);
+    for (size_t first = 0; first < NAMES; first += WR_ANNEX_SMALLEST) {
+        annex = (struct wr_annex){.entries = memset(entries, 0, sizeof(entries))};
+        for (size_t i = 0; i < WR_ANNEX_SMALLEST; i++)
+            wr_annex_put(&annex, metrics[first + i], names[first + i]);
+        cr_assert_eq(annex.used, WR_ANNEX_SMALLEST);
+        for (size_t i = first; annex.used == WR_ANNEX_SMALLEST; i++)
+            wr_annex_put(&annex, metrics[(i + NAMES / 2) % NAMES], names[(i + NAMES / 2) % NAMES]);
+        for (size_t i = first + WR_ANNEX_WAYS - 1; i < first + WR_ANNEX_SMALLEST; i += WR_ANNEX_WAYS) {
+            wr_annex_put(&annex, metrics[i], names[i]);
+            cr_assert_eq(wr_annex_find(&annex, stream, names[i]), metrics[i], "name %zu", i);
+        }
+    }
     free(names);
 }
