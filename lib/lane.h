@@ -34,8 +34,8 @@
 #include "waiting.h"
 #include "words.h"
 
-struct wr_error;
 struct wr_crew;
+struct wr_error;
 struct wr_instance;
 struct wr_label_set;
 

@@ -317,20 +317,20 @@ static bool add(struct wr_buffer *finds, struct find find, const char *place, co
     find.box = calloc(1, sizeof *find.box);
     if (!find.box)
         return false;
-    bool adopted = adopt(&find, place, name);
-    if (adopted)
-        wr_buffer_put(finds, &find, sizeof find);
-    if (adopted && !finds->failed) {
-        find.box->next = find.recovery->boxes;
-        find.recovery->boxes = find.box;
+    if (!adopt(&find, place, name)) {
+        free(find.box);
         return true;
     }
-    if (adopted) {
+    wr_buffer_put(finds, &find, sizeof find);
+    if (finds->failed) {
         wr_journal_reader_close(&find.reader);
         leave(&find.box->box);
+        free(find.box);
+        return false;
     }
-    free(find.box);
-    return !finds->failed;
+    find.box->next = find.recovery->boxes;
+    find.recovery->boxes = find.box;
+    return true;
 }
 
 static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const char *place)
