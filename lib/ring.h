@@ -43,11 +43,13 @@ struct wr_ring_block {
 };
 
 struct wr_ring {
+    /* of both, and so not on the line that the writer writes in each call */
+    WR_ALIGNED_LINE weir_sample *slots; /* of a block; NULL: not set up */
+    uint32_t size;                      /* a power of two */
+
     /* the writer's line; others read tail and may write parked */
     WR_ALIGNED_LINE _Atomic uint64_t tail;
     uint64_t limit;          /* slots before this position may be written without looking further */
-    weir_sample *slots;      /* of a block; NULL: not set up */
-    uint32_t size;           /* a power of two */
     _Atomic uint32_t parked; /* 1: nobody watches this ring; who publishes must say so */
 
     /* the reader's line; the writer reads it when it comes to its limit */
