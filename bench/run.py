@@ -3,7 +3,6 @@
 
 import argparse
 import os
-import platform
 import subprocess
 import sys
 import time
@@ -14,22 +13,13 @@ import growth  # noqa: E402
 import idle  # noqa: E402
 import instructions  # noqa: E402
 import jobs  # noqa: E402
+import machine  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
 from database import Database  # noqa: E402
 from programs import Place, Void  # noqa: E402
 from scale import FULL, QUICK  # noqa: E402
 from tracing import Tracing  # noqa: E402
-
-
-def describe_machine():
-    model = platform.machine()
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    return {"processor": model, "processors": os.cpu_count(), "kernel": platform.release(), "load": os.getloadavg()[0]}
 
 
 def attempt(job):
@@ -44,10 +34,11 @@ def run_rounds(listed, scale):
     """Every job once a round. The first round warms the machine up and is thrown away."""
     rounds = []
     for number in range(scale.rounds + 1):
-        start = time.monotonic()
+        start, before = time.monotonic(), machine.processor_time()
         reports = {name: attempt(job) for name, job in listed.items()}
         words = f"round {number} of {scale.rounds}" if number else "a first round, thrown away"
-        print(f"{words}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+        stolen = machine.stolen_share(before, machine.processor_time())
+        print(f"{words}: {time.monotonic() - start:.0f} s, {stolen:.0%} taken by the host", file=sys.stderr, flush=True)
         if number:
             rounds.append(reports)
     return rounds
@@ -55,19 +46,21 @@ def run_rounds(listed, scale):
 
 def run_table(place, options):
     scale = QUICK if options.quick else FULL
-    machine = describe_machine()
-    print("{processor}, {processors} processors, Linux {kernel}, load {load:.1f}\n".format(**machine))
-    if machine["load"] > 0.5 * machine["processors"]:
+    here, before = machine.describe(), machine.processor_time()
+    print("{processor}, {processors} processors, Linux {kernel}, load {load:.1f}\n".format(**here))
+    if machine.is_busy(here):
         print("The machine is busy with something else: expect noise.\n")
     sys.stdout.flush()
     with Tracing(place) as tracing, Database(place) as database:
         rounds = run_rounds(jobs.list_jobs(place, tracing, database, scale), scale)
+    here["stolen"] = machine.stolen_share(before, machine.processor_time())
     rounds[-1]["weir idle"] = attempt(lambda: idle.watch_idle(place, scale.idle_s))
     results = [rows.judge(row, rounds) for row in rows.GOALS + rows.OTHERS]
     report.print_table(results)
     counts = report.print_verdict(results)
+    print(f"{here['stolen']:.0%} of the processors' time went to others on the same host")
     if options.json:
-        report.write_json(options.json, machine, scale, results, rounds)
+        report.write_json(options.json, here, scale, results, rounds)
     if options.plot:
         report.write_plot(options.plot, place, results)
     return counts
