@@ -24,4 +24,4 @@ class Scale:
 
 
 FULL = Scale(rounds=9, bursts=200, values=2000000, arrivals=25, idle_s=10, stamps=20000)
-QUICK = Scale(rounds=3, bursts=60, values=800000, arrivals=10, idle_s=3, stamps=5000)
+QUICK = Scale(rounds=3, bursts=25, values=200000, arrivals=8, idle_s=2, stamps=2000)
