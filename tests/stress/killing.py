@@ -413,6 +413,16 @@ class Disk:
         subprocess.run(["umount", "-l", self.path], check=True)
 
 
+def count_rings(journal):
+    return sum(name.startswith("ring.") for _, _, names in os.walk(journal) for name in names)
+
+
+def rows_of_threads(path):
+    """Of a first run, which may be about to write a line."""
+    rows = read_rows(path, deaths=1)
+    return [rows.get((f"t{thread}", "r0"), []) for thread in range(THREADS)]
+
+
 @case
 def on_a_full_disk_values_go_on_without_the_journal_and_come_back_to_it(folder):
     disk = Disk(folder, "16m")
@@ -428,8 +438,10 @@ def on_a_full_disk_values_go_on_without_the_journal_and_come_back_to_it(folder):
         assert said.count("No space left on device; values go on without it") == 1, said
         os.remove(disk.filler)
         wait_for(lambda: "values are kept there again" in victims.messages(), "the journal to be back")
-        wait_for(lambda: any(name.startswith("ring.") for _, _, names in os.walk(victims.journal) for name in names), "the rings")
+        wait_for(lambda: count_rings(victims.journal) >= THREADS, "the rings")
         time.sleep(0.1)
+        added = victims.read_progress()
+        wait_for(lambda: all(number in row for number, row in zip(added, rows_of_threads(out))), "what was not kept to be written")
         victims.kill(process)
         victims.take_down()
         assert_balance(victims.drain("disk"))
