@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "command.h"
-#include "error.h"
-#include "units.h"
+#include "text/error.h"
+#include "text/units.h"
 #include "vet/child.h"
 #include "vet/probe.h"
 #include "vet/subject.h"

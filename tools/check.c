@@ -5,20 +5,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "buffer.h"
+#include "text/buffer.h"
 #include "command.h"
-#include "common.h"
-#include "config.h"
-#include "error.h"
-#include "log.h"
-#include "name.h"
-#include "option.h"
-#include "parse.h"
-#include "plan.h"
-#include "plugin.h"
+#include "text/common.h"
+#include "config/config.h"
+#include "text/error.h"
+#include "os/log.h"
+#include "registry/name.h"
+#include "config/option.h"
+#include "config/parse.h"
+#include "engine/plan.h"
+#include "handler/plugin.h"
 #include "probe.h"
-#include "segment.h"
-#include "units.h"
+#include "segment/segment.h"
+#include "text/units.h"
 
 /* A configuration that was found to be right. */
 struct checked {
@@ -70,10 +70,10 @@ static void let_go(struct checked *checked)
 /* Only what differs from the defaults tells something. */
 static void put_options(struct wr_buffer *out, const struct wr_options_table *table, const void *target)
 {
-    struct wr_keep keep = {0};
+    struct wr_region keep = {0};
     const char *no_entries[] = {NULL};
     const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
-    void *standard = wr_keep_get(&keep, table->struct_bytes + 1);
+    void *standard = wr_region_alloc(&keep, table->struct_bytes + 1);
     struct wr_options_fill fill = {*table, standard, &environment, &keep, NULL};
     const weir_option *row;
     if (standard)
@@ -90,7 +90,7 @@ static void put_options(struct wr_buffer *out, const struct wr_options_table *ta
         wr_buffer_fini(&is);
         wr_buffer_fini(&was);
     }
-    wr_keep_fini(&keep);
+    wr_region_fini(&keep);
 }
 
 static void put_handler(struct wr_buffer *out, const struct wr_plan_handler *handler)
@@ -98,11 +98,11 @@ static void put_handler(struct wr_buffer *out, const struct wr_plan_handler *han
     wr_buffer_put_format(out, "  %-14s %s", handler->name, handler->type->is.name);
     if (handler->instance) {
         const struct wr_instance *instance = handler->instance;
-        struct wr_options_table commons = wr_commons_table();
+        struct wr_options_table common_options = wr_common_options_table();
         if (instance->format)
             wr_buffer_put_format(out, " format=%s", instance->format->name);
         put_options(out, &instance->type->options, instance->options);
-        put_options(out, &commons, &instance->commons);
+        put_options(out, &common_options, &instance->common_options);
     }
     wr_buffer_put_text(out, handler->routed ? "\n" : "  (no route leads to it)\n");
 }

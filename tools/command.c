@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buffer.h"
-#include "plugin.h"
+#include "text/buffer.h"
+#include "handler/plugin.h"
 
 void command_print_help(const struct command *command, FILE *to)
 {

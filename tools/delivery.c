@@ -5,11 +5,11 @@
 
 #include <weir/weir.h>
 
-#include "engine.h"
-#include "lane.h"
-#include "runtime.h"
-#include "selfmetrics.h"
-#include "tally.h"
+#include "engine/engine.h"
+#include "lane/lane.h"
+#include "runtime/runtime.h"
+#include "dispatch/selfmetrics.h"
+#include "lane/tally.h"
 
 static struct wr_lane *first_lane(void)
 {

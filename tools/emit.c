@@ -9,19 +9,19 @@
 #include <weir/weir.h>
 
 #include "command.h"
-#include "configure.h"
+#include "runtime/configure.h"
 #include "delivery.h"
-#include "event.h"
+#include "runtime/event.h"
 #include "input.h"
-#include "name.h"
-#include "reading.h"
-#include "units.h"
+#include "registry/name.h"
+#include "input_line.h"
+#include "text/units.h"
 
 struct request {
     const char *config, *group;
     weir_label labels[READING_MOST_LABELS];
     size_t label_count;
-    struct reading values; /* those among the arguments */
+    struct input_line values; /* those among the arguments */
     bool reads_input, asked_to;
     int64_t timeout_ns;
     bool verbose;
@@ -43,11 +43,11 @@ static int add_label(const struct command *command, struct request *request, cha
 
 static int add_values(const struct command *command, struct request *request, char **words, int count)
 {
-    struct reading_fault fault;
+    struct input_line_fault fault;
     request->asked_to = count == 1 && strcmp(words[0], "-") == 0;
     request->reads_input = request->asked_to || (!count && !isatty(STDIN_FILENO));
     for (int i = 0; i < count && !request->asked_to; i++)
-        if (!reading_add_word(&request->values, words[i], &fault))
+        if (!input_line_add_word(&request->values, words[i], &fault))
             return command_refuse(command, "%s", fault.words);
     return 0;
 }

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "buffer.h"
+#include "text/buffer.h"
 #include "command.h"
-#include "format.h"
-#include "suggest.h"
+#include "format/format.h"
+#include "text/suggest.h"
 #include "table.h"
 
 static void put_one(struct wr_buffer *out, const struct wr_format *format)

@@ -1,13 +1,13 @@
 /* weir handlers: which handler types are installed. */
 
-#include "buffer.h"
+#include "text/buffer.h"
 #include "command.h"
-#include "common.h"
-#include "commons.h"
-#include "encoder.h"
-#include "error.h"
-#include "instance.h"
-#include "plugin.h"
+#include "text/common.h"
+#include "config/common_options.h"
+#include "format/encoder.h"
+#include "text/error.h"
+#include "handler/instance.h"
+#include "handler/plugin.h"
 #include "table.h"
 
 static void put_takes(struct wr_buffer *out, const struct wr_type *type)
@@ -32,7 +32,7 @@ static const char *place_of(const struct wr_type *type)
 
 static void put_one(struct wr_buffer *out, const struct wr_type *type)
 {
-    struct wr_options_table commons = wr_commons_table();
+    struct wr_options_table common_options = wr_common_options_table();
     wr_buffer_put_format(out, "%s - %s\n\n", type->is.name, type->is.summary);
     wr_buffer_put_format(out, "  from     %s\n  formats  ", place_of(type));
     put_takes(out, type);
@@ -44,14 +44,14 @@ static void put_one(struct wr_buffer *out, const struct wr_type *type)
         wr_buffer_put_text(out, "  format         name      " TABLE_FORMAT_HELP "\n");
         wr_buffer_put_format(out, "  %13s  %8s  default: %s\n", "", "", wr_instance_standard_format(type));
     }
-    table_put(out, &commons, type->is.standards);
+    table_put(out, &common_options, type->is.standards);
 }
 
 /* ---- For programs ---------------------------------------------------------------------------- */
 
 static void put_one_json(struct wr_buffer *out, const struct wr_type *type)
 {
-    struct wr_options_table commons = wr_commons_table();
+    struct wr_options_table common_options = wr_common_options_table();
     wr_buffer_put_char(out, '{');
     table_put_json_member(out, "name", type->is.name);
     wr_buffer_put_char(out, ',');
@@ -66,7 +66,7 @@ static void put_one_json(struct wr_buffer *out, const struct wr_type *type)
     wr_buffer_put_text(out, ",\"options\":");
     table_put_json(out, &type->options, NULL);
     wr_buffer_put_text(out, ",\"common_options\":");
-    table_put_json(out, &commons, type->is.standards);
+    table_put_json(out, &common_options, type->is.standards);
     wr_buffer_put_char(out, '}');
 }
 

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "os/clock.h"
 #include "command.h"
-#include "common.h"
+#include "text/common.h"
 #include "delivery.h"
-#include "event.h"
+#include "runtime/event.h"
 #include "lines.h"
-#include "registry.h"
-#include "reading.h"
+#include "registry/registry.h"
+#include "input_line.h"
 #include "throttle.h"
 
 enum { MOST_SAID = 20, SHOW_FIRST_MS = 1000, SHOW_EVERY_MS = 200 };
@@ -23,9 +23,9 @@ struct input {
     struct input_counts *counts;
     struct lines lines;
     struct throttle throttle;
-    bool on_terminal;       /* somebody looks: progress is shown */
-    int64_t show_ns;        /* when, next */
-    struct reading reading; /* the line at hand */
+    bool on_terminal;              /* somebody looks: progress is shown */
+    int64_t show_ns;               /* when, next */
+    struct input_line line_reader; /* the line at hand */
 };
 
 /* ---- What is said ---------------------------------------------------------------------------- */
@@ -62,10 +62,10 @@ static void complain(struct input *input, unsigned column, const char *words)
 
 /* ---- One line -------------------------------------------------------------------------------- */
 
-static bool has_label(const struct reading *reading, const char *key)
+static bool has_label(const struct input_line *line_reader, const char *key)
 {
-    for (size_t i = 0; i < reading->label_count; i++)
-        if (strcmp(reading->labels[i].key, key) == 0)
+    for (size_t i = 0; i < line_reader->label_count; i++)
+        if (strcmp(line_reader->labels[i].key, key) == 0)
             return true;
     return false;
 }
@@ -74,13 +74,13 @@ static bool has_label(const struct reading *reading, const char *key)
 static weir_stream *find_stream(const struct input *input)
 {
     const struct input_standards *standards = input->standards;
-    const struct reading *reading = &input->reading;
-    const char *group = reading->group ? reading->group : standards->group;
+    const struct input_line *line_reader = &input->line_reader;
+    const char *group = line_reader->group ? line_reader->group : standards->group;
     weir_label labels[2 * READING_MOST_LABELS];
-    size_t count = reading->label_count;
-    memcpy(labels, reading->labels, count * sizeof *labels);
+    size_t count = line_reader->label_count;
+    memcpy(labels, line_reader->labels, count * sizeof *labels);
     for (size_t i = 0; i < standards->label_count; i++)
-        if (!has_label(reading, standards->labels[i].key))
+        if (!has_label(line_reader, standards->labels[i].key))
             labels[count++] = standards->labels[i];
     return weir_get_stream_labeled(group, labels, count);
 }
@@ -103,33 +103,34 @@ static bool is_refusal(int answer)
 /* Once a stop is asked there is no waiting any more: then `overflow` decides. */
 static void wait_for_room(struct input *input, const char *group)
 {
-    const struct reading *reading = &input->reading;
-    uint64_t bytes = reading->count * sizeof(weir_sample) + (reading->metadata ? strlen(reading->metadata) : 0);
+    const struct input_line *line_reader = &input->line_reader;
+    uint64_t bytes =
+        line_reader->count * sizeof(weir_sample) + (line_reader->metadata ? strlen(line_reader->metadata) : 0);
     while (!lines_were_stopped() && !throttle_take(&input->throttle, group, bytes))
         show_progress(input);
 }
 
 static void add_event(struct input *input)
 {
-    const struct reading *reading = &input->reading;
+    const struct input_line *line_reader = &input->line_reader;
     const struct wr_event event = {
-        .values = reading->values,
-        .count = reading->count,
-        .time_ns = reading->timed ? &reading->time_ns : NULL,
-        .cumulative = reading->cumulative,
-        .metadata = reading->metadata,
+        .values = line_reader->values,
+        .count = line_reader->count,
+        .time_ns = line_reader->timed ? &line_reader->time_ns : NULL,
+        .cumulative = line_reader->cumulative,
+        .metadata = line_reader->metadata,
     };
-    if (!reading->group && !input->standards->group) {
+    if (!line_reader->group && !input->standards->group) {
         complain(input, 0, "it names no group, and there is no -g GROUP");
         return;
     }
     weir_stream *stream = find_stream(input);
     if (!stream->refusal)
-        wait_for_room(input, reading->group ? reading->group : input->standards->group);
+        wait_for_room(input, line_reader->group ? line_reader->group : input->standards->group);
     if (stream->refusal || is_refusal(wr_event_add(stream, &event)))
         complain(input, 0, weir_last_error());
     else
-        input->counts->values += reading->count;
+        input->counts->values += line_reader->count;
 }
 
 /* Programs of other systems begin a text with it. */
@@ -145,11 +146,11 @@ static void skip_byte_order_mark(const struct input *input, char **line, size_t 
 
 static void add_line(struct input *input, char *line, size_t length)
 {
-    struct reading_fault fault;
+    struct input_line_fault fault;
     skip_byte_order_mark(input, &line, &length);
-    if (!reading_take_line(&input->reading, line, length, &fault))
+    if (!input_line_take_line(&input->line_reader, line, length, &fault))
         complain(input, fault.column, fault.words);
-    else if (input->reading.count)
+    else if (input->line_reader.count)
         add_event(input);
 }
 
@@ -184,6 +185,6 @@ void input_add_all(const struct input_standards *standards, struct input_counts 
     while (take_next(&input))
         show_progress(&input);
     end_progress(&input);
-    reading_clear(&input.reading);
+    input_line_clear(&input.line_reader);
     lines_fini(&input.lines);
 }

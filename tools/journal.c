@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "command.h"
-#include "journaled.h"
-#include "units.h"
+#include "journal_read.h"
+#include "text/units.h"
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
@@ -22,7 +22,7 @@ static void print_time(int64_t time_ns)
     printf("since %s", text);
 }
 
-static bool list_box(const struct journaled_box *box, void *ctx)
+static bool list_box(const struct journal_read_box *box, void *ctx)
 {
     (void)ctx;
     printf("%s: process %" PRIu32 "%s, ", box->name, box->pid, box->in_use ? " (running)" : "");
@@ -36,13 +36,14 @@ static bool list_box(const struct journaled_box *box, void *ctx)
 
 static int list(const char *folder)
 {
-    return journaled_walk(folder, list_box, NULL) ? EXIT_GOOD : command_fail("%s: %s", folder, strerror(errno));
+    return journal_read_walk(folder, list_box, NULL) ? EXIT_GOOD
+                                                     : command_fail("%s: %s", folder, strerror(errno));
 }
 
 /* ---- verify ---------------------------------------------------------------------------------- */
 
 /* A process that runs may just be writing. */
-static bool verify_box(const struct journaled_box *box, void *ctx)
+static bool verify_box(const struct journal_read_box *box, void *ctx)
 {
     bool *sound = ctx, damaged = box->damaged && !box->in_use;
     printf("%s: %s\n", box->name, damaged ? "damaged" : box->in_use ? "running" : "sound");
@@ -53,14 +54,14 @@ static bool verify_box(const struct journaled_box *box, void *ctx)
 static int verify(const char *folder)
 {
     bool sound = true;
-    if (!journaled_walk(folder, verify_box, &sound))
+    if (!journal_read_walk(folder, verify_box, &sound))
         return command_fail("%s: %s", folder, strerror(errno));
     return sound ? EXIT_GOOD : EXIT_NEGATIVE;
 }
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
-static bool find_left(const struct journaled_box *box, void *ctx)
+static bool find_left(const struct journal_read_box *box, void *ctx)
 {
     bool *left = ctx;
     *left |= !box->in_use && (box->damaged || box->in_rings || box->handler_count);
@@ -70,12 +71,12 @@ static bool find_left(const struct journaled_box *box, void *ctx)
 static int replay(const char *folder, const char *file, int64_t timeout_ms)
 {
     bool left = false;
-    if (!journaled_walk(folder, find_left, &left))
+    if (!journal_read_walk(folder, find_left, &left))
         return command_fail("%s: %s", folder, strerror(errno));
-    if (left && !journaled_replay(folder, file, timeout_ms))
+    if (left && !journal_read_replay(folder, file, timeout_ms))
         return EXIT_NEGATIVE;
     left = false;
-    if (!journaled_walk(folder, find_left, &left))
+    if (!journal_read_walk(folder, find_left, &left))
         return command_fail("%s: %s", folder, strerror(errno));
     return left ? command_fail("%s: not everything could be delivered; `weir journal list` shows what is left",
                                folder)

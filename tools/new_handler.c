@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "buffer.h"
+#include "text/buffer.h"
 #include "command.h"
-#include "error.h"
-#include "plugin.h"
+#include "text/error.h"
+#include "handler/plugin.h"
 
 /* Pairs of a file's name and one of its lines, ending with NULL; made from tools/new_handler when weir is
  * built. */

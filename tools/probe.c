@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "common.h"
-#include "lock.h"
-#include "option.h"
-#include "thread.h"
-#include "units.h"
-#include "utf8.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "os/lock.h"
+#include "config/option.h"
+#include "os/thread.h"
+#include "text/units.h"
+#include "text/utf8.h"
 
 /* A handler that keeps to its time says why in better words than we can. */
 enum { GRACE_MS = 1000, SHORTEST_SECRET = 4 };

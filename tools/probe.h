@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "buffer.h"
-#include "plan.h"
+#include "text/buffer.h"
+#include "engine/plan.h"
 
 /* What was found. */
 struct probe_result {

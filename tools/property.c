@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "buffer.h"
-#include "option.h"
+#include "text/buffer.h"
+#include "config/option.h"
 #include "table.h"
-#include "units.h"
+#include "text/units.h"
 
 enum { KEY_ROOM = 200 }; /* no longer name is found in a configuration */
 
@@ -18,18 +18,18 @@ enum { KEY_ROOM = 200 }; /* no longer name is found in a configuration */
 #define TEXT "(?:" PLAIN "|" VARIABLE ")*"
 #define EXPANSION PLAIN "*" VARIABLE TEXT
 
-static void put_definition(struct outline *out, const char *name, const char *description, const char *pattern)
+static void put_definition(struct json_out *out, const char *name, const char *description, const char *pattern)
 {
-    outline_open(out, name, '{');
-    outline_text(out, "description", description);
-    outline_text(out, "type", "string");
-    outline_text(out, "pattern", pattern);
-    outline_text(out, "patternErrorMessage", description); /* what VS Code says */
-    outline_close(out, '}');
+    json_out_open(out, name, '{');
+    json_out_text(out, "description", description);
+    json_out_text(out, "type", "string");
+    json_out_text(out, "pattern", pattern);
+    json_out_text(out, "patternErrorMessage", description); /* what VS Code says */
+    json_out_close(out, '}');
 }
 
 /* A number with one of these units, or what is expanded. */
-static void put_measure(struct outline *out, const char *name, const char *hint, const char *(*unit)(size_t i))
+static void put_measure(struct json_out *out, const char *name, const char *hint, const char *(*unit)(size_t i))
 {
     struct wr_buffer pattern = {0};
     wr_buffer_put_text(&pattern, "^(?:(?:[0-9]+\\.?[0-9]*|\\.[0-9]+) *(?:");
@@ -44,7 +44,7 @@ static void put_measure(struct outline *out, const char *name, const char *hint,
     wr_buffer_fini(&pattern);
 }
 
-void property_put_definitions(struct outline *out)
+void property_put_definitions(struct json_out *out)
 {
     put_definition(out, "text", "a string; ${NAME}, ${NAME:-default} and ${file:/path} are expanded, $$ is $",
                    "^" TEXT "$");
@@ -55,35 +55,35 @@ void property_put_definitions(struct outline *out)
 }
 
 /* Beside a $ref nothing else would count. */
-void property_put_reference(struct outline *out, const char *key, const char *definition)
+void property_put_reference(struct json_out *out, const char *key, const char *definition)
 {
     char reference[80];
     snprintf(reference, sizeof reference, "#/definitions/%s", definition);
-    outline_open(out, key, '{');
-    outline_text(out, "$ref", reference);
-    outline_close(out, '}');
+    json_out_open(out, key, '{');
+    json_out_text(out, "$ref", reference);
+    json_out_close(out, '}');
 }
 
-void property_open_object(struct outline *out, const char *key, const char *description, bool closed)
+void property_open_object(struct json_out *out, const char *key, const char *description, bool closed)
 {
-    outline_open(out, key, '{');
+    json_out_open(out, key, '{');
     if (description)
-        outline_text(out, "description", description);
-    outline_text(out, "type", "object");
+        json_out_text(out, "description", description);
+    json_out_text(out, "type", "object");
     if (closed)
-        outline_word(out, "additionalProperties", "false");
+        json_out_word(out, "additionalProperties", "false");
 }
 
-void property_put_constant(struct outline *out, const char *key, const char *value)
+void property_put_constant(struct json_out *out, const char *key, const char *value)
 {
-    outline_open(out, key, '{');
-    outline_text(out, "const", value);
-    outline_close(out, '}');
+    json_out_open(out, key, '{');
+    json_out_text(out, "const", value);
+    json_out_close(out, '}');
 }
 
 /* ---- One option ------------------------------------------------------------------------------ */
 
-static void put_description(struct outline *out, const weir_option *row)
+static void put_description(struct json_out *out, const weir_option *row)
 {
     struct wr_buffer text = {0};
     bool is_range = row->allowed && row->type != WEIR_OPTION_ENUM;
@@ -92,78 +92,78 @@ static void put_description(struct outline *out, const weir_option *row)
         wr_buffer_put_format(&text, " (%s)", row->allowed);
     if (row->flags & WEIR_OPTION_SECRET)
         wr_buffer_put_text(&text, " (secret: masked wherever it is shown)");
-    outline_piece(out, "description", text.data, text.length);
+    json_out_piece(out, "description", text.data, text.length);
     wr_buffer_fini(&text);
 }
 
-static void put_list(struct outline *out, const char *key, const char *items)
+static void put_list(struct json_out *out, const char *key, const char *items)
 {
-    outline_open(out, key, '[');
+    json_out_open(out, key, '[');
     while (*items) {
         size_t length = strcspn(items, ",");
-        outline_piece(out, NULL, items, length);
+        json_out_piece(out, NULL, items, length);
         items += length + (items[length] == ',');
     }
-    outline_close(out, ']');
+    json_out_close(out, ']');
 }
 
-static void put_default(struct outline *out, const weir_option *row, const char *standard)
+static void put_default(struct json_out *out, const weir_option *row, const char *standard)
 {
     switch (row->type) {
     case WEIR_OPTION_BOOL:
     case WEIR_OPTION_INT:
-    case WEIR_OPTION_DOUBLE: outline_word(out, "default", standard); break;
+    case WEIR_OPTION_DOUBLE: json_out_word(out, "default", standard); break;
     case WEIR_OPTION_LIST: put_list(out, "default", standard); break;
-    default: outline_text(out, "default", standard);
+    default: json_out_text(out, "default", standard);
     }
 }
 
-static void put_number(struct outline *out, const weir_option *row)
+static void put_number(struct json_out *out, const weir_option *row)
 {
     char bound[WR_UNITS_ROOM];
-    outline_text(out, "type", row->type == WEIR_OPTION_INT ? "integer" : "number");
+    json_out_text(out, "type", row->type == WEIR_OPTION_INT ? "integer" : "number");
     if (wr_option_get_bound(row, false, bound, sizeof bound))
-        outline_word(out, "minimum", bound);
+        json_out_word(out, "minimum", bound);
     if (wr_option_get_bound(row, true, bound, sizeof bound))
-        outline_word(out, "maximum", bound);
+        json_out_word(out, "maximum", bound);
 }
 
-static void put_words(struct outline *out, const weir_option *row)
+static void put_words(struct json_out *out, const weir_option *row)
 {
     const char *word;
     size_t length;
-    outline_open(out, "enum", '[');
+    json_out_open(out, "enum", '[');
     for (int64_t i = 0; (word = wr_option_word(row, i, &length)); i++)
-        outline_piece(out, NULL, word, length);
-    outline_close(out, ']');
+        json_out_piece(out, NULL, word, length);
+    json_out_close(out, ']');
 }
 
 /* What is not a string may be given as one in which something is expanded. */
-static void put_choice(struct outline *out, const weir_option *row)
+static void put_choice(struct json_out *out, const weir_option *row)
 {
-    outline_open(out, "anyOf", '[');
-    outline_open(out, NULL, '{');
+    json_out_open(out, "anyOf", '[');
+    json_out_open(out, NULL, '{');
     if (row->type == WEIR_OPTION_BOOL)
-        outline_text(out, "type", "boolean");
+        json_out_text(out, "type", "boolean");
     else if (row->type == WEIR_OPTION_ENUM)
         put_words(out, row);
     else
         put_number(out, row);
-    outline_close(out, '}');
+    json_out_close(out, '}');
     property_put_reference(out, NULL, "expansion");
-    outline_close(out, ']');
+    json_out_close(out, ']');
 }
 
-static void put_definition_of(struct outline *out, const char *definition, const char *examples)
+static void put_definition_of(struct json_out *out, const char *definition, const char *examples)
 {
-    outline_open(out, "allOf", '[');
+    json_out_open(out, "allOf", '[');
     property_put_reference(out, NULL, definition);
-    outline_close(out, ']');
+    json_out_close(out, ']');
     if (examples)
         put_list(out, "examples", examples);
 }
 
-static void put_constraint(struct outline *out, const weir_option *row)
+static void put_constraint(struct json_out *out, const weir_option *row)
 {
     switch (row->type) {
     case WEIR_OPTION_DURATION: put_definition_of(out, "duration", "200ms,5s,1m"); break;
@@ -171,30 +171,30 @@ static void put_constraint(struct outline *out, const weir_option *row)
     case WEIR_OPTION_STRING: put_definition_of(out, "text", NULL); break;
     case WEIR_OPTION_PATH:
         put_definition_of(out, "text", NULL);
-        outline_word(out, "minLength", "1");
+        json_out_word(out, "minLength", "1");
         break;
     case WEIR_OPTION_LIST:
-        outline_text(out, "type", "array");
+        json_out_text(out, "type", "array");
         property_put_reference(out, "items", "text");
         break;
     case WEIR_OPTION_MAP:
-        outline_text(out, "type", "object");
+        json_out_text(out, "type", "object");
         property_put_reference(out, "additionalProperties", "text");
         break;
     default: put_choice(out, row);
     }
 }
 
-static void put_option(struct outline *out, const char *key, const weir_option *row,
+static void put_option(struct json_out *out, const char *key, const weir_option *row,
                        const weir_standard *standards)
 {
     const char *standard = table_standard_of(row, standards);
-    outline_open(out, key, '{');
+    json_out_open(out, key, '{');
     put_description(out, row);
     if (standard)
         put_default(out, row, standard);
     put_constraint(out, row);
-    outline_close(out, '}');
+    json_out_close(out, '}');
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
@@ -242,31 +242,31 @@ static bool is_required(const struct rows *rows, size_t first)
     return false;
 }
 
-static void put_required(struct outline *out, const struct rows *rows)
+static void put_required(struct json_out *out, const struct rows *rows)
 {
     for (size_t i = 0; wr_options_row(rows->table, i); i++) {
         if (!is_first_of_member(rows, i) || !is_required(rows, i))
             continue;
         const char *rest = rest_of(rows, i);
-        outline_piece(out, NULL, rest, strcspn(rest, "."));
+        json_out_piece(out, NULL, rest, strcspn(rest, "."));
     }
 }
 
-static void put_members(struct outline *out, const struct rows *rows);
+static void put_members(struct json_out *out, const struct rows *rows);
 
-static void put_object(struct outline *out, const char *key, const struct rows *rows)
+static void put_object(struct json_out *out, const char *key, const struct rows *rows)
 {
     property_open_object(out, key, NULL, true);
-    outline_open(out, "required", '[');
+    json_out_open(out, "required", '[');
     put_required(out, rows);
-    outline_close(out, ']');
-    outline_open(out, "properties", '{');
+    json_out_close(out, ']');
+    json_out_open(out, "properties", '{');
     put_members(out, rows);
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
 }
 
-static void put_members(struct outline *out, const struct rows *rows)
+static void put_members(struct json_out *out, const struct rows *rows)
 {
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(rows->table, i)); i++) {
@@ -285,13 +285,14 @@ static void put_members(struct outline *out, const struct rows *rows)
     }
 }
 
-void property_put_all(struct outline *out, const struct wr_options_table *table, const weir_standard *standards)
+void property_put_all(struct json_out *out, const struct wr_options_table *table,
+                      const weir_standard *standards)
 {
     const struct rows rows = {table, standards, ""};
     put_members(out, &rows);
 }
 
-void property_put_required(struct outline *out, const struct wr_options_table *table)
+void property_put_required(struct json_out *out, const struct wr_options_table *table)
 {
     const struct rows rows = {table, NULL, ""};
     put_required(out, &rows);

@@ -6,29 +6,29 @@
 
 #include <weir/handler.h>
 
-#include "options.h"
-#include "outline.h"
+#include "config/options.h"
+#include "json_out.h"
 
 /* What values of options look like, as members of the schema's "definitions"; the properties below refer to
  * them. */
-void property_put_definitions(struct outline *out);
+void property_put_definitions(struct json_out *out);
 
 /* Writes a member that refers to one of the definitions: of those above, or of the caller's own. */
-void property_put_reference(struct outline *out, const char *key, const char *definition);
+void property_put_reference(struct json_out *out, const char *key, const char *definition);
 
 /* Begins an object of the schema that describes an object; description: may be NULL; closed: it has no other
  * members than those under "properties". */
-void property_open_object(struct outline *out, const char *key, const char *description, bool closed);
+void property_open_object(struct json_out *out, const char *key, const char *description, bool closed);
 
 /* Writes a member that is fulfilled by one text only. */
-void property_put_constant(struct outline *out, const char *key, const char *value);
+void property_put_constant(struct json_out *out, const char *key, const char *value);
 
 /* Writes each option of a table as a member, those with dotted names as objects. standards: defaults that count
  * instead of the table's own; may be NULL. */
-void property_put_all(struct outline *out, const struct wr_options_table *table,
+void property_put_all(struct json_out *out, const struct wr_options_table *table,
                       const weir_standard *standards);
 
 /* Writes the names of those that are required as elements. */
-void property_put_required(struct outline *out, const struct wr_options_table *table);
+void property_put_required(struct json_out *out, const struct wr_options_table *table);
 
 #endif

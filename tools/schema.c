@@ -1,8 +1,9 @@
 /* weir schema: the configuration as a JSON Schema, for editors.
  *
- * Draft 7, which VS Code and what is built on its language service understand in full; of later drafts they
- * know parts. Where a schema has to choose, it has `if` and `then`: an editor then offers the options of the
- * type that is named, and a complaint is about what is wrong, not about all the types that it could have been.
+ * Draft 7, which VS Code and what is built on its language service understand in full; of later recovery_rings
+ * they know parts. Where a schema has to choose, it has `if` and `then`: an editor then offers the options of
+ * the type that is named, and a complaint is about what is wrong, not about all the types that it could have
+ * been.
  */
 
 #include <stdlib.h>
@@ -11,11 +12,11 @@
 #include <weir/version.h>
 
 #include "command.h"
-#include "config.h"
-#include "error.h"
-#include "name.h"
-#include "outline.h"
-#include "plugin.h"
+#include "config/config.h"
+#include "text/error.h"
+#include "registry/name.h"
+#include "json_out.h"
+#include "handler/plugin.h"
 #include "property.h"
 #include "schema_handlers.h"
 
@@ -24,133 +25,134 @@
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
 /* Names of handlers are the configuration's own, so any name may stand here; those of types are offered. */
-static void put_route(struct outline *out, const struct schema_types *types)
+static void put_route(struct json_out *out, const struct schema_types *types)
 {
-    outline_open(out, "destination", '{');
-    outline_open(out, "anyOf", '[');
-    outline_open(out, NULL, '{');
+    json_out_open(out, "destination", '{');
+    json_out_open(out, "anyOf", '[');
+    json_out_open(out, NULL, '{');
     schema_handlers_put_names(out, types, true, "inherit",
                               "the route that the group would have without its own");
-    outline_close(out, '}');
+    json_out_close(out, '}');
     property_put_reference(out, NULL, "name");
-    outline_close(out, ']');
-    outline_close(out, '}');
-    outline_open(out, "route", '{');
-    outline_text(out, "description",
-                 "the name of a handler or of a handler type, \"inherit\", or an array of these; [] is nobody");
-    outline_open(out, "anyOf", '[');
+    json_out_close(out, ']');
+    json_out_close(out, '}');
+    json_out_open(out, "route", '{');
+    json_out_text(
+        out, "description",
+        "the name of a handler or of a handler type, \"inherit\", or an array of these; [] is nobody");
+    json_out_open(out, "anyOf", '[');
     property_put_reference(out, NULL, "destination");
-    outline_open(out, NULL, '{');
-    outline_text(out, "type", "array");
+    json_out_open(out, NULL, '{');
+    json_out_text(out, "type", "array");
     property_put_reference(out, "items", "destination");
-    outline_close(out, '}');
-    outline_close(out, ']');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, ']');
+    json_out_close(out, '}');
 }
 
 /* There is nothing above "*" to inherit from. */
-static void put_route_of_all(struct outline *out)
+static void put_route_of_all(struct json_out *out)
 {
-    outline_open(out, "*", '{');
-    outline_text(out, "description", "the route of all groups that have no other");
-    outline_open(out, "allOf", '[');
+    json_out_open(out, "*", '{');
+    json_out_text(out, "description", "the route of all groups that have no other");
+    json_out_open(out, "allOf", '[');
     property_put_reference(out, NULL, "route");
-    outline_close(out, ']');
-    outline_open(out, "not", '{');
-    outline_open(out, "anyOf", '[');
+    json_out_close(out, ']');
+    json_out_open(out, "not", '{');
+    json_out_open(out, "anyOf", '[');
     property_put_constant(out, NULL, "inherit");
-    outline_open(out, NULL, '{');
-    outline_text(out, "type", "array");
+    json_out_open(out, NULL, '{');
+    json_out_text(out, "type", "array");
     property_put_constant(out, "contains", "inherit");
-    outline_close(out, '}');
-    outline_close(out, ']');
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, ']');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
 }
 
-static void put_pattern(struct outline *out, const char *key, const char *pattern, const char *rule)
+static void put_pattern(struct json_out *out, const char *key, const char *pattern, const char *rule)
 {
     char most[16];
     snprintf(most, sizeof most, "%d", WR_NAME_LONGEST);
-    outline_open(out, key, '{');
-    outline_text(out, "type", "string");
-    outline_text(out, "pattern", pattern);
-    outline_text(out, "patternErrorMessage", rule);
-    outline_word(out, "maxLength", most);
+    json_out_open(out, key, '{');
+    json_out_text(out, "type", "string");
+    json_out_text(out, "pattern", pattern);
+    json_out_text(out, "patternErrorMessage", rule);
+    json_out_word(out, "maxLength", most);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static void put_settings(struct outline *out)
+static void put_settings(struct json_out *out)
 {
     const struct wr_options_table table = WR_OPTIONS_TABLE(wr_settings_rows, struct wr_settings);
     property_open_object(out, "settings", "about weir as a whole", true);
-    outline_open(out, "properties", '{');
+    json_out_open(out, "properties", '{');
     property_put_all(out, &table, NULL);
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
 }
 
-static void put_handlers(struct outline *out)
+static void put_handlers(struct json_out *out)
 {
     property_open_object(out, "handlers", "destinations, by name", false);
-    outline_open(out, "propertyNames", '{');
-    outline_open(out, "allOf", '[');
+    json_out_open(out, "propertyNames", '{');
+    json_out_open(out, "allOf", '[');
     property_put_reference(out, NULL, "name");
-    outline_close(out, ']');
+    json_out_close(out, ']');
     property_put_constant(out, "not", "inherit");
-    outline_close(out, '}');
-    outline_open(out, "properties", '{');
+    json_out_close(out, '}');
+    json_out_open(out, "properties", '{');
     property_put_reference(out, "*", "defaults");
-    outline_close(out, '}');
+    json_out_close(out, '}');
     property_put_reference(out, "additionalProperties", "handler");
-    outline_close(out, '}');
+    json_out_close(out, '}');
 }
 
-static void put_groups(struct outline *out)
+static void put_groups(struct json_out *out)
 {
     property_open_object(out, "groups", "which group goes to which handlers", false);
     put_pattern(out, "propertyNames", "^(?:\\*|[^.*" CONTROL "]+(?:\\.[^.*" CONTROL "]+)*)$",
                 "a group is \"*\", or names with single dots between, without '*' and control characters");
-    outline_close(out, '}');
-    outline_open(out, "properties", '{');
+    json_out_close(out, '}');
+    json_out_open(out, "properties", '{');
     put_route_of_all(out);
-    outline_close(out, '}');
+    json_out_close(out, '}');
     property_put_reference(out, "additionalProperties", "route");
-    outline_close(out, '}');
+    json_out_close(out, '}');
 }
 
-static void put_definitions(struct outline *out, const struct schema_types *types)
+static void put_definitions(struct json_out *out, const struct schema_types *types)
 {
-    outline_open(out, "definitions", '{');
+    json_out_open(out, "definitions", '{');
     property_put_definitions(out);
     put_pattern(out, "name", "^[^" CONTROL "]+$", "a name has 1 to 255 bytes and no control characters");
-    outline_close(out, '}');
+    json_out_close(out, '}');
     schema_handlers_put_definitions(out, types);
     put_route(out, types);
-    outline_close(out, '}');
+    json_out_close(out, '}');
 }
 
-static void put_schema(struct outline *out, const struct schema_types *types)
+static void put_schema(struct json_out *out, const struct schema_types *types)
 {
-    outline_open(out, NULL, '{');
-    outline_text(out, "$schema", "http://json-schema.org/draft-07/schema#");
-    outline_text(out, "$comment", "made by `weir schema`, weir " WEIR_VERSION);
-    outline_text(out, "title", "weir's configuration: where the values of metric streams go");
-    outline_text(out, "type", "object");
-    outline_word(out, "allowComments", "true"); /* for VS Code */
-    outline_word(out, "additionalProperties", "false");
-    outline_open(out, "properties", '{');
-    outline_open(out, "$schema", '{');
-    outline_text(out, "description", "for editors; weir does not look at it");
-    outline_text(out, "type", "string");
-    outline_close(out, '}');
+    json_out_open(out, NULL, '{');
+    json_out_text(out, "$schema", "http://json-schema.org/draft-07/schema#");
+    json_out_text(out, "$comment", "made by `weir schema`, weir " WEIR_VERSION);
+    json_out_text(out, "title", "weir's configuration: where the values of metric streams go");
+    json_out_text(out, "type", "object");
+    json_out_word(out, "allowComments", "true"); /* for VS Code */
+    json_out_word(out, "additionalProperties", "false");
+    json_out_open(out, "properties", '{');
+    json_out_open(out, "$schema", '{');
+    json_out_text(out, "description", "for editors; weir does not look at it");
+    json_out_text(out, "type", "string");
+    json_out_close(out, '}');
     put_settings(out);
     put_handlers(out);
     put_groups(out);
-    outline_close(out, '}');
+    json_out_close(out, '}');
     put_definitions(out, types);
-    outline_close(out, '}');
+    json_out_close(out, '}');
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -180,7 +182,7 @@ static void collect(struct schema_types *types, struct wr_plugins *plugins, int 
 static int run(const struct command *command, int argc, char **argv)
 {
     static struct schema_types types;
-    struct outline out = {0};
+    struct json_out out = {0};
     const char *none;
     int result = command_read_name(command, argc, argv, 0, &none);
     if (result != COMMAND_GOES_ON)

@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-#include "commons.h"
-#include "format.h"
-#include "instance.h"
+#include "config/common_options.h"
+#include "format/format.h"
+#include "handler/instance.h"
 #include "property.h"
 #include "table.h"
 
@@ -15,35 +15,35 @@ enum { KEY_ROOM = 100 };
 /* ---- Small pieces ---------------------------------------------------------------------------- */
 
 /* `if`: "type" is this name; `then`: what the definition says. */
-static void put_case(struct outline *out, const char *type, const char *kind)
+static void put_case(struct json_out *out, const char *type, const char *kind)
 {
     char definition[KEY_ROOM];
     snprintf(definition, sizeof definition, "%s_%s", kind, type);
-    outline_open(out, NULL, '{');
-    outline_open(out, "if", '{');
-    outline_open(out, "required", '[');
-    outline_text(out, NULL, "type");
-    outline_close(out, ']');
-    outline_open(out, "properties", '{');
+    json_out_open(out, NULL, '{');
+    json_out_open(out, "if", '{');
+    json_out_open(out, "required", '[');
+    json_out_text(out, NULL, "type");
+    json_out_close(out, ']');
+    json_out_open(out, "properties", '{');
     property_put_constant(out, "type", type);
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
     property_put_reference(out, "then", definition);
-    outline_close(out, '}');
+    json_out_close(out, '}');
 }
 
 /* One of the names that `put` writes, or a variable that stands for one. */
-static void begin_names(struct outline *out)
+static void begin_names(struct json_out *out)
 {
-    outline_open(out, "anyOf", '[');
-    outline_open(out, NULL, '{');
+    json_out_open(out, "anyOf", '[');
+    json_out_open(out, NULL, '{');
 }
 
-static void end_names(struct outline *out, const char *or_else)
+static void end_names(struct json_out *out, const char *or_else)
 {
-    outline_close(out, '}');
+    json_out_close(out, '}');
     property_put_reference(out, NULL, or_else);
-    outline_close(out, ']');
+    json_out_close(out, ']');
 }
 
 /* ---- Formats --------------------------------------------------------------------------------- */
@@ -51,123 +51,124 @@ static void end_names(struct outline *out, const char *or_else)
 /* Whether nothing has to be said of a format but its name. */
 static bool needs_no_options(const struct wr_format *format)
 {
-    struct wr_keep keep = {0};
+    struct wr_region keep = {0};
     const char *no_entries[] = {NULL};
     const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
-    struct wr_options_fill fill = {format->options, wr_keep_get(&keep, format->options.struct_bytes + 1),
+    struct wr_options_fill fill = {format->options, wr_region_alloc(&keep, format->options.struct_bytes + 1),
                                    &environment, &keep, NULL};
     bool good = fill.target && wr_options_set_defaults(&fill, NULL);
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(&format->options, i)); i++)
         good &= !(row->flags & WEIR_OPTION_REQUIRED);
     good = good && !(format->find_fault && format->find_fault(fill.target));
-    wr_keep_fini(&keep);
+    wr_region_fini(&keep);
     return good;
 }
 
-static void put_format_names(struct outline *out, uint32_t takes, bool by_name_alone)
+static void put_format_names(struct json_out *out, uint32_t takes, bool by_name_alone)
 {
     const struct wr_format *format;
     begin_names(out);
-    outline_open(out, "enum", '[');
+    json_out_open(out, "enum", '[');
     for (size_t i = 0; (format = wr_format_at(i)); i++)
         if (takes & format->shape && (!by_name_alone || needs_no_options(format)))
-            outline_text(out, NULL, format->name);
-    outline_close(out, ']');
-    outline_open(out, "enumDescriptions", '[');
+            json_out_text(out, NULL, format->name);
+    json_out_close(out, ']');
+    json_out_open(out, "enumDescriptions", '[');
     for (size_t i = 0; (format = wr_format_at(i)); i++)
         if (takes & format->shape && (!by_name_alone || needs_no_options(format)))
-            outline_text(out, NULL, format->summary);
-    outline_close(out, ']');
+            json_out_text(out, NULL, format->summary);
+    json_out_close(out, ']');
     end_names(out, "expansion");
 }
 
-static void put_format_object(struct outline *out, uint32_t takes)
+static void put_format_object(struct json_out *out, uint32_t takes)
 {
     const struct wr_format *format;
     property_open_object(out, NULL, NULL, false);
-    outline_open(out, "required", '[');
-    outline_text(out, NULL, "type");
-    outline_close(out, ']');
-    outline_open(out, "properties", '{');
-    outline_open(out, "type", '{');
-    outline_text(out, "description", "the format's name");
+    json_out_open(out, "required", '[');
+    json_out_text(out, NULL, "type");
+    json_out_close(out, ']');
+    json_out_open(out, "properties", '{');
+    json_out_open(out, "type", '{');
+    json_out_text(out, "description", "the format's name");
     put_format_names(out, takes, false);
-    outline_close(out, '}');
-    outline_close(out, '}');
-    outline_open(out, "allOf", '[');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
+    json_out_open(out, "allOf", '[');
     for (size_t i = 0; (format = wr_format_at(i)); i++)
         if (takes & format->shape)
             put_case(out, format->name, "format");
-    outline_close(out, ']');
-    outline_close(out, '}');
+    json_out_close(out, ']');
+    json_out_close(out, '}');
 }
 
-static void put_format_member(struct outline *out, uint32_t takes, const char *standard)
+static void put_format_member(struct json_out *out, uint32_t takes, const char *standard)
 {
-    outline_open(out, "format", '{');
-    outline_text(out, "description", TABLE_FORMAT_HELP);
-    outline_text(out, "default", standard);
-    outline_open(out, "anyOf", '[');
-    outline_open(out, NULL, '{');
+    json_out_open(out, "format", '{');
+    json_out_text(out, "description", TABLE_FORMAT_HELP);
+    json_out_text(out, "default", standard);
+    json_out_open(out, "anyOf", '[');
+    json_out_open(out, NULL, '{');
     put_format_names(out, takes, true);
-    outline_close(out, '}');
+    json_out_close(out, '}');
     put_format_object(out, takes);
-    outline_close(out, ']');
-    outline_close(out, '}');
+    json_out_close(out, ']');
+    json_out_close(out, '}');
 }
 
-static void put_format(struct outline *out, const struct wr_format *format)
+static void put_format(struct json_out *out, const struct wr_format *format)
 {
     char key[KEY_ROOM];
     snprintf(key, sizeof key, "format_%s", format->name);
     property_open_object(out, key, format->summary, true);
     if (!needs_no_options(format))
-        outline_word(out, "minProperties", "2");
-    outline_open(out, "required", '[');
+        json_out_word(out, "minProperties", "2");
+    json_out_open(out, "required", '[');
     property_put_required(out, &format->options);
-    outline_close(out, ']');
-    outline_open(out, "properties", '{');
+    json_out_close(out, ']');
+    json_out_open(out, "properties", '{');
     property_put_constant(out, "type", format->name);
     property_put_all(out, &format->options, NULL);
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
 }
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-static void put_commons(struct outline *out, uint32_t takes, const char *format, const weir_standard *standards)
+static void put_commons(struct json_out *out, uint32_t takes, const char *format,
+                        const weir_standard *standards)
 {
-    const struct wr_options_table commons = wr_commons_table();
+    const struct wr_options_table common_options = wr_common_options_table();
     if (takes)
         put_format_member(out, takes, format);
-    property_put_all(out, &commons, standards);
+    property_put_all(out, &common_options, standards);
 }
 
-static void put_type(struct outline *out, const struct wr_type *type)
+static void put_type(struct json_out *out, const struct wr_type *type)
 {
     char key[KEY_ROOM];
     snprintf(key, sizeof key, "handler_%s", type->is.name);
     property_open_object(out, key, type->is.summary, true);
-    outline_open(out, "required", '[');
+    json_out_open(out, "required", '[');
     property_put_required(out, &type->options);
-    outline_close(out, ']');
-    outline_open(out, "properties", '{');
+    json_out_close(out, ']');
+    json_out_open(out, "properties", '{');
     property_put_constant(out, "type", type->is.name);
     property_put_all(out, &type->options, NULL);
     put_commons(out, type->is.takes, wr_instance_standard_format(type), type->is.standards);
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
 }
 
 /* What is known of a handler whose type is not: that of "plugin", or of a variable. */
-static void put_unknown_type(struct outline *out)
+static void put_unknown_type(struct json_out *out)
 {
     property_open_object(out, "handler_of_unknown_type", NULL, false);
-    outline_open(out, "properties", '{');
+    json_out_open(out, "properties", '{');
     put_commons(out, ALL_SHAPES, "json", NULL);
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
 }
 
 static bool has_required(const struct wr_type *type)
@@ -179,98 +180,98 @@ static bool has_required(const struct wr_type *type)
     return false;
 }
 
-void schema_handlers_put_names(struct outline *out, const struct schema_types *types, bool by_name_alone,
+void schema_handlers_put_names(struct json_out *out, const struct schema_types *types, bool by_name_alone,
                                const char *more, const char *more_is)
 {
-    outline_open(out, "enum", '[');
+    json_out_open(out, "enum", '[');
     if (more)
-        outline_text(out, NULL, more);
+        json_out_text(out, NULL, more);
     for (size_t i = 0; i < types->count; i++)
         if (!by_name_alone || !has_required(types->items[i]))
-            outline_text(out, NULL, types->items[i]->is.name);
-    outline_close(out, ']');
-    outline_open(out, "enumDescriptions", '[');
+            json_out_text(out, NULL, types->items[i]->is.name);
+    json_out_close(out, ']');
+    json_out_open(out, "enumDescriptions", '[');
     if (more)
-        outline_text(out, NULL, more_is);
+        json_out_text(out, NULL, more_is);
     for (size_t i = 0; i < types->count; i++)
         if (!by_name_alone || !has_required(types->items[i]))
-            outline_text(out, NULL, types->items[i]->is.summary);
-    outline_close(out, ']');
+            json_out_text(out, NULL, types->items[i]->is.summary);
+    json_out_close(out, ']');
 }
 
 /* An installed type, and its options; or a variable. */
-static void put_installed(struct outline *out, const struct schema_types *types)
+static void put_installed(struct json_out *out, const struct schema_types *types)
 {
-    outline_open(out, "else", '{');
-    outline_open(out, "properties", '{');
-    outline_open(out, "type", '{');
+    json_out_open(out, "else", '{');
+    json_out_open(out, "properties", '{');
+    json_out_open(out, "type", '{');
     begin_names(out);
     schema_handlers_put_names(out, types, false, NULL, NULL);
     end_names(out, "expansion");
-    outline_close(out, '}');
-    outline_close(out, '}');
-    outline_open(out, "allOf", '[');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
+    json_out_open(out, "allOf", '[');
     for (size_t i = 0; i < types->count; i++)
         put_case(out, types->items[i]->is.name, "handler");
-    outline_open(out, NULL, '{');
-    outline_open(out, "if", '{');
-    outline_open(out, "properties", '{');
+    json_out_open(out, NULL, '{');
+    json_out_open(out, "if", '{');
+    json_out_open(out, "properties", '{');
     property_put_reference(out, "type", "expansion");
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
     property_put_reference(out, "then", "handler_of_unknown_type");
-    outline_close(out, '}');
-    outline_close(out, ']');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, ']');
+    json_out_close(out, '}');
 }
 
-static void put_handler_heads(struct outline *out)
+static void put_handler_heads(struct json_out *out)
 {
-    outline_open(out, "properties", '{');
-    outline_open(out, "type", '{');
-    outline_text(out, "description", "the handler type");
-    outline_open(out, "allOf", '[');
+    json_out_open(out, "properties", '{');
+    json_out_open(out, "type", '{');
+    json_out_text(out, "description", "the handler type");
+    json_out_open(out, "allOf", '[');
     property_put_reference(out, NULL, "text");
-    outline_close(out, ']');
-    outline_text(out, "pattern", "^(?:[a-z][a-z0-9_]*$|[\\s\\S]*\\$)");
-    outline_close(out, '}');
-    outline_open(out, "plugin", '{');
-    outline_text(out, "description", "the absolute path of a shared object to take the type from");
-    outline_open(out, "allOf", '[');
+    json_out_close(out, ']');
+    json_out_text(out, "pattern", "^(?:[a-z][a-z0-9_]*$|[\\s\\S]*\\$)");
+    json_out_close(out, '}');
+    json_out_open(out, "plugin", '{');
+    json_out_text(out, "description", "the absolute path of a shared object to take the type from");
+    json_out_open(out, "allOf", '[');
     property_put_reference(out, NULL, "text");
-    outline_close(out, ']');
-    outline_text(out, "pattern", "^(?:/|\\$)");
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, ']');
+    json_out_text(out, "pattern", "^(?:/|\\$)");
+    json_out_close(out, '}');
+    json_out_close(out, '}');
 }
 
-static void put_handler(struct outline *out, const struct schema_types *types)
+static void put_handler(struct json_out *out, const struct schema_types *types)
 {
     property_open_object(out, "handler", "a destination: its type, and that type's options", false);
-    outline_open(out, "required", '[');
-    outline_text(out, NULL, "type");
-    outline_close(out, ']');
+    json_out_open(out, "required", '[');
+    json_out_text(out, NULL, "type");
+    json_out_close(out, ']');
     put_handler_heads(out);
-    outline_open(out, "if", '{');
-    outline_open(out, "required", '[');
-    outline_text(out, NULL, "plugin");
-    outline_close(out, ']');
-    outline_close(out, '}');
+    json_out_open(out, "if", '{');
+    json_out_open(out, "required", '[');
+    json_out_text(out, NULL, "plugin");
+    json_out_close(out, ']');
+    json_out_close(out, '}');
     property_put_reference(out, "then", "handler_of_unknown_type");
     put_installed(out, types);
-    outline_close(out, '}');
+    json_out_close(out, '}');
 }
 
-static void put_defaults(struct outline *out)
+static void put_defaults(struct json_out *out)
 {
     property_open_object(out, "defaults", "other defaults for the options that every handler has", true);
-    outline_open(out, "properties", '{');
+    json_out_open(out, "properties", '{');
     put_commons(out, ALL_SHAPES, "json", NULL);
-    outline_close(out, '}');
-    outline_close(out, '}');
+    json_out_close(out, '}');
+    json_out_close(out, '}');
 }
 
-void schema_handlers_put_definitions(struct outline *out, const struct schema_types *types)
+void schema_handlers_put_definitions(struct json_out *out, const struct schema_types *types)
 {
     const struct wr_format *format;
     put_defaults(out);

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "outline.h"
-#include "plugin.h"
+#include "json_out.h"
+#include "handler/plugin.h"
 
 enum { SCHEMA_MOST_TYPES = 1000 };
 
@@ -16,11 +16,11 @@ struct schema_types {
 };
 
 /* Writes the definitions "handler" and "defaults", and those that they refer to. */
-void schema_handlers_put_definitions(struct outline *out, const struct schema_types *types);
+void schema_handlers_put_definitions(struct json_out *out, const struct schema_types *types);
 
 /* Writes the names of the types as "enum", with their summaries. by_name_alone: of those only for which nothing
  * else has to be said. more: one more name in front, which is explained by more_is; may be NULL. */
-void schema_handlers_put_names(struct outline *out, const struct schema_types *types, bool by_name_alone,
+void schema_handlers_put_names(struct json_out *out, const struct schema_types *types, bool by_name_alone,
                                const char *more, const char *more_is);
 
 #endif

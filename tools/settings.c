@@ -1,9 +1,9 @@
 /* weir settings: what a configuration may say about weir as a whole. */
 
-#include "buffer.h"
+#include "text/buffer.h"
 #include "command.h"
-#include "config.h"
-#include "options.h"
+#include "config/config.h"
+#include "config/options.h"
 #include "table.h"
 
 static int run(const struct command *command, int argc, char **argv)

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "command.h"
-#include "spooled.h"
+#include "spool_read.h"
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
@@ -21,7 +21,7 @@ static void print_time(int64_t time_ns)
     printf("since %s", text);
 }
 
-static bool list_box(const struct spooled_box *box, void *ctx)
+static bool list_box(const struct spool_read_box *box, void *ctx)
 {
     uint64_t waiting = 0, bytes = 0;
     (void)ctx;
@@ -39,11 +39,11 @@ static bool list_box(const struct spooled_box *box, void *ctx)
 /* ---- verify ---------------------------------------------------------------------------------- */
 
 /* A process that runs may just be writing. */
-static bool verify_box(const struct spooled_box *box, void *ctx)
+static bool verify_box(const struct spool_read_box *box, void *ctx)
 {
     bool *sound = ctx;
     for (size_t i = 0; i < box->file_count; i++) {
-        const struct spooled_file *file = &box->files[i];
+        const struct spool_read_file *file = &box->files[i];
         bool damaged = file->damaged && !(box->in_use && i + 1 == box->file_count);
         printf("%s/%s: %" PRIu64 " values", box->name, file->name, file->good);
         if (file->settled)
@@ -60,13 +60,14 @@ static bool verify_box(const struct spooled_box *box, void *ctx)
 
 static int list(const char *folder)
 {
-    return spooled_walk(folder, list_box, NULL) ? EXIT_GOOD : command_fail("%s: %s", folder, strerror(errno));
+    return spool_read_walk(folder, list_box, NULL) ? EXIT_GOOD
+                                                   : command_fail("%s: %s", folder, strerror(errno));
 }
 
 static int verify(const char *folder)
 {
     bool sound = true;
-    if (!spooled_walk(folder, verify_box, &sound))
+    if (!spool_read_walk(folder, verify_box, &sound))
         return command_fail("%s: %s", folder, strerror(errno));
     return sound ? EXIT_GOOD : EXIT_NEGATIVE;
 }
@@ -74,7 +75,7 @@ static int verify(const char *folder)
 static int replay(const char *folder)
 {
     bool written = true;
-    if (!spooled_walk(folder, spooled_print, &written))
+    if (!spool_read_walk(folder, spool_read_print, &written))
         return command_fail("%s: %s", folder, strerror(errno));
     return written ? EXIT_GOOD : EXIT_NEGATIVE;
 }

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "buffer.h"
+#include "text/buffer.h"
 #include "command.h"
-#include "common.h"
+#include "text/common.h"
 #include "status_find.h"
 #include "status_json.h"
 #include "status_show.h"

@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "buffer.h"
-#include "clock.h"
-#include "error.h"
-#include "process.h"
-#include "status_folder.h"
-#include "utf8.h"
+#include "text/buffer.h"
+#include "os/clock.h"
+#include "text/error.h"
+#include "status/process.h"
+#include "status/status_folder.h"
+#include "text/utf8.h"
 
 /* Its process rewrites a file once a second, in a moment: one that is torn is looked at again. */
 enum { LOOKS_MOST = 50, PAUSE_MS = 2 };

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "status_page.h"
+#include "status/status_page.h"
 
 /* A process that lives, and what it tells of itself: checked, but for what is in texts. */
 struct status_process {

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "buffer.h"
-#include "escape.h"
-#include "report.h"
-#include "selfmetrics.h"
-#include "utf8.h"
+#include "text/buffer.h"
+#include "text/escape.h"
+#include "status/report.h"
+#include "dispatch/selfmetrics.h"
+#include "text/utf8.h"
 
 /* An object or array that is being written: what goes in front of its next member. */
 struct writer {

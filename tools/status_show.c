@@ -7,11 +7,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "buffer.h"
-#include "report.h"
-#include "selfmetrics.h"
-#include "units.h"
-#include "utf8.h"
+#include "text/buffer.h"
+#include "status/report.h"
+#include "dispatch/selfmetrics.h"
+#include "text/units.h"
+#include "text/utf8.h"
 
 enum { SLOW_S = 1 };
 

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "buffer.h"
-#include "escape.h"
-#include "option.h"
+#include "text/buffer.h"
+#include "text/escape.h"
+#include "config/option.h"
 
 const char *table_standard_of(const weir_option *row, const weir_standard *standards)
 {

@@ -4,7 +4,7 @@
 
 #include <weir/handler.h>
 
-#include "options.h"
+#include "config/options.h"
 
 struct wr_buffer;
 

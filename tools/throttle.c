@@ -4,14 +4,14 @@
 
 #include <weir/weir.h>
 
-#include "clock.h"
-#include "common.h"
-#include "config.h"
-#include "engine.h"
-#include "flush.h"
-#include "lane.h"
-#include "runtime.h"
-#include "tally.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "config/config.h"
+#include "engine/engine.h"
+#include "lane/flush.h"
+#include "lane/lane.h"
+#include "runtime/runtime.h"
+#include "lane/tally.h"
 
 enum { SLICE_MS = 50, RESERVE = 8 };
 

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 
 #include "command.h"
-#include "error.h"
-#include "number.h"
-#include "units.h"
+#include "text/error.h"
+#include "text/number.h"
+#include "text/units.h"
 #include "vet/child.h"
 #include "vet/report.h"
 #include "vet/subject.h"

@@ -5,8 +5,8 @@
 #include <weir/version.h>
 
 #include "command.h"
-#include "common.h"
-#include "suggest.h"
+#include "text/common.h"
+#include "text/suggest.h"
 
 static const struct command command_help;
 

@@ -1,7 +1,7 @@
 /* file: appends values to a file, whole lines at a time, and puts the file aside when it is large or old.
  *
  * The options are in settings.c; the file in target.c; writing to it in writer.c; putting it aside in
- * rotation.c; the old files in attic.c, what becomes of them in tending.c and press.c. */
+ * rotation.c; the old files in archive.c, what becomes of them in maintenance.c and compress.c. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "../output.h"
 #include "settings.h"
-#include "tending.h"
+#include "maintenance.h"
 #include "writer.h"
 
 struct file {
@@ -19,7 +19,7 @@ struct file {
     const weir_encoder *encoder;
     struct settings settings;
     struct writer writer;
-    struct tending tending;
+    struct maintenance maintenance;
     unsigned opened;     /* the target's, when old files were thought of last */
     int64_t sync_due_ms; /* with fsync "interval"; INT64_MAX: nothing is to be forced to the disk */
     int64_t wake_ms;     /* what wake_in was asked for last; INT64_MAX: nothing */
@@ -43,7 +43,7 @@ static void *file_create(const weir_host *host, const void *given)
     file->settings = settings;
     file->sync_due_ms = file->wake_ms = INT64_MAX;
     wr_writer_init(&file->writer, host, &file->settings);
-    wr_tending_init(&file->tending, host, &file->settings);
+    wr_maintenance_init(&file->maintenance, host, &file->settings);
     return file;
 }
 
@@ -66,12 +66,12 @@ static void plan_sync(struct file *file)
 /* Old files are made by whoever rotates, and found by all who notice. */
 static void plan_tending(struct file *file)
 {
-    const struct target *target = &file->writer.target;
+    const struct output_file *target = &file->writer.target;
     if (file->opened == target->opened)
         return;
     file->opened = target->opened;
     if (target->regular)
-        wr_tending_begin(&file->tending);
+        wr_maintenance_begin(&file->maintenance);
     else if (!file->said_special && (file->settings.rotates || file->settings.tends))
         file->host->log(file->host, 2,
                         "%s is not a regular file: it is not rotated, and there are no old files",
@@ -83,7 +83,7 @@ static void plan(struct file *file)
 {
     plan_tending(file);
     plan_sync(file);
-    int64_t sync_ms = file->sync_due_ms, tend_ms = file->tending.due_ms;
+    int64_t sync_ms = file->sync_due_ms, tend_ms = file->maintenance.due_ms;
     int64_t due_ms = sync_ms < tend_ms ? sync_ms : tend_ms;
     if (due_ms == file->wake_ms)
         return;
@@ -95,15 +95,15 @@ static void plan(struct file *file)
 static void file_wake(void *self, int why, weir_outcome *outcome)
 {
     struct file *file = self;
-    struct target *target = &file->writer.target;
+    struct output_file *target = &file->writer.target;
     (void)outcome;
     if (why == WEIR_WAKE_RELOAD) {
-        wr_target_follow(target);
+        wr_output_file_follow(target);
     } else {
         file->wake_ms = INT64_MAX;
         if (output_now_ms() >= file->sync_due_ms && target->dirty)
-            wr_target_sync(target);
-        wr_tending_go_on(&file->tending, target->path);
+            wr_output_file_sync(target);
+        wr_maintenance_go_on(&file->maintenance, target->path);
     }
     plan(file);
 }
@@ -119,7 +119,7 @@ static void say(weir_outcome *outcome, int code, const char *doing, const char *
 static void file_open(void *self, weir_outcome *outcome)
 {
     struct file *file = self;
-    int problem = wr_target_reopen(&file->writer.target);
+    int problem = wr_output_file_reopen(&file->writer.target);
     if (problem)
         say(outcome, WEIR_OUTCOME_RETRY, "open", file->settings.options->path, problem);
     else
@@ -129,16 +129,16 @@ static void file_open(void *self, weir_outcome *outcome)
 static void file_close(void *self)
 {
     struct file *file = self;
-    wr_tending_stop(&file->tending, file->writer.target.path);
-    wr_target_close(&file->writer.target);
+    wr_maintenance_stop(&file->maintenance, file->writer.target.path);
+    wr_output_file_close(&file->writer.target);
     file->sync_due_ms = file->wake_ms = INT64_MAX;
 }
 
 static void file_abandon(void *self)
 {
     const struct file *file = self;
-    wr_target_abandon(&file->writer.target);
-    wr_tending_abandon(&file->tending);
+    wr_output_file_abandon(&file->writer.target);
+    wr_maintenance_abandon(&file->maintenance);
 }
 
 static void file_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
@@ -146,7 +146,7 @@ static void file_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     const struct file *file = self;
     bool exists = false;
     (void)timeout_ms;
-    int problem = wr_target_probe(&file->writer.target, &exists);
+    int problem = wr_output_file_probe(&file->writer.target, &exists);
     if (problem)
         say(outcome, WEIR_OUTCOME_RETRY, "open", file->settings.options->path, problem);
     else if (!exists)
@@ -181,11 +181,11 @@ static void write_batch(struct file *file, const weir_batch *batch, weir_outcome
  * help. It counts as refused. */
 static void make_safe(struct file *file, weir_outcome *outcome)
 {
-    struct target *target = &file->writer.target;
+    struct output_file *target = &file->writer.target;
     if (file->settings.options->fsync != SETTINGS_SYNC_BATCH)
         return;
     if (target->dirty)
-        wr_target_sync(target);
+        wr_output_file_sync(target);
     if (!target->sync_problem || !outcome->done)
         return;
     outcome->rejected = outcome->done;
@@ -198,7 +198,7 @@ static void file_emit(void *self, const weir_batch *batch, weir_outcome *outcome
     struct file *file = self;
     outcome->done = 0;
     file->writer.target.sync_problem = 0;
-    int problem = wr_target_make_sure(&file->writer.target);
+    int problem = wr_output_file_make_sure(&file->writer.target);
     if (problem) {
         say(outcome, WEIR_OUTCOME_REOPEN, "open", file->settings.options->path, problem);
         return;
@@ -214,7 +214,7 @@ static void file_flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
     (void)timeout_ms;
     (void)outcome;
     if (file->writer.target.dirty)
-        wr_target_sync(&file->writer.target);
+        wr_output_file_sync(&file->writer.target);
     plan(file);
 }
 

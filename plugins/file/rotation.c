@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../output.h"
-#include "attic.h"
+#include "archive.h"
 #include "period.h"
 #include "stamp.h"
 
@@ -21,7 +21,7 @@ void wr_rotation_init(struct rotation *rotation, const struct settings *settings
     *rotation = (struct rotation){.settings = settings, .off_until_ms = INT64_MIN};
 }
 
-bool wr_rotation_is_on(const struct rotation *rotation, const struct target *target)
+bool wr_rotation_is_on(const struct rotation *rotation, const struct output_file *target)
 {
     return rotation->settings->rotates && target->regular &&
            (rotation->off_until_ms == INT64_MIN || output_now_ms() >= rotation->off_until_ms);
@@ -70,16 +70,16 @@ static bool exists(const char *path, const char *ending)
 }
 
 /* A name that is younger than all old ones, also where the clock was set back. */
-static void find_name(const struct target *target, char name[NAME_ROOM])
+static void find_name(const struct output_file *target, char name[NAME_ROOM])
 {
-    struct attic attic;
+    struct archive archive;
     char stamp[STAMP_LENGTH + 1];
     int64_t at_us = wr_stamp_now_us();
-    if (wr_attic_list(&attic, target->settings, target->path))
-        for (size_t i = 0; i < attic.count; i++)
-            if (attic.files[i].stamped && attic.files[i].age_us >= at_us)
-                at_us = attic.files[i].age_us + 1;
-    wr_attic_fini(&attic);
+    if (wr_archive_list(&archive, target->settings, target->path))
+        for (size_t i = 0; i < archive.count; i++)
+            if (archive.files[i].stamped && archive.files[i].age_us >= at_us)
+                at_us = archive.files[i].age_us + 1;
+    wr_archive_fini(&archive);
     do {
         wr_stamp_put(stamp, at_us++);
         snprintf(name, NAME_ROOM, "%s.%s", target->path, stamp);
@@ -87,7 +87,7 @@ static void find_name(const struct target *target, char name[NAME_ROOM])
 }
 
 /* What is at the path may be a link to the file, as /dev/stdout is: that must stay. */
-static int find_obstacle(const struct target *target)
+static int find_obstacle(const struct output_file *target)
 {
     struct stat status;
     if (lstat(target->path, &status) != 0)
@@ -97,22 +97,22 @@ static int find_obstacle(const struct target *target)
 
 /* Between the two names nobody writes: whoever wants to waits for the lock of the file that we hold, and then
  * looks whether it is in place still. */
-static int put_aside(struct target *target, const char *name)
+static int put_aside(struct output_file *target, const char *name)
 {
-    wr_target_end_line(target); /* what follows it in the next file would seem to be of the same line */
+    wr_output_file_end_line(target); /* what follows it in the next file would seem to be of the same line */
     if (target->dirty)
-        wr_target_sync(target);
+        wr_output_file_sync(target);
     if (rename(target->path, name) != 0)
         return errno;
     char path[PATH_MAX];
     memcpy(path, target->path, sizeof path);
-    int problem = wr_target_reopen(target);
+    int problem = wr_output_file_reopen(target);
     if (problem && renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
-        wr_target_close(target);
+        wr_output_file_close(target);
     return problem;
 }
 
-static void pause_rotation(struct rotation *rotation, const struct target *target, int problem)
+static void pause_rotation(struct rotation *rotation, const struct output_file *target, int problem)
 {
     rotation->off_until_ms = output_now_ms() + PAUSE_MS;
     if (rotation->said)
@@ -128,7 +128,7 @@ static void pause_rotation(struct rotation *rotation, const struct target *targe
                           target->path, system_words(problem), PAUSE_MS / 1000);
 }
 
-int wr_rotation_turn(struct rotation *rotation, struct target *target)
+int wr_rotation_turn(struct rotation *rotation, struct output_file *target)
 {
     char name[NAME_ROOM];
     unsigned opened = target->opened;
@@ -143,7 +143,7 @@ int wr_rotation_turn(struct rotation *rotation, struct target *target)
         return 0;
     }
     if (target->fd >= 0 && target->opened == opened)
-        wr_target_lock(target, LOCK_UN);
+        wr_output_file_lock(target, LOCK_UN);
     pause_rotation(rotation, target, problem);
     return target->fd >= 0 ? 0 : problem;
 }

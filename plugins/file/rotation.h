@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "settings.h"
-#include "target.h"
+#include "output_file.h"
 
 struct rotation {
     const struct settings *settings;
@@ -19,7 +19,7 @@ struct rotation {
 void wr_rotation_init(struct rotation *rotation, const struct settings *settings);
 
 /* Whether the target is a file that is put aside now and then. */
-bool wr_rotation_is_on(const struct rotation *rotation, const struct target *target);
+bool wr_rotation_is_on(const struct rotation *rotation, const struct output_file *target);
 
 /* How many of the next `length` bytes may go into the file as it is, in bytes; SIZE_MAX: any. 0: it has to be
  * put aside first. */
@@ -31,6 +31,6 @@ bool wr_rotation_is_empty(const struct rotation *rotation, const struct stat *st
 /* Puts the file aside and opens a new one, lets go of the lock in any case. Where that fails it is said once,
  * and the rotation is off for a while: then the old file is written to, or, without one, an errno is answered.
  */
-int wr_rotation_turn(struct rotation *rotation, struct target *target);
+int wr_rotation_turn(struct rotation *rotation, struct output_file *target);
 
 #endif

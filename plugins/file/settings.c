@@ -5,7 +5,7 @@
 
 #include "../output.h"
 #include "period.h"
-#include "press.h"
+#include "compress.h"
 #include "template.h"
 
 const weir_option wr_settings_table[] = {
@@ -59,7 +59,7 @@ static bool check_period(const weir_host *host, int64_t every_ns)
 
 static bool check_compression(const weir_host *host, const struct settings_options *options)
 {
-    if (options->compress != SETTINGS_GZIP || wr_press_is_built())
+    if (options->compress != SETTINGS_GZIP || wr_compress_is_built())
         return true;
     host->refuse(host, "compress",
                  "\"gzip\" needs zlib, which this build of the handler type goes without; allowed: none");

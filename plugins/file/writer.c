@@ -10,7 +10,7 @@ enum { CHUNK = 128 * 1024, TRIES = 1000 };
 void wr_writer_init(struct writer *writer, const weir_host *host, const struct settings *settings)
 {
     *writer = (struct writer){.settings = settings, .encoder = host->service(host, WEIR_ENCODER)};
-    wr_target_init(&writer->target, host, settings);
+    wr_output_file_init(&writer->target, host, settings);
     wr_rotation_init(&writer->rotation, settings);
 }
 
@@ -29,29 +29,29 @@ size_t wr_writer_chunk(const struct writer *writer)
  * that were compressed are. */
 static bool is_good(const struct writer *writer, struct stat *status)
 {
-    const struct target *target = &writer->target;
+    const struct output_file *target = &writer->target;
     if (fstat(target->fd, status) != 0)
         return false;
     if (!target->regular)
         return true;
-    return writer->settings->rotates ? wr_target_is_in_place(target) : status->st_nlink > 0;
+    return writer->settings->rotates ? wr_output_file_is_in_place(target) : status->st_nlink > 0;
 }
 
 /* Locks the file that is to be written to. Writes may go on side by side, but for those before which the file's
  * end is looked at. 0, or errno. */
 static int enter(struct writer *writer, struct stat *status)
 {
-    struct target *target = &writer->target;
+    struct output_file *target = &writer->target;
     for (int i = 0; i < TRIES; i++) {
         bool alone = writer->settings->rotates || writer->settings->header_length || target->fresh;
-        wr_target_lock(target, alone ? LOCK_EX : LOCK_SH);
+        wr_output_file_lock(target, alone ? LOCK_EX : LOCK_SH);
         if (is_good(writer, status)) {
             if (alone)
-                wr_target_look_at_end(target, status->st_size);
+                wr_output_file_look_at_end(target, status->st_size);
             return 0;
         }
-        wr_target_lock(target, LOCK_UN);
-        int problem = wr_target_reopen(target);
+        wr_output_file_lock(target, LOCK_UN);
+        int problem = wr_output_file_reopen(target);
         if (problem)
             return problem;
     }
@@ -94,15 +94,15 @@ static int write_header(struct writer *writer, const struct stat *status)
     size_t written, length = writer->settings->header_length;
     if (!length || !writer->target.regular || status->st_size)
         return 0;
-    int problem = wr_target_write(&writer->target, writer->settings->header, length, &written);
+    int problem = wr_output_file_write(&writer->target, writer->settings->header, length, &written);
     if (written && written < length)
-        wr_target_take_back(&writer->target, written);
+        wr_output_file_take_back(&writer->target, written);
     return problem;
 }
 
 int wr_writer_write(struct writer *writer, const weir_encoded *encoded, uint32_t *settled)
 {
-    struct target *target = &writer->target;
+    struct output_file *target = &writer->target;
     struct stat status;
     size_t written = 0, whole, fit;
     *settled = encoded->length ? 0 : encoded->count;
@@ -113,12 +113,12 @@ int wr_writer_write(struct writer *writer, const weir_encoded *encoded, uint32_t
         return problem;
     problem = write_header(writer, &status);
     if (!problem)
-        problem = wr_target_write(target, encoded->data, fit, &written);
+        problem = wr_output_file_write(target, encoded->data, fit, &written);
     target->fresh = false;
     target->end = lseek(target->fd, 0, SEEK_CUR);
     *settled = writer->encoder->settled(target->host, written, &whole);
     if (written > whole)
-        wr_target_take_back(target, written - whole);
-    wr_target_lock(target, LOCK_UN);
+        wr_output_file_take_back(target, written - whole);
+    wr_output_file_lock(target, LOCK_UN);
     return problem;
 }

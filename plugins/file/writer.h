@@ -6,12 +6,12 @@
 
 #include "rotation.h"
 #include "settings.h"
-#include "target.h"
+#include "output_file.h"
 
 struct writer {
     const struct settings *settings;
     const weir_encoder *encoder;
-    struct target target;
+    struct output_file target;
     struct rotation rotation;
 };
 

@@ -1,6 +1,6 @@
 /* http: sends values to a server, a batch at a time, over one connection that is kept.
  *
- * What the options come to is in settings.c, libcurl in client.c, the meaning of answers in verdict.c; here is
+ * What the options come to is in settings.c, libcurl in client.c, the meaning of answers in response.c; here is
  * what is sent, in which pieces, and what that settles. */
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "body.h"
 #include "client.h"
 #include "settings.h"
-#include "verdict.h"
+#include "response.h"
 
 enum { BODY_MOST = 8 * 1024 * 1024 };
 
@@ -26,7 +26,7 @@ struct http {
     const char *header; /* of each request */
     bool gzip;
     struct settings settings;
-    struct verdict_site site;
+    struct response_site site;
     struct client client;
     struct body body;
     uint32_t most; /* samples a request: less than all once a server found a request too large */
@@ -57,7 +57,7 @@ static bool has_curl(void)
 static void fill_site(struct http *http)
 {
     const struct settings *settings = &http->settings;
-    http->site = (struct verdict_site){
+    http->site = (struct response_site){
         .method = settings->client.method,
         .url = settings->address.shown,
         .host = settings->address.host,
@@ -118,9 +118,9 @@ static void http_open(void *self, weir_outcome *outcome)
 static void http_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct http *http = self;
-    struct verdict_site site = http->site;
+    struct response_site site = http->site;
     struct client_reply reply;
-    struct verdict verdict;
+    struct response response;
     http_open(http, outcome);
     if (outcome->code != WEIR_OUTCOME_OK)
         return;
@@ -129,9 +129,9 @@ static void http_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     if (client_connect(&http->client, &http->settings.client, timeout_ms, &reply)) {
         snprintf(outcome->reason, sizeof outcome->reason, "%.200s takes connections", site.peer);
     } else {
-        verdict_find(&site, &reply, &verdict);
+        response_find(&site, &reply, &response);
         outcome->code = WEIR_OUTCOME_RETRY;
-        snprintf(outcome->reason, sizeof outcome->reason, "%s", verdict.words);
+        snprintf(outcome->reason, sizeof outcome->reason, "%s", response.words);
     }
     client_close(&http->client);
 }
@@ -180,45 +180,45 @@ static void grow(struct http *http, uint32_t sent)
         http->most += http->most / 8 + 1;
 }
 
-static void send_text(struct http *http, const weir_encoded *encoded, struct verdict *verdict)
+static void send_text(struct http *http, const weir_encoded *encoded, struct response *response)
 {
     const char *data = encoded->data;
     size_t length = encoded->length;
     struct client_reply reply;
-    *verdict = (struct verdict){.kind = VERDICT_DELIVERED};
+    *response = (struct response){.kind = RESPONSE_DELIVERED};
     if (!length) /* nothing of it could be written */
         return;
     if (!body_begin(&http->body, http->header, &data, &length) ||
         (http->gzip && !body_compress(&http->body, &data, &length))) {
-        *verdict = (struct verdict){.kind = VERDICT_LATER, .words = "no memory"};
+        *response = (struct response){.kind = RESPONSE_LATER, .words = "no memory"};
         return;
     }
     client_send(&http->client, data, length, &reply);
-    verdict_find(&http->site, &reply, verdict);
+    response_find(&http->site, &reply, response);
 }
 
 static bool encode(struct http *http, const weir_batch *batch, uint32_t start, weir_encoded *encoded,
-                   struct verdict *verdict)
+                   struct response *response)
 {
     if (http->encoder->encode(http->host, batch, start, BODY_MOST, encoded))
         return true;
-    *verdict = (struct verdict){.kind = VERDICT_LATER, .words = "no memory"};
+    *response = (struct response){.kind = RESPONSE_LATER, .words = "no memory"};
     return false;
 }
 
 /* ---- Settling -------------------------------------------------------------------------------- */
 
-static void come_back_later(const struct verdict *verdict, weir_outcome *outcome)
+static void come_back_later(const struct response *response, weir_outcome *outcome)
 {
     outcome->code = WEIR_OUTCOME_RETRY;
-    outcome->retry_after_ms = verdict->retry_after_ms;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s", verdict->words);
+    outcome->retry_after_ms = response->retry_after_ms;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s", response->words);
 }
 
-static void count_refused(const struct http *http, const struct verdict *verdict, uint32_t count)
+static void count_refused(const struct http *http, const struct response *response, uint32_t count)
 {
     char counter[32];
-    snprintf(counter, sizeof counter, "status.%ld", verdict->status);
+    snprintf(counter, sizeof counter, "status.%ld", response->status);
     http->host->count(http->host, counter, count);
 }
 
@@ -229,28 +229,28 @@ static bool send_piece(struct http *http, const weir_batch *batch, weir_outcome 
 {
     weir_batch piece = *batch;
     weir_encoded encoded;
-    struct verdict verdict;
+    struct response response;
     piece.count = find_end(batch, outcome->done, http->most);
-    if (encode(http, &piece, outcome->done, &encoded, &verdict))
-        send_text(http, &encoded, &verdict);
-    if (verdict.kind == VERDICT_LATER) {
-        come_back_later(&verdict, outcome);
+    if (encode(http, &piece, outcome->done, &encoded, &response))
+        send_text(http, &encoded, &response);
+    if (response.kind == RESPONSE_LATER) {
+        come_back_later(&response, outcome);
         return false;
     }
-    if (verdict.kind == VERDICT_DELIVERED) {
+    if (response.kind == RESPONSE_DELIVERED) {
         grow(http, encoded.count);
         outcome->done += encoded.count;
         return true;
     }
-    if (verdict.kind == VERDICT_TOO_LARGE &&
+    if (response.kind == RESPONSE_TOO_LARGE &&
         encoded.count > find_end(&piece, outcome->done, 1) - outcome->done) {
         shrink(http, encoded.count);
         return true;
     }
-    count_refused(http, &verdict, encoded.count);
+    count_refused(http, &response, encoded.count);
     outcome->done += encoded.count;
     outcome->rejected = encoded.count;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s", verdict.words);
+    snprintf(outcome->reason, sizeof outcome->reason, "%s", response.words);
     return false; /* the reason is that of these alone */
 }
 
@@ -288,17 +288,17 @@ static void send_records(struct http *http, const weir_batch *batch, weir_outcom
     bool go_on = true;
     while (go_on && at < batch->count) {
         weir_encoded encoded;
-        struct verdict verdict;
-        if (encode(http, batch, at, &encoded, &verdict))
-            send_text(http, &encoded, &verdict);
-        if (verdict.kind == VERDICT_LATER) {
-            come_back_later(&verdict, outcome);
+        struct response response;
+        if (encode(http, batch, at, &encoded, &response))
+            send_text(http, &encoded, &response);
+        if (response.kind == RESPONSE_LATER) {
+            come_back_later(&response, outcome);
             return;
         }
-        if (verdict.kind != VERDICT_DELIVERED) {
-            count_refused(http, &verdict, 1);
+        if (response.kind != RESPONSE_DELIVERED) {
+            count_refused(http, &response, 1);
             http->refused++;
-            snprintf(http->refusal, sizeof http->refusal, "%s", verdict.words);
+            snprintf(http->refusal, sizeof http->refusal, "%s", response.words);
         }
         at += encoded.count;
         go_on = settle_records(http, batch, at, outcome);

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pair.h"
+#include "wakeup_fds.h"
 
 static struct sockets_held hold(int fd)
 {
@@ -17,7 +17,7 @@ static struct sockets_held hold(int fd)
 
 void sockets_init(struct sockets *sockets)
 {
-    sockets->canary.fd = sockets->pair[0].fd = sockets->pair[1].fd = -1;
+    sockets->canary.fd = sockets->wakeup_fds[0].fd = sockets->wakeup_fds[1].fd = -1;
     for (size_t i = 0; i < SOCKETS_MOST; i++)
         sockets->connections[i].fd = -1;
 }
@@ -25,9 +25,9 @@ void sockets_init(struct sockets *sockets)
 bool sockets_open(struct sockets *sockets, CURLM *multi)
 {
     int fds[2];
-    pair_find(multi, fds);
+    wakeup_fds_find(multi, fds);
     for (int i = 0; i < 2; i++)
-        sockets->pair[i] = hold(fds[i]);
+        sockets->wakeup_fds[i] = hold(fds[i]);
     sockets->canary = hold(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     return sockets->canary.fd >= 0;
 }
@@ -92,7 +92,7 @@ static bool is_ours(const struct sockets_held *held)
 
 bool sockets_are_ours(const struct sockets *sockets)
 {
-    if (!is_ours(&sockets->canary) || !is_ours(&sockets->pair[0]) || !is_ours(&sockets->pair[1]))
+    if (!is_ours(&sockets->canary) || !is_ours(&sockets->wakeup_fds[0]) || !is_ours(&sockets->wakeup_fds[1]))
         return false;
     for (size_t i = 0; i < SOCKETS_MOST; i++)
         if (!is_ours(&sockets->connections[i]))
@@ -109,8 +109,8 @@ static void close_held(const struct sockets_held *held)
 void sockets_abandon(const struct sockets *sockets)
 {
     close_held(&sockets->canary);
-    close_held(&sockets->pair[0]);
-    close_held(&sockets->pair[1]);
+    close_held(&sockets->wakeup_fds[0]);
+    close_held(&sockets->wakeup_fds[1]);
     for (size_t i = 0; i < SOCKETS_MOST; i++)
         close_held(&sockets->connections[i]);
 }

@@ -19,8 +19,8 @@ struct sockets_held {
 
 struct sockets {
     struct sockets_held connections[SOCKETS_MOST];
-    struct sockets_held pair[2]; /* those by which libcurl wakes itself, where they can be found */
-    struct sockets_held canary;  /* unused: when it is gone, so are those that nobody knows of */
+    struct sockets_held wakeup_fds[2]; /* those by which libcurl wakes itself, where they can be found */
+    struct sockets_held canary;        /* unused: when it is gone, so are those that nobody knows of */
 };
 
 /* None are held. */

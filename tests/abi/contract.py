@@ -6,7 +6,7 @@ import re
 import shlex
 import subprocess
 
-from judge import ADDER, BUILD, SOURCE, WEIR, assert_ledgers, case, lines_of, main, run
+from harness import ADDER, BUILD, SOURCE, WEIR, assert_ledgers, case, lines_of, main, run
 
 CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
 FROZEN_HEADERS = os.path.join(SOURCE, "tests", "abi", "1")

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from judge import BUILD, SOURCE, case, main, run
+from harness import BUILD, SOURCE, case, main, run
 
 sys.path.insert(0, os.path.join(SOURCE, "bench", "driver"))
 

@@ -8,11 +8,11 @@ import re
 import struct
 import subprocess
 
-from judge import (ADDER, BUILD, assert_handler_ledger, assert_ledgers, case, environment, lines_of, main, run,
+from harness import (ADDER, BUILD, assert_handler_ledger, assert_ledgers, case, environment, lines_of, main, run,
                    skip_fork_under_sanitizers, start)
 
 EVENTS = os.path.join(BUILD, "tests", "support", "events")
-PUPPET = os.path.join(BUILD, "tests", "support", "puppet")
+PUPPET = os.path.join(BUILD, "tests", "support", "scripted_app")
 NOT_CREATED = -14
 
 

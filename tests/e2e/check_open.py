@@ -6,7 +6,7 @@ import re
 import socket
 
 from https import Server
-from judge import PLUGINS, WEIR, Skip, case, lines_of, main, run, wait_for
+from harness import PLUGINS, WEIR, Skip, case, lines_of, main, run, wait_for
 from scripted import Scripted
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from judge import WEIR, case, lines_of, main, run
+from harness import WEIR, case, lines_of, main, run
 
 CONFIG = {
     "settings": {"labels": {"host": "here"}},
@@ -117,7 +117,7 @@ def settings_shows_types_defaults_and_what_is_allowed():
 def a_broken_plugin_is_said_and_the_others_are_shown(folder):
     with open(os.path.join(folder, "broken.so"), "w", encoding="utf-8") as file:
         file.write("no object at all")
-    from judge import PLUGINS
+    from harness import PLUGINS
     done = run(WEIR, "handlers", WEIR_PLUGIN_PATH=folder + ":" + PLUGINS)
     assert done.returncode == 1 and "broken.so" in done.stderr and "file" in done.stdout, done
 
@@ -206,7 +206,7 @@ def help_and_version_go_to_standard_output():
 @case
 def a_full_standard_output_is_noticed():
     with open("/dev/full", "w", encoding="utf-8") as full:
-        from judge import environment
+        from harness import environment
         done = subprocess.run([WEIR, "formats"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=20)
     assert done.returncode == 1 and "cannot be written" in done.stderr
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 from installed import install, variable
-from judge import BUILD, SOURCE, WEIR, Skip, case, environment, main, run
+from harness import BUILD, SOURCE, WEIR, Skip, case, environment, main, run
 
 SCRIPT = os.path.join(SOURCE, "tools", "completion", "weir.bash")
 

@@ -3,7 +3,7 @@
 import os
 import re
 
-from judge import ADDER, case, main, run
+from harness import ADDER, case, main, run
 
 CONSOLE = {"groups": {"*": "console"}}
 

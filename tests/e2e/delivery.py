@@ -3,7 +3,7 @@
 import json
 import os
 
-from judge import ADDER, assert_ledgers, case, main, run
+from harness import ADDER, assert_ledgers, case, main, run
 
 
 def file_config(path, **settings):
@@ -90,7 +90,7 @@ def events_stay_together(folder):
 @case
 def two_processes_share_a_file_and_no_line_is_torn(folder):
     path = os.path.join(folder, "out.json")
-    from judge import start
+    from harness import start
     programs = [start(ADDER, "-q", "-t", 2, "-n", 100000, WEIR_CONFIG=file_config(path)) for _ in range(3)]
     for program in programs:
         assert program.wait(120) == 0

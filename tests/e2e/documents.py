@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from header import Header, normal
-from judge import BUILD, SOURCE, WEIR, Skip, case, main, run
+from harness import BUILD, SOURCE, WEIR, Skip, case, main, run
 from markdown import Text, find_all, spans
 from mdoc import Page
 from scripted import Scripted
@@ -86,8 +86,8 @@ def weir_3_shows_every_structure_with_its_fields_in_order():
 @case
 def every_variable_of_the_environment_is_explained():
     pattern = r'getenv\("(\w+)"\)'
-    variables = set(re.findall(pattern, read_sources("lib/*.c")))
-    variables |= set(re.findall(r'"(BENCHMARK_AI\w*)"', read_sources("lib/benchmarkai.c")))
+    variables = set(re.findall(pattern, read_sources("lib/*/*.c")))
+    variables |= set(re.findall(r'"(BENCHMARK_AI\w*)"', read_sources("lib/config/benchmarkai.c")))
     assert {"WEIR_CONFIG", "WEIR_PLUGIN_PATH", "WEIR_LOG", "BENCHMARK_AI"} <= variables
     same([arguments[0] for arguments in PAGE_3.items("Ev", "ENVIRONMENT")], variables, "weir.3, ENVIRONMENT")
     variables = set(re.findall(pattern, read_sources("tools/*.c")))

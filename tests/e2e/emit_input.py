@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 
-from judge import WEIR, case, environment, lines_of, main, run, wait_for
+from harness import WEIR, case, environment, lines_of, main, run, wait_for
 
 MANY = 100_000 if os.environ.get("WEIR_TEST_SANITIZED") else 1_000_000
 

@@ -12,7 +12,7 @@ import subprocess
 import threading
 
 from installed import environment_of, install
-from judge import BUILD, SOURCE, WEIR, Skip, case, lines_of, main, run, skip_fork_under_sanitizers, start, wait_for
+from harness import BUILD, SOURCE, WEIR, Skip, case, lines_of, main, run, skip_fork_under_sanitizers, start, wait_for
 
 SCAN_CONFIG = os.path.join(SOURCE, "examples", "config", "scan.json")
 CONSOLE_LINE = r"\[\d{10}\.\d{6}\]\[([^]]+)\]: ([^=]+)=(\S+)( \{.*\})?"

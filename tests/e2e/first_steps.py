@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from installed import environment_of, install
-from judge import PLUGINS, SOURCE, Skip, case, main
+from harness import PLUGINS, SOURCE, Skip, case, main
 from markdown import Text
 from peers import InfluxDB
 

@@ -2,7 +2,7 @@
 
 import os
 
-from judge import BUILD, case, main, run
+from harness import BUILD, case, main, run
 from traces import between_marks, of_main_thread
 
 GUEST = os.path.join(BUILD, "tests", "support", "guest")
@@ -39,7 +39,7 @@ def descriptors_are_closed_on_exec_and_threads_block_all_signals(folder):
 def weir_log_says_what_is_said():
     config = {"handlers": {"disk": {"type": "file", "path": "/no/such/folder/x"}}, "groups": {"*": "disk"},
               "settings": {"shutdown_timeout": "1s"}}
-    from judge import ADDER
+    from harness import ADDER
     assert run(ADDER, "-q", WEIR_CONFIG=config, WEIR_LOG="off").stderr == ""
     errors = run(ADDER, "-q", WEIR_CONFIG=config, WEIR_LOG="error").stderr
     assert errors.count("\n") == 1 and errors.startswith("weir: error: disk: "), errors

@@ -5,9 +5,9 @@ import os
 import re
 import subprocess
 
-from judge import ADDER, BUILD, case, environment, lines_of, main, run, skip_fork_under_sanitizers
+from harness import ADDER, BUILD, case, environment, lines_of, main, run, skip_fork_under_sanitizers
 
-STRAY = os.path.join(BUILD, "tests", "support", "stray")
+STRAY = os.path.join(BUILD, "tests", "support", "unrouted_app")
 
 
 def stray(*arguments, **env):

@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from judge import ADDER, assert_ledgers, case, lines_of, main, run
+from harness import ADDER, assert_ledgers, case, lines_of, main, run
 
 
 def file_config(path, **settings):

@@ -15,7 +15,7 @@ import threading
 
 from fifos import Puppet
 from installed import environment_of, install, pkg_config
-from judge import ADDER, SOURCE, WEIR, Skip, assert_ledgers, case, main, skip_fork_under_sanitizers, wait_for
+from harness import ADDER, SOURCE, WEIR, Skip, assert_ledgers, case, main, skip_fork_under_sanitizers, wait_for
 
 
 # ---- Building ---------------------------------------------------------------------------------------------------

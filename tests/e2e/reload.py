@@ -4,7 +4,7 @@ import json
 import os
 import signal
 
-from judge import BUILD, case, lines_of, main, run, start, wait_for, ADDER
+from harness import BUILD, case, lines_of, main, run, start, wait_for, ADDER
 
 RELOAD = os.path.join(BUILD, "examples", "reload")
 
@@ -66,7 +66,7 @@ def a_wrong_file_is_said_once_and_the_configuration_in_force_stays(folder):
     write(config, config_to(a))
     with open(errors, "w", encoding="utf-8") as file:
         import subprocess
-        from judge import environment
+        from harness import environment
         program = subprocess.Popen([RELOAD, config], env=environment(), stderr=file)
     wait_for(lambda: size(a), "values in a")
     write(config, '{"groups": {"*": "dsk"}}')

@@ -5,7 +5,7 @@ import json
 import os
 import re
 
-from judge import BUILD, PLUGINS, SOURCE, TEST_PLUGINS, WEIR, Skip, case, main, run
+from harness import BUILD, PLUGINS, SOURCE, TEST_PLUGINS, WEIR, Skip, case, main, run
 from markdown import find_all
 from mdoc import Page
 

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from fifos import TIMEOUT, Puppet, Reader, config_of, make_fifo, notes_of, start_careful_reader, values_of
-from judge import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
+from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
     skip_fork_under_sanitizers, start, wait_for
 
 DROPPED, SPOOLED = -9, -10

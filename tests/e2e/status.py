@@ -8,9 +8,9 @@ import signal
 import struct
 import subprocess
 
-from judge import ADDER, BUILD, WEIR, case, environment, main, run, skip_fork_under_sanitizers, start, wait_for
+from harness import ADDER, BUILD, WEIR, case, environment, main, run, skip_fork_under_sanitizers, start, wait_for
 
-PUPPET = os.path.join(BUILD, "tests", "support", "puppet")
+PUPPET = os.path.join(BUILD, "tests", "support", "scripted_app")
 
 
 class Puppet:
@@ -115,7 +115,7 @@ def values_handlers_and_totals_are_shown(folder):
             handlers = {handler["name"]: handler for handler in one["handlers"]}
             return one["added"] == 10 and handlers["null"]["delivered"] == 10 and handlers["bad"]["retries"] >= 1
         one = wait_until_told(folder, puppet.pid, is_settled)
-        assert (one["pid"], one["program"], one["config"], one["foreign_pid"]) == (puppet.pid, "puppet", "WEIR_CONFIG", False), one
+        assert (one["pid"], one["program"], one["config"], one["foreign_pid"]) == (puppet.pid, "scripted_app", "WEIR_CONFIG", False), one
         assert one["refused"] == {} and one["to_nobody"] == 0 and one["user"] == os.geteuid(), one
         handlers = {handler["name"]: handler for handler in one["handlers"]}
         good, bad = handlers["null"], handlers["bad"]
@@ -134,7 +134,7 @@ def values_handlers_and_totals_are_shown(folder):
 
 @case
 def groups_that_nobody_listens_to_are_shown_by_their_number_of_values(folder):
-    stray = subprocess.Popen([os.path.join(BUILD, "tests", "support", "stray"), "-g", "30", "-w", "heard"], text=True,
+    stray = subprocess.Popen([os.path.join(BUILD, "tests", "support", "unrouted_app"), "-g", "30", "-w", "heard"], text=True,
                              env=environment(WEIR_CONFIG={**config_of(folder), "groups": {"heard": "null"}}),
                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     one = wait_until_told(folder, stray.pid, lambda one: one["to_nobody"] == 30 * 31 // 2)

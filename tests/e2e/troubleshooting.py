@@ -2,7 +2,7 @@
 
 A fenced block of JSON (json5: one that is wrong on purpose) whose first line is a comment with a file's name is that file. In blocks of
 the kind `console` a line that begins with "$ " is a command, and what follows is its output, standard error included; `...` stands for
-anything within a line. Comments that no reader sees say what my_app is in the next block: "my_app: ARGUMENTS" of tests/support/stray, or
+anything within a line. Comments that no reader sees say what my_app is in the next block: "my_app: ARGUMENTS" of tests/support/unrouted_app, or
 "running: CONFIG ARGUMENTS" for one that runs in the background meanwhile, has the number 4711, and writes its messages to my_app.log."""
 
 import os
@@ -10,11 +10,11 @@ import re
 import shlex
 import subprocess
 
-from judge import BUILD, PLUGINS, SOURCE, WEIR, case, environment, main, skip_fork_under_sanitizers, wait_for
+from harness import BUILD, PLUGINS, SOURCE, WEIR, case, environment, main, skip_fork_under_sanitizers, wait_for
 from markdown import Text, spans
 
 PAGE = Text(os.path.join(SOURCE, "doc", "troubleshooting.md"))
-STRAY = os.path.join(BUILD, "tests", "support", ".libs", "stray")
+STRAY = os.path.join(BUILD, "tests", "support", ".libs", "unrouted_app")
 LIBRARIES = os.path.join(BUILD, "lib", ".libs")
 PID = "4711"
 

@@ -3,7 +3,7 @@
 import json
 import os
 
-from judge import BUILD, WEIR, case, lines_of, main, run
+from harness import BUILD, WEIR, case, lines_of, main, run
 
 CONFIGURER = os.path.join(BUILD, "tests", "support", "configurer")
 

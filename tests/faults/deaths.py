@@ -7,7 +7,7 @@ import random
 import signal
 import time
 
-from judge import ADDER, case, lines_of, main, run, start, wait_for
+from harness import ADDER, case, lines_of, main, run, start, wait_for
 
 KILLS = max(20, int(os.environ.get("WEIR_TEST_KILLS", 0)) // 5)  # each looks at all that its program had written
 SANITIZED = os.environ.get("WEIR_TEST_SANITIZED")  # which has signals of its own

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from fifos import Puppet
-from judge import BUILD, PLUGINS, SOURCE, Skip, assert_handler_ledger, case, environment, lines_of, main, wait_for
+from harness import BUILD, PLUGINS, SOURCE, Skip, assert_handler_ledger, case, environment, lines_of, main, wait_for
 
 VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
 BREAKER = os.path.join(BUILD, "tests", "torture", ".libs", "breaker.so")

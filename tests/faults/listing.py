@@ -4,7 +4,7 @@ import glob
 import os
 import re
 
-from judge import SOURCE, case, main
+from harness import SOURCE, case, main
 from table import ROWS
 
 

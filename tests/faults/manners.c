@@ -193,7 +193,7 @@ static void tear_down(void)
     freelocale(other_locale);
 }
 
-TestSuite(manners, .init = set_up, .fini = tear_down, .timeout = 120);
+TestSuite(thread_state, .init = set_up, .fini = tear_down, .timeout = 120);
 
 static void be_rude(enum place place, void (*how)(void))
 {
@@ -211,7 +211,7 @@ static void deliver(double value)
 
 /* ---- Signals and the thread's locale --------------------------------------------------------- */
 
-Test(manners, fault_15_a_signal_mask_that_emit_changed_is_put_right_and_counted)
+Test(thread_state, fault_15_a_signal_mask_that_emit_changed_is_put_right_and_counted)
 {
     be_rude(EMIT, let_signals_in);
     for (int i = 0; i < 3; i++)
@@ -222,7 +222,7 @@ Test(manners, fault_15_a_signal_mask_that_emit_changed_is_put_right_and_counted)
     wait_until_said("rude: the handler type is at fault: it changed its thread's signal mask\n");
 }
 
-Test(manners, fault_15_a_locale_that_emit_left_on_its_thread_is_put_right_and_counted)
+Test(thread_state, fault_15_a_locale_that_emit_left_on_its_thread_is_put_right_and_counted)
 {
     be_rude(EMIT, use_another_locale);
     for (int i = 0; i < 3; i++)
@@ -232,7 +232,7 @@ Test(manners, fault_15_a_locale_that_emit_left_on_its_thread_is_put_right_and_co
     wait_until_said("rude: the handler type is at fault: it changed its thread's locale\n");
 }
 
-Test(manners, fault_15_so_it_is_in_open_flush_and_close)
+Test(thread_state, fault_15_so_it_is_in_open_flush_and_close)
 {
     const enum place places[] = {OPEN, FLUSH, CLOSE};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -247,7 +247,7 @@ Test(manners, fault_15_so_it_is_in_open_flush_and_close)
     }
 }
 
-Test(manners, fault_15_and_in_wake)
+Test(thread_state, fault_15_and_in_wake)
 {
     be_rude(WAKE, let_signals_in);
     deliver(1);
@@ -258,7 +258,7 @@ Test(manners, fault_15_and_in_wake)
     cr_assert_eq(rude_stats().faults, times);
 }
 
-Test(manners, fault_15_ten_times_in_a_row_and_the_handler_is_given_up)
+Test(thread_state, fault_15_ten_times_in_a_row_and_the_handler_is_given_up)
 {
     be_rude(EMIT, let_signals_in);
     for (int i = 0; i < 9; i++)
@@ -274,7 +274,7 @@ Test(manners, fault_15_ten_times_in_a_row_and_the_handler_is_given_up)
     cr_assert_eq(times, 10);
 }
 
-Test(manners, fault_15_a_well_behaved_batch_in_between_begins_the_count_anew)
+Test(thread_state, fault_15_a_well_behaved_batch_in_between_begins_the_count_anew)
 {
     be_rude(EMIT, let_signals_in);
     for (int i = 0; i < 9; i++)
@@ -290,7 +290,7 @@ Test(manners, fault_15_a_well_behaved_batch_in_between_begins_the_count_anew)
 
 /* ---- The program's threads ------------------------------------------------------------------- */
 
-Test(manners, fault_15_create_leaves_the_programs_thread_as_it_was)
+Test(thread_state, fault_15_create_leaves_the_programs_thread_as_it_was)
 {
     cr_assert(lets_in(SIGTERM));
     be_rude(CREATE, keep_signals_out);
@@ -300,7 +300,7 @@ Test(manners, fault_15_create_leaves_the_programs_thread_as_it_was)
     wait_until_said("rude: the handler type is at fault: it changed its thread's signal mask\n");
 }
 
-Test(manners, fault_15_so_does_destroy_of_what_was_never_opened)
+Test(thread_state, fault_15_so_does_destroy_of_what_was_never_opened)
 {
     be_rude(DESTROY, keep_signals_out);
     cr_assert_eq(weir_configure("*", "null", NULL), 0, "%s", weir_last_error());
@@ -311,7 +311,7 @@ Test(manners, fault_15_so_does_destroy_of_what_was_never_opened)
 
 /* ---- The process's locale -------------------------------------------------------------------- */
 
-static char folder[] = "/tmp/weir-manners-XXXXXX";
+static char folder[] = "/tmp/weir-thread_state-XXXXXX";
 
 static void leave_folder(void)
 {
@@ -375,7 +375,7 @@ static void assert_has_a_dot(const char *format)
     assert_ledger(format);
 }
 
-Test(manners, fault_15_no_format_goes_by_a_locale_that_a_handler_has_set)
+Test(thread_state, fault_15_no_format_goes_by_a_locale_that_a_handler_has_set)
 {
     make_locale();
     misbehave = set_locale;
@@ -405,7 +405,7 @@ static void call_weir(void)
     asked = weir_get_handler_stats("rude", &stats, sizeof stats);
 }
 
-Test(manners, fault_15_a_handler_that_calls_weir_never_waits_for_itself)
+Test(thread_state, fault_15_a_handler_that_calls_weir_never_waits_for_itself)
 {
     be_rude(EMIT, call_weir);
     cr_assert_eq(weir_configure("other", "null", NULL), 0);

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from judge import BUILD, SOURCE
+from harness import BUILD, SOURCE
 from table import ROWS
 
 CHOSEN = re.compile(r"\.t:")

@@ -1,10 +1,10 @@
 /* Configurations: any text is taken or refused, with an error that has its place; what is taken says the same
  * when it is read once more. */
 
-#include "config.h"
-#include "error.h"
+#include "config/config.h"
+#include "text/error.h"
 #include "fuzz.h"
-#include "parse.h"
+#include "config/parse.h"
 
 static const char *entries[] = {"NAME=value", "EMPTY=", NULL};
 static struct wr_environment environment = {.references = 1, .entries = entries, .folder = "/"};

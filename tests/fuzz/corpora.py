@@ -2,7 +2,7 @@
 
 import os
 
-from judge import BUILD, SOURCE, Skip, case, main, run
+from harness import BUILD, SOURCE, Skip, case, main, run
 
 
 def replay(name):

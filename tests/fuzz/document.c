@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document.h"
-#include "error.h"
+#include "config/document.h"
+#include "text/error.h"
 #include "fuzz.h"
-#include "scan.h"
+#include "text/scan.h"
 
 static void compare(const struct wr_node *node, struct json_object *other);
 

@@ -1,9 +1,9 @@
 /* Expansion: any text without a NUL is expanded or refused. A text without a dollar sign stays as it is, and
  * one whose dollar signs are doubled comes back. */
 
-#include "expand.h"
-#include "buffer.h"
-#include "error.h"
+#include "config/expand.h"
+#include "text/buffer.h"
+#include "text/error.h"
 #include "fuzz.h"
 
 static const char *entries[] = {"NAME=value", "EMPTY=", "DOLLARS=a$$b${NAME}", "BAD=\xff", NULL};

@@ -4,14 +4,14 @@
  * The input: a value's 8 bytes, then texts, each with a NUL: group, name, label's key, label's value, metadata,
  * and a time in nanoseconds, if there is one. */
 
-#include "batch.h"
-#include "encoder.h"
-#include "error.h"
-#include "format.h"
+#include "segment/batch.h"
+#include "format/encoder.h"
+#include "text/error.h"
+#include "format/format.h"
 #include "fuzz.h"
-#include "name.h"
+#include "registry/name.h"
 #include "readers.h"
-#include "utf8.h"
+#include "text/utf8.h"
 
 enum { TIME_S = 1795219607, TEXTS = 6 };
 enum { GROUP, NAME, KEY, VALUE, NOTE, TIME };
@@ -66,12 +66,12 @@ static void make_batch(double value)
 /* ---- Formats --------------------------------------------------------------------------------- */
 
 /* All that come before what is read back are by default; mlbench needs one of two. */
-static void *set_options(const struct wr_format *format, const struct reader *reader, struct wr_keep *keep)
+static void *set_options(const struct wr_format *format, const struct reader *reader, struct wr_region *keep)
 {
     static const char *entries[] = {NULL};
     static const struct wr_environment environment = {.entries = entries, .folder = "/"};
     struct wr_error error = {0};
-    void *options = wr_keep_get(keep, format->options.struct_bytes + 1);
+    void *options = wr_region_alloc(keep, format->options.struct_bytes + 1);
     const struct wr_options_fill fill = {format->options, options, &environment, keep, NULL};
     FUZZ_CHECK(options && wr_options_set_defaults(&fill, &error));
     if (!reader->option)
@@ -88,7 +88,7 @@ static void *set_options(const struct wr_format *format, const struct reader *re
 static void try_reader(const struct reader *reader)
 {
     const struct wr_format *format = wr_format_find(reader->format);
-    struct wr_keep keep = {0};
+    struct wr_region keep = {0};
     struct wr_encoder encoder;
     weir_encoded encoded;
     wr_encoder_init(&encoder, format, set_options(format, reader, &keep));
@@ -103,7 +103,7 @@ static void try_reader(const struct reader *reader)
         free(text);
     }
     wr_encoder_fini(&encoder);
-    wr_keep_fini(&keep);
+    wr_region_fini(&keep);
 }
 
 /* Whether no format was forgotten. */

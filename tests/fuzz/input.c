@@ -17,12 +17,12 @@
 #include "../../tools/delivery.h"
 #include "../../tools/input.h"
 #include "../../tools/lines.h"
-#include "../../tools/reading.h"
+#include "../../tools/input_line.h"
 #include "../../tools/throttle.h"
 #include "fuzz.h"
-#include "name.h"
-#include "stream.h"
-#include "utf8.h"
+#include "registry/name.h"
+#include "registry/stream.h"
+#include "text/utf8.h"
 
 enum { WORDS = 1, WITH_GROUP = 2, WITH_LABEL = 4, MOST_SAID = 20 };
 
@@ -34,7 +34,7 @@ static struct {
     struct input_standards standards;
     const uint8_t *at, *end; /* of the lines that were not read yet */
     uint64_t lines, refused, values;
-    const struct reading *taken; /* the line at hand, which is to become an event; NULL: none */
+    const struct input_line *taken; /* the line at hand, which is to become an event; NULL: none */
 } expected;
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static bool find_word(char *word, struct wr_event_value *value)
     return find_number(equals + 1, &value->value);
 }
 
-static void check_words(char *line, const struct reading *reading, bool taken)
+static void check_words(char *line, const struct input_line *line_reader, bool taken)
 {
     struct wr_event_value value;
     char *rest;
@@ -113,14 +113,14 @@ static void check_words(char *line, const struct reading *reading, bool taken)
     for (char *word = strtok_r(line, " \t", &rest); word && good; word = strtok_r(NULL, " \t", &rest)) {
         good = count < READING_MOST_VALUES && find_word(word, &value);
         if (good && taken)
-            FUZZ_CHECK(count < reading->count && strcmp(reading->values[count].name, value.name) == 0 &&
-                       is_same(&reading->values[count].value, &value.value));
+            FUZZ_CHECK(count < line_reader->count && strcmp(line_reader->values[count].name, value.name) == 0 &&
+                       is_same(&line_reader->values[count].value, &value.value));
         count += good;
     }
     FUZZ_CHECK(taken == good);
     if (taken)
-        FUZZ_CHECK(count == reading->count && !reading->group && !reading->label_count && !reading->timed &&
-                   !reading->metadata && !reading->cumulative);
+        FUZZ_CHECK(count == line_reader->count && !line_reader->group && !line_reader->label_count &&
+                   !line_reader->timed && !line_reader->metadata && !line_reader->cumulative);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -179,51 +179,53 @@ static void check_time(struct json_object *object, int64_t time_ns)
     FUZZ_CHECK(time_ns == seconds * 1000000000 + (*text == '-' ? -rest_ns : rest_ns));
 }
 
-static void check_labels(struct json_object *object, const struct reading *reading)
+static void check_labels(struct json_object *object, const struct input_line *line_reader)
 {
     size_t count = 0;
     json_object_object_foreach(object, key, value)
     {
-        FUZZ_CHECK(count < reading->label_count && strcmp(reading->labels[count].key, key) == 0);
-        FUZZ_CHECK(is_text(value, reading->labels[count].value));
+        FUZZ_CHECK(count < line_reader->label_count && strcmp(line_reader->labels[count].key, key) == 0);
+        FUZZ_CHECK(is_text(value, line_reader->labels[count].value));
         count++;
     }
-    FUZZ_CHECK(count == reading->label_count);
+    FUZZ_CHECK(count == line_reader->label_count);
 }
 
 /* One value with all that belongs to it. */
-static void check_record(struct json_object *object, const struct reading *reading)
+static void check_record(struct json_object *object, const struct input_line *line_reader)
 {
     struct json_object *member;
-    FUZZ_CHECK(reading->count == 1);
-    FUZZ_CHECK(json_object_object_get_ex(object, "name", &member) && is_text(member, reading->values[0].name));
+    FUZZ_CHECK(line_reader->count == 1);
+    FUZZ_CHECK(json_object_object_get_ex(object, "name", &member) &&
+               is_text(member, line_reader->values[0].name));
     FUZZ_CHECK(json_object_object_get_ex(object, "value", &member));
-    check_value(member, &reading->values[0].value);
+    check_value(member, &line_reader->values[0].value);
     bool found = json_object_object_get_ex(object, "group", &member);
-    FUZZ_CHECK(found ? reading->group && is_text(member, reading->group) : !reading->group);
+    FUZZ_CHECK(found ? line_reader->group && is_text(member, line_reader->group) : !line_reader->group);
     found = json_object_object_get_ex(object, "metadata", &member);
-    FUZZ_CHECK(found ? reading->metadata && is_text(member, reading->metadata) : !reading->metadata);
+    FUZZ_CHECK(found ? line_reader->metadata && is_text(member, line_reader->metadata)
+                     : !line_reader->metadata);
     found = json_object_object_get_ex(object, "cumulative", &member);
-    FUZZ_CHECK(reading->cumulative == (found && json_object_get_boolean(member)));
-    FUZZ_CHECK(reading->timed == json_object_object_get_ex(object, "timestamp", &member));
-    if (reading->timed)
-        check_time(member, reading->time_ns);
+    FUZZ_CHECK(line_reader->cumulative == (found && json_object_get_boolean(member)));
+    FUZZ_CHECK(line_reader->timed == json_object_object_get_ex(object, "timestamp", &member));
+    if (line_reader->timed)
+        check_time(member, line_reader->time_ns);
     if (json_object_object_get_ex(object, "labels", &member))
-        check_labels(member, reading);
+        check_labels(member, line_reader);
     else
-        FUZZ_CHECK(!reading->label_count);
+        FUZZ_CHECK(!line_reader->label_count);
 }
 
-static void check_values(struct json_object *object, const struct reading *reading)
+static void check_values(struct json_object *object, const struct input_line *line_reader)
 {
     size_t count = 0;
     json_object_object_foreach(object, key, value)
     {
-        FUZZ_CHECK(count < reading->count && strcmp(reading->values[count].name, key) == 0);
-        check_value(value, &reading->values[count++].value);
+        FUZZ_CHECK(count < line_reader->count && strcmp(line_reader->values[count].name, key) == 0);
+        check_value(value, &line_reader->values[count++].value);
     }
-    FUZZ_CHECK(count == reading->count && !reading->group && !reading->label_count && !reading->timed &&
-               !reading->metadata && !reading->cumulative);
+    FUZZ_CHECK(count == line_reader->count && !line_reader->group && !line_reader->label_count &&
+               !line_reader->timed && !line_reader->metadata && !line_reader->cumulative);
 }
 
 /* Whether nothing can be wrong with it: numbers that doubles hold, and names that differ. */
@@ -247,20 +249,20 @@ static bool is_plain(const char *line, size_t length)
     return plain && keys <= READING_MOST_VALUES && quotes == 2 * keys;
 }
 
-static void check_json(const char *line, size_t length, const struct reading *reading, bool taken)
+static void check_json(const char *line, size_t length, const struct input_line *line_reader, bool taken)
 {
     struct json_object *name;
     if (!taken) {
         FUZZ_CHECK(!is_plain(line, length));
         return;
     }
-    FUZZ_CHECK(reading->count);
+    FUZZ_CHECK(line_reader->count);
     struct json_object *object = parse_json(line, length);
     FUZZ_CHECK(json_object_is_type(object, json_type_object));
     if (json_object_object_get_ex(object, "name", &name) && json_object_is_type(name, json_type_string))
-        check_record(object, reading);
+        check_record(object, line_reader);
     else
-        check_values(object, reading);
+        check_values(object, line_reader);
     json_object_put(object);
 }
 
@@ -287,33 +289,36 @@ static char *take_line(size_t *length)
     return line;
 }
 
-static void check_line(char *line, size_t length, const struct reading *reading, bool taken)
+static void check_line(char *line, size_t length, const struct input_line *line_reader, bool taken)
 {
     const char *first = line + strspn(line, " \t");
     if (strlen(line) != length || !wr_utf8_is_valid(line, length, NULL))
         FUZZ_CHECK(!taken);
     else if (!*first || *first == '#')
-        FUZZ_CHECK(taken && !reading->count);
+        FUZZ_CHECK(taken && !line_reader->count);
     else if (*first == '{' || *first == '[')
-        check_json(line, length, reading, taken);
+        check_json(line, length, line_reader, taken);
     else
-        check_words(line, reading, taken);
+        check_words(line, line_reader, taken);
 }
 
-bool __real_reading_take_line(struct reading *reading, char *line, size_t length, struct reading_fault *fault);
-bool __wrap_reading_take_line(struct reading *reading, char *line, size_t length, struct reading_fault *fault);
+bool __real_input_line_take_line(struct input_line *line_reader, char *line, size_t length,
+                                 struct input_line_fault *fault);
+bool __wrap_input_line_take_line(struct input_line *line_reader, char *line, size_t length,
+                                 struct input_line_fault *fault);
 
-bool __wrap_reading_take_line(struct reading *reading, char *line, size_t length, struct reading_fault *fault)
+bool __wrap_input_line_take_line(struct input_line *line_reader, char *line, size_t length,
+                                 struct input_line_fault *fault)
 {
     size_t expected_length;
     char *copy = take_line(&expected_length);
     FUZZ_CHECK(length == expected_length && memcmp(line, copy, length + 1) == 0);
-    bool taken = __real_reading_take_line(reading, line, length, fault);
-    check_line(copy, length, reading, taken);
+    bool taken = __real_input_line_take_line(line_reader, line, length, fault);
+    check_line(copy, length, line_reader, taken);
     FUZZ_CHECK(!expected.taken); /* what was taken before has become an event */
     expected.refused += !taken;
-    expected.taken = taken && reading->count ? reading : NULL;
-    if (expected.taken && !reading->group && !expected.standards.group) {
+    expected.taken = taken && line_reader->count ? line_reader : NULL;
+    if (expected.taken && !line_reader->group && !expected.standards.group) {
         expected.refused++;
         expected.taken = NULL;
     }
@@ -339,13 +344,13 @@ weir_stream *__wrap_weir_get_stream_labeled(const char *group, const weir_label 
 {
     static struct weir_stream stream;
     struct wr_error error;
-    const struct reading *reading = expected.taken;
-    FUZZ_CHECK(reading && strcmp(group, reading->group ? reading->group : standard_group) == 0);
-    FUZZ_CHECK(count >= reading->label_count &&
-               memcmp(labels, reading->labels, reading->label_count * sizeof *labels) == 0);
-    bool adds =
-        expected.standards.label_count && !has_key(reading->labels, reading->label_count, standard_label.key);
-    FUZZ_CHECK(count == reading->label_count + adds);
+    const struct input_line *line_reader = expected.taken;
+    FUZZ_CHECK(line_reader && strcmp(group, line_reader->group ? line_reader->group : standard_group) == 0);
+    FUZZ_CHECK(count >= line_reader->label_count &&
+               memcmp(labels, line_reader->labels, line_reader->label_count * sizeof *labels) == 0);
+    bool adds = expected.standards.label_count &&
+                !has_key(line_reader->labels, line_reader->label_count, standard_label.key);
+    FUZZ_CHECK(count == line_reader->label_count + adds);
     FUZZ_CHECK(!adds || strcmp(labels[count - 1].key, standard_label.key) == 0);
     stream.refusal = wr_name_check_group(group, &error) ? 0 : error.code;
     if (stream.refusal) {
@@ -360,13 +365,13 @@ int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event
 /* Names are refused as the core would. */
 int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event)
 {
-    const struct reading *reading = expected.taken;
+    const struct input_line *line_reader = expected.taken;
     struct wr_error error;
     int refusal = 0;
-    FUZZ_CHECK(reading && !stream->refusal);
-    FUZZ_CHECK(event->values == reading->values && event->count == reading->count && event->count);
-    FUZZ_CHECK(event->metadata == reading->metadata && event->cumulative == reading->cumulative);
-    FUZZ_CHECK(reading->timed ? *event->time_ns == reading->time_ns : !event->time_ns);
+    FUZZ_CHECK(line_reader && !stream->refusal);
+    FUZZ_CHECK(event->values == line_reader->values && event->count == line_reader->count && event->count);
+    FUZZ_CHECK(event->metadata == line_reader->metadata && event->cumulative == line_reader->cumulative);
+    FUZZ_CHECK(line_reader->timed ? *event->time_ns == line_reader->time_ns : !event->time_ns);
     for (size_t i = 0; i < event->count; i++)
         if (!wr_name_check(event->values[i].name, "name", &error))
             refusal = error.code;
@@ -444,26 +449,27 @@ static void read_input(const uint8_t *data, size_t size)
 
 static void read_words(const uint8_t *data, size_t size)
 {
-    static struct reading reading;
-    struct reading_fault fault;
+    static struct input_line line_reader;
+    struct input_line_fault fault;
     struct wr_event_value value;
     char *word, *copy;
     const uint8_t *end = data + size;
     while (data < end) {
         data = fuzz_take_line(data, end, &word);
         copy = strdup(word);
-        size_t count = reading.count;
+        size_t count = line_reader.count;
         bool good = find_word(copy, &value) && count < READING_MOST_VALUES;
         *fault.words = '\0';
-        FUZZ_CHECK(reading_add_word(&reading, word, &fault) == good && reading.count == count + good);
+        FUZZ_CHECK(input_line_add_word(&line_reader, word, &fault) == good &&
+                   line_reader.count == count + good);
         FUZZ_CHECK(good == !*fault.words);
         if (good)
-            FUZZ_CHECK(strcmp(reading.values[count].name, value.name) == 0 &&
-                       is_same(&reading.values[count].value, &value.value));
+            FUZZ_CHECK(strcmp(line_reader.values[count].name, value.name) == 0 &&
+                       is_same(&line_reader.values[count].value, &value.value));
         free(copy);
         free(word);
     }
-    reading_clear(&reading);
+    input_line_clear(&line_reader);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

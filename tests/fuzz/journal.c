@@ -10,21 +10,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common.h"
-#include "dispatcher.h"
-#include "error.h"
+#include "text/common.h"
+#include "dispatch/dispatcher.h"
+#include "text/error.h"
 #include "fuzz.h"
-#include "journal.h"
-#include "journal_reader.h"
-#include "lane.h"
-#include "parse.h"
-#include "recovery.h"
-#include "router.h"
-#include "series.h"
-#include "spool_disk.h"
-#include "stream.h"
-#include "tally.h"
-#include "utf8.h"
+#include "journal/journal.h"
+#include "journal/journal_reader.h"
+#include "lane/lane.h"
+#include "config/parse.h"
+#include "engine/recovery.h"
+#include "dispatch/router.h"
+#include "registry/series.h"
+#include "spool/spool_disk.h"
+#include "registry/stream.h"
+#include "lane/tally.h"
+#include "text/utf8.h"
 
 enum { MANY_SERIES = 100000, RING_SLOTS = 32, SEGMENT_ROOM = 8, TEXT_ROOM = 128, LANES = 2 };
 enum { ALL_OF_A = 16, ALL_OF_B = 9 }; /* what a sound journal holds for each lane */
@@ -126,7 +126,7 @@ static void fill_ring(struct wr_ring_block *ring, uint32_t a, uint32_t b, uint32
     };
     memcpy(ring->slots, slots, sizeof slots);
     memset(&ring->slots[2], 'm', 40);
-    wr_twin_set(&ring->taken, 1);
+    wr_versioned_set(&ring->taken, 1);
     atomic_store(&ring->tail, WR_COUNT_OF(slots));
 }
 
@@ -141,7 +141,7 @@ static void fill_segment(struct wr_journal *journal, struct wr_segment_file *fil
     file->samples[0].note = 1;
     file->samples[4].note = 2;
     wr_segment_file_settle(file, 0, 0, 1);
-    wr_twin_put(&file->head->committed, wr_journal_round(journal), SEGMENT_ROOM - 1);
+    wr_versioned_put(&file->head->committed, wr_journal_round(journal), SEGMENT_ROOM - 1);
 }
 
 static void fill_journal(struct wr_journal *journal)
@@ -193,8 +193,8 @@ static void make_journal(void)
     keep_journal();
     wr_journal_stop(journal);
     remove_all();
-    wr_journal_file_close(&journal->meta);
-    wr_journal_file_close(&journal->series.map);
+    wr_mapped_file_close(&journal->meta);
+    wr_mapped_file_close(&journal->series.map);
     free(journal->box.path);
     free(journal);
 }
@@ -236,7 +236,7 @@ static struct wr_lane *find_lane(void *ctx, const char *handler, struct wr_lane_
 static void start(void)
 {
     for (int i = 0; i < LANES; i++) {
-        lanes[i] = wr_lane_new(lane_names[i], &log_of_nothing, &dispatcher.bell, NULL);
+        lanes[i] = wr_lane_new(lane_names[i], &log_of_nothing, &dispatcher.wakeup, NULL);
         FUZZ_CHECK(lanes[i]);
     }
     struct wr_router *router = wr_router_new(config, &dispatcher.taking.pool, find_lane, NULL);

@@ -1,7 +1,7 @@
 /* Numbers as text: every double comes back bit for bit by strtod, in no more than 17 digits, and none that is
  * shorter would do; integers come back too. What is read of any text is what strtod reads. */
 
-#include "number.h"
+#include "text/number.h"
 #include "fuzz.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Values of options: any text is taken or refused for each type; what is taken is shown in a way that is taken
  * for the same again, and lies within what is allowed. */
 
-#include "option.h"
-#include "buffer.h"
-#include "error.h"
+#include "config/option.h"
+#include "text/buffer.h"
+#include "text/error.h"
 #include "fuzz.h"
 
 struct options {
@@ -29,7 +29,7 @@ static const weir_option rows[] = {
 static const char *entries[] = {NULL};
 static const struct wr_environment environment = {.entries = entries, .folder = "/folder"};
 
-static bool set(const weir_option *row, struct options *options, const char *text, struct wr_keep *keep)
+static bool set(const weir_option *row, struct options *options, const char *text, struct wr_region *keep)
 {
     struct wr_error error = {0};
     const struct wr_option_site site = {&environment, keep};
@@ -53,7 +53,7 @@ static bool is_shown_in_quotes(const weir_option *row)
 
 static void try_row(const weir_option *row, const char *text)
 {
-    struct wr_keep keep = {0};
+    struct wr_region keep = {0};
     struct options first = {0}, second = {0};
     struct wr_buffer shown = {0}, again = {0};
     if (set(row, &first, text, &keep)) {
@@ -67,7 +67,7 @@ static void try_row(const weir_option *row, const char *text)
     }
     wr_buffer_fini(&shown);
     wr_buffer_fini(&again);
-    wr_keep_fini(&keep);
+    wr_region_fini(&keep);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "common.h"
+#include "text/common.h"
 #include "fuzz.h"
 
 const char *read_skip(const char *at, const char *word)

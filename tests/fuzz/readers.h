@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "encoder.h"
+#include "format/encoder.h"
 
 /* What was written: a double with metadata, and an integer without, each an event of its own. */
 struct written {

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "common.h"
+#include "text/common.h"
 #include "fuzz.h"
 #include "read.h"
 

@@ -5,16 +5,16 @@
  *   1  blocks with hostile contents and right checksums: 28 bytes of header, then so many bytes of payload
  *   2  damage to a sound file, as offsets and bytes: what is read then is what was written, or nothing */
 
-#include "common.h"
-#include "error.h"
+#include "text/common.h"
+#include "text/error.h"
 #include "fuzz.h"
-#include "ring.h"
-#include "segment.h"
-#include "series.h"
-#include "spool_block.h"
-#include "spool_reader.h"
-#include "spool_writer.h"
-#include "stream.h"
+#include "producer/ring.h"
+#include "segment/segment.h"
+#include "registry/series.h"
+#include "spool/spool_block.h"
+#include "spool/spool_reader.h"
+#include "spool/spool_writer.h"
+#include "registry/stream.h"
 
 enum { FEW_SERIES = 2000, WRITTEN = 40, FIRST_SEQUENCE = 1000 };
 

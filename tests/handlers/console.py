@@ -8,7 +8,7 @@ import struct
 import subprocess
 import termios
 
-from judge import ADDER, assert_ledgers, case, environment, main, wait_for
+from harness import ADDER, assert_ledgers, case, environment, main, wait_for
 
 
 def config(to="stdout", shutdown_timeout="10s", **options):

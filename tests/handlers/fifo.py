@@ -12,7 +12,7 @@ import time
 
 from fifos import but_for_slowness, FULL, PIPE_BUF, REJECTED, TIMEOUT, TOO_LARGE, Puppet, Reader, config_of, make_fifo, notes_of, pipes_of, \
     start_careful_reader, values_of
-from judge import ADDER, BUILD, SOURCE, WEIR, Skip, assert_ledgers, case, main, run, skip_fork_under_sanitizers, start, wait_for
+from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_ledgers, case, main, run, skip_fork_under_sanitizers, start, wait_for
 
 
 # ---- Delivering ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from fifos import but_for_slowness, NOT_CREATED, TIMEOUT, Puppet, Reader, config_of, make_fifo, values_of
-from judge import ADDER, BUILD, assert_ledgers, case, environment, main, run, start, wait_for
+from harness import ADDER, BUILD, assert_ledgers, case, environment, main, run, start, wait_for
 
 
 # ---- Pipes that are not there ------------------------------------------------------------------------------------

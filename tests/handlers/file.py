@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from judge import ADDER, BUILD, Skip, assert_ledgers, case, lines_of, main, run, start, wait_for
+from harness import ADDER, BUILD, Skip, assert_ledgers, case, lines_of, main, run, start, wait_for
 
 SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 
@@ -32,7 +32,7 @@ def a_new_file_has_the_mode_that_was_asked_for_whatever_the_umask(folder):
 
 
 def environment_of(config):
-    from judge import environment
+    from harness import environment
     return environment(WEIR_CONFIG=config)
 
 
@@ -166,7 +166,7 @@ def a_full_disk_tears_no_line_and_what_fits_the_queue_arrives_when_there_is_spac
     probe = subprocess.run(["unshare", "-rm", "true"], capture_output=True)
     if probe.returncode:
         raise Skip("no right to mount a tmpfs of our own")
-    from judge import environment
+    from harness import environment
     config = config_of(os.path.join(folder, "disk", "out"))
     done = subprocess.run(["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", folder, ADDER], env=environment(WEIR_CONFIG=config),
                           timeout=120, capture_output=True, text=True)

@@ -9,7 +9,7 @@ import re
 import subprocess
 import time
 
-from judge import ADDER, case, environment, lines_of, main, wait_for
+from harness import ADDER, case, environment, lines_of, main, wait_for
 
 CRASHES = int(os.environ.get("WEIR_TEST_CRASHES", "40"))
 

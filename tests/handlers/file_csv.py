@@ -6,7 +6,7 @@ import io
 import json
 import os
 
-from judge import ADDER, BUILD, WEIR, Skip, assert_ledgers, case, main, run, start
+from harness import ADDER, BUILD, WEIR, Skip, assert_ledgers, case, main, run, start
 from scripted import Scripted
 
 NAMES = ["timestamp", "group", "name", "value", "labels"]

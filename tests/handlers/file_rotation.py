@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import time
 
-from judge import (ADDER, BUILD, WEIR, Skip, assert_ledgers, case, environment, lines_of, main, run, skip_fork_under_sanitizers, start,
+from harness import (ADDER, BUILD, WEIR, Skip, assert_ledgers, case, environment, lines_of, main, run, skip_fork_under_sanitizers, start,
                    wait_for)
 
 SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")

@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 
-from judge import ADDER, BUILD, WEIR, assert_ledgers, case, main, run, start
+from harness import ADDER, BUILD, WEIR, assert_ledgers, case, main, run, start
 from scripted import Scripted, reply
 from traces import between_marks, of_main_thread
 

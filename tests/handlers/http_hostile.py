@@ -10,7 +10,7 @@ import sys
 import threading
 
 import certificates
-from judge import ADDER, SOURCE, Skip, assert_ledgers, case, environment, main, run, start
+from harness import ADDER, SOURCE, Skip, assert_ledgers, case, environment, main, run, start
 from scripted import Scripted, reply, tls_context
 
 SANITIZED = os.environ.get("WEIR_TEST_SANITIZED", "")

@@ -8,7 +8,7 @@ import subprocess
 import time
 import urllib.request
 
-from judge import ADDER, BUILD, SOURCE, WEIR, Skip, assert_ledgers, case, main, run, start, wait_for
+from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_ledgers, case, main, run, start, wait_for
 from mlbench import MLBench
 from peers import InfluxDB, Nginx, Pushgateway, VictoriaMetrics
 from scripted import Scripted

@@ -4,7 +4,7 @@ import glob
 import json
 import os
 
-from judge import ADDER, assert_ledgers, case, main, run, start, wait_for
+from harness import ADDER, assert_ledgers, case, main, run, start, wait_for
 from scripted import Scripted, reply
 
 

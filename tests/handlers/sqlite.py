@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from fifos import Puppet
-from judge import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
+from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
     skip_fork_under_sanitizers, start, wait_for
 from markdown import Text
 

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 
-from judge import BUILD, SOURCE, case, main, run
+from harness import BUILD, SOURCE, case, main, run
 
 CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
 CXX = shlex.split(os.environ.get("WEIR_TEST_CXX", "c++"))

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 
 from installed import environment_of, install, pkg_config, uninstall, variable
-from judge import SOURCE, case, environment, main
+from harness import SOURCE, case, environment, main
 
 CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
 CONSOLE = {"groups": {"*": "console"}}

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from judge import SOURCE, Skip, case, main
+from harness import SOURCE, Skip, case, main
 
 SITE = os.path.join(SOURCE, "doc", "site")
 

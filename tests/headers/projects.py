@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from installed import environment_of, install, pkg_config
-from judge import SOURCE, Skip, case, main
+from harness import SOURCE, Skip, case, main
 
 CONSOLE = {"groups": {"*": "console"}}
 EXAMPLES = os.path.join(SOURCE, "examples")

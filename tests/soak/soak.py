@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 
-from judge import BUILD, environment
+from harness import BUILD, environment
 from scripted import Scripted, reply
 
 SOAK = os.path.join(BUILD, "tests", "soak", "soak")

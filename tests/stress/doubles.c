@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../support/plain.h"
-#include "number.h"
+#include "text/number.h"
 
 static uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
 

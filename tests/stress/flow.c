@@ -5,8 +5,8 @@
 #include <sched.h>
 
 #include "../support/plain.h"
-#include "clock.h"
-#include "common.h"
+#include "os/clock.h"
+#include "text/common.h"
 #include "counting.h"
 
 enum { THREADS = 4, SECONDS = 3 };

@@ -3,7 +3,7 @@
 import json
 import os
 
-from judge import BUILD, PLUGINS, TEST_PLUGINS, Skip, case, main, run, skip_fork_under_sanitizers
+from harness import BUILD, PLUGINS, TEST_PLUGINS, Skip, case, main, run, skip_fork_under_sanitizers
 from https import Server
 
 FORKER = os.path.join(BUILD, "tests", "stress", "forker")

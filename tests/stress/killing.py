@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from judge import BUILD, WEIR, Skip, case, environment, main, run, skip_fork_under_sanitizers, wait_for
+from harness import BUILD, WEIR, Skip, case, environment, main, run, skip_fork_under_sanitizers, wait_for
 from scripted import Scripted, reply
 
 VICTIM = os.path.join(BUILD, "tests", "stress", "victim")

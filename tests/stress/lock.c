@@ -5,11 +5,11 @@
 #include <sched.h>
 
 #include "../support/plain.h"
-#include "bell.h"
-#include "clock.h"
-#include "common.h"
-#include "gate.h"
-#include "lock.h"
+#include "os/wakeup.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "producer/gate.h"
+#include "os/lock.h"
 
 enum { THREADS = 4, TURNS = 20000 };
 
@@ -120,7 +120,7 @@ static void stress_condition(void)
 /* ---- Bells ----------------------------------------------------------------------------------- */
 
 struct work {
-    struct wr_bell bell;
+    struct wr_wakeup wakeup;
     _Atomic uint64_t brought;
 };
 
@@ -129,7 +129,7 @@ static void *bring(void *argument)
     struct work *work = argument;
     for (int i = 0; i < TURNS; i++) {
         atomic_fetch_add(&work->brought, 1);
-        wr_bell_ring(&work->bell);
+        wr_wakeup_send(&work->wakeup);
         if (i % 4 == 0)
             sched_yield();
     }
@@ -145,8 +145,8 @@ static void *wait_for_work(void *argument)
         seen = atomic_load(&work->brought);
         if (seen == THREADS * TURNS)
             break;
-        wr_bell_prepare(&work->bell);
-        wr_bell_sleep(&work->bell, atomic_load(&work->brought) == seen ? WR_NEVER : 0);
+        wr_wakeup_prepare(&work->wakeup);
+        wr_wakeup_wait(&work->wakeup, atomic_load(&work->brought) == seen ? WR_NEVER : 0);
         sleeps++;
     }
     printf("bell: slept %llu times\n", (unsigned long long)sleeps);

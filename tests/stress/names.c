@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "../support/plain.h"
-#include "error.h"
-#include "registry.h"
-#include "series.h"
-#include "stream.h"
+#include "text/error.h"
+#include "registry/registry.h"
+#include "registry/series.h"
+#include "registry/stream.h"
 
 enum { THREADS = 100, SHARED = 200, OWN = 30, GROUPS = 10, EXCESS = 20 };
 

@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "../support/plain.h"
-#include "clock.h"
-#include "common.h"
+#include "os/clock.h"
+#include "text/common.h"
 #include "counting.h"
-#include "dispatcher.h"
-#include "runtime.h"
+#include "dispatch/dispatcher.h"
+#include "runtime/runtime.h"
 
 enum { THREADS = 4, SECONDS = 3, PATIENCE_S = 60 };
 

@@ -5,13 +5,13 @@
 #include <sched.h>
 
 #include "../support/plain.h"
-#include "clock.h"
-#include "common.h"
-#include "dispatcher.h"
-#include "error.h"
-#include "registry.h"
-#include "series.h"
-#include "stream.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "dispatch/dispatcher.h"
+#include "text/error.h"
+#include "registry/registry.h"
+#include "registry/series.h"
+#include "registry/stream.h"
 
 enum { SLOTS = 8, SECONDS = 2 };
 

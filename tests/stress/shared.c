@@ -4,7 +4,7 @@
 
 #include "../support/plain.h"
 #include "counting.h"
-#include "runtime.h"
+#include "runtime/runtime.h"
 
 enum { THREADS = 6, RUN_US = 500000 };
 

@@ -4,10 +4,10 @@
 #include <pthread.h>
 
 #include "../support/plain.h"
-#include "clock.h"
-#include "common.h"
+#include "os/clock.h"
+#include "text/common.h"
 #include "counting.h"
-#include "registry.h"
+#include "registry/registry.h"
 
 enum { THREADS = 4, SECONDS = 3 };
 

@@ -5,9 +5,9 @@
 #include <sched.h>
 
 #include "../support/plain.h"
-#include "clock.h"
-#include "common.h"
-#include "ticket.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "producer/ticket.h"
 
 enum { CALLERS = 3, HANDLERS = 3, CALLS = 20000 };
 

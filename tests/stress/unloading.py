@@ -2,7 +2,7 @@
 
 import os
 
-from judge import BUILD, case, lines_of, main, run
+from harness import BUILD, case, lines_of, main, run
 
 UNLOAD = os.path.join(BUILD, "tests", "stress", "unload")
 SUPPORT = os.path.join(BUILD, "tests", "support", ".libs")

@@ -2,7 +2,7 @@
  * -Wl,--wrap=wr_membarrier_register: both sides have to pay for their own fences. */
 #include <stdatomic.h>
 
-#include "membarrier.h"
+#include "os/membarrier.h"
 
 bool __wrap_wr_membarrier_register(void);
 void __wrap_wr_membarrier(void);

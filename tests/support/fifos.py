@@ -8,9 +8,9 @@ import stat
 import subprocess
 import sys
 
-from judge import BUILD, assert_handler_ledger, environment, wait_for
+from harness import BUILD, assert_handler_ledger, environment, wait_for
 
-PUPPET = os.path.join(BUILD, "tests", "support", "puppet")
+PUPPET = os.path.join(BUILD, "tests", "support", "scripted_app")
 PIPE_BUF = 4096
 FULL, REJECTED = 0, 1  # in "dropped"
 TIMEOUT, TOO_LARGE, NOT_CREATED = -8, -13, -14

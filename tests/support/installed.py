@@ -5,7 +5,7 @@ import os
 import shlex
 import subprocess
 
-from judge import BUILD, Skip, environment
+from harness import BUILD, Skip, environment
 
 PKG_CONFIG_FILE = os.path.join(BUILD, "lib", "weir.pc")
 

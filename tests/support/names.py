@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 
-from judge import ADDER, environment
+from harness import ADDER, environment
 from scripted import Scripted
 
 

@@ -1,8 +1,8 @@
 /* patient: the core's waits have limits, so that a wake-up which got lost costs time and nothing more. Under
  * this one, linked with -Wl,--wrap=wr_futex_wait, all but naps last for ever: what is not woken hangs, and is
  * seen. */
-#include "common.h"
-#include "futex.h"
+#include "text/common.h"
+#include "os/futex.h"
 
 enum { LONGEST_NAP_MS = 20 };
 

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from judge import Skip, wait_for
+from harness import Skip, wait_for
 
 
 def free_port():

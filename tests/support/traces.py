@@ -3,7 +3,7 @@
 import re
 import shutil
 
-from judge import Skip, run
+from harness import Skip, run
 
 
 def of_main_thread(*command, **env):

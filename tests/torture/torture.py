@@ -17,8 +17,8 @@ import sys
 import tempfile
 import threading
 
-import judge
-from judge import BUILD, PLUGINS, SOURCE, WEIR, Skip, case, environment, run
+import harness
+from harness import BUILD, PLUGINS, SOURCE, WEIR, Skip, case, environment, run
 from scripted import Scripted, reply
 
 VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
@@ -414,4 +414,4 @@ def judge_workers():
 if __name__ == "__main__":
     if "--whole" in sys.argv:
         sys.exit(tell_all())
-    judge.main()
+    harness.main()

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buffer.h"
+#include "text/buffer.h"
 
 Test(buffer, all_zeros_is_an_empty_one)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "cache.h"
+#include "producer/cache.h"
 
 enum { LONGEST = 40, PAGE = 4096 };
 

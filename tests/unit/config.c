@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "text/common.h"
 #include "configs.h"
-#include "parse.h"
+#include "config/parse.h"
 
 Test(config, with_nothing_in_it_there_are_only_default_settings)
 {

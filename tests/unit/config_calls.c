@@ -1,12 +1,12 @@
 /* config: what weir_configure makes of a configuration. */
-#include "calls.h"
+#include "config/config_edit.h"
 #include "configs.h"
 
 /* Puts the configuration with one more route in place of *config. */
 static void route(struct wr_config **config, const char *group, const char *type, const char *options)
 {
     error = (struct wr_error){0};
-    struct wr_config *next = wr_calls_route(*config, group, type, options, &error);
+    struct wr_config *next = wr_config_edit_route(*config, group, type, options, &error);
     cr_assert_not_null(next, "%s -> %s: %s", group, type, error.text);
     wr_config_drop(*config);
     *config = next;
@@ -16,7 +16,7 @@ static void expect_refused(const struct wr_config *config, const char *type, con
                            const char *expected)
 {
     error = (struct wr_error){0};
-    cr_assert_null(wr_calls_route(config, "a", type, options, &error));
+    cr_assert_null(wr_config_edit_route(config, "a", type, options, &error));
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     cr_assert_str_eq(error.text, expected);
 }
@@ -24,7 +24,7 @@ static void expect_refused(const struct wr_config *config, const char *type, con
 /* A file that was read again, with all calls said again. */
 static struct wr_config *read_again(const struct wr_config *config, const char *text)
 {
-    struct wr_config *base = make_from(text), *whole = wr_calls_carry_over(base, config, &error);
+    struct wr_config *base = make_from(text), *whole = wr_config_edit_carry_over(base, config, &error);
     cr_assert_not_null(whole, "%s", error.text);
     wr_config_drop(base);
     return whole;
@@ -164,7 +164,7 @@ Test(config_calls, all_else_of_a_configuration_stays)
 Test(config_calls, the_configuration_that_was_given_is_not_changed)
 {
     struct wr_config *config = make_from("{\"groups\": {\"a\": \"console\"}}");
-    struct wr_config *next = wr_calls_route(config, "a", "file", options_1, &error);
+    struct wr_config *next = wr_config_edit_route(config, "a", "file", options_1, &error);
     cr_assert_str_eq(route_of(config, "a", false), "console");
     cr_assert_eq(config->handler_count + config->call_count, 0);
     wr_config_drop(config);
@@ -301,7 +301,7 @@ Test(config_calls, one_that_is_wrong_by_now_is_told)
     route(&config, "a", "file", options_1);
     struct wr_config *base =
         make_from("{\"handlers\": {\"file\": {\"type\": \"null\"}, \"file:a\": {\"type\": \"null\"}}}");
-    cr_assert_null(wr_calls_carry_over(base, config, &error));
+    cr_assert_null(wr_config_edit_carry_over(base, config, &error));
     cr_assert_str_eq(error.text, "handlers \"file\" and \"file:a\" exist already, with other options");
     cr_assert_str_eq(handlers_of(base), "file=null file:a=null");
     wr_config_drop(base);

@@ -1,5 +1,5 @@
 /* config: what is refused, and what is said of it. */
-#include "common.h"
+#include "text/common.h"
 #include "configs.h"
 
 static void expect_refused(const char *text, const char *expected)

@@ -1,8 +1,8 @@
 /* config: from files. */
-#include "calls.h"
+#include "config/config_edit.h"
 #include "configs.h"
 #include "folder.h"
-#include "parse.h"
+#include "config/parse.h"
 
 TestSuite(config_file, .fini = remove_folder);
 
@@ -30,7 +30,7 @@ Test(config_file, a_relative_path_is_made_absolute)
 Test(config_file, the_path_stays_with_what_is_routed_by_calls)
 {
     struct wr_config *config = wr_parse_file(make_file("weir.json", "{}", 0644), NULL, &error);
-    struct wr_config *next = wr_calls_route(config, "a", "null", NULL, &error);
+    struct wr_config *next = wr_config_edit_route(config, "a", "null", NULL, &error);
     wr_config_drop(config);
     cr_assert_str_eq(next->path, path_in_folder("weir.json"));
     wr_config_drop(next);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parse.h"
-#include "error.h"
+#include "config/parse.h"
+#include "text/error.h"
 
 static struct wr_error error;
 

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "crc.h"
+#include "text/crc.h"
 
 /* From RFC 3720, appendix B.4, and the polynomial's usual check value. */
 Test(crc, known_texts_have_their_known_checksums)

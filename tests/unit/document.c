@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "document.h"
-#include "error.h"
+#include "text/common.h"
+#include "config/document.h"
+#include "text/error.h"
 
 static struct wr_error error;
 

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "document.h"
-#include "error.h"
+#include "config/document.h"
+#include "text/error.h"
 #include "folder.h"
-#include "scan.h"
+#include "text/scan.h"
 
 static struct wr_error error;
 

@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "error.h"
+#include "text/error.h"
 
 Test(error, number_and_words_are_set_together)
 {

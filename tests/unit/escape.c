@@ -1,8 +1,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "buffer.h"
-#include "escape.h"
+#include "text/buffer.h"
+#include "text/escape.h"
 
 static char shown[200];
 

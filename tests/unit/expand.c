@@ -2,10 +2,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "buffer.h"
-#include "common.h"
-#include "error.h"
-#include "expand.h"
+#include "text/buffer.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "config/expand.h"
 #include "folder.h"
 
 static const char *entries[] = {"NAME=value", "EMPTY=",    "_x1=under",   "DOLLARS=a$$b${NAME}",

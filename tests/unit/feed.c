@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "../support/failing.h"
-#include "../support/yard.h"
-#include "feed.h"
+#include "../support/dispatch_fixture.h"
+#include "dispatch/feed.h"
 
 enum { ROOM = 10 };
 
@@ -30,7 +30,7 @@ static void teardown(void)
 {
     wr_feed_seal(&feed, 0);
     for (int i = 0; i < 2; i++) {
-        yard_drop(lanes[i]);
+        fixture_drop(lanes[i]);
         wr_lane_free_unused(lanes[i]);
     }
 }
@@ -57,10 +57,10 @@ Test(feed, offers_every_lane_all_that_was_put_in)
 {
     put(1, 1);
     put(2, 2);
-    cr_assert_str_eq(yard_queue(lanes[0]), "");
+    cr_assert_str_eq(fixture_queue(lanes[0]), "");
     wr_feed_offer(&feed, nobody, 0);
-    cr_assert_str_eq(yard_queue(lanes[0]), "1 2 3");
-    cr_assert_str_eq(yard_queue(lanes[1]), "1 2 3");
+    cr_assert_str_eq(fixture_queue(lanes[0]), "1 2 3");
+    cr_assert_str_eq(fixture_queue(lanes[1]), "1 2 3");
     cr_assert(feed_lanes[0].wanted && feed_lanes[1].wanted);
 }
 
@@ -71,7 +71,7 @@ Test(feed, offers_each_record_once)
     wr_feed_offer(&feed, nobody, 0);
     put(1, 2);
     wr_feed_offer(&feed, nobody, 0);
-    cr_assert_str_eq(yard_queue(lanes[0]), "1 2");
+    cr_assert_str_eq(fixture_queue(lanes[0]), "1 2");
 }
 
 Test(feed, with_nothing_in_it_offers_nothing)
@@ -100,7 +100,7 @@ Test(feed, a_sealed_segment_belongs_to_the_lanes)
     cr_assert_eq(segment->references, 2);
     put(1, 4);
     wr_feed_offer(&feed, nobody, 0);
-    cr_assert_str_eq(yard_queue(lanes[1]), "1 2 3 4");
+    cr_assert_str_eq(fixture_queue(lanes[1]), "1 2 3 4");
 }
 
 Test(feed, an_event_that_does_not_fit_begins_another_segment)
@@ -110,7 +110,7 @@ Test(feed, an_event_that_does_not_fit_begins_another_segment)
     put(2, 100);
     cr_assert_neq(feed.segment, first);
     cr_assert_eq(feed.segment->count, 2);
-    cr_assert_eq(yard_stats(lanes[0]).queued, ROOM - 1, "the full one was offered");
+    cr_assert_eq(fixture_stats(lanes[0]).queued, ROOM - 1, "the full one was offered");
 }
 
 Test(feed, tells_which_lanes_producers_have_to_wait_for)
@@ -133,7 +133,7 @@ Test(feed, only_synchronous_lanes_answer_the_call)
     wr_feed_offer(&feed, ticket, 0);
     cr_assert_eq(lanes[0]->waiting.count, 0);
     cr_assert_eq(lanes[1]->waiting.count, 1);
-    yard_drop(lanes[1]);
+    fixture_drop(lanes[1]);
     cr_assert_eq(read_answer(ticket), WEIR_ERR_DROPPED);
 }
 
@@ -159,11 +159,11 @@ Test(feed, without_memory_samples_are_counted_as_dropped_by_every_lane)
     put_in_vain(3);
     wr_feed_offer(&feed, nobody, 0);
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(yard_stats(lanes[i]).offered, 3);
-        cr_assert_eq(yard_stats(lanes[i]).dropped[WEIR_DROPPED_FULL], 3);
+        cr_assert_eq(fixture_stats(lanes[i]).offered, 3);
+        cr_assert_eq(fixture_stats(lanes[i]).dropped[WEIR_DROPPED_FULL], 3);
     }
     wr_feed_offer(&feed, nobody, 0);
-    cr_assert_eq(yard_stats(lanes[0]).offered, 3);
+    cr_assert_eq(fixture_stats(lanes[0]).offered, 3);
 }
 
 Test(feed, with_memory_again_it_goes_on)
@@ -173,8 +173,8 @@ Test(feed, with_memory_again_it_goes_on)
     put_in_vain(1);
     put(1, 3);
     wr_feed_offer(&feed, nobody, 0);
-    cr_assert_str_eq(yard_queue(lanes[0]), "1 3");
-    cr_assert_eq(yard_stats(lanes[0]).offered, 3);
+    cr_assert_str_eq(fixture_queue(lanes[0]), "1 3");
+    cr_assert_eq(fixture_stats(lanes[0]).offered, 3);
 }
 
 Test(feed, a_call_whose_sample_was_lost_is_answered)

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../plugins/file/attic.h"
+#include "../../plugins/file/archive.h"
 #include "../../plugins/file/period.h"
 #include "../../plugins/file/stamp.h"
 #include "../../plugins/file/template.h"
@@ -189,25 +189,25 @@ static void touch(const char *ending, int64_t age_s)
 }
 
 /* Lists the old files of a path in a new folder, whose files are given by their endings. */
-static struct attic list(const char *path, bool dated, const char *const *endings)
+static struct archive list(const char *path, bool dated, const char *const *endings)
 {
     static struct settings_options options;
     static struct settings settings;
     static char whole[PATH_MAX + 64], current[PATH_MAX + 64];
-    struct attic attic;
+    struct archive archive;
     for (int i = 0; endings[i]; i++)
         touch(endings[i], 1000 + i);
     snprintf(whole, sizeof whole, "%s%s", place, path);
     snprintf(current, sizeof current, "%s%s", place, dated ? "m-2026" : path);
     options.path = whole;
     settings = (struct settings){.options = &options, .dated = dated};
-    cr_assert(wr_attic_list(&attic, &settings, current));
-    return attic;
+    cr_assert(wr_archive_list(&archive, &settings, current));
+    return archive;
 }
 
-static const char *ending_of(const struct attic *attic, size_t i)
+static const char *ending_of(const struct archive *archive, size_t i)
 {
-    return attic->files[i].path + strlen(place);
+    return archive->files[i].path + strlen(place);
 }
 
 static void make_place(void)
@@ -220,49 +220,49 @@ static void make_place(void)
 Test(file_attic, a_file_and_what_was_made_from_it_are_one_and_the_oldest_is_first, .init = make_place,
      .fini = remove_folder)
 {
-    struct attic attic =
+    struct archive archive =
         list("m", false,
              (const char *[]){"m", "m.20260102T000000.000000Z", "m.20260101T000000.000000Z.gz",
                               "m.20260102T000000.000000Z.gz.tmp", "m.20250101T000000.000000Z.gz.tmp", "m.1",
                               "m.gz", "m.20260102T000000.000000Z.bz2", "mm", NULL});
-    cr_assert_eq(attic.count, 3);
-    cr_assert_str_eq(ending_of(&attic, 0), "m.20250101T000000.000000Z");
-    cr_assert_str_eq(ending_of(&attic, 1), "m.20260101T000000.000000Z");
-    cr_assert_str_eq(ending_of(&attic, 2), "m.20260102T000000.000000Z");
-    cr_assert(!attic.files[0].plain && !attic.files[0].packed && attic.files[0].half);
-    cr_assert(!attic.files[1].plain && attic.files[1].packed && !attic.files[1].half);
-    cr_assert(attic.files[2].plain && !attic.files[2].packed && attic.files[2].half);
-    wr_attic_fini(&attic);
+    cr_assert_eq(archive.count, 3);
+    cr_assert_str_eq(ending_of(&archive, 0), "m.20250101T000000.000000Z");
+    cr_assert_str_eq(ending_of(&archive, 1), "m.20260101T000000.000000Z");
+    cr_assert_str_eq(ending_of(&archive, 2), "m.20260102T000000.000000Z");
+    cr_assert(!archive.files[0].plain && !archive.files[0].packed && archive.files[0].half);
+    cr_assert(!archive.files[1].plain && archive.files[1].packed && !archive.files[1].half);
+    cr_assert(archive.files[2].plain && !archive.files[2].packed && archive.files[2].half);
+    wr_archive_fini(&archive);
 }
 
 Test(file_attic, files_of_other_dates_are_as_old_as_their_last_write, .init = make_place, .fini = remove_folder)
 {
-    struct attic attic = list("m-%Y", true,
-                              (const char *[]){"m-2025", "m-2026", "m-2024.gz",
-                                               "m-2026.20010909T014640.000000Z", "m-202x", "m-", NULL});
-    cr_assert_eq(attic.count, 3);
-    cr_assert_str_eq(ending_of(&attic, 0), "m-2025");
-    cr_assert_str_eq(ending_of(&attic, 1), "m-2024");
-    cr_assert_str_eq(ending_of(&attic, 2), "m-2026.20010909T014640.000000Z");
-    wr_attic_fini(&attic);
+    struct archive archive = list("m-%Y", true,
+                                  (const char *[]){"m-2025", "m-2026", "m-2024.gz",
+                                                   "m-2026.20010909T014640.000000Z", "m-202x", "m-", NULL});
+    cr_assert_eq(archive.count, 3);
+    cr_assert_str_eq(ending_of(&archive, 0), "m-2025");
+    cr_assert_str_eq(ending_of(&archive, 1), "m-2024");
+    cr_assert_str_eq(ending_of(&archive, 2), "m-2026.20010909T014640.000000Z");
+    wr_archive_fini(&archive);
 }
 
 Test(file_attic, the_oldest_are_deleted_with_all_that_was_made_from_them, .init = make_place,
      .fini = remove_folder)
 {
     const char *stuck = NULL;
-    struct attic attic =
+    struct archive archive =
         list("m", false,
              (const char *[]){"m", "m.20260101T000000.000000Z", "m.20260101T000000.000000Z.gz",
                               "m.20260101T000000.000000Z.gz.tmp", "m.20260102T000000.000000Z", NULL});
-    cr_assert_eq(wr_attic_trim(&attic, 1, &stuck), 0);
-    wr_attic_fini(&attic);
-    attic = list("m", false, (const char *[]){NULL});
-    cr_assert_eq(attic.count, 1);
-    cr_assert_str_eq(ending_of(&attic, 0), "m.20260102T000000.000000Z");
-    cr_assert_eq(wr_attic_trim(&attic, 1, &stuck), 0);
-    wr_attic_fini(&attic);
-    attic = list("m", false, (const char *[]){NULL});
-    cr_assert_eq(attic.count, 1);
-    wr_attic_fini(&attic);
+    cr_assert_eq(wr_archive_trim(&archive, 1, &stuck), 0);
+    wr_archive_fini(&archive);
+    archive = list("m", false, (const char *[]){NULL});
+    cr_assert_eq(archive.count, 1);
+    cr_assert_str_eq(ending_of(&archive, 0), "m.20260102T000000.000000Z");
+    cr_assert_eq(wr_archive_trim(&archive, 1, &stuck), 0);
+    wr_archive_fini(&archive);
+    archive = list("m", false, (const char *[]){NULL});
+    cr_assert_eq(archive.count, 1);
+    wr_archive_fini(&archive);
 }

@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "document.h"
-#include "error.h"
-#include "options.h"
+#include "config/document.h"
+#include "text/error.h"
+#include "config/options.h"
 
 static const char *filling_entries[] = {"PORT=8080", "YES=true", "HALF=0.5", "WORD=always", "TIME=5s",
                                         "NUMBER=5",  "NAME=db",  "EMPTY=",   NULL};
 static struct wr_environment filling_environment = {.entries = filling_entries, .folder = "/work"};
-static struct wr_keep filling_keep;
+static struct wr_region filling_keep;
 static struct wr_document *filling_document;
 static struct wr_error error;
 static unsigned char filling_seen[100];
@@ -37,7 +37,7 @@ static inline bool fill_members(const struct wr_options_fill *fills, size_t coun
 static inline void forget_filling(void)
 {
     wr_document_drop(filling_document);
-    wr_keep_fini(&filling_keep);
+    wr_region_fini(&filling_keep);
 }
 
 #endif

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
-#include "hash.h"
+#include "os/arena.h"
+#include "registry/hash_table.h"
 
 struct word {
     struct wr_hash_entry entry;
@@ -24,13 +24,13 @@ static struct word *add(const char *text, uint64_t hash)
     struct word *word = wr_arena_get(&arena, sizeof *word, 8);
     word->entry.hash = hash;
     strcpy(word->text, text);
-    cr_assert(wr_hash_insert(&table, &arena, &word->entry));
+    cr_assert(wr_hash_table_insert(&table, &arena, &word->entry));
     return word;
 }
 
 static struct word *find(const char *text, uint64_t hash)
 {
-    return (struct word *)wr_hash_find(&table, hash, is_word, text);
+    return (struct word *)wr_hash_table_find(&table, hash, is_word, text);
 }
 
 static uint64_t hash_of(const char *text)
@@ -112,7 +112,7 @@ Test(hash, a_reader_in_the_old_places_still_finds_what_was_there)
         add(text, hash_of(text));
     }
     cr_assert_neq(atomic_load(&table.slots), atomic_load(&before.slots));
-    cr_assert_eq((struct word *)wr_hash_find(&before, hash_of("first"), is_word, "first"), first);
+    cr_assert_eq((struct word *)wr_hash_table_find(&before, hash_of("first"), is_word, "first"), first);
 }
 
 Test(hash, every_byte_counts_at_every_length)

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common.h"
-#include "error.h"
-#include "instance.h"
-#include "parse.h"
-#include "plugin.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "handler/instance.h"
+#include "config/parse.h"
+#include "handler/plugin.h"
 
 static struct wr_plugins plugins;
 static struct wr_error error;
@@ -190,7 +190,7 @@ Test(instance, common_options_have_their_defaults)
 {
     make_from("{\"h\": {\"type\": \"mute\"}}");
     cr_assert(instance, "%s", error.text);
-    struct wr_lane_settings settings = wr_commons_settings(&instance->commons);
+    struct wr_lane_settings settings = wr_common_options_settings(&instance->common_options);
     cr_assert_eq(settings.overflow, WR_OVERFLOW_BLOCK);
     cr_assert_eq(settings.queue_bytes, 1 << 20);
     cr_assert_eq(settings.block_timeout_ns, WR_NS_PER_S);
@@ -205,22 +205,22 @@ Test(instance, common_options_have_their_defaults)
 Test(instance, a_type_has_other_defaults_for_common_options)
 {
     make("");
-    cr_assert_eq(instance->commons.overflow, WR_OVERFLOW_DROP_OLDEST);
-    cr_assert_eq(instance->commons.linger_ns, WR_NS_PER_S);
+    cr_assert_eq(instance->common_options.overflow, WR_OVERFLOW_DROP_OLDEST);
+    cr_assert_eq(instance->common_options.linger_ns, WR_NS_PER_S);
 }
 
 Test(instance, the_configurations_defaults_count_more_than_the_types)
 {
     make_from("{\"*\": {\"linger\": \"2s\", \"batch\": 7}, \"h\": {\"type\": \"probe\"}}");
-    cr_assert_eq(instance->commons.linger_ns, 2 * WR_NS_PER_S);
-    cr_assert_eq(instance->commons.batch, 7);
-    cr_assert_eq(instance->commons.overflow, WR_OVERFLOW_DROP_OLDEST);
+    cr_assert_eq(instance->common_options.linger_ns, 2 * WR_NS_PER_S);
+    cr_assert_eq(instance->common_options.batch, 7);
+    cr_assert_eq(instance->common_options.overflow, WR_OVERFLOW_DROP_OLDEST);
 }
 
 Test(instance, the_handlers_own_count_most)
 {
     make_from("{\"*\": {\"linger\": \"2s\"}, \"h\": {\"type\": \"probe\", \"linger\": \"3s\"}}");
-    cr_assert_eq(instance->commons.linger_ns, 3 * WR_NS_PER_S);
+    cr_assert_eq(instance->common_options.linger_ns, 3 * WR_NS_PER_S);
 }
 
 Test(instance, what_no_table_has_is_refused_with_its_place)

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "instants.h"
+#include "format/instants.h"
 
 static struct wr_instants instants;
 

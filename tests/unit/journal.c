@@ -4,24 +4,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../support/yard.h"
-#include "batch.h"
+#include "../support/dispatch_fixture.h"
+#include "segment/batch.h"
 #include "folder.h"
-#include "journal.h"
-#include "recovery.h"
-#include "series.h"
+#include "journal/journal.h"
+#include "engine/recovery.h"
+#include "registry/series.h"
 
-static struct yard *yard;
+static struct dispatch_fixture *fixture;
 static struct wr_journal *journal;
 static struct wr_recovery recovery;
 
 static void start(void)
 {
-    yard = yard_open();
-    yard_route(yard, "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}");
-    yard->dispatcher.running = true; /* no thread is to be started */
-    journal = yard_start_journal(yard, path_in_folder("journal"), 0);
-    cr_assert(journal, "%s", yard->error.text);
+    fixture = fixture_open();
+    fixture_route(fixture, "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}");
+    fixture->dispatcher.running = true; /* no thread is to be started */
+    journal = fixture_start_journal(fixture, path_in_folder("journal"), 0);
+    cr_assert(journal, "%s", fixture->error.text);
 }
 
 TestSuite(journal, .init = start, .fini = remove_folder);
@@ -29,16 +29,16 @@ TestSuite(journal, .init = start, .fini = remove_folder);
 /* As if the process were dead: nobody uses the journal any more, and its lock is free. */
 static void die(void)
 {
-    wr_router_seal(yard->dispatcher.taking.router, 1);
-    yard->dispatcher.taking.pool.journal = NULL;
-    for (size_t i = 0; i < yard->lane_count; i++)
-        yard_drop(yard->lanes[i]);
-    wr_spool_box_leave(&journal->box);
+    wr_router_seal(fixture->dispatcher.taking.router, 1);
+    fixture->dispatcher.taking.pool.journal = NULL;
+    for (size_t i = 0; i < fixture->lane_count; i++)
+        fixture_drop(fixture->lanes[i]);
+    wr_owner_dir_leave(&journal->box);
 }
 
 static void recover(void)
 {
-    wr_recovery_run(&recovery, path_in_folder("journal"), &yard->dispatcher, 1);
+    wr_recovery_run(&recovery, path_in_folder("journal"), &fixture->dispatcher, 1);
 }
 
 static size_t count_boxes(void)
@@ -56,15 +56,15 @@ static size_t count_boxes(void)
 static weir_batch look(const char *lane)
 {
     static struct wr_batch_core core;
-    const struct wr_queue *queue = &yard_lane(yard, lane)->queue;
+    const struct wr_queue *queue = &fixture_lane(fixture, lane)->queue;
     cr_assert_not(wr_queue_is_empty(queue));
-    core.registry = &yard->registry;
+    core.registry = &fixture->registry;
     return wr_batch_of(wr_queue_front(queue), &core, NULL);
 }
 
 static void deliver(const char *name)
 {
-    struct wr_lane *lane = yard_lane(yard, name);
+    struct wr_lane *lane = fixture_lane(fixture, name);
     while (!wr_queue_is_empty(&lane->queue)) {
         struct wr_range range = wr_queue_take(&lane->queue, UINT32_MAX, UINT64_MAX);
         wr_range_settle(&range, range.count);
@@ -75,34 +75,34 @@ static void deliver(const char *name)
 
 Test(journal, of_which_nothing_is_left_is_deleted)
 {
-    yard_add(yard, "b", "x", 1);
-    yard_round(yard);
+    fixture_add(fixture, "b", "x", 1);
+    fixture_round(fixture);
     deliver("A");
     deliver("B");
-    wr_router_seal(yard->dispatcher.taking.router, 1);
-    wr_segment_pool_trim(&yard->dispatcher.taking.pool);
+    wr_router_seal(fixture->dispatcher.taking.router, 1);
+    wr_segment_pool_trim(&fixture->dispatcher.taking.pool);
     wr_journal_stop(journal);
     cr_assert_eq(count_boxes(), 0);
 }
 
 Test(journal, with_something_left_in_a_ring_stays)
 {
-    yard_add(yard, "b", "x", 1);
+    fixture_add(fixture, "b", "x", 1);
     wr_journal_stop(journal);
     cr_assert_eq(count_boxes(), 1);
 }
 
 Test(journal, the_next_one_gives_each_handler_what_it_had_and_routes_the_rest)
 {
-    yard_add(yard, "b", "x", 1);
-    yard_add(yard, "a", "x", 2);
-    yard_round(yard);
-    yard_add(yard, "b", "x", 3);
+    fixture_add(fixture, "b", "x", 1);
+    fixture_add(fixture, "a", "x", 2);
+    fixture_round(fixture);
+    fixture_add(fixture, "b", "x", 3);
     die();
     recover();
-    cr_assert_str_eq(yard_queue(yard_lane(yard, "A")), "1 2 3");
-    cr_assert_str_eq(yard_queue(yard_lane(yard, "B")), "1 3");
-    cr_assert_eq(yard_stats(yard_lane(yard, "A")).recovered, 3);
+    cr_assert_str_eq(fixture_queue(fixture_lane(fixture, "A")), "1 2 3");
+    cr_assert_str_eq(fixture_queue(fixture_lane(fixture, "B")), "1 3");
+    cr_assert_eq(fixture_stats(fixture_lane(fixture, "A")).recovered, 3);
     deliver("A");
     cr_assert_eq(count_boxes(), 1);
     deliver("B");
@@ -112,10 +112,10 @@ Test(journal, the_next_one_gives_each_handler_what_it_had_and_routes_the_rest)
 
 Test(journal, a_sample_bears_the_same_name_whoever_delivers_it)
 {
-    yard_add(yard, "a", "x", 1);
-    yard_add(yard, "a", "x", 2);
-    yard_round(yard);
-    wr_range_settle(wr_queue_front(&yard_lane(yard, "A")->queue), 1);
+    fixture_add(fixture, "a", "x", 1);
+    fixture_add(fixture, "a", "x", 2);
+    fixture_round(fixture);
+    wr_range_settle(wr_queue_front(&fixture_lane(fixture, "A")->queue), 1);
     weir_batch before = look("A");
     char origin[64];
     snprintf(origin, sizeof origin, "%s", before.origin);
@@ -131,18 +131,18 @@ Test(journal, a_sample_bears_the_same_name_whoever_delivers_it)
 
 Test(journal, unit_and_help_come_along)
 {
-    struct weir_stream *stream = yard_metric(yard, "a", "x")->stream;
-    wr_series_describe(&yard->registry, stream, "x", "ms", "how long", NULL);
+    struct weir_stream *stream = fixture_metric(fixture, "a", "x")->stream;
+    wr_series_describe(&fixture->registry, stream, "x", "ms", "how long", NULL);
     size_t count = 0;
     struct wr_journal_views views = {0};
     struct wr_journal_map map;
     weir_label labels[WR_JOURNAL_LABELS_MOST];
     weir_series view;
-    uint32_t *numbers = wr_journal_file_list(journal->box.path, WR_JOURNAL_SERIES_KIND, &count);
+    uint32_t *numbers = wr_mapped_file_list(journal->box.path, WR_JOURNAL_SERIES_KIND, &count);
     cr_assert(numbers && count == 1);
-    cr_assert_eq(wr_journal_file_open(&map, journal->box.path, WR_JOURNAL_SERIES_KIND, numbers[0], false), 0);
+    cr_assert_eq(wr_mapped_file_open(&map, journal->box.path, WR_JOURNAL_SERIES_KIND, numbers[0], false), 0);
     cr_assert(wr_journal_views_add(&views, &map));
-    cr_assert(wr_journal_views_get(&views, yard_metric(yard, "a", "x")->series, &view, labels));
+    cr_assert(wr_journal_views_get(&views, fixture_metric(fixture, "a", "x")->series, &view, labels));
     cr_assert_str_eq(view.unit, "ms");
     cr_assert_str_eq(view.help, "how long");
     wr_journal_views_fini(&views);
@@ -151,10 +151,10 @@ Test(journal, unit_and_help_come_along)
 
 Test(journal, values_of_nobody_are_said_and_gone)
 {
-    yard_add(yard, "nobody", "x", 1);
+    fixture_add(fixture, "nobody", "x", 1);
     die();
     recover();
     cr_assert(
-        strstr(yard->dispatcher.words.texts.data, "1 values belong to groups that nobody listens to now"));
+        strstr(fixture->dispatcher.words.texts.data, "1 values belong to groups that nobody listens to now"));
     cr_assert_eq(count_boxes(), 0);
 }

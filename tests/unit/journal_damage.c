@@ -8,13 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../support/yard.h"
+#include "../support/dispatch_fixture.h"
 #include "folder.h"
-#include "journal.h"
-#include "recovery.h"
-#include "spool_disk.h"
+#include "journal/journal.h"
+#include "engine/recovery.h"
+#include "spool/spool_disk.h"
 #include "survivor.h"
-#include "utf8.h"
+#include "text/utf8.h"
 
 static const char routes[] = "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}"; /* two feeds */
 
@@ -22,31 +22,31 @@ enum { VALUES = 8 };
 
 /* ---- A journal of a process that has died ---------------------------------------------------- */
 
-static void add_text(struct yard *yard, struct weir_metric *metric, double value)
+static void add_text(struct dispatch_fixture *fixture, struct weir_metric *metric, double value)
 {
     static const char text[] = "metadata that takes more than one slot";
-    weir_sample *sample = yard_write(yard, metric, WR_RING_TEXT, value);
+    weir_sample *sample = fixture_write(fixture, metric, WR_RING_TEXT, value);
     sample->note = sizeof text - 1;
-    yard_write_text(yard, text);
-    yard_publish(yard);
+    fixture_write_text(fixture, text);
+    fixture_publish(fixture);
 }
 
 /* Half of the values in segments of two feeds, half in the ring. */
 static void leave_journal(const char *place)
 {
-    struct yard *yard = yard_open();
-    yard_route(yard, routes);
-    if (!yard_start_journal(yard, place, 16))
+    struct dispatch_fixture *fixture = fixture_open();
+    fixture_route(fixture, routes);
+    if (!fixture_start_journal(fixture, place, 16))
         _exit(1);
-    struct weir_metric *metric = yard_metric(yard, "b", "number");
+    struct weir_metric *metric = fixture_metric(fixture, "b", "number");
     for (int i = 0; i < VALUES; i++) {
         if (i == VALUES / 2)
-            yard_round(yard);
+            fixture_round(fixture);
         if (i % 4 == 1)
-            add_text(yard, metric, i);
+            add_text(fixture, metric, i);
         else
-            yard_write(yard, metric, 0, i);
-        yard_publish(yard);
+            fixture_write(fixture, metric, 0, i);
+        fixture_publish(fixture);
     }
     _exit(0);
 }
@@ -87,38 +87,39 @@ static const char *make_journal(void)
 /* ---- Recovering it --------------------------------------------------------------------------- */
 
 /* Whether a sample can be given to a handler. */
-static bool is_sound(const struct yard *yard, const struct wr_segment *segment, const weir_sample *sample)
+static bool is_sound(const struct dispatch_fixture *fixture, const struct wr_segment *segment,
+                     const weir_sample *sample)
 {
-    if (sample->series >= atomic_load(&yard->registry.series) || sample->kind > WEIR_KIND_INT)
+    if (sample->series >= atomic_load(&fixture->registry.series) || sample->kind > WEIR_KIND_INT)
         return false;
-    const struct weir_metric *metric = wr_registry_series(&yard->registry, sample->series);
+    const struct weir_metric *metric = wr_registry_series(&fixture->registry, sample->series);
     const char *text = sample->note ? wr_segment_texts(segment)[sample->note] : "";
     return (sample->flags & WEIR_SAMPLE_CUMULATIVE) == metric->flags && text &&
            wr_utf8_is_valid(text, strlen(text), NULL);
 }
 
-static struct yard *recover_into_yard(const char *place)
+static struct dispatch_fixture *recover_into_yard(const char *place)
 {
     static struct wr_recovery recovery;
-    struct yard *yard = yard_open();
-    yard_route(yard, routes);
-    yard->dispatcher.running = true; /* no thread is to be started */
-    wr_recovery_run(&recovery, place, &yard->dispatcher, 1);
-    for (size_t i = 0; i < yard->lane_count; i++) {
-        struct wr_lane *lane = yard->lanes[i];
+    struct dispatch_fixture *fixture = fixture_open();
+    fixture_route(fixture, routes);
+    fixture->dispatcher.running = true; /* no thread is to be started */
+    wr_recovery_run(&recovery, place, &fixture->dispatcher, 1);
+    for (size_t i = 0; i < fixture->lane_count; i++) {
+        struct wr_lane *lane = fixture->lanes[i];
         while (!wr_queue_is_empty(&lane->queue)) {
             struct wr_range range = wr_queue_take(&lane->queue, 3, UINT64_MAX);
             for (uint32_t j = 0; j < range.count; j++)
-                if (!is_sound(yard, range.segment, &range.segment->samples[range.first + j]))
+                if (!is_sound(fixture, range.segment, &range.segment->samples[range.first + j]))
                     _exit(1);
             lane->delivered += range.count;
             wr_range_settle(&range, range.count);
             wr_segment_drop(range.segment);
         }
-        yard_stats(lane);
+        fixture_stats(lane);
     }
     wr_recovery_tidy(&recovery);
-    return yard;
+    return fixture;
 }
 
 static void recover(const char *place)
@@ -254,10 +255,10 @@ Test(journal_damage, what_is_sound_beside_a_damaged_file_is_delivered, .fini = r
 
 static void recover_without_a_text(const char *place)
 {
-    const struct yard *yard = recover_into_yard(place);
+    const struct dispatch_fixture *fixture = recover_into_yard(place);
     uint64_t corrupt = 0;
-    for (size_t i = 0; i < yard->lane_count; i++)
-        corrupt += yard->lanes[i]->dropped[WEIR_DROPPED_CORRUPT];
+    for (size_t i = 0; i < fixture->lane_count; i++)
+        corrupt += fixture->lanes[i]->dropped[WEIR_DROPPED_CORRUPT];
     _exit(corrupt == 1 ? 0 : 1);
 }
 

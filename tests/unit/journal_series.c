@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "folder.h"
-#include "journal_series.h"
+#include "journal/journal_series.h"
 
 static struct wr_journal_series series;
 static struct wr_journal_map maps[20];
@@ -18,8 +18,8 @@ static void teardown(void)
 {
     wr_journal_views_fini(&views);
     for (size_t i = 0; i < 20; i++)
-        wr_journal_file_close(&maps[i]);
-    wr_journal_file_close(&series.map);
+        wr_mapped_file_close(&maps[i]);
+    wr_mapped_file_close(&series.map);
     remove_folder();
 }
 
@@ -42,10 +42,10 @@ static void put(uint32_t id, const char *name, const char *unit, const char *hel
 static void read_all(void)
 {
     size_t count = 0;
-    uint32_t *numbers = wr_journal_file_list(folder, WR_JOURNAL_SERIES_KIND, &count);
+    uint32_t *numbers = wr_mapped_file_list(folder, WR_JOURNAL_SERIES_KIND, &count);
     cr_assert(numbers && count < 20);
     for (size_t i = 0; i < count; i++) {
-        cr_assert_eq(wr_journal_file_open(&maps[i], folder, WR_JOURNAL_SERIES_KIND, numbers[i], false), 0);
+        cr_assert_eq(wr_mapped_file_open(&maps[i], folder, WR_JOURNAL_SERIES_KIND, numbers[i], false), 0);
         cr_assert(wr_journal_views_add(&views, &maps[i]));
     }
     free(numbers);

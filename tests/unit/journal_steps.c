@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../support/yard.h"
+#include "../support/dispatch_fixture.h"
 #include "folder.h"
-#include "journal.h"
-#include "recovery.h"
+#include "journal/journal.h"
+#include "engine/recovery.h"
 #include "survivor.h"
 
 /* What the process that is followed says of itself: low before it does something, high once it may have been
@@ -54,10 +54,10 @@ static size_t look_size(const struct wr_journal_map *map)
 static void add_kind(struct view *view, const char *kind)
 {
     size_t count = 0;
-    uint32_t *numbers = wr_journal_file_list(told->box, kind, &count);
+    uint32_t *numbers = wr_mapped_file_list(told->box, kind, &count);
     for (size_t i = 0; numbers && i < count && view->count < 16; i++) {
         struct wr_journal_map *map = &view->maps[view->count];
-        if (wr_journal_file_open(map, told->box, kind, numbers[i], false) != 0)
+        if (wr_mapped_file_open(map, told->box, kind, numbers[i], false) != 0)
             continue;
         view->seen[view->count++] = calloc(1, look_size(map));
     }
@@ -67,7 +67,7 @@ static void add_kind(struct view *view, const char *kind)
 static void close_view(struct view *view)
 {
     for (size_t i = 0; i < view->count; i++) {
-        wr_journal_file_close(&view->maps[i]);
+        wr_mapped_file_close(&view->maps[i]);
         free(view->seen[i]);
     }
     view->count = 0;
@@ -153,41 +153,41 @@ static bool cannot_follow(void)
 
 /* ---- Those that are followed ----------------------------------------------------------------- */
 
-static struct yard *open_yard(const char *place)
+static struct dispatch_fixture *open_yard(const char *place)
 {
-    struct yard *yard = yard_open();
-    yard_route(yard, routes);
-    if (!yard_start_journal(yard, place, 8))
+    struct dispatch_fixture *fixture = fixture_open();
+    fixture_route(fixture, routes);
+    if (!fixture_start_journal(fixture, place, 8))
         _exit(1);
-    return yard;
+    return fixture;
 }
 
-static void add_one(struct yard *yard, struct weir_metric *metric)
+static void add_one(struct dispatch_fixture *fixture, struct weir_metric *metric)
 {
     uint64_t number = told->added;
-    yard_write(yard, metric, 0, (double)number);
+    fixture_write(fixture, metric, 0, (double)number);
     told->adding = number + 1;
-    yard_publish(yard);
+    fixture_publish(fixture);
     told->added = number + 1;
 }
 
-static void add_event(struct yard *yard, struct weir_metric *metric)
+static void add_event(struct dispatch_fixture *fixture, struct weir_metric *metric)
 {
     static const char text[] = "metadata that takes more than one slot";
     uint64_t number = told->added;
-    yard_write(yard, metric, WEIR_SAMPLE_MORE, (double)number);
-    weir_sample *sample = yard_write(yard, metric, WR_RING_TEXT, (double)(number + 1));
+    fixture_write(fixture, metric, WEIR_SAMPLE_MORE, (double)number);
+    weir_sample *sample = fixture_write(fixture, metric, WR_RING_TEXT, (double)(number + 1));
     sample->note = sizeof text - 1;
-    yard_write_text(yard, text);
+    fixture_write_text(fixture, text);
     told->adding = number + 2;
-    yard_publish(yard);
+    fixture_publish(fixture);
     told->added = number + 2;
 }
 
 /* The lane's handler takes up to so many values, and answers. */
-static void settle(struct yard *yard, int number, uint32_t most)
+static void settle(struct dispatch_fixture *fixture, int number, uint32_t most)
 {
-    struct wr_lane *lane = yard_lane(yard, lanes[number]);
+    struct wr_lane *lane = fixture_lane(fixture, lanes[number]);
     if (wr_queue_is_empty(&lane->queue))
         return;
     struct wr_range range = wr_queue_take(&lane->queue, most, UINT64_MAX);
@@ -199,18 +199,18 @@ static void settle(struct yard *yard, int number, uint32_t most)
 
 static void keep(void)
 {
-    struct yard *yard = open_yard(path_in_folder("journal"));
-    struct weir_metric *metric = yard_metric(yard, "b", "number");
-    snprintf(told->box, sizeof told->box, "%s", yard->dispatcher.taking.pool.journal->box.path);
+    struct dispatch_fixture *fixture = open_yard(path_in_folder("journal"));
+    struct weir_metric *metric = fixture_metric(fixture, "b", "number");
+    snprintf(told->box, sizeof told->box, "%s", fixture->dispatcher.taking.pool.journal->box.path);
     raise(SIGSTOP);
     for (uint32_t i = 0; i < 6; i++) {
-        add_one(yard, metric);
-        add_event(yard, metric);
-        yard_round(yard);
-        settle(yard, 0, 1 + i);
-        add_one(yard, metric);
-        settle(yard, 1, 2 + i % 2);
-        yard_round(yard);
+        add_one(fixture, metric);
+        add_event(fixture, metric);
+        fixture_round(fixture);
+        settle(fixture, 0, 1 + i);
+        add_one(fixture, metric);
+        settle(fixture, 1, 2 + i % 2);
+        fixture_round(fixture);
     }
 }
 
@@ -231,32 +231,32 @@ Test(journal_steps, whenever_a_process_dies_what_it_had_not_delivered_is_there_o
 /* Leaves something in rings, and in segments of which some is settled. */
 static void leave(void)
 {
-    struct yard *yard = open_yard(path_in_folder("journal"));
-    struct weir_metric *metric = yard_metric(yard, "b", "number");
-    snprintf(told->box, sizeof told->box, "%s", yard->dispatcher.taking.pool.journal->box.path);
+    struct dispatch_fixture *fixture = open_yard(path_in_folder("journal"));
+    struct weir_metric *metric = fixture_metric(fixture, "b", "number");
+    snprintf(told->box, sizeof told->box, "%s", fixture->dispatcher.taking.pool.journal->box.path);
     for (uint32_t i = 0; i < 4; i++) {
-        add_event(yard, metric);
-        yard_round(yard);
-        add_one(yard, metric);
+        add_event(fixture, metric);
+        fixture_round(fixture);
+        add_one(fixture, metric);
     }
-    settle(yard, 0, 5);
-    settle(yard, 1, 2);
-    add_event(yard, metric);
+    settle(fixture, 0, 5);
+    settle(fixture, 1, 2);
+    add_event(fixture, metric);
     _exit(0);
 }
 
 static void recover(void)
 {
     static struct wr_recovery recovery;
-    struct yard *yard = yard_open();
-    yard_metric(yard, "c", "shifts all ids by one");
-    yard_route(yard, routes);
-    yard->dispatcher.running = true; /* no thread is to be started */
+    struct dispatch_fixture *fixture = fixture_open();
+    fixture_metric(fixture, "c", "shifts all ids by one");
+    fixture_route(fixture, routes);
+    fixture->dispatcher.running = true; /* no thread is to be started */
     raise(SIGSTOP);
-    wr_recovery_run(&recovery, path_in_folder("journal"), &yard->dispatcher, 1);
+    wr_recovery_run(&recovery, path_in_folder("journal"), &fixture->dispatcher, 1);
     for (uint32_t i = 0; i < 8; i++) {
-        settle(yard, 0, 2);
-        settle(yard, 1, 3);
+        settle(fixture, 0, 2);
+        settle(fixture, 1, 3);
     }
 }
 

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common.h"
-#include "error.h"
-#include "labels.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "registry/labels.h"
 
 static struct wr_error error;
 

@@ -1,20 +1,20 @@
 /* What a handler's answer does to its lane. */
 #include <criterion/criterion.h>
 
-#include "../support/rig.h"
+#include "../support/lane_fixture.h"
 
-static struct rig rig;
+static struct lane_fixture fixture;
 
 /* Every test begins with an open handler. */
 static void setup(void)
 {
-    rig_init(&rig);
-    rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
+    fixture_init(&fixture);
+    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
 }
 
 static void teardown(void)
 {
-    rig_fini(&rig);
+    fixture_fini(&fixture);
 }
 
 TestSuite(lane_outcome, .init = setup, .fini = teardown);
@@ -22,23 +22,23 @@ TestSuite(lane_outcome, .init = setup, .fini = teardown);
 /* Offers and loads so many samples. */
 static void load(uint32_t samples)
 {
-    rig_offer(&rig, samples);
-    cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
+    fixture_offer(&fixture, samples);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
 /* The lane does nothing until it tries again; the pause is at most the whole of it, and at least half. */
 static void assert_pause(int64_t whole_ms)
 {
-    struct wr_step step = rig_step(&rig);
-    cr_assert_eq(step.kind, WR_STEP_SLEEP);
-    int64_t pause_ns = step.until_ns - rig.now_ns;
+    struct wr_lane_next_step step = fixture_step(&fixture);
+    cr_assert_eq(step.kind, WR_LANE_NEXT_SLEEP);
+    int64_t pause_ns = step.until_ns - fixture.now_ns;
     cr_assert(pause_ns >= whole_ms * WR_NS_PER_MS / 2 && pause_ns <= whole_ms * WR_NS_PER_MS,
               "a pause of %lld ns", (long long)pause_ns);
 }
 
 static void pass_pause(void)
 {
-    rig.now_ns = rig.lane->retry_at_ns;
+    fixture.now_ns = fixture.lane->retry_at_ns;
 }
 
 /* ---- OK -------------------------------------------------------------------------------------- */
@@ -46,50 +46,50 @@ static void pass_pause(void)
 Test(lane_outcome, ok_settles_the_batch)
 {
     load(3);
-    rig_answer(&rig, WEIR_OUTCOME_OK, 3, 0);
-    cr_assert_eq(rig_stats(&rig).delivered, 3);
-    cr_assert_eq(rig_stats(&rig).queued, 0);
-    cr_assert_str_eq(rig_flight(&rig), "");
+    fixture_answer(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 3);
+    cr_assert_eq(fixture_stats(&fixture).queued, 0);
+    cr_assert_str_eq(fixture_flight(&fixture), "");
 }
 
 Test(lane_outcome, ok_in_part_goes_on_with_the_rest_at_once)
 {
     load(3);
-    rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
-    cr_assert_str_eq(rig_flight(&rig), "1 2");
+    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    cr_assert_str_eq(fixture_flight(&fixture), "1 2");
 }
 
 Test(lane_outcome, rejected_samples_are_dropped_and_counted)
 {
     load(5);
-    rig_answer(&rig, WEIR_OUTCOME_OK, 5, 2);
-    cr_assert_eq(rig_stats(&rig).delivered, 3);
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_REJECTED], 2);
+    fixture_answer(&fixture, WEIR_OUTCOME_OK, 5, 2);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 3);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REJECTED], 2);
 }
 
 Test(lane_outcome, samples_that_the_format_left_out_are_counted_as_unrepresentable)
 {
     load(5);
-    rig_answer_fully(&rig, (weir_outcome){.code = WEIR_OUTCOME_OK, .done = 5}, 2);
-    cr_assert_eq(rig_stats(&rig).delivered, 3);
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_UNREPRESENTABLE], 2);
+    fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_OK, .done = 5}, 2);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 3);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 2);
 }
 
 Test(lane_outcome, only_those_left_out_of_what_is_done_are_counted)
 {
     load(5);
-    rig_answer_fully(&rig, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .done = 1}, 3);
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_UNREPRESENTABLE], 1);
-    cr_assert_eq(rig_stats(&rig).delivered, 0);
+    fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .done = 1}, 3);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 1);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 0);
 }
 
 Test(lane_outcome, no_sample_is_counted_as_both_rejected_and_left_out)
 {
     load(3);
-    rig_answer_fully(&rig, (weir_outcome){.code = WEIR_OUTCOME_OK, .done = 3, .rejected = 2}, 3);
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_REJECTED], 2);
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_UNREPRESENTABLE], 1);
+    fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_OK, .done = 3, .rejected = 2}, 3);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REJECTED], 2);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 1);
 }
 
 /* ---- RETRY ----------------------------------------------------------------------------------- */
@@ -97,55 +97,55 @@ Test(lane_outcome, no_sample_is_counted_as_both_rejected_and_left_out)
 Test(lane_outcome, retry_offers_again_only_what_was_not_done)
 {
     load(4);
-    rig_answer(&rig, WEIR_OUTCOME_RETRY, 1, 0);
+    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
     assert_pause(500);
     pass_pause();
-    cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
-    cr_assert_str_eq(rig_flight(&rig), "1 2 3");
-    rig_answer(&rig, WEIR_OUTCOME_OK, 3, 0);
-    cr_assert_eq(rig_stats(&rig).delivered, 4);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    cr_assert_str_eq(fixture_flight(&fixture), "1 2 3");
+    fixture_answer(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 4);
 }
 
 Test(lane_outcome, retry_keeps_the_order)
 {
     load(2);
-    rig_answer(&rig, WEIR_OUTCOME_RETRY, 0, 0);
-    rig_offer(&rig, 2);
+    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    fixture_offer(&fixture, 2);
     pass_pause();
-    cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
-    cr_assert_str_eq(rig_flight(&rig), "0 1");
-    rig_answer(&rig, WEIR_OUTCOME_OK, 2, 0);
-    cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
-    cr_assert_str_eq(rig_flight(&rig), "2 3");
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    cr_assert_str_eq(fixture_flight(&fixture), "0 1");
+    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    cr_assert_str_eq(fixture_flight(&fixture), "2 3");
 }
 
 Test(lane_outcome, retry_with_everything_done_has_nothing_to_offer_again)
 {
     load(2);
-    rig_answer(&rig, WEIR_OUTCOME_RETRY, 2, 0);
-    cr_assert_str_eq(rig_flight(&rig), "");
-    cr_assert_eq(rig_stats(&rig).delivered, 2);
-    cr_assert_eq(rig_step(&rig).until_ns, WR_NEVER);
+    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 2, 0);
+    cr_assert_str_eq(fixture_flight(&fixture), "");
+    cr_assert_eq(fixture_stats(&fixture).delivered, 2);
+    cr_assert_eq(fixture_step(&fixture).until_ns, WR_NEVER);
 }
 
 Test(lane_outcome, new_samples_wait_for_the_end_of_the_pause)
 {
     load(2);
-    rig_answer(&rig, WEIR_OUTCOME_RETRY, 2, 0);
-    rig_offer(&rig, 1);
+    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 2, 0);
+    fixture_offer(&fixture, 1);
     assert_pause(500);
 }
 
 Test(lane_outcome, an_event_that_is_done_in_part_is_offered_again_whole)
 {
-    rig_append(&rig, 2, 0, NULL);
-    rig_append(&rig, 3, 0, NULL);
-    rig_offer_appended(&rig, (struct wr_ticket){0});
-    rig_next(&rig);
-    rig_answer(&rig, WEIR_OUTCOME_RETRY, 4, 0);
-    cr_assert_str_eq(rig_flight(&rig), "2 3 4");
-    cr_assert_eq(rig_stats(&rig).delivered, 2);
-    cr_assert_eq(rig_stats(&rig).faults, 0);
+    fixture_append(&fixture, 2, 0, NULL);
+    fixture_append(&fixture, 3, 0, NULL);
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    fixture_next(&fixture);
+    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 4, 0);
+    cr_assert_str_eq(fixture_flight(&fixture), "2 3 4");
+    cr_assert_eq(fixture_stats(&fixture).delivered, 2);
+    cr_assert_eq(fixture_stats(&fixture).faults, 0);
 }
 
 Test(lane_outcome, pauses_grow_from_failure_to_failure)
@@ -153,28 +153,28 @@ Test(lane_outcome, pauses_grow_from_failure_to_failure)
     const int64_t whole_ms[] = {500, 1000, 2000, 4000, 8000, 16000, 30000, 30000};
     load(1);
     for (size_t i = 0; i < WR_COUNT_OF(whole_ms); i++) {
-        rig_answer(&rig, WEIR_OUTCOME_RETRY, 0, 0);
+        fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
         assert_pause(whole_ms[i]);
         pass_pause();
-        cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
+        cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     }
-    cr_assert_eq(rig_stats(&rig).retries, WR_COUNT_OF(whole_ms));
+    cr_assert_eq(fixture_stats(&fixture).retries, WR_COUNT_OF(whole_ms));
 }
 
 Test(lane_outcome, progress_makes_the_next_pause_short_again)
 {
     load(3);
     for (int i = 0; i < 5; i++)
-        rig_answer(&rig, WEIR_OUTCOME_RETRY, 0, 0);
-    rig_answer(&rig, WEIR_OUTCOME_RETRY, 1, 0);
+        fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
     assert_pause(500);
 }
 
 Test(lane_outcome, the_pause_that_the_destination_asks_for_counts)
 {
     load(1);
-    rig_answer_fully(&rig, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = 7000}, 0);
-    int64_t pause_ns = rig_step(&rig).until_ns - rig.now_ns;
+    fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = 7000}, 0);
+    int64_t pause_ns = fixture_step(&fixture).until_ns - fixture.now_ns;
     cr_assert(pause_ns >= 7000 * WR_NS_PER_MS && pause_ns <= 7875 * WR_NS_PER_MS);
 }
 
@@ -183,8 +183,9 @@ Test(lane_outcome, the_pause_that_the_destination_asks_for_is_at_most_retry_max)
     const int64_t asked_ms[] = {30001, INT64_C(1) << 40, INT64_MAX};
     load(1);
     for (size_t i = 0; i < WR_COUNT_OF(asked_ms); i++) {
-        rig_answer_fully(&rig, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = asked_ms[i]}, 0);
-        int64_t pause_ns = rig_step(&rig).until_ns - rig.now_ns;
+        fixture_answer_fully(&fixture,
+                             (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = asked_ms[i]}, 0);
+        int64_t pause_ns = fixture_step(&fixture).until_ns - fixture.now_ns;
         cr_assert(pause_ns > 26000 * WR_NS_PER_MS && pause_ns <= 30000 * WR_NS_PER_MS);
     }
 }
@@ -192,7 +193,7 @@ Test(lane_outcome, the_pause_that_the_destination_asks_for_is_at_most_retry_max)
 Test(lane_outcome, a_negative_pause_is_the_cores_own)
 {
     load(1);
-    rig_answer_fully(&rig, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = INT64_MIN}, 0);
+    fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = INT64_MIN}, 0);
     assert_pause(500);
 }
 
@@ -201,24 +202,24 @@ Test(lane_outcome, a_negative_pause_is_the_cores_own)
 Test(lane_outcome, reopen_closes_pauses_opens_and_offers_the_rest)
 {
     load(3);
-    rig_answer(&rig, WEIR_OUTCOME_REOPEN, 1, 0);
-    cr_assert_eq(rig_next(&rig), WR_STEP_CLOSE);
-    rig_close(&rig);
+    fixture_answer(&fixture, WEIR_OUTCOME_REOPEN, 1, 0);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
+    fixture_close(&fixture);
     assert_pause(500);
     pass_pause();
-    cr_assert_eq(rig_next(&rig), WR_STEP_OPEN);
-    rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
-    cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
-    cr_assert_str_eq(rig_flight(&rig), "1 2");
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
+    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    cr_assert_str_eq(fixture_flight(&fixture), "1 2");
 }
 
 Test(lane_outcome, reopen_does_not_flush_what_cannot_be_flushed)
 {
-    rig.lane->has_flush = true;
+    fixture.lane->has_flush = true;
     load(2);
-    rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    rig_answer(&rig, WEIR_OUTCOME_REOPEN, 0, 0);
-    cr_assert_eq(rig_next(&rig), WR_STEP_CLOSE);
+    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_answer(&fixture, WEIR_OUTCOME_REOPEN, 0, 0);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -226,29 +227,29 @@ Test(lane_outcome, reopen_does_not_flush_what_cannot_be_flushed)
 Test(lane_outcome, an_open_that_fails_is_tried_again_after_a_pause)
 {
     const int codes[] = {WEIR_OUTCOME_RETRY, WEIR_OUTCOME_REOPEN, WEIR_OUTCOME_DROP};
-    rig_close(&rig);
-    rig_offer(&rig, 1);
+    fixture_close(&fixture);
+    fixture_offer(&fixture, 1);
     for (size_t i = 0; i < WR_COUNT_OF(codes); i++) {
-        cr_assert_eq(rig_next(&rig), WR_STEP_OPEN);
-        rig_answer_open(&rig, codes[i], "connect 127.0.0.1:8086: refused");
+        cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
+        fixture_answer_open(&fixture, codes[i], "connect 127.0.0.1:8086: refused");
         assert_pause(INT64_C(500) << i);
         pass_pause();
     }
-    cr_assert_eq(rig_next(&rig), WR_STEP_OPEN);
-    cr_assert_eq(rig_stats(&rig).queued, 1);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
+    cr_assert_eq(fixture_stats(&fixture).queued, 1);
 }
 
 Test(lane_outcome, an_open_that_succeeds_does_not_make_pauses_short_again)
 {
     load(1);
     for (int i = 0; i < 3; i++) { /* opens, but never delivers */
-        rig_answer(&rig, WEIR_OUTCOME_REOPEN, 0, 0);
-        rig_close(&rig);
+        fixture_answer(&fixture, WEIR_OUTCOME_REOPEN, 0, 0);
+        fixture_close(&fixture);
         assert_pause(INT64_C(500) << i);
         pass_pause();
-        rig_next(&rig);
-        rig_answer_open(&rig, WEIR_OUTCOME_OK, NULL);
-        cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
+        fixture_next(&fixture);
+        fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+        cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     }
 }
 
@@ -256,24 +257,24 @@ Test(lane_outcome, an_open_that_succeeds_does_not_make_pauses_short_again)
 
 Test(lane_outcome, drop_gives_up_the_rest_and_goes_on)
 {
-    rig.settings.batch = 4;
-    rig_apply(&rig);
+    fixture.settings.batch = 4;
+    fixture_apply(&fixture);
     load(6);
-    rig_answer(&rig, WEIR_OUTCOME_DROP, 1, 0);
-    cr_assert_eq(rig_stats(&rig).delivered, 1);
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_REJECTED], 3);
-    cr_assert_eq(rig_next(&rig), WR_STEP_EMIT);
-    cr_assert_str_eq(rig_flight(&rig), "4 5");
+    fixture_answer(&fixture, WEIR_OUTCOME_DROP, 1, 0);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 1);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REJECTED], 3);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    cr_assert_str_eq(fixture_flight(&fixture), "4 5");
 }
 
 Test(lane_outcome, drop_is_progress)
 {
-    rig.settings.queue_bytes = 4 * RIG_SAMPLE_BYTES;
-    rig_apply(&rig);
+    fixture.settings.queue_bytes = 4 * RIG_SAMPLE_BYTES;
+    fixture_apply(&fixture);
     load(4);
-    rig_answer(&rig, WEIR_OUTCOME_DROP, 0, 0);
-    cr_assert_not(rig_check(&rig, NULL));
-    cr_assert_eq(rig_stats(&rig).queued, 0);
+    fixture_answer(&fixture, WEIR_OUTCOME_DROP, 0, 0);
+    cr_assert_not(fixture_check(&fixture, NULL));
+    cr_assert_eq(fixture_stats(&fixture).queued, 0);
 }
 
 /* ---- FAILED ---------------------------------------------------------------------------------- */
@@ -281,10 +282,10 @@ Test(lane_outcome, drop_is_progress)
 Test(lane_outcome, failed_drops_everything_and_all_that_comes)
 {
     load(3);
-    rig_offer(&rig, 2);
-    rig_answer(&rig, WEIR_OUTCOME_FAILED, 1, 0);
-    rig_offer(&rig, 4);
-    weir_handler_stats stats = rig_stats(&rig);
+    fixture_offer(&fixture, 2);
+    fixture_answer(&fixture, WEIR_OUTCOME_FAILED, 1, 0);
+    fixture_offer(&fixture, 4);
+    weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.delivered, 1);
     cr_assert_eq(stats.dropped[WEIR_DROPPED_FAILED], 2 + 2 + 4);
     cr_assert_eq(stats.queued, 0);
@@ -293,53 +294,53 @@ Test(lane_outcome, failed_drops_everything_and_all_that_comes)
 Test(lane_outcome, failed_closes_the_handler_and_rests)
 {
     load(1);
-    rig_answer(&rig, WEIR_OUTCOME_FAILED, 0, 0);
-    cr_assert_eq(rig_next(&rig), WR_STEP_CLOSE);
-    rig_close(&rig);
-    struct wr_step step = rig_step(&rig);
-    cr_assert_eq(step.kind, WR_STEP_SLEEP);
+    fixture_answer(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
+    fixture_close(&fixture);
+    struct wr_lane_next_step step = fixture_step(&fixture);
+    cr_assert_eq(step.kind, WR_LANE_NEXT_SLEEP);
     cr_assert_eq(step.until_ns, WR_NEVER);
 }
 
 Test(lane_outcome, an_open_may_fail_for_good)
 {
-    rig_close(&rig);
-    rig_offer(&rig, 2);
-    rig_answer_open(&rig, WEIR_OUTCOME_FAILED, "no such database");
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_FAILED], 2);
-    cr_assert_eq(rig_next(&rig), WR_STEP_SLEEP);
+    fixture_close(&fixture);
+    fixture_offer(&fixture, 2);
+    fixture_answer_open(&fixture, WEIR_OUTCOME_FAILED, "no such database");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FAILED], 2);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
 }
 
 Test(lane_outcome, a_wake_may_fail_for_good)
 {
     load(2);
-    rig_answer(&rig, WEIR_OUTCOME_RETRY, 0, 0);
-    rig_answer_wake(&rig, WEIR_WAKE_TIMER, WEIR_OUTCOME_FAILED);
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_FAILED], 2);
-    cr_assert_str_eq(rig_flight(&rig), "");
+    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    fixture_answer_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_FAILED);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FAILED], 2);
+    cr_assert_str_eq(fixture_flight(&fixture), "");
 }
 
 Test(lane_outcome, nobody_waits_for_a_failed_handler)
 {
-    rig.settings.queue_bytes = 2 * RIG_SAMPLE_BYTES;
-    rig_apply(&rig);
-    rig_offer(&rig, 2);
-    cr_assert(rig_check(&rig, NULL));
-    rig_next(&rig);
-    rig_answer(&rig, WEIR_OUTCOME_FAILED, 0, 0);
-    cr_assert_not(rig_check(&rig, NULL));
-    cr_assert_eq(rig.bell.rung, 1, "the dispatcher has gates to open");
+    fixture.settings.queue_bytes = 2 * RIG_SAMPLE_BYTES;
+    fixture_apply(&fixture);
+    fixture_offer(&fixture, 2);
+    cr_assert(fixture_check(&fixture, NULL));
+    fixture_next(&fixture);
+    fixture_answer(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
+    cr_assert_not(fixture_check(&fixture, NULL));
+    cr_assert_eq(fixture.wakeup.rung, 1, "the dispatcher has gates to open");
 }
 
 Test(lane_outcome, a_handler_that_failed_before_it_was_open_lets_producers_go_on_too)
 {
-    rig.settings.queue_bytes = 2 * RIG_SAMPLE_BYTES;
-    rig_apply(&rig);
-    rig_close(&rig);
-    rig_offer(&rig, 2);
-    rig_answer_open(&rig, WEIR_OUTCOME_FAILED, NULL);
-    cr_assert_not(rig_check(&rig, NULL));
-    cr_assert_eq(rig.bell.rung, 1);
+    fixture.settings.queue_bytes = 2 * RIG_SAMPLE_BYTES;
+    fixture_apply(&fixture);
+    fixture_close(&fixture);
+    fixture_offer(&fixture, 2);
+    fixture_answer_open(&fixture, WEIR_OUTCOME_FAILED, NULL);
+    cr_assert_not(fixture_check(&fixture, NULL));
+    cr_assert_eq(fixture.wakeup.rung, 1);
 }
 
 /* ---- Answers that come too late -------------------------------------------------------------- */
@@ -347,44 +348,44 @@ Test(lane_outcome, a_handler_that_failed_before_it_was_open_lets_producers_go_on
 Test(lane_outcome, an_answer_for_what_was_dropped_meanwhile_does_not_count)
 {
     load(3);
-    wr_lane_drop_all(rig.lane, WEIR_DROPPED_REMOVED);
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_REMOVED], 3);
-    cr_assert_eq(rig_stats(&rig).queued, 0);
-    rig_answer(&rig, WEIR_OUTCOME_OK, 3, 0);
-    cr_assert_eq(rig_stats(&rig).delivered, 0);
-    cr_assert_str_eq(rig_flight(&rig), "");
+    wr_lane_drop_all(fixture.lane, WEIR_DROPPED_REMOVED);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REMOVED], 3);
+    cr_assert_eq(fixture_stats(&fixture).queued, 0);
+    fixture_answer(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 0);
+    cr_assert_str_eq(fixture_flight(&fixture), "");
 }
 
 Test(lane_outcome, what_a_handler_is_reading_stays_readable_when_it_is_dropped)
 {
     load(3);
-    const struct wr_segment *segment = rig.lane->flight.range.segment;
+    const struct wr_segment *segment = fixture.lane->flight.range.segment;
     uint32_t references = segment->references;
-    wr_lane_drop_all(rig.lane, WEIR_DROPPED_SHUTDOWN);
+    wr_lane_drop_all(fixture.lane, WEIR_DROPPED_SHUTDOWN);
     cr_assert_eq(segment->references, references);
-    rig_answer(&rig, WEIR_OUTCOME_RETRY, 1, 0);
+    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
     cr_assert_eq(segment->references, references - 1);
 }
 
 Test(lane_outcome, a_handler_that_waits_inside_emit_is_still_reading)
 {
     load(3);
-    rig.lane->in_callback = false; /* as host->wait leaves it */
-    wr_lane_drop_all(rig.lane, WEIR_DROPPED_SHUTDOWN);
-    rig.lane->in_callback = true;
-    rig_answer(&rig, WEIR_OUTCOME_OK, 1, 0);
-    cr_assert_eq(rig_stats(&rig).delivered, 0);
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_SHUTDOWN], 3);
+    fixture.lane->in_callback = false; /* as host->wait leaves it */
+    wr_lane_drop_all(fixture.lane, WEIR_DROPPED_SHUTDOWN);
+    fixture.lane->in_callback = true;
+    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 0);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 3);
 }
 
 Test(lane_outcome, what_waits_for_another_try_is_nobodys_while_the_handler_opens)
 {
     load(3);
-    rig_answer(&rig, WEIR_OUTCOME_REOPEN, 0, 0);
-    rig_close(&rig);
-    rig.lane->in_callback = true; /* it is inside open */
-    wr_lane_drop_all(rig.lane, WEIR_DROPPED_REMOVED);
-    rig.lane->in_callback = false;
-    cr_assert_str_eq(rig_flight(&rig), "", "or it would be offered to the next handler of that name");
-    cr_assert_eq(rig_stats(&rig).dropped[WEIR_DROPPED_REMOVED], 3);
+    fixture_answer(&fixture, WEIR_OUTCOME_REOPEN, 0, 0);
+    fixture_close(&fixture);
+    fixture.lane->in_callback = true; /* it is inside open */
+    wr_lane_drop_all(fixture.lane, WEIR_DROPPED_REMOVED);
+    fixture.lane->in_callback = false;
+    cr_assert_str_eq(fixture_flight(&fixture), "", "or it would be offered to the next handler of that name");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REMOVED], 3);
 }

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "error.h"
-#include "registry.h"
-#include "series.h"
-#include "stream.h"
+#include "text/error.h"
+#include "registry/registry.h"
+#include "registry/series.h"
+#include "registry/stream.h"
 
 static struct wr_registry registry;
 static struct wr_error error;

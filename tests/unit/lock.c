@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "clock.h"
-#include "common.h"
-#include "futex.h"
-#include "lock.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "os/futex.h"
+#include "os/lock.h"
 
 enum { THREADS = 4, TURNS = 5000 };
 

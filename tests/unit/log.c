@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common.h"
-#include "log.h"
+#include "text/common.h"
+#include "os/log.h"
 
 /* Sinks stay until the process ends, so what knows them does too. */
 static struct wr_log said, quiet; /* quiet is never initialised: level 0 */

@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "arena.h"
-#include "common.h"
-#include "keep.h"
+#include "os/arena.h"
+#include "text/common.h"
+#include "text/region.h"
 
 static bool is_zero(const void *memory, size_t size)
 {
@@ -24,67 +24,67 @@ static bool is_aligned(const void *memory, size_t align)
 
 Test(keep, all_zeros_is_an_empty_one)
 {
-    struct wr_keep keep = {0};
-    wr_keep_fini(&keep);
-    wr_keep_fini(&keep);
+    struct wr_region keep = {0};
+    wr_region_fini(&keep);
+    wr_region_fini(&keep);
     cr_assert_null(keep.blocks);
 }
 
 Test(keep, memory_is_zeroed_and_aligned_for_anything)
 {
-    struct wr_keep keep = {0};
+    struct wr_region keep = {0};
     for (size_t size = 1; size < 200; size++) {
-        char *memory = wr_keep_get(&keep, size);
+        char *memory = wr_region_alloc(&keep, size);
         cr_assert(is_aligned(memory, alignof(max_align_t)));
         cr_assert(is_zero(memory, size));
         memset(memory, 0xff, size);
     }
-    wr_keep_fini(&keep);
+    wr_region_fini(&keep);
 }
 
 Test(keep, pieces_do_not_overlap_and_stay_where_they_are)
 {
     enum { PIECES = 300, BYTES = 100 };
-    struct wr_keep keep = {0};
+    struct wr_region keep = {0};
     unsigned char *pieces[PIECES];
     for (int i = 0; i < PIECES; i++) {
-        pieces[i] = wr_keep_get(&keep, BYTES);
+        pieces[i] = wr_region_alloc(&keep, BYTES);
         memset(pieces[i], i % 251, BYTES);
     }
     for (int i = 0; i < PIECES; i++)
         for (int j = 0; j < BYTES; j++)
             cr_assert_eq(pieces[i][j], i % 251);
-    wr_keep_fini(&keep);
+    wr_region_fini(&keep);
 }
 
 Test(keep, a_large_piece_gets_a_block_of_its_own)
 {
-    struct wr_keep keep = {0};
-    char *small = wr_keep_get(&keep, 10), *large = wr_keep_get(&keep, 100000);
+    struct wr_region keep = {0};
+    char *small = wr_region_alloc(&keep, 10), *large = wr_region_alloc(&keep, 100000);
     cr_assert(is_zero(large, 100000));
     memset(large, 'x', 100000);
     cr_assert(is_zero(small, 10));
-    wr_keep_fini(&keep);
+    wr_region_fini(&keep);
 }
 
 Test(keep, a_text_is_copied_with_a_nul_behind)
 {
-    struct wr_keep keep = {0};
+    struct wr_region keep = {0};
     char given[] = "my_app.db";
-    char *copy = wr_keep_text(&keep, given, 6), *empty = wr_keep_text(&keep, given, 0);
+    char *copy = wr_region_text(&keep, given, 6), *empty = wr_region_text(&keep, given, 0);
     memset(given, '!', sizeof given - 1);
     cr_assert_str_eq(copy, "my_app");
     cr_assert_str_eq(empty, "");
-    wr_keep_fini(&keep);
+    wr_region_fini(&keep);
 }
 
 Test(keep, what_no_memory_holds_is_refused)
 {
-    struct wr_keep keep = {0};
-    cr_assert_null(wr_keep_get(&keep, SIZE_MAX - 1));
-    cr_assert_null(wr_keep_get(&keep, SIZE_MAX / 2 + 1));
-    cr_assert_not_null(wr_keep_get(&keep, 1));
-    wr_keep_fini(&keep);
+    struct wr_region keep = {0};
+    cr_assert_null(wr_region_alloc(&keep, SIZE_MAX - 1));
+    cr_assert_null(wr_region_alloc(&keep, SIZE_MAX / 2 + 1));
+    cr_assert_not_null(wr_region_alloc(&keep, 1));
+    wr_region_fini(&keep);
 }
 
 Test(arena, memory_is_zeroed_and_aligned_as_asked)

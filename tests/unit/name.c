@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "error.h"
-#include "name.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "registry/name.h"
 
 static struct wr_error error;
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "number.h"
+#include "text/number.h"
 
 static const char *show(double value)
 {

@@ -1,5 +1,5 @@
 /* options: what a value of each type may be. */
-#include "common.h"
+#include "text/common.h"
 #include "filling.h"
 
 struct all {

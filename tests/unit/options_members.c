@@ -1,5 +1,5 @@
 /* options: the members of an object, and the tables that know them. */
-#include "common.h"
+#include "text/common.h"
 #include "filling.h"
 
 struct own {

@@ -1,8 +1,8 @@
 /* options: tables as plugins bring them, their defaults, and how values are shown. */
-#include "buffer.h"
-#include "common.h"
+#include "text/buffer.h"
+#include "text/common.h"
 #include "filling.h"
-#include "option.h"
+#include "config/option.h"
 
 struct all {
     bool flag;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "../support/plugins/sound.h"
-#include "error.h"
-#include "plugin.h"
+#include "text/error.h"
+#include "handler/plugin.h"
 
 static struct wr_plugins plugins;
 static struct wr_error error;

@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "clock.h"
-#include "intake.h"
-#include "producer.h"
+#include "os/clock.h"
+#include "runtime/intake.h"
+#include "producer/producer.h"
 
 static struct wr_producers producers;
 

@@ -1,9 +1,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "batch.h"
-#include "common.h"
-#include "queue.h"
+#include "segment/batch.h"
+#include "text/common.h"
+#include "segment/queue.h"
 
 enum { ROOM = 1000 };
 

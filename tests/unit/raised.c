@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "raised.h"
+#include "format/raised.h"
 
 static struct wr_raised raised;
 

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common.h"
-#include "error.h"
-#include "registry.h"
-#include "series.h"
-#include "stream.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "registry/registry.h"
+#include "registry/series.h"
+#include "registry/stream.h"
 
 static struct wr_registry registry;
 static struct wr_error error;

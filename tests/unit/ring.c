@@ -1,8 +1,8 @@
 #include <criterion/criterion.h>
 #include <stdint.h>
 
-#include "common.h"
-#include "ring.h"
+#include "text/common.h"
+#include "producer/ring.h"
 
 enum { SIZE = 64, QUARTER = SIZE / WR_RING_QUARTERS };
 
@@ -175,7 +175,7 @@ Test(ring, goes_on_in_another_block_where_it_was)
     take_some(40);
     wr_ring_move(&ring, other);
     cr_assert_eq(other->tail, 40);
-    cr_assert_eq(wr_twin_get(&other->taken, 9), 40);
+    cr_assert_eq(wr_versioned_get(&other->taken, 9), 40);
     cr_assert_eq(write_some(SIZE + 1), SIZE);
     cr_assert_eq(other->tail, 40 + SIZE);
     cr_assert_eq(block->tail, 40);

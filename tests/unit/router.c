@@ -3,21 +3,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../support/yard.h"
-#include "gate.h"
+#include "../support/dispatch_fixture.h"
+#include "producer/gate.h"
 
-static struct yard *yard;
+static struct dispatch_fixture *fixture;
 static struct wr_router *router;
 
 static void setup(void)
 {
-    yard = yard_open();
+    fixture = fixture_open();
 }
 
 static void teardown(void)
 {
     wr_router_free(router, 0);
-    yard_close(yard);
+    fixture_close(fixture);
 }
 
 TestSuite(router, .init = setup, .fini = teardown);
@@ -25,13 +25,13 @@ TestSuite(router, .init = setup, .fini = teardown);
 static void use(const char *groups)
 {
     wr_router_free(router, 0);
-    router = yard_router(yard, groups);
-    wr_router_adopt_groups(router, &yard->registry, false);
+    router = fixture_router(fixture, groups);
+    wr_router_adopt_groups(router, &fixture->registry, false);
 }
 
 static const struct wr_route *route_of(const char *group)
 {
-    return wr_router_route(router, yard_group(yard, group));
+    return wr_router_route(router, fixture_group(fixture, group));
 }
 
 /* The lanes of a group's route in their order, as "A B". */
@@ -58,7 +58,7 @@ static const char *feeds(void)
 
 static enum wr_gate gate_of(const char *group)
 {
-    return wr_gate_read(yard_group(yard, group));
+    return wr_gate_read(fixture_group(fixture, group));
 }
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
@@ -178,17 +178,17 @@ Test(router, what_is_inherited_counts_as_being_in_the_route)
 
 Test(router, a_segment_has_room_for_the_largest_batch_of_its_lanes)
 {
-    yard->settings.batch = 10;
-    yard->settings.queue_bytes = 1 << 30;
+    fixture->settings.batch = 10;
+    fixture->settings.queue_bytes = 1 << 30;
     use("{\"a\": \"A\"}");
     cr_assert_eq(router->feeds[0].segment_room, 1024, "and for the largest event");
-    yard->settings.batch = 5000;
+    fixture->settings.batch = 5000;
     use("{\"a\": [\"A\", \"B\"]}");
     cr_assert_eq(router->feeds[0].segment_room, 5000);
-    yard->settings.batch = 1000000;
+    fixture->settings.batch = 1000000;
     use("{\"a\": [\"A\", \"C\"]}");
     cr_assert_eq(router->feeds[0].segment_room, 65536);
-    yard->settings.queue_bytes = 2000 * sizeof(weir_sample);
+    fixture->settings.queue_bytes = 2000 * sizeof(weir_sample);
     use("{\"a\": \"D\"}");
     cr_assert_eq(router->feeds[0].segment_room, 2000, "but not for more than its queue");
 }
@@ -199,7 +199,7 @@ Test(router, that_is_freed_offers_what_is_left)
     *wr_feed_reserve(&router->feeds[0], 1, 0, 0) = (weir_sample){.value.f64 = 7};
     wr_feed_added(&router->feeds[0], 1);
     use("{}");
-    cr_assert_str_eq(yard_queue(yard_lane(yard, "A")), "7");
+    cr_assert_str_eq(fixture_queue(fixture_lane(fixture, "A")), "7");
 }
 
 /* ---- Series ---------------------------------------------------------------------------------- */
@@ -207,12 +207,12 @@ Test(router, that_is_freed_offers_what_is_left)
 Test(router, a_series_goes_where_its_group_goes)
 {
     use("{\"a\": \"A\", \"b\": \"B\"}");
-    struct weir_metric *in_a = yard_metric(yard, "a", "n"), *in_b = yard_metric(yard, "b", "n"),
-                       *in_c = yard_metric(yard, "c", "n");
+    struct weir_metric *in_a = fixture_metric(fixture, "a", "n"), *in_b = fixture_metric(fixture, "b", "n"),
+                       *in_c = fixture_metric(fixture, "c", "n");
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(wr_router_series_route(router, &yard->registry, in_a->series), route_of("a"));
-        cr_assert_eq(wr_router_series_route(router, &yard->registry, in_b->series), route_of("b"));
-        cr_assert_eq(wr_router_series_route(router, &yard->registry, in_c->series), &router->routes[0]);
+        cr_assert_eq(wr_router_series_route(router, &fixture->registry, in_a->series), route_of("a"));
+        cr_assert_eq(wr_router_series_route(router, &fixture->registry, in_b->series), route_of("b"));
+        cr_assert_eq(wr_router_series_route(router, &fixture->registry, in_c->series), &router->routes[0]);
     }
 }
 
@@ -222,11 +222,11 @@ Test(router, series_are_found_however_many_there_are)
     char name[20];
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof name, "n%d", i);
-        uint32_t series = yard_metric(yard, i % 2 ? "a" : "b", name)->series;
-        cr_assert_eq(wr_router_series_route(router, &yard->registry, series)->lane_count, i % 2);
+        uint32_t series = fixture_metric(fixture, i % 2 ? "a" : "b", name)->series;
+        cr_assert_eq(wr_router_series_route(router, &fixture->registry, series)->lane_count, i % 2);
     }
     for (uint32_t i = 0; i < 1000; i++)
-        cr_assert_eq(wr_router_series_route(router, &yard->registry, i)->lane_count, i % 2);
+        cr_assert_eq(wr_router_series_route(router, &fixture->registry, i)->lane_count, i % 2);
 }
 
 /* ---- Gates ----------------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ Test(router, looking_a_group_up_opens_its_gate)
 Test(router, one_synchronous_lane_makes_the_group_synchronous)
 {
     use("{\"a\": \"A\"}");
-    yard->settings.sync = true;
+    fixture->settings.sync = true;
     use("{\"a\": [\"A\", \"B\"], \"b\": \"A\"}");
     cr_assert_eq(route_of("a")->sync_lanes, 1);
     cr_assert_eq(gate_of("a"), WR_GATE_SYNC);
@@ -265,7 +265,7 @@ static void fill(const char *group, uint32_t samples)
 /* Makes a lane forget all but so many samples, as if they had been delivered. */
 static void keep(const char *name, uint64_t samples)
 {
-    struct wr_lane *lane = yard_lane(yard, name);
+    struct wr_lane *lane = fixture_lane(fixture, name);
     while (lane->queue.samples > samples) {
         struct wr_range range =
             wr_queue_take(&lane->queue, (uint32_t)(lane->queue.samples - samples), UINT64_MAX);
@@ -277,7 +277,7 @@ static void keep(const char *name, uint64_t samples)
 
 Test(router, a_full_lane_closes_the_gates_of_the_groups_routed_to_it)
 {
-    yard->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
     use("{\"a\": \"A\", \"b\": [\"A\", \"B\"], \"c\": \"B\"}");
     route_of("b");
     route_of("c");
@@ -293,7 +293,7 @@ Test(router, a_full_lane_closes_the_gates_of_the_groups_routed_to_it)
 
 Test(router, a_group_that_is_looked_up_while_its_lane_is_full_waits_too)
 {
-    yard->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
     use("{\"a\": \"A\"}");
     fill("a", 4);
     wr_router_check(router, 0);
@@ -303,7 +303,7 @@ Test(router, a_group_that_is_looked_up_while_its_lane_is_full_waits_too)
 
 Test(router, gates_open_when_the_lane_is_half_empty)
 {
-    yard->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
     use("{\"a\": \"A\"}");
     fill("a", 4);
     wr_router_check(router, 0);
@@ -317,7 +317,7 @@ Test(router, gates_open_when_the_lane_is_half_empty)
 
 Test(router, gates_open_when_the_lane_has_stalled)
 {
-    yard->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
     use("{\"a\": \"A\"}");
     fill("a", 4);
     wr_router_check(router, WR_NS_PER_S - 1);
@@ -328,7 +328,7 @@ Test(router, gates_open_when_the_lane_has_stalled)
 
 Test(router, a_gate_stays_closed_while_any_of_its_lanes_is_full)
 {
-    yard->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
     use("{\"a\": [\"A\", \"B\"]}");
     fill("a", 4);
     wr_router_check(router, 0);
@@ -342,8 +342,8 @@ Test(router, a_gate_stays_closed_while_any_of_its_lanes_is_full)
 
 Test(router, a_synchronous_group_waits_at_its_gate_and_is_synchronous_again)
 {
-    yard->settings.queue_bytes = 4 * sizeof(weir_sample);
-    yard->settings.sync = true;
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.sync = true;
     use("{\"a\": \"A\"}");
     fill("a", 4);
     wr_router_check(router, 0);
@@ -369,10 +369,10 @@ Test(router, groups_that_nobody_listens_to_wait_for_a_change_and_stay_warm)
     route_of("a");
     route_of("b");
     cr_assert_eq(gate_of("b"), WR_GATE_OFF);
-    wr_router_reconsider(&yard->registry);
+    wr_router_reconsider(&fixture->registry);
     cr_assert_eq(gate_of("a"), WR_GATE_OPEN);
     cr_assert_eq(gate_of("b"), WR_GATE_COLD);
-    wr_router_adopt_groups(router, &yard->registry, true);
+    wr_router_adopt_groups(router, &fixture->registry, true);
     cr_assert_eq(gate_of("a"), WR_GATE_OPEN);
     cr_assert_eq(gate_of("b"), WR_GATE_OFF);
 }

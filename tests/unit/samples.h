@@ -6,10 +6,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "batch.h"
-#include "encoder.h"
-#include "error.h"
-#include "option.h"
+#include "segment/batch.h"
+#include "format/encoder.h"
+#include "text/error.h"
+#include "config/option.h"
 
 #define SOME_TIME_NS INT64_C(1795219607576198123)
 
@@ -106,12 +106,12 @@ static inline const char *encode_with(struct wr_encoder *encoder)
 /* A format's options: its defaults, but for one (NULL: none) that is set as a default is written. */
 static inline void *given_options(const struct wr_format *format, const char *name, const char *value)
 {
-    static struct wr_keep keep; /* freed with the process */
+    static struct wr_region keep; /* freed with the process */
     static const char *no_entries[] = {NULL};
     static const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
     static const struct wr_option_site site = {&environment, &keep};
     struct wr_error error = {0};
-    void *options = wr_keep_get(&keep, format->options.struct_bytes + 1);
+    void *options = wr_region_alloc(&keep, format->options.struct_bytes + 1);
     struct wr_options_fill fill = {format->options, options, &environment, &keep, NULL};
     cr_assert(wr_options_set_defaults(&fill, &error), "%s", error.text);
     cr_assert(!name || wr_option_set(wr_options_find(&format->options, name), options, value, &site, &error),

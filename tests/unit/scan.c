@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
-#include "scan.h"
+#include "text/common.h"
+#include "text/scan.h"
 
 static struct wr_scan scan;
 

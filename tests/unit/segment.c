@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common.h"
-#include "segment.h"
+#include "text/common.h"
+#include "segment/segment.h"
 
 enum { ROOM = 100 };
 

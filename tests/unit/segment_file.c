@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "folder.h"
-#include "segment_file.h"
+#include "segment/segment_file.h"
 
 enum { ROOM = 100, TEXT = 64 };
 
@@ -37,14 +37,14 @@ Test(segment_file, tells_whoever_finds_it_which_lanes_it_is_for_and_what_is_in_i
     wr_segment_file_begin(file, 3, 5, 1000);
     file->samples[99] = (weir_sample){.value.f64 = 2.5};
     wr_segment_file_put_text(file, "metadata", 8);
-    wr_twin_put(&file->head->committed, 0, 100);
+    wr_versioned_put(&file->head->committed, 0, 100);
     struct wr_segment_file *found = find();
     cr_assert_str_eq(wr_segment_file_lane(found, 0), "push");
     cr_assert_str_eq(wr_segment_file_lane(found, 1), "disk");
     cr_assert_eq(found->head->sequence, 3);
     cr_assert_eq(found->head->feed, 5);
     cr_assert_eq(found->head->base, 1000);
-    cr_assert_eq(wr_twin_get(&found->head->committed, 1), 100);
+    cr_assert_eq(wr_versioned_get(&found->head->committed, 1), 100);
     cr_assert_eq(found->samples[99].value.f64, 2.5);
     cr_assert_str_eq(found->texts, "metadata");
     wr_segment_file_close(found);
@@ -78,11 +78,11 @@ Test(segment_file, begun_again_it_is_empty_with_nothing_settled)
     wr_segment_file_begin(file, 1, 1, 0);
     wr_segment_file_settle(file, 0, 0, ROOM);
     wr_segment_file_put_text(file, "text", 4);
-    wr_twin_put(&file->head->committed, 4, 50);
+    wr_versioned_put(&file->head->committed, 4, 50);
     wr_segment_file_end(file);
     cr_assert_eq(file->head->sequence, 0);
     wr_segment_file_begin(file, 2, 1, 50);
-    cr_assert_eq(wr_twin_get(&file->head->committed, 5), 0);
+    cr_assert_eq(wr_versioned_get(&file->head->committed, 5), 0);
     cr_assert_not(wr_segment_file_is_settled(file, 0, 0, 1));
     cr_assert(wr_segment_file_has_room(file, TEXT));
     cr_assert_not(wr_segment_file_has_room(file, TEXT + 1));

@@ -5,11 +5,11 @@
 #include <sys/resource.h>
 
 #include "../support/failing.h"
-#include "error.h"
+#include "text/error.h"
 #include "folder.h"
-#include "series.h"
-#include "spool.h"
-#include "stream.h"
+#include "registry/series.h"
+#include "spool/spool.h"
+#include "registry/stream.h"
 
 enum { ROOM = 100000, BIG = 1 << 30 };
 
@@ -105,8 +105,8 @@ static void expect(uint32_t first, uint32_t count)
 static void expect_nothing(void)
 {
     cr_assert_eq(fetch(1).range.count, 0);
-    cr_assert_null(spool->shelf.first);
-    cr_assert_eq(spool->shelf.bytes, 0);
+    cr_assert_null(spool->index.first);
+    cr_assert_eq(spool->index.bytes, 0);
 }
 
 /* Another process begins, after the death of this one. */
@@ -134,7 +134,7 @@ static size_t count_entries(const char *part)
 static void change_byte(const struct wr_spool_file *file, off_t offset)
 {
     char byte;
-    char *path = wr_spool_box_file(file->box, file->number);
+    char *path = wr_owner_dir_file(file->box, file->number);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     cr_assert_eq(pread(fd, &byte, 1, offset), 1);
     byte = (char)~byte;
@@ -167,7 +167,7 @@ Test(spool, what_is_settled_goes_and_its_files_with_it)
 {
     put(0, 100);
     expect(0, 100);
-    cr_assert_eq(spool->shelf.own->files, 0);
+    cr_assert_eq(spool->index.own->files, 0);
     wr_spool_tidy(spool);
     cr_assert_eq(count_entries(""), 0);
 }
@@ -237,8 +237,8 @@ Test(spool, large_amounts_go_to_several_files)
     uint32_t count = 0;
     while (try_put(count, 64) == WR_SPOOL_OK)
         count += 64;
-    cr_assert_gt(spool->shelf.own->files, 2);
-    cr_assert_leq(spool->shelf.bytes, terms.limit);
+    cr_assert_gt(spool->index.own->files, 2);
+    cr_assert_leq(spool->index.bytes, terms.limit);
     expect(0, count);
     expect_nothing();
 }
@@ -353,19 +353,19 @@ Test(spool, the_living_and_other_handlers_are_left_alone)
 
 Test(spool, more_than_can_be_adopted_at_a_time_is_adopted_later)
 {
-    struct wr_spool *all[WR_SPOOL_SHELF_BOXES + 3];
+    struct wr_spool *all[WR_SPOOL_INDEX_BOXES + 3];
     wr_spool_free(spool);
-    for (uint32_t i = 0; i < WR_SPOOL_SHELF_BOXES + 3; i++) {
+    for (uint32_t i = 0; i < WR_SPOOL_INDEX_BOXES + 3; i++) {
         all[i] = spool = open_spool("push");
         put(i, 1);
     }
-    for (uint32_t i = 0; i < WR_SPOOL_SHELF_BOXES + 3; i++)
+    for (uint32_t i = 0; i < WR_SPOOL_INDEX_BOXES + 3; i++)
         wr_spool_free(all[i]);
     spool = NULL;
     struct wr_spool_found found = start_again();
-    cr_assert_eq(found.samples, WR_SPOOL_SHELF_BOXES);
+    cr_assert_eq(found.samples, WR_SPOOL_INDEX_BOXES);
     cr_assert(found.more);
-    for (uint32_t i = 0; i < WR_SPOOL_SHELF_BOXES; i++)
+    for (uint32_t i = 0; i < WR_SPOOL_INDEX_BOXES; i++)
         wr_spool_settle(spool, fetch(1).range.count);
     cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
     cr_assert_eq(found.samples, 3);
@@ -395,9 +395,9 @@ Test(spool, leaving_an_empty_one_leaves_nothing)
 Test(spool, a_file_that_is_settled_whole_is_swept_away_by_the_next_process)
 {
     put(0, 10);
-    char *path = wr_spool_box_file(spool->shelf.first->box, 0), copy[600];
+    char *path = wr_owner_dir_file(spool->index.first->box, 0), copy[600];
     snprintf(copy, sizeof copy, "cp %s %s.copy", path, path);
-    spool->shelf.first->count++; /* it stays there */
+    spool->index.first->count++; /* it stays there */
     wr_spool_settle(spool, 10);
     cr_assert_eq(start_again().samples, 0);
     cr_assert_eq(count_entries(""), 0);
@@ -415,8 +415,8 @@ Test(spool, at_its_limit_nothing_more_is_taken)
     cr_assert_eq(try_put(count, 100), WR_SPOOL_FULL);
     cr_assert(strstr(error.text, "spool_limit is reached"), "%s", error.text);
     cr_assert_eq(dropped.samples, 0);
-    cr_assert_leq(spool->shelf.bytes, terms.limit);
-    cr_assert_geq(spool->shelf.bytes, terms.limit * 9 / 10);
+    cr_assert_leq(spool->index.bytes, terms.limit);
+    cr_assert_geq(spool->index.bytes, terms.limit * 9 / 10);
     expect(0, count);
 }
 
@@ -429,7 +429,7 @@ Test(spool, at_its_limit_the_oldest_file_makes_room)
         put(i * 100, 100);
         gone += dropped.samples;
         cr_assert_eq(dropped.samples, dropped.own);
-        cr_assert_leq(spool->shelf.bytes, terms.limit);
+        cr_assert_leq(spool->index.bytes, terms.limit);
     }
     cr_assert_gt(gone, 0);
     expect((uint32_t)gone, (uint32_t)(50000 - gone));
@@ -457,7 +457,7 @@ Test(spool, what_was_adopted_counts_and_is_dropped_as_what_it_is)
 {
     put(0, 1000);
     start_again();
-    terms.limit = spool->shelf.bytes + 100;
+    terms.limit = spool->index.bytes + 100;
     cr_assert_eq(try_put(1000, 1000), WR_SPOOL_FULL);
     terms.drop_oldest = true;
     put(1000, 1000);
@@ -489,11 +489,11 @@ static void limit_files(rlim_t bytes)
 Test(spool, a_write_that_came_out_short_leaves_no_trace)
 {
     put(0, 100);
-    uint64_t before = spool->shelf.bytes;
+    uint64_t before = spool->index.bytes;
     limit_files(before + 1000);
     cr_assert_eq(try_put(100, 100), WR_SPOOL_FULL);
     cr_assert(strstr(error.text, "File too large"), "%s", error.text);
-    cr_assert_eq(spool->shelf.bytes, before);
+    cr_assert_eq(spool->index.bytes, before);
     limit_files(RLIM_INFINITY);
     put(100, 100);
     expect(0, 200);
@@ -506,7 +506,7 @@ Test(spool, a_file_that_cannot_be_begun_is_not_there)
     limit_files(10);
     cr_assert_eq(try_put(0, 100), WR_SPOOL_FULL);
     limit_files(RLIM_INFINITY);
-    cr_assert_null(spool->shelf.first);
+    cr_assert_null(spool->index.first);
     put(0, 100);
     expect(0, 100);
 }
@@ -544,7 +544,7 @@ Test(spool, files_that_somebody_deleted_are_lost_and_counted)
     put(0, 10);
     spool->open = NULL;
     put(10, 10);
-    char *path = wr_spool_box_file(spool->shelf.first->box, spool->shelf.first->number);
+    char *path = wr_owner_dir_file(spool->index.first->box, spool->index.first->number);
     cr_assert_eq(unlink(path), 0);
     free(path);
     expect(10, 10);
@@ -585,10 +585,10 @@ Test(spool, another_place_is_used_from_then_on_and_the_old_one_is_emptied)
 Test(spool, a_damaged_block_is_lost_and_its_file_kept)
 {
     put(0, 10);
-    off_t second = (off_t)spool->shelf.bytes;
+    off_t second = (off_t)spool->index.bytes;
     put(10, 10);
     put(20, 10);
-    change_byte(spool->shelf.first, second + 100);
+    change_byte(spool->index.first, second + 100);
     expect(0, 10);
     expect(20, 10);
     cr_assert_eq(lost.samples, 10);
@@ -601,9 +601,9 @@ Test(spool, a_damaged_block_is_lost_and_its_file_kept)
 Test(spool, a_damaged_end_is_lost_and_counted)
 {
     put(0, 10);
-    off_t second = (off_t)spool->shelf.bytes;
+    off_t second = (off_t)spool->index.bytes;
     put(10, 10);
-    change_byte(spool->shelf.first, second);
+    change_byte(spool->index.first, second);
     expect(0, 10);
     expect_nothing();
     cr_assert_eq(lost.samples, 10);
@@ -613,10 +613,10 @@ Test(spool, a_damaged_end_is_lost_and_counted)
 Test(spool, what_is_damaged_but_settled_is_not_lost)
 {
     put(0, 10);
-    off_t second = (off_t)spool->shelf.bytes;
+    off_t second = (off_t)spool->index.bytes;
     put(10, 10);
     expect(0, 10);
-    change_byte(spool->shelf.first, second - 100);
+    change_byte(spool->index.first, second - 100);
     cr_assert_eq(start_again().samples, 10);
     expect(10, 10);
     cr_assert_eq(lost.samples, 0);
@@ -625,9 +625,9 @@ Test(spool, what_is_damaged_but_settled_is_not_lost)
 Test(spool, a_torn_end_left_by_a_dead_process_is_lost)
 {
     put(0, 10);
-    uint64_t whole = spool->shelf.bytes;
+    uint64_t whole = spool->index.bytes;
     put(10, 10);
-    char *path = wr_spool_box_file(spool->shelf.first->box, 0);
+    char *path = wr_owner_dir_file(spool->index.first->box, 0);
     cr_assert_eq(truncate(path, (off_t)whole + 200), 0);
     free(path);
     cr_assert_eq(start_again().samples, 20);
@@ -641,7 +641,7 @@ Test(spool, a_torn_end_left_by_a_dead_process_is_lost)
 Test(spool, what_has_no_sense_at_all_is_kept_and_swept_aside)
 {
     put(0, 10);
-    char *path = wr_spool_box_file(spool->shelf.first->box, 0);
+    char *path = wr_owner_dir_file(spool->index.first->box, 0);
     cr_assert_eq(truncate(path, 20), 0);
     free(path);
     struct wr_spool_found found = start_again();
@@ -712,6 +712,6 @@ Test(spool, without_memory_nothing_is_adopted_and_nothing_lost)
         cr_assert_not(found.kept_bad);
         cr_assert_lt(calls, 100);
         if (samples % 20)
-            expect(samples == 10 && spool->shelf.first->number ? 10 : 0, 10);
+            expect(samples == 10 && spool->index.first->number ? 10 : 0, 10);
     }
 }

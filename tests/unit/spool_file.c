@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "../support/failing.h"
-#include "common.h"
-#include "error.h"
-#include "ring.h"
-#include "series.h"
-#include "spool_block.h"
-#include "spool_reader.h"
-#include "spool_writer.h"
-#include "stream.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "producer/ring.h"
+#include "registry/series.h"
+#include "spool/spool_block.h"
+#include "spool/spool_reader.h"
+#include "spool/spool_writer.h"
+#include "registry/stream.h"
 
 enum { MOST = 64, FIRST_SEQUENCE = 1000 };
 

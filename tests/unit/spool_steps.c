@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "error.h"
+#include "text/error.h"
 #include "folder.h"
-#include "series.h"
-#include "spool.h"
-#include "stream.h"
+#include "registry/series.h"
+#include "spool/spool.h"
+#include "registry/stream.h"
 
 enum { ROOM = 20000, BIG = 1 << 30 };
 

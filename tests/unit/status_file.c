@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "error.h"
+#include "text/error.h"
 #include "folder.h"
-#include "status_file.h"
-#include "status_folder.h"
+#include "status/status_file.h"
+#include "status/status_folder.h"
 
 static struct wr_status_file file;
 static struct wr_error error;

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buffer.h"
-#include "crc.h"
-#include "error.h"
-#include "status_page.h"
+#include "text/buffer.h"
+#include "text/crc.h"
+#include "text/error.h"
+#include "status/status_page.h"
 
 static struct wr_status_view written, read_back;
 static struct wr_buffer page;

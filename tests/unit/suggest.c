@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "suggest.h"
+#include "text/suggest.h"
 
 static const char *const options[] = {"path",      "format",      "queue",         "overflow",
                                       "batch",     "batch_bytes", "linger",        "timeout",

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "journal_reader.h"
+#include "journal/journal_reader.h"
 
 /* The numbers first, first + 1, ... before end. */
 struct survivor_row {

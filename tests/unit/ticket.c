@@ -4,9 +4,9 @@
 
 #include <weir/weir.h>
 
-#include "clock.h"
-#include "common.h"
-#include "ticket.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "producer/ticket.h"
 
 #define PATIENCE .timeout = 60
 

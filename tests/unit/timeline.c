@@ -1,8 +1,8 @@
 #include <criterion/criterion.h>
 
-#include "clock.h"
-#include "common.h"
-#include "timeline.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "os/timeline.h"
 
 /* A counter of exactly 2 GHz that begins at some large number. */
 static const uint64_t tick_0 = UINT64_C(123456789012345);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common.h"
-#include "units.h"
+#include "text/common.h"
+#include "text/units.h"
 
 static int64_t duration(const char *text)
 {

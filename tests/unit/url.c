@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
-#include "buffer.h"
-#include "url.h"
+#include "text/buffer.h"
+#include "text/url.h"
 
 static struct wr_buffer buffer;
 

@@ -1,9 +1,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "buffer.h"
-#include "common.h"
-#include "utf8.h"
+#include "text/buffer.h"
+#include "text/common.h"
+#include "text/utf8.h"
 
 /* A text with its length, for texts that hold NUL. */
 struct bytes {

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 
 from header import Header
-from judge import BUILD, SOURCE, WEIR, case, main, run
+from harness import BUILD, SOURCE, WEIR, case, main, run
 from markdown import Text
 from mdoc import Page
 

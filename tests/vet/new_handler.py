@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from installed import environment_of, install, variable
-from judge import BUILD, SOURCE, WEIR, Skip, case, main, run
+from harness import BUILD, SOURCE, WEIR, Skip, case, main, run
 
 INCLUDES = f"-I{SOURCE}/include -I{BUILD}/include"
 

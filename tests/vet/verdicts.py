@@ -8,7 +8,7 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from judge import ADDER, BUILD, PLUGINS, TEST_PLUGINS, WEIR, Skip, assert_ledgers, case, main, run
+from harness import ADDER, BUILD, PLUGINS, TEST_PLUGINS, WEIR, Skip, assert_ledgers, case, main, run
 from scripted import Scripted
 
 HERE = os.path.join(BUILD, "tests", "vet", ".libs")

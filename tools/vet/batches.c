@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "batch.h"
-#include "common.h"
-#include "error.h"
-#include "segment.h"
-#include "series.h"
-#include "stream.h"
+#include "segment/batch.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "segment/segment.h"
+#include "registry/series.h"
+#include "registry/stream.h"
 #include "vet.h"
 
 enum { ROOM = 256 << 20, PAGE = 4096, MOST_SERIES = 64 };

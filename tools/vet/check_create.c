@@ -1,4 +1,4 @@
-/* Checks of create and abandon, which may do next to nothing, and of handlers' manners. */
+/* Checks of create and abandon, which may do next to nothing, and of handlers' thread_state. */
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "descriptors.h"
-#include "error.h"
-#include "format.h"
+#include "text/error.h"
+#include "format/format.h"
 #include "probe.h"
 #include "subject.h"
 

@@ -11,7 +11,7 @@
 
 #include <weir/weir.h>
 
-#include "buffer.h"
+#include "text/buffer.h"
 #include "subject.h"
 #include "vet.h"
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buffer.h"
+#include "text/buffer.h"
 #include "descriptors.h"
-#include "error.h"
-#include "format.h"
-#include "option.h"
-#include "options.h"
+#include "text/error.h"
+#include "format/format.h"
+#include "config/option.h"
+#include "config/options.h"
 #include "probe.h"
 #include "services.h"
 #include "state.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "common.h"
-#include "error.h"
+#include "text/common.h"
+#include "text/error.h"
 #include "services.h"
 #include "subject.h"
 

@@ -9,7 +9,7 @@
 #include <weir/handler.h>
 
 #include "batches.h"
-#include "instance.h"
+#include "handler/instance.h"
 #include "vet.h"
 
 struct vet_probe {

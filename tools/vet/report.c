@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "buffer.h"
-#include "escape.h"
-#include "utf8.h"
+#include "text/buffer.h"
+#include "text/escape.h"
+#include "text/utf8.h"
 
 static const char *const names[] = {"none", "ok", "FAIL", "skipped"};
 

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common.h"
-#include "options.h"
+#include "text/common.h"
+#include "config/options.h"
 
 /* ---- Whose host it is ------------------------------------------------------------------------ */
 

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buffer.h"
-#include "config.h"
-#include "error.h"
-#include "escape.h"
-#include "log.h"
-#include "parse.h"
+#include "text/buffer.h"
+#include "config/config.h"
+#include "text/error.h"
+#include "text/escape.h"
+#include "os/log.h"
+#include "config/parse.h"
 
 struct wr_plugins *vet_subject_plugins(void)
 {

@@ -2,8 +2,8 @@
 #ifndef WEIR_TOOLS_VET_SUBJECT_H
 #define WEIR_TOOLS_VET_SUBJECT_H
 
-#include "instance.h"
-#include "plugin.h"
+#include "handler/instance.h"
+#include "handler/plugin.h"
 #include "vet.h"
 
 struct wr_error;

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "text/common.h"
 
 /* ---- System calls ---------------------------------------------------------------------------- */
 

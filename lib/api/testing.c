@@ -1,0 +1,215 @@
+/* The functions of <weir/testing.h>. They are in the library itself: what they need of it, a look at the round
+ * and a seam for time, would have to be shown to another library, and be kept stable for it. */
+
+#include <weir/testing.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/capture.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "engine/engine.h"
+#include "text/error.h"
+#include "producer/producer.h"
+#include "runtime/runtime.h"
+
+/* How long a question waits for what was added before; a script that answers RETRY longer than that is left at
+ * it. */
+enum { PATIENCE_MS = 10000 };
+
+static int fail(struct wr_runtime *runtime, int code, const char *words)
+{
+    struct wr_error *mine = wr_producers_error(&runtime->producers);
+    if (mine)
+        wr_error_set(mine, code, "%s", words);
+    return code;
+}
+
+static void deliver(void)
+{
+    if (!wr_capture_is_blocking())
+        weir_flush(PATIENCE_MS);
+}
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+/* Inside a visit: what was published up to now gets the time that was. */
+static void settle_time(struct wr_engine *engine, struct wr_visit *visit)
+{
+    int64_t next_ns;
+    wr_engine_enter(engine, visit);
+    wr_dispatcher_round(&engine->dispatcher, &next_ns);
+}
+
+int weir_testing_set_time(int64_t time_ns)
+{
+    struct wr_visit visit;
+    struct wr_runtime *runtime = wr_runtime_get();
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    struct wr_engine *engine = wr_runtime_engine(runtime);
+    settle_time(engine, &visit);
+    engine->dispatcher.taking.still_ns = time_ns < 0 ? WR_DRAIN_REAL_TIME : time_ns;
+    wr_engine_leave(&visit);
+    return 0;
+}
+
+int weir_testing_advance(int64_t ns)
+{
+    struct wr_visit visit;
+    struct wr_runtime *runtime = wr_runtime_get();
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    struct wr_engine *engine = wr_runtime_engine(runtime);
+    settle_time(engine, &visit);
+    int64_t still_ns = engine->dispatcher.taking.still_ns;
+    bool stands = still_ns != WR_DRAIN_REAL_TIME;
+    bool fits = stands && (ns >= 0 ? still_ns <= INT64_MAX - ns : still_ns >= -ns && ns != INT64_MIN);
+    if (fits)
+        engine->dispatcher.taking.still_ns += ns;
+    wr_engine_leave(&visit);
+    if (fits)
+        return 0;
+    return fail(runtime, WEIR_ERR_ARGUMENT,
+                stands ? "weir_testing_advance: beyond what a time can hold"
+                       : "weir_testing_advance: time does not stand still; see weir_testing_set_time");
+}
+
+/* ---- Starting -------------------------------------------------------------------------------- */
+
+static int register_type(void)
+{
+    static _Atomic bool registered;
+    if (atomic_exchange(&registered, true))
+        return 0;
+    int result = weir_register_handler_type(&wr_capture_type);
+    if (result)
+        atomic_store(&registered, false);
+    return result;
+}
+
+static int configure(void)
+{
+    static _Atomic unsigned run;
+    char text[160];
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"settings\":{\"shutdown_timeout\":\"1s\"},\"handlers\":{\"testing\":{\"type\":\"testing\","
+                 "\"run\":%u,\"retry_min\":\"1ms\"}},\"groups\":{\"*\":\"testing\"}}",
+                 ++run);
+    return weir_configure_text(text, (size_t)length);
+}
+
+int weir_testing_start(void)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    weir_handler_stats stats;
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    int result = register_type();
+    if (!result)
+        result = weir_testing_set_time(-1);
+    if (result)
+        return result;
+    wr_capture_reset(true);
+    deliver();
+    result = configure();
+    if (result)
+        return result;
+    if (weir_get_handler_stats("testing", &stats, sizeof stats))
+        return fail(
+            runtime, WEIR_ERR_CONFIG,
+            "weir_testing_start: the configuration of the environment is in force (WEIR_CONFIG, BENCHMARK_AI)");
+    wr_capture_reset(true);
+    return 0;
+}
+
+void weir_testing_clear(void)
+{
+    deliver();
+    wr_capture_reset(false);
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------- */
+
+size_t weir_testing_count(const char *group, const char *name)
+{
+    deliver();
+    return wr_capture_count(group, name);
+}
+
+double weir_testing_last(const char *group, const char *name)
+{
+    weir_testing_sample sample;
+    size_t count = weir_testing_count(group, name);
+    return count && wr_capture_get(group, name, count - 1, &sample) ? sample.value : (double)NAN;
+}
+
+size_t weir_testing_values(const char *group, const char *name, double *values, size_t room)
+{
+    weir_testing_sample sample;
+    size_t count = weir_testing_count(group, name);
+    for (size_t i = 0; i < count && i < room && wr_capture_get(group, name, i, &sample); i++)
+        values[i] = sample.value;
+    return count;
+}
+
+bool weir_testing_get(const char *group, const char *name, size_t i, weir_testing_sample *sample, size_t size)
+{
+    weir_testing_sample whole;
+    deliver();
+    if (!sample || size < sizeof whole.size || !wr_capture_get(group, name, i, &whole))
+        return false;
+    memset(sample, 0, size);
+    memcpy(sample, &whole, size < sizeof whole ? size : sizeof whole);
+    return true;
+}
+
+const char *weir_testing_label(const weir_testing_sample *sample, const char *key)
+{
+    for (size_t i = 0; sample && key && i < sample->label_count; i++)
+        if (strcmp(sample->labels[i].key, key) == 0)
+            return sample->labels[i].value;
+    return NULL;
+}
+
+bool weir_testing_wait(const char *group, const char *name, size_t count, int64_t timeout_ms)
+{
+    return wr_capture_wait(group, name, count, wr_clock_deadline_ns(timeout_ms));
+}
+
+/* ---- Failing --------------------------------------------------------------------------------- */
+
+int weir_testing_answer(enum weir_testing_answer answer, uint32_t done, uint32_t times)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    if ((int)answer < WEIR_TESTING_OK || (int)answer > WEIR_TESTING_FAILED)
+        return fail(runtime, WEIR_ERR_ARGUMENT, "weir_testing_answer: not one of enum weir_testing_answer");
+    return wr_capture_answer((int)answer, done, times)
+               ? 0
+               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_answer: no memory");
+}
+
+void weir_testing_block(void)
+{
+    wr_capture_block(true);
+}
+
+void weir_testing_release(void)
+{
+    wr_capture_block(false);
+}
+
+bool weir_testing_wait_blocked(int64_t timeout_ms)
+{
+    return wr_capture_wait_blocked(wr_clock_deadline_ns(timeout_ms));
+}
+
+size_t weir_testing_tries(void)
+{
+    return wr_capture_tries();
+}

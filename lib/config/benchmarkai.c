@@ -1,0 +1,137 @@
+#include "config/benchmarkai.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/buffer.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "text/escape.h"
+#include "text/number.h"
+#include "config/parse.h"
+#include "text/units.h"
+#include "text/utf8.h"
+
+enum { SHOWN_ROOM = 200 };
+
+/* A time in seconds. */
+struct seconds {
+    const char *variable;
+    const char *standard;
+    double least, most;
+    const char *allowed;
+};
+
+static const struct seconds max_wait = {"BENCHMARK_AI_FIFO_MAX_WAIT_TIME", "10", 0, 86400, "0 to 86400"};
+static const struct seconds wait_step = {"BENCHMARK_AI_FIFO_WAIT_TIME_STEP", "0.5", 0.001, 3600,
+                                         "0.001 to 3600"};
+
+static const char *read_variable(const char *name, const char *standard)
+{
+    const char *value = secure_getenv(name);
+    return value && *value ? value : standard;
+}
+
+/* In ASCII, whatever the locale says of other letters. */
+static bool is_same_word(const char *text, const char *word)
+{
+    for (; *text && *word; text++, word++) {
+        char letter = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
+        if (letter != *word)
+            return false;
+    }
+    return *text == *word;
+}
+
+static bool refuse(struct wr_error *error, const char *variable, const char *value, const char *rule)
+{
+    char shown[SHOWN_ROOM];
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s %s", variable,
+                 wr_utf8_quote(shown, sizeof shown, value, strlen(value)), rule);
+    return false;
+}
+
+/* As a duration of the configuration: "500ms". */
+static bool read_seconds(const struct seconds *what, char text[WR_UNITS_ROOM], struct wr_error *error)
+{
+    char rule[100];
+    double value;
+    const char *given = read_variable(what->variable, what->standard);
+    bool is_number = strspn(given, "0123456789.") == strlen(given) && wr_number_parse_double(given, &value);
+    if (is_number && value >= what->least && value <= what->most) {
+        wr_units_put_duration(text, (int64_t)(value * 1e9 + 0.5));
+        return true;
+    }
+    snprintf(rule, sizeof rule, "is not a number of seconds that is allowed: %s, like 10 or 0.5",
+             what->allowed);
+    return refuse(error, what->variable, given, rule);
+}
+
+/* A string of the configuration that stands for itself: what it would expand is quoted. */
+static void put_literal(struct wr_buffer *out, const char *text)
+{
+    struct wr_buffer quoted = {0};
+    for (; *text; text++)
+        wr_buffer_put_text(&quoted, *text == '$' ? "$$" : (const char[]){*text, '\0'});
+    const char *whole = wr_buffer_text(&quoted);
+    if (whole)
+        wr_escape_json(out, whole);
+    else
+        out->failed = true;
+    wr_buffer_fini(&quoted);
+}
+
+static bool put_fifo(struct wr_buffer *out, struct wr_error *error)
+{
+    static const char path_variable[] = "BENCHMARK_AI_FIFO_FILEPATH";
+    char wait[WR_UNITS_ROOM], step[WR_UNITS_ROOM];
+    const char *path = read_variable(path_variable, "/tmp/benchmark-ai-fifo");
+    if (!read_seconds(&max_wait, wait, error) || !read_seconds(&wait_step, step, error))
+        return false;
+    if (!wr_utf8_is_valid(path, strlen(path), NULL))
+        return refuse(error, path_variable, path, "is not valid UTF-8");
+    wr_buffer_put_text(out, "{\"handlers\":{\"fifo\":{\"type\":\"fifo\",\"path\":");
+    put_literal(out, path);
+    wr_buffer_put_format(out,
+                         ",\"max_wait\":\"%s\",\"wait_step\":\"%s\",\"format\":\"bai\",\"delivery\":\"sync\"}},"
+                         "\"groups\":{\"*\":\"fifo\"}}",
+                         wait, step);
+    return true;
+}
+
+static void put_stdout(struct wr_buffer *out)
+{
+    wr_buffer_put_text(
+        out,
+        "{\"handlers\":{\"console\":{\"type\":\"console\",\"to\":\"stdout\",\"format\":\"bai\",\"delivery\":"
+        "\"sync\"}},\"groups\":{\"*\":\"console\"}}");
+}
+
+static bool put_mode(struct wr_buffer *out, const char *mode, struct wr_error *error)
+{
+    if (is_same_word(mode, "fifo"))
+        return put_fifo(out, error);
+    if (!is_same_word(mode, "stdout"))
+        return refuse(error, "BENCHMARK_AI", mode, "is not a mode; allowed: stdout, fifo");
+    put_stdout(out);
+    return true;
+}
+
+struct wr_config *wr_benchmarkai_config(struct wr_error *error)
+{
+    const char *mode = read_variable("BENCHMARK_AI", NULL);
+    struct wr_buffer text = {0};
+    struct wr_config *config = NULL;
+    if (!mode)
+        return NULL;
+    if (put_mode(&text, mode, error)) {
+        const char *whole = wr_buffer_text(&text);
+        if (whole)
+            config = wr_parse_text("BENCHMARK_AI", whole, text.length, NULL, error);
+        else
+            wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    }
+    wr_buffer_fini(&text);
+    return config;
+}

@@ -1,0 +1,52 @@
+#include "config/common_options.h"
+
+static const weir_option rows[] = {
+    {"delivery", WEIR_OPTION_ENUM, 0, "async", "async|sync",
+     "sync: a call returns only after the handler has answered", offsetof(struct wr_common_options, delivery)},
+    {"queue", WEIR_OPTION_SIZE, 0, "1MiB", "1KiB..1TiB",
+     "how much may wait for the handler in memory; a value takes 32 bytes",
+     offsetof(struct wr_common_options, queue_bytes)},
+    {"overflow", WEIR_OPTION_ENUM, 0, "block", "block|drop_newest|drop_oldest",
+     "what happens when the queue is full", offsetof(struct wr_common_options, overflow)},
+    {"block_timeout", WEIR_OPTION_DURATION, 0, "1s", "0s..1d",
+     "overflow \"block\": how long calls wait for a handler that makes no progress",
+     offsetof(struct wr_common_options, block_timeout_ns)},
+    {"batch", WEIR_OPTION_INT, 0, "5000", "1..1000000", "the most values delivered at once",
+     offsetof(struct wr_common_options, batch)},
+    {"batch_bytes", WEIR_OPTION_SIZE, 0, "1MiB", "1KiB..1GiB", "the most bytes of the queue delivered at once",
+     offsetof(struct wr_common_options, batch_bytes)},
+    {"linger", WEIR_OPTION_DURATION, 0, "0s", "0s..1h",
+     "how long a value may wait for others to fill its batch", offsetof(struct wr_common_options, linger_ns)},
+    {"retry_min", WEIR_OPTION_DURATION, 0, "500ms", "1ms..1h",
+     "the pause after a first failure; it doubles with each further one",
+     offsetof(struct wr_common_options, retry_min_ns)},
+    {"retry_max", WEIR_OPTION_DURATION, 0, "30s", "1ms..1d", "the longest pause between two tries",
+     offsetof(struct wr_common_options, retry_max_ns)},
+    {"spool", WEIR_OPTION_PATH, 0, NULL, NULL,
+     "a folder for what the handler does not take in time; kept there over the end of the program",
+     offsetof(struct wr_common_options, spool)},
+    {"spool_limit", WEIR_OPTION_SIZE, 0, "1GiB", "64KiB..16TiB",
+     "how much may be there; then \"overflow\" decides", offsetof(struct wr_common_options, spool_limit)},
+    {0},
+};
+
+struct wr_options_table wr_common_options_table(void)
+{
+    return WR_OPTIONS_TABLE(rows, struct wr_common_options);
+}
+
+struct wr_lane_settings wr_common_options_settings(const struct wr_common_options *common_options)
+{
+    return (struct wr_lane_settings){
+        .queue_bytes = (uint64_t)common_options->queue_bytes,
+        .overflow = (enum wr_overflow)common_options->overflow,
+        .block_timeout_ns = common_options->block_timeout_ns,
+        .batch = (uint32_t)common_options->batch,
+        .batch_bytes = (uint64_t)common_options->batch_bytes,
+        .linger_ns = common_options->linger_ns,
+        .retry_min_ns = common_options->retry_min_ns,
+        .retry_max_ns = common_options->retry_max_ns,
+        .sync = common_options->delivery == 1,
+        .spool_limit = common_options->spool ? (uint64_t)common_options->spool_limit : 0,
+    };
+}

@@ -1,0 +1,116 @@
+/* config: what a configuration says, checked as far as that is possible without loading handler types.
+ *
+ * Immutable once made, and counted, so that any thread may read it: a forked child builds its handlers from it
+ * anew. */
+#ifndef WR_CONFIG_H
+#define WR_CONFIG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+#include "config/document.h"
+#include "config/expand.h"
+#include "text/region.h"
+
+struct wr_error;
+
+enum wr_clock_choice { WR_CLOCK_AUTO, WR_CLOCK_SYSTEM };
+
+struct wr_settings {
+    int64_t shutdown_timeout_ns;
+    int64_t reload_ns; /* 0: the file is not watched */
+    int64_t stats_interval_ns;
+    int64_t max_series;
+    int64_t clock;      /* enum wr_clock_choice */
+    const char *status; /* "off", "auto", or the absolute path of a folder */
+    weir_map labels;
+    const char *journal; /* a folder; NULL: there is none */
+};
+
+extern const weir_option wr_settings_rows[];
+
+/* A handler that the configuration describes. */
+struct wr_config_handler {
+    const char *name;
+    const char *type;
+    const char *plugin;                       /* absolute path of the shared object; NULL: search */
+    const struct wr_node *node;               /* the object with its options; NULL: none given */
+    const struct wr_environment *environment; /* for what its strings stand for */
+    const char *options; /* weir_configure's text; NULL: the handler stands in a document */
+};
+
+/* A group's route. */
+struct wr_config_route {
+    const char *group; /* "*": the default */
+    size_t count;
+    const char **items;         /* names of handlers, and "inherit" */
+    const struct wr_node *node; /* for errors; NULL: weir_configure's */
+};
+
+/* A document, and the environment at the time when it was read. */
+struct wr_config_source {
+    struct wr_document *document;
+    struct wr_environment *environment;
+};
+
+/* A call of weir_configure: said again after the file was read again. */
+struct wr_config_call {
+    const char *group, *type, *options;
+    const char *handler; /* the name that its handler got, and keeps; NULL: none so far */
+};
+
+struct wr_config {
+    _Atomic unsigned references;
+    struct wr_region keep;
+    const char *path; /* the file that weir_reload reads again; NULL: there is none */
+    struct wr_settings settings;
+    const struct wr_node *defaults; /* handlers."*": defaults of the common options; NULL: none */
+
+    struct wr_config_source
+        *sources; /* that nodes belong to; the first one is the file's or text's own, if there is one */
+    size_t source_count;
+    struct wr_config_handler *handlers;
+    size_t handler_count;
+    struct wr_config_route *routes;
+    size_t route_count;
+    struct wr_config_call *calls;
+    size_t call_count;
+};
+
+/* The configuration with nothing in it. With one reference; NULL without memory. */
+struct wr_config *wr_config_new(void);
+
+void wr_config_hold(struct wr_config *config);
+void wr_config_drop(struct wr_config *config);
+
+/* A handler by its name, or NULL. */
+const struct wr_config_handler *wr_config_find_handler(const struct wr_config *config, const char *name);
+
+/* The route that counts for a group, which is not its own one if `above`: the nearest ancestor's, finally "*"'s
+ * (but not for group "weir" and what is inside it). NULL: there is none, as there is nothing above "*". */
+const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
+                                                   bool above);
+
+/* Whether it is the group of weir's own metrics, or inside it: they go only where they are sent by name. */
+bool wr_config_is_own_group(const char *group);
+
+/* ---- For those who make one ------------------------------------------------------------------ */
+
+/* One with default settings, with one reference; NULL: the error tells why. */
+struct wr_config *wr_config_make(const struct wr_environment *environment, struct wr_error *error);
+
+/* A copy that lives as long as the configuration; NULL without memory, or for NULL. */
+const char *wr_config_keep_text(struct wr_config *config, const char *text);
+
+/* Append copies; false without memory. A source is held. */
+bool wr_config_add_source(struct wr_config *config, struct wr_document *document,
+                          struct wr_environment *environment);
+bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler);
+bool wr_config_add_route(struct wr_config *config, const struct wr_config_route *route);
+bool wr_config_add_call(struct wr_config *config, const struct wr_config_call *call);
+
+#endif

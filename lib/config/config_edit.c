@@ -1,0 +1,188 @@
+#include "config/config_edit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/buffer.h"
+#include "text/common.h"
+#include "config/document.h"
+#include "text/error.h"
+#include "registry/name.h"
+
+static bool fail_memory(struct wr_error *error)
+{
+    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    return false;
+}
+
+/* ---- Calls of weir_configure ----------------------------------------------------------------- */
+
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_used(const struct wr_config *config, const char *handler, const char *except_group)
+{
+    for (size_t i = 0; i < config->route_count; i++) {
+        const struct wr_config_route *route = &config->routes[i];
+        if (strcmp(route->group, except_group) == 0)
+            continue;
+        for (size_t j = 0; j < route->count; j++)
+            if (strcmp(route->items[j], handler) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Copies all but a group's route, the call that made it, and the handler that nobody else uses then. */
+static bool copy_without(struct wr_config *copy, const struct wr_config *config, const char *group)
+{
+    copy->settings = config->settings;
+    copy->settings.labels = (weir_map){0};
+    copy->defaults = config->defaults;
+    copy->path = wr_config_keep_text(copy, config->path);
+    copy->settings.status = wr_config_keep_text(copy, config->settings.status);
+    bool done = !copy->path == !config->path && copy->settings.status;
+    for (size_t i = 0; done && i < config->source_count; i++)
+        done = wr_config_add_source(copy, config->sources[i].document, config->sources[i].environment);
+    for (size_t i = 0; done && i < config->handler_count; i++) {
+        const struct wr_config_handler *handler = &config->handlers[i];
+        if (!handler->options || is_used(config, handler->name, group))
+            done = wr_config_add_handler(copy, handler);
+    }
+    for (size_t i = 0; done && i < config->route_count; i++)
+        if (strcmp(config->routes[i].group, group) != 0)
+            done = wr_config_add_route(copy, &config->routes[i]);
+    for (size_t i = 0; done && i < config->call_count; i++)
+        if (strcmp(config->calls[i].group, group) != 0)
+            done = wr_config_add_call(copy, &config->calls[i]);
+    return done;
+}
+
+static bool copy_labels(struct wr_config *copy, const struct wr_config *config)
+{
+    const weir_map *labels = &config->settings.labels;
+    weir_label *items = wr_region_alloc(&copy->keep, (labels->count + 1) * sizeof *items);
+    if (!items)
+        return false;
+    for (size_t i = 0; i < labels->count; i++) {
+        items[i] = (weir_label){wr_config_keep_text(copy, labels->items[i].key),
+                                wr_config_keep_text(copy, labels->items[i].value)};
+        if (!items[i].key || !items[i].value)
+            return false;
+    }
+    copy->settings.labels = (weir_map){labels->count, items};
+    return true;
+}
+
+/* Whether a call may have a handler of that name: nobody else has it, or with the very same options. */
+static bool may_have(const struct wr_config *config, const struct wr_config_call *call, const char *options,
+                     const char *name, bool *exists)
+{
+    const struct wr_config_handler *known = wr_config_find_handler(config, name);
+    *exists = known && is_same(known->type, call->type) && is_same(known->options, options);
+    return *exists || (!known && !is_used(config, name, ""));
+}
+
+/* The handler's name: the one it had, its type's, or TYPE:GROUP. A queue belongs to a name: if two handlers
+ * changed names, what waits for one would go to the other's destination. */
+static const char *choose_name(struct wr_config *config, const struct wr_config_call *call, const char *options,
+                               bool *exists, struct wr_error *error)
+{
+    struct wr_buffer text = {0};
+    wr_buffer_put_format(&text, "%s:%s", call->type, call->group);
+    const char *own = wr_config_keep_text(config, wr_buffer_text(&text));
+    wr_buffer_fini(&text);
+    if (!own) {
+        fail_memory(error);
+        return NULL;
+    }
+    const char *names[] = {call->handler ? call->handler : call->type, call->type, own};
+    for (size_t i = 0; i < WR_COUNT_OF(names); i++)
+        if (may_have(config, call, options, names[i], exists))
+            return names[i];
+    wr_error_set(error, WEIR_ERR_CONFIG, "handlers \"%s\" and \"%s\" exist already, with other options",
+                 call->type, own);
+    return NULL;
+}
+
+/* A handler with nothing but defaults needs no description: a route may name its type. */
+static bool needs_description(const struct wr_config *config, const struct wr_config_call *call)
+{
+    return call->options || (call->handler && !is_same(call->handler, call->type)) ||
+           wr_config_find_handler(config, call->type);
+}
+
+static bool add_called_handler(struct wr_config *config, const struct wr_config_call *call, const char **name,
+                               struct wr_error *error)
+{
+    *name = call->type;
+    if (!needs_description(config, call))
+        return true;
+    const char *options = call->options ? call->options : "{}";
+    struct wr_document *document = wr_document_parse("options", options, strlen(options), error);
+    struct wr_environment *environment = wr_environment_take();
+    bool exists = false, done = document && wr_node_check_type(document->root, WR_NODE_OBJECT, error);
+    if (done && !environment)
+        done = fail_memory(error);
+    *name = done ? choose_name(config, call, options, &exists, error) : NULL;
+    done = done && *name;
+    if (done && !exists) {
+        struct wr_config_handler handler = {*name, call->type, NULL, document->root, environment, options};
+        done =
+            (wr_config_add_source(config, document, environment) && wr_config_add_handler(config, &handler)) ||
+            fail_memory(error);
+    }
+    wr_document_drop(document);
+    wr_environment_drop(environment);
+    return done;
+}
+
+static bool apply_call(struct wr_config *config, const struct wr_config_call *call, struct wr_error *error)
+{
+    struct wr_config_call made = *call;
+    if (is_same(call->type, "inherit")) {
+        wr_error_set(error, WEIR_ERR_CONFIG,
+                     "\"inherit\" is not a handler type: in a route it stands for the parent's route");
+        return false;
+    }
+    if (call->type && !add_called_handler(config, call, &made.handler, error))
+        return false;
+    struct wr_config_route route = {call->group, 1, &made.handler, NULL};
+    return (wr_config_add_call(config, &made) && (!call->type || wr_config_add_route(config, &route))) ||
+           fail_memory(error);
+}
+
+static struct wr_config *with_call(const struct wr_config *config, const struct wr_config_call *call,
+                                   struct wr_error *error)
+{
+    struct wr_config *copy = wr_config_new();
+    bool done = copy && copy_without(copy, config, call->group) && copy_labels(copy, config);
+    if (!done)
+        fail_memory(error);
+    if (done && apply_call(copy, call, error))
+        return copy;
+    wr_config_drop(copy);
+    return NULL;
+}
+
+struct wr_config *wr_config_edit_route(const struct wr_config *config, const char *group, const char *type,
+                                       const char *options, struct wr_error *error)
+{
+    const struct wr_config_call call = {.group = group, .type = type, .options = options};
+    return with_call(config, &call, error);
+}
+
+struct wr_config *wr_config_edit_carry_over(struct wr_config *base, const struct wr_config *config,
+                                            struct wr_error *error)
+{
+    wr_config_hold(base);
+    for (size_t i = 0; base && i < config->call_count; i++) {
+        struct wr_config *next = with_call(base, &config->calls[i], error);
+        wr_config_drop(base);
+        base = next;
+    }
+    return base;
+}

@@ -1,0 +1,338 @@
+#include "dispatch/dispatcher.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "os/clock.h"
+#include "text/common.h"
+#include "os/futex.h"
+#include "journal/journal.h"
+#include "os/membarrier.h"
+#include "producer/ring.h"
+#include "os/signals.h"
+#include "os/thread.h"
+
+enum {
+    QUIET_MS = 10, /* without anything new for so long, a ring is parked */
+    NAP_US = 500,  /* between rounds while rings are active: values come together meanwhile */
+    START_AGAIN_S = 1,
+};
+
+void wr_dispatcher_init(struct wr_dispatcher *dispatcher, struct wr_registry *registry,
+                        const struct wr_crew *crew)
+{
+    dispatcher->taking.registry = registry;
+    dispatcher->crew = crew;
+    dispatcher->taking.still_ns = WR_DRAIN_REAL_TIME;
+    wr_timeline_start(&dispatcher->taking.timeline);
+}
+
+/* ---- The round lock -------------------------------------------------------------------------- */
+
+bool wr_dispatcher_visit_by(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
+{
+    atomic_fetch_add(&dispatcher->visitors, 1);
+    bool entered = wr_lock_enter_by(&dispatcher->round, deadline_ns);
+    if (entered)
+        wr_words_keep(&dispatcher->words);
+    atomic_fetch_sub(&dispatcher->visitors, 1);
+    return entered;
+}
+
+void wr_dispatcher_visit(struct wr_dispatcher *dispatcher)
+{
+    wr_dispatcher_visit_by(dispatcher, WR_NEVER);
+}
+
+static void leave_and_say(struct wr_dispatcher *dispatcher)
+{
+    struct wr_buffer texts = wr_words_take(&dispatcher->words);
+    atomic_fetch_add(&dispatcher->speaking, 1);
+    wr_lock_leave(&dispatcher->round);
+    wr_words_say(&texts, dispatcher->log);
+    atomic_fetch_sub(&dispatcher->speaking, 1);
+    wr_futex_wake(&dispatcher->speaking, INT32_MAX);
+}
+
+void wr_dispatcher_leave(struct wr_dispatcher *dispatcher)
+{
+    wr_words_let_go(&dispatcher->words);
+    if (WR_UNLIKELY(wr_words_are_there(&dispatcher->words)))
+        leave_and_say(dispatcher);
+    else
+        wr_lock_leave(&dispatcher->round);
+}
+
+void wr_dispatcher_wait_said(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
+{
+    uint32_t speaking;
+    int64_t left_ns;
+    while ((speaking = atomic_load(&dispatcher->speaking)) &&
+           (left_ns = deadline_ns - wr_clock_monotonic_ns()) > 0)
+        wr_futex_wait(&dispatcher->speaking, speaking, left_ns);
+}
+
+/* The lock itself is not fair, and the dispatcher's thread would take it again at once. */
+static void let_visitors_in(struct wr_dispatcher *dispatcher)
+{
+    while (atomic_load(&dispatcher->visitors))
+        nanosleep(&(struct timespec){.tv_nsec = 20 * WR_NS_PER_US}, NULL);
+}
+
+/* ---- Rings that sleep and wake --------------------------------------------------------------- */
+
+static void adopt_woken(struct wr_dispatcher *dispatcher)
+{
+    /* acquire: pairs with the release in wr_dispatcher_wake */
+    struct wr_producer *producer = atomic_exchange_explicit(&dispatcher->woken, NULL, memory_order_acquire);
+    while (producer) {
+        struct wr_producer *next = producer->next_active;
+        producer->ring.quiet_since_ns = 0;
+        dispatcher->active[dispatcher->active_count++] = producer;
+        producer = next;
+    }
+}
+
+/* Whether a ring has been quiet for so long that it may be parked. */
+static bool is_quiet(struct wr_ring *ring, bool took, int64_t now_ns)
+{
+    if (took) {
+        ring->quiet_since_ns = 0;
+        return false;
+    }
+    if (!ring->quiet_since_ns)
+        ring->quiet_since_ns = now_ns;
+    return now_ns - ring->quiet_since_ns >= QUIET_MS * WR_NS_PER_MS;
+}
+
+/* After the barrier: whether nothing came in before the writer could see that it has to say so. */
+static bool stays_parked(struct wr_ring *ring)
+{
+    if (atomic_load(&ring->tail) == wr_ring_taken(ring))
+        return true;
+    /* it came in. Whoever gets the 1 watches the ring: we here, or the writer has pushed it on the stack
+     * already */
+    return atomic_exchange_explicit(&ring->parked, 0, memory_order_relaxed) == 0;
+}
+
+/* Parks the rings that have been quiet. A writer publishes and then looks whether it is parked; we park and
+ * then look whether it has published. The barrier stands for the writer's fence between both, so that not both
+ * miss the other. */
+static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < dispatcher->active_count; i++) {
+        if (quiet[i]) /* release: pairs with the acquire in wr_dispatcher_wake */
+            atomic_store_explicit(&dispatcher->active[i]->ring.parked, 1, memory_order_release);
+        any |= quiet[i];
+    }
+    if (!any)
+        return;
+    wr_membarrier();
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < dispatcher->active_count; i++)
+        if (!quiet[i] || !stays_parked(&dispatcher->active[i]->ring))
+            dispatcher->active[kept++] = dispatcher->active[i];
+    dispatcher->active_count = kept;
+    if (!kept)
+        wr_segment_pool_trim(&dispatcher->taking.pool);
+}
+
+void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
+{
+    /* acquire: pairs with the release in park_quiet. With the 1 the ring's place on the stack changes hands:
+     * the dispatcher read next_active when it took the ring off, and we are about to write it */
+    if (!atomic_exchange_explicit(&producer->ring.parked, 0, memory_order_acquire))
+        return;
+    producer->next_active = atomic_load_explicit(&dispatcher->woken, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&dispatcher->woken, &producer->next_active, producer))
+        ;
+    wr_wakeup_send(&dispatcher->wakeup);
+}
+
+void wr_dispatcher_hurry(struct wr_dispatcher *dispatcher)
+{
+    wr_wakeup_send(&dispatcher->wakeup);
+}
+
+void wr_dispatcher_wait_room(struct wr_dispatcher *dispatcher, struct wr_producer *producer, uint64_t count,
+                             int64_t timeout_ns)
+{
+    struct wr_ring *ring = &producer->ring;
+    uint32_t room = atomic_load_explicit(&ring->room, memory_order_acquire);
+    bool starves = wr_ring_starve(ring, count);
+    wr_wakeup_send(&dispatcher->wakeup);
+    if (starves)
+        wr_futex_wait(&ring->room, room, timeout_ns);
+}
+
+void wr_dispatcher_renew(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
+{
+    sigset_t signals;
+    int64_t next_ns;
+    if (producer->own)
+        return;
+    wr_signals_block(&signals);
+    wr_dispatcher_visit(dispatcher);
+    wr_dispatcher_round(dispatcher, &next_ns);
+    bool done = wr_drain_renew(&dispatcher->taking, &producer->ring);
+    wr_dispatcher_leave(dispatcher);
+    if (done)
+        wr_producers_renewed(producer->home);
+    wr_signals_restore(&signals);
+}
+
+/* ---- Rounds ---------------------------------------------------------------------------------- */
+
+static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool *quiet)
+{
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < dispatcher->active_count; i++) {
+        struct wr_producer *producer = dispatcher->active[i];
+        uint64_t samples =
+            wr_drain_ring(&dispatcher->taking, producer, wr_ring_published(&producer->ring), now_ns);
+        quiet[i] = is_quiet(&producer->ring, samples > 0, now_ns);
+        taken += samples;
+    }
+    return taken;
+}
+
+/* Lanes have workers as soon as they have something to do. */
+static void start_workers(struct wr_dispatcher *dispatcher, int64_t now_ns)
+{
+    struct wr_router *router = dispatcher->taking.router;
+    for (size_t i = 0; i < router->lane_count; i++) {
+        struct wr_feed_lane *lane = &router->lanes[i];
+        if (lane->started || !lane->wanted || now_ns < lane->start_again_ns)
+            continue;
+        lane->started = wr_worker_start(lane->lane, dispatcher->crew);
+        lane->start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
+    }
+}
+
+uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns)
+{
+    bool quiet[WR_PRODUCERS_MOST + 1];
+    int64_t now_ns = wr_clock_monotonic_ns();
+    *next_ns = WR_NEVER;
+    if (!dispatcher->taking.router)
+        return 0;
+    adopt_woken(dispatcher);
+    wr_timeline_mark(&dispatcher->taking.timeline);
+    if (dispatcher->taking.pool.journal)
+        wr_journal_keep_line(dispatcher->taking.pool.journal, &dispatcher->taking.timeline);
+    uint64_t taken = take_all(dispatcher, now_ns, quiet);
+    wr_router_offer(dispatcher->taking.router, now_ns);
+    start_workers(dispatcher, now_ns);
+    *next_ns = wr_router_check(dispatcher->taking.router, now_ns);
+    if (dispatcher->tend)
+        dispatcher->tend(dispatcher->ctx, now_ns, next_ns);
+    park_quiet(dispatcher, quiet);
+    return taken;
+}
+
+void wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *router)
+{
+    int64_t next_ns;
+    /* The barrier makes each call see the gate as it is now, or its values be seen by the round: otherwise one
+     * that came before there was a gate could be taken by the new router, and those behind it be refused by the
+     * old one. */
+    wr_router_reconsider(dispatcher->taking.registry);
+    wr_membarrier();
+    wr_dispatcher_round(dispatcher, &next_ns);
+    wr_router_free(dispatcher->taking.router, wr_clock_monotonic_ns());
+    dispatcher->taking.router = router;
+    wr_segment_pool_set(&dispatcher->taking.pool, (uint32_t)router->lane_count + 2);
+    wr_router_adopt_groups(router, dispatcher->taking.registry, dispatcher->running);
+}
+
+void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count)
+{
+    int64_t now_ns = wr_clock_monotonic_ns();
+    const struct wr_route *route =
+        wr_router_series_route(dispatcher->taking.router, dispatcher->taking.registry, samples[0].series);
+    for (size_t i = 0; i < route->feed_count; i++) {
+        weir_sample *to = wr_feed_reserve(route->feeds[i], count, 0, now_ns);
+        if (!to)
+            continue;
+        memcpy(to, samples, count * sizeof *samples);
+        wr_feed_added(route->feeds[i], count);
+    }
+    wr_drain_commit(&dispatcher->taking, NULL, 0);
+}
+
+/* ---- The thread ------------------------------------------------------------------------------ */
+
+static void sleep_until(struct wr_dispatcher *dispatcher, int64_t next_ns, bool nap)
+{
+    int64_t timeout_ns = next_ns == WR_NEVER ? WR_NEVER : next_ns - wr_clock_monotonic_ns();
+    if (nap && timeout_ns > NAP_US * WR_NS_PER_US)
+        timeout_ns = NAP_US * WR_NS_PER_US;
+    wr_wakeup_prepare(&dispatcher->wakeup);
+    /* pairs with the push in wr_dispatcher_wake: it pushes and then rings; we prepare and then look */
+    if (!nap && atomic_load(&dispatcher->woken))
+        timeout_ns = 0;
+    wr_wakeup_wait(&dispatcher->wakeup, timeout_ns > 0 ? timeout_ns : 0);
+}
+
+static void *run(void *argument)
+{
+    struct wr_dispatcher *dispatcher = argument;
+    wr_thread_set_name("weir");
+    wr_producers_adopt_as_own(dispatcher->crew->producers);
+    for (;;) {
+        int64_t next_ns;
+        let_visitors_in(dispatcher);
+        wr_lock_enter(&dispatcher->round);
+        if (dispatcher->stopping)
+            break;
+        wr_words_keep(&dispatcher->words);
+        wr_dispatcher_round(dispatcher, &next_ns);
+        bool nap = dispatcher->active_count > 0;
+        wr_dispatcher_leave(dispatcher);
+        sleep_until(dispatcher, next_ns, nap);
+    }
+    dispatcher->running = false;
+    wr_condition_wake(&dispatcher->ended);
+    wr_lock_leave(&dispatcher->round);
+    return NULL;
+}
+
+bool wr_dispatcher_start(struct wr_dispatcher *dispatcher)
+{
+    if (dispatcher->running)
+        return true;
+    int64_t now_ns = wr_clock_monotonic_ns();
+    if (dispatcher->stopping || now_ns < dispatcher->start_again_ns)
+        return false;
+    dispatcher->start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
+    dispatcher->running = wr_thread_start(run, dispatcher, &dispatcher->thread);
+    return dispatcher->running;
+}
+
+/* Inside a visit: has the thread come to its end. Answers whether there is one to be joined. */
+static bool end_thread(struct wr_dispatcher *dispatcher, int64_t deadline_ns, const sigset_t *signals)
+{
+    bool ran = dispatcher->running && !dispatcher->stopping;
+    dispatcher->stopping = true;
+    wr_wakeup_send(&dispatcher->wakeup);
+    wr_words_let_go(&dispatcher->words); /* while we wait the round is others' */
+    while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait_open(&dispatcher->ended, &dispatcher->round, deadline_ns, signals);
+    wr_words_keep(&dispatcher->words);
+    return ran && !dispatcher->running;
+}
+
+void wr_dispatcher_stop(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
+    bool ended = wr_dispatcher_visit_by(dispatcher, deadline_ns);
+    if (ended) {
+        ended = end_thread(dispatcher, deadline_ns, &signals);
+        wr_dispatcher_leave(dispatcher);
+    }
+    wr_signals_restore(&signals);
+    if (ended && !wr_thread_join_by(dispatcher->thread, deadline_ns))
+        pthread_detach(dispatcher->thread);
+}

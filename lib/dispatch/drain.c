@@ -1,0 +1,244 @@
+#include "dispatch/drain.h"
+
+#include <string.h>
+
+#include "os/clock.h"
+#include "text/common.h"
+#include "os/futex.h"
+#include "journal/journal.h"
+
+enum {
+    GIVE_BACK = 512, /* slots that are given back to a writer at a time */
+    SLIGHT_STEP_NS =
+        1000000, /* time stamps of one thread that go back by less are held back; more is a step of the clock */
+};
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+/* An event in a ring. */
+struct event {
+    uint64_t at, end; /* positions */
+    uint32_t samples;
+    uint32_t text_bytes; /* of its metadata, with their NULs */
+    uint16_t flags;      /* of all its samples together */
+};
+
+static struct event measure(const struct wr_ring *ring, uint64_t at)
+{
+    struct event event = {.at = at, .end = at};
+    const weir_sample *sample;
+    do {
+        sample = wr_ring_slot(ring, event.end);
+        event.flags |= sample->flags;
+        if (sample->flags & WR_RING_TEXT) {
+            event.end += wr_ring_text_slots(sample->note);
+            event.text_bytes += sample->note + 1;
+        }
+        event.end++;
+        event.samples++;
+    } while (sample->flags & WEIR_SAMPLE_MORE);
+    return event;
+}
+
+/* ---- The journal ----------------------------------------------------------------------------- */
+
+/* One step for the journal: what of the ring lies before the position is in segments, and they hold that. Until
+ * then no lane may see it, and the ring's writer must not use its slots again. */
+void wr_drain_commit(struct wr_drain *taking, struct wr_ring *ring, uint64_t position)
+{
+    struct wr_journal *journal = taking->pool.journal;
+    if (!journal)
+        return;
+    for (size_t i = 0; i < taking->router->feed_count; i++)
+        wr_feed_put_down(&taking->router->feeds[i]);
+    if (ring)
+        wr_versioned_put(&wr_ring_block(ring)->taken, wr_journal_round(journal), position);
+    wr_journal_commit(journal);
+}
+
+/* Before an event is copied to any of its feeds: where one of them has to offer what it has, that is committed.
+ */
+static void make_room(struct wr_drain *taking, struct wr_ring *ring, const struct event *event,
+                      const struct wr_route *route)
+{
+    for (size_t i = 0; taking->pool.journal && i < route->feed_count; i++) {
+        if (wr_feed_has_room(route->feeds[i], event->samples, event->text_bytes))
+            continue;
+        wr_drain_commit(taking, ring, event->at);
+        return;
+    }
+}
+
+bool wr_drain_renew(struct wr_drain *taking, struct wr_ring *ring)
+{
+    struct wr_journal *journal = taking->pool.journal;
+    if (!journal)
+        return true;
+    if (wr_ring_taken(ring) != wr_ring_position(ring))
+        return false;
+    struct wr_ring_block *block = wr_journal_ring(journal, ring->size, wr_clock_monotonic_ns());
+    if (block)
+        wr_ring_move(ring, block);
+    return true;
+}
+
+/* ---- Copying --------------------------------------------------------------------------------- */
+
+/* Two pairs of the timeline may disagree by some nanoseconds, and so may the timeline and the wall clock when
+ * settings.clock changes: within a thread, time does not run backwards for that. A time that the program gave
+ * is its own affair. */
+static int64_t stamp(const struct wr_drain *taking, struct wr_ring *ring, const weir_sample *sample)
+{
+    int64_t time_ns = sample->time_ns;
+    if (WR_LIKELY(sample->flags & WR_RING_TICKS))
+        time_ns = wr_timeline_wall_ns(&taking->timeline, (uint64_t)time_ns);
+    else if (!(sample->flags & WR_RING_WALL))
+        return time_ns;
+    if (WR_UNLIKELY(taking->still_ns != WR_DRAIN_REAL_TIME))
+        return taking->still_ns;
+    if (time_ns < ring->last_ns && ring->last_ns - time_ns < SLIGHT_STEP_NS)
+        return ring->last_ns;
+    ring->last_ns = time_ns;
+    return time_ns;
+}
+
+/* Metadata lies in the slots behind the sample, which may begin at the ring's end and go on at its beginning.
+ */
+static uint32_t take_text(struct wr_drain *taking, const struct wr_ring *ring, uint64_t at, uint32_t length,
+                          struct wr_segment *segment)
+{
+    for (uint32_t done = 0; done < length; at++) {
+        uint32_t part = length - done < sizeof(weir_sample) ? length - done : (uint32_t)sizeof(weir_sample);
+        memcpy(taking->text + done, wr_ring_slot(ring, at), part);
+        done += part;
+    }
+    return wr_segment_add_note(segment, taking->text, length);
+}
+
+static void copy_event(struct wr_drain *taking, struct wr_ring *ring, const struct event *event,
+                       struct wr_feed *feed, weir_sample *to)
+{
+    for (uint64_t at = event->at; at < event->end; at++, to++) {
+        const weir_sample *from = wr_ring_slot(ring, at);
+        *to = *from;
+        to->flags = from->flags & (uint16_t)(~WR_RING_FLAGS | WR_RING_NO_WAIT);
+        to->reserved = 0;
+        to->time_ns = stamp(taking, ring, from);
+        if (from->flags & WR_RING_TEXT) {
+            to->note = take_text(taking, ring, at + 1, from->note, feed->segment);
+            at += wr_ring_text_slots(from->note);
+        }
+    }
+}
+
+/* One sample without anything special, to one feed: by far the most frequent kind. */
+static inline void copy_plain(struct wr_drain *taking, struct wr_ring *ring, const weir_sample *from,
+                              weir_sample *to)
+{
+    *to = *from;
+    to->flags = from->flags & WEIR_SAMPLE_CUMULATIVE;
+    to->time_ns = stamp(taking, ring, from);
+}
+
+/* The number comes with the sample: the desk's may be of a later call already, when the one for this sample was
+ * given up before it was taken. */
+static void settle_ticket(struct wr_drain *taking, struct wr_producer *producer, const struct event *event,
+                          struct wr_route *route, int64_t now_ns)
+{
+    struct wr_ticket ticket = {&producer->desk, wr_ring_slot(&producer->ring, event->at)->reserved};
+    wr_ticket_expect(ticket, route->sync_lanes);
+    wr_drain_commit(taking, &producer->ring, event->end);
+    for (size_t i = 0; i < route->feed_count; i++)
+        wr_feed_offer(route->feeds[i], ticket, now_ns);
+}
+
+/* It came before it was known that nobody would listen. */
+static void count_unheard(struct wr_drain *taking, uint32_t series, uint64_t samples)
+{
+    taking->unrouted += samples;
+    atomic_fetch_add(&wr_registry_series(taking->registry, series)->stream->group->unrouted, samples);
+}
+
+static void take_event(struct wr_drain *taking, struct wr_producer *producer, const struct event *event,
+                       struct wr_route *route, int64_t now_ns)
+{
+    if (!route->feed_count)
+        count_unheard(taking, wr_ring_slot(&producer->ring, event->at)->series, event->samples);
+    make_room(taking, &producer->ring, event, route);
+    /* what the calling thread waits for goes in an offer whose last sample it is */
+    for (size_t i = 0; i < route->feed_count; i++) {
+        struct wr_feed *feed = route->feeds[i];
+        weir_sample *to = wr_feed_reserve(feed, event->samples, event->text_bytes, now_ns);
+        if (!to)
+            continue;
+        copy_event(taking, &producer->ring, event, feed, to);
+        wr_feed_added(feed, event->samples);
+        feed->no_wait |= (event->flags & WR_RING_NO_WAIT) != 0;
+    }
+    if (event->flags & WR_RING_SYNC)
+        settle_ticket(taking, producer, event, route, now_ns);
+}
+
+/* Where it goes when there is no room in the segment. */
+WR_NEVER_INLINE static weir_sample *start_segment(struct wr_drain *taking, struct wr_ring *ring, uint64_t at,
+                                                  struct wr_feed *feed, int64_t now_ns)
+{
+    wr_drain_commit(taking, ring, at);
+    return wr_feed_reserve(feed, 1, 0, now_ns);
+}
+
+/* One sample without anything special, to one feed. */
+static inline void take_plain(struct wr_drain *taking, struct wr_ring *ring, uint64_t at, struct wr_feed *feed,
+                              int64_t now_ns)
+{
+    const struct wr_segment *segment = feed->segment;
+    bool has_room = segment && segment->count < segment->room;
+    weir_sample *to =
+        WR_LIKELY(has_room) ? &segment->samples[segment->count] : start_segment(taking, ring, at, feed, now_ns);
+    if (WR_UNLIKELY(!to))
+        return;
+    copy_plain(taking, ring, wr_ring_slot(ring, at), to);
+    wr_feed_added(feed, 1);
+}
+
+static void give_back(struct wr_drain *taking, struct wr_ring *ring, uint64_t position)
+{
+    wr_drain_commit(taking, ring, position);
+    if (!wr_ring_give_back(ring, position))
+        return;
+    atomic_fetch_add_explicit(&ring->room, 1, memory_order_release);
+    wr_futex_wake(&ring->room, 1);
+}
+
+/* Takes what was published before `tail`. Answers how many samples that were. */
+uint64_t wr_drain_ring(struct wr_drain *taking, struct wr_producer *producer, uint64_t tail, int64_t now_ns)
+{
+    enum { SPECIAL = WEIR_SAMPLE_MORE | WR_RING_TEXT | WR_RING_SYNC | WR_RING_NO_WAIT };
+    struct wr_ring *ring = &producer->ring;
+    uint64_t head = wr_ring_taken(ring), samples = 0, given = head;
+    uint32_t series = 0;
+    struct wr_route *route = NULL;
+    while (head < tail) {
+        const weir_sample *sample = wr_ring_slot(ring, head);
+        if (!route || sample->series != series) {
+            series = sample->series;
+            route = wr_router_series_route(taking->router, taking->registry, series);
+        }
+        if (!(sample->flags & SPECIAL) && route->feed_count == 1) {
+            take_plain(taking, ring, head, route->feeds[0], now_ns);
+            samples++;
+            head++;
+        } else {
+            struct event event = measure(ring, head);
+            take_event(taking, producer, &event, route, now_ns);
+            ring->text_slots += event.end - event.at - event.samples;
+            samples += event.samples;
+            head = event.end;
+        }
+        if (head - given >= GIVE_BACK)
+            give_back(taking, ring, given = head);
+    }
+    if (head != given)
+        give_back(taking, ring, head);
+    return samples;
+}

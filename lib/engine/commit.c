@@ -1,0 +1,226 @@
+#include "engine/commit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "engine/plan.h"
+#include "lane/stop.h"
+
+/* What a commit takes out of use, to be freed without locks. */
+struct discarded {
+    struct wr_instance **instances;
+    size_t count;
+};
+
+static void discard(struct discarded *discarded, struct wr_instance *instance)
+{
+    if (instance)
+        discarded->instances[discarded->count++] = instance;
+}
+
+static size_t count_lanes(const struct wr_engine *engine)
+{
+    size_t count = 0;
+    for (const struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
+        count++;
+    return count;
+}
+
+/* Under the lane's lock: the plan's instance comes in. A worker puts it in place itself, when its handler is
+ * closed. */
+static void bring_in(struct wr_lane *lane, struct wr_instance *instance, struct discarded *discarded)
+{
+    discard(discarded, lane->successor);
+    lane->successor = instance;
+    if (lane->worker == WR_WORKER_RUNNING) {
+        lane->ending = WR_LANE_LIVES;
+        wr_condition_wake(&lane->work);
+        return;
+    }
+    discard(discarded, lane->instance);
+    wr_instance_take_over(lane);
+}
+
+static void renew_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
+{
+    struct wr_lane *lane = handler->lane;
+    if (handler->new_lane) {
+        handler->new_lane = false;
+        lane->next = engine->lanes;
+        engine->lanes = lane;
+    }
+    wr_lock_enter(&lane->lock);
+    lane->stopping = false;
+    wr_labels_drop(lane->labels);
+    lane->labels = engine->labels;
+    wr_labels_hold(lane->labels);
+    if (handler->ending != WR_LANE_LIVES)
+        lane->ending = handler->ending;
+    if (handler->instance)
+        bring_in(lane, handler->instance, discarded);
+    handler->instance = NULL;
+    wr_lane_leave(lane);
+}
+
+/* What stays as it is must still be there; from here on it will not come to an end. */
+static bool claim_lanes(struct wr_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct wr_plan_handler *handler = &plan->handlers[i];
+        if (!handler->lane || handler->instance || handler->ending != WR_LANE_LIVES)
+            continue;
+        wr_lock_enter(&handler->lane->lock);
+        bool there =
+            (handler->lane->instance || handler->lane->successor) && handler->lane->ending == WR_LANE_LIVES;
+        handler->lane->stopping &= !there;
+        wr_lane_leave(handler->lane);
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
+static bool is_planned(const struct wr_plan *plan, const struct wr_lane *lane)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->handlers[i].lane == lane)
+            return true;
+    return false;
+}
+
+static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t deadline_ns,
+                        struct discarded *discarded)
+{
+    wr_lock_enter(&lane->lock);
+    bool was_stopping = lane->stopping;
+    bool between = lane->worker == WR_WORKER_RUNNING && !lane->instance;
+    if (!between) { /* else the old handler is being destroyed, and the new one delivers what is left */
+        discard(discarded, lane->successor);
+        lane->successor = NULL;
+    }
+    if (lane->worker != WR_WORKER_RUNNING) {
+        discard(discarded, lane->instance);
+        lane->instance = NULL;
+    }
+    wr_lane_leave(lane);
+    if (was_stopping)
+        return;
+    wr_stop_request(lane, WEIR_DROPPED_REMOVED, deadline_ns);
+    engine->leaving++;
+}
+
+/* Equal labels keep their number, and with it what encoders have made of them. */
+static void change_labels(struct wr_engine *engine, struct wr_plan *plan)
+{
+    if (wr_labels_equal(engine->labels, plan->labels))
+        return;
+    wr_labels_drop(engine->labels);
+    engine->labels = plan->labels;
+    plan->labels = NULL;
+}
+
+static void change_lanes(struct wr_engine *engine, struct wr_plan *plan, int64_t now_ns,
+                         struct discarded *discarded)
+{
+    int64_t deadline_ns = now_ns + plan->config->settings.shutdown_timeout_ns;
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->handlers[i].lane)
+            renew_lane(engine, &plan->handlers[i], discarded);
+    for (struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
+        if (!is_planned(plan, lane))
+            remove_lane(engine, lane, deadline_ns, discarded);
+}
+
+static struct wr_config *change_config(struct wr_engine *engine, struct wr_plan *plan)
+{
+    const struct wr_settings *settings = &plan->config->settings;
+    atomic_store(&engine->registry->max, (uint32_t)settings->max_series);
+    wr_producers_use_ticks(engine->producers, settings->clock == WR_CLOCK_AUTO);
+    wr_config_hold(plan->config);
+    struct wr_config *before = atomic_exchange(&engine->config, plan->config);
+    atomic_fetch_add(&engine->generation, 1);
+    atomic_store(&engine->configured_ns, wr_clock_wall_ns());
+    return before;
+}
+
+/* A process has one journal: which one that is cannot change while it holds something. */
+static void change_journal(struct wr_engine *engine, const char *place, int64_t now_ns)
+{
+    if (engine->journal) {
+        if (!place || strcmp(place, engine->journal_place) != 0)
+            wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
+                         "settings.journal has changed; that counts from the next start on");
+        return;
+    }
+    free(engine->journal_place);
+    engine->journal_place = place ? strdup(place) : NULL;
+    if (place && !engine->journal_place)
+        wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
+                     "no memory; values go on without it");
+    wr_engine_start_journal(engine, now_ns);
+}
+
+static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discarded *discarded)
+{
+    int64_t now_ns = wr_clock_monotonic_ns();
+    wr_dispatcher_switch(&engine->dispatcher, plan->router);
+    plan->router = NULL;
+    change_labels(engine, plan);
+    change_lanes(engine, plan, now_ns, discarded);
+    change_journal(engine, plan->config->settings.journal, now_ns);
+    wr_config_drop(change_config(engine, plan));
+    wr_selfmetrics_configure(&engine->selfmetrics, &engine->dispatcher,
+                             plan->config->settings.stats_interval_ns, now_ns);
+    wr_dispatcher_hurry(&engine->dispatcher); /* its timers may have changed */
+}
+
+bool wr_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t generation)
+{
+    struct discarded discarded = {0};
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    /* lanes that a shutdown has asked to stop must not be told to go on: it takes the round lock once more
+     * after it has closed the producers, and asks them only then. Without a router there are none. */
+    bool may_stop = engine->dispatcher.taking.router && atomic_load(&engine->producers->closed);
+    bool fits = atomic_load(&engine->generation) == generation && !may_stop;
+    if (fits) {
+        discarded.instances = calloc(2 * (count_lanes(engine) + plan->count) + 1, sizeof *discarded.instances);
+        fits = discarded.instances && claim_lanes(plan);
+    }
+    if (fits)
+        commit(engine, plan, &discarded);
+    wr_engine_leave(&visit);
+    for (size_t i = 0; i < discarded.count; i++)
+        wr_instance_free(discarded.instances[i]);
+    free(discarded.instances);
+    wr_plan_free(plan);
+    return fits;
+}
+
+static bool has_router(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    bool has = engine->dispatcher.taking.router;
+    wr_engine_leave(&visit);
+    return has;
+}
+
+bool wr_commit_make_router(struct wr_engine *engine, struct wr_error *error)
+{
+    uint64_t generation;
+    if (has_router(engine))
+        return true;
+    struct wr_config *config = wr_engine_config(engine, &generation);
+    struct wr_plan *plan = wr_engine_plan(engine, config, true, error);
+    wr_config_drop(config);
+    if (!plan)
+        return false;
+    if (wr_commit(engine, plan, generation) || has_router(engine)) /* or another thread's came first */
+        return true;
+    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    return false;
+}

@@ -1,0 +1,450 @@
+#include "engine/engine.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "lane/flush.h"
+#include "producer/gate.h"
+#include "os/signals.h"
+#include "lane/spool_io.h"
+#include "lane/stop.h"
+#include "lane/tally.h"
+
+enum { START_AGAIN_S = 1, PATIENCE_MS = 50 };
+
+/* ---- Making one ------------------------------------------------------------------------------ */
+
+/* Lanes that stop have a deadline that their worker may be too busy to notice. */
+static void check_leaving(struct wr_engine *engine, int64_t now_ns, int64_t *next_ns)
+{
+    if (!engine->leaving)
+        return;
+    engine->leaving = 0;
+    for (struct wr_lane *lane = engine->lanes; lane; lane = lane->next) {
+        int64_t deadline_ns = WR_NEVER;
+        wr_lane_check(lane, now_ns, &deadline_ns);
+        engine->leaving += deadline_ns != WR_NEVER;
+        if (deadline_ns < *next_ns)
+            *next_ns = deadline_ns;
+    }
+}
+
+void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
+{
+    struct wr_error error = {0};
+    struct wr_dispatcher *dispatcher = &engine->dispatcher;
+    if (engine->journal || !engine->journal_place)
+        return;
+    engine->journal = wr_journal_start(engine->journal_place, engine->registry, &dispatcher->words, &error);
+    if (!engine->journal) {
+        if (!engine->journal_retry_ns)
+            wr_words_add(&dispatcher->words, "journal", WEIR_LOG_ERROR, "%s; values go on without it",
+                         error.text);
+        engine->journal_retry_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
+        return;
+    }
+    if (engine->journal_retry_ns)
+        wr_words_add(&dispatcher->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
+                     engine->journal_place);
+    engine->journal_retry_ns = 0;
+    dispatcher->taking.pool.journal = engine->journal;
+    wr_producers_renew(engine->producers);
+    wr_recovery_run(&engine->recovery, engine->journal_place, dispatcher, now_ns);
+}
+
+static void tend_journal(struct wr_engine *engine, int64_t now_ns, int64_t *next_ns)
+{
+    if (engine->journal_retry_ns && now_ns >= engine->journal_retry_ns)
+        wr_engine_start_journal(engine, now_ns);
+    if (engine->journal_retry_ns && engine->journal_retry_ns < *next_ns)
+        *next_ns = engine->journal_retry_ns;
+    if (engine->journal && wr_journal_tend(engine->journal, now_ns, next_ns))
+        wr_producers_renew(engine->producers);
+    if (wr_segment_pool_has_free(&engine->recovery.pool))
+        wr_recovery_tidy(&engine->recovery);
+}
+
+/* [dispatcher's round] */
+static void tend(void *ctx, int64_t now_ns, int64_t *next_ns)
+{
+    struct wr_engine *engine = ctx;
+    check_leaving(engine, now_ns, next_ns);
+    tend_journal(engine, now_ns, next_ns);
+    wr_selfmetrics_tend(&engine->selfmetrics, &engine->dispatcher, engine->lanes, now_ns, next_ns);
+}
+
+struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producers *producers,
+                                struct wr_plugins *plugins, struct wr_log *log,
+                                void (*after_handler)(void *ctx, struct wr_type *type))
+{
+    struct wr_engine *engine = calloc(1, sizeof *engine);
+    struct wr_config *config = wr_config_new();
+    if (!engine || !config) {
+        free(engine);
+        wr_config_drop(config);
+        return NULL;
+    }
+    engine->registry = registry;
+    engine->producers = producers;
+    engine->plugins = plugins;
+    engine->log = log;
+    engine->crew = (struct wr_crew){registry, producers, after_handler, engine};
+    wr_dispatcher_init(&engine->dispatcher, registry, &engine->crew);
+    engine->dispatcher.log = log;
+    engine->dispatcher.tend = tend;
+    engine->dispatcher.ctx = engine;
+    atomic_store(&engine->config, config);
+    return engine;
+}
+
+/* ---- Visiting the round ---------------------------------------------------------------------- */
+
+bool wr_engine_enter_by(struct wr_engine *engine, struct wr_visit *visit, int64_t deadline_ns)
+{
+    visit->engine = engine;
+    wr_signals_block(&visit->signals);
+    if (wr_dispatcher_visit_by(&engine->dispatcher, deadline_ns))
+        return true;
+    wr_signals_restore(&visit->signals);
+    return false;
+}
+
+void wr_engine_enter(struct wr_engine *engine, struct wr_visit *visit)
+{
+    wr_engine_enter_by(engine, visit, WR_NEVER);
+}
+
+void wr_engine_leave(struct wr_visit *visit)
+{
+    wr_dispatcher_leave(&visit->engine->dispatcher);
+    wr_signals_restore(&visit->signals);
+}
+
+struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name)
+{
+    struct wr_lane *lane = engine->lanes;
+    while (lane && strcmp(lane->name, name) != 0)
+        lane = lane->next;
+    return lane;
+}
+
+/* ---- Configuring ----------------------------------------------------------------------------- */
+
+static struct wr_lane *find_lane_for_plan(void *ctx, const char *name)
+{
+    struct wr_visit visit;
+    wr_engine_enter(ctx, &visit);
+    struct wr_lane *lane = wr_engine_find_lane(ctx, name);
+    wr_engine_leave(&visit);
+    return lane;
+}
+
+struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    *generation = atomic_load(&engine->generation);
+    struct wr_config *config = atomic_load(&engine->config);
+    wr_config_hold(config);
+    wr_engine_leave(&visit);
+    return config;
+}
+
+struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *config, bool in_child,
+                               struct wr_error *error)
+{
+    struct wr_plan_site site = {
+        .plugins = engine->plugins,
+        .log = engine->log,
+        .wakeup = &engine->dispatcher.wakeup,
+        .words = &engine->dispatcher.words,
+        .pool = &engine->dispatcher.taking.pool,
+        .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
+        .find_lane = find_lane_for_plan,
+        .after_create = engine->crew.after_open,
+        .ctx = engine,
+        .in_child = in_child,
+    };
+    return wr_plan_new(config, &site, error);
+}
+
+bool wr_engine_is_started(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    bool started = atomic_load(&engine->dispatcher.running);
+    wr_engine_leave(&visit);
+    return started;
+}
+
+void wr_engine_reopen(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    for (struct wr_lane *lane = engine->lanes; lane; lane = lane->next) {
+        wr_lock_enter(&lane->lock);
+        lane->reload_wanted = true;
+        lane->retry_at_ns = 0;
+        wr_condition_wake(&lane->work);
+        wr_lane_leave(lane);
+    }
+    wr_engine_leave(&visit);
+}
+
+/* ---- Producers ------------------------------------------------------------------------------- */
+
+bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    bool heard = engine->dispatcher.taking.router &&
+                 wr_router_route(engine->dispatcher.taking.router, group)->lane_count;
+    if (heard && start)
+        wr_dispatcher_start(&engine->dispatcher);
+    bool runs = atomic_load(&engine->dispatcher.running);
+    wr_engine_leave(&visit);
+    return runs;
+}
+
+void wr_engine_say_overflow(struct wr_engine *engine)
+{
+    struct wr_group *group = atomic_load(&engine->registry->overflown);
+    if (!group || atomic_load(&engine->overflow_said) || atomic_exchange(&engine->overflow_said, true))
+        return;
+    wr_log_say(
+        engine->log, WEIR_LOG_WARNING,
+        "settings.max_series (%u) is reached, first by group \"%s\": values of further names go to its series "
+        "\"weir_overflow\", and so with every other group",
+        atomic_load(&engine->registry->max), group->name);
+}
+
+static void add_progress(struct wr_engine_progress *progress, struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    int64_t timeout_ns = lane->settings.block_timeout_ns + lane->patience_ns;
+    progress->settled += lane->position - wr_lane_queued(lane);
+    if (timeout_ns > progress->timeout_ns)
+        progress->timeout_ns = timeout_ns;
+    wr_lane_leave(lane);
+}
+
+struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group)
+{
+    struct wr_engine_progress progress = {0, 0};
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
+    for (size_t i = 0; i < route->lane_count; i++)
+        if (route->lanes[i]->sync)
+            add_progress(&progress, route->lanes[i]->lane);
+    wr_engine_leave(&visit);
+    return progress;
+}
+
+bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int answer, struct wr_error *error)
+{
+    struct wr_visit visit;
+    bool explained = false;
+    wr_engine_enter(engine, &visit);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
+    for (size_t i = 0; i < route->lane_count && !explained; i++)
+        explained = route->lanes[i]->sync && wr_lane_explain(route->lanes[i]->lane, answer, error);
+    wr_engine_leave(&visit);
+    return explained;
+}
+
+/* ---- Flushing -------------------------------------------------------------------------------- */
+
+struct wr_lane *wr_engine_lanes(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    struct wr_lane *lane = engine->lanes;
+    wr_engine_leave(&visit);
+    return lane;
+}
+
+static void run_round(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    int64_t next_ns;
+    wr_engine_enter(engine, &visit);
+    wr_dispatcher_round(&engine->dispatcher, &next_ns);
+    wr_engine_leave(&visit);
+}
+
+static uint64_t count_dropped(struct wr_lane *lane)
+{
+    uint64_t dropped = 0;
+    weir_handler_stats stats;
+    wr_tally_take(&stats, lane, 0);
+    for (int i = 0; i < WEIR_DROPS; i++)
+        dropped += stats.dropped[i];
+    return dropped;
+}
+
+/* What the caller learns about drops: each is told once. Another flush may have counted later, and told
+ * already. */
+static int report_dropped(struct wr_engine *engine, struct wr_error *error)
+{
+    uint64_t dropped = 0;
+    struct wr_visit visit;
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next)
+        dropped += count_dropped(lane);
+    wr_engine_enter(engine, &visit);
+    uint64_t fresh = dropped > engine->flush_dropped ? dropped - engine->flush_dropped : 0;
+    engine->flush_dropped += fresh;
+    wr_engine_leave(&visit);
+    if (!fresh)
+        return 0;
+    return wr_error_set(error, WEIR_ERR_DROPPED, "%" PRIu64 " values were dropped since the last flush", fresh);
+}
+
+/* What a handler said of itself tells more than that another one is late, and that more than that values are
+ * safe. */
+static int rank(int answer)
+{
+    return answer == 0 ? 0 : answer == WEIR_ERR_SPOOLED ? 1 : answer == WEIR_ERR_TIMEOUT ? 2 : 3;
+}
+
+/* All lanes are asked first, so that they deliver side by side. Answers 0, or the error of a late one. */
+static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
+{
+    struct wr_lane *first = wr_engine_lanes(engine);
+    int result = 0;
+    size_t count = 0, i = 0;
+    for (struct wr_lane *lane = first; lane; lane = lane->next)
+        count++;
+    uint64_t *positions = calloc(count + 1, sizeof *positions);
+    for (struct wr_lane *lane = first; positions && lane; lane = lane->next)
+        positions[i++] = wr_flush_request(lane, deadline_ns);
+    i = 0;
+    for (struct wr_lane *lane = first; lane; lane = lane->next) {
+        uint64_t position = positions ? positions[i++] : wr_flush_request(lane, deadline_ns);
+        struct wr_error late;
+        int answer = wr_flush_wait(lane, position, deadline_ns, &late);
+        if (rank(answer) <= rank(result))
+            continue;
+        *error = late;
+        result = answer;
+    }
+    free(positions);
+    return result;
+}
+
+int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
+{
+    run_round(engine);
+    struct wr_error dropped;
+    int late = flush_lanes(engine, deadline_ns, error);
+    if (late && late != WEIR_ERR_SPOOLED)
+        return late;
+    if (!report_dropped(engine, &dropped))
+        return late;
+    *error = dropped;
+    return WEIR_ERR_DROPPED;
+}
+
+/* ---- Shutting down --------------------------------------------------------------------------- */
+
+static void open_all_gates(struct wr_engine *engine)
+{
+    struct wr_group *group = atomic_load_explicit(&engine->registry->last_group, memory_order_acquire);
+    for (; group; group = group->next)
+        wr_gate_set(group, WR_GATE_OFF);
+}
+
+/* Until when to wait for what others hold for a moment only. That is no part of the time for deliveries:
+ * without the lock what is left could neither be saved nor counted. */
+static int64_t end_of_patience(void)
+{
+    return wr_clock_monotonic_ns() + PATIENCE_MS * WR_NS_PER_MS;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Producers first: from here on each call is refused, and those that wait at gates come back. */
+static void close_producers(struct wr_engine *engine, int64_t deadline_ns)
+{
+    struct wr_visit visit;
+    wr_producers_close(engine->producers);
+    if (wr_engine_enter_by(engine, &visit, later(deadline_ns, end_of_patience()))) {
+        open_all_gates(engine);
+        wr_engine_leave(&visit);
+    }
+    wr_producers_settle(engine->producers, end_of_patience());
+}
+
+/* What is in the rings goes to the lanes: the last round. Answers the lanes, or NULL where there are none to be
+ * had. */
+static struct wr_lane *drain_rings(struct wr_engine *engine, int64_t deadline_ns)
+{
+    int64_t next_ns;
+    struct wr_visit visit;
+    if (!wr_engine_enter_by(engine, &visit, later(deadline_ns, end_of_patience())))
+        return NULL;
+    wr_dispatcher_round(&engine->dispatcher, &next_ns);
+    struct wr_lane *first = engine->lanes;
+    wr_engine_leave(&visit);
+    return first;
+}
+
+static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
+{
+    uint64_t spooled = 0;
+    for (struct wr_lane *lane = lanes; lane; lane = lane->next) {
+        weir_handler_stats stats;
+        wr_tally_take(&stats, lane, 0);
+        spooled += stats.spooled;
+    }
+    if (!spooled)
+        return 0;
+    return wr_error_set(error, WEIR_ERR_SPOOLED, "%" PRIu64 " values are on disk only", spooled);
+}
+
+/* What is left there is whoever's comes next; and if nothing is, the files go. */
+static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
+{
+    struct wr_visit visit;
+    if (!engine->journal || !wr_engine_enter_by(engine, &visit, later(deadline_ns, end_of_patience())))
+        return;
+    struct wr_journal *journal = engine->journal;
+    if (engine->dispatcher.taking.router)
+        wr_router_seal(engine->dispatcher.taking.router, wr_clock_monotonic_ns());
+    engine->journal = engine->dispatcher.taking.pool.journal = NULL;
+    wr_segment_pool_trim(&engine->dispatcher.taking.pool);
+    wr_recovery_leave(&engine->recovery);
+    wr_journal_stop(journal);
+    wr_engine_leave(&visit);
+}
+
+bool wr_engine_close(struct wr_engine *engine)
+{
+    return !atomic_exchange(&engine->closed, true);
+}
+
+int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
+{
+    close_producers(engine, deadline_ns);
+    wr_dispatcher_stop(&engine->dispatcher, later(deadline_ns, end_of_patience()));
+    struct wr_lane *first = drain_rings(engine, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = lane->next)
+        wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = lane->next)
+        wr_spool_io_save(lane, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = lane->next)
+        wr_stop_wait(lane, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = lane->next)
+        wr_spool_io_leave(lane);
+    leave_journal(engine, deadline_ns);
+    wr_dispatcher_wait_said(&engine->dispatcher, wr_clock_monotonic_ns() + WR_NS_PER_S);
+    int dropped = report_dropped(engine, error);
+    return dropped ? dropped : report_spooled(first, error);
+}

@@ -1,0 +1,239 @@
+#include "format/encoder.h"
+
+#include <stdlib.h>
+
+#include "segment/batch.h"
+#include "text/common.h"
+#include "text/number.h"
+
+void wr_encoder_init(struct wr_encoder *encoder, const struct wr_format *format, const void *options)
+{
+    *encoder = (struct wr_encoder){.format = format, .options = options};
+    wr_encoder_set_second(encoder, 0);
+}
+
+void wr_encoder_fini(struct wr_encoder *encoder)
+{
+    if (encoder->state)
+        encoder->format->free_state(encoder->state);
+    wr_buffer_fini(&encoder->out);
+    wr_buffer_fini(&encoder->affix_text);
+    free(encoder->ends);
+    free(encoder->omitted);
+    free(encoder->affixes);
+    *encoder = (struct wr_encoder){0};
+}
+
+/* ---- What stands around values --------------------------------------------------------------- */
+
+/* Labels of the configuration are in the text: when they change, everything is made anew. */
+static void follow_labels(struct wr_encoder *encoder)
+{
+    uint64_t labels = wr_batch_core(encoder->batch)->labels_number;
+    if (encoder->labels == labels)
+        return;
+    free(encoder->affixes);
+    encoder->affixes = NULL;
+    encoder->affixes_room = 0;
+    wr_buffer_clear(&encoder->affix_text);
+    encoder->labels = labels;
+}
+
+static bool has_affix_room(struct wr_encoder *encoder, uint32_t series)
+{
+    if (series < encoder->affixes_room)
+        return true;
+    uint32_t room = encoder->affixes_room ? encoder->affixes_room : 64;
+    while (room <= series)
+        room *= 2;
+    struct wr_affixes *affixes = realloc(encoder->affixes, room * sizeof *affixes);
+    if (!affixes)
+        return false;
+    memset(affixes + encoder->affixes_room, 0, (room - encoder->affixes_room) * sizeof *affixes);
+    encoder->affixes = affixes;
+    encoder->affixes_room = room;
+    return true;
+}
+
+const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uint32_t series)
+{
+    if (!has_affix_room(encoder, series))
+        return NULL;
+    const weir_series *view = encoder->batch->series(encoder->batch, series);
+    struct wr_buffer *text = &encoder->affix_text;
+    size_t start = text->length;
+    encoder->format->put_prefix(encoder, view, text);
+    size_t prefix = text->length - start;
+    if (encoder->format->put_suffix)
+        encoder->format->put_suffix(encoder, view, text);
+    size_t suffix = text->length - start - prefix;
+    wr_buffer_reserve(text, WR_ENCODER_SLACK);
+    if (text->failed || text->length > UINT32_MAX) {
+        text->length = start;
+        text->failed = false;
+        return NULL;
+    }
+    struct wr_affixes *affixes = &encoder->affixes[series];
+    *affixes = (struct wr_affixes){(uint32_t)start, (uint32_t)prefix, (uint32_t)suffix, true};
+    return affixes;
+}
+
+/* ---- What formats leave out ------------------------------------------------------------------ */
+
+void wr_encoder_omit(struct wr_encoder *encoder, uint32_t sample)
+{
+    if (encoder->omitted_count == encoder->omitted_room) {
+        uint32_t room = encoder->omitted_room ? encoder->omitted_room * 2 : 64;
+        uint32_t *omitted = realloc(encoder->omitted, room * sizeof *omitted);
+        if (!omitted) {
+            encoder->out.failed = true;
+            return;
+        }
+        encoder->omitted = omitted;
+        encoder->omitted_room = room;
+    }
+    encoder->omitted[encoder->omitted_count++] = sample;
+}
+
+/* Index of the first omitted sample that is not before `sample`. */
+static uint32_t find_omitted(const struct wr_encoder *encoder, uint32_t sample)
+{
+    uint32_t low = 0, high = encoder->omitted_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (encoder->omitted[middle] < sample)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t wr_encoder_count_omitted(const struct wr_encoder *encoder, uint32_t samples)
+{
+    return find_omitted(encoder, samples);
+}
+
+void wr_encoder_begin(struct wr_encoder *encoder)
+{
+    encoder->omitted_count = 0;
+}
+
+/* ---- Encoding -------------------------------------------------------------------------------- */
+
+static bool has_ends_room(struct wr_encoder *encoder, uint32_t count)
+{
+    if (count <= encoder->ends_room)
+        return true;
+    uint32_t *ends = realloc(encoder->ends, count * sizeof *ends);
+    if (!ends)
+        return false;
+    encoder->ends = ends;
+    encoder->ends_room = count;
+    return true;
+}
+
+const char *wr_encoder_header(const struct wr_encoder *encoder)
+{
+    return encoder->format->header ? encoder->format->header(encoder->options) : "";
+}
+
+const char *wr_encoder_shape_name(uint32_t shape)
+{
+    switch (shape) {
+    case WEIR_FORMAT_LINES: return "lines";
+    case WEIR_FORMAT_DOCUMENTS: return "documents";
+    default: return "records";
+    }
+}
+
+/* Where the piece of text ends that begins with sample number first. */
+static uint32_t piece_end(const struct wr_encoder *encoder, uint32_t first)
+{
+    const weir_batch *batch = encoder->batch;
+    if (encoder->format->shape == WEIR_FORMAT_DOCUMENTS)
+        return batch->count;
+    if (encoder->format->shape == WEIR_FORMAT_RECORDS)
+        return first + 1;
+    while (first + 1 < batch->count && batch->samples[first].flags & WEIR_SAMPLE_MORE)
+        first++;
+    return first + 1;
+}
+
+/* Encodes piece by piece up to the limit; answers behind the last one that fitted into memory. */
+static uint32_t put_pieces(struct wr_encoder *encoder, uint32_t start, size_t limit)
+{
+    struct wr_buffer *out = &encoder->out;
+    uint32_t at = start;
+    while (at < encoder->batch->count && out->length < limit) {
+        uint32_t end = piece_end(encoder, at);
+        size_t length = out->length;
+        encoder->format->put_event(encoder, at, end);
+        if (WR_UNLIKELY(out->failed || out->length > UINT32_MAX)) {
+            out->length = length;
+            break;
+        }
+        for (; at < end; at++)
+            encoder->ends[at - start] = (uint32_t)out->length;
+    }
+    return at;
+}
+
+bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint32_t start, size_t limit,
+                       weir_encoded *encoded)
+{
+    encoder->batch = batch;
+    follow_labels(encoder);
+    wr_buffer_clear(&encoder->out);
+    encoder->first = start;
+    encoder->omitted_count = find_omitted(encoder, start);
+    if (start > batch->count || !has_ends_room(encoder, batch->count - start))
+        return false;
+    if (encoder->format->shape == WEIR_FORMAT_RECORDS || limit == 0)
+        limit = 1;
+    uint32_t end = put_pieces(encoder, start, limit);
+    encoder->count = end - start;
+    const struct wr_buffer *out = &encoder->out;
+    *encoded = (weir_encoded){sizeof *encoded, encoder->count, out->length ? out->data : "", out->length};
+    return encoder->count > 0 || start == batch->count;
+}
+
+uint32_t wr_encoder_settled(const struct wr_encoder *encoder, size_t length, size_t *end)
+{
+    uint32_t low = 0, high = encoder->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (encoder->ends[middle] <= length)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (end)
+        *end = low ? encoder->ends[low - 1] : 0;
+    return low;
+}
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+/* Samples of one second share its digits. */
+uint64_t wr_encoder_set_second(struct wr_encoder *encoder, int64_t time_ns)
+{
+    int64_t rest_ns = time_ns % WR_NS_PER_S;
+    size_t length = wr_number_put_uint(encoder->second_text, (uint64_t)(time_ns / WR_NS_PER_S));
+    encoder->second_text[length] = '.';
+    encoder->second_length = (unsigned)length + 1;
+    encoder->second_ns = time_ns - rest_ns;
+    return (uint64_t)rest_ns;
+}
+
+size_t wr_encoder_put_early_time(char *out, int64_t time_ns, int decimals)
+{
+    uint64_t size = -(uint64_t)time_ns;
+    char rest[9];
+    *out = '-';
+    size_t length = 1 + wr_number_put_uint(out + 1, size / WR_NS_PER_S);
+    out[length++] = '.';
+    wr_number_put_padded(rest, (uint32_t)(size % WR_NS_PER_S), sizeof rest);
+    memcpy(out + length, rest, (size_t)decimals);
+    return length + (size_t)decimals;
+}

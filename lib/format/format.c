@@ -1,0 +1,32 @@
+#include "format/format.h"
+
+#include <string.h>
+
+#include "text/common.h"
+#include "format/format_bai.h"
+#include "format/format_csv.h"
+#include "format/format_graphite.h"
+#include "format/format_influx.h"
+#include "format/format_json.h"
+#include "format/format_mlbench.h"
+#include "format/format_prometheus.h"
+#include "format/format_statsd.h"
+#include "format/format_text.h"
+
+static const struct wr_format *const formats[] = {
+    &wr_format_text,       &wr_format_json,     &wr_format_bai,    &wr_format_csv,     &wr_format_influx,
+    &wr_format_prometheus, &wr_format_graphite, &wr_format_statsd, &wr_format_mlbench,
+};
+
+const struct wr_format *wr_format_at(size_t i)
+{
+    return i < WR_COUNT_OF(formats) ? formats[i] : NULL;
+}
+
+const struct wr_format *wr_format_find(const char *name)
+{
+    for (size_t i = 0; i < WR_COUNT_OF(formats); i++)
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    return NULL;
+}

@@ -1,0 +1,94 @@
+#include "format/format_graphite.h"
+
+#include <math.h>
+
+#include "text/common.h"
+#include "registry/labels.h"
+#include "text/number.h"
+#include "format/metric_path.h"
+
+struct graphite_options {
+    bool tags;
+};
+
+static const weir_option option_rows[] = {
+    {"tags", WEIR_OPTION_BOOL, 0, "false", NULL, "write labels as tags: path;key=value",
+     offsetof(struct graphite_options, tags)},
+    {0},
+};
+
+/* What cannot be in a path that is to be asked for by Graphite's own language, or in a file's name. */
+static const struct wr_metric_path_rules of_path = {.strip = "", .replace = ";/\\\"'(){}[]*?,|="};
+static const struct wr_metric_path_rules of_key = {.strip = "", .replace = ";!^="};
+static const struct wr_metric_path_rules of_value = {.strip = "", .replace = ";"};
+
+/* A tag may not be called as the path is, "name"; a value may not begin with '~'. */
+static void put_tag(struct wr_buffer *out, const weir_label *label)
+{
+    bool tilde = label->value[0] == '~';
+    wr_buffer_put_char(out, ';');
+    wr_metric_path_put_word(out, label->key, &of_key);
+    if (strcmp(label->key, "name") == 0)
+        wr_buffer_put_char(out, '_');
+    wr_buffer_put_text(out, tilde ? "=_" : "=");
+    wr_metric_path_put_word(out, label->value + tilde, &of_value);
+}
+
+static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
+{
+    const struct graphite_options *options = encoder->options;
+    struct wr_labels_walk walk = {0, 0};
+    const weir_label *label;
+    wr_metric_path_put(out, series->group, &of_path);
+    wr_buffer_put_char(out, '.');
+    wr_metric_path_put(out, series->name, &of_path);
+    while (options->tags && (label = wr_labels_next(&walk, series, encoder->batch)))
+        if (*label->value)
+            put_tag(out, label);
+    wr_buffer_put_char(out, ' ');
+}
+
+/* -1 would mean the moment of arrival; Graphite begins in 1970. */
+static bool is_written(const weir_sample *sample)
+{
+    return sample->time_ns >= 0 && (sample->kind == WEIR_KIND_INT || isfinite(sample->value.f64));
+}
+
+static void put_sample(struct wr_encoder *encoder, const weir_sample *sample)
+{
+    struct wr_buffer *out = &encoder->out;
+    const struct wr_affixes *affixes = wr_encoder_affixes(encoder, sample->series);
+    if (!affixes || !wr_buffer_reserve(out, (size_t)affixes->prefix + 2 * WR_NUMBER_ROOM + 2)) {
+        out->failed = true;
+        return;
+    }
+    char *at = out->data + out->length;
+    memcpy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
+    at += affixes->prefix;
+    at += sample->kind == WEIR_KIND_INT ? wr_number_put_int(at, sample->value.i64)
+                                        : wr_number_put_double(at, sample->value.f64);
+    *at++ = ' ';
+    at += wr_number_put_int(at, sample->time_ns / WR_NS_PER_S);
+    *at++ = '\n';
+    out->length = (size_t)(at - out->data);
+}
+
+static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++) {
+        if (is_written(&encoder->batch->samples[i]))
+            put_sample(encoder, &encoder->batch->samples[i]);
+        else
+            wr_encoder_omit(encoder, i);
+    }
+}
+
+const struct wr_format wr_format_graphite = {
+    .name = "graphite",
+    .summary = "Graphite's plain text, a line for each sample: group.name value seconds",
+    .content_type = "text/plain; charset=utf-8",
+    .shape = WEIR_FORMAT_LINES,
+    .options = {option_rows, sizeof(weir_option), sizeof(struct graphite_options)},
+    .put_prefix = put_prefix,
+    .put_event = put_event,
+};

@@ -1,0 +1,140 @@
+#include "format/format_mlbench.h"
+
+#include "text/common.h"
+#include "text/escape.h"
+#include "text/number.h"
+
+struct mlbench_options {
+    const char *run_id, *pod_name;
+    bool group;
+};
+
+static const weir_option option_rows[] = {
+    {"run_id", WEIR_OPTION_STRING, 0, NULL, NULL, "the run that values belong to; or else pod_name",
+     offsetof(struct mlbench_options, run_id)},
+    {"pod_name", WEIR_OPTION_STRING, 0, NULL, NULL, "the pod that values belong to; or else run_id",
+     offsetof(struct mlbench_options, pod_name)},
+    {"group", WEIR_OPTION_BOOL, 0, "false", NULL, "put the group and a dot in front of names",
+     offsetof(struct mlbench_options, group)},
+    {0},
+};
+
+static const char *find_fault(const void *given)
+{
+    const struct mlbench_options *options = given;
+    if (options->run_id && options->pod_name)
+        return "it has both \"run_id\" and \"pod_name\"; allowed: one of them";
+    if (!options->run_id && !options->pod_name)
+        return "the option \"run_id\" or \"pod_name\" is missing: what values belong to";
+    return NULL;
+}
+
+static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
+{
+    const struct mlbench_options *options = encoder->options;
+    wr_buffer_put_text(out, options->run_id ? "run_id=" : "pod_name=");
+    wr_escape_form(out, options->run_id ? options->run_id : options->pod_name);
+    wr_buffer_put_text(out, "&name=");
+    if (options->group) {
+        wr_escape_form(out, series->group);
+        wr_buffer_put_char(out, '.');
+    }
+    wr_escape_form(out, series->name);
+    wr_buffer_put_text(out, series->cumulative ? "&cumulative=True&date=" : "&cumulative=False&date=");
+}
+
+/* The day of the proleptic Gregorian calendar that lies so many days behind 1970-01-01. Counted in years that
+ * begin in March, so that the day that leap years have more is the last one; an era is 400 years. */
+static void find_day(int64_t days, int *year, int *month, int *day)
+{
+    enum { ERA_DAYS = 146097, DAYS_TO_1970 = 719468 };
+    days += DAYS_TO_1970;
+    int64_t era = days / ERA_DAYS, of_era = days % ERA_DAYS;
+    int64_t years = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    int64_t of_year = of_era - (365 * years + years / 4 - years / 100);
+    int64_t months = (5 * of_year + 2) / 153;
+    *day = (int)(of_year - (153 * months + 2) / 5 + 1);
+    *month = (int)(months < 10 ? months + 3 : months - 9);
+    *year = (int)(era * 400 + years + (*month <= 2));
+}
+
+/* 2026-01-31 12:34:56.789012 in UTC, as forms write it. The C library would look at TZ for it. */
+static size_t put_date(char *out, int64_t time_ns)
+{
+    enum { DAY_S = 86400 };
+    int64_t seconds = time_ns / WR_NS_PER_S, rest_ns = time_ns % WR_NS_PER_S;
+    if (rest_ns < 0) {
+        seconds--;
+        rest_ns += WR_NS_PER_S;
+    }
+    int64_t days = seconds / DAY_S, of_day = seconds % DAY_S;
+    if (of_day < 0) {
+        days--;
+        of_day += DAY_S;
+    }
+    static const char pattern[] = "0000-00-00+00%3A00%3A00.000000";
+    int year, month, day;
+    find_day(days, &year, &month, &day);
+    memcpy(out, pattern, sizeof pattern - 1);
+    wr_number_put_padded(out, (uint32_t)year, 4);
+    wr_number_put_padded(out + 5, (uint32_t)month, 2);
+    wr_number_put_padded(out + 8, (uint32_t)day, 2);
+    wr_number_put_padded(out + 11, (uint32_t)of_day / 3600, 2);
+    wr_number_put_padded(out + 16, (uint32_t)of_day / 60 % 60, 2);
+    wr_number_put_padded(out + 21, (uint32_t)of_day % 60, 2);
+    wr_number_put_padded(out + 24, (uint32_t)(rest_ns / WR_NS_PER_US), 6);
+    return sizeof pattern - 1;
+}
+
+static size_t put_value(char *out, const weir_sample *sample)
+{
+    char number[WR_NUMBER_ROOM];
+    size_t length = sample->kind == WEIR_KIND_INT ? wr_number_put_int(number, sample->value.i64)
+                                                  : wr_number_put_double(number, sample->value.f64);
+    size_t written = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (number[i] == '+') { /* of an exponent: in a form it would be a blank */
+            memcpy(out + written, "%2B", 3);
+            written += 3;
+        } else {
+            out[written++] = number[i];
+        }
+    }
+    return written;
+}
+
+static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+{
+    enum { REST_ROOM = 128 };
+    struct wr_buffer *out = &encoder->out;
+    const weir_sample *sample = &encoder->batch->samples[first];
+    const struct wr_affixes *affixes = wr_encoder_affixes(encoder, sample->series);
+    (void)end;
+    if (!affixes || !wr_buffer_reserve(out, (size_t)affixes->prefix + REST_ROOM)) {
+        out->failed = true;
+        return;
+    }
+    char *at = out->data + out->length;
+    memcpy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
+    at += affixes->prefix;
+    at += put_date(at, sample->time_ns);
+    memcpy(at, "&value=", 7);
+    at += 7;
+    at += put_value(at, sample);
+    memcpy(at, "&metadata=", 10);
+    out->length = (size_t)(at + 10 - out->data);
+    const char *note = wr_encoder_note(encoder, sample);
+    if (note)
+        wr_escape_form(out, note);
+}
+
+const struct wr_format wr_format_mlbench = {
+    .name = "mlbench",
+    .summary = "MLBench's metrics, a form for each sample, for POST to /api/metrics/",
+    .content_type = "application/x-www-form-urlencoded",
+    .shape = WEIR_FORMAT_RECORDS,
+    .options = {option_rows, sizeof(weir_option), sizeof(struct mlbench_options)},
+    .find_fault = find_fault,
+    .put_prefix = put_prefix,
+    .put_event = put_event,
+};

@@ -1,0 +1,412 @@
+#include "handler/instance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/buffer.h"
+#include "os/clock.h"
+#include "text/error.h"
+#include "format/format.h"
+#include "os/thread_state.h"
+#include "config/option.h"
+#include "text/suggest.h"
+#include "text/units.h"
+
+enum { SHOWN_ROOM = 200 };
+
+/* Where the options of a handler come from, the later ones counting more. */
+struct sources {
+    const struct wr_config *config;
+    const struct wr_config_handler *handler;
+    const struct wr_environment *environment;
+    struct wr_error *error;
+};
+
+static bool fail_memory(struct wr_error *error)
+{
+    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    return false;
+}
+
+/* ---- The common options ---------------------------------------------------------------------- */
+
+static struct wr_options_fill fill_commons(struct wr_instance *instance, const struct sources *from)
+{
+    return (struct wr_options_fill){wr_common_options_table(), &instance->common_options, from->environment,
+                                    &instance->keep, NULL};
+}
+
+/* The type's own defaults; a fault in them is the plugin's. */
+static bool set_standards(struct wr_instance *instance, const struct wr_options_fill *fill,
+                          struct wr_error *error)
+{
+    const weir_standard *standard = instance->type->is.standards;
+    for (; standard && standard->name; standard++) {
+        const weir_option *row = wr_options_find(&fill->table, standard->name);
+        if (strcmp(standard->name, "format") == 0)
+            continue;
+        if (!row) {
+            wr_error_set(error, WEIR_ERR_PLUGIN,
+                         "handler type \"%s\": a default for \"%s\", which is no common option",
+                         instance->type->is.name, standard->name);
+            return false;
+        }
+        if (!wr_options_set_text(fill, row, standard->value, error)) {
+            wr_error_prefix(error, "handler type \"%s\": the default \"%s\" of \"%s\" ",
+                            instance->type->is.name, standard->value, standard->name);
+            error->code = WEIR_ERR_PLUGIN;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool set_commons(struct wr_instance *instance, const struct sources *from)
+{
+    static const char *const others[] = {"format", NULL};
+    struct wr_options_fill fill = fill_commons(instance, from);
+    if (!wr_options_set_defaults(&fill, from->error) || !set_standards(instance, &fill, from->error))
+        return false;
+    return !from->config->defaults ||
+           wr_options_set_members(&fill, 1, others, from->config->defaults, from->error);
+}
+
+/* Where an option was given: by the handler, or for all; NULL: nowhere. */
+static const struct wr_node *find_given(const struct sources *from, const char *option)
+{
+    const struct wr_node *own = from->handler->node ? wr_node_member(from->handler->node, option) : NULL;
+    return own || !from->config->defaults ? own : wr_node_member(from->config->defaults, option);
+}
+
+/* What no row by itself can say. */
+static bool check_pauses(const struct wr_instance *instance, const struct sources *from)
+{
+    const struct wr_common_options *common_options = &instance->common_options;
+    char least[WR_UNITS_ROOM], most[WR_UNITS_ROOM];
+    if (common_options->retry_min_ns <= common_options->retry_max_ns)
+        return true;
+    wr_units_put_duration(least, common_options->retry_min_ns);
+    wr_units_put_duration(most, common_options->retry_max_ns);
+    const struct wr_node *at = find_given(from, "retry_min");
+    if (!at)
+        at = find_given(from, "retry_max");
+    if (at)
+        wr_node_error(at, from->error, "a retry_min of %s is longer than the retry_max of %s", least, most);
+    else
+        wr_error_set(from->error, WEIR_ERR_PLUGIN,
+                     "handler type \"%s\": its default retry_min of %s is longer than the retry_max of %s",
+                     instance->type->is.name, least, most);
+    return false;
+}
+
+/* ---- The handler's object -------------------------------------------------------------------- */
+
+static bool set_own(struct wr_instance *instance, const struct sources *from)
+{
+    static const char *const others[] = {"type", "plugin", "format", NULL};
+    const struct wr_type *type = instance->type;
+    const struct wr_node *node = from->handler->node;
+    size_t rows = 0;
+    while (wr_options_row(&type->options, rows))
+        rows++;
+    unsigned char *seen = wr_region_alloc(&instance->keep, rows + 1);
+    instance->options = wr_region_alloc(&instance->keep, type->options.struct_bytes + 1);
+    if (!seen || !instance->options)
+        return fail_memory(from->error);
+    struct wr_options_fill fills[2] = {
+        {type->options, instance->options, from->environment, &instance->keep, seen},
+        fill_commons(instance, from),
+    };
+    if (!wr_options_set_defaults(&fills[0], from->error))
+        return false;
+    if (node && !wr_options_set_members(fills, 2, others, node, from->error))
+        return false;
+    return wr_options_check_required(&fills[0], node, from->error);
+}
+
+/* ---- The format ------------------------------------------------------------------------------ */
+
+static void refuse_format(const struct wr_node *node, const char *name, struct wr_error *error)
+{
+    struct wr_suggest suggest;
+    struct wr_buffer names = {0};
+    char nearest[SHOWN_ROOM];
+    const struct wr_format *format;
+    wr_suggest_init(&suggest, name);
+    for (size_t i = 0; (format = wr_format_at(i)); i++) {
+        wr_suggest_try(&suggest, format->name);
+        wr_buffer_put_format(&names, "%s%s", i ? ", " : "", format->name);
+    }
+    const char *list = wr_buffer_text(&names);
+    char shown[SHOWN_ROOM];
+    const char *words = wr_suggest_words(&suggest, nearest, sizeof nearest);
+    wr_node_error(node, error, "%s is not a format%s%s allowed: %s", wr_node_show(node, shown, sizeof shown),
+                  words, *words ? "" : ";", list ? list : "");
+    wr_buffer_fini(&names);
+}
+
+/* The format's name, as a node: of the value itself, or of its "type". NULL: the error is set. */
+static const struct wr_node *find_format_name(const struct wr_node *node, struct wr_error *error)
+{
+    char shown[SHOWN_ROOM];
+    const struct wr_node *name = node->type == WR_NODE_OBJECT ? wr_node_member(node, "type") : node;
+    if (!name)
+        wr_node_error(node, error, "the option \"type\" is missing: the format's name");
+    else if (name->type != WR_NODE_STRING)
+        wr_node_error(name, error,
+                      "%s is not a format; it is a name, or an object with \"type\" and the format's options",
+                      wr_node_show(name, shown, sizeof shown));
+    else
+        return name;
+    return NULL;
+}
+
+static bool check_format_options(const struct wr_instance *instance, const struct wr_node *node,
+                                 struct wr_error *error)
+{
+    const struct wr_format *format = instance->format;
+    const char *fault = format->find_fault ? format->find_fault(instance->format_options) : NULL;
+    if (fault && node)
+        wr_node_error(node, error, "format \"%s\": %s", format->name, fault);
+    else if (fault)
+        wr_error_set(error, WEIR_ERR_CONFIG, "format \"%s\": %s", format->name, fault);
+    return !fault;
+}
+
+static bool set_format_options(struct wr_instance *instance, const struct wr_node *node,
+                               const struct sources *from)
+{
+    static const char *const others[] = {"type", NULL};
+    const struct wr_options_table *table = &instance->format->options;
+    unsigned char seen[64] = {0};
+    instance->format_options = wr_region_alloc(&instance->keep, table->struct_bytes + 1);
+    if (!instance->format_options)
+        return fail_memory(from->error);
+    struct wr_options_fill fill = {*table, instance->format_options, from->environment, &instance->keep, seen};
+    if (!wr_options_set_defaults(&fill, from->error))
+        return false;
+    if (node && node->type == WR_NODE_OBJECT && !wr_options_set_members(&fill, 1, others, node, from->error))
+        return false;
+    if (!node)
+        node = from->handler->node;
+    return wr_options_check_required(&fill, node, from->error) &&
+           check_format_options(instance, node, from->error);
+}
+
+static bool check_shape(const struct wr_instance *instance, const struct wr_node *node, struct wr_error *error)
+{
+    const struct wr_format *format = instance->format;
+    if (instance->type->is.takes & format->shape)
+        return true;
+    wr_node_error(node, error, "the format \"%s\" makes %s, which the handler type \"%s\" cannot write",
+                  format->name, wr_encoder_shape_name(format->shape), instance->type->is.name);
+    return false;
+}
+
+static bool find_format(struct wr_instance *instance, const struct wr_node *name, const struct sources *from)
+{
+    struct wr_buffer text = {0};
+    struct wr_error problem = {0};
+    if (!wr_expand(from->environment, name->text, &text, &problem) || !wr_buffer_text(&text))
+        wr_node_error(name, from->error, "%s", problem.code ? problem.text : "no memory");
+    else if (!(instance->format = wr_format_find(text.data)))
+        refuse_format(name, text.data, from->error);
+    wr_buffer_fini(&text);
+    return instance->format;
+}
+
+static bool choose_format(struct wr_instance *instance, const struct wr_node *node, const struct sources *from)
+{
+    const struct wr_node *name = find_format_name(node, from->error);
+    if (!name)
+        return false;
+    if (!find_format(instance, name, from))
+        return false;
+    return check_shape(instance, name, from->error) && set_format_options(instance, node, from);
+}
+
+const char *wr_instance_standard_format(const struct wr_type *type)
+{
+    for (const weir_standard *standard = type->is.standards; standard && standard->name; standard++)
+        if (strcmp(standard->name, "format") == 0)
+            return standard->value;
+    return "json";
+}
+
+static bool set_format(struct wr_instance *instance, const struct sources *from)
+{
+    const struct wr_type *type = instance->type;
+    const struct wr_node *own = wr_node_member(from->handler->node, "format");
+    const struct wr_node *common = wr_node_member(from->config->defaults, "format");
+    if (!type->is.takes) {
+        if (!own)
+            return true;
+        wr_node_key_error(own, from->error, "the handler type \"%s\" writes no format", type->is.name);
+        return false;
+    }
+    if (own || common)
+        return choose_format(instance, own ? own : common, from);
+    instance->format = wr_format_find(wr_instance_standard_format(type));
+    if (!instance->format) {
+        wr_error_set(from->error, WEIR_ERR_PLUGIN,
+                     "handler type \"%s\": its default format \"%s\" does not exist", type->is.name,
+                     wr_instance_standard_format(type));
+        return false;
+    }
+    return set_format_options(instance, NULL, from);
+}
+
+/* ---- Identity -------------------------------------------------------------------------------- */
+
+static void put_table(struct wr_buffer *out, const struct wr_options_table *table, const void *target)
+{
+    const weir_option *row;
+    for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
+        wr_buffer_put_format(out, "%s=", row->name);
+        wr_option_show(row, target, true, out);
+        wr_buffer_put_char(out, '\n');
+    }
+}
+
+static bool set_identity(struct wr_instance *instance, struct wr_error *error)
+{
+    struct wr_buffer text = {0};
+    struct wr_options_table common_options = wr_common_options_table();
+    /* the address tells types of one name in different shared objects apart */
+    wr_buffer_put_format(&text, "%s %p\n", instance->type->is.name, (const void *)instance->type);
+    put_table(&text, &common_options, &instance->common_options);
+    put_table(&text, &instance->type->options, instance->options);
+    if (instance->format) {
+        wr_buffer_put_format(&text, "format=%s\n", instance->format->name);
+        put_table(&text, &instance->format->options, instance->format_options);
+    }
+    instance->identity = wr_buffer_take(&text);
+    return instance->identity || fail_memory(error);
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static const struct wr_environment *environment_of(const struct wr_config *config,
+                                                   const struct wr_config_handler *handler)
+{
+    static const char *no_entries[] = {NULL};
+    static const struct wr_environment empty = {.entries = no_entries, .folder = "/"};
+    if (handler->environment)
+        return handler->environment;
+    return config->source_count ? config->sources[0].environment : &empty;
+}
+
+static bool fill_all(struct wr_instance *instance, const struct sources *from)
+{
+    return set_commons(instance, from) && set_own(instance, from) && check_pauses(instance, from) &&
+           set_format(instance, from) && set_identity(instance, from->error);
+}
+
+struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config *config,
+                                    const struct wr_config_handler *handler, struct wr_log *log,
+                                    struct wr_error *error)
+{
+    struct wr_instance *instance = calloc(1, sizeof *instance);
+    if (!instance) {
+        fail_memory(error);
+        return NULL;
+    }
+    instance->type = type;
+    instance->host.log = log;
+    instance->host.node = handler->node;
+    struct sources from = {config, handler, environment_of(config, handler), error};
+    const char *name = wr_region_text(&instance->keep, handler->name, strlen(handler->name));
+    if (!name)
+        fail_memory(error);
+    if (!name || !fill_all(instance, &from)) {
+        wr_instance_free(instance);
+        return NULL;
+    }
+    wr_host_api_init(&instance->host, name);
+    if (instance->format) {
+        wr_encoder_init(&instance->encoder, instance->format, instance->format_options);
+        instance->host.encoder = &instance->encoder;
+    }
+    return instance;
+}
+
+bool wr_instance_create(struct wr_instance *instance, struct wr_error *error)
+{
+    *error = (struct wr_error){0};
+    instance->host.refusal = error;
+    wr_plugins_enter(instance->type->home, instance->type);
+    struct wr_thread_state thread_state = wr_thread_state_save();
+    instance->self = instance->type->is.create(&instance->host.shown, instance->options);
+    instance->host.breach = wr_thread_state_restore(&thread_state);
+    wr_plugins_leave(instance->type->home, instance->type);
+    instance->host.refusal = NULL;
+    instance->host.node = NULL; /* its document may go before the instance does */
+    if (!instance->self && !error->code)
+        wr_error_set(error, WEIR_ERR_CONFIG,
+                     "%s: the handler type \"%s\" refused its options without saying why",
+                     instance->host.shown.handler, instance->type->is.name);
+    return instance->self;
+}
+
+static void destroy(struct wr_instance *instance)
+{
+    struct wr_thread_state thread_state = wr_thread_state_save();
+    wr_plugins_enter(instance->type->home, instance->type);
+    instance->type->is.destroy(instance->self);
+    wr_plugins_leave(instance->type->home, instance->type);
+    const char *breach = wr_thread_state_restore(&thread_state);
+    if (breach && instance->host.log)
+        wr_log_say(instance->host.log, WEIR_LOG_ERROR, "%s: the handler type is at fault: %s",
+                   instance->host.shown.handler, breach);
+}
+
+void wr_instance_free(struct wr_instance *instance)
+{
+    if (!instance)
+        return;
+    if (instance->self)
+        destroy(instance);
+    wr_encoder_fini(&instance->encoder);
+    if (instance->identity)
+        explicit_bzero(instance->identity, strlen(instance->identity));
+    free(instance->identity);
+    wr_region_fini(&instance->keep);
+    free(instance);
+}
+
+void wr_instance_take_over(struct wr_lane *lane)
+{
+    struct wr_instance *instance = lane->successor;
+    lane->successor = NULL;
+    lane->instance = instance;
+    instance->host.lane = lane;
+    lane->kinds = instance->type->is.kinds;
+    lane->has_flush = instance->type->is.flush != NULL;
+    lane->ending = WR_LANE_LIVES;
+    lane->retry_at_ns = 0;
+    lane->faults_in_a_row = 0;
+    lane->waiting.told = 0;
+    lane->patience_ns = instance->host.patience_ns;
+    lane->breach = instance->host.breach;
+    struct wr_lane_settings settings = wr_common_options_settings(&instance->common_options);
+    if (!wr_spool_state_set_place(&lane->spool_state, instance->common_options.spool))
+        wr_lane_say(lane, WEIR_LOG_ERROR, "no memory for its spool: nothing is spooled");
+    wr_lane_set(lane, &settings, wr_clock_monotonic_ns());
+}
+
+void wr_instance_abandon(const struct wr_instance *instance)
+{
+    if (instance->self && instance->type->is.abandon)
+        instance->type->is.abandon(instance->self);
+}
+
+static uint32_t count_omitted(const void *ctx, uint32_t samples)
+{
+    const struct wr_instance *instance = ctx;
+    return instance->format ? wr_encoder_count_omitted(&instance->encoder, samples) : 0;
+}
+
+struct wr_outcome_omissions wr_instance_omissions(const struct wr_instance *instance)
+{
+    return (struct wr_outcome_omissions){count_omitted, instance};
+}

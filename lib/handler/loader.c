@@ -1,0 +1,52 @@
+#include "handler/loader.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "text/error.h"
+
+static bool read_header(const char *path, ElfW(Ehdr) * header)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool whole = fd >= 0 && read(fd, header, sizeof *header) == (ssize_t)sizeof *header;
+    if (fd >= 0)
+        close(fd);
+    return whole;
+}
+
+/* Of what this function is in. NULL: that cannot be told. */
+static const ElfW(Ehdr) * own_header(void)
+{
+    Dl_info here;
+    return dladdr((const void *)(uintptr_t)wr_loader_explain, &here) ? here.dli_fbase : NULL;
+}
+
+/* Like ours (magic, length and order of words) but for the processor: of anything else the loader has words. */
+static bool is_for_another_machine(const ElfW(Ehdr) * header, const ElfW(Ehdr) * own)
+{
+    return memcmp(header->e_ident, own->e_ident, EI_VERSION) == 0 && header->e_machine != own->e_machine;
+}
+
+/* The loader says of an object for another processor that there is no such file. Its words begin with the path
+ * already, most of the time. */
+void wr_loader_explain(const char *path, struct wr_error *error)
+{
+    const char *reason = dlerror();
+    const ElfW(Ehdr) *own = own_header();
+    ElfW(Ehdr) header;
+    if (own && read_header(path, &header) && is_for_another_machine(&header, own)) {
+        wr_error_set(error, WEIR_ERR_PLUGIN,
+                     "%s: made for another kind of processor (ELF machine %u; this one is %u)", path,
+                     header.e_machine, own->e_machine);
+        return;
+    }
+    bool has_path = reason && strncmp(reason, path, strlen(path)) == 0;
+    wr_error_set(error, WEIR_ERR_PLUGIN, "%s%s%s", has_path ? "" : path, has_path ? "" : ": ",
+                 reason ? reason : "cannot be loaded");
+}

@@ -1,0 +1,478 @@
+#include "handler/plugin.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "text/buffer.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "handler/loader.h"
+#include "text/suggest.h"
+#include "os/file_perms.h"
+#include "text/utf8.h"
+
+enum { NAME_LONGEST = 63, MOST_TYPES = 1000, SHOWN_ROOM = 200 };
+
+/* The entry point's type, by which a plugin offers its handler types. */
+typedef const weir_handler_type *type_at(uint32_t index);
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+bool wr_plugins_is_type_name(const char *name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    size_t length = strnlen(name, NAME_LONGEST + 1);
+    return *name >= 'a' && *name <= 'z' && length <= NAME_LONGEST && strspn(name, allowed) == length;
+}
+
+/* ---- Checking a type ------------------------------------------------------------------------- */
+
+/* Everything up to emit is as old as the contract itself; destroy stands behind it and is needed too. */
+static bool is_long_enough(const weir_handler_type *type)
+{
+    return WR_HAS_FIELD(weir_handler_type, type->size, destroy);
+}
+
+static bool check_head(const weir_handler_type *type, const char *where, struct wr_error *error)
+{
+    /* these two fields are all that may be looked at before both sides know that they mean the same */
+    if (type->abi != WEIR_ABI) {
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: made for ABI %u, but this weir has ABI %u", where, type->abi,
+                     WEIR_ABI);
+        return false;
+    }
+    if (!is_long_enough(type)) {
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: its handler type is %u bytes long; at least %zu are needed",
+                     where, type->size, offsetof(weir_handler_type, destroy) + sizeof type->destroy);
+        return false;
+    }
+    if (!type->name || !wr_plugins_is_type_name(type->name)) {
+        char shown[SHOWN_ROOM];
+        wr_error_set(error, WEIR_ERR_PLUGIN,
+                     "%s: %s is not a type's name; allowed: a-z, then a-z, 0-9 and _, at most %d", where,
+                     type->name ? wr_utf8_quote(shown, sizeof shown, type->name, strlen(type->name)) : "NULL",
+                     NAME_LONGEST);
+        return false;
+    }
+    return true;
+}
+
+static bool check_body(const struct wr_type *type, const char *where, struct wr_error *error)
+{
+    const weir_handler_type *is = &type->is;
+    const char *missing = !is->summary   ? "summary"
+                          : !is->create  ? "create"
+                          : !is->emit    ? "emit"
+                          : !is->destroy ? "destroy"
+                                         : NULL;
+    if (missing) {
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: handler type \"%s\" has no %s", where, is->name, missing);
+        return false;
+    }
+    if (is->options && !WR_HAS_FIELD(weir_option, is->option_size, offset)) {
+        wr_error_set(error, WEIR_ERR_PLUGIN,
+                     "%s: handler type \"%s\": its options' rows are %u bytes long; %zu are needed", where,
+                     is->name, is->option_size, offsetof(weir_option, offset) + sizeof is->options->offset);
+        return false;
+    }
+    if (wr_options_check_table(&type->options, error))
+        return true;
+    wr_error_prefix(error, "%s: handler type \"%s\": ", where, is->name);
+    return false;
+}
+
+/* Makes the core's own copy; NULL: the error is set. */
+static struct wr_type *adopt(struct wr_plugins *plugins, const weir_handler_type *given, const char *path,
+                             struct wr_error *error)
+{
+    const char *where = path ? path : "registered type";
+    if (!check_head(given, where, error))
+        return NULL;
+    struct wr_type *type = calloc(1, sizeof *type);
+    char *path_copy = path ? strdup(path) : NULL;
+    if (!type || (path && !path_copy)) {
+        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", where);
+    } else {
+        memcpy(&type->is, given, given->size < sizeof type->is ? given->size : sizeof type->is);
+        type->path = path_copy;
+        type->home = plugins;
+        type->options =
+            (struct wr_options_table){type->is.options, type->is.option_size, type->is.options_size};
+        if (check_body(type, where, error))
+            return type;
+    }
+    free(path_copy);
+    free(type);
+    return NULL;
+}
+
+/* ---- The list -------------------------------------------------------------------------------- */
+
+static bool is_from(const struct wr_type *type, const char *path)
+{
+    return !path || (type->path && strcmp(type->path, path) == 0);
+}
+
+/* A registered one before a loaded one. */
+static struct wr_type *find_known(const struct wr_plugins *plugins, const char *name, const char *path)
+{
+    struct wr_type *found = NULL;
+    for (struct wr_type *type = plugins->types; type; type = type->next)
+        if (strcmp(type->is.name, name) == 0 && is_from(type, path) && (!found || type->registered))
+            found = type;
+    return found;
+}
+
+static struct wr_type *find_known_locked(struct wr_plugins *plugins, const char *name, const char *path)
+{
+    wr_lock_enter(&plugins->lock);
+    struct wr_type *type = find_known(plugins, name, path);
+    wr_lock_leave(&plugins->lock);
+    return type;
+}
+
+/* Another thread may have loaded the same meanwhile, and a built-in type gives way to a plugin's: what was
+ * there first stays. */
+static void insert(struct wr_plugins *plugins, struct wr_type *type)
+{
+    wr_lock_enter(&plugins->lock);
+    const struct wr_type *known = find_known(plugins, type->is.name, type->path);
+    bool same_place =
+        known && known->registered == type->registered && (!known->path == !type->path || !type->path);
+    if (!same_place) {
+        struct wr_type **last = &plugins->types;
+        while (*last)
+            last = &(*last)->next;
+        *last = type;
+    }
+    wr_lock_leave(&plugins->lock);
+    if (same_place) {
+        free((char *)type->path);
+        free(type);
+    }
+}
+
+/* Takes in the types that an entry point offers; only: the name of the one to take, NULL: all. */
+static bool insert_all(struct wr_plugins *plugins, type_at *entry, const char *path, const char *only,
+                       struct wr_error *error)
+{
+    const weir_handler_type *given;
+    for (uint32_t i = 0; i < MOST_TYPES && (given = entry(i)); i++) {
+        if (only && strcmp(given->name, only) != 0)
+            continue;
+        struct wr_type *type = adopt(plugins, given, path, error);
+        if (!type)
+            return false;
+        insert(plugins, type);
+    }
+    return true;
+}
+
+int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *given, struct wr_error *error)
+{
+    if (!given)
+        return wr_error_set(error, WEIR_ERR_ARGUMENT, "weir_register_handler_type: the type is NULL");
+    struct wr_type *type = adopt(plugins, given, NULL, error);
+    if (!type)
+        return error->code;
+    const struct wr_type *known = find_known_locked(plugins, type->is.name, NULL);
+    if (known && known->registered) {
+        int code = wr_error_set(error, WEIR_ERR_PLUGIN,
+                                "registered type \"%s\": this name is registered already", type->is.name);
+        free(type);
+        return code;
+    }
+    type->registered = true;
+    insert(plugins, type);
+    return 0;
+}
+
+struct wr_type *wr_plugins_next(struct wr_plugins *plugins, const struct wr_type *type)
+{
+    wr_lock_enter(&plugins->lock);
+    struct wr_type *next = type ? type->next : plugins->types;
+    wr_lock_leave(&plugins->lock);
+    return next;
+}
+
+/* ---- Fork ------------------------------------------------------------------------------------ */
+
+void wr_plugins_enter(struct wr_plugins *plugins, struct wr_type *type)
+{
+    wr_lock_enter(&plugins->lock);
+    while (plugins->held)
+        wr_condition_wait(&plugins->change, &plugins->lock, WR_NEVER);
+    plugins->foreign++;
+    ++*(type ? &type->busy : &plugins->loading);
+    wr_lock_leave(&plugins->lock);
+}
+
+void wr_plugins_leave(struct wr_plugins *plugins, struct wr_type *type)
+{
+    wr_lock_enter(&plugins->lock);
+    plugins->foreign--;
+    --*(type ? &type->busy : &plugins->loading);
+    wr_condition_wake(&plugins->change);
+    wr_lock_leave(&plugins->lock);
+}
+
+bool wr_plugins_hold(struct wr_plugins *plugins, int64_t deadline_ns)
+{
+    if (!wr_lock_enter_by(&plugins->lock, deadline_ns))
+        return false;
+    plugins->held = true;
+    while (plugins->foreign && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait(&plugins->change, &plugins->lock, deadline_ns);
+    return true;
+}
+
+void wr_plugins_let_go(struct wr_plugins *plugins)
+{
+    plugins->held = false;
+    wr_condition_wake(&plugins->change);
+    wr_lock_leave(&plugins->lock);
+}
+
+void wr_plugins_mark_torn(struct wr_plugins *plugins)
+{
+    plugins->torn |= plugins->loading > 0;
+    for (struct wr_type *type = plugins->types; type; type = type->next)
+        if (type->busy)
+            atomic_store(&type->fork_unsafe, true);
+}
+
+void wr_plugins_after_fork(struct wr_plugins *plugins)
+{
+    wr_lock_reset(&plugins->lock);
+    plugins->change = (struct wr_condition){0};
+    plugins->foreign = plugins->loading = 0;
+    plugins->held = false;
+    for (struct wr_type *type = plugins->types; type; type = type->next)
+        type->busy = 0;
+}
+
+/* ---- Shared objects -------------------------------------------------------------------------- */
+
+static bool load_resolved(struct wr_plugins *plugins, const char *path, const char *resolved,
+                          struct wr_error *error)
+{
+    if (plugins->torn) {
+        wr_error_set(error, WEIR_ERR_PLUGIN,
+                     "%s: cannot be loaded: the process forked while a plugin was being loaded", path);
+        return false;
+    }
+    void *library = dlopen(resolved, RTLD_NOW | RTLD_LOCAL);
+    type_at *entry = NULL;
+    if (!library)
+        wr_loader_explain(resolved, error);
+    else if (!(entry = (type_at *)(uintptr_t)dlsym(library, "weir_handler_type_at")))
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: not a weir plugin: it has no symbol weir_handler_type_at",
+                     path);
+    else
+        return insert_all(plugins, entry, path, NULL, error);
+    return false;
+}
+
+/* It stays loaded, also when it is refused: unloading runs its destructors, and that is no safer. */
+bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
+{
+    char *resolved;
+    if (!wr_file_perms_check_path(path, &resolved, WEIR_ERR_PLUGIN, error))
+        return false;
+    wr_plugins_enter(plugins, NULL);
+    bool done = load_resolved(plugins, path, resolved, error);
+    wr_plugins_leave(plugins, NULL);
+    free(resolved);
+    return done;
+}
+
+/* Only what is asked for by name, so that another one does not stand in the way of a plugin. */
+static bool load_built_in(struct wr_plugins *plugins, const char *name, struct wr_error *error)
+{
+    for (size_t i = 0; wr_builtin_types[i]; i++)
+        if (!insert_all(plugins, wr_builtin_types[i], NULL, name, error))
+            return false;
+    return true;
+}
+
+/* ---- Searching ------------------------------------------------------------------------------- */
+
+/* Calls visit for each folder in turn until it answers false. */
+static void walk_folders(const struct wr_plugins *plugins, bool (*visit)(void *ctx, const char *folder),
+                         void *ctx)
+{
+    const char *list = plugins->folders;
+    while (list && *list) {
+        size_t length = strcspn(list, ":");
+        char *folder = strndup(list, length);
+        bool go_on = !folder || !length || visit(ctx, folder);
+        free(folder);
+        if (!go_on)
+            return;
+        list += length + (list[length] == ':');
+    }
+    visit(ctx, WEIR_PLUGINDIR);
+}
+
+struct search {
+    const char *name;
+    char *path; /* found */
+    struct wr_buffer tried;
+};
+
+static bool look_into(void *ctx, const char *folder)
+{
+    struct search *search = ctx;
+    struct wr_buffer path = {0};
+    wr_buffer_put_format(&path, "%s/%s.so", folder, search->name);
+    wr_buffer_put_format(&search->tried, "%s%s", search->tried.length ? ", " : "", folder);
+    const char *text = wr_buffer_text(&path);
+    if (text && access(text, F_OK) == 0)
+        search->path = wr_buffer_take(&path);
+    wr_buffer_fini(&path);
+    return !search->path;
+}
+
+/* The names of what could have been meant. */
+struct candidates {
+    struct wr_suggest suggest;
+    char names[50][NAME_LONGEST + 1];
+    size_t count;
+};
+
+static bool collect_names(void *ctx, const char *folder)
+{
+    struct candidates *candidates = ctx;
+    DIR *directory = opendir(folder);
+    struct dirent *entry;
+    while (directory && (entry = readdir(directory))) {
+        size_t length = strlen(entry->d_name);
+        if (length <= 3 || length - 3 > NAME_LONGEST || strcmp(entry->d_name + length - 3, ".so") != 0 ||
+            candidates->count == WR_COUNT_OF(candidates->names))
+            continue;
+        char *name = candidates->names[candidates->count++];
+        memcpy(name, entry->d_name, length - 3);
+        name[length - 3] = '\0';
+        wr_suggest_try(&candidates->suggest, name);
+    }
+    if (directory)
+        closedir(directory);
+    return true;
+}
+
+static void fail_search(struct wr_plugins *plugins, struct search *search, struct wr_error *error)
+{
+    struct candidates candidates = {.count = 0};
+    char nearest[SHOWN_ROOM];
+    wr_suggest_init(&candidates.suggest, search->name);
+    walk_folders(plugins, collect_names, &candidates);
+    for (const struct wr_type *type = wr_plugins_next(plugins, NULL); type;
+         type = wr_plugins_next(plugins, type))
+        wr_suggest_try(&candidates.suggest, type->is.name);
+    const char *tried = wr_buffer_text(&search->tried);
+    wr_error_set(error, WEIR_ERR_PLUGIN, "\"%s\" is not an installed handler type (looked in %s)%s",
+                 search->name, tried ? tried : WEIR_PLUGINDIR,
+                 wr_suggest_words(&candidates.suggest, nearest, sizeof nearest));
+}
+
+static struct wr_type *load_from(struct wr_plugins *plugins, const char *name, const char *path,
+                                 struct wr_error *error)
+{
+    if (!wr_plugins_load(plugins, path, error))
+        return NULL;
+    struct wr_type *type = find_known_locked(plugins, name, path);
+    if (!type)
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: it has no handler type \"%s\"", path, name);
+    return type;
+}
+
+static struct wr_type *search_for(struct wr_plugins *plugins, const char *name, struct wr_error *error)
+{
+    struct search search = {.name = name};
+    struct wr_type *type = NULL;
+    walk_folders(plugins, look_into, &search);
+    if (search.path)
+        type = load_from(plugins, name, search.path, error);
+    else if (load_built_in(plugins, name, error) && !(type = find_known_locked(plugins, name, NULL)))
+        fail_search(plugins, &search, error);
+    free(search.path);
+    wr_buffer_fini(&search.tried);
+    return type;
+}
+
+struct wr_type *wr_plugins_find(struct wr_plugins *plugins, const char *name, const char *path,
+                                struct wr_error *error)
+{
+    char shown[SHOWN_ROOM];
+    if (!wr_plugins_is_type_name(name)) {
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s is not a type's name; allowed: a-z, then a-z, 0-9 and _",
+                     wr_utf8_quote(shown, sizeof shown, name, strlen(name)));
+        return NULL;
+    }
+    struct wr_type *type = find_known_locked(plugins, name, path);
+    if (type)
+        return type;
+    return path ? load_from(plugins, name, path, error) : search_for(plugins, name, error);
+}
+
+/* ---- Everything ------------------------------------------------------------------------------ */
+
+struct sweep {
+    struct wr_plugins *plugins;
+    void (*complain)(void *ctx, const struct wr_error *error);
+    void *ctx;
+};
+
+static void load_one(struct sweep *sweep, const char *folder, const char *file)
+{
+    struct wr_error error = {0};
+    struct wr_buffer path = {0};
+    char name[NAME_LONGEST + 1];
+    size_t length = strlen(file) - 3;
+    if (length > NAME_LONGEST)
+        return;
+    memcpy(name, file, length);
+    name[length] = '\0';
+    if (!wr_plugins_is_type_name(name) || find_known_locked(sweep->plugins, name, NULL))
+        return;
+    wr_buffer_put_format(&path, "%s/%s", folder, file);
+    const char *text = wr_buffer_text(&path);
+    if (text && !wr_plugins_load(sweep->plugins, text, &error) && sweep->complain)
+        sweep->complain(sweep->ctx, &error);
+    wr_buffer_fini(&path);
+}
+
+static int is_plugin_file(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
+}
+
+static bool load_folder(void *ctx, const char *folder)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_plugin_file, alphasort);
+    for (int i = 0; i < count; i++) {
+        load_one(ctx, folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    return true;
+}
+
+void wr_plugins_load_all(struct wr_plugins *plugins, void (*complain)(void *ctx, const struct wr_error *error),
+                         void *ctx)
+{
+    struct sweep sweep = {plugins, complain, ctx};
+    struct wr_error error = {0};
+    walk_folders(plugins, load_folder, &sweep);
+    if (!load_built_in(plugins, NULL, &error) && complain)
+        complain(ctx, &error);
+}

@@ -1,0 +1,279 @@
+#include "journal/journal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "text/error.h"
+
+enum { TRY_AGAIN_S = 1 };
+
+/* ---- Trouble --------------------------------------------------------------------------------- */
+
+static void fail(struct wr_journal *journal, int problem, int64_t now_ns)
+{
+    journal->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
+    if (!journal->failing)
+        wr_words_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: %s; values go on without it",
+                     journal->box.path, wr_error_of_system(problem));
+    journal->failing = true;
+}
+
+static void succeed(struct wr_journal *journal)
+{
+    if (!journal->failing || atomic_load(&journal->series_problem))
+        return;
+    journal->failing = false;
+    wr_words_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
+                 journal->box.path);
+}
+
+static bool may_try(const struct wr_journal *journal, int64_t now_ns)
+{
+    return !journal->failing || now_ns >= journal->retry_at_ns;
+}
+
+/* ---- Series ---------------------------------------------------------------------------------- */
+
+/* [making] Defines what could not be defined before. 0, or errno. */
+static int catch_up(struct wr_journal *journal)
+{
+    uint32_t count = atomic_load(&journal->registry->series);
+    while (journal->series.known < count) {
+        const struct weir_metric *metric = wr_registry_series(journal->registry, journal->series.known);
+        int problem = wr_journal_series_put(&journal->series, atomic_load(&metric->view));
+        if (problem)
+            return problem;
+    }
+    return 0;
+}
+
+/* [making] A series is made, or has got another description. */
+static void witness(void *ctx, const weir_series *view)
+{
+    struct wr_journal *journal = ctx;
+    int problem = catch_up(journal);
+    if (!problem && view->id <= journal->series.known)
+        problem = wr_journal_series_put(&journal->series, view);
+    if (problem)
+        atomic_store(&journal->series_problem, problem);
+}
+
+static int define_all(struct wr_journal *journal)
+{
+    sigset_t signals;
+    wr_registry_start_making(journal->registry, &signals);
+    int problem = catch_up(journal);
+    atomic_store(&journal->series_problem, problem);
+    wr_registry_end_making(journal->registry, &signals);
+    return problem;
+}
+
+static void set_witness(struct wr_journal *journal, bool on)
+{
+    sigset_t signals;
+    wr_registry_start_making(journal->registry, &signals);
+    journal->registry->witness = on ? witness : NULL;
+    journal->registry->witness_ctx = journal;
+    wr_registry_end_making(journal->registry, &signals);
+}
+
+/* ---- Beginning and end ----------------------------------------------------------------------- */
+
+static int make_meta(struct wr_journal *journal)
+{
+    int problem = wr_mapped_file_make(&journal->meta, journal->box.path, WR_JOURNAL_META_KIND, 0,
+                                      sizeof(struct wr_journal_head));
+    if (problem)
+        return problem;
+    struct wr_journal_head *head = (struct wr_journal_head *)journal->meta.memory;
+    head->version = WR_JOURNAL_VERSION;
+    head->pid = (uint32_t)getpid();
+    head->created_ns = wr_clock_wall_ns();
+    head->run = wr_hash_table_seed() ^ (uint64_t)head->created_ns;
+    wr_timeline_start(&head->lines[0]);
+    atomic_signal_fence(memory_order_seq_cst);
+    head->magic = WR_JOURNAL_META;
+    journal->head = head;
+    return 0;
+}
+
+static int fill(struct wr_journal *journal)
+{
+    int problem = make_meta(journal);
+    if (problem)
+        return problem;
+    journal->series.folder = journal->box.path;
+    problem = define_all(journal);
+    if (!problem)
+        set_witness(journal, true);
+    return problem ? problem : define_all(journal); /* what was made in between */
+}
+
+struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry, struct wr_words *words,
+                                    struct wr_error *error)
+{
+    struct wr_journal *journal = calloc(1, sizeof *journal);
+    if (!journal) {
+        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", place);
+        return NULL;
+    }
+    journal->registry = registry;
+    journal->words = words;
+    if (!wr_owner_dir_check_place(place, true, error) ||
+        !wr_owner_dir_make(&journal->box, place, WR_JOURNAL_BOX, error)) {
+        free(journal);
+        return NULL;
+    }
+    int problem = fill(journal);
+    if (!problem)
+        return journal;
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_of_system(problem));
+    set_witness(journal, false);
+    wr_mapped_file_close(&journal->series.map);
+    wr_mapped_file_close(&journal->meta);
+    wr_journal_remove(&journal->box);
+    free(journal);
+    return NULL;
+}
+
+/* Answers whether none is left. */
+static bool remove_kind(const char *folder, const char *kind)
+{
+    size_t count = 0;
+    uint32_t *numbers = wr_mapped_file_list(folder, kind, &count);
+    bool gone = numbers;
+    for (size_t i = 0; numbers && i < count; i++)
+        gone &= wr_mapped_file_remove(folder, kind, numbers[i]);
+    free(numbers);
+    return gone;
+}
+
+/* What gives the rest its meaning goes last, should this be interrupted, and only if the rest is gone: whoever
+ * comes next tries again. */
+void wr_journal_remove(struct wr_owner_dir *box)
+{
+    if (remove_kind(box->path, WR_JOURNAL_RING_KIND) && remove_kind(box->path, WR_JOURNAL_SERIES_KIND) &&
+        remove_kind(box->path, WR_JOURNAL_META_KIND))
+        wr_owner_dir_remove(box);
+    else
+        wr_owner_dir_leave(box);
+    free(box->path);
+    *box = (struct wr_owner_dir){0};
+}
+
+static bool is_empty(const struct wr_journal *journal)
+{
+    size_t count = 1;
+    uint32_t *segments = wr_mapped_file_list(journal->box.path, WR_SEGMENT_FILE_KIND, &count);
+    free(segments);
+    for (uint32_t i = 0; i < journal->ring_count; i++) {
+        const struct wr_ring_block *ring = journal->rings[i];
+        count += atomic_load(&ring->tail) != wr_versioned_get(&ring->taken, wr_journal_round(journal));
+    }
+    return segments && !count;
+}
+
+/* The mappings stay: threads that come late may still look at them. */
+void wr_journal_stop(struct wr_journal *journal)
+{
+    set_witness(journal, false);
+    if (is_empty(journal))
+        wr_journal_remove(&journal->box);
+    else
+        wr_owner_dir_leave(&journal->box);
+}
+
+void wr_journal_abandon(const struct wr_journal *journal)
+{
+    wr_owner_dir_abandon(&journal->box);
+}
+
+/* ---- Rings and segments ---------------------------------------------------------------------- */
+
+struct wr_ring_block *wr_journal_ring(struct wr_journal *journal, uint32_t size, int64_t now_ns)
+{
+    struct wr_journal_map map;
+    if (journal->ring_count == WR_JOURNAL_RINGS_MOST || !may_try(journal, now_ns))
+        return NULL;
+    int problem = wr_mapped_file_make(&map, journal->box.path, WR_JOURNAL_RING_KIND, ++journal->files,
+                                      WR_RING_BLOCK_BYTES(size));
+    if (problem) {
+        fail(journal, problem, now_ns);
+        return NULL;
+    }
+    struct wr_ring_block *block = (struct wr_ring_block *)map.memory;
+    block->version = WR_JOURNAL_VERSION;
+    block->size = size;
+    atomic_signal_fence(memory_order_seq_cst);
+    block->magic = WR_JOURNAL_RING;
+    journal->rings[journal->ring_count++] = block;
+    succeed(journal);
+    return block;
+}
+
+struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const struct wr_segment_shape *shape,
+                                           int64_t now_ns)
+{
+    struct wr_segment_file *file = NULL;
+    if (!may_try(journal, now_ns))
+        return NULL;
+    int problem = wr_segment_file_make(&file, journal->box.path, ++journal->files, shape);
+    if (problem)
+        fail(journal, problem, now_ns);
+    else
+        succeed(journal);
+    return file;
+}
+
+void wr_journal_put_origin(char origin[WR_SEGMENT_FILE_ORIGIN], const struct wr_journal_head *head,
+                           uint32_t feed)
+{
+    snprintf(origin, WR_SEGMENT_FILE_ORIGIN, "%016" PRIx64 ".%" PRIu32, head->run, feed);
+}
+
+void wr_journal_begin(struct wr_journal *journal, struct wr_segment_file *file, uint32_t feed, uint64_t base)
+{
+    wr_journal_put_origin(file->origin, journal->head, feed);
+    wr_segment_file_begin(file, atomic_fetch_add(&journal->head->segments, 1) + 1, feed, base);
+}
+
+uint32_t wr_journal_feed(struct wr_journal *journal)
+{
+    return atomic_fetch_add(&journal->head->feeds, 1) + 1;
+}
+
+/* ---- Rounds ---------------------------------------------------------------------------------- */
+
+void wr_journal_keep_line(struct wr_journal *journal, const struct wr_timeline *timeline)
+{
+    struct wr_journal_head *head = journal->head;
+    uint32_t line = atomic_load_explicit(&head->line, memory_order_relaxed) & 1;
+    if (head->lines[line].latest.ticks == timeline->latest.ticks)
+        return;
+    head->lines[!line] = *timeline;
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&head->line, !line, memory_order_relaxed);
+}
+
+bool wr_journal_tend(struct wr_journal *journal, int64_t now_ns, int64_t *next_ns)
+{
+    int problem = atomic_load(&journal->series_problem);
+    if (problem && !journal->failing)
+        fail(journal, problem, now_ns);
+    if (!journal->failing)
+        return false;
+    int64_t due_ns = journal->retry_at_ns > journal->renew_at_ns ? journal->retry_at_ns : journal->renew_at_ns;
+    if (now_ns < due_ns) {
+        *next_ns = due_ns < *next_ns ? due_ns : *next_ns;
+        return false;
+    }
+    journal->renew_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
+    problem = problem ? define_all(journal) : 0;
+    if (problem)
+        fail(journal, problem, now_ns);
+    return !problem;
+}

@@ -1,0 +1,174 @@
+#include "journal/journal_series.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_BYTES = 256 * 1024 };
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static size_t text_bytes(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+static size_t measure(const weir_series *view)
+{
+    size_t bytes = sizeof(struct wr_journal_definition) + text_bytes(view->group) + text_bytes(view->name) +
+                   text_bytes(view->unit) + text_bytes(view->help);
+    for (size_t i = 0; i < view->label_count; i++)
+        bytes += text_bytes(view->labels[i].key) + text_bytes(view->labels[i].value);
+    return (bytes + 7) / 8 * 8;
+}
+
+static char *put_text(char *to, const char *text)
+{
+    return text ? stpcpy(to, text) + 1 : to;
+}
+
+static void put_definition(char *to, const weir_series *view, size_t bytes)
+{
+    const struct wr_journal_definition definition = {
+        .bytes = (uint32_t)bytes,
+        .id = view->id,
+        .flags = (uint16_t)((view->cumulative ? WR_JOURNAL_CUMULATIVE : 0) |
+                            (view->unit ? WR_JOURNAL_UNIT : 0) | (view->help ? WR_JOURNAL_HELP : 0)),
+        .labels = (uint16_t)view->label_count,
+    };
+    memcpy(to, &definition, sizeof definition);
+    to = put_text(to + sizeof definition, view->group);
+    to = put_text(put_text(put_text(to, view->name), view->unit), view->help);
+    for (size_t i = 0; i < view->label_count; i++)
+        to = put_text(put_text(to, view->labels[i].key), view->labels[i].value);
+}
+
+static struct wr_journal_series_head *head_of(const struct wr_journal_map *map)
+{
+    return (struct wr_journal_series_head *)map->memory;
+}
+
+/* The file before stays as it is, and need not be mapped any longer. 0, or errno. */
+static int start_file(struct wr_journal_series *series, size_t bytes)
+{
+    struct wr_journal_map map;
+    size_t size = sizeof(struct wr_journal_series_head) + bytes;
+    int problem = wr_mapped_file_make(&map, series->folder, WR_JOURNAL_SERIES_KIND, series->files,
+                                      size > FILE_BYTES ? size : FILE_BYTES);
+    if (problem)
+        return problem;
+    head_of(&map)->version = WR_JOURNAL_VERSION;
+    atomic_signal_fence(memory_order_seq_cst);
+    head_of(&map)->magic = WR_JOURNAL_SERIES;
+    wr_mapped_file_close(&series->map);
+    series->map = map;
+    series->files++;
+    return 0;
+}
+
+int wr_journal_series_put(struct wr_journal_series *series, const weir_series *view)
+{
+    size_t bytes = measure(view);
+    uint64_t used = series->map.memory ? atomic_load(&head_of(&series->map)->used) : 0;
+    if (series->map.size < sizeof(struct wr_journal_series_head) + used + bytes) {
+        int problem = start_file(series, bytes);
+        if (problem)
+            return problem;
+        used = 0;
+    }
+    struct wr_journal_series_head *head = head_of(&series->map);
+    put_definition((char *)(head + 1) + used, view, bytes);
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&head->used, used + bytes, memory_order_relaxed);
+    if (view->id == series->known)
+        series->known++;
+    return 0;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Ids come in order, so a number that is too high is none. false: no memory, or it makes no sense. */
+static bool add_view(struct wr_journal_views *views, const struct wr_journal_definition *definition)
+{
+    enum { FIRST_ROOM = 64 };
+    uint32_t count = views->count;
+    if (definition->id > count)
+        return false;
+    if (definition->id < count) {
+        views->items[definition->id] = definition;
+        return true;
+    }
+    /* room is the next power of two */
+    if (count == 0 || (count >= FIRST_ROOM && (count & (count - 1)) == 0)) {
+        size_t room = count ? (size_t)count * 2 : FIRST_ROOM;
+        const struct wr_journal_definition **items = realloc(views->items, room * sizeof *items);
+        if (!items)
+            return false;
+        views->items = items;
+    }
+    views->items[views->count++] = definition;
+    return true;
+}
+
+bool wr_journal_views_add(struct wr_journal_views *views, const struct wr_journal_map *map)
+{
+    const struct wr_journal_series_head *head = head_of(map);
+    if (map->size < sizeof *head || head->magic != WR_JOURNAL_SERIES || head->version != WR_JOURNAL_VERSION) {
+        views->damaged |= map->size < sizeof *head || head->magic;
+        return true;
+    }
+    uint64_t used = atomic_load(&head->used), at = 0;
+    if (used > map->size - sizeof *head) {
+        views->damaged = true;
+        used = map->size - sizeof *head;
+    }
+    while (used - at >= sizeof(struct wr_journal_definition)) {
+        const void *place = (const char *)(head + 1) + at;
+        const struct wr_journal_definition *definition = place;
+        if (definition->bytes < sizeof *definition || definition->bytes % 8 || definition->bytes > used - at)
+            break;
+        uint32_t before = views->count;
+        if (!add_view(views, definition)) {
+            if (definition->id == before)
+                return false;
+            break;
+        }
+        at += definition->bytes;
+    }
+    views->damaged |= at != used;
+    return true;
+}
+
+void wr_journal_views_fini(struct wr_journal_views *views)
+{
+    free(views->items);
+    *views = (struct wr_journal_views){0};
+}
+
+/* The next text before `end`; NULL: none is left whole. */
+static const char *take_text(const char **at, const char *end)
+{
+    const char *text = *at, *nul = text ? memchr(text, '\0', (size_t)(end - text)) : NULL;
+    *at = nul ? nul + 1 : NULL;
+    return nul ? text : NULL;
+}
+
+bool wr_journal_views_get(const struct wr_journal_views *views, uint32_t id, weir_series *view,
+                          weir_label *labels)
+{
+    if (id >= views->count || views->items[id]->labels > WR_JOURNAL_LABELS_MOST)
+        return false;
+    const struct wr_journal_definition *definition = views->items[id];
+    const char *at = (const char *)(definition + 1), *end = (const char *)definition + definition->bytes;
+    *view = (weir_series){.size = sizeof *view, .id = id, .labels = labels, .label_count = definition->labels};
+    view->cumulative = definition->flags & WR_JOURNAL_CUMULATIVE;
+    view->group = take_text(&at, end);
+    view->name = take_text(&at, end);
+    view->unit = definition->flags & WR_JOURNAL_UNIT ? take_text(&at, end) : NULL;
+    view->help = definition->flags & WR_JOURNAL_HELP ? take_text(&at, end) : NULL;
+    for (size_t i = 0; i < view->label_count; i++) {
+        labels[i].key = take_text(&at, end);
+        labels[i].value = take_text(&at, end);
+    }
+    return at; /* NULL as soon as a text was not whole */
+}

@@ -1,0 +1,43 @@
+#include "lane/backpressure.h"
+
+#include "text/common.h"
+
+void wr_backpressure_rise(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns)
+{
+    if (pressure->overflow != WR_OVERFLOW_BLOCK || pressure->state != WR_BACKPRESSURE_CALM ||
+        bytes < pressure->bound)
+        return;
+    pressure->state = WR_BACKPRESSURE_FULL;
+    pressure->moved_ns = now_ns;
+}
+
+void wr_backpressure_fall(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns)
+{
+    pressure->moved_ns = now_ns;
+    if (pressure->state == WR_BACKPRESSURE_CALM)
+        return;
+    pressure->state = bytes <= pressure->bound / 2 ? WR_BACKPRESSURE_CALM : WR_BACKPRESSURE_FULL;
+}
+
+void wr_backpressure_check(struct wr_backpressure *pressure, int64_t now_ns)
+{
+    if (now_ns >= wr_backpressure_deadline(pressure))
+        pressure->state = WR_BACKPRESSURE_STALLED;
+}
+
+int64_t wr_backpressure_deadline(const struct wr_backpressure *pressure)
+{
+    if (pressure->state != WR_BACKPRESSURE_FULL)
+        return WR_NEVER;
+    return pressure->timeout_ns > WR_NEVER - pressure->moved_ns ? WR_NEVER
+                                                                : pressure->moved_ns + pressure->timeout_ns;
+}
+
+uint64_t wr_backpressure_room(const struct wr_backpressure *pressure, uint64_t bytes)
+{
+    bool takes_all = pressure->overflow == WR_OVERFLOW_DROP_OLDEST ||
+                     (pressure->overflow == WR_OVERFLOW_BLOCK && pressure->state != WR_BACKPRESSURE_STALLED);
+    if (takes_all)
+        return UINT64_MAX;
+    return bytes < pressure->bound ? pressure->bound - bytes : 0;
+}

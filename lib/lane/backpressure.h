@@ -1,0 +1,42 @@
+/* pressure: how full a lane is, and what that means for those who add. Plain arithmetic, no clock.
+ *
+ *     CALM ----- at the bound ----> FULL ----- no progress for block_timeout ----> STALLED
+ *      ^                             |                                                |
+ *      +------- half empty ----------+ <---------- the handler moves again -----------+
+ *
+ * Only the overflow policy "block" ever leaves CALM: while FULL producers wait at their gates; while STALLED
+ * they do not, and what does not fit is dropped. */
+#ifndef WR_BACKPRESSURE_H
+#define WR_BACKPRESSURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum wr_overflow { WR_OVERFLOW_BLOCK, WR_OVERFLOW_DROP_NEWEST, WR_OVERFLOW_DROP_OLDEST };
+
+enum wr_backpressure_state { WR_BACKPRESSURE_CALM, WR_BACKPRESSURE_FULL, WR_BACKPRESSURE_STALLED };
+
+struct wr_backpressure {
+    enum wr_overflow overflow;
+    uint64_t bound;     /* bytes */
+    int64_t timeout_ns; /* block_timeout */
+    enum wr_backpressure_state state;
+    int64_t moved_ns; /* when the handler last made progress, or became full */
+};
+
+/* Something was put into the queue, which now holds `bytes`. */
+void wr_backpressure_rise(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns);
+
+/* The handler made progress; the queue now holds `bytes`. */
+void wr_backpressure_fall(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns);
+
+/* Time passes. */
+void wr_backpressure_check(struct wr_backpressure *pressure, int64_t now_ns);
+
+/* When wr_backpressure_check has something to do; WR_NEVER: not as things are. */
+int64_t wr_backpressure_deadline(const struct wr_backpressure *pressure);
+
+/* How many bytes more are taken at this moment; UINT64_MAX: all. */
+uint64_t wr_backpressure_room(const struct wr_backpressure *pressure, uint64_t bytes);
+
+#endif

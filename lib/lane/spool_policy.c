@@ -1,0 +1,308 @@
+#include "lane/spool_policy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "text/common.h"
+
+enum {
+    STEPS_IN_LIMIT = 64,
+    SMALLEST_STEP = 4 * 1024,
+    LARGEST_STEP = 256 * 1024,
+    REMINDER_S = 60,
+    TRY_AGAIN_S = 1,
+    SEARCH_AGAIN_S = 60,
+    BUSY_MS = 50,
+};
+
+uint64_t wr_spool_policy_step_bytes(uint64_t limit)
+{
+    uint64_t bytes = limit / STEPS_IN_LIMIT;
+    return bytes < SMALLEST_STEP ? SMALLEST_STEP : bytes > LARGEST_STEP ? LARGEST_STEP : bytes;
+}
+
+/* ---- What there is --------------------------------------------------------------------------- */
+
+static bool is_on(const struct wr_lane *lane)
+{
+    const struct wr_spool_state *spool_state = &lane->spool_state;
+    return lane->settings.spool_limit && spool_state->place && spool_state->registry && !spool_state->busy;
+}
+
+static bool has_flight(const struct wr_lane *lane)
+{
+    const struct wr_flight *flight = &lane->flight;
+    return flight->range.segment && !flight->stashed && !flight->disowned;
+}
+
+bool wr_spool_policy_has_memory(const struct wr_lane *lane)
+{
+    return lane->spool_state.moving.segment || has_flight(lane) || !wr_queue_is_empty(&lane->queue);
+}
+
+/* The oldest samples that can be moved at this moment; NULL: there are none. */
+static const struct wr_range *find_movable(const struct wr_lane *lane)
+{
+    if (lane->spool_state.moving.segment)
+        return &lane->spool_state.moving;
+    if (has_flight(lane) && !lane->flight.lent)
+        return &lane->flight.range;
+    return wr_queue_is_empty(&lane->queue) ? NULL : wr_queue_front(&lane->queue);
+}
+
+bool wr_spool_policy_is_last_call(const struct wr_lane *lane, int64_t now_ns)
+{
+    if (!lane->stopping || !lane->settings.spool_limit)
+        return false;
+    if (lane->stop_deadline_ns == WR_NEVER) /* there is no later, so one more try must do */
+        return lane->failing && now_ns < lane->retry_at_ns;
+    return now_ns >= lane->spool_state.save_at_ns;
+}
+
+/* ---- What is to be moved --------------------------------------------------------------------- */
+
+/* Somebody waits for what the handler does not take. */
+static bool is_flushed_in_vain(const struct wr_lane *lane, int64_t now_ns)
+{
+    return lane->flushed < lane->flush_wanted && lane->failing && now_ns < lane->retry_at_ns &&
+           wr_lane_front_in_memory(lane) < lane->flush_wanted;
+}
+
+/* How long a handler may be busy before callers need not wait for it: well before block_timeout is
+ * over, after which what they add is dropped. */
+static int64_t patience_ns(const struct wr_lane *lane)
+{
+    int64_t half_ns = lane->settings.block_timeout_ns / 2;
+    return half_ns < BUSY_MS * WR_NS_PER_MS ? half_ns : BUSY_MS * WR_NS_PER_MS;
+}
+
+/* When the queue has filled up, and it is not just that callers are a bit faster than the handler. */
+static int64_t fill_time(const struct wr_lane *lane)
+{
+    if (wr_lane_queued_bytes(lane) < lane->settings.queue_bytes / 2)
+        return WR_NEVER;
+    if (lane->failing || lane->spool_state.samples || lane->settings.overflow != WR_OVERFLOW_BLOCK ||
+        lane->pressure.state == WR_BACKPRESSURE_STALLED)
+        return 0;
+    return lane->busy_since_ns ? lane->busy_since_ns + patience_ns(lane) : WR_NEVER;
+}
+
+/* Once it has filled up, all that is queued by then goes; and then it is the handler's turn, until which
+ * nothing more is begun. */
+static int64_t spill_time(struct wr_lane *lane, int64_t now_ns)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    if (spool_state->spilling && find_movable(lane)->sequence < spool_state->spill_end)
+        return 0;
+    spool_state->tired |= spool_state->spilling;
+    int64_t at_ns = spool_state->tired ? WR_NEVER : fill_time(lane);
+    spool_state->spilling = at_ns <= now_ns;
+    spool_state->spill_end = lane->position;
+    return at_ns;
+}
+
+int64_t wr_spool_policy_time(struct wr_lane *lane, int64_t now_ns)
+{
+    if (!is_on(lane) || lane->ending != WR_LANE_LIVES || !find_movable(lane))
+        return WR_NEVER;
+    bool at_once = wr_spool_policy_is_last_call(lane, now_ns) || is_flushed_in_vain(lane, now_ns);
+    int64_t at_ns = at_once ? 0 : spill_time(lane, now_ns);
+    return at_ns > lane->spool_state.put_at_ns ? at_ns : lane->spool_state.put_at_ns;
+}
+
+/* What is in flight is older than what is queued. The handler's answer to what it still has does not count any
+ * more. */
+static void take_flight(struct wr_lane *lane)
+{
+    struct wr_flight *flight = &lane->flight;
+    lane->spool_state.moving = flight->range;
+    if (!flight->lent) {
+        *flight = (struct wr_flight){0};
+        return;
+    }
+    wr_segment_hold(flight->range.segment);
+    flight->disowned = true;
+}
+
+static void take(struct wr_lane *lane, bool lent_too)
+{
+    if (lane->spool_state.moving.segment)
+        return; /* from a try that failed */
+    if (has_flight(lane) && (!lane->flight.lent || lent_too))
+        take_flight(lane);
+    else
+        lane->spool_state.moving =
+            wr_queue_take(&lane->queue, UINT32_MAX, wr_spool_policy_step_bytes(lane->settings.spool_limit));
+}
+
+bool wr_spool_policy_prepare(struct wr_lane *lane, int64_t now_ns)
+{
+    if (wr_spool_policy_time(lane, now_ns) > now_ns)
+        return false;
+    take(lane, false);
+    return true;
+}
+
+bool wr_spool_policy_prepare_last(struct wr_lane *lane, int64_t now_ns)
+{
+    if (!is_on(lane) || lane->ending != WR_LANE_LIVES || !wr_spool_policy_has_memory(lane) ||
+        lane->spool_state.put_at_ns > now_ns)
+        return false;
+    take(lane, true);
+    return true;
+}
+
+/* ---- What is to be read ---------------------------------------------------------------------- */
+
+/* Even a program that ends at once looks once: else what such programs leave would stay for ever. */
+int64_t wr_spool_policy_search_time(const struct wr_lane *lane)
+{
+    const struct wr_spool_state *spool_state = &lane->spool_state;
+    bool may = is_on(lane) && !spool_state->samples && !lane->failing &&
+               (!lane->stopping || !spool_state->search_at_ns);
+    return may ? spool_state->search_at_ns : WR_NEVER;
+}
+
+bool wr_spool_policy_must_fetch(const struct wr_lane *lane)
+{
+    return lane->spool_state.samples && !lane->flight.range.segment && !lane->spool_state.fetched.segment;
+}
+
+/* ---- What became of it ----------------------------------------------------------------------- */
+
+void wr_spool_policy_see(struct wr_lane *lane, const struct wr_spool_policy_state *state)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    if (state->bytes < spool_state->bytes)
+        spool_state->put_at_ns = 0; /* there is room again */
+    spool_state->bytes = state->bytes;
+    if (state->front > spool_state->front)
+        spool_state->front = state->front;
+}
+
+static void say_filling(struct wr_lane *lane, int64_t now_ns)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    if (spool_state->filling_said || now_ns < spool_state->filling_reminder_ns ||
+        wr_spool_policy_is_last_call(lane, now_ns))
+        return;
+    wr_lane_say(lane, WEIR_LOG_WARNING, "spooling to %s", spool_state->place);
+    spool_state->filling_said = true;
+    spool_state->filling_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
+}
+
+void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    struct wr_range moved = spool_state->moving;
+    spool_state->moving = (struct wr_range){0};
+    wr_range_settle(&moved, moved.count);
+    if (!spool_state->own || moved.sequence < spool_state->front)
+        spool_state->front = moved.sequence;
+    spool_state->samples += moved.count;
+    spool_state->own += moved.count;
+    wr_sync_waiters_answer(&lane->waiting, moved.sequence, moved.sequence + moved.count, WEIR_ERR_SPOOLED);
+    wr_segment_drop(moved.segment);
+    say_filling(lane, now_ns);
+    wr_lane_moved(lane, now_ns);
+}
+
+/* Each minute at most. */
+static void say_trouble(struct wr_lane *lane, int level, const char *doing, const char *words, int64_t now_ns)
+{
+    char backlog[80];
+    if (now_ns < lane->spool_state.trouble_reminder_ns)
+        return;
+    lane->spool_state.trouble_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
+    wr_spool_policy_describe(lane, backlog, sizeof backlog);
+    wr_lane_say(lane, level, "cannot %s: %s; %s", doing, words, backlog);
+}
+
+void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *words, int64_t now_ns)
+{
+    lane->spool_state.spilling = false;
+    lane->spool_state.put_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
+    say_trouble(lane, full ? WEIR_LOG_WARNING : WEIR_LOG_ERROR, "spool", words, now_ns);
+}
+
+void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, uint64_t samples, uint64_t own)
+{
+    wr_lane_count_drop(lane, why, samples);
+    lane->spool_state.samples -= samples;
+    lane->spool_state.own -= own;
+    lane->spool_state.filling_said &= lane->spool_state.samples > 0;
+    wr_condition_wake(&lane->progress);
+}
+
+void wr_spool_policy_say_damage(struct wr_lane *lane, uint64_t samples, bool kept)
+{
+    if (samples)
+        wr_lane_say(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", samples,
+                    kept ? "; the damaged file is kept, as .bad" : "");
+    else if (kept)
+        wr_lane_say(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept, as .bad");
+}
+
+void wr_spool_policy_found(struct wr_lane *lane, uint64_t samples, bool more, int64_t now_ns)
+{
+    lane->spool_state.samples += samples;
+    lane->recovered += samples;
+    lane->spool_state.search_at_ns = more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
+    if (samples)
+        wr_lane_say(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", samples,
+                    lane->spool_state.place);
+}
+
+void wr_spool_policy_not_found(struct wr_lane *lane, const char *words, int64_t now_ns)
+{
+    lane->spool_state.search_at_ns = now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
+    say_trouble(lane, WEIR_LOG_ERROR, "look for spooled values", words, now_ns);
+}
+
+void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *words, int64_t now_ns)
+{
+    lane->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
+    say_trouble(lane, WEIR_LOG_ERROR, "read what was spooled", words, now_ns);
+}
+
+void wr_spool_policy_fetched(struct wr_lane *lane, const struct wr_range *range, struct wr_label_set *labels,
+                             bool own)
+{
+    wr_spool_state_forget_fetched(&lane->spool_state);
+    lane->spool_state.fetched = *range;
+    lane->spool_state.labels = labels;
+    lane->spool_state.fetched_own = own;
+}
+
+static void say_empty(struct wr_lane *lane)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    wr_lane_say(lane, spool_state->filling_said ? WEIR_LOG_WARNING : WEIR_LOG_INFO,
+                "the spool is empty again; %" PRIu64 " replayed", spool_state->replayed);
+    spool_state->filling_said = false;
+    spool_state->replayed = 0;
+}
+
+void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t next, int64_t now_ns)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    if (!samples)
+        return;
+    spool_state->samples -= samples;
+    spool_state->replayed += samples;
+    spool_state->settled += samples;
+    if (spool_state->fetched_own) {
+        spool_state->own -= samples;
+        spool_state->front = next;
+    }
+    if (!spool_state->samples)
+        say_empty(lane);
+    wr_lane_moved(lane, now_ns);
+}
+
+void wr_spool_policy_describe(const struct wr_lane *lane, char *text, size_t size)
+{
+    int length = snprintf(text, size, "%" PRIu64 " queued", wr_lane_queued(lane));
+    if (lane->spool_state.samples && length > 0 && (size_t)length < size)
+        snprintf(text + length, size - (size_t)length, ", %" PRIu64 " spooled", lane->spool_state.samples);
+}

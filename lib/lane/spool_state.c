@@ -1,0 +1,42 @@
+#include "lane/spool_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/common.h"
+
+enum { SHARE_TO_SAVE = 4, LONGEST_TO_SAVE_MS = 250 };
+
+bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *place)
+{
+    if (place && spool_state->place && strcmp(place, spool_state->place) == 0)
+        return true;
+    free(spool_state->place);
+    spool_state->place = place ? strdup(place) : NULL;
+    spool_state->put_at_ns = spool_state->search_at_ns = 0;
+    return !place || spool_state->place;
+}
+
+void wr_spool_state_fini(struct wr_spool_state *spool_state)
+{
+    wr_spool_state_forget_fetched(spool_state);
+    free(spool_state->place);
+    spool_state->place = NULL;
+}
+
+void wr_spool_state_plan(struct wr_spool_state *spool_state, int64_t now_ns, int64_t deadline_ns)
+{
+    int64_t aside_ns = deadline_ns > now_ns ? (deadline_ns - now_ns) / SHARE_TO_SAVE : 0;
+    if (aside_ns > LONGEST_TO_SAVE_MS * WR_NS_PER_MS)
+        aside_ns = LONGEST_TO_SAVE_MS * WR_NS_PER_MS;
+    spool_state->save_at_ns = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - aside_ns;
+    spool_state->put_at_ns = 0;
+}
+
+void wr_spool_state_forget_fetched(struct wr_spool_state *spool_state)
+{
+    wr_segment_drop(spool_state->fetched.segment);
+    spool_state->fetched = (struct wr_range){0};
+    wr_labels_drop(spool_state->labels);
+    spool_state->labels = NULL;
+}

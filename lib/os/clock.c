@@ -1,0 +1,66 @@
+#include "os/clock.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "text/common.h"
+
+static int64_t read_clock(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return now.tv_sec * WR_NS_PER_S + now.tv_nsec;
+}
+
+int64_t wr_clock_monotonic_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t wr_clock_wall_ns(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+int64_t wr_clock_deadline_ns(int64_t timeout_ms)
+{
+    int64_t now_ns = wr_clock_monotonic_ns();
+    return timeout_ms < 0 || timeout_ms > (WR_NEVER - now_ns) / WR_NS_PER_MS
+               ? WR_NEVER
+               : now_ns + timeout_ms * WR_NS_PER_MS;
+}
+
+#if defined(__x86_64__)
+/* A kernel that has seen the counters of two processors differ, or stand still, strikes "tsc" off its list.
+ * Where there is no list to be read nothing is known against it. */
+static bool is_trusted_by_kernel(void)
+{
+    char list[256];
+    int file = open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return true;
+    ssize_t length = read(file, list, sizeof list - 1);
+    close(file);
+    if (length <= 0)
+        return true;
+    list[length] = '\0';
+    return strstr(list, "tsc") != NULL;
+}
+#endif
+
+bool wr_clock_has_ticks(void)
+{
+#if defined(__x86_64__)
+    /* Intel SDM vol. 3, "Invariant TSC": CPUID.80000007H:EDX[8] */
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8) && is_trusted_by_kernel();
+#else
+    return false;
+#endif
+}

@@ -1,0 +1,114 @@
+#include "os/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "text/common.h"
+#include "text/utf8.h"
+
+enum { TEXT_ROOM = 1900 };
+
+static const char *const level_names[] = {"off", "error", "warning", "info", "debug"};
+
+bool wr_log_init(struct wr_log *log, const char *level)
+{
+    atomic_store(&log->level, WEIR_LOG_WARNING);
+    if (!level)
+        return true;
+    for (int i = 0; i < (int)WR_COUNT_OF(level_names); i++) {
+        if (strcmp(level_names[i], level) == 0) {
+            atomic_store(&log->level, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct wr_log_sink *find_sink(struct wr_log *log, void (*write)(void *, int, const char *), void *ctx)
+{
+    struct wr_log_sink *sink = atomic_load(&log->sinks);
+    while (sink && (sink->write != write || sink->ctx != ctx))
+        sink = sink->next;
+    return sink;
+}
+
+bool wr_log_set_sink(struct wr_log *log, void (*write)(void *ctx, int level, const char *text), void *ctx)
+{
+    struct wr_log_sink *sink = NULL;
+    if (write) {
+        sink = find_sink(log, write, ctx);
+        if (!sink) {
+            sink = malloc(sizeof *sink);
+            if (!sink)
+                return false;
+            *sink = (struct wr_log_sink){.write = write, .ctx = ctx, .next = atomic_load(&log->sinks)};
+            while (!atomic_compare_exchange_weak(&log->sinks, &sink->next, sink))
+                ;
+        }
+    }
+    /* release, by the default order: whoever loads the sink sees its fields */
+    atomic_store(&log->sink, sink);
+    return true;
+}
+
+/* Writes to stderr; that nobody reads it any more must not raise SIGPIPE, which would end the program. */
+static void write_without_sigpipe(const char *data, size_t size)
+{
+    sigset_t pipe_only, saved, pending;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &saved);
+    sigpending(&pending);
+    ssize_t written = write(STDERR_FILENO, data, size);
+    /* the one that this write has raised is this thread's own; one that waited before is the program's */
+    if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe_only, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &saved, NULL);
+}
+
+static void write_stderr(int level, const char *text)
+{
+    char line[2048];
+    int length = snprintf(line, sizeof line, "weir: %s: %s\n", level_names[level], text);
+    if (length < 0)
+        return;
+    size_t size = (size_t)length;
+    if (size >= sizeof line) {
+        size = sizeof line;
+        line[size - 1] = '\n';
+    }
+    /* one write, so that lines of several threads do not mix; when stderr is closed or full there is nobody to
+     * tell */
+    write_without_sigpipe(line, size);
+}
+
+void wr_log_say_list(struct wr_log *log, int level, const char *format, va_list arguments)
+{
+    if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG || !wr_log_wants(log, level))
+        return;
+    int saved = errno;
+    /* what foreign code says may hold anything; longer than text by a character, as none is to be cut */
+    char words[TEXT_ROOM + 4], text[TEXT_ROOM];
+    vsnprintf(words, sizeof words, format, arguments);
+    wr_utf8_line(text, sizeof text, words);
+    struct wr_log_sink *sink = atomic_load(&log->sink);
+    if (sink)
+        sink->write(sink->ctx, level, text);
+    else
+        write_stderr(level, text);
+    errno = saved;
+}
+
+void wr_log_say(struct wr_log *log, int level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    wr_log_say_list(log, level, format, arguments);
+    va_end(arguments);
+}

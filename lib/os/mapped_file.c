@@ -1,0 +1,152 @@
+#include "os/mapped_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "text/buffer.h"
+#include "os/listing.h"
+
+enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE = 0600 };
+
+static bool put_path(char path[PATH_MAX], const char *folder, const char *kind, uint32_t number)
+{
+    int length = snprintf(path, PATH_MAX, "%s/%s.%u", folder, kind, number);
+    return length > 0 && length < PATH_MAX;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* Beyond the limit of file sizes a signal is raised that would end the program. */
+static int allocate(int fd, size_t size)
+{
+    sigset_t only, before, pending;
+    sigemptyset(&only);
+    sigaddset(&only, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &only, &before);
+    bool was_pending = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+    int problem = posix_fallocate(fd, 0, (off_t)size);
+    if (problem == EFBIG && !was_pending)
+        sigtimedwait(&only, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return problem;
+}
+
+static int map_file(struct wr_journal_map *map, int fd, size_t size, bool writable)
+{
+    void *memory = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        return errno;
+    madvise(memory, size, MADV_DONTFORK);
+    *map = (struct wr_journal_map){memory, size};
+    return 0;
+}
+
+int wr_mapped_file_make(struct wr_journal_map *map, const char *folder, const char *kind, uint32_t number,
+                        size_t size)
+{
+    char path[PATH_MAX];
+    *map = (struct wr_journal_map){0};
+    if (!put_path(path, folder, kind, number))
+        return ENAMETOOLONG;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | FLAGS, MODE);
+    if (fd < 0)
+        return errno;
+    int problem = allocate(fd, size);
+    if (!problem)
+        problem = map_file(map, fd, size, true);
+    close(fd);
+    if (problem)
+        unlink(path);
+    return problem;
+}
+
+/* ---- What is there --------------------------------------------------------------------------- */
+
+int wr_mapped_file_open(struct wr_journal_map *map, const char *folder, const char *kind, uint32_t number,
+                        bool writable)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    *map = (struct wr_journal_map){0};
+    if (!put_path(path, folder, kind, number))
+        return ENAMETOOLONG;
+    int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | FLAGS);
+    if (fd < 0)
+        return errno;
+    int problem = fstat(fd, &status) != 0    ? errno
+                  : !S_ISREG(status.st_mode) ? EINVAL
+                  : status.st_size <= 0      ? ENODATA
+                                             : map_file(map, fd, (size_t)status.st_size, writable);
+    close(fd);
+    return problem;
+}
+
+void wr_mapped_file_close(struct wr_journal_map *map)
+{
+    if (map->memory)
+        munmap(map->memory, map->size);
+    *map = (struct wr_journal_map){0};
+}
+
+bool wr_mapped_file_remove(const char *folder, const char *kind, uint32_t number)
+{
+    char path[PATH_MAX];
+    return put_path(path, folder, kind, number) && unlink(path) == 0;
+}
+
+void wr_mapped_file_set_aside(const char *folder, const char *kind, uint32_t number)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    int length = snprintf(to, sizeof to, "%s-%s.%u.bad", folder, kind, number);
+    if (put_path(from, folder, kind, number) && length > 0 && length < PATH_MAX)
+        rename(from, to);
+}
+
+static bool read_number(const char *name, const char *kind, uint32_t *number)
+{
+    size_t length = strlen(kind);
+    if (strncmp(name, kind, length) != 0 || name[length] != '.')
+        return false;
+    const char *digits = name + length + 1;
+    size_t count = strspn(digits, "0123456789");
+    if (!count || count > 9 || digits[count])
+        return false;
+    *number = (uint32_t)strtoul(digits, NULL, 10);
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+uint32_t *wr_mapped_file_list(const char *folder, const char *kind, size_t *count)
+{
+    struct wr_buffer numbers = {0};
+    const struct dirent *entry;
+    uint32_t number;
+    int problem = 0;
+    DIR *open = opendir(folder);
+    bool good = open && wr_buffer_reserve(&numbers, sizeof number);
+    while (good && (entry = wr_listing_next(open, &problem)))
+        if (read_number(entry->d_name, kind, &number))
+            wr_buffer_put(&numbers, &number, sizeof number);
+    if (open)
+        closedir(open);
+    if (!good || problem || numbers.failed) {
+        wr_buffer_fini(&numbers);
+        return NULL;
+    }
+    *count = numbers.length / sizeof number;
+    qsort(numbers.data, *count, sizeof number, compare);
+    return (uint32_t *)numbers.data;
+}

@@ -1,0 +1,384 @@
+#include "os/owner_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "text/buffer.h"
+#include "text/crc.h"
+#include "text/error.h"
+#include "os/listing.h"
+#include "os/file_perms.h"
+
+enum { TRIES = 1000, BAD_MOST = 8, SHOWN_LENGTH = 40 };
+
+/* ---- Paths and names ------------------------------------------------------------------------- */
+
+/* "a/b", in memory of its own; NULL without memory. */
+static char *join(const char *folder, const char *name)
+{
+    struct wr_buffer path = {0};
+    wr_buffer_put_format(&path, "%s/%s", folder, name);
+    return wr_buffer_take(&path);
+}
+
+/* What the names of all boxes of a handler begin with: as much of its name as goes into a file name, and a
+ * checksum that tells it from others. */
+static void put_prefix(struct wr_buffer *out, const char *handler)
+{
+    size_t length = strlen(handler);
+    for (size_t i = 0; i < length && i < SHOWN_LENGTH; i++) {
+        char c = handler[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+        wr_buffer_put_char(out, plain ? c : '_');
+    }
+    wr_buffer_put_format(out, ".%08x.", wr_crc_add(0, handler, length));
+}
+
+static size_t span_digits(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* "PID.N" and nothing else. */
+static bool is_suffix(const char *text)
+{
+    size_t pid = span_digits(text);
+    size_t number = pid && text[pid] == '.' ? span_digits(text + pid + 1) : 0;
+    return number && text[pid + 1 + number] == '\0';
+}
+
+bool wr_owner_dir_is_name(const char *name, const char *handler)
+{
+    if (!handler) {
+        const char *dot = strchr(name, '.');
+        return dot && dot != name && strspn(dot + 1, "0123456789abcdef") == 8 && dot[9] == '.' &&
+               is_suffix(dot + 10);
+    }
+    struct wr_buffer prefix = {0};
+    put_prefix(&prefix, handler);
+    bool is =
+        !prefix.failed && strncmp(name, prefix.data, prefix.length) == 0 && is_suffix(name + prefix.length);
+    wr_buffer_fini(&prefix);
+    return is;
+}
+
+char *wr_owner_dir_file(const struct wr_owner_dir *box, uint64_t number)
+{
+    char name[32];
+    snprintf(name, sizeof name, WR_OWNER_DIR_FILE_FORMAT, number);
+    return join(box->path, name);
+}
+
+/* ---- The place ------------------------------------------------------------------------------- */
+
+static bool fail(struct wr_error *error, const char *path, int problem)
+{
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(problem));
+    return false;
+}
+
+/* Whoever may write in the folder above could put another one in its place, unless only owners may: as in /tmp.
+ */
+static bool check_above(const char *place, struct wr_error *error)
+{
+    struct stat status;
+    char *above = join(place, "..");
+    bool good = above && stat(above, &status) == 0;
+    free(above);
+    if (!good)
+        return fail(error, place, above ? errno : ENOMEM);
+    if (!(status.st_mode & S_IWOTH) || status.st_mode & S_ISVTX)
+        return true;
+    wr_error_set(error, WEIR_ERR_CONFIG,
+                 "%s: refused: others may write the folder that it is in (mode %04o); chmod o-w or +t helps",
+                 place, status.st_mode & 07777u);
+    return false;
+}
+
+static bool check_owner(const char *place, const struct stat *status, struct wr_error *error)
+{
+    if (status->st_uid == 0 || status->st_uid == geteuid())
+        return true;
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s: refused: another user (%u) owns this folder", place,
+                 (unsigned)status->st_uid);
+    return false;
+}
+
+/* A folder with this mode, whatever the umask. 0, or errno. */
+static int make_folder(const char *path)
+{
+    return mkdir(path, 0700) == 0 && chmod(path, 0700) == 0 ? 0 : errno;
+}
+
+bool wr_owner_dir_check_place(const char *place, bool create, struct wr_error *error)
+{
+    struct stat status;
+    int problem = create ? make_folder(place) : 0;
+    if (problem && problem != EEXIST)
+        return fail(error, place, problem);
+    if (stat(place, &status) != 0) {
+        fail(error, place, errno);
+        if (errno == ENOENT)
+            error->code = WEIR_OK;
+        return false;
+    }
+    if (!S_ISDIR(status.st_mode))
+        return fail(error, place, ENOTDIR);
+    return check_owner(place, &status, error) &&
+           wr_file_perms_check_status(place, &status, WEIR_ERR_CONFIG, error) && check_above(place, error);
+}
+
+/* ---- Locks ----------------------------------------------------------------------------------- */
+
+/* Locks `path`/lock. 0; EWOULDBLOCK: another process has it; or errno. */
+static int lock(struct wr_owner_dir *box, int flags)
+{
+    struct stat held, found;
+    char *path = join(box->path, "lock");
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600) : -1;
+    int problem = !path ? ENOMEM : fd < 0 ? errno : 0;
+    if (!problem && flock(fd, LOCK_EX | LOCK_NB) != 0)
+        problem = errno;
+    /* whoever had it until now may have deleted it meanwhile */
+    if (!problem && (fstat(fd, &held) != 0 || stat(path, &found) != 0 || held.st_ino != found.st_ino ||
+                     held.st_dev != found.st_dev))
+        problem = EWOULDBLOCK;
+    free(path);
+    if (problem) {
+        if (fd >= 0)
+            close(fd);
+        return problem;
+    }
+    box->device = held.st_dev;
+    box->inode = held.st_ino;
+    box->lock = fd;
+    return 0;
+}
+
+/* A program that closes all descriptors may have opened something else under this number. */
+static bool is_ours(const struct wr_owner_dir *box, int fd)
+{
+    struct stat status;
+    return fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == box->inode && status.st_dev == box->device;
+}
+
+/* The descriptor is forgotten before it is closed: a fork in between must not find a stranger's. */
+static void close_lock(struct wr_owner_dir *box)
+{
+    int fd = box->lock;
+    box->lock = -1;
+    if (is_ours(box, fd))
+        close(fd);
+}
+
+/* A child that was forked just when the lock was made may hold a copy of it that nobody knows of: unlocked,
+ * that does no harm. */
+static void let_go(struct wr_owner_dir *box)
+{
+    if (is_ours(box, box->lock))
+        flock(box->lock, LOCK_UN);
+    close_lock(box);
+}
+
+static void forget(struct wr_owner_dir *box)
+{
+    let_go(box);
+    free(box->path);
+    *box = (struct wr_owner_dir){0};
+}
+
+bool wr_owner_dir_hold(struct wr_owner_dir *box)
+{
+    struct stat held, found;
+    char *path = join(box->path, "lock");
+    bool is_there = path && stat(path, &found) == 0;
+    free(path);
+    if (is_there && box->lock >= 0 && fstat(box->lock, &held) == 0 && held.st_ino == found.st_ino &&
+        held.st_dev == found.st_dev && held.st_ino == box->inode)
+        return true;
+    let_go(box);
+    return is_there && lock(box, 0) == 0;
+}
+
+/* ---- Boxes ----------------------------------------------------------------------------------- */
+
+/* Tries one name. 0; EEXIST: it is taken; or errno. */
+static int make(struct wr_owner_dir *box)
+{
+    int problem = make_folder(box->path);
+    if (problem)
+        return problem;
+    problem = lock(box, O_CREAT);
+    /* somebody took the empty folder for one that has lost its process, and will delete it */
+    if (problem == EWOULDBLOCK || problem == ENOENT)
+        return EEXIST;
+    if (problem)
+        rmdir(box->path);
+    return problem;
+}
+
+bool wr_owner_dir_make(struct wr_owner_dir *box, const char *place, const char *handler, struct wr_error *error)
+{
+    int problem = EEXIST;
+    for (int i = 0; i < TRIES && problem == EEXIST; i++) {
+        struct wr_buffer path = {0};
+        wr_buffer_put_format(&path, "%s/", place);
+        put_prefix(&path, handler);
+        wr_buffer_put_format(&path, "%ld.%d", (long)getpid(), i);
+        *box = (struct wr_owner_dir){.path = wr_buffer_take(&path), .lock = -1};
+        problem = box->path ? make(box) : ENOMEM;
+        if (problem)
+            forget(box);
+    }
+    return !problem || fail(error, place, problem);
+}
+
+/* A folder without a lock is one whose process died before it had made one, or is about to delete it. */
+static bool lock_found(struct wr_owner_dir *box)
+{
+    int problem = lock(box, 0);
+    if (problem == ENOENT)
+        rmdir(box->path);
+    return !problem;
+}
+
+bool wr_owner_dir_adopt(struct wr_owner_dir *box, const char *place, const char *name)
+{
+    struct stat status;
+    *box = (struct wr_owner_dir){.path = join(place, name), .lock = -1};
+    if (box->path && lstat(box->path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+        lock_found(box))
+        return true;
+    forget(box);
+    return false;
+}
+
+static bool has_only_its_lock(const struct wr_owner_dir *box)
+{
+    const struct dirent *entry;
+    DIR *folder = opendir(box->path);
+    bool only = folder;
+    int problem = 0;
+    while (only && (entry = wr_listing_next(folder, &problem)))
+        only = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+               strcmp(entry->d_name, "lock") == 0;
+    if (folder)
+        closedir(folder);
+    return only && !problem;
+}
+
+void wr_owner_dir_remove(struct wr_owner_dir *box)
+{
+    char *path = join(box->path, "lock");
+    /* the lock goes first: whoever comes in between finds a folder without one */
+    if (path && wr_owner_dir_hold(box) && has_only_its_lock(box) && unlink(path) == 0)
+        rmdir(box->path);
+    free(path);
+    forget(box);
+}
+
+void wr_owner_dir_leave(struct wr_owner_dir *box)
+{
+    let_go(box);
+}
+
+void wr_owner_dir_abandon(const struct wr_owner_dir *box)
+{
+    struct wr_owner_dir copy = *box; /* the parent's memory stays as it is */
+    if (box->path)
+        close_lock(&copy);
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+static bool read_number(const char *name, uint64_t *number)
+{
+    char *end;
+    if (span_digits(name) != 20 || strcmp(name + 20, ".seg") != 0)
+        return false;
+    errno = 0;
+    *number = strtoull(name, &end, 10);
+    return errno == 0;
+}
+
+static bool list(DIR *folder, struct wr_buffer *numbers)
+{
+    const struct dirent *entry;
+    uint64_t number;
+    int problem;
+    while ((entry = wr_listing_next(folder, &problem)))
+        if (read_number(entry->d_name, &number))
+            wr_buffer_put(numbers, &number, sizeof number);
+    return !problem && !numbers->failed;
+}
+
+uint64_t *wr_owner_dir_list(const struct wr_owner_dir *box, size_t *count)
+{
+    struct wr_buffer numbers = {0};
+    DIR *folder = opendir(box->path);
+    bool listed = folder && wr_buffer_reserve(&numbers, sizeof(uint64_t)) && list(folder, &numbers);
+    if (folder)
+        closedir(folder);
+    if (!listed) {
+        wr_buffer_fini(&numbers);
+        return NULL;
+    }
+    *count = numbers.length / sizeof(uint64_t);
+    qsort(numbers.data, *count, sizeof(uint64_t), compare_numbers);
+    return (uint64_t *)numbers.data;
+}
+
+/* How many damaged files of the same handler are kept already. */
+static size_t count_bad(const char *place, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    size_t prefix = dot ? (size_t)(dot - name) + 10 : strlen(name), count = 0;
+    const struct dirent *entry;
+    DIR *folder = opendir(place);
+    while (folder && (entry = readdir(folder))) {
+        const char *end = strstr(entry->d_name, ".seg.bad");
+        count += end && strncmp(entry->d_name, name, prefix) == 0;
+    }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+static bool move_aside(const char *from, const char *place, const char *name, uint64_t number)
+{
+    struct wr_buffer to = {0};
+    wr_buffer_put_format(&to, "%s/%s-" WR_OWNER_DIR_FILE_FORMAT ".bad", place, name, number);
+    const char *path = wr_buffer_text(&to);
+    bool kept = path && count_bad(place, name) < BAD_MOST && rename(from, path) == 0;
+    wr_buffer_fini(&to);
+    return kept;
+}
+
+bool wr_owner_dir_keep_bad(const struct wr_owner_dir *box, uint64_t number)
+{
+    char *file = wr_owner_dir_file(box, number), *place = strdup(box->path);
+    char *slash = place ? strrchr(place, '/') : NULL;
+    bool kept = false;
+    if (file && slash) {
+        *slash = '\0';
+        kept = move_aside(file, place, slash + 1, number);
+    }
+    if (file && !kept)
+        unlink(file);
+    free(file);
+    free(place);
+    return kept;
+}

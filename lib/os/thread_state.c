@@ -1,0 +1,35 @@
+#include "os/thread_state.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct wr_thread_state wr_thread_state_save(void)
+{
+    struct wr_thread_state now;
+    memset(&now, 0, sizeof now);
+    now.locale = uselocale((locale_t)0);
+    pthread_sigmask(SIG_SETMASK, NULL, &now.signals);
+    return now;
+}
+
+/* Setting it answers what it was, so that looking takes no call of its own. The kernel fills a part of a
+ * sigset_t only; the rest is zero in both. */
+static bool mend_signals(const sigset_t *before)
+{
+    sigset_t after;
+    memset(&after, 0, sizeof after);
+    pthread_sigmask(SIG_SETMASK, before, &after);
+    return memcmp(before, &after, sizeof after) != 0;
+}
+
+const char *wr_thread_state_restore(const struct wr_thread_state *before)
+{
+    bool signals = mend_signals(&before->signals), locale = uselocale(before->locale) != before->locale;
+    if (signals && locale)
+        return "it changed its thread's signal mask and locale";
+    if (signals)
+        return "it changed its thread's signal mask";
+    return locale ? "it changed its thread's locale" : NULL;
+}

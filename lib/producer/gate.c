@@ -1,0 +1,22 @@
+#include "producer/gate.h"
+
+#include <limits.h>
+
+#include "os/futex.h"
+
+/* Setter: gate, then waiters; waiter: waiters, then gate (in the kernel). All sequentially consistent: either
+ * the setter sees the waiter and wakes it, or the kernel sees the new gate and does not let it sleep. */
+
+void wr_gate_set(struct wr_group *group, enum wr_gate gate)
+{
+    uint32_t before = atomic_exchange(&group->gate, gate);
+    if (before == WR_GATE_WAIT && gate != WR_GATE_WAIT && atomic_load(&group->waiters))
+        wr_futex_wake(&group->gate, INT_MAX);
+}
+
+void wr_gate_wait(struct wr_group *group, int64_t timeout_ns)
+{
+    atomic_fetch_add(&group->waiters, 1);
+    wr_futex_wait(&group->gate, WR_GATE_WAIT, timeout_ns);
+    atomic_fetch_sub(&group->waiters, 1);
+}

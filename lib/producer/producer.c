@@ -1,0 +1,418 @@
+#include "producer/producer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "os/clock.h"
+#include "os/membarrier.h"
+#include "os/signals.h"
+
+/* What a thread has that has no producer: busy, so that the fast way is closed to it, and never written. */
+static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true};
+static struct wr_producer poor = {
+    .state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .error = {WEIR_ERR_MEMORY, "no memory"}};
+static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1, .cache.closed = true};
+
+_Thread_local struct wr_producer *wr_producer_mine __attribute__((tls_model("initial-exec"))) = &cold;
+
+bool wr_producer_is_gone(void)
+{
+    return wr_producer_mine == &gone;
+}
+
+void wr_producer_say_no_memory(void)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    if (producer == &cold)
+        wr_producer_mine = &poor;
+    else if (producer != &poor && producer != &gone && !producer->shared)
+        producer->error = poor.error;
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+enum { PRODUCER_BYTES = (sizeof(struct wr_producer) + 4095) / 4096 * 4096 };
+
+static struct wr_ring_block *block_of(struct wr_producer *producer)
+{
+    return (struct wr_ring_block *)((char *)producer + PRODUCER_BYTES);
+}
+
+static struct wr_name_cache_l2_entry *annex_of(struct wr_producer *producer)
+{
+    return (struct wr_name_cache_l2_entry *)((char *)block_of(producer) +
+                                             WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS));
+}
+
+static struct wr_producer *map_producer(void)
+{
+    size_t size = PRODUCER_BYTES + WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS) + WR_NAME_CACHE_L2_BYTES;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    /* where the kernel cannot (before 4.14), the fork handler wipes what the child will look at */
+    madvise(memory, size, MADV_WIPEONFORK);
+    /* most of it is the cache_l2, which few threads ever touch */
+    madvise(memory, size, MADV_NOHUGEPAGE);
+    return memory;
+}
+
+/* Makes a mapped or wiped producer usable. */
+static void set_up(struct wr_producers *producers, struct wr_producer *producer, bool shared)
+{
+    wr_ring_init(&producer->ring, block_of(producer), WR_PRODUCER_SLOTS);
+    producer->home = producers;
+    producer->shared = shared;
+    producer->fenced = producers->fenced;
+    atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
+    atomic_store_explicit(&producer->renew, producers->journal, memory_order_relaxed);
+    producer->cache.closed = shared || !producers->caches;
+    producer->cache_l2.entries = annex_of(producer);
+}
+
+/* Opens a producer for its thread. */
+static void open_up(const struct wr_producers *producers, struct wr_producer *producer)
+{
+    bool ticks = atomic_load_explicit(&producer->ticks, memory_order_relaxed);
+    bool renew = atomic_load_explicit(&producer->renew, memory_order_relaxed);
+    bool plain = !producer->shared && !producer->own && !producer->fenced && !renew && ticks;
+    uint32_t state = atomic_load(&producers->closed) ? WR_PRODUCER_CLOSED
+                     : plain                         ? WR_PRODUCER_READY
+                                                     : WR_PRODUCER_CAREFUL;
+    atomic_store(&producer->state, state);
+}
+
+/* ---- Threads come and go --------------------------------------------------------------------- */
+
+/* A thread ends: its ring stays as it is, for the next one. Other destructors may still run on this thread;
+ * what they add is refused. */
+static void give_back(void *value)
+{
+    struct wr_producer *producer = value;
+    struct wr_producers *producers = producer->home;
+    wr_producer_mine = &gone;
+    if (!producers || producer->shared) /* wiped by a fork and not used since; or not this thread's alone */
+        return;
+    /* it may have ended inside a call, by pthread_exit or cancellation: what it had not published is gone, and
+     * whoever adopts the ring is in no call. release: as in wr_intake_end */
+    atomic_store_explicit(&producer->busy, 0, memory_order_release);
+    wr_lock_enter(&producers->lock);
+    producer->own = false;
+    producers->orphans[producers->orphan_count++] = producer;
+    wr_lock_leave(&producers->lock);
+}
+
+/* The cache compares a word at a time, and so bytes behind the end of a text, which may never have been
+ * written. What they are makes no difference, but valgrind cannot know that, and would complain of a program
+ * without fault.
+ */
+static bool is_under_valgrind(void)
+{
+    const char *preloaded = getenv("LD_PRELOAD");
+    return preloaded && strstr(preloaded, "/vgpreload_");
+}
+
+/* What was refused while there was no memory to count it in. */
+static _Atomic uint64_t refused_early;
+
+static void count_early(struct wr_producers *producers)
+{
+    atomic_fetch_add(&producers->refused[WEIR_REFUSED_MEMORY], atomic_exchange(&refused_early, 0));
+}
+
+int wr_producers_refuse_early(uint64_t count)
+{
+    atomic_fetch_add(&refused_early, count);
+    return WEIR_ERR_MEMORY;
+}
+
+bool wr_producers_init(struct wr_producers *producers)
+{
+    producers->caches = !is_under_valgrind();
+    producers->fenced = !wr_membarrier_register();
+    producers->has_ticks = wr_clock_has_ticks();
+    producers->ticks = producers->has_ticks;
+    count_early(producers);
+    return pthread_key_create(&producers->key, give_back) == 0;
+}
+
+static struct wr_producer *make_producer(struct wr_producers *producers)
+{
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    if (count == WR_PRODUCERS_MOST)
+        return NULL;
+    struct wr_producer *producer = map_producer();
+    if (!producer)
+        return NULL;
+    set_up(producers, producer, false);
+    producers->all[count] = producer;
+    /* release: pairs with the acquire of whoever walks `all` */
+    atomic_store_explicit(&producers->count, count + 1, memory_order_release);
+    return producer;
+}
+
+/* For threads beyond WR_PRODUCERS_MOST, and for all new ones when memory is short; set aside early for that. */
+static struct wr_producer *get_shared(struct wr_producers *producers)
+{
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (shared && shared->ring.slots)
+        return shared;
+    if (!shared && !(shared = map_producer()))
+        return NULL;
+    set_up(producers, shared, true);
+    /* release: pairs with the acquire of whoever looks for it without the lock */
+    atomic_store_explicit(&producers->shared, shared, memory_order_release);
+    return shared;
+}
+
+static struct wr_producer *find_producer(struct wr_producers *producers)
+{
+    if (producers->orphan_count) {
+        struct wr_producer *orphan = producers->orphans[--producers->orphan_count];
+        if (!orphan->ring.slots) /* wiped by a fork */
+            set_up(producers, orphan, false);
+        return orphan;
+    }
+    struct wr_producer *producer = make_producer(producers);
+    return producer ? producer : get_shared(producers);
+}
+
+/* The calling thread's own one, set up if need be, or one for a thread that has none. */
+static struct wr_producer *find_mine(struct wr_producers *producers)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    if (producer == &cold || producer == &poor)
+        producer = find_producer(producers);
+    else if (!producer->ring.slots)
+        set_up(producers, producer, producer == producers->shared);
+    if (producer)
+        open_up(producers, producer);
+    return producer;
+}
+
+struct wr_producer *wr_producers_attach(struct wr_producers *producers)
+{
+    sigset_t signals;
+    if (wr_producer_mine == &gone)
+        return NULL;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    struct wr_producer *producer = find_mine(producers);
+    wr_lock_leave(&producers->lock);
+    if (producer) {
+        wr_producer_mine = producer;
+        pthread_setspecific(producers->key,
+                            producer); /* when it fails, the ring is lost to later threads, but nothing else */
+    } else {
+        wr_producer_say_no_memory();
+    }
+    wr_signals_restore(&signals);
+    return producer;
+}
+
+struct wr_error *wr_producers_error(struct wr_producers *producers)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    if (!producer->home && !(producer = wr_producers_attach(producers)))
+        return NULL;
+    return producer->shared ? NULL : &producer->error;
+}
+
+void wr_producers_adopt_as_own(struct wr_producers *producers)
+{
+    struct wr_producer *producer = wr_producers_attach(producers);
+    if (!producer || producer->shared)
+        return;
+    wr_lock_enter(&producers->lock);
+    producer->own = true;
+    open_up(producers, producer);
+    wr_lock_leave(&producers->lock);
+}
+
+/* ---- The clock, and the journal -------------------------------------------------------------- */
+
+/* Under the lock, as is every change of a state: relaxed, since it does not matter at which of its calls a
+ * thread notices. The samples say which clock they were stamped by. */
+static void use_ticks(const struct wr_producers *producers, struct wr_producer *producer)
+{
+    atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
+}
+
+static bool is_in_journal(struct wr_producer *producer)
+{
+    return producer->ring.slots && wr_ring_block(&producer->ring) != block_of(producer);
+}
+
+static void renew(const struct wr_producers *producers, struct wr_producer *producer)
+{
+    (void)producers;
+    if (!is_in_journal(producer))
+        atomic_store_explicit(&producer->renew, true, memory_order_relaxed);
+}
+
+static void change_one(const struct wr_producers *producers, struct wr_producer *producer,
+                       void (*change)(const struct wr_producers *producers, struct wr_producer *producer))
+{
+    uint32_t state = atomic_load(&producer->state);
+    change(producers, producer);
+    if (state == WR_PRODUCER_READY || state == WR_PRODUCER_CAREFUL)
+        open_up(producers, producer);
+}
+
+static void change_all(const struct wr_producers *producers,
+                       void (*change)(const struct wr_producers *producers, struct wr_producer *producer))
+{
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        change_one(producers, producers->all[i], change);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (shared)
+        change_one(producers, shared, change);
+}
+
+void wr_producers_use_ticks(struct wr_producers *producers, bool wanted)
+{
+    sigset_t signals;
+    bool ticks = wanted && producers->has_ticks;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    bool changes = producers->ticks != ticks;
+    producers->ticks = ticks;
+    if (changes)
+        change_all(producers, use_ticks);
+    wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
+}
+
+void wr_producers_renew(struct wr_producers *producers)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    producers->journal = true;
+    change_all(producers, renew);
+    wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
+}
+
+void wr_producers_renewed(struct wr_producers *producers)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    sigset_t signals;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    atomic_store_explicit(&producer->renew, false, memory_order_relaxed);
+    open_up(producers, producer);
+    wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
+}
+
+/* ---- Fork ------------------------------------------------------------------------------------ */
+
+/* For kernels without MADV_WIPEONFORK; elsewhere it finds zeros and leaves them. */
+static void wipe(struct wr_producer *producer)
+{
+    if (producer->ring.slots)
+        memset(producer, 0, sizeof *producer);
+}
+
+void wr_producers_after_fork(struct wr_producers *producers)
+{
+    wr_lock_reset(&producers->lock);
+    producers->journal = false;
+    producers->orphan_count = 0;
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        wipe(producers->all[i]);
+        if (producers->all[i] != wr_producer_mine)
+            producers->orphans[producers->orphan_count++] = producers->all[i];
+    }
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (shared)
+        wipe(shared);
+    for (size_t i = 0; i < WEIR_REFUSALS; i++)
+        atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
+    count_early(producers);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static void close_one(struct wr_producer *producer)
+{
+    uint32_t state = atomic_load(&producer->state);
+    while (state != WR_PRODUCER_COLD &&
+           !atomic_compare_exchange_weak(&producer->state, &state, WR_PRODUCER_CLOSED))
+        ;
+}
+
+static bool wait_until_idle(const struct wr_producer *producer, int64_t deadline_ns)
+{
+    while (atomic_load(&producer->busy)) {
+        if (wr_clock_monotonic_ns() >= deadline_ns)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 50 * WR_NS_PER_US}, NULL);
+    }
+    return true;
+}
+
+void wr_producers_close(struct wr_producers *producers)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
+    wr_lock_enter(&producers->lock);
+    atomic_store(&producers->closed, true);
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        close_one(producers->all[i]);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
+    if (shared)
+        close_one(shared);
+    wr_lock_leave(&producers->lock);
+    wr_signals_restore(&signals);
+    /* pairs with the compiler barrier (or, where there is no membarrier, the sequentially consistent accesses)
+     * between `busy = 1` and the load of `state` on the calling path: a call either sees CLOSED, or is seen
+     * busy by wr_producers_settle */
+    wr_membarrier();
+}
+
+bool wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns)
+{
+    bool settled = true;
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++)
+        if (producers->all[i] != wr_producer_mine)
+            settled &= wait_until_idle(producers->all[i], deadline_ns);
+    struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
+    if (shared) { /* whoever comes after this finds it closed */
+        bool entered = wr_lock_enter_by(&shared->sharing, deadline_ns);
+        if (entered)
+            wr_lock_leave(&shared->sharing);
+        settled &= entered;
+    }
+    return settled;
+}
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+static int refusal_error(enum weir_refusal why)
+{
+    switch (why) {
+    case WEIR_REFUSED_NAME: return WEIR_ERR_NAME;
+    case WEIR_REFUSED_LIMIT: return WEIR_ERR_LIMIT;
+    case WEIR_REFUSED_MEMORY: return WEIR_ERR_MEMORY;
+    case WEIR_REFUSED_CLOSED: return WEIR_ERR_CLOSED;
+    case WEIR_REFUSED_BUSY: return WEIR_ERR_BUSY;
+    case WEIR_REFUSED_TOO_LARGE: return WEIR_ERR_TOO_LARGE;
+    default: return WEIR_ERR_ARGUMENT;
+    }
+}
+
+int wr_producers_refuse(struct wr_producers *producers, enum weir_refusal why, uint64_t count)
+{
+    /* always the common counter: refusals are rare, and a nested call must not touch what the interrupted one
+     * may be writing */
+    atomic_fetch_add_explicit(&producers->refused[why], count, memory_order_relaxed);
+    return refusal_error(why);
+}

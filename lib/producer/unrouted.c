@@ -1,0 +1,35 @@
+#include "producer/unrouted.h"
+
+enum { LOOKS_MOST = 100 };
+
+/* Reader: turn, group, since, count, turn; writer: turn, the group's own counter, since, group, turn. All
+ * sequentially consistent but for `count`: a reader that finds the same even turn twice has read group and
+ * since of one run. It cannot see a `since` that is newer than its `count`, since it reads `since` first, and
+ * the thread had counted up to there before it stored that. */
+
+void wr_unrouted_switch(struct wr_unrouted *unrouted, struct wr_group *group)
+{
+    struct wr_group *before = atomic_load_explicit(&unrouted->group, memory_order_relaxed);
+    uint64_t count = atomic_load_explicit(&unrouted->count, memory_order_relaxed);
+    uint64_t since = atomic_load_explicit(&unrouted->since, memory_order_relaxed);
+    atomic_fetch_add(&unrouted->turn, 1);
+    if (before)
+        atomic_fetch_add(&before->unrouted, count - since);
+    atomic_store(&unrouted->since, count);
+    atomic_store(&unrouted->group, group);
+    atomic_fetch_add(&unrouted->turn, 1);
+}
+
+struct wr_group *wr_unrouted_run(const struct wr_unrouted *unrouted, uint64_t *values)
+{
+    for (int i = 0; i < LOOKS_MOST; i++) {
+        uint64_t turn = atomic_load(&unrouted->turn);
+        struct wr_group *group = atomic_load(&unrouted->group);
+        uint64_t since = atomic_load(&unrouted->since);
+        *values = wr_unrouted_total(unrouted) - since;
+        if (turn % 2 == 0 && atomic_load(&unrouted->turn) == turn)
+            return group;
+    }
+    *values = 0;
+    return NULL;
+}

@@ -1,0 +1,60 @@
+#include "registry/hash_table.h"
+
+#include <sys/auxv.h>
+
+#include "os/arena.h"
+#include "os/clock.h"
+
+enum { FIRST_SLOTS = 64 };
+
+static void put(struct wr_hash_slots *slots, struct wr_hash_entry *entry)
+{
+    size_t i = entry->hash & slots->mask;
+    while (atomic_load_explicit(&slots->slots[i], memory_order_relaxed))
+        i = (i + 1) & slots->mask;
+    /* release: whoever finds the entry sees what it holds */
+    atomic_store_explicit(&slots->slots[i], entry, memory_order_release);
+}
+
+/* Readers may go on in the old slots, which therefore stay: they find what was there, and whoever misses an
+ * entry looks again under the writer's lock. */
+static bool grow(struct wr_hash_table *table, struct wr_arena *arena)
+{
+    const struct wr_hash_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    size_t room = old ? (old->mask + 1) * 2 : FIRST_SLOTS;
+    struct wr_hash_slots *slots = wr_arena_get(arena, sizeof *slots + room * sizeof slots->slots[0], WR_LINE);
+    if (!slots)
+        return false;
+    slots->mask = room - 1;
+    for (size_t i = 0; old && i <= old->mask; i++) {
+        struct wr_hash_entry *entry = atomic_load_explicit(&old->slots[i], memory_order_relaxed);
+        if (entry)
+            put(slots, entry);
+    }
+    atomic_store_explicit(&table->slots, slots, memory_order_release);
+    return true;
+}
+
+bool wr_hash_table_insert(struct wr_hash_table *table, struct wr_arena *arena, struct wr_hash_entry *entry)
+{
+    struct wr_hash_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    if (!slots || table->count >= (slots->mask + 1) / 2) {
+        /* without memory a table may fill up further, as long as one slot stays empty to end each search */
+        if (!grow(table, arena) && (!slots || table->count >= slots->mask))
+            return false;
+        slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
+    }
+    put(slots, entry);
+    table->count++;
+    return true;
+}
+
+uint64_t wr_hash_table_seed(void)
+{
+    /* sixteen random bytes that the kernel hands every program (getauxval(3)) */
+    uint64_t seed = 0;
+    const char *random = (const char *)getauxval(AT_RANDOM);
+    if (random)
+        memcpy(&seed, random, sizeof seed);
+    return wr_hash_mix(seed ^ (uint64_t)wr_clock_monotonic_ns(), UINT64_C(0x8ebc6af09c88c6e3));
+}

@@ -1,0 +1,89 @@
+#include "registry/labels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/error.h"
+#include "registry/name.h"
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(((const weir_label *)a)->key, ((const weir_label *)b)->key);
+}
+
+static bool check(const weir_map *map, struct wr_error *error)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (!wr_name_check(map->items[i].key, "label key", error) ||
+            !wr_name_check_text(map->items[i].value, WR_NAME_VALUE_LONGEST, "label value", error))
+            return false;
+    return true;
+}
+
+static bool copy(struct wr_label_set *set, const weir_map *map)
+{
+    set->items = wr_region_alloc(&set->keep, (map->count + 1) * sizeof *set->items);
+    for (size_t i = 0; set->items && i < map->count; i++) {
+        weir_label *item = &set->items[set->count++];
+        item->key = wr_region_text(&set->keep, map->items[i].key, strlen(map->items[i].key));
+        item->value = wr_region_text(&set->keep, map->items[i].value, strlen(map->items[i].value));
+        if (!item->key || !item->value)
+            return false;
+    }
+    return set->items;
+}
+
+struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct wr_error *error)
+{
+    if (!check(map, error))
+        return NULL;
+    struct wr_label_set *set = calloc(1, sizeof *set);
+    if (!set || !copy(set, map)) {
+        if (set)
+            wr_region_fini(&set->keep);
+        free(set);
+        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        return NULL;
+    }
+    qsort(set->items, set->count, sizeof *set->items, compare);
+    set->number = number;
+    atomic_store_explicit(&set->references, 1, memory_order_relaxed);
+    return set;
+}
+
+void wr_labels_hold(struct wr_label_set *set)
+{
+    if (set)
+        atomic_fetch_add_explicit(&set->references, 1, memory_order_relaxed);
+}
+
+void wr_labels_drop(struct wr_label_set *set)
+{
+    if (!set || atomic_fetch_sub_explicit(&set->references, 1, memory_order_acq_rel) != 1)
+        return;
+    wr_region_fini(&set->keep);
+    free(set);
+}
+
+bool wr_labels_equal(const struct wr_label_set *a, const struct wr_label_set *b)
+{
+    if (!a || !b || a->count != b->count)
+        return a == b;
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->items[i].key, b->items[i].key) != 0 || strcmp(a->items[i].value, b->items[i].value) != 0)
+            return false;
+    return true;
+}
+
+const weir_label *wr_labels_next(struct wr_labels_walk *walk, const weir_series *series,
+                                 const weir_batch *batch)
+{
+    const weir_label *own = walk->of_series < series->label_count ? &series->labels[walk->of_series] : NULL;
+    const weir_label *common = walk->of_batch < batch->label_count ? &batch->labels[walk->of_batch] : NULL;
+    if (!own && !common)
+        return NULL;
+    int order = !own ? 1 : !common ? -1 : strcmp(own->key, common->key);
+    walk->of_series += order <= 0;
+    walk->of_batch += order >= 0;
+    return order <= 0 ? own : common;
+}

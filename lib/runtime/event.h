@@ -1,0 +1,34 @@
+/* event: samples with all that can be said of them: their kinds, a time of their own, metadata. Added the slow
+ * way.
+ */
+#ifndef WR_EVENT_H
+#define WR_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/weir.h>
+
+#include "runtime/intake.h"
+
+struct wr_event_value {
+    const char *name;
+    struct wr_intake_value value;
+};
+
+struct wr_event {
+    const struct wr_event_value *values;
+    size_t count;           /* at least 1 */
+    const int64_t *time_ns; /* since 1970-01-01 UTC; NULL: now */
+    bool cumulative;
+    const char *metadata; /* of a value that is alone; or NULL */
+};
+
+/* Adds an event; answers as weir_emit. Names are looked at even when nobody listens. */
+int wr_event_add(struct weir_stream *stream, const struct wr_event *event);
+
+/* Adds a sample; answers as weir_add_sample. */
+int wr_event_add_sample(struct weir_stream *stream, const weir_sample_spec *spec);
+
+#endif

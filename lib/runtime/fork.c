@@ -1,0 +1,114 @@
+#include "runtime/fork.h"
+
+#include "os/clock.h"
+#include "text/common.h"
+#include "handler/instance.h"
+#include "os/signals.h"
+#include "lane/spool_io.h"
+#include "status/status_file.h"
+
+enum { PATIENCE_MS = 50 };
+
+/* Waits until the worker is outside its handler's code, and not at the disk, and keeps it so. */
+static void hold_lane(struct wr_lane *lane, int64_t deadline_ns)
+{
+    lane->fork_unsafe = true;
+    if (!wr_lock_enter_by(&lane->lock, deadline_ns))
+        return;
+    lane->held = true;
+    while ((lane->in_callback || lane->spool_state.busy) && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait(&lane->progress, &lane->lock, deadline_ns);
+    lane->fork_unsafe = lane->in_callback;
+    wr_lane_leave(lane);
+}
+
+static void let_go(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    lane->held = false;
+    lane->fork_unsafe = false;
+    wr_condition_wake(&lane->work);
+    wr_lane_leave(lane);
+}
+
+static bool is_owner(const struct wr_fork *fork)
+{
+    return atomic_load(&fork->taken) && pthread_equal(atomic_load(&fork->owner), pthread_self());
+}
+
+void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
+{
+    int64_t deadline_ns = wr_clock_monotonic_ns() + PATIENCE_MS * WR_NS_PER_MS;
+    sigset_t signals;
+    wr_signals_block(&signals); /* a signal handler that adds must not meet what its own thread holds */
+    if (!wr_lock_enter_by(&fork->gate, deadline_ns)) {
+        wr_signals_restore(&signals);
+        return;
+    }
+    fork->signals = signals;
+    atomic_store(&fork->owner, pthread_self());
+    atomic_store(&fork->taken, true);
+    fork->round = wr_dispatcher_visit_by(&engine->dispatcher, deadline_ns);
+    fork->registry = wr_lock_enter_by(&engine->registry->lock, deadline_ns);
+    fork->producers = wr_lock_enter_by(&engine->producers->lock, deadline_ns);
+    fork->plugins = wr_plugins_hold(engine->plugins, deadline_ns);
+    for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = lane->next)
+        hold_lane(lane, deadline_ns);
+    fork->status = wr_status_file_hold(status, deadline_ns);
+}
+
+void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
+{
+    if (!is_owner(fork))
+        return;
+    if (fork->status)
+        wr_status_file_let_go(status);
+    for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = lane->next)
+        let_go(lane);
+    if (fork->plugins)
+        wr_plugins_let_go(engine->plugins);
+    if (fork->producers)
+        wr_lock_leave(&engine->producers->lock);
+    if (fork->registry)
+        wr_lock_leave(&engine->registry->lock);
+    sigset_t signals = fork->signals;
+    bool round = fork->round;
+    atomic_store(&fork->taken, false);
+    wr_lock_leave(&fork->gate);
+    if (round)
+        wr_dispatcher_leave(&engine->dispatcher);
+    wr_signals_restore(&signals);
+}
+
+/* A type whose code was torn in the middle may have left locks of its own behind that nobody will ever free. */
+static void abandon_lane(const struct wr_lane *lane, bool held)
+{
+    bool torn = held ? lane->fork_unsafe : lane->in_callback;
+    wr_spool_io_abandon(lane);
+    if (!lane->instance)
+        return;
+    if (torn)
+        atomic_store(&lane->instance->type->fork_unsafe, true);
+    else
+        wr_instance_abandon(lane->instance);
+}
+
+void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
+{
+    bool held = is_owner(fork);
+    sigset_t signals = fork->signals;
+    /* a child that never used weir may have a child: the descriptors are somebody else's by now */
+    if (!engine->abandoned) {
+        for (const struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
+            abandon_lane(lane, held && fork->round);
+        wr_plugins_mark_torn(engine->plugins);
+        if (engine->journal)
+            wr_journal_abandon(engine->journal);
+        wr_recovery_abandon(&engine->recovery);
+    }
+    wr_status_file_abandon(status);
+    engine->abandoned = true;
+    *fork = (struct wr_fork){0};
+    if (held)
+        wr_signals_restore(&signals);
+}

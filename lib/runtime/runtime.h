@@ -1,0 +1,63 @@
+/* runtime: the one thing that all of weir's state hangs off, and what happens to it at first use, at fork and
+ * at exit. */
+#ifndef WR_RUNTIME_H
+#define WR_RUNTIME_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "engine/engine.h"
+#include "runtime/fork.h"
+#include "os/log.h"
+#include "handler/plugin.h"
+#include "producer/producer.h"
+#include "runtime/prospect.h"
+#include "registry/registry.h"
+#include "status/status.h"
+#include "runtime/watcher.h"
+
+struct wr_error;
+
+/* How far this process has come. */
+enum wr_readiness {
+    WR_READINESS_NONE,  /* nothing configured yet */
+    WR_READINESS_BEGUN, /* a thread is at it: loading plugins, maybe */
+    WR_READINESS_DONE,
+};
+
+/* A page that a forked child finds wiped. */
+struct wr_life {
+    _Atomic uint32_t alive; /* 1: `engine` is this process's own */
+};
+
+struct wr_runtime {
+    /* the same in a forked child */
+    struct wr_log log;
+    struct wr_registry registry;
+    struct wr_producers producers;
+    struct wr_plugins plugins;
+    struct wr_life *life;
+    struct wr_fork fork;   /* between the handlers before and after it */
+    bool from_environment; /* WEIR_CONFIG, or BENCHMARK_AI, is valid, and stays in force */
+    bool parent_was_ready; /* in a forked child: the parent's configuration was in force */
+
+    /* each process's own */
+    _Atomic(struct wr_engine *) engine;
+    _Atomic uint32_t readiness;    /* enum wr_readiness */
+    struct wr_prospect prospect;   /* while readiness is BEGUN */
+    _Atomic(pthread_t) configurer; /* the thread that is at it, while readiness is BEGUN */
+    struct wr_watcher watcher;
+    struct wr_status status;
+};
+
+/* The runtime, made at first use, and in a forked child brought to life with an engine of its own. NULL without
+ * memory. */
+struct wr_runtime *wr_runtime_get(void);
+
+/* This process's engine. */
+struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime);
+
+/* As weir_shutdown. */
+int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error);
+
+#endif

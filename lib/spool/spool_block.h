@@ -1,0 +1,97 @@
+/* spool_block: how a file of a spool is laid out.
+ *
+ *     head, the handler's name | block | block | ...
+ *
+ * A file stands for itself: each series and each set of labels is defined by a block before the first block of
+ * samples that refers to it, by numbers that mean something in this file only. A sample is the same 32 bytes
+ * everywhere, but for these numbers. Head and blocks have checksums of their own and begin at multiples of 8
+ * bytes, so that what lies behind a damaged block is found again. Numbers have the byte order of the machine.
+ *
+ * Here are bytes only: spool_writer makes them, spool_reader makes sense of them. */
+#ifndef WR_SPOOL_BLOCK_H
+#define WR_SPOOL_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "text/buffer.h"
+
+enum { WR_SPOOL_BLOCK_VERSION = 1, WR_SPOOL_BLOCK_LARGEST = 64 * 1024 * 1024 };
+
+/* ---- The head -------------------------------------------------------------------------------- */
+
+/* Who wrote a file. */
+struct wr_spool_origin {
+    const char *handler;
+    uint32_t pid;
+    int64_t created_ns; /* wall time */
+    uint64_t sequence;  /* of its first sample, among all that the handler was offered by that process */
+};
+
+/* How many samples at the front of a file are settled: the one thing in it that is ever overwritten. */
+struct wr_spool_mark {
+    uint32_t settled, check;
+};
+
+/* Appends a head. */
+void wr_spool_block_put_head(struct wr_buffer *out, const struct wr_spool_origin *origin);
+
+/* Reads the head of a file, of which the first `size` bytes are given. false: damaged. *length: where blocks
+ * begin; origin->handler points into `data`, and ends with a NUL. */
+bool wr_spool_block_read_head(const char *data, size_t size, struct wr_spool_origin *origin, size_t *length);
+
+/* The mark, and where in a file it is. One that is damaged reads as 0: what was settled comes again. */
+extern const size_t wr_spool_block_mark_offset;
+struct wr_spool_mark wr_spool_block_mark(uint32_t settled);
+uint32_t wr_spool_block_read_mark(const char *data, size_t size);
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+enum wr_spool_block_kind {
+    WR_SPOOL_BLOCK_SERIES = 1, /* defines series `first` to before first + count */
+    WR_SPOOL_BLOCK_LABELS = 2, /* defines label set `first`, of `count` labels */
+    WR_SPOOL_BLOCK_SAMPLES = 3 /* samples `first` to before first + count of the file */
+};
+
+struct wr_spool_block {
+    uint32_t magic;
+    uint32_t kind;   /* enum wr_spool_block_kind */
+    uint32_t length; /* of the payload behind it: a multiple of 8 */
+    uint32_t payload_check;
+    uint32_t first, count;
+    uint32_t labels; /* SAMPLES: the number of the label set that is true of them; 0: none */
+    uint32_t notes;  /* SAMPLES: how many texts follow the records */
+    uint64_t sequence;
+    uint32_t reserved;
+    uint32_t check; /* of all before */
+};
+
+/* Makes room for a block's header; answers where it is. The payload is appended next; then `end` completes the
+ * block, whose fields but for the lengths and checksums are given. */
+size_t wr_spool_block_begin(struct wr_buffer *out);
+void wr_spool_block_end(struct wr_buffer *out, size_t start, const struct wr_spool_block *block);
+
+/* The first sound header at or behind `at`: *block, and where it is; `size`: there is none. Its payload may be
+ * damaged, or reach beyond the end. */
+size_t wr_spool_block_find(const char *data, size_t size, size_t at, struct wr_spool_block *block);
+
+/* Whether the payload of a header at `at` is there and undamaged. */
+bool wr_spool_block_is_whole(const char *data, size_t size, size_t at, const struct wr_spool_block *block);
+
+/* ---- Definitions ----------------------------------------------------------------------------- */
+
+/* In front of the texts that define a series, each with a NUL behind it: group, name, unit and help if they are
+ * given, keys and values of labels. */
+struct wr_spool_series {
+    uint16_t flags;
+    uint16_t labels;
+};
+
+enum {
+    WR_SPOOL_SERIES_CUMULATIVE = 1,
+    WR_SPOOL_SERIES_UNIT = 2,
+    WR_SPOOL_SERIES_HELP = 4,
+};
+
+#endif

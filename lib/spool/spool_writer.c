@@ -1,0 +1,151 @@
+#include "spool/spool_writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "spool/spool_block.h"
+
+void wr_spool_writer_fini(struct wr_spool_writer *writer)
+{
+    free(writer->numbers);
+    writer->numbers = NULL;
+    writer->numbers_room = 0;
+}
+
+void wr_spool_writer_begin(struct wr_spool_writer *writer)
+{
+    writer->file++;
+    writer->series = writer->samples = writer->label_sets = 0;
+    writer->labels = 0;
+}
+
+/* ---- Definitions ----------------------------------------------------------------------------- */
+
+static void put_text(struct wr_buffer *out, const char *text)
+{
+    wr_buffer_put(out, text, strlen(text) + 1);
+}
+
+static void put_labels(struct wr_buffer *out, const weir_label *labels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        put_text(out, labels[i].key);
+        put_text(out, labels[i].value);
+    }
+}
+
+static void put_series(struct wr_buffer *out, const weir_series *view)
+{
+    struct wr_spool_series series = {
+        .flags = (uint16_t)((view->cumulative ? WR_SPOOL_SERIES_CUMULATIVE : 0) |
+                            (view->unit ? WR_SPOOL_SERIES_UNIT : 0) | (view->help ? WR_SPOOL_SERIES_HELP : 0)),
+        .labels = (uint16_t)view->label_count,
+    };
+    wr_buffer_put(out, &series, sizeof series);
+    put_text(out, view->group);
+    put_text(out, view->name);
+    if (view->unit)
+        put_text(out, view->unit);
+    if (view->help)
+        put_text(out, view->help);
+    put_labels(out, view->labels, view->label_count);
+}
+
+static bool has_room(struct wr_spool_writer *writer, uint32_t series)
+{
+    if (series < writer->numbers_room)
+        return true;
+    uint32_t room = writer->numbers_room ? writer->numbers_room : 64;
+    while (room <= series)
+        room *= 2;
+    struct wr_spool_number *numbers = realloc(writer->numbers, room * sizeof *numbers);
+    if (!numbers)
+        return false;
+    memset(numbers + writer->numbers_room, 0, (room - writer->numbers_room) * sizeof *numbers);
+    writer->numbers = numbers;
+    writer->numbers_room = room;
+    return true;
+}
+
+/* Defines the range's series that the file does not know; no block where it knows them all. */
+static bool define_series(struct wr_spool_writer *writer, const struct wr_range *range, struct wr_buffer *out)
+{
+    struct wr_spool_block block = {.kind = WR_SPOOL_BLOCK_SERIES, .first = writer->series};
+    size_t start = wr_spool_block_begin(out);
+    for (uint32_t i = 0; i < range->count; i++) {
+        uint32_t id = range->segment->samples[range->first + i].series;
+        if (!has_room(writer, id))
+            return false;
+        if (writer->numbers[id].file == writer->file)
+            continue;
+        writer->numbers[id] = (struct wr_spool_number){writer->file, writer->series++};
+        const struct weir_metric *metric = wr_registry_series(writer->registry, id);
+        put_series(out, atomic_load_explicit(&metric->view, memory_order_acquire));
+        block.count++;
+    }
+    if (block.count)
+        wr_spool_block_end(out, start, &block);
+    else
+        out->length = start;
+    return true;
+}
+
+/* Answers the number of the label set in the file. */
+static uint32_t define_labels(struct wr_spool_writer *writer, const struct wr_label_set *labels,
+                              struct wr_buffer *out)
+{
+    if (!labels)
+        return 0;
+    if (writer->labels == labels->number)
+        return writer->label_sets;
+    struct wr_spool_block block = {
+        .kind = WR_SPOOL_BLOCK_LABELS, .first = ++writer->label_sets, .count = (uint32_t)labels->count};
+    size_t start = wr_spool_block_begin(out);
+    put_labels(out, labels->items, labels->count);
+    wr_spool_block_end(out, start, &block);
+    writer->labels = labels->number;
+    return writer->label_sets;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+/* Records first, then the texts that they refer to, numbered from 1 in the block. Answers how many those are.
+ */
+static uint32_t put_samples(const struct wr_spool_writer *writer, const struct wr_range *range,
+                            struct wr_buffer *out)
+{
+    const weir_sample *samples = range->segment->samples + range->first;
+    const char *const *texts = wr_segment_texts(range->segment);
+    uint32_t notes = 0;
+    for (uint32_t i = 0; i < range->count; i++) {
+        weir_sample record = samples[i];
+        record.series = writer->numbers[record.series].number;
+        record.flags &= WEIR_SAMPLE_MORE | WEIR_SAMPLE_CUMULATIVE;
+        record.note = record.note ? ++notes : 0;
+        record.reserved = 0;
+        wr_buffer_put(out, &record, sizeof record);
+    }
+    for (uint32_t i = 0; notes && i < range->count; i++)
+        if (samples[i].note)
+            put_text(out, texts[samples[i].note]);
+    return notes;
+}
+
+bool wr_spool_writer_put(struct wr_spool_writer *writer, const struct wr_range *range,
+                         const struct wr_label_set *labels, struct wr_buffer *out)
+{
+    if (!wr_buffer_reserve(out, range->bytes) || !define_series(writer, range, out))
+        return false;
+    struct wr_spool_block block = {
+        .kind = WR_SPOOL_BLOCK_SAMPLES,
+        .labels = define_labels(writer, labels, out),
+        .first = writer->samples,
+        .count = range->count,
+        .sequence = range->sequence,
+    };
+    size_t start = wr_spool_block_begin(out);
+    block.notes = put_samples(writer, range, out);
+    wr_spool_block_end(out, start, &block);
+    writer->samples += range->count;
+    return !out->failed;
+}

@@ -1,0 +1,41 @@
+/* spool_writer: samples become blocks of a spool's file, with the definitions that the file does not have yet.
+ */
+#ifndef WR_SPOOL_WRITER_H
+#define WR_SPOOL_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "text/buffer.h"
+#include "registry/labels.h"
+#include "segment/queue.h"
+#include "registry/registry.h"
+
+/* The number that a series has in a file. */
+struct wr_spool_number {
+    uint32_t file; /* which one: wr_spool_writer.file */
+    uint32_t number;
+};
+
+/* All zeros but for the registry: no file begun. */
+struct wr_spool_writer {
+    const struct wr_registry *registry;
+    struct wr_spool_number *numbers; /* by series id */
+    uint32_t numbers_room;
+    uint32_t file;            /* counts the files */
+    uint32_t series, samples; /* that are in the file */
+    uint32_t label_sets;
+    uint64_t labels; /* number of the set that was defined last; 0: none so far */
+};
+
+void wr_spool_writer_fini(struct wr_spool_writer *writer);
+
+/* From here on it is another file, in which nothing is defined. */
+void wr_spool_writer_begin(struct wr_spool_writer *writer);
+
+/* Appends the blocks for a range of whole events; labels: the configuration's, NULL: none. false: no memory,
+ * and the file has to be another one. */
+bool wr_spool_writer_put(struct wr_spool_writer *writer, const struct wr_range *range,
+                         const struct wr_label_set *labels, struct wr_buffer *out);
+
+#endif

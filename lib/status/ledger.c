@@ -1,0 +1,109 @@
+#include "status/ledger.h"
+
+#include <stdlib.h>
+
+#include "os/clock.h"
+#include "text/common.h"
+#include "producer/ring.h"
+#include "lane/tally.h"
+
+static void add_ring(weir_stats *stats, const struct wr_producer *producer)
+{
+    const struct wr_ring *ring = &producer->ring;
+    uint64_t unrouted = wr_unrouted_total(&producer->unrouted);
+    uint64_t head = wr_ring_taken(ring), tail = wr_ring_published(ring);
+    stats->taken += head - ring->text_slots + unrouted;
+    stats->in_rings += wr_ring_count_samples(ring, head, tail);
+    stats->unrouted += unrouted;
+}
+
+void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
+{
+    struct wr_visit visit;
+    struct wr_producers *producers = engine->producers;
+    *stats = (weir_stats){.size = sizeof *stats};
+    wr_engine_enter(engine, &visit);
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++)
+        add_ring(stats, producers->all[i]);
+    const struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
+    if (shared)
+        add_ring(stats, shared);
+    stats->unrouted += engine->dispatcher.taking.unrouted;
+    wr_engine_leave(&visit);
+    stats->added = stats->taken + stats->in_rings;
+    for (int i = 0; i < WEIR_REFUSALS; i++)
+        stats->refused[i] = atomic_load_explicit(&producers->refused[i], memory_order_relaxed);
+    stats->threads = count;
+    stats->series = atomic_load_explicit(&engine->registry->count, memory_order_relaxed);
+}
+
+/* ---- Values that nobody listened to ---------------------------------------------------------- */
+
+/* A list that grows. Without memory it holds less than there is. */
+struct list {
+    struct wr_ledger_unheard *items;
+    size_t count;
+};
+
+static void append(struct list *list, struct wr_group *group, uint64_t values)
+{
+    if ((list->count & (list->count - 1)) == 0) { /* full, as it grows by doubling */
+        size_t room = list->count ? list->count * 2 : 1;
+        struct wr_ledger_unheard *grown = realloc(list->items, room * sizeof *grown);
+        if (!grown)
+            return;
+        list->items = grown;
+    }
+    list->items[list->count++] = (struct wr_ledger_unheard){group, values};
+}
+
+static void append_run(struct list *list, const struct wr_producer *producer)
+{
+    uint64_t values;
+    struct wr_group *group = wr_unrouted_run(&producer->unrouted, &values);
+    if (!group || !values)
+        return;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].group != group)
+            continue;
+        list->items[i].values += values;
+        return;
+    }
+    append(list, group, values);
+}
+
+/* The groups' own counters before the runs, so that none is counted twice. */
+struct wr_ledger_unheard *wr_ledger_list_unheard(struct wr_engine *engine, size_t *count)
+{
+    struct list list = {NULL, 0};
+    const struct wr_producers *producers = engine->producers;
+    struct wr_group *group = atomic_load_explicit(&engine->registry->last_group, memory_order_acquire);
+    for (; group; group = group->next) {
+        uint64_t values = atomic_load(&group->unrouted);
+        if (values)
+            append(&list, group, values);
+    }
+    uint32_t threads = atomic_load_explicit(&producers->count, memory_order_acquire);
+    for (uint32_t i = 0; i < threads; i++)
+        append_run(&list, producers->all[i]);
+    const struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
+    if (shared)
+        append_run(&list, shared);
+    *count = list.count;
+    return list.items;
+}
+
+/* ---- Handlers -------------------------------------------------------------------------------- */
+
+/* With the round held, so that it goes with a snapshot of the process taken at the same time of rest. */
+bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_handler_stats *stats)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    struct wr_lane *lane = wr_engine_find_lane(engine, name);
+    if (lane)
+        wr_tally_take(stats, lane, wr_clock_monotonic_ns());
+    wr_engine_leave(&visit);
+    return lane;
+}

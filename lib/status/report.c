@@ -1,0 +1,230 @@
+#include "status/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "text/buffer.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "lane/glance.h"
+#include "status/ledger.h"
+#include "text/suggest.h"
+#include "text/utf8.h"
+
+/* How many lines there are of a kind; what is beyond is counted. */
+enum { HANDLERS_MOST = 20, GROUPS_MOST = 5, ROUTES_MOST = 5, SHOWN_ROOM = 200 };
+
+static const char *const refusal_names[WEIR_REFUSALS] = {
+    [WEIR_REFUSED_NAME] = "name",         [WEIR_REFUSED_LIMIT] = "limit",
+    [WEIR_REFUSED_MEMORY] = "memory",     [WEIR_REFUSED_CLOSED] = "closed",
+    [WEIR_REFUSED_BUSY] = "busy",         [WEIR_REFUSED_TOO_LARGE] = "too_large",
+    [WEIR_REFUSED_ARGUMENT] = "argument",
+};
+
+const char *wr_report_refusal_name(int why)
+{
+    return why >= 0 && why < WEIR_REFUSALS ? refusal_names[why] : NULL;
+}
+
+static void say(struct wr_engine *engine, struct wr_buffer *line)
+{
+    const char *text = wr_buffer_text(line);
+    if (text)
+        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %s", text);
+    wr_buffer_fini(line);
+}
+
+static const char *quote(char *out, const char *name)
+{
+    return wr_utf8_quote(out, SHOWN_ROOM, name, strlen(name));
+}
+
+/* "5 dropped", "5 dropped (3 full, 2 rejected)" */
+static void put_counts(struct wr_buffer *line, const char *what, const uint64_t *counts, int kinds,
+                       const char *(*name_of)(int why))
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < kinds; i++)
+        sum += counts[i];
+    wr_buffer_put_format(line, "%" PRIu64 " %s", sum, what);
+    const char *before = " (";
+    for (int i = 0; i < kinds; i++) {
+        if (!counts[i])
+            continue;
+        const char *name = name_of(i);
+        wr_buffer_put_format(line, "%s%" PRIu64 " %s", before, counts[i], name ? name : "other");
+        before = ", ";
+    }
+    wr_buffer_put_text(line, sum ? ")" : "");
+}
+
+static void say_process(struct wr_engine *engine, const struct wr_config *config)
+{
+    weir_stats stats;
+    struct wr_buffer line = {0};
+    wr_ledger_read(engine, &stats);
+    wr_buffer_put_format(&line, "process %ld: %" PRIu64 " values added, %" PRIu64 " of them to nobody, ",
+                         (long)getpid(), stats.added, stats.unrouted);
+    put_counts(&line, "refused", stats.refused, WEIR_REFUSALS, wr_report_refusal_name);
+    if (!config->route_count)
+        wr_buffer_put_text(&line, stats.added ? "; no configuration has a route: set WEIR_CONFIG, or have the "
+                                                "program call weir_configure_file"
+                                              : "; there was nothing to route");
+    say(engine, &line);
+}
+
+/* ---- Handlers -------------------------------------------------------------------------------- */
+
+static void say_handler(struct wr_engine *engine, struct wr_lane *lane)
+{
+    char shown[SHOWN_ROOM];
+    struct wr_glance glance;
+    struct wr_buffer line = {0};
+    wr_glance_take(&glance, lane, wr_clock_monotonic_ns());
+    const weir_handler_stats *stats = &glance.stats;
+    wr_buffer_put_format(&line, "handler %s: %" PRIu64 " offered, ", quote(shown, glance.name), stats->offered);
+    if (stats->recovered)
+        wr_buffer_put_format(&line, "%" PRIu64 " recovered, ", stats->recovered);
+    wr_buffer_put_format(&line, "%" PRIu64 " delivered, ", stats->delivered);
+    put_counts(&line, "dropped", stats->dropped, WEIR_DROPS, wr_selfmetrics_drop_name);
+    wr_buffer_put_format(&line, ", %" PRIu64 " queued, %" PRIu64 " spooled, %" PRIu64 " retries", stats->queued,
+                         stats->spooled, stats->retries);
+    if (glance.reason_ns)
+        wr_buffer_put_format(&line, "; last error: %s", glance.reason);
+    say(engine, &line);
+}
+
+static void say_handlers(struct wr_engine *engine)
+{
+    size_t count = 0;
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next)
+        if (count++ < HANDLERS_MOST)
+            say_handler(engine, lane);
+    if (count > HANDLERS_MOST)
+        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu handlers more", count - HANDLERS_MOST);
+}
+
+/* ---- Groups that nobody listened to ---------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    const struct wr_ledger_unheard *left = a, *right = b;
+    if (left->values != right->values)
+        return left->values < right->values ? 1 : -1;
+    return strcmp(left->group->name, right->group->name);
+}
+
+/* A group that is inside a misspelt one is misspelt, too: so its ancestors are looked at as well. */
+static void suggest_route(char *nearest, const struct wr_config *config, const char *name)
+{
+    char *word = strdup(name);
+    *nearest = '\0';
+    for (char *end = word; end && !*nearest; end = strrchr(word, '.')) {
+        if (end != word)
+            *end = '\0';
+        struct wr_suggest suggest;
+        wr_suggest_init(&suggest, word);
+        for (size_t i = 0; i < config->route_count; i++)
+            wr_suggest_try(&suggest, config->routes[i].group);
+        wr_suggest_words(&suggest, nearest, SHOWN_ROOM + 30);
+    }
+    free(word);
+}
+
+static void say_group(struct wr_engine *engine, const struct wr_config *config,
+                      const struct wr_ledger_unheard *unrouted)
+{
+    char shown[SHOWN_ROOM], above[SHOWN_ROOM], nearest[SHOWN_ROOM + 30];
+    const char *name = unrouted->group->name;
+    struct wr_buffer line = {0};
+    const struct wr_config_route *route = wr_config_find_route(config, name, false);
+    wr_buffer_put_format(&line, "group %s: %" PRIu64 " values went to nobody: ", quote(shown, name),
+                         unrouted->values);
+    if (!route) {
+        suggest_route(nearest, config, name);
+        wr_buffer_put_format(&line, "no route leads to it%s", nearest);
+    } else if (route->count == 0) {
+        wr_buffer_put_format(&line, "so says the route of %s", quote(above, route->group));
+    } else {
+        wr_buffer_put_format(&line, "they came when it had no route; it has that of %s now",
+                             quote(above, route->group));
+    }
+    say(engine, &line);
+}
+
+static void say_groups(struct wr_engine *engine, const struct wr_config *config)
+{
+    size_t count;
+    uint64_t rest = 0;
+    struct wr_ledger_unheard *groups = wr_ledger_list_unheard(engine, &count);
+    if (count)
+        qsort(groups, count, sizeof *groups, compare);
+    for (size_t i = 0; i < count; i++) {
+        if (i < GROUPS_MOST)
+            say_group(engine, config, &groups[i]);
+        else
+            rest += groups[i].values;
+    }
+    if (count > GROUPS_MOST)
+        wr_log_say(engine->log, WEIR_LOG_INFO,
+                   "ledger: %zu groups more, whose %" PRIu64 " values went to nobody", count - GROUPS_MOST,
+                   rest);
+    free(groups);
+}
+
+/* ---- Routes that were never used ------------------------------------------------------------- */
+
+/* The numbers of such routes in the configuration; the caller frees them. weir's own metrics come and go by a
+ * timer, so their route may be unused in a short program. */
+static size_t *list_unused(struct wr_engine *engine, const struct wr_config *config, size_t *count)
+{
+    struct wr_visit visit;
+    *count = 0;
+    size_t *unused = calloc(config->route_count + 1, sizeof *unused);
+    wr_engine_enter(engine, &visit);
+    const struct wr_router *router = engine->dispatcher.taking.router;
+    for (size_t i = 0; unused && router && router->config == config && i < config->route_count; i++)
+        if (!router->routes[i + 1].groups && !wr_config_is_own_group(config->routes[i].group))
+            unused[(*count)++] = i;
+    wr_engine_leave(&visit);
+    return unused;
+}
+
+static void say_route(struct wr_engine *engine, const char *group)
+{
+    char shown[SHOWN_ROOM], nearest[SHOWN_ROOM + 30];
+    struct wr_suggest suggest;
+    wr_suggest_init(&suggest, group);
+    struct wr_group *used = atomic_load_explicit(&engine->registry->last_group, memory_order_acquire);
+    for (; used; used = used->next)
+        wr_suggest_try(&suggest, used->name);
+    wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: route %s: no value ever came this way%s",
+               quote(shown, group), wr_suggest_words(&suggest, nearest, sizeof nearest));
+}
+
+static void say_routes(struct wr_engine *engine, const struct wr_config *config)
+{
+    size_t count;
+    size_t *unused = list_unused(engine, config, &count);
+    for (size_t i = 0; i < count && i < ROUTES_MOST; i++)
+        say_route(engine, config->routes[unused[i]].group);
+    if (count > ROUTES_MOST)
+        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu routes more that no value came by",
+                   count - ROUTES_MOST);
+    free(unused);
+}
+
+void wr_report_say(struct wr_engine *engine)
+{
+    uint64_t generation;
+    if (!wr_log_wants(engine->log, WEIR_LOG_INFO))
+        return;
+    struct wr_config *config = wr_engine_config(engine, &generation);
+    say_process(engine, config);
+    say_handlers(engine);
+    say_groups(engine, config);
+    say_routes(engine, config);
+    wr_config_drop(config);
+}

@@ -1,0 +1,220 @@
+#include "status/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "text/common.h"
+#include "config/document.h"
+#include "lane/glance.h"
+#include "status/ledger.h"
+#include "status/process.h"
+
+/* ---- The process ----------------------------------------------------------------------------- */
+
+void wr_snapshot_init(struct wr_snapshot *snapshot)
+{
+    memset(snapshot, 0, sizeof *snapshot);
+    snapshot->started_ticks = wr_process_started_ticks(0);
+    snapshot->pid_space = wr_process_pid_space();
+}
+
+static int64_t find_up_ns(uint64_t started_ticks)
+{
+    struct timespec now;
+    long per_second = sysconf(_SC_CLK_TCK);
+    if (!started_ticks || per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+        return -1;
+    int64_t began_ns = (int64_t)started_ticks * (WR_NS_PER_S / per_second);
+    return now.tv_sec * WR_NS_PER_S + now.tv_nsec - began_ns;
+}
+
+static double find_rate(const struct wr_snapshot *snapshot, uint64_t now, uint64_t before)
+{
+    int64_t passed_ns = snapshot->view.process.taken_ns - snapshot->before_ns;
+    if (!snapshot->before_ns || passed_ns <= 0 || now < before)
+        return -1;
+    return (double)(now - before) * (double)WR_NS_PER_S / (double)passed_ns;
+}
+
+static void take_ledger(struct wr_snapshot *snapshot, struct wr_engine *engine)
+{
+    weir_stats stats;
+    struct wr_status_process *process = &snapshot->view.process;
+    wr_ledger_read(engine, &stats);
+    process->added = stats.added;
+    process->taken = stats.taken;
+    process->in_rings = stats.in_rings;
+    process->unrouted = stats.unrouted;
+    memcpy(process->refused, stats.refused, sizeof process->refused);
+    process->threads = stats.threads;
+    process->series = stats.series;
+    process->added_rate = find_rate(snapshot, stats.added, snapshot->added_before);
+    snapshot->added_before = stats.added;
+}
+
+static const char *find_source(const struct wr_config *config)
+{
+    if (config->path)
+        return config->path;
+    if (config->source_count)
+        return config->sources[0].document->name;
+    return config->call_count ? "weir_configure" : "none";
+}
+
+static void take_config(struct wr_status_process *process, struct wr_engine *engine)
+{
+    struct wr_config *config = wr_engine_config(engine, &process->configurations);
+    snprintf(process->config, sizeof process->config, "%s", find_source(config));
+    wr_config_drop(config);
+    process->configured_wall_ns = atomic_load(&engine->configured_ns);
+}
+
+static void take_process(struct wr_snapshot *snapshot, struct wr_engine *engine)
+{
+    struct wr_status_process *process = &snapshot->view.process;
+    process->pid = getpid();
+    process->pid_space = snapshot->pid_space;
+    process->started_ticks = snapshot->started_ticks;
+    process->taken_ns = wr_clock_monotonic_ns();
+    process->taken_wall_ns = wr_clock_wall_ns();
+    process->up_ns = find_up_ns(snapshot->started_ticks);
+    process->snapshots++;
+    snprintf(process->program, sizeof process->program, "%s", program_invocation_short_name);
+    snprintf(process->weir, sizeof process->weir, "%s", WEIR_VERSION);
+    take_config(process, engine);
+    take_ledger(snapshot, engine);
+}
+
+/* ---- Handlers -------------------------------------------------------------------------------- */
+
+static uint32_t find_flags(const struct wr_glance *glance)
+{
+    return (glance->stats.open ? WR_STATUS_OPEN : 0u) | (glance->stats.failing ? WR_STATUS_FAILING : 0u) |
+           (glance->full ? WR_STATUS_FULL : 0u) | (glance->stalled ? WR_STATUS_STALLED : 0u) |
+           (glance->ending != WR_LANE_LIVES ? WR_STATUS_ENDED : 0u);
+}
+
+static int64_t find_age_ns(int64_t since_ns, int64_t now_ns)
+{
+    return !since_ns ? -1 : since_ns < now_ns ? now_ns - since_ns : 0;
+}
+
+/* New lanes come in front of the list, so the place of a lane in it changes. */
+static struct wr_snapshot_before *find_before(struct wr_snapshot *snapshot, const struct wr_lane *lane)
+{
+    for (size_t i = 0; i < WR_STATUS_HANDLERS_MOST; i++) {
+        struct wr_snapshot_before *before = &snapshot->before[i];
+        if (!before->lane)
+            before->lane = lane;
+        if (before->lane == lane)
+            return before;
+    }
+    return NULL;
+}
+
+static void take_rates(struct wr_snapshot *snapshot, struct wr_status_handler *handler,
+                       const struct wr_lane *lane)
+{
+    uint64_t dropped = 0;
+    for (int i = 0; i < WEIR_DROPS; i++)
+        dropped += handler->dropped[i];
+    struct wr_snapshot_before *before = find_before(snapshot, lane);
+    handler->offered_rate = handler->delivered_rate = handler->dropped_rate = -1;
+    if (!before)
+        return;
+    handler->offered_rate = find_rate(snapshot, handler->offered, before->offered);
+    handler->delivered_rate = find_rate(snapshot, handler->delivered, before->delivered);
+    handler->dropped_rate = find_rate(snapshot, dropped, before->dropped);
+    before->offered = handler->offered;
+    before->delivered = handler->delivered;
+    before->dropped = dropped;
+}
+
+static void take_handler(struct wr_status_handler *handler, struct wr_lane *lane, int64_t now_ns)
+{
+    struct wr_glance glance;
+    wr_glance_take(&glance, lane, now_ns);
+    const weir_handler_stats *stats = &glance.stats;
+    *handler = (struct wr_status_handler){
+        .flags = find_flags(&glance),
+        .ending = glance.ending,
+        .failing_ns = find_age_ns(glance.failing_since_ns, now_ns),
+        .busy_ns = find_age_ns(glance.busy_since_ns, now_ns),
+        .reason_ns = find_age_ns(glance.reason_ns, now_ns),
+        .offered = stats->offered,
+        .recovered = stats->recovered,
+        .delivered = stats->delivered,
+        .queued = stats->queued,
+        .spooled = stats->spooled,
+        .queue_bytes = stats->queue_bytes,
+        .queue_bound = glance.queue_bound,
+        .spool_bytes = stats->spool_bytes,
+        .spool_limit = stats->spool_limit,
+        .queue_age_ns = stats->queue_age_ms * WR_NS_PER_MS,
+        .retries = stats->retries,
+        .faults = stats->faults,
+    };
+    memcpy(handler->dropped, stats->dropped, sizeof handler->dropped);
+    snprintf(handler->name, sizeof handler->name, "%s", glance.name);
+    snprintf(handler->type, sizeof handler->type, "%s", glance.type);
+    snprintf(handler->reason, sizeof handler->reason, "%s", glance.reason);
+}
+
+static void take_handlers(struct wr_snapshot *snapshot, struct wr_engine *engine)
+{
+    struct wr_status_view *view = &snapshot->view;
+    int64_t now_ns = wr_clock_monotonic_ns();
+    view->handler_count = 0;
+    view->process.handlers_more = 0;
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next) {
+        if (view->handler_count == WR_STATUS_HANDLERS_MOST) {
+            view->process.handlers_more++;
+            continue;
+        }
+        struct wr_status_handler *handler = &view->handlers[view->handler_count++];
+        take_handler(handler, lane, now_ns);
+        take_rates(snapshot, handler, lane);
+    }
+}
+
+/* ---- Groups that nobody listens to ----------------------------------------------------------- */
+
+/* The list is kept in order, most values first; what comes last falls off. */
+static void put_group(struct wr_status_view *view, const struct wr_ledger_unheard *unrouted)
+{
+    size_t at = view->group_count;
+    while (at && view->groups[at - 1].values < unrouted->values)
+        at--;
+    if (at == WR_STATUS_GROUPS_MOST)
+        return;
+    if (view->group_count < WR_STATUS_GROUPS_MOST)
+        view->group_count++;
+    memmove(&view->groups[at + 1], &view->groups[at], (view->group_count - at - 1) * sizeof view->groups[0]);
+    view->groups[at].values = unrouted->values;
+    snprintf(view->groups[at].name, sizeof view->groups[at].name, "%s", unrouted->group->name);
+}
+
+static void take_groups(struct wr_status_view *view, struct wr_engine *engine)
+{
+    size_t count;
+    struct wr_ledger_unheard *unrouted = wr_ledger_list_unheard(engine, &count);
+    memset(view->groups, 0, sizeof view->groups);
+    view->group_count = 0;
+    view->process.groups_unheard = count;
+    for (size_t i = 0; i < count; i++)
+        put_group(view, &unrouted[i]);
+    free(unrouted);
+}
+
+void wr_snapshot_take(struct wr_snapshot *snapshot, struct wr_engine *engine)
+{
+    take_process(snapshot, engine);
+    take_handlers(snapshot, engine);
+    take_groups(&snapshot->view, engine);
+    snapshot->before_ns = snapshot->view.process.taken_ns;
+}

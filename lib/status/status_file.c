@@ -1,0 +1,203 @@
+#include "status/status_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "text/buffer.h"
+#include "os/clock.h"
+#include "text/error.h"
+#include "status/status_folder.h"
+
+enum { TRIES = 10 };
+
+static bool is_ours(const struct wr_status_file *file, int fd)
+{
+    struct stat status;
+    return fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == file->inode && status.st_dev == file->device;
+}
+
+/* The descriptor is forgotten before it is closed: a fork in between must not find a stranger's. */
+static void close_lock(struct wr_status_file *file)
+{
+    int fd = file->lock;
+    file->lock = -1;
+    if (is_ours(file, fd))
+        close(fd);
+}
+
+/* The path goes last: it says that there is a file. */
+static void forget(struct wr_status_file *file)
+{
+    close_lock(file);
+    free(file->path);
+    file->path = NULL;
+}
+
+/* ---- Making one ------------------------------------------------------------------------------ */
+
+/* All of a page, so that it has its place on the disk. 0, or errno. */
+static int write_all(int fd, const void *page, size_t length)
+{
+    ssize_t written = pwrite(fd, page, length, 0);
+    return written < 0 ? errno : (size_t)written < length ? ENOSPC : 0;
+}
+
+/* A file under a name that nobody looks at; it is shown under its own when it is complete. 0, or errno. */
+static int make(struct wr_status_file *file, int folder, const char *name, const void *page, size_t length)
+{
+    struct stat status = {0};
+    char hidden[WR_STATUS_FILE_ROOM + 1];
+    snprintf(hidden, sizeof hidden, ".%s", name);
+    int fd = openat(folder, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    int problem =
+        fchmod(fd, 0600) != 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &status) != 0 ? errno : 0;
+    if (!problem)
+        problem = write_all(fd, page, length);
+    /* ENOENT: another process was tidying up, and took it for left behind */
+    if (!problem && renameat(folder, hidden, folder, name) != 0)
+        problem = errno;
+    if (problem) {
+        unlinkat(folder, hidden, 0);
+        close(fd);
+        return problem;
+    }
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    file->room = length;
+    file->lock = fd;
+    return 0;
+}
+
+static bool make_in(struct wr_status_file *file, int folder, const char *path, const void *page, size_t length,
+                    struct wr_error *error)
+{
+    char name[WR_STATUS_FILE_ROOM];
+    struct wr_buffer whole = {0};
+    int problem = EEXIST;
+    for (int i = 0; i < TRIES && (problem == EEXIST || problem == ENOENT || problem == EWOULDBLOCK); i++) {
+        wr_status_folder_put_name(name, getpid(), (uint32_t)(wr_clock_wall_ns() / 1000));
+        problem = make(file, folder, name, page, length);
+    }
+    if (problem) {
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(problem));
+        return false;
+    }
+    wr_buffer_put_format(&whole, "%s/%s", path, name);
+    file->path = wr_buffer_take(&whole);
+    if (file->path)
+        return true;
+    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    unlinkat(folder, name, 0);
+    close_lock(file);
+    return false;
+}
+
+static bool make_anywhere(struct wr_status_file *file, const char *setting, const void *page, size_t length,
+                          struct wr_error *error)
+{
+    char path[WR_STATUS_PATH_ROOM];
+    int folder = wr_status_folder_open(setting, path, error);
+    if (folder < 0)
+        return false;
+    wr_status_folder_tidy(folder);
+    bool made = make_in(file, folder, path, page, length, error);
+    close(folder);
+    return made;
+}
+
+/* ---- Writing again --------------------------------------------------------------------------- */
+
+/* The program may have closed the descriptor with the lock. Should somebody look at the lock just now, the next
+ * time will do. */
+static void keep_lock(struct wr_status_file *file, int *fd)
+{
+    if (is_ours(file, file->lock) || flock(*fd, LOCK_EX | LOCK_NB) != 0)
+        return;
+    file->lock = *fd;
+    *fd = -1;
+}
+
+/* The old page stays whole when there is no place for a longer one. */
+static int rewrite(struct wr_status_file *file, int fd, const void *page, size_t length)
+{
+    int problem = length > file->room ? posix_fallocate(fd, 0, (off_t)length) : 0;
+    if (problem)
+        return problem;
+    if (length > file->room)
+        file->room = length;
+    return write_all(fd, page, length);
+}
+
+/* false: the file is gone, or another one is in its place. *problem: 0, or errno. */
+static bool write_again(struct wr_status_file *file, const void *page, size_t length, int *problem)
+{
+    int fd = open(file->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (!is_ours(file, fd)) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    *problem = rewrite(file, fd, page, length);
+    keep_lock(file, &fd);
+    if (fd >= 0)
+        close(fd);
+    return true;
+}
+
+bool wr_status_file_write(struct wr_status_file *file, const char *setting, const void *page, size_t length,
+                          struct wr_error *error)
+{
+    int problem = 0;
+    wr_lock_enter(&file->disk);
+    bool there = file->path && write_again(file, page, length, &problem);
+    if (there && problem)
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", file->path, wr_error_of_system(problem));
+    if (!there && file->path)
+        forget(file);
+    bool written = there ? !problem : make_anywhere(file, setting, page, length, error);
+    wr_lock_leave(&file->disk);
+    return written;
+}
+
+/* Unlocked, a copy of the descriptor that a child may hold without knowing of it does no harm. */
+void wr_status_file_remove(struct wr_status_file *file)
+{
+    struct stat status;
+    wr_lock_enter(&file->disk);
+    if (file->path) {
+        if (lstat(file->path, &status) == 0 && status.st_ino == file->inode && status.st_dev == file->device)
+            unlink(file->path);
+        if (is_ours(file, file->lock))
+            flock(file->lock, LOCK_UN);
+        forget(file);
+    }
+    wr_lock_leave(&file->disk);
+}
+
+/* ---- Fork ------------------------------------------------------------------------------------ */
+
+bool wr_status_file_hold(struct wr_status_file *file, int64_t deadline_ns)
+{
+    return wr_lock_enter_by(&file->disk, deadline_ns);
+}
+
+void wr_status_file_let_go(struct wr_status_file *file)
+{
+    wr_lock_leave(&file->disk);
+}
+
+/* close(2) and nothing else; the path's memory stays behind. */
+void wr_status_file_abandon(struct wr_status_file *file)
+{
+    if (file->path)
+        close_lock(file);
+    *file = (struct wr_status_file){0};
+}

@@ -1,0 +1,97 @@
+#include "text/escape.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "text/buffer.h"
+#include "text/utf8.h"
+
+/* What JSON has a letter for; 0: nothing. */
+static char short_escape(uint32_t c)
+{
+    switch (c) {
+    case '"': return '"';
+    case '\\': return '\\';
+    case '\b': return 'b';
+    case '\f': return 'f';
+    case '\n': return 'n';
+    case '\r': return 'r';
+    case '\t': return 't';
+    default: return 0;
+    }
+}
+
+static void put_unit(struct wr_buffer *out, uint32_t unit)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[6] = {
+        '\\', 'u', digits[unit >> 12 & 15], digits[unit >> 8 & 15], digits[unit >> 4 & 15], digits[unit & 15]};
+    wr_buffer_put(out, text, sizeof text);
+}
+
+static void put_escaped(struct wr_buffer *out, uint32_t c)
+{
+    char letter = short_escape(c);
+    if (letter) {
+        char text[2] = {'\\', letter};
+        wr_buffer_put(out, text, sizeof text);
+    } else if (c >= 0x10000) {
+        put_unit(out, 0xd800 + ((c - 0x10000) >> 10));
+        put_unit(out, 0xdc00 + ((c - 0x10000) & 0x3ff));
+    } else {
+        put_unit(out, c);
+    }
+}
+
+static void put_string(struct wr_buffer *out, const char *text, uint32_t last_plain)
+{
+    size_t length = strlen(text);
+    wr_buffer_put_char(out, '"');
+    for (size_t i = 0; i < length;) {
+        uint32_t c;
+        unsigned bytes = wr_utf8_decode(text + i, length - i, &c);
+        if (!bytes) { /* cannot be; shown as U+FFFD all the same */
+            bytes = 1;
+            c = 0xfffd;
+            put_unit(out, c);
+        } else if (c < 0x20 || c > last_plain || short_escape(c)) {
+            put_escaped(out, c);
+        } else {
+            wr_buffer_put(out, text + i, bytes);
+        }
+        i += bytes;
+    }
+    wr_buffer_put_char(out, '"');
+}
+
+void wr_escape_json(struct wr_buffer *out, const char *text)
+{
+    put_string(out, text, 0x10ffff);
+}
+
+void wr_escape_json_ascii(struct wr_buffer *out, const char *text)
+{
+    put_string(out, text, '~');
+}
+
+static bool is_plain_in_form(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '*' || c == '-' ||
+           c == '.' || c == '_';
+}
+
+void wr_escape_form(struct wr_buffer *out, const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        char escaped[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+        if (is_plain_in_form(*text))
+            wr_buffer_put_char(out, *text);
+        else if (*text == ' ')
+            wr_buffer_put_char(out, '+');
+        else
+            wr_buffer_put(out, escaped, sizeof escaped);
+    }
+}

@@ -1,0 +1,63 @@
+/* hash: a fast keyed hash of short texts. */
+#ifndef WR_HASH_H
+#define WR_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "text/common.h"
+
+static inline uint64_t wr_hash_mix(uint64_t a, uint64_t b)
+{
+    wr_uint128 product = (wr_uint128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Hashes bytes on top of seed, eight at a time; multiply and fold, with odd constants of many bits. */
+static inline uint64_t wr_hash_bytes(uint64_t seed, const char *bytes, size_t length)
+{
+    uint64_t hash = seed ^ (length * UINT64_C(0x9e3779b97f4a7c15)), word = 0;
+    for (; length > 8; length -= 8, bytes += 8) {
+        memcpy(&word, bytes, 8);
+        hash = wr_hash_mix(hash ^ word, UINT64_C(0xa0761d6478bd642f));
+    }
+    if (length >= 4) { /* two halves that may overlap: with the length mixed in, still one word for one text */
+        uint32_t low, high;
+        memcpy(&low, bytes, 4);
+        memcpy(&high, bytes + length - 4, 4);
+        word = (uint64_t)high << 32 | low;
+    } else {
+        word = 0;
+        for (size_t i = 0; i < length; i++)
+            word = word << 8 | (unsigned char)bytes[i];
+    }
+    return wr_hash_mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
+}
+
+/* Whether two texts of a length are the same, eight bytes at a time: names are short, and a call costs more. */
+static inline bool wr_hash_is_same(const char *a, const char *b, size_t length)
+{
+    uint64_t word_a, word_b;
+    for (; length >= 8; length -= 8, a += 8, b += 8) {
+        memcpy(&word_a, a, 8);
+        memcpy(&word_b, b, 8);
+        if (word_a != word_b)
+            return false;
+    }
+    if (length >= 4) { /* two halves that may overlap */
+        uint32_t low_a, low_b, high_a, high_b;
+        memcpy(&low_a, a, 4);
+        memcpy(&low_b, b, 4);
+        memcpy(&high_a, a + length - 4, 4);
+        memcpy(&high_b, b + length - 4, 4);
+        return low_a == low_b && high_a == high_b;
+    }
+    for (; length; length--)
+        if (*a++ != *b++)
+            return false;
+    return true;
+}
+
+#endif

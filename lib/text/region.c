@@ -1,0 +1,51 @@
+#include "text/region.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 4000 };
+
+struct wr_region_block {
+    struct wr_region_block *next;
+    size_t used, room;
+    alignas(max_align_t) char bytes[];
+};
+
+void wr_region_fini(struct wr_region *keep)
+{
+    struct wr_region_block *block = keep->blocks;
+    while (block) {
+        struct wr_region_block *next = block->next;
+        free(block);
+        block = next;
+    }
+    keep->blocks = NULL;
+}
+
+void *wr_region_alloc(struct wr_region *keep, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+    struct wr_region_block *block = keep->blocks;
+    if (!block || block->room - block->used < size) {
+        size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        block = calloc(1, sizeof *block + room);
+        if (!block)
+            return NULL;
+        block->room = room;
+        block->next = keep->blocks;
+        keep->blocks = block;
+    }
+    void *memory = block->bytes + block->used;
+    block->used += size;
+    return memory;
+}
+
+char *wr_region_text(struct wr_region *keep, const char *text, size_t length)
+{
+    char *copy = wr_region_alloc(keep, length + 1);
+    return copy ? memcpy(copy, text, length) : NULL;
+}

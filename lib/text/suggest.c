@@ -1,0 +1,67 @@
+#include "text/suggest.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "text/utf8.h"
+
+enum { LONGEST = 64, SHOWN_ROOM = 200 };
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Optimal string alignment: insertions, deletions, replacements and swaps of neighbours. Very long words are
+ * not compared. */
+static size_t find_distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    if (n > LONGEST || m > LONGEST)
+        return SIZE_MAX;
+    size_t rows[3][LONGEST + 1];
+    size_t *before = rows[0], *above = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= m; j++)
+        above[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = smaller(replaced, smaller(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smaller(row[j], before[j - 2] + 1);
+        }
+        size_t *oldest = before;
+        before = above;
+        above = row;
+        row = oldest;
+    }
+    return above[m];
+}
+
+void wr_suggest_init(struct wr_suggest *suggest, const char *word)
+{
+    /* a third of the letters may be wrong */
+    *suggest = (struct wr_suggest){.word = word, .best_distance = strlen(word) / 3 + 2};
+}
+
+void wr_suggest_try(struct wr_suggest *suggest, const char *candidate)
+{
+    size_t distance = find_distance(suggest->word, candidate);
+    if (distance < suggest->best_distance && distance < strlen(candidate)) {
+        suggest->best = candidate;
+        suggest->best_distance = distance;
+    }
+}
+
+const char *wr_suggest_words(const struct wr_suggest *suggest, char *out, size_t room)
+{
+    char shown[SHOWN_ROOM];
+    if (suggest->best)
+        snprintf(out, room, "; did you mean %s?",
+                 wr_utf8_quote(shown, sizeof shown, suggest->best, strlen(suggest->best)));
+    else
+        *out = '\0';
+    return out;
+}

@@ -1,0 +1,390 @@
+/* Folders of processes inside the folder of a spool: names, locks, trust, and what is left by others. */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <sys/file.h>
+
+#include "text/error.h"
+#include "folder.h"
+#include "os/owner_dir.h"
+
+static struct wr_error error;
+static const char *place;
+
+static void setup(void)
+{
+    place = strdup(path_in_folder("spool"));
+    cr_assert(wr_owner_dir_check_place(place, true, &error), "%s", error.text);
+}
+
+TestSuite(spool_box, .init = setup, .fini = remove_folder);
+
+static struct wr_owner_dir make(const char *handler)
+{
+    struct wr_owner_dir box;
+    cr_assert(wr_owner_dir_make(&box, place, handler, &error), "%s", error.text);
+    return box;
+}
+
+static const char *name_of(const struct wr_owner_dir *box)
+{
+    return strrchr(box->path, '/') + 1;
+}
+
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static void put_file(const struct wr_owner_dir *box, const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", box->path, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    cr_assert_geq(fd, 0);
+    close(fd);
+}
+
+/* As the death of its process would: the lock is gone, and nothing else. */
+static void orphan(struct wr_owner_dir *box)
+{
+    wr_owner_dir_leave(box);
+}
+
+/* ---- The place ------------------------------------------------------------------------------- */
+
+Test(spool_box, the_place_is_made_for_its_owner_alone)
+{
+    struct stat status;
+    umask(0277);
+    const char *other = path_in_folder("other");
+    cr_assert(wr_owner_dir_check_place(other, true, &error), "%s", error.text);
+    cr_assert_eq(stat(other, &status), 0);
+    cr_assert_eq(status.st_mode & 07777, 0700);
+    cr_assert(wr_owner_dir_check_place(other, true, &error), "it may be there already");
+    umask(022);
+}
+
+Test(spool_box, a_missing_place_is_no_error_as_long_as_nothing_is_to_be_made)
+{
+    cr_assert_not(wr_owner_dir_check_place(path_in_folder("none"), false, &error));
+    cr_assert_eq(error.code, WEIR_OK);
+    cr_assert_not(exists(path_in_folder("none")));
+}
+
+Test(spool_box, folders_above_the_place_are_not_made)
+{
+    cr_assert_not(wr_owner_dir_check_place(path_in_folder("none/spool"), true, &error));
+    cr_assert_neq(error.code, WEIR_OK);
+    cr_assert(strstr(error.text, "/none/spool: No such file or directory"), "%s", error.text);
+}
+
+Test(spool_box, a_place_that_others_may_write_is_refused)
+{
+    char text[600];
+    cr_assert_eq(chmod(place, 01777), 0);
+    cr_assert_not(wr_owner_dir_check_place(place, true, &error));
+    snprintf(text, sizeof text, "%s: refused: others may write this folder (mode 1777); chmod o-w helps",
+             place);
+    cr_assert_str_eq(error.text, text);
+}
+
+Test(spool_box, a_place_in_a_folder_that_others_may_write_is_refused_unless_only_owners_may_delete_there)
+{
+    char text[600];
+    cr_assert_eq(chmod(folder, 0777), 0);
+    cr_assert_not(wr_owner_dir_check_place(place, true, &error));
+    snprintf(text, sizeof text,
+             "%s: refused: others may write the folder that it is in (mode 0777); chmod o-w or +t helps",
+             place);
+    cr_assert_str_eq(error.text, text);
+    cr_assert_eq(chmod(folder, 01777), 0);
+    cr_assert(wr_owner_dir_check_place(place, true, &error), "as in /tmp");
+}
+
+Test(spool_box, a_place_of_another_user_is_refused_even_by_root)
+{
+    if (geteuid() != 0)
+        cr_skip_test("only root can give files away");
+    cr_assert_eq(chown(place, 4711, 0), 0);
+    cr_assert_not(wr_owner_dir_check_place(place, true, &error));
+    cr_assert(strstr(error.text, "refused: another user (4711) owns this folder"), "%s", error.text);
+}
+
+Test(spool_box, a_file_is_no_place)
+{
+    const char *file = make_file("file", "", 0600);
+    cr_assert_not(wr_owner_dir_check_place(file, true, &error));
+    cr_assert(strstr(error.text, "Not a directory"), "%s", error.text);
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+Test(spool_box, the_name_tells_handler_and_process)
+{
+    struct wr_owner_dir box = make("push");
+    char start[40];
+    cr_assert_eq(strncmp(name_of(&box), "push.", 5), 0, "%s", box.path);
+    snprintf(start, sizeof start, ".%ld.0", (long)getpid());
+    cr_assert_str_eq(name_of(&box) + 5 + 8, start);
+    wr_owner_dir_remove(&box);
+}
+
+Test(spool_box, a_box_is_known_by_its_handler_alone)
+{
+    struct wr_owner_dir box = make("push");
+    const char *name = name_of(&box);
+    char longer[300];
+    cr_assert(wr_owner_dir_is_name(name, "push"));
+    cr_assert(wr_owner_dir_is_name(name, NULL));
+    cr_assert_not(wr_owner_dir_is_name(name, "pusher"));
+    cr_assert_not(wr_owner_dir_is_name(name, "pus"));
+    snprintf(longer, sizeof longer, "%s-00000000000000000000.seg.bad", name);
+    cr_assert_not(wr_owner_dir_is_name(longer, "push"));
+    cr_assert_not(wr_owner_dir_is_name(longer, NULL));
+    static const char *const others[] = {"",
+                                         ".",
+                                         "..",
+                                         "push",
+                                         "push.",
+                                         "push.12345678",
+                                         "push.1234567g.1.2",
+                                         "push.12345678.1",
+                                         "push.12345678.1.",
+                                         "push.12345678..2",
+                                         ".12345678.1.2"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_assert_not(wr_owner_dir_is_name(others[i], NULL), "\"%s\"", others[i]);
+    wr_owner_dir_remove(&box);
+}
+
+Test(spool_box, any_handler_has_a_name_that_goes_into_a_file_system)
+{
+    char name[256];
+    memset(name, '/', 255);
+    name[255] = '\0';
+    static const char *const names[] = {"../../etc", "a.b", "Ünïcode", "with space", "*"};
+    for (size_t i = 0; i < sizeof names / sizeof *names + 1; i++) {
+        const char *handler = i < sizeof names / sizeof *names ? names[i] : name;
+        struct wr_owner_dir box = make(handler);
+        cr_assert(wr_owner_dir_is_name(name_of(&box), handler));
+        cr_assert_eq(strncmp(box.path, place, strlen(place)), 0);
+        wr_owner_dir_remove(&box);
+        cr_assert_not(exists(box.path ? box.path : "/nowhere"));
+    }
+}
+
+Test(spool_box, handlers_that_look_alike_have_boxes_of_their_own)
+{
+    struct wr_owner_dir a = make("a.b"), b = make("a/b");
+    cr_assert_not(wr_owner_dir_is_name(name_of(&a), "a/b"));
+    cr_assert_not(wr_owner_dir_is_name(name_of(&b), "a.b"));
+    wr_owner_dir_remove(&a);
+    wr_owner_dir_remove(&b);
+}
+
+/* ---- Locks ----------------------------------------------------------------------------------- */
+
+Test(spool_box, each_box_is_a_new_one)
+{
+    struct wr_owner_dir a = make("push"), b = make("push");
+    cr_assert_str_neq(a.path, b.path);
+    wr_owner_dir_remove(&a);
+    wr_owner_dir_remove(&b);
+}
+
+Test(spool_box, a_box_in_use_is_not_adopted)
+{
+    struct wr_owner_dir box = make("push"), other;
+    cr_assert_not(wr_owner_dir_adopt(&other, place, name_of(&box)));
+    cr_assert_null(other.path);
+    wr_owner_dir_remove(&box);
+}
+
+Test(spool_box, a_box_that_lost_its_process_is_adopted_once)
+{
+    struct wr_owner_dir box = make("push"), first, second;
+    orphan(&box);
+    cr_assert(wr_owner_dir_adopt(&first, place, name_of(&box)));
+    cr_assert_not(wr_owner_dir_adopt(&second, place, name_of(&box)));
+    wr_owner_dir_remove(&first);
+    cr_assert_not(exists(box.path));
+    free(box.path);
+}
+
+Test(spool_box, a_box_without_a_lock_is_swept_away_if_it_is_empty)
+{
+    char path[600];
+    struct wr_owner_dir box;
+    snprintf(path, sizeof path, "%s/push.12345678.1.0", place);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    cr_assert_not(wr_owner_dir_adopt(&box, place, "push.12345678.1.0"));
+    cr_assert_not(exists(path));
+}
+
+Test(spool_box, a_link_is_no_box)
+{
+    char link[600];
+    struct wr_owner_dir box = make("push"), other;
+    orphan(&box);
+    snprintf(link, sizeof link, "%s/push.12345678.1.0", place);
+    cr_assert_eq(symlink(box.path, link), 0);
+    cr_assert_not(wr_owner_dir_adopt(&other, place, "push.12345678.1.0"));
+    free(box.path);
+}
+
+Test(spool_box, boxes_of_other_users_are_left_alone)
+{
+    if (geteuid() != 0)
+        cr_skip_test("only root can give files away");
+    struct wr_owner_dir box = make("push"), other;
+    orphan(&box);
+    cr_assert_eq(chown(box.path, 4711, 0), 0);
+    cr_assert_not(wr_owner_dir_adopt(&other, place, name_of(&box)));
+    free(box.path);
+}
+
+Test(spool_box, a_lock_that_somebody_closed_is_taken_again)
+{
+    struct wr_owner_dir box = make("push"), other;
+    cr_assert(wr_owner_dir_hold(&box));
+    close(box.lock);
+    cr_assert(wr_owner_dir_hold(&box));
+    cr_assert_not(wr_owner_dir_adopt(&other, place, name_of(&box)), "it is held again");
+    wr_owner_dir_remove(&box);
+}
+
+Test(spool_box, a_descriptor_that_became_a_strangers_is_not_closed)
+{
+    struct wr_owner_dir box = make("push");
+    int stranger = open("/dev/null", O_RDONLY | O_CLOEXEC), number = box.lock;
+    cr_assert_eq(dup2(stranger, number), number);
+    cr_assert(wr_owner_dir_hold(&box));
+    cr_assert_neq(box.lock, number);
+    cr_assert_neq(fcntl(number, F_GETFL), -1, "it is still open");
+    wr_owner_dir_remove(&box);
+}
+
+Test(spool_box, what_another_process_has_taken_meanwhile_is_not_held)
+{
+    struct wr_owner_dir box = make("push"), other;
+    close(box.lock);
+    cr_assert(wr_owner_dir_adopt(&other, place, name_of(&box)));
+    box.lock = -1;
+    cr_assert_not(wr_owner_dir_hold(&box));
+    wr_owner_dir_remove(&other);
+    free(box.path);
+}
+
+Test(spool_box, a_box_that_was_deleted_is_not_held)
+{
+    struct wr_owner_dir box = make("push");
+    char command[700];
+    snprintf(command, sizeof command, "rm -r %s", box.path);
+    cr_assert_eq(system(command), 0);
+    cr_assert_not(wr_owner_dir_hold(&box));
+    wr_owner_dir_remove(&box);
+}
+
+Test(spool_box, a_child_that_abandons_it_leaves_it_to_its_parent)
+{
+    struct wr_owner_dir box = make("push"), other;
+    int number = box.lock, copy = dup(box.lock); /* the parent's */
+    wr_owner_dir_abandon(&box);
+    cr_assert_eq(fcntl(number, F_GETFL), -1);
+    cr_assert_not(wr_owner_dir_adopt(&other, place, name_of(&box)));
+    close(copy);
+    cr_assert(wr_owner_dir_adopt(&other, place, name_of(&box)), "it was the last one");
+    wr_owner_dir_remove(&other);
+    free(box.path);
+}
+
+Test(spool_box, a_copy_of_its_lock_that_nobody_knows_of_keeps_nobody_from_adopting_what_was_left)
+{
+    struct wr_owner_dir box = make("push"), other;
+    int copy = dup(box.lock); /* as a child has that was forked at the wrong moment */
+    wr_owner_dir_leave(&box);
+    cr_assert(wr_owner_dir_adopt(&other, place, name_of(&box)));
+    wr_owner_dir_remove(&other);
+    close(copy);
+    free(box.path);
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+Test(spool_box, files_are_listed_by_number)
+{
+    size_t count;
+    struct wr_owner_dir box = make("push");
+    put_file(&box, "00000000000000000200.seg");
+    put_file(&box, "18446744073709551615.seg");
+    put_file(&box, "00000000000000000003.seg");
+    put_file(&box, "99999999999999999999.seg"); /* no number */
+    put_file(&box, "0000000000000000004.seg");
+    put_file(&box, "00000000000000000005.seg.bad");
+    uint64_t *numbers = wr_owner_dir_list(&box, &count);
+    cr_assert_eq(count, 3);
+    cr_assert_eq(numbers[0], 3);
+    cr_assert_eq(numbers[1], 200);
+    cr_assert_eq(numbers[2], UINT64_MAX);
+    free(numbers);
+    char *path = wr_owner_dir_file(&box, 200);
+    cr_assert(exists(path), "%s", path);
+    free(path);
+    wr_owner_dir_leave(&box);
+    free(box.path);
+}
+
+Test(spool_box, an_empty_box_has_a_list_too)
+{
+    size_t count = 7;
+    struct wr_owner_dir box = make("push");
+    uint64_t *numbers = wr_owner_dir_list(&box, &count);
+    cr_assert_not_null(numbers);
+    cr_assert_eq(count, 0);
+    free(numbers);
+    wr_owner_dir_remove(&box);
+}
+
+Test(spool_box, a_box_with_something_in_it_is_left_for_the_next_one)
+{
+    struct wr_owner_dir box = make("push"), other;
+    char *path = strdup(box.path);
+    put_file(&box, "strange");
+    wr_owner_dir_remove(&box);
+    cr_assert(exists(path));
+    cr_assert(wr_owner_dir_adopt(&other, place, strrchr(path, '/') + 1));
+    wr_owner_dir_leave(&other);
+    free(other.path);
+    free(path);
+}
+
+static size_t count_bad(void)
+{
+    size_t count = 0;
+    const struct dirent *entry;
+    DIR *entries = opendir(place);
+    while ((entry = readdir(entries)))
+        count += strstr(entry->d_name, ".bad") != NULL;
+    closedir(entries);
+    return count;
+}
+
+Test(spool_box, damaged_files_are_kept_beside_it_but_not_without_end)
+{
+    struct wr_owner_dir box = make("push");
+    for (unsigned i = 0; i < 20; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "%020u.seg", i);
+        put_file(&box, name);
+        cr_assert_eq(wr_owner_dir_keep_bad(&box, i), i < 8);
+        char *path = wr_owner_dir_file(&box, i);
+        cr_assert_not(exists(path));
+        free(path);
+    }
+    cr_assert_eq(count_bad(), 8);
+    struct wr_owner_dir other = make("pull");
+    put_file(&other, "00000000000000000000.seg");
+    cr_assert(wr_owner_dir_keep_bad(&other, 0), "each handler's are counted by themselves");
+    wr_owner_dir_remove(&box);
+    wr_owner_dir_remove(&other);
+}
