@@ -36,20 +36,14 @@ static bool is_used(const struct wr_config *config, const char *handler, const c
     return false;
 }
 
-/* Copies all but a group's route, the call that made it, and the handler that nobody else uses then. */
+/* Copies everything but a group's route, the call that made it, and the handlers of calls that no other route
+ * uses. */
 static bool copy_without(struct wr_config *copy, const struct wr_config *config, const char *group)
 {
-    copy->settings = config->settings;
-    copy->settings.labels = (weir_map){0};
-    copy->defaults = config->defaults;
-    copy->path = wr_config_keep_text(copy, config->path);
-    copy->settings.status = wr_config_keep_text(copy, config->settings.status);
-    bool done = !copy->path == !config->path && copy->settings.status;
-    for (size_t i = 0; done && i < config->source_count; i++)
-        done = wr_config_add_source(copy, config->sources[i].document, config->sources[i].environment);
+    bool done = true;
     for (size_t i = 0; done && i < config->handler_count; i++) {
         const struct wr_config_handler *handler = &config->handlers[i];
-        if (!handler->options || is_used(config, handler->name, group))
+        if (!handler->document || is_used(config, handler->name, group))
             done = wr_config_add_handler(copy, handler);
     }
     for (size_t i = 0; done && i < config->route_count; i++)
@@ -61,28 +55,13 @@ static bool copy_without(struct wr_config *copy, const struct wr_config *config,
     return done;
 }
 
-static bool copy_labels(struct wr_config *copy, const struct wr_config *config)
-{
-    const weir_map *labels = &config->settings.labels;
-    weir_label *items = wr_region_alloc(&copy->keep, (labels->count + 1) * sizeof *items);
-    if (!items)
-        return false;
-    for (size_t i = 0; i < labels->count; i++) {
-        items[i] = (weir_label){wr_config_keep_text(copy, labels->items[i].key),
-                                wr_config_keep_text(copy, labels->items[i].value)};
-        if (!items[i].key || !items[i].value)
-            return false;
-    }
-    copy->settings.labels = (weir_map){labels->count, items};
-    return true;
-}
-
 /* Whether a call may have a handler of that name: nobody else has it, or with the very same options. */
 static bool may_have(const struct wr_config *config, const struct wr_config_call *call, const char *options,
                      const char *name, bool *exists)
 {
     const struct wr_config_handler *known = wr_config_find_handler(config, name);
-    *exists = known && is_same(known->type, call->type) && is_same(known->options, options);
+    *exists =
+        known && known->document && is_same(known->type, call->type) && is_same(known->document->text, options);
     return *exists || (!known && !is_used(config, name, ""));
 }
 
@@ -130,10 +109,8 @@ static bool add_called_handler(struct wr_config *config, const struct wr_config_
     *name = done ? choose_name(config, call, options, &exists, error) : NULL;
     done = done && *name;
     if (done && !exists) {
-        struct wr_config_handler handler = {*name, call->type, NULL, document->root, environment, options};
-        done =
-            (wr_config_add_source(config, document, environment) && wr_config_add_handler(config, &handler)) ||
-            fail_memory(error);
+        struct wr_config_handler handler = {*name, call->type, NULL, document->root, environment, document};
+        done = wr_config_add_handler(config, &handler) || fail_memory(error);
     }
     wr_document_drop(document);
     wr_environment_drop(environment);
@@ -155,11 +132,11 @@ static bool apply_call(struct wr_config *config, const struct wr_config_call *ca
            fail_memory(error);
 }
 
-static struct wr_config *with_call(const struct wr_config *config, const struct wr_config_call *call,
+static struct wr_config *with_call(struct wr_config *config, const struct wr_config_call *call,
                                    struct wr_error *error)
 {
-    struct wr_config *copy = wr_config_new();
-    bool done = copy && copy_without(copy, config, call->group) && copy_labels(copy, config);
+    struct wr_config *copy = wr_config_make_edited(config);
+    bool done = copy && copy_without(copy, config, call->group);
     if (!done)
         fail_memory(error);
     if (done && apply_call(copy, call, error))
@@ -168,7 +145,7 @@ static struct wr_config *with_call(const struct wr_config *config, const struct 
     return NULL;
 }
 
-struct wr_config *wr_config_edit_route(const struct wr_config *config, const char *group, const char *type,
+struct wr_config *wr_config_edit_route(struct wr_config *config, const char *group, const char *type,
                                        const char *options, struct wr_error *error)
 {
     const struct wr_config_call call = {.group = group, .type = type, .options = options};

@@ -80,7 +80,7 @@ static bool read_string(struct wr_config *config, const struct wr_node *object, 
 }
 
 static bool read_handler(struct wr_config *config, const struct wr_node *node,
-                         const struct wr_environment *environment, struct wr_error *error)
+                         struct wr_environment *environment, struct wr_error *error)
 {
     struct wr_config_handler handler = {.name = node->key, .node = node, .environment = environment};
     if (strcmp(node->key, "*") == 0)
@@ -111,7 +111,7 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
 }
 
 static bool read_handlers(struct wr_config *config, const struct wr_node *node,
-                          const struct wr_environment *environment, struct wr_error *error)
+                          struct wr_environment *environment, struct wr_error *error)
 {
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
@@ -187,7 +187,7 @@ static bool refuse_section(const struct wr_node *node, struct wr_error *error)
 }
 
 static bool read_section(struct wr_config *config, const struct wr_node *node,
-                         const struct wr_environment *environment, struct wr_error *error)
+                         struct wr_environment *environment, struct wr_error *error)
 {
     if (strcmp(node->key, "settings") == 0)
         return read_settings(config, node, environment, error);
@@ -200,8 +200,8 @@ static bool read_section(struct wr_config *config, const struct wr_node *node,
     return refuse_section(node, error);
 }
 
-static bool read_root(struct wr_config *config, const struct wr_node *root,
-                      const struct wr_environment *environment, struct wr_error *error)
+static bool read_root(struct wr_config *config, const struct wr_node *root, struct wr_environment *environment,
+                      struct wr_error *error)
 {
     if (!wr_node_check_type(root, WR_NODE_OBJECT, error))
         return false;
@@ -211,22 +211,25 @@ static bool read_root(struct wr_config *config, const struct wr_node *root,
     return true;
 }
 
-/* Takes over the document. */
-static struct wr_config *read_document(struct wr_document *document, struct wr_environment *given,
+/* Takes the document. environment: NULL takes the present one. */
+static struct wr_config *read_document(struct wr_document *document, struct wr_environment *environment,
                                        struct wr_error *error)
 {
-    struct wr_environment *environment = given ? given : wr_environment_take();
-    struct wr_config *config = NULL;
-    if (!environment)
-        fail_memory(error);
-    else if (document)
-        config = wr_config_make(environment, error);
-    bool done = config && (wr_config_add_source(config, document, environment) || fail_memory(error)) &&
-                read_root(config, document->root, environment, error);
-    wr_document_drop(document);
-    if (!given)
+    if (environment)
+        wr_environment_hold(environment);
+    else
+        environment = wr_environment_take();
+    struct wr_config *config = environment ? wr_config_make(environment, error) : NULL;
+    if (!config) {
+        if (!environment)
+            fail_memory(error);
+        wr_document_drop(document);
         wr_environment_drop(environment);
-    if (done)
+        return NULL;
+    }
+    config->document = document;
+    config->environment = environment;
+    if (read_root(config, document->root, environment, error))
         return config;
     wr_config_drop(config);
     return NULL;
@@ -235,7 +238,7 @@ static struct wr_config *read_document(struct wr_document *document, struct wr_e
 /* The program may change its working folder before the file is read again. */
 static bool set_path(struct wr_config *config, const char *path)
 {
-    const char *folder = config->sources[0].environment->folder;
+    const char *folder = config->environment->folder;
     if (path[0] == '/' || !folder) {
         config->path = wr_config_keep_text(config, path);
         return config->path;

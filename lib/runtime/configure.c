@@ -207,7 +207,7 @@ static struct wr_config *make_reread(void *ctx, struct wr_config *in_force, stru
         wr_config_hold(in_force);
         return in_force;
     }
-    struct wr_environment *environment = *in_background ? in_force->sources[0].environment : NULL;
+    struct wr_environment *environment = *in_background ? in_force->environment : NULL;
     struct wr_config *config = wr_parse_file(in_force->path, environment, error);
     if (!config)
         return NULL;

@@ -61,8 +61,8 @@ static const char *find_source(const struct wr_config *config)
 {
     if (config->path)
         return config->path;
-    if (config->source_count)
-        return config->sources[0].document->name;
+    if (config->document)
+        return config->document->name;
     return config->call_count ? "weir_configure" : "none";
 }
 

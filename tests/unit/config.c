@@ -15,9 +15,10 @@ Test(config, with_nothing_in_it_there_are_only_default_settings)
     cr_assert_eq(config->settings.max_series, 100000);
     cr_assert_eq(config->settings.clock, WR_CLOCK_AUTO);
     cr_assert_eq(config->settings.labels.count, 0);
-    cr_assert_eq(config->handler_count + config->route_count + config->call_count + config->source_count, 0);
+    cr_assert_eq(config->handler_count + config->route_count + config->call_count, 0);
     cr_assert_null(config->path);
     cr_assert_null(config->defaults);
+    cr_assert_null(config->document);
     wr_config_drop(config);
 }
 
@@ -26,7 +27,7 @@ Test(config, an_empty_object_is_a_configuration)
     struct wr_config *config = make_from("{}");
     cr_assert_eq(config->settings.shutdown_timeout_ns, 5 * WR_NS_PER_S);
     cr_assert_eq(config->handler_count + config->route_count, 0);
-    cr_assert_eq(config->source_count, 1);
+    cr_assert_str_eq(config->document->name, "weir.json");
     cr_assert_null(config->path);
     wr_config_drop(config);
 }
@@ -58,9 +59,9 @@ Test(config, handlers_are_described_in_their_order)
     cr_assert_str_eq(handlers_of(config), "push=http a.b c=file null=null");
     const struct wr_config_handler *push = wr_config_find_handler(config, "push");
     cr_assert_null(push->plugin);
-    cr_assert_null(push->options);
+    cr_assert_null(push->document);
     cr_assert_str_eq(wr_node_member(push->node, "url")->text, "x");
-    cr_assert_eq(push->environment, config->sources[0].environment);
+    cr_assert_eq(push->environment, config->environment);
     cr_assert_str_eq(wr_config_find_handler(config, "a.b c")->plugin, "/p/file.so");
     cr_assert_null(wr_config_find_handler(config, "pus"));
     cr_assert_null(wr_config_find_handler(config, "*"));
@@ -151,9 +152,9 @@ Test(config, it_can_be_read_with_an_environment_of_another_time)
     static const char text[] = "{\"handlers\": {\"a\": {\"type\": \"${WEIR_UNIT}\"}}}";
     struct wr_config *config = wr_parse_text("weir.json", text, strlen(text), before, &error);
     cr_assert_str_eq(config->handlers[0].type, "null");
-    cr_assert_eq(config->sources[0].environment, before);
+    cr_assert_eq(config->environment, before);
     wr_environment_drop(before);
-    cr_assert_str_eq(wr_environment_get(config->sources[0].environment, "WEIR_UNIT"), "null");
+    cr_assert_str_eq(wr_environment_get(config->environment, "WEIR_UNIT"), "null");
     wr_config_drop(config);
 }
 

@@ -1,4 +1,6 @@
 /* config: what weir_configure makes of a configuration. */
+#include <malloc.h>
+
 #include "config/config_edit.h"
 #include "configs.h"
 
@@ -12,7 +14,7 @@ static void route(struct wr_config **config, const char *group, const char *type
     *config = next;
 }
 
-static void expect_refused(const struct wr_config *config, const char *type, const char *options,
+static void expect_refused(struct wr_config *config, const char *type, const char *options,
                            const char *expected)
 {
     error = (struct wr_error){0};
@@ -49,7 +51,7 @@ Test(config_calls, a_handler_is_named_after_its_type)
     route(&config, "a", "file", options_1);
     cr_assert_str_eq(route_of(config, "a", false), "file");
     cr_assert_str_eq(handlers_of(config), "file=file");
-    cr_assert_str_eq(config->handlers[0].options, options_1);
+    cr_assert_str_eq(config->handlers[0].document->text, options_1);
     cr_assert_str_eq(wr_node_member(config->handlers[0].node, "path")->text, "1");
     cr_assert_not_null(config->handlers[0].environment);
     wr_config_drop(config);
@@ -97,7 +99,7 @@ Test(config_calls, no_options_beside_a_handler_with_some_are_an_empty_object)
     route(&config, "a", "file", options_1);
     route(&config, "b", "file", NULL);
     cr_assert_str_eq(route_of(config, "b", false), "file:b");
-    cr_assert_str_eq(wr_config_find_handler(config, "file:b")->options, "{}");
+    cr_assert_str_eq(wr_config_find_handler(config, "file:b")->document->text, "{}");
     wr_config_drop(config);
 }
 
@@ -109,7 +111,7 @@ Test(config_calls, a_route_is_replaced_and_a_handler_that_nobody_uses_then_goes)
     cr_assert_eq(config->route_count, 1);
     cr_assert_eq(config->call_count, 1);
     cr_assert_str_eq(handlers_of(config), "file=file");
-    cr_assert_str_eq(config->handlers[0].options, options_2);
+    cr_assert_str_eq(config->handlers[0].document->text, options_2);
     route(&config, "a", "null", NULL);
     cr_assert_str_eq(route_of(config, "a", false), "null");
     cr_assert_str_eq(handlers_of(config), "");
@@ -158,6 +160,40 @@ Test(config_calls, all_else_of_a_configuration_stays)
     route(&config, "a", NULL, NULL);
     route(&config, "b", NULL, NULL);
     cr_assert_str_eq(handlers_of(config), "disk=file spare=null", "what a document describes stays described");
+    wr_config_drop(config);
+}
+
+Test(config_calls, the_settings_of_the_file_outlive_it)
+{
+    struct wr_config *config =
+        make_from("{\"settings\": {\"journal\": \"/j\", \"status\": \"/s\", \"labels\": {\"host\": \"h\"}},"
+                  "\"handlers\": {\"*\": {\"queue\": \"4MiB\"}}, \"groups\": {\"a\": \"console\"}}");
+    for (int i = 0; i < 3; i++)
+        route(&config, "b", "file", options_1);
+    /* what was freed is overwritten here, so that a dangling pointer shows */
+    struct wr_config *other =
+        make_from("{\"settings\": {\"journal\": \"/x\", \"status\": \"/y\", \"labels\": {\"guest\": \"g\"}},"
+                  "\"handlers\": {\"*\": {\"queue\": \"5MiB\"}}, \"groups\": {\"z\": \"null\"}}");
+    cr_assert_str_eq(config->settings.journal, "/j");
+    cr_assert_str_eq(config->settings.status, "/s");
+    cr_assert_str_eq(config->settings.labels.items[0].key, "host");
+    cr_assert_str_eq(wr_node_member(config->defaults, "queue")->text, "4MiB");
+    cr_assert_str_eq(config->document->name, "weir.json");
+    cr_assert_str_eq(route_of(config, "a", false), "console");
+    wr_config_drop(other);
+    wr_config_drop(config);
+}
+
+Test(config_calls, a_configuration_does_not_grow_with_the_calls_that_it_replaces)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    struct mallinfo2 before = mallinfo2();
+    for (int i = 0; i < 10000; i++)
+        route(&config, "a", "file", i % 2 ? options_1 : options_2);
+    cr_assert_eq(config->handler_count + config->route_count + config->call_count, 3);
+    struct mallinfo2 after = mallinfo2();
+    cr_assert_lt(after.uordblks, before.uordblks + 100000, "%zu bytes more", after.uordblks - before.uordblks);
     wr_config_drop(config);
 }
 
@@ -262,7 +298,7 @@ Test(config_calls, each_keeps_the_handlers_name_that_it_got_first)
     again = read_again(config, "{}");
     cr_assert_str_eq(route_of(again, "b", false), "file:b");
     cr_assert_str_eq(route_of(again, "c", false), "file");
-    cr_assert_str_eq(wr_config_find_handler(again, "file")->options, options_1);
+    cr_assert_str_eq(wr_config_find_handler(again, "file")->document->text, options_1);
     wr_config_drop(again);
     wr_config_drop(config);
 }
