@@ -88,7 +88,7 @@ static bool refuse_item(struct planner *p, const struct wr_config_route *route, 
         wr_suggest_try(&suggest, config->handlers[i].name);
     const struct wr_node *node = route->node;
     for (const struct wr_node *at = node && node->type == WR_NODE_ARRAY ? node->first : NULL; at; at = at->next)
-        if (at->place == item)
+        if (at->index == item)
             node = at;
     if (!node) {
         wr_error_set(p->error, problem->code, "%s", problem->text);

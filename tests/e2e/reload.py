@@ -98,7 +98,7 @@ def weir_reload_reads_the_file_again(folder):
     wait_for(lambda: size(b) > before, "more values in b")
     program.terminate()
     out, err = program.communicate(timeout=60)
-    assert program.returncode == 0 and "reload: " in err and "this { has no }" in err, err
+    assert program.returncode == 0 and "reload: " in err and "unclosed {" in err, err
     values = turns(a, b)
     assert values == list(range(len(values)))
 

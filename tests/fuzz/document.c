@@ -8,7 +8,7 @@
 #include "config/document.h"
 #include "text/error.h"
 #include "fuzz.h"
-#include "text/scan.h"
+#include "text/json.h"
 
 static void compare(const struct wr_node *node, struct json_object *other);
 
@@ -30,7 +30,7 @@ static void compare_array(const struct wr_node *node, struct json_object *other)
 {
     size_t count = 0;
     for (const struct wr_node *member = node->first; member; member = member->next, count++) {
-        FUZZ_CHECK(member->parent == node && !member->key && member->place == count);
+        FUZZ_CHECK(member->parent == node && !member->key && member->index == count);
         compare(member, json_object_array_get_idx(other, count));
     }
     FUZZ_CHECK(count == json_object_array_length(other));
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK((document != NULL) == (error.code == 0));
     if (document) {
         blank_comments(text);
-        struct json_tokener *tokener = json_tokener_new_ex(WR_SCAN_DEEPEST + 2);
+        struct json_tokener *tokener = json_tokener_new_ex(WR_JSON_DEPTH_MAX + 2);
         struct json_object *other = json_tokener_parse_ex(tokener, text, (int)size + 1);
         FUZZ_CHECK(json_tokener_get_error(tokener) == json_tokener_success);
         compare(document->root, other);

@@ -246,8 +246,7 @@ Test(config_calls, options_are_an_object)
                    "options:1:10: expected a value: an object, an array, a string in double quotes, a number, "
                    "true, false or "
                    "null");
-    expect_refused(config, "file", "{\"a\": 1, \"a\": 2}",
-                   "options:1:10: this key stands twice in its object: \"a\"");
+    expect_refused(config, "file", "{\"a\": 1, \"a\": 2}", "options:1:10: duplicate key: \"a\"");
     expect_refused(config, "file", "", "options:1:1: the text ends where a value is expected");
     wr_config_drop(config);
 }

@@ -33,11 +33,9 @@ Test(config_errors, what_is_no_json_is_refused_with_its_place)
 {
     expect_refused("", "weir.json:1:1: the text ends where a value is expected");
     expect_refused("{\"handlers\": {}, }", "weir.json:1:16: trailing comma");
-    expect_refused("{\"groups\": {},\n\"groups\": {}}",
-                   "weir.json:2:1: this key stands twice in its object: \"groups\"");
-    expect_refused("{\"groups\": {\"a\": \"x\", \"a\": \"y\"}}",
-                   "weir.json:1:23: this key stands twice in its object: \"a\"");
-    expect_refused("{\"groups\": {\"a\": \"x\"}", "weir.json:1:1: this { has no }");
+    expect_refused("{\"groups\": {},\n\"groups\": {}}", "weir.json:2:1: duplicate key: \"groups\"");
+    expect_refused("{\"groups\": {\"a\": \"x\", \"a\": \"y\"}}", "weir.json:1:23: duplicate key: \"a\"");
+    expect_refused("{\"groups\": {\"a\": \"x\"}", "weir.json:1:1: unclosed {");
 }
 
 Test(config_errors, an_unknown_section_is_refused_with_the_nearest)

@@ -65,7 +65,7 @@ Test(document, members_keep_their_order)
     cr_assert_str_eq(z->next->key, "a");
     cr_assert_null(z->next->next);
     for (size_t i = 0; i < 3; i++, item = item->next) {
-        cr_assert_eq(item->place, i);
+        cr_assert_eq(item->index, i);
         cr_assert_eq(item->parent, z);
         cr_assert_null(item->key);
         cr_assert_eq(item->text[0], "312"[i]);
@@ -132,9 +132,9 @@ Test(document, what_is_wrong_is_told_with_name_line_and_column)
 {
     expect_refused("", "weir.json:1:1: the text ends where a value is expected");
     expect_refused("{\n  \"a\": 1,\n}", "weir.json:2:9: trailing comma");
-    expect_refused("{\"a\": 1, \"a\": 2}", "weir.json:1:10: this key stands twice in its object: \"a\"");
-    expect_refused("{\"a\": 01}", "weir.json:1:7: not a number as JSON writes it");
-    expect_refused("{} x", "weir.json:1:4: text behind the end of the configuration");
+    expect_refused("{\"a\": 1, \"a\": 2}", "weir.json:1:10: duplicate key: \"a\"");
+    expect_refused("{\"a\": 01}", "weir.json:1:7: invalid number");
+    expect_refused("{} x", "weir.json:1:4: text after the end of the configuration");
 }
 
 Test(document, thirty_two_levels_are_allowed)

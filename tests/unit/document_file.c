@@ -10,7 +10,7 @@
 #include "config/document.h"
 #include "text/error.h"
 #include "folder.h"
-#include "text/scan.h"
+#include "text/json.h"
 
 static struct wr_error error;
 
@@ -39,7 +39,7 @@ Test(document, a_file_with_something_wrong_is_refused_with_its_place, .fini = re
 {
     expect_refused(make_file("weir.json", "{\n  \"a\": 1,\n}\n", 0644), ":2:9: trailing comma");
     expect_refused(make_file("empty.json", "", 0644), ":1:1: the text ends where a value is expected");
-    expect_refused(make_file("cut.json", "{\"handlers\": {\"a", 0644), ":1:15: this string has no end");
+    expect_refused(make_file("cut.json", "{\"handlers\": {\"a", 0644), ":1:15: unterminated string");
     expect_refused(make_file("bom.json", "\xef\xbb\xbf{}", 0644),
                    ":1:1: the text begins with a byte order mark; save it without one");
 }
@@ -61,7 +61,7 @@ Test(document, only_regular_files_are_read, .fini = remove_folder)
 Test(document, a_file_that_is_too_large_is_not_even_read, .fini = remove_folder)
 {
     const char *path = make_file("large.json", "", 0644);
-    cr_assert_eq(truncate(path, WR_SCAN_LONGEST + 1), 0);
+    cr_assert_eq(truncate(path, WR_JSON_BYTES_MAX + 1), 0);
     expect_refused(path, ": 16777217 bytes; at most 16 MiB are allowed");
     cr_assert_eq(truncate(path, INT64_C(1) << 30), 0);
     expect_refused(path, ": 1073741824 bytes; at most 16 MiB are allowed");
@@ -70,8 +70,8 @@ Test(document, a_file_that_is_too_large_is_not_even_read, .fini = remove_folder)
 Test(document, a_file_of_zeros_is_refused_at_its_first_byte, .fini = remove_folder)
 {
     const char *path = make_file("zeros.json", "", 0644);
-    cr_assert_eq(truncate(path, WR_SCAN_LONGEST), 0);
-    expect_refused(path, ":1:1: a NUL byte");
+    cr_assert_eq(truncate(path, WR_JSON_BYTES_MAX), 0);
+    expect_refused(path, ":1:1: NUL byte");
 }
 
 Test(document, a_file_that_others_may_write_is_refused, .fini = remove_folder)
