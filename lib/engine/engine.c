@@ -134,15 +134,6 @@ struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name)
 
 /* ---- Configuring ----------------------------------------------------------------------------- */
 
-static struct wr_lane *find_lane_for_plan(void *ctx, const char *name)
-{
-    struct wr_visit visit;
-    wr_engine_enter(ctx, &visit);
-    struct wr_lane *lane = wr_engine_find_lane(ctx, name);
-    wr_engine_leave(&visit);
-    return lane;
-}
-
 struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation)
 {
     struct wr_visit visit;
@@ -154,22 +145,30 @@ struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generatio
     return config;
 }
 
-struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *config, bool in_child,
-                               struct wr_error *error)
+struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t generation, bool in_child)
 {
-    struct wr_plan_site site = {
+    return (struct wr_plan_site){
         .plugins = engine->plugins,
         .log = engine->log,
         .wakeup = &engine->dispatcher.wakeup,
         .words = &engine->dispatcher.words,
         .pool = &engine->dispatcher.taking.pool,
         .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
-        .find_lane = find_lane_for_plan,
+        .generation = generation,
+        .lanes = wr_engine_lanes(engine),
         .after_create = engine->crew.after_open,
         .ctx = engine,
         .in_child = in_child,
     };
-    return wr_plan_new(config, &site, error);
+}
+
+bool wr_engine_has_router(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    bool has_router = engine->dispatcher.taking.router;
+    wr_engine_leave(&visit);
+    return has_router;
 }
 
 bool wr_engine_is_started(struct wr_engine *engine)

@@ -70,9 +70,11 @@ struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name);
 /* The configuration in force, with a reference, and the engine's generation at that time. */
 struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation);
 
-/* Makes a plan of a configuration, against the engine's lanes. */
-struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *config, bool in_child,
-                               struct wr_error *error);
+/* Where a plan is made that is to be committed to this engine in this generation. */
+struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t generation, bool in_child);
+
+/* Whether a configuration has been committed. */
+bool wr_engine_has_router(struct wr_engine *engine);
 
 /* [in a visit] Starts the journal, if there is to be one and there is none, and recovers what others have left
  * there. */

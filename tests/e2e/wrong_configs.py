@@ -88,7 +88,7 @@ WRONG = [
     # routes
     (GROUPS % '{"*": "dsk"}', "1:17", ["groups.*", '"dsk"', "not an installed handler type"]),
     ('{"handlers":{"disk":{"type":"null"}},"groups":{"*":["dsk"]}}', "1:53",
-     ['groups.*[0]: "dsk" is neither a handler', 'did you mean "disk"?']),
+     ['groups.*[0]: must be a handler of this configuration or an installed handler type, got "dsk"', 'did you mean "disk"?']),
     (GROUPS % '{"*": 5}', "1:17", ["groups.*: 5 is not allowed in a route"]),
     (GROUPS % '{"*": {"handlers": []}}', "1:17", ["groups.*: an object is not allowed in a route"]),
     (GROUPS % '{"*": ["console", ["console"]]}', "1:29", ["groups.*[1]: an array is not allowed"]),
