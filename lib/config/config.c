@@ -55,10 +55,10 @@ const char *wr_config_keep_text(struct wr_config *config, const char *text)
     return text ? wr_region_text(&config->keep, text, strlen(text)) : NULL;
 }
 
-/* Makes room for one more element in an array; the new one is zeroed. NULL without memory. */
+/* Returns the array with a zeroed element appended. NULL: out of memory. */
 static void *add_element(struct wr_config *config, void *array, size_t *count, size_t size)
 {
-    /* grown by doubling: the old arrays stay in `keep`, which costs at most as much again */
+    /* doubled when full: the former arrays stay in `keep`, together no larger than the present one */
     bool is_full = (*count & (*count - 1)) == 0;
     void *grown = array;
     if (is_full) {
@@ -180,7 +180,7 @@ void wr_config_drop(struct wr_config *config)
     free(config);
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Queries --------------------------------------------------------------------------------- */
 
 const struct wr_config_handler *wr_config_find_handler(const struct wr_config *config, const char *name)
 {

@@ -1,7 +1,7 @@
-/* config: what a configuration says, checked as far as that is possible without loading handler types.
+/* config: a configuration, checked as far as possible without loading handler types.
  *
- * Immutable once made, and counted, so that any thread may read it: a forked child builds its handlers from it
- * anew. */
+ * Immutable once made, and reference-counted: any thread may read it, and a forked child makes its handlers
+ * from it. */
 #ifndef WR_CONFIG_H
 #define WR_CONFIG_H
 
@@ -28,12 +28,11 @@ struct wr_settings {
     int64_t clock;      /* enum wr_clock_choice */
     const char *status; /* "off", "auto", or the absolute path of a folder */
     weir_map labels;
-    const char *journal; /* a folder; NULL: there is none */
+    const char *journal; /* absolute path of a folder; NULL: no journal */
 };
 
 extern const weir_option wr_settings_rows[];
 
-/* A handler described by the configuration. */
 struct wr_config_handler {
     const char *name;
     const char *type;
@@ -48,8 +47,8 @@ struct wr_config_handler {
 struct wr_config_route {
     const char *group; /* "*": the default */
     size_t count;
-    const char **items;         /* names of handlers, and "inherit" */
-    const struct wr_node *node; /* for errors; NULL: weir_configure's */
+    const char **items;         /* names of handlers, handler types, "inherit" */
+    const struct wr_node *node; /* for errors; NULL: made by weir_configure */
 };
 
 /* A call of weir_configure, applied again when the file is reread. */
@@ -79,7 +78,7 @@ struct wr_config {
     size_t call_count;
 };
 
-/* The configuration with nothing in it. With one reference; NULL without memory. */
+/* The empty configuration. Returns one reference. NULL: out of memory. */
 struct wr_config *wr_config_new(void);
 
 void wr_config_hold(struct wr_config *config);
@@ -88,24 +87,24 @@ void wr_config_drop(struct wr_config *config);
 /* A handler by its name, or NULL. */
 const struct wr_config_handler *wr_config_find_handler(const struct wr_config *config, const char *name);
 
-/* The route that counts for a group, which is not its own one if `above`: the nearest ancestor's, finally "*"'s
- * (but not for group "weir" and what is inside it). NULL: there is none, as there is nothing above "*". */
+/* The route of a group: its own unless `above`, else its nearest ancestor's, else that of "*" (but not for
+ * group "weir" and its descendants). NULL: none. */
 const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
                                                    bool above);
 
-/* Whether it is the group of weir's own metrics, or inside it: they go only where they are sent by name. */
+/* Whether it is the group of weir's own metrics or a descendant: "*" does not apply to these. */
 bool wr_config_is_own_group(const char *group);
 
-/* ---- For those who make one ------------------------------------------------------------------ */
+/* ---- Making one (parse, config_edit) --------------------------------------------------------- */
 
-/* One with default settings, with one reference; NULL: the error tells why. */
+/* One with default settings. Returns one reference. NULL: error is set. */
 struct wr_config *wr_config_make(const struct wr_environment *environment, struct wr_error *error);
 
 /* One with the document, environment, path, settings and defaults of `base`, without handlers, routes and
  * calls. With one reference; holds what it shares. NULL: out of memory. */
 struct wr_config *wr_config_make_edited(struct wr_config *base);
 
-/* A copy that lives as long as the configuration; NULL without memory, or for NULL. */
+/* A copy that lives as long as the configuration. NULL: out of memory, or for NULL. */
 const char *wr_config_keep_text(struct wr_config *config, const char *text);
 
 /* Append copies; false: out of memory. A handler's document and environment are held, its node is borrowed. */

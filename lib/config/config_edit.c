@@ -16,8 +16,6 @@ static bool fail_memory(struct wr_error *error)
     return false;
 }
 
-/* ---- Calls of weir_configure ----------------------------------------------------------------- */
-
 static bool is_same(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
@@ -55,9 +53,9 @@ static bool copy_without(struct wr_config *copy, const struct wr_config *config,
     return done;
 }
 
-/* Whether a call may have a handler of that name: nobody else has it, or with the very same options. */
-static bool may_have(const struct wr_config *config, const struct wr_config_call *call, const char *options,
-                     const char *name, bool *exists)
+/* Whether a call may use a handler name: it is free, or its handler has the same type and options. */
+static bool may_use(const struct wr_config *config, const struct wr_config_call *call, const char *options,
+                    const char *name, bool *exists)
 {
     const struct wr_config_handler *known = wr_config_find_handler(config, name);
     *exists =
@@ -65,8 +63,8 @@ static bool may_have(const struct wr_config *config, const struct wr_config_call
     return *exists || (!known && !is_used(config, name, ""));
 }
 
-/* The handler's name: the one it had, its type's, or TYPE:GROUP. A queue belongs to a name: if two handlers
- * changed names, what waits for one would go to the other's destination. */
+/* The handler's name: its former one, else the type's, else TYPE:GROUP. Queues belong to names: if two handlers
+ * swapped names, queued values would be delivered to the wrong destination. */
 static const char *choose_name(struct wr_config *config, const struct wr_config_call *call, const char *options,
                                bool *exists, struct wr_error *error)
 {
@@ -80,25 +78,25 @@ static const char *choose_name(struct wr_config *config, const struct wr_config_
     }
     const char *names[] = {call->handler ? call->handler : call->type, call->type, own};
     for (size_t i = 0; i < WR_COUNT_OF(names); i++)
-        if (may_have(config, call, options, names[i], exists))
+        if (may_use(config, call, options, names[i], exists))
             return names[i];
-    wr_error_set(error, WEIR_ERR_CONFIG, "handlers \"%s\" and \"%s\" exist already, with other options",
-                 call->type, own);
+    wr_error_set(error, WEIR_ERR_CONFIG, "handlers \"%s\" and \"%s\" both exist with other options", call->type,
+                 own);
     return NULL;
 }
 
-/* A handler with nothing but defaults needs no description: a route may name its type. */
-static bool needs_description(const struct wr_config *config, const struct wr_config_call *call)
+/* Without options a route can name the type, unless that is the name of another handler. */
+static bool needs_handler(const struct wr_config *config, const struct wr_config_call *call)
 {
     return call->options || (call->handler && !is_same(call->handler, call->type)) ||
            wr_config_find_handler(config, call->type);
 }
 
-static bool add_called_handler(struct wr_config *config, const struct wr_config_call *call, const char **name,
-                               struct wr_error *error)
+static bool add_handler(struct wr_config *config, const struct wr_config_call *call, const char **name,
+                        struct wr_error *error)
 {
     *name = call->type;
-    if (!needs_description(config, call))
+    if (!needs_handler(config, call))
         return true;
     const char *options = call->options ? call->options : "{}";
     struct wr_document *document = wr_document_parse("options", options, strlen(options), error);
@@ -119,16 +117,16 @@ static bool add_called_handler(struct wr_config *config, const struct wr_config_
 
 static bool apply_call(struct wr_config *config, const struct wr_config_call *call, struct wr_error *error)
 {
-    struct wr_config_call made = *call;
+    struct wr_config_call applied = *call;
     if (is_same(call->type, "inherit")) {
         wr_error_set(error, WEIR_ERR_CONFIG,
-                     "\"inherit\" is not a handler type: in a route it stands for the parent's route");
+                     "the handler type must not be \"inherit\": in a route, that is the parent's route");
         return false;
     }
-    if (call->type && !add_called_handler(config, call, &made.handler, error))
+    if (call->type && !add_handler(config, call, &applied.handler, error))
         return false;
-    struct wr_config_route route = {call->group, 1, &made.handler, NULL};
-    return (wr_config_add_call(config, &made) && (!call->type || wr_config_add_route(config, &route))) ||
+    struct wr_config_route route = {call->group, 1, &applied.handler, NULL};
+    return (wr_config_add_call(config, &applied) && (!call->type || wr_config_add_route(config, &route))) ||
            fail_memory(error);
 }
 

@@ -265,7 +265,7 @@ bool wr_node_check_type(const struct wr_node *node, enum wr_node_type type, stru
     char shown[200];
     if (node->type == type)
         return true;
-    wr_node_error(node, error, "%s is not %s", wr_node_show(node, shown, sizeof shown),
-                  wr_node_type_name(type));
+    wr_node_error(node, error, "must be %s, got %s", wr_node_type_name(type),
+                  wr_node_show(node, shown, sizeof shown));
     return false;
 }

@@ -1,4 +1,4 @@
-/* document: which files are read. */
+/* document: from files. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ Test(document, a_file_is_read_and_named_in_errors, .fini = remove_folder)
     wr_document_drop(document);
 }
 
-Test(document, a_file_with_something_wrong_is_refused_with_its_place, .fini = remove_folder)
+Test(document, an_invalid_file_is_reported_with_its_place, .fini = remove_folder)
 {
     expect_refused(make_file("weir.json", "{\n  \"a\": 1,\n}\n", 0644), ":2:9: trailing comma");
     expect_refused(make_file("empty.json", "", 0644), ":1:1: the text ends where a value is expected");
@@ -44,7 +44,7 @@ Test(document, a_file_with_something_wrong_is_refused_with_its_place, .fini = re
                    ":1:1: the text begins with a byte order mark; save it without one");
 }
 
-Test(document, a_file_that_is_not_there_is_told, .fini = remove_folder)
+Test(document, a_missing_file_is_reported, .fini = remove_folder)
 {
     expect_refused(path_in_folder("missing.json"), ": No such file or directory");
 }
@@ -58,7 +58,7 @@ Test(document, only_regular_files_are_read, .fini = remove_folder)
     expect_refused("/", ": not a regular file");
 }
 
-Test(document, a_file_that_is_too_large_is_not_even_read, .fini = remove_folder)
+Test(document, a_file_that_is_too_large_is_not_read, .fini = remove_folder)
 {
     const char *path = make_file("large.json", "", 0644);
     cr_assert_eq(truncate(path, WR_JSON_BYTES_MAX + 1), 0);
@@ -80,7 +80,7 @@ Test(document, a_file_that_others_may_write_is_refused, .fini = remove_folder)
                    ": refused: others may write this file (mode 0666); chmod o-w helps");
 }
 
-Test(document, the_way_to_a_file_may_be_a_symbolic_link, .fini = remove_folder)
+Test(document, a_symbolic_link_is_followed, .fini = remove_folder)
 {
     char target[200];
     strcpy(target, make_file("weir.json", "{\"a\": 1}", 0644));
