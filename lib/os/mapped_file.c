@@ -13,6 +13,7 @@
 
 #include "text/buffer.h"
 #include "os/listing.h"
+#include "os/fd.h"
 
 enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE = 0600 };
 
@@ -56,7 +57,7 @@ int wr_mapped_file_make(struct wr_journal_map *map, const char *folder, const ch
     *map = (struct wr_journal_map){0};
     if (!put_path(path, folder, kind, number))
         return ENAMETOOLONG;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | FLAGS, MODE);
+    int fd = wr_fd_open(path, O_RDWR | O_CREAT | O_EXCL | FLAGS, MODE);
     if (fd < 0)
         return errno;
     int problem = allocate(fd, size);
@@ -78,7 +79,7 @@ int wr_mapped_file_open(struct wr_journal_map *map, const char *folder, const ch
     *map = (struct wr_journal_map){0};
     if (!put_path(path, folder, kind, number))
         return ENAMETOOLONG;
-    int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | FLAGS);
+    int fd = wr_fd_open(path, (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | FLAGS, 0);
     if (fd < 0)
         return errno;
     int problem = fstat(fd, &status) != 0    ? errno

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/fd.h"
+
 /* The 22nd field of stat; the second one, the program's name in brackets, may hold anything. */
 uint64_t wr_process_started_ticks(int64_t pid)
 {
@@ -15,7 +17,7 @@ uint64_t wr_process_started_ticks(int64_t pid)
     char path[64] = "/proc/self/stat", text[1024];
     if (pid)
         snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = wr_fd_open(path, O_RDONLY, 0);
     ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
     if (file >= 0)
         close(file);
