@@ -151,15 +151,15 @@ static void change_journal(struct wr_engine *engine, const char *place, int64_t 
 {
     if (engine->journal) {
         if (!place || strcmp(place, engine->journal_place) != 0)
-            wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
-                         "settings.journal has changed; that counts from the next start on");
+            wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
+                                "settings.journal has changed; that counts from the next start on");
         return;
     }
     free(engine->journal_place);
     engine->journal_place = place ? strdup(place) : NULL;
     if (place && !engine->journal_place)
-        wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
-                     "no memory; values go on without it");
+        wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
+                            "no memory; values go on without it");
     wr_engine_start_journal(engine, now_ns);
 }
 

@@ -43,7 +43,7 @@ struct wr_plan_site {
     struct wr_plugins *plugins;
     struct wr_log *log;
     struct wr_wakeup *wakeup;
-    struct wr_words *words;
+    struct wr_deferred_log *words;
     struct wr_segment_pool *pool;
     uint64_t labels_number;
     struct wr_lane *(*find_lane)(void *ctx, const char *name); /* a lane that exists already, or NULL */
