@@ -1,4 +1,4 @@
-#include "format/format_prometheus.h"
+#include "format/format.h"
 
 #include <math.h>
 #include <stdlib.h>
