@@ -1,4 +1,4 @@
-#include "api/capture.h"
+#include "api/test_store.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static void forget_samples(void)
     store.count = store.room = 0;
 }
 
-void wr_capture_reset(bool all)
+void wr_test_store_reset(bool all)
 {
     enter();
     forget_samples();
@@ -158,13 +158,13 @@ static void take(const weir_batch *batch, weir_outcome *outcome)
 
 /* ---- The handler type ------------------------------------------------------------------------ */
 
-struct capture_options {
+struct test_options {
     int64_t run;
 };
 
 /* A handler whose options differ is another one: weir_testing_start gets one that has not failed yet. */
 static const weir_option rows[] = {
-    {"run", WEIR_OPTION_INT, 0, "0", "0..", "the number of the test", offsetof(struct capture_options, run)},
+    {"run", WEIR_OPTION_INT, 0, "0", "0..", "the number of the test", offsetof(struct test_options, run)},
     {0},
 };
 
@@ -190,14 +190,14 @@ static void destroy(void *self)
     (void)self;
 }
 
-const weir_handler_type wr_capture_type = {
+const weir_handler_type wr_test_store_type = {
     .size = sizeof(weir_handler_type),
     .abi = WEIR_ABI,
     .name = "testing",
     .summary = "keeps what it is given, for tests",
     .options = rows,
     .option_size = sizeof(weir_option),
-    .options_size = sizeof(struct capture_options),
+    .options_size = sizeof(struct test_options),
     .create = create,
     .emit = emit,
     .destroy = destroy,
@@ -218,7 +218,7 @@ static size_t count_locked(const char *group, const char *name)
     return count;
 }
 
-size_t wr_capture_count(const char *group, const char *name)
+size_t wr_test_store_count(const char *group, const char *name)
 {
     enter();
     size_t count = count_locked(group, name);
@@ -226,7 +226,7 @@ size_t wr_capture_count(const char *group, const char *name)
     return count;
 }
 
-bool wr_capture_get(const char *group, const char *name, size_t number, weir_testing_sample *sample)
+bool wr_test_store_get(const char *group, const char *name, size_t number, weir_testing_sample *sample)
 {
     bool found = false;
     enter();
@@ -239,7 +239,7 @@ bool wr_capture_get(const char *group, const char *name, size_t number, weir_tes
     return found;
 }
 
-bool wr_capture_wait(const char *group, const char *name, size_t count, int64_t deadline_ns)
+bool wr_test_store_wait(const char *group, const char *name, size_t count, int64_t deadline_ns)
 {
     enter();
     while (count_locked(group, name) < count && wr_clock_monotonic_ns() < deadline_ns)
@@ -264,7 +264,7 @@ static bool make_room_for_answer(void)
     return true;
 }
 
-bool wr_capture_answer(int code, uint32_t done, uint32_t times)
+bool wr_test_store_answer(int code, uint32_t done, uint32_t times)
 {
     enter();
     bool has_room = !times || make_room_for_answer();
@@ -274,7 +274,7 @@ bool wr_capture_answer(int code, uint32_t done, uint32_t times)
     return has_room;
 }
 
-void wr_capture_block(bool block)
+void wr_test_store_block(bool block)
 {
     enter();
     store.block = block;
@@ -282,7 +282,7 @@ void wr_capture_block(bool block)
     leave();
 }
 
-bool wr_capture_is_blocking(void)
+bool wr_test_store_is_blocking(void)
 {
     enter();
     bool block = store.block;
@@ -290,7 +290,7 @@ bool wr_capture_is_blocking(void)
     return block;
 }
 
-bool wr_capture_wait_blocked(int64_t deadline_ns)
+bool wr_test_store_wait_blocked(int64_t deadline_ns)
 {
     enter();
     while (!store.blocked && wr_clock_monotonic_ns() < deadline_ns)
@@ -300,7 +300,7 @@ bool wr_capture_wait_blocked(int64_t deadline_ns)
     return blocked;
 }
 
-size_t wr_capture_tries(void)
+size_t wr_test_store_tries(void)
 {
     enter();
     size_t tries = store.tries;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/capture.h"
+#include "api/test_store.h"
 #include "os/clock.h"
 #include "text/common.h"
 #include "engine/engine.h"
@@ -29,7 +29,7 @@ static int fail(struct wr_runtime *runtime, int code, const char *words)
 
 static void deliver(void)
 {
-    if (!wr_capture_is_blocking())
+    if (!wr_test_store_is_blocking())
         weir_flush(PATIENCE_MS);
 }
 
@@ -84,7 +84,7 @@ static int register_type(void)
     static _Atomic bool registered;
     if (atomic_exchange(&registered, true))
         return 0;
-    int result = weir_register_handler_type(&wr_capture_type);
+    int result = weir_register_handler_type(&wr_test_store_type);
     if (result)
         atomic_store(&registered, false);
     return result;
@@ -113,7 +113,7 @@ int weir_testing_start(void)
         result = weir_testing_set_time(-1);
     if (result)
         return result;
-    wr_capture_reset(true);
+    wr_test_store_reset(true);
     deliver();
     result = configure();
     if (result)
@@ -122,14 +122,14 @@ int weir_testing_start(void)
         return fail(
             runtime, WEIR_ERR_CONFIG,
             "weir_testing_start: the configuration of the environment is in force (WEIR_CONFIG, BENCHMARK_AI)");
-    wr_capture_reset(true);
+    wr_test_store_reset(true);
     return 0;
 }
 
 void weir_testing_clear(void)
 {
     deliver();
-    wr_capture_reset(false);
+    wr_test_store_reset(false);
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
@@ -137,21 +137,21 @@ void weir_testing_clear(void)
 size_t weir_testing_count(const char *group, const char *name)
 {
     deliver();
-    return wr_capture_count(group, name);
+    return wr_test_store_count(group, name);
 }
 
 double weir_testing_last(const char *group, const char *name)
 {
     weir_testing_sample sample;
     size_t count = weir_testing_count(group, name);
-    return count && wr_capture_get(group, name, count - 1, &sample) ? sample.value : (double)NAN;
+    return count && wr_test_store_get(group, name, count - 1, &sample) ? sample.value : (double)NAN;
 }
 
 size_t weir_testing_values(const char *group, const char *name, double *values, size_t room)
 {
     weir_testing_sample sample;
     size_t count = weir_testing_count(group, name);
-    for (size_t i = 0; i < count && i < room && wr_capture_get(group, name, i, &sample); i++)
+    for (size_t i = 0; i < count && i < room && wr_test_store_get(group, name, i, &sample); i++)
         values[i] = sample.value;
     return count;
 }
@@ -160,7 +160,7 @@ bool weir_testing_get(const char *group, const char *name, size_t i, weir_testin
 {
     weir_testing_sample whole;
     deliver();
-    if (!sample || size < sizeof whole.size || !wr_capture_get(group, name, i, &whole))
+    if (!sample || size < sizeof whole.size || !wr_test_store_get(group, name, i, &whole))
         return false;
     memset(sample, 0, size);
     memcpy(sample, &whole, size < sizeof whole ? size : sizeof whole);
@@ -177,7 +177,7 @@ const char *weir_testing_label(const weir_testing_sample *sample, const char *ke
 
 bool weir_testing_wait(const char *group, const char *name, size_t count, int64_t timeout_ms)
 {
-    return wr_capture_wait(group, name, count, wr_clock_deadline_ns(timeout_ms));
+    return wr_test_store_wait(group, name, count, wr_clock_deadline_ns(timeout_ms));
 }
 
 /* ---- Failing --------------------------------------------------------------------------------- */
@@ -189,27 +189,27 @@ int weir_testing_answer(enum weir_testing_answer answer, uint32_t done, uint32_t
         return WEIR_ERR_MEMORY;
     if ((int)answer < WEIR_TESTING_OK || (int)answer > WEIR_TESTING_FAILED)
         return fail(runtime, WEIR_ERR_ARGUMENT, "weir_testing_answer: not one of enum weir_testing_answer");
-    return wr_capture_answer((int)answer, done, times)
+    return wr_test_store_answer((int)answer, done, times)
                ? 0
                : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_answer: no memory");
 }
 
 void weir_testing_block(void)
 {
-    wr_capture_block(true);
+    wr_test_store_block(true);
 }
 
 void weir_testing_release(void)
 {
-    wr_capture_block(false);
+    wr_test_store_block(false);
 }
 
 bool weir_testing_wait_blocked(int64_t timeout_ms)
 {
-    return wr_capture_wait_blocked(wr_clock_deadline_ns(timeout_ms));
+    return wr_test_store_wait_blocked(wr_clock_deadline_ns(timeout_ms));
 }
 
 size_t weir_testing_tries(void)
 {
-    return wr_capture_tries();
+    return wr_test_store_tries();
 }

@@ -9,7 +9,7 @@
 #include "text/error.h"
 #include "journal/journal.h"
 #include "journal/journal_reader.h"
-#include "os/listing.h"
+#include "os/dir_list.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 #include "text/utf8.h"
@@ -340,7 +340,7 @@ static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const
     const struct dirent *entry;
     DIR *folder = opendir(place);
     int problem = folder ? 0 : errno;
-    while (folder && !problem && (entry = wr_listing_next(folder, &problem)))
+    while (folder && !problem && (entry = wr_dir_list_next(folder, &problem)))
         if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_BOX) && !add(finds, *pattern, place, entry->d_name))
             problem = ENOMEM;
     if (folder)

@@ -1,12 +1,12 @@
-/* listing: what is in a folder. An error in the middle must not look like the end: then there may be more. */
-#ifndef WR_LISTING_H
-#define WR_LISTING_H
+/* dir_list: reads a folder's entries. An error in the middle is told apart from the end: there may be more. */
+#ifndef WR_DIR_LIST_H
+#define WR_DIR_LIST_H
 
 #include <dirent.h>
 #include <errno.h>
 
-/* The next entry; NULL at the end, or when the folder cannot be read: *problem is errno then, else 0. */
-static inline const struct dirent *wr_listing_next(DIR *folder, int *problem)
+/* Returns the next entry. NULL: the end, with *problem 0, or an error, with *problem set to errno. */
+static inline const struct dirent *wr_dir_list_next(DIR *folder, int *problem)
 {
     errno = 0;
     const struct dirent *entry = readdir(folder);

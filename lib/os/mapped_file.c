@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "text/buffer.h"
-#include "os/listing.h"
+#include "os/dir_list.h"
 #include "os/fd.h"
 
 enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE = 0600 };
@@ -138,7 +138,7 @@ uint32_t *wr_mapped_file_list(const char *folder, const char *kind, size_t *coun
     int problem = 0;
     DIR *open = opendir(folder);
     bool good = open && wr_buffer_reserve(&numbers, sizeof number);
-    while (good && (entry = wr_listing_next(open, &problem)))
+    while (good && (entry = wr_dir_list_next(open, &problem)))
         if (read_number(entry->d_name, kind, &number))
             wr_buffer_put(&numbers, &number, sizeof number);
     if (open)

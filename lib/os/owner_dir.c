@@ -13,7 +13,7 @@
 #include "text/buffer.h"
 #include "text/crc.h"
 #include "text/error.h"
-#include "os/listing.h"
+#include "os/dir_list.h"
 #include "os/file_perms.h"
 #include "os/fd.h"
 
@@ -266,7 +266,7 @@ static bool has_only_its_lock(const struct wr_owner_dir *box)
     DIR *folder = opendir(box->path);
     bool only = folder;
     int problem = 0;
-    while (only && (entry = wr_listing_next(folder, &problem)))
+    while (only && (entry = wr_dir_list_next(folder, &problem)))
         only = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
                strcmp(entry->d_name, "lock") == 0;
     if (folder)
@@ -319,7 +319,7 @@ static bool list(DIR *folder, struct wr_buffer *numbers)
     const struct dirent *entry;
     uint64_t number;
     int problem;
-    while ((entry = wr_listing_next(folder, &problem)))
+    while ((entry = wr_dir_list_next(folder, &problem)))
         if (read_number(entry->d_name, &number))
             wr_buffer_put(numbers, &number, sizeof number);
     return !problem && !numbers->failed;
