@@ -1,8 +1,8 @@
-/* capture: the handler type "testing": keeps what it is given, and answers as it is told. See <weir/testing.h>.
+/* test_store: the handler type "testing" of <weir/testing.h>, which stores values and returns scripted
+ * outcomes.
  *
- * There is one store for the process, as there is one type, whatever handlers of that type exist: those who ask
- * have no handler in their hands. It has a lock of its own, a leaf, which nothing of the core's is taken under.
- */
+ * There is one store in the process, for all handlers of the type. Its lock is a leaf: no other lock of weir is
+ * taken while it is held. All functions may be called from any thread. */
 #ifndef WR_TEST_STORE_H
 #define WR_TEST_STORE_H
 
@@ -15,18 +15,18 @@
 
 extern const weir_handler_type wr_test_store_type;
 
-/* Forgets what was captured; all: the script, the tries and a block too. */
+/* Removes the stored samples. all: resets the script, the number of tries and the block, too. */
 void wr_test_store_reset(bool all);
 
-/* Number i of the samples of a group and a name, NULL: any; false: there are fewer. */
+/* Sample number i of a group and a name, NULL: of any. Returns false if there are not so many. */
 bool wr_test_store_get(const char *group, const char *name, size_t i, weir_testing_sample *sample);
 size_t wr_test_store_count(const char *group, const char *name);
 
-/* Waits until there are so many; false: not by deadline_ns, of CLOCK_MONOTONIC. */
+/* Waits until so many samples are stored. Returns false if they are not by deadline_ns (monotonic). */
 bool wr_test_store_wait(const char *group, const char *name, size_t count, int64_t deadline_ns);
 
-/* The script; false: no memory. */
-bool wr_test_store_answer(int code, uint32_t done, uint32_t times);
+/* Appends a step to the script; see weir_testing_answer. Returns false if out of memory. */
+bool wr_test_store_add_step(int code, uint32_t done, uint32_t times);
 
 void wr_test_store_block(bool block);
 bool wr_test_store_is_blocking(void);

@@ -1,5 +1,5 @@
-/* The functions of <weir/testing.h>. They are in the library itself: what they need of it, a look at the round
- * and a seam for time, would have to be shown to another library, and be kept stable for it. */
+/* The functions of <weir/testing.h>. They are in the library itself: a library of their own would need rounds
+ * and control of time exported from this one, and kept stable. */
 
 #include <weir/testing.h>
 
@@ -15,28 +15,27 @@
 #include "producer/producer.h"
 #include "runtime/runtime.h"
 
-/* How long a question waits for what was added before; a script that answers RETRY longer than that is left at
- * it. */
-enum { PATIENCE_MS = 10000 };
+/* How long a query waits for values that were added before it. A script may return RETRY for longer. */
+enum { FLUSH_TIMEOUT_MS = 10000 };
 
-static int fail(struct wr_runtime *runtime, int code, const char *words)
+static int fail(struct wr_runtime *runtime, int code, const char *text)
 {
-    struct wr_error *mine = wr_producers_error(&runtime->producers);
-    if (mine)
-        wr_error_set(mine, code, "%s", words);
+    struct wr_error *last = wr_producers_error(&runtime->producers);
+    if (last)
+        wr_error_set(last, code, "%s", text);
     return code;
 }
 
 static void deliver(void)
 {
     if (!wr_test_store_is_blocking())
-        weir_flush(PATIENCE_MS);
+        weir_flush(FLUSH_TIMEOUT_MS);
 }
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Inside a visit: what was published up to now gets the time that was. */
-static void settle_time(struct wr_engine *engine, struct wr_visit *visit)
+/* Takes the round lock, and runs a round: values that were added before get the time that was valid then. */
+static void enter_after_round(struct wr_engine *engine, struct wr_visit *visit)
 {
     int64_t next_ns;
     wr_engine_enter(engine, visit);
@@ -50,7 +49,7 @@ int weir_testing_set_time(int64_t time_ns)
     if (!runtime)
         return WEIR_ERR_MEMORY;
     struct wr_engine *engine = wr_runtime_engine(runtime);
-    settle_time(engine, &visit);
+    enter_after_round(engine, &visit);
     engine->dispatcher.taking.still_ns = time_ns < 0 ? WR_DRAIN_REAL_TIME : time_ns;
     wr_engine_leave(&visit);
     return 0;
@@ -63,18 +62,18 @@ int weir_testing_advance(int64_t ns)
     if (!runtime)
         return WEIR_ERR_MEMORY;
     struct wr_engine *engine = wr_runtime_engine(runtime);
-    settle_time(engine, &visit);
+    enter_after_round(engine, &visit);
     int64_t still_ns = engine->dispatcher.taking.still_ns;
-    bool stands = still_ns != WR_DRAIN_REAL_TIME;
-    bool fits = stands && (ns >= 0 ? still_ns <= INT64_MAX - ns : still_ns >= -ns && ns != INT64_MIN);
+    bool is_set = still_ns != WR_DRAIN_REAL_TIME;
+    bool fits = is_set && (ns >= 0 ? still_ns <= INT64_MAX - ns : still_ns >= -ns && ns != INT64_MIN);
     if (fits)
         engine->dispatcher.taking.still_ns += ns;
     wr_engine_leave(&visit);
     if (fits)
         return 0;
     return fail(runtime, WEIR_ERR_ARGUMENT,
-                stands ? "weir_testing_advance: beyond what a time can hold"
-                       : "weir_testing_advance: time does not stand still; see weir_testing_set_time");
+                is_set ? "weir_testing_advance: the time would overflow"
+                       : "weir_testing_advance: no time is set; call weir_testing_set_time first");
 }
 
 /* ---- Starting -------------------------------------------------------------------------------- */
@@ -119,9 +118,9 @@ int weir_testing_start(void)
     if (result)
         return result;
     if (weir_get_handler_stats("testing", &stats, sizeof stats))
-        return fail(
-            runtime, WEIR_ERR_CONFIG,
-            "weir_testing_start: the configuration of the environment is in force (WEIR_CONFIG, BENCHMARK_AI)");
+        return fail(runtime, WEIR_ERR_CONFIG,
+                    "weir_testing_start: the configuration of the environment (WEIR_CONFIG, BENCHMARK_AI) "
+                    "takes precedence");
     wr_test_store_reset(true);
     return 0;
 }
@@ -132,7 +131,7 @@ void weir_testing_clear(void)
     wr_test_store_reset(false);
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 size_t weir_testing_count(const char *group, const char *name)
 {
@@ -188,10 +187,11 @@ int weir_testing_answer(enum weir_testing_answer answer, uint32_t done, uint32_t
     if (!runtime)
         return WEIR_ERR_MEMORY;
     if ((int)answer < WEIR_TESTING_OK || (int)answer > WEIR_TESTING_FAILED)
-        return fail(runtime, WEIR_ERR_ARGUMENT, "weir_testing_answer: not one of enum weir_testing_answer");
-    return wr_test_store_answer((int)answer, done, times)
+        return fail(runtime, WEIR_ERR_ARGUMENT,
+                    "weir_testing_answer: answer: must be one of enum weir_testing_answer");
+    return wr_test_store_add_step((int)answer, done, times)
                ? 0
-               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_answer: no memory");
+               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_answer: out of memory");
 }
 
 void weir_testing_block(void)

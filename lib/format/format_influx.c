@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "text/array.h"
 #include "text/common.h"
 #include "text/hash.h"
 #include "format/influx_times.h"
@@ -124,17 +125,10 @@ static struct field *make_field(struct wr_encoder *encoder, uint32_t series)
     const struct wr_affixes *affixes = wr_encoder_affixes(encoder, series);
     if (!affixes)
         return NULL;
-    if (series >= influx->field_room) {
-        uint32_t room = influx->field_room ? influx->field_room : 64;
-        while (room <= series)
-            room *= 2;
-        struct field *fields = realloc(influx->fields, room * sizeof *fields);
-        if (!fields)
-            return NULL;
-        memset(fields + influx->field_room, 0, (room - influx->field_room) * sizeof *fields);
-        influx->fields = fields;
-        influx->field_room = room;
-    }
+    struct field *fields = wr_array_reserve(influx->fields, &influx->field_room, series + 1, sizeof *fields);
+    if (!fields)
+        return NULL;
+    influx->fields = fields;
     struct field *field = &influx->fields[series];
     const char *text = wr_encoder_prefix(encoder, affixes);
     uint64_t key = wr_hash_bytes(0, text, (size_t)affixes->prefix + affixes->suffix);

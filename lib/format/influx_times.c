@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/hash.h"
 
 enum { SMALLEST = 1024, LARGEST = 131072 };
@@ -154,15 +155,12 @@ bool wr_influx_times_recall(const struct wr_influx_times *times, uint64_t sequen
 
 bool wr_influx_times_raise(struct wr_influx_times *times, uint64_t sequence, int64_t time_ns)
 {
-    if (times->raised_count == times->raised_room) {
-        uint32_t room = times->raised_room ? times->raised_room * 2 : 64;
-        struct wr_influx_times_raised *raised = realloc(times->raised, room * sizeof *raised);
-        if (!raised)
-            return false;
-        times->raised = raised;
-        times->raised_room = room;
-    }
-    times->raised[times->raised_count++] = (struct wr_influx_times_raised){sequence, time_ns};
+    struct wr_influx_times_raised *raised =
+        wr_array_reserve(times->raised, &times->raised_room, times->raised_count + 1, sizeof *raised);
+    if (!raised)
+        return false;
+    times->raised = raised;
+    raised[times->raised_count++] = (struct wr_influx_times_raised){sequence, time_ns};
     return true;
 }
 
