@@ -194,7 +194,7 @@ static void fifo_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     struct trouble trouble = pipe_reach(&pipe);
     pipe_let_go(&pipe);
     if (trouble.what == ABSENT && fifo->pipe.create) {
-        int problem = output_find_obstacle(pipe.path, false);
+        int problem = output_check_create(pipe.path, false);
         trouble = trouble_of(problem ? NOT_MADE : NOTHING, problem);
         snprintf(outcome->reason, sizeof outcome->reason, "it does not exist yet");
     }

@@ -68,7 +68,7 @@ static const char *name_type(mode_t type)
 /* Answers the length. */
 static int put_trouble(const struct pipe *pipe, const struct trouble *trouble, char *words, size_t room)
 {
-    const char *path = pipe->path, *problem = system_words(trouble->problem);
+    const char *path = pipe->path, *problem = system_strerror(trouble->problem);
     switch (trouble->what) {
     case ABSENT: return snprintf(words, room, "nobody has created the named pipe %.160s", path);
     case UNREAD: return snprintf(words, room, "nobody reads the named pipe %.160s", path);
@@ -125,7 +125,7 @@ static void set_mode(const struct pipe *pipe)
     bool ours = fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_uid == geteuid();
     if (ours && (status.st_mode & 07777) != pipe->mode && chmod(name, pipe->mode) != 0)
         pipe->host->log(pipe->host, WEIR_LOG_WARNING, "%s has the mode %04o, not %04o: %s", pipe->path,
-                        (unsigned)status.st_mode & 07777, (unsigned)pipe->mode, system_words(errno));
+                        (unsigned)status.st_mode & 07777, (unsigned)pipe->mode, system_strerror(errno));
     close(fd);
 }
 
@@ -168,7 +168,7 @@ static void set_size(struct pipe *pipe)
         return;
     pipe->said_size = true;
     pipe->host->log(pipe->host, WEIR_LOG_WARNING, "pipe_size: %s does not get %d bytes: %s; it keeps its size",
-                    pipe->path, pipe->size, system_words(errno));
+                    pipe->path, pipe->size, system_strerror(errno));
 }
 
 static struct trouble open_pipe(struct pipe *pipe)

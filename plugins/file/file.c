@@ -113,7 +113,7 @@ static void file_wake(void *self, int why, weir_outcome *outcome)
 static void say(weir_outcome *outcome, int code, const char *doing, const char *path, int problem)
 {
     outcome->code = code;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.180s: %s", doing, path, system_words(problem));
+    snprintf(outcome->reason, sizeof outcome->reason, "%s %.180s: %s", doing, path, system_strerror(problem));
 }
 
 static void file_open(void *self, weir_outcome *outcome)
@@ -190,7 +190,7 @@ static void make_safe(struct file *file, weir_outcome *outcome)
         return;
     outcome->rejected = outcome->done;
     snprintf(outcome->reason, sizeof outcome->reason, "fsync %.180s: %s", target->path,
-             system_words(target->sync_problem));
+             system_strerror(target->sync_problem));
 }
 
 static void file_emit(void *self, const weir_batch *batch, weir_outcome *outcome)

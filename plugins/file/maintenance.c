@@ -22,7 +22,7 @@ static void say_once(struct maintenance *maintenance, const char *what, const ch
         return;
     maintenance->said = true;
     maintenance->host->log(maintenance->host, 2, "%s cannot be %s (%s); tried again every minute", path, what,
-                           system_words(problem));
+                           system_strerror(problem));
 }
 
 static void start_round(struct maintenance *maintenance)

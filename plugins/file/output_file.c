@@ -118,7 +118,7 @@ int wr_output_file_probe(const struct output_file *target, bool *exists)
     else if (errno != ENOENT)
         return errno;
     return *exists ? 0
-                   : output_find_obstacle(path, settings->options->create_folders || settings->dated_folders);
+                   : output_check_create(path, settings->options->create_folders || settings->dated_folders);
 }
 
 void wr_output_file_close(struct output_file *target)
@@ -171,11 +171,11 @@ void wr_output_file_follow(struct output_file *target)
     target->said_missed = true;
     if (changed)
         target->host->log(target->host, 2, "%s cannot be opened (%s); writing goes on in %s", path,
-                          system_words(problem), target->path);
+                          system_strerror(problem), target->path);
     else
         target->host->log(target->host, 2,
                           "%s is gone and cannot be opened anew (%s); writing goes on where it went",
-                          target->path, system_words(problem));
+                          target->path, system_strerror(problem));
 }
 
 /* Whether the date may be another one by now. */
@@ -292,6 +292,6 @@ int wr_output_file_sync(struct output_file *target)
     target->sync_problem = problem;
     target->host->count(target->host, "fsync.failed", 1);
     target->host->log(target->host, 1, "fsync %s: %s; what was written since the last one may be lost",
-                      target->path, system_words(problem));
+                      target->path, system_strerror(problem));
     return problem;
 }

@@ -125,7 +125,7 @@ static void pause_rotation(struct rotation *rotation, const struct output_file *
     else
         target->host->log(target->host, 2,
                           "%s cannot be rotated (%s); it goes on growing, and is tried again every %d s",
-                          target->path, system_words(problem), PAUSE_MS / 1000);
+                          target->path, system_strerror(problem), PAUSE_MS / 1000);
 }
 
 int wr_rotation_turn(struct rotation *rotation, struct output_file *target)

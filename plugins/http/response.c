@@ -121,7 +121,7 @@ static void say_broken(const struct response_site *site, const struct client_rep
                        struct response *response)
 {
     const char *why = *reply->error ? reply->error : curl_easy_strerror(reply->result);
-    const char *system = reply->system_error ? system_words(reply->system_error) : why;
+    const char *system = reply->system_error ? system_strerror(reply->system_error) : why;
     switch (reply->result) {
     case CURLE_OPERATION_TIMEDOUT: say_timeout(site, reply, response); break;
     case CURLE_COULDNT_RESOLVE_PROXY:

@@ -179,7 +179,7 @@ static bool may_open(const char *path, weir_outcome *outcome)
         if (errno == ENOENT)
             return true;
         outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, system_words(errno));
+        snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, system_strerror(errno));
         return false;
     }
     if (!is_inherited(&status))
