@@ -51,11 +51,11 @@ def files_are_neither_created_nor_emptied(folder):
 def a_named_pipe_needs_a_reader(folder):
     path = os.path.join(folder, "pipe")
     pipe = {"type": "fifo", "path": path}
-    assert_verdict(pipe, f"nobody has created the named pipe {path}")
+    assert_verdict(pipe, f"the named pipe {path} does not exist")
     assert_verdict({**pipe, "create": True}, "ok, it does not exist yet")
     assert os.listdir(folder) == []
     os.mkfifo(path)
-    assert_verdict(pipe, f"nobody reads the named pipe {path}")
+    assert_verdict(pipe, f"the named pipe {path} has no reader")
     assert_verdict({"type": "file", "path": path}, f"open {path}: No such device or address")
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     assert_verdict(pipe, "ok")
