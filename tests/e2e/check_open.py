@@ -106,14 +106,14 @@ def dead_port():
 def a_server_is_connected_to_and_sent_nothing():
     needs_http()
     with Scripted() as server:
-        assert_verdict({"type": "http", "url": server.url}, f"ok, 127.0.0.1:{server.port} takes connections")
+        assert_verdict({"type": "http", "url": server.url}, f"ok, 127.0.0.1:{server.port} accepts connections")
         wait_for(lambda: server.connections == 1, "the connection")
         assert server.requests == [], server.requests
     holder, port = dead_port()
     assert_verdict({"type": "http", "url": f"http://127.0.0.1:{port}/"}, f"connect 127.0.0.1:{port}: Connection refused")
     assert_verdict({"type": "http", "url": "http://no-such-name.invalid/"}, r"resolve the name of no-such-name\.invalid:80: .*")
     with Scripted() as proxy:
-        assert_verdict({"type": "http", "url": "http://127.0.0.1:1/", "proxy": proxy.url}, f"ok, 127.0.0.1:{proxy.port} takes connections")
+        assert_verdict({"type": "http", "url": "http://127.0.0.1:1/", "proxy": proxy.url}, f"ok, 127.0.0.1:{proxy.port} accepts connections")
         wait_for(lambda: proxy.connections == 1, "the connection")
         assert proxy.requests == [], proxy.requests
     holder.close()
@@ -124,8 +124,8 @@ def tls_is_agreed_on(folder):
     needs_http()
     server = Server(folder)
     peer = server.url.split("/")[2]
-    assert_verdict({"type": "http", "url": server.url}, r".*: the certificate of 127\.0\.0\.1 is not accepted: .*")
-    assert_verdict({"type": "http", "url": server.url, "ca_file": server.certificate}, f"ok, {peer} takes connections")
+    assert_verdict({"type": "http", "url": server.url}, r".*: the certificate of 127\.0\.0\.1 is not trusted: .*")
+    assert_verdict({"type": "http", "url": server.url, "ca_file": server.certificate}, f"ok, {peer} accepts connections")
     assert_verdict({"type": "http", "url": server.url, "ca_file": "/no/such.pem"}, "ca_file: .*")
     server.close()
     with Scripted() as plain:
