@@ -149,21 +149,9 @@ static bool find_lane(struct planner *p, struct wr_plan_handler *handler)
     return handler->lane || fail_memory(p->error);
 }
 
-/* Whether the lane has this very handler already, or is about to. */
-static bool has_same(struct wr_lane *lane, const struct wr_instance *instance)
-{
-    sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
-    const struct wr_instance *present = lane->successor ? lane->successor : lane->instance;
-    bool lives = lane->successor || lane->ending == WR_LANE_LIVES;
-    bool same = present && lives && strcmp(present->identity, instance->identity) == 0;
-    wr_lane_leave_to_outside(lane, &signals);
-    return same;
-}
-
 static bool create(struct planner *p, struct wr_plan_handler *handler)
 {
-    if (handler->lane && has_same(handler->lane, handler->instance)) {
+    if (handler->lane && wr_lane_config_is_same(handler->lane, handler->instance->identity)) {
         wr_instance_free(handler->instance);
         handler->instance = NULL;
         return true;
