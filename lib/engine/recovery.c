@@ -146,6 +146,7 @@ static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range 
     struct wr_lane *lane = entry->lane;
     range.bytes = wr_segment_bytes(range.segment, range.first, range.count);
     range.since_ns = find->now_ns;
+    range.id = wr_sample_id_behind(&range.segment->file->ids[range.slot], range.first);
     wr_lock_enter(&lane->lock);
     range.sequence = lane->position;
     bool given = queue(lane, &range);

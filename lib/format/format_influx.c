@@ -1,7 +1,9 @@
 #include "format/format_influx.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "text/common.h"
 #include "text/hash.h"
@@ -9,6 +11,7 @@
 #include "registry/labels.h"
 #include "text/number.h"
 #include "format/raised.h"
+#include "segment/origin.h"
 
 /* A point of the same measurement, tags and time as an earlier one takes the place of its fields. So every
  * value gets a time that its field has not had: a repeated one is raised by a nanosecond. When values are
@@ -39,7 +42,9 @@ struct influx {
     uint32_t field_room;
     uint64_t labels; /* the number of the batch labels that the keys were made with */
     uint64_t line;
-    struct wr_raised raised; /* lines, by their first samples */
+    struct wr_raised raised;     /* lines, by the sequences of their first samples */
+    char origin[WR_ORIGIN_TEXT]; /* that the sequences in `raised` belong to */
+    uint64_t front;              /* the sequence of the last batch */
 };
 
 static void free_state(void *state)
@@ -314,6 +319,19 @@ static bool has_state(struct wr_encoder *encoder)
     return encoder->state;
 }
 
+/* Only the rest of the last batch can be offered again: it has the same origin, and begins where that did or
+ * behind that. */
+static void follow_batch(struct influx *influx, const struct wr_encoder *encoder)
+{
+    const char *origin = wr_encoder_origin(encoder);
+    if (strcmp(influx->origin, origin) != 0 || encoder->batch->sequence < influx->front) {
+        wr_raised_fini(&influx->raised);
+        snprintf(influx->origin, sizeof influx->origin, "%s", origin);
+    }
+    influx->front = encoder->batch->sequence;
+    wr_raised_forget(&influx->raised, influx->front);
+}
+
 static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
 {
     if (!has_state(encoder)) {
@@ -322,7 +340,7 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
     }
     struct influx *influx = encoder->state;
     follow_labels(influx, encoder->labels);
-    wr_raised_forget(&influx->raised, encoder->batch->sequence);
+    follow_batch(influx, encoder);
     for (uint32_t i = first; i < end && !encoder->out.failed;) {
         if (!is_written(encoder, &encoder->batch->samples[i])) {
             wr_encoder_omit(encoder, i++);

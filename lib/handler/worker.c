@@ -75,7 +75,8 @@ static void do_emit(struct worker *worker)
     struct wr_lane *lane = worker->lane;
     struct wr_instance *instance = lane->instance;
     struct wr_label_set *labels = lane->flight.stashed ? lane->spool_state.labels : lane->labels;
-    struct wr_batch_core core = {worker->crew->registry, labels ? labels->number : 0};
+    struct wr_batch_core core = {.registry = worker->crew->registry,
+                                 .labels_number = labels ? labels->number : 0};
     weir_batch batch = wr_batch_of(&lane->flight.range, &core, labels);
     weir_outcome outcome;
     wr_outcome_init(&outcome, batch.count);

@@ -139,7 +139,6 @@ static bool open_segment(struct wr_journal_reader *reader, size_t count, uint32_
     if (writable)
         wr_versioned_settle(&file->head->committed, reader->round);
     if (atomic_load(&file->head->sequence) && wr_versioned_get(&file->head->committed, reader->round)) {
-        wr_journal_put_origin(file->origin, reader->head, file->head->feed);
         reader->segments[reader->segment_count++] = file;
     } else if (writable) {
         wr_segment_file_free(file);

@@ -83,8 +83,9 @@ struct wr_lane {
     struct wr_backpressure pressure;
 
     uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
-    uint64_t position; /* of the next sample: so many were offered, or came from the journal */
-    uint64_t left;     /* in the journal, when the lane came to its end */
+    uint64_t position;           /* of the next sample: so many were offered, or came from the journal */
+    struct wr_sample_id next_id; /* of the next sample that is offered; its origin never changes */
+    uint64_t left;               /* in the journal, when the lane came to its end */
 
     /* the handler */
     struct wr_instance *instance;  /* NULL: none (any more) */
@@ -167,6 +168,10 @@ struct wr_offer {
 /* Offers samples: they are queued, or dropped and counted. Wakes the worker when it has a reason to look.
  * Answers whether producers have to wait for this lane. */
 bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns);
+
+/* [dispatcher's round] Takes the identities of `count` samples that reach the lane by another way than an
+ * offer, and returns the first; with count 0: that of the next sample to be offered. */
+struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count);
 
 /* Counts samples that could not even be put into a segment. */
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why);

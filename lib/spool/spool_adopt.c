@@ -22,7 +22,7 @@ struct find {
 /* Makes an entry of a file's contents. NULL without memory. */
 static struct wr_spool_file *measure(struct find *find, const struct wr_buffer *data)
 {
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     size_t length;
     struct wr_spool_file *file = calloc(1, sizeof *file);
     if (!file)
@@ -35,17 +35,17 @@ static struct wr_spool_file *measure(struct find *find, const struct wr_buffer *
     };
     if (file->settled > file->count)
         file->settled = file->count;
-    if (wr_spool_block_read_head(data->data, data->length, &origin, &length))
-        find->created_ns = find->created_ns ? find->created_ns : origin.created_ns;
+    if (wr_spool_block_read_head(data->data, data->length, &info, &length))
+        find->created_ns = find->created_ns ? find->created_ns : info.created_ns;
     return file;
 }
 
 static bool is_foreign(const struct wr_buffer *data, const char *handler)
 {
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     size_t length;
-    return wr_spool_block_read_head(data->data, data->length, &origin, &length) &&
-           strcmp(origin.handler, handler) != 0;
+    return wr_spool_block_read_head(data->data, data->length, &info, &length) &&
+           strcmp(info.handler, handler) != 0;
 }
 
 /* What cannot be read at this moment stays for the next time. */

@@ -13,10 +13,10 @@ enum { MOST_LABELS = 64, KINDS = WEIR_KIND_INT + 1 };
 void wr_spool_reader_init(struct wr_spool_reader *reader, const char *data, size_t size,
                           struct wr_registry *registry, uint64_t *labels_made)
 {
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     *reader =
         (struct wr_spool_reader){.data = data, .size = size, .registry = registry, .labels_made = labels_made};
-    reader->damaged = !wr_spool_block_read_head(data, size, &origin, &reader->at);
+    reader->damaged = !wr_spool_block_read_head(data, size, &info, &reader->at);
 }
 
 void wr_spool_reader_fini(struct wr_spool_reader *reader)
@@ -258,7 +258,8 @@ static bool see_samples(struct wr_spool_reader *reader, size_t at, const struct 
             .kind = WR_SPOOL_PART_GOOD,
             .first = block->first,
             .count = block->count,
-            .sequence = block->sequence,
+            .id = block->id,
+            .position = block->position,
             .labels = block->labels ? reader->labels[block->labels - 1] : NULL,
             .payload = payload,
             .length = block->length,
@@ -337,11 +338,11 @@ bool wr_spool_reader_load(const struct wr_spool_reader *reader, const struct wr_
 
 uint32_t wr_spool_reader_measure(const char *data, size_t size)
 {
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     struct wr_spool_block block;
     size_t at = 0;
     uint32_t samples = 0;
-    wr_spool_block_read_head(data, size, &origin, &at);
+    wr_spool_block_read_head(data, size, &info, &at);
     while ((at = wr_spool_block_find(data, size, at, &block)) < size) {
         if (block.kind == WR_SPOOL_BLOCK_SAMPLES && block.first >= samples &&
             block.count <= UINT32_MAX - block.first)

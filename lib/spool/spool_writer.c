@@ -141,7 +141,8 @@ bool wr_spool_writer_put(struct wr_spool_writer *writer, const struct wr_range *
         .labels = define_labels(writer, labels, out),
         .first = writer->samples,
         .count = range->count,
-        .sequence = range->sequence,
+        .position = range->sequence,
+        .id = range->id,
     };
     size_t start = wr_spool_block_begin(out);
     block.notes = put_samples(writer, range, out);

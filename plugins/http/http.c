@@ -34,6 +34,7 @@ struct http {
     /* Of an event whose samples go one by one, when it was interrupted: the first sample that the server has
      * not had yet, and how many of those before it were refused. */
     uint64_t next;
+    char origin[33]; /* that `next` is a number of */
     uint32_t refused;
     char refusal[256]; /* why */
 };
@@ -260,7 +261,8 @@ static bool send_piece(struct http *http, const weir_batch *batch, weir_outcome 
  */
 static uint32_t find_start(struct http *http, const weir_batch *batch)
 {
-    bool interrupted = http->next > batch->sequence && http->next < batch->sequence + batch->count;
+    bool interrupted = strcmp(http->origin, batch->origin) == 0 && http->next > batch->sequence &&
+                       http->next < batch->sequence + batch->count;
     if (!interrupted)
         http->refused = 0;
     return interrupted ? (uint32_t)(http->next - batch->sequence) : 0;
@@ -270,6 +272,7 @@ static uint32_t find_start(struct http *http, const weir_batch *batch)
  * now. */
 static bool settle_records(struct http *http, const weir_batch *batch, uint32_t end, weir_outcome *outcome)
 {
+    snprintf(http->origin, sizeof http->origin, "%s", batch->origin);
     http->next = batch->sequence + end;
     if (end < batch->count && batch->samples[end - 1].flags & WEIR_SAMPLE_MORE)
         return true;

@@ -119,13 +119,13 @@ Test(journal, a_sample_bears_the_same_name_whoever_delivers_it)
     weir_batch before = look("A");
     char origin[64];
     snprintf(origin, sizeof origin, "%s", before.origin);
-    cr_assert_eq(before.origin_sequence, 0);
+    cr_assert_eq(before.sequence, 0);
     die();
     recover();
     weir_batch after = look("A");
     cr_assert_eq(after.count, 1);
     cr_assert_str_eq(after.origin, origin);
-    cr_assert_eq(after.origin_sequence, 1);
+    cr_assert_eq(after.sequence, 1);
     cr_assert_str_eq(weir_batch_series(&after, after.samples)->name, "x");
 }
 

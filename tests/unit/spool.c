@@ -11,7 +11,7 @@
 #include "spool/spool.h"
 #include "registry/stream.h"
 
-enum { ROOM = 100000, BIG = 1 << 30 };
+enum { ROOM = 100000, BIG = 1 << 30, ID_OF_FIRST = 70000 };
 
 static struct wr_registry registry;
 static struct wr_segment_pool pool;
@@ -22,6 +22,7 @@ static struct wr_spool_terms terms;
 static struct wr_spool_count dropped, lost;
 static uint32_t series;
 static bool kept_bad;
+static struct wr_origin origin = {{0xfe, 0xed}}; /* of what is put from now on, and of what is fetched */
 
 static struct wr_spool *open_spool(const char *handler)
 {
@@ -61,7 +62,8 @@ static enum wr_spool_result try_put(uint32_t first, uint32_t count)
                              .first = first,
                              .count = count,
                              .bytes = count * sizeof(weir_sample),
-                             .sequence = first};
+                             .sequence = first,
+                             .id = {origin, ID_OF_FIRST + first}};
     return wr_spool_put(spool, &terms, &range, NULL, &dropped, &error);
 }
 
@@ -83,6 +85,10 @@ static struct wr_spool_batch fetch(uint32_t samples)
         const weir_sample *sample = &batch.range.segment->samples[batch.range.first + i];
         cr_assert_eq(sample->value.f64, (double)(batch.range.sequence + i));
         cr_assert_eq(sample->series, series);
+    }
+    if (batch.range.count) {
+        cr_assert(wr_origin_equal(&batch.range.id.origin, &origin));
+        cr_assert_eq(batch.range.id.sequence, ID_OF_FIRST + batch.range.sequence);
     }
     wr_segment_drop(batch.range.segment);
     wr_labels_drop(batch.labels);
@@ -254,8 +260,12 @@ static struct wr_label_set *make_labels(const char *host, uint64_t number)
 
 static void put_labeled(uint32_t first, struct wr_label_set *labels)
 {
-    struct wr_range range = {
-        .segment = segment, .first = first, .count = 10, .bytes = 10 * sizeof(weir_sample), .sequence = first};
+    struct wr_range range = {.segment = segment,
+                             .first = first,
+                             .count = 10,
+                             .bytes = 10 * sizeof(weir_sample),
+                             .sequence = first,
+                             .id = {origin, ID_OF_FIRST + first}};
     cr_assert_eq(wr_spool_put(spool, &terms, &range, labels, &dropped, &error), WR_SPOOL_OK);
 }
 
