@@ -100,8 +100,12 @@ static void measure(struct spool_read_file *file, struct spool_read_box *box)
         box->pid = info.pid;
         box->created_ns = info.created_ns;
     }
+    uint32_t version = wr_spool_block_read_version(line_reader.data.data, line_reader.data.length);
+    file->other_version = version == WR_SPOOL_BLOCK_VERSION ? 0 : version;
     while ((part = next_part(&line_reader, file->settled))) {
-        uint32_t samples = part->count - skip_of(part, file->settled);
+        uint32_t skip = skip_of(part, file->settled), samples = part->count - skip;
+        if (part->kind == WR_SPOOL_PART_GOOD && !file->good)
+            file->first = wr_sample_id_behind(&part->id, skip);
         if (part->kind == WR_SPOOL_PART_GOOD)
             file->good += samples;
         else
@@ -248,8 +252,12 @@ bool spool_read_print(const struct spool_read_box *box, void *ctx)
         const struct spool_read_file *file = &box->files[i];
         if (file->damaged) {
             *complete = false;
-            command_fail("%s/%s/%s: damaged, %llu values lost", box->place, box->name, file->name,
-                         (unsigned long long)file->lost);
+            if (file->other_version)
+                command_fail("%s/%s/%s: format %u, which this version of weir does not read", box->place,
+                             box->name, file->name, file->other_version);
+            else
+                command_fail("%s/%s/%s: damaged, %llu values lost", box->place, box->name, file->name,
+                             (unsigned long long)file->lost);
         }
         good = print_file(box, file);
     }

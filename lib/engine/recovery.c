@@ -298,6 +298,13 @@ static bool adopt(struct find *find, const char *place, const char *name)
     switch (wr_journal_reader_open(&find->reader, box->path, true)) {
     case WR_JOURNAL_READ: return true;
     case WR_JOURNAL_NOTHING: wr_journal_remove(box); return false;
+    case WR_JOURNAL_OTHER_VERSION:
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                     "%s: written by another version of weir (format %" PRIu32
+                     ", this one reads %d); it is left as it is",
+                     box->path, find->reader.version, WR_JOURNAL_VERSION);
+        leave(box);
+        return false;
     default:
         wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
                      box->path, wr_error_of_system(errno));

@@ -5,10 +5,13 @@
 #include <sys/resource.h>
 
 #include "../support/failing.h"
+#include "text/crc.h"
 #include "text/error.h"
 #include "folder.h"
 #include "registry/series.h"
 #include "spool/spool.h"
+#include "spool/spool_block.h"
+#include "spool/spool_disk.h"
 #include "registry/stream.h"
 
 enum { ROOM = 100000, BIG = 1 << 30, ID_OF_FIRST = 70000 };
@@ -250,6 +253,32 @@ Test(spool, large_amounts_go_to_several_files)
 }
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
+
+Test(spool, files_of_another_version_are_left_as_they_are_and_reported_once)
+{
+    struct wr_spool_found found;
+    put(0, 10);
+    char *path = wr_owner_dir_file(spool->index.own, 0);
+    struct wr_buffer data = {0};
+    wr_spool_free(spool);
+    cr_assert_eq(wr_spool_disk_read(path, &data), 0);
+    /* the head is: magic, version at 8, ..., bytes of the name at 32, checksum at 36, mark, the name at 48 */
+    uint32_t name_bytes;
+    data.data[8] = 1;
+    memcpy(&name_bytes, data.data + 32, sizeof name_bytes);
+    uint32_t check = wr_crc_add(wr_crc_add(0, data.data, 36), data.data + 48, name_bytes);
+    memcpy(data.data + 36, &check, sizeof check);
+    cr_assert_eq(wr_spool_disk_overwrite(path, 0, data.data, 40), 0);
+    cr_assert_eq(wr_spool_block_read_version(data.data, data.length), 1);
+    spool = open_spool("push");
+    cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
+    cr_assert_eq(found.other_version, 1);
+    cr_assert_eq(found.samples, 0);
+    expect_nothing();
+    cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
+    cr_assert_eq(found.other_version, 0, "it was reported already");
+    cr_assert_eq(access(path, F_OK), 0);
+}
 
 static struct wr_label_set *make_labels(const char *host, uint64_t number)
 {
