@@ -10,8 +10,7 @@
 #include "journal/journal.h"
 #include "journal/journal_reader.h"
 #include "os/listing.h"
-#include "registry/series.h"
-#include "registry/stream.h"
+#include "segment/series_codec.h"
 #include "text/utf8.h"
 
 /* ---- A box that is being read ---------------------------------------------------------------- */
@@ -26,39 +25,18 @@ struct find {
     uint64_t given, corrupt;
 };
 
-/* What this process says of a series itself counts more than what another one said of it. */
-static void describe(struct wr_registry *registry, struct weir_metric *metric, const weir_series *read)
-{
-    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
-    if ((read->unit || read->help) && !view->unit && !view->help)
-        wr_series_describe(registry, metric->stream, read->name, read->unit, read->help, NULL);
-}
-
-/* Answers the id plus 1; 0: it cannot be had. */
-static uint32_t intern(struct wr_registry *registry, const weir_series *read)
-{
-    struct wr_error error;
-    struct weir_stream *stream = wr_stream_get(registry, read->group, read->labels, read->label_count, &error);
-    struct weir_metric *metric =
-        wr_series_get(registry, stream, read->name, read->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0, &error);
-    if (metric->stream->refusal)
-        return 0;
-    if (metric->stream == stream)
-        describe(registry, metric, read);
-    return metric->series + 1;
-}
-
 /* false: no memory. */
 static bool intern_all(struct find *find)
 {
     const struct wr_journal_views *views = &find->reader.views;
-    weir_label labels[WR_JOURNAL_LABELS_MOST];
+    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
+    bool no_memory = false;
     find->ids = calloc(views->count + 1, sizeof *find->ids);
     for (uint32_t i = 0; find->ids && i < views->count; i++)
         if (wr_journal_views_get(views, i, &view, labels))
-            find->ids[i] = intern(find->dispatcher->taking.registry, &view);
-    return find->ids;
+            find->ids[i] = wr_series_codec_intern(find->dispatcher->taking.registry, &view, &no_memory);
+    return find->ids && !no_memory;
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
@@ -264,8 +242,12 @@ static void give_box(struct find *find)
 {
     struct wr_recovery_rings_result recovery_rings = {0};
     struct wr_drain *taking = &find->dispatcher->taking;
-    if (!intern_all(find))
+    if (!intern_all(find)) {
+        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: no memory; it is left as it is",
+                     find->box->box.path);
+        free(find->ids);
         return;
+    }
     const struct wr_recovery_rings_ids ids = {find->ids, find->reader.views.count};
     int problem =
         wr_recovery_rings_make(&find->reader, taking->router, taking->registry, &ids, &recovery_rings);

@@ -88,17 +88,10 @@ bool wr_spool_block_is_whole(const char *data, size_t size, size_t at, const str
 
 /* ---- Definitions ----------------------------------------------------------------------------- */
 
-/* In front of the texts that define a series, each with a NUL behind it: group, name, unit and help if they are
- * given, keys and values of labels. */
+/* Precedes the texts of a series: see series_codec.h. */
 struct wr_spool_series {
     uint16_t flags;
     uint16_t labels;
-};
-
-enum {
-    WR_SPOOL_SERIES_CUMULATIVE = 1,
-    WR_SPOOL_SERIES_UNIT = 2,
-    WR_SPOOL_SERIES_HELP = 4,
 };
 
 #endif

@@ -275,7 +275,7 @@ static bool is_within(const char *group, const char *ancestor)
 /* Whether samples of a series go to a lane, if there can be such a series at all. */
 static bool goes_to(const struct wr_journal_views *views, uint32_t id, int lane)
 {
-    weir_label labels[WR_JOURNAL_LABELS_MOST];
+    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
     struct wr_error error;
     if (!wr_journal_views_get(views, id, &view, labels))

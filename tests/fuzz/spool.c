@@ -50,8 +50,10 @@ static void load(const struct wr_spool_reader *reader, const struct wr_spool_par
     FUZZ_CHECK(wr_spool_reader_load(reader, part, 0, segment) && segment->count <= part->count);
     for (uint32_t i = 0; i < segment->count; i++)
         FUZZ_CHECK(wr_registry_series(&registry, segment->samples[i].series));
-    if (is_known)
+    if (is_known) {
         check_values(segment, part->first);
+        FUZZ_CHECK(part->id.sequence == part->first);
+    }
     wr_segment_drop(segment);
 }
 

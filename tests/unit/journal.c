@@ -224,7 +224,7 @@ Test(journal, unit_and_help_come_along)
     size_t count = 0;
     struct wr_journal_views views = {0};
     struct wr_journal_map map;
-    weir_label labels[WR_JOURNAL_LABELS_MOST];
+    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
     uint32_t *numbers = wr_mapped_file_list(journal->box.path, WR_JOURNAL_SERIES_KIND, &count);
     cr_assert(numbers && count == 1);
