@@ -28,6 +28,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wake
     lane->wakeup = wakeup;
     lane->deferred_log = words;
     lane->end_reason = WR_LANE_LIVES;
+    lane->next_id.origin = wr_origin_new();
     return lane;
 }
 
@@ -307,10 +308,12 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         .slot = offer->slot,
         .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
         .sequence = lane->position,
+        .id = lane->next_id,
         .since_ns = now_ns,
     };
     lane->offered += offer->count;
     lane->position += offer->count;
+    lane->next_id.sequence += offer->count;
     int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
     if (ending != WR_LANE_LIVES) {
         give_up(lane, &range, (enum weir_drop)ending);
@@ -334,11 +337,21 @@ bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t n
     return full;
 }
 
+struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
+{
+    wr_lock_enter(&lane->lock);
+    struct wr_sample_id first = lane->next_id;
+    lane->next_id.sequence += count;
+    wr_lane_unlock(lane);
+    return first;
+}
+
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
 {
     wr_lock_enter(&lane->lock);
     lane->offered += count;
     lane->position += count;
+    lane->next_id.sequence += count;
     wr_lane_count_drop(lane, why, count);
     wr_lane_unlock(lane);
 }

@@ -82,6 +82,10 @@ struct wr_offer {
  * producers have to wait for this lane. */
 bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns);
 
+/* [dispatcher's round] Takes the ids of `count` samples that reach the lane by another way than an offer, and
+ * returns the first; with count 0: that of the next sample to be offered. */
+struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count);
+
 /* Counts samples that could not be put into a segment. */
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why);
 

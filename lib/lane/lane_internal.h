@@ -56,8 +56,9 @@ struct wr_lane {
     struct wr_backpressure pressure;
 
     uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
-    uint64_t position;        /* of the next sample: how many were offered or came from a journal */
-    uint64_t left_in_journal; /* samples that stayed there when the lane came to its end */
+    uint64_t position;           /* of the next sample: how many were offered or came from a journal */
+    struct wr_sample_id next_id; /* of the next sample that is offered; its origin never changes */
+    uint64_t left_in_journal;    /* samples that stayed there when the lane came to its end */
 
     /* the handler */
     struct wr_lane_handler handler;   /* instance NULL: none, or no longer */
