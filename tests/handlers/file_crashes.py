@@ -40,7 +40,7 @@ def tend(path, config):
 def values_by_group(path):
     """In the order of the files; and how many lines are torn: those whose writers were killed meanwhile."""
     found, torn = collections.defaultdict(list), 0
-    for name in [*sorted(glob.glob(path + ".*")), path]:
+    for name in [*sorted(glob.glob(path + ".*")), *glob.glob(path)]:  # killed between two files, none has its name
         for line in read(name):
             whole = re.fullmatch(r"\[\d+\.\d{6}\]\[(\w+)\]: t0=(\d+)", line)
             if whole:
