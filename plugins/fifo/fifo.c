@@ -106,8 +106,7 @@ static int describe_result(const struct pipe *pipe, const struct pipe_result *re
  * file, which must not be written to or closed. */
 static bool pipe_is_ours(const struct pipe *pipe)
 {
-    struct stat status;
-    return fstat(pipe->fd, &status) == 0 && status.st_dev == pipe->device && status.st_ino == pipe->inode;
+    return system_is_file(pipe->fd, pipe->device, pipe->inode);
 }
 
 static bool pipe_is_in_place(struct pipe *pipe)
@@ -138,7 +137,7 @@ static void set_mode(const struct pipe *pipe)
 {
     char name[40];
     struct stat status;
-    int fd = open(pipe->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int fd = system_open(pipe->path, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0)
         return;
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
@@ -200,7 +199,7 @@ static struct pipe_result open_pipe(struct pipe *pipe)
     struct pipe_result result = check_path(pipe);
     if (result.state)
         return result;
-    int fd = open(pipe->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    int fd = system_open(pipe->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     if (fd < 0)
         return open_error_result(errno);
     /* the path may have been replaced since check_path */

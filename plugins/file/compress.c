@@ -91,7 +91,7 @@ static bool is_safe(int fd)
 /* Opens and locks the partial file. Returns 0, EWOULDBLOCK if another process has the lock, or errno. */
 static int lock_partial(struct compression *compression)
 {
-    compression->out = open(compression->partial_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    compression->out = system_open(compression->partial_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
     if (compression->out < 0)
         return errno;
     int error =
@@ -151,7 +151,7 @@ static bool start_stream(struct compression *compression)
 static enum compress_state open_source(struct compression *compression, const struct archive_file *file)
 {
     struct stat status;
-    compression->in = open(compression->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    compression->in = system_open(compression->path, O_RDWR | O_NOFOLLOW, 0);
     if (compression->in < 0 && errno == ENOENT) { /* compressed or deleted by another process */
         wr_compress_stop(compression);
         return COMPRESS_DONE;

@@ -44,14 +44,14 @@ static int expand_path(const struct output_file *output, time_t time_s, char *pa
 static int open_path(const struct output_file *output, const char *path)
 {
     mode_t mode = output->settings->mode;
-    int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;
-    int fd = open(path, flags | O_CREAT | O_EXCL, mode);
+    int flags = O_WRONLY | O_APPEND | O_NOCTTY;
+    int fd = system_open(path, flags | O_CREAT | O_EXCL, mode);
     if (fd >= 0) {
         fchmod(fd, mode);
         if (output->settings->options->fsync)
             wr_folder_sync(path);
     } else if (errno == EEXIST) {
-        fd = open(path, flags | O_CREAT | (output->truncate ? O_TRUNC : 0), mode);
+        fd = system_open(path, flags | O_CREAT | (output->truncate ? O_TRUNC : 0), mode);
     }
     return fd;
 }
@@ -112,7 +112,7 @@ int wr_output_file_probe(const struct output_file *output, bool *exists)
     int error = expand_path(output, now_s(), path, &changed);
     if (error)
         return error;
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = system_open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK, 0);
     *exists = fd >= 0;
     if (fd >= 0)
         close(fd);
@@ -147,15 +147,12 @@ void wr_output_file_abandon(const struct output_file *output)
  * file, which must not be written to or closed. */
 static bool is_ours(const struct output_file *output)
 {
-    struct stat status;
-    return fstat(output->fd, &status) == 0 && status.st_dev == output->device && status.st_ino == output->inode;
+    return system_is_file(output->fd, output->device, output->inode);
 }
 
 bool wr_output_file_is_in_place(const struct output_file *output)
 {
-    struct stat status;
-    return stat(output->path, &status) == 0 && status.st_dev == output->device &&
-           status.st_ino == output->inode;
+    return system_leads_to_file(output->path, output->device, output->inode);
 }
 
 void wr_output_file_follow(struct output_file *output)
@@ -255,15 +252,13 @@ int wr_output_file_write(struct output_file *output, const char *data, size_t le
 
 void wr_output_file_check_end(struct output_file *output, off_t size)
 {
-    struct stat status;
     char last = '\n';
     if (!output->regular || size == output->end || !size)
         return;
-    int fd = open(output->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = system_open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return;
-    bool same = fstat(fd, &status) == 0 && status.st_dev == output->device && status.st_ino == output->inode;
-    if (same && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
+    if (system_is_file(fd, output->device, output->inode) && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
         output->torn = true;
     close(fd);
 }

@@ -300,12 +300,12 @@ def an_interrupted_event_is_resumed():
 
 @case
 def a_refused_record_affects_no_other_even_if_its_event_is_interrupted():
-    refused, trouble = {3, 4, 17, 39}, {5, 19}
+    refused, unavailable = {3, 4, 17, 39}, {5, 19}
 
     def respond(request):
         value = int(records(_SingleRequest(request))[0])
-        if value in trouble:
-            trouble.discard(value)
+        if value in unavailable:
+            unavailable.discard(value)
             return reply(503)
         return reply(404 if value in refused else 201, "no such run")
 

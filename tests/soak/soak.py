@@ -174,8 +174,8 @@ def soak(seconds, folder):
     disk, pipe, server = File(folder), Pipe(folder), Server()
     write_configs(folder, disk, pipe, server)
     output = []
-    with open(os.path.join(folder, "said"), "wb") as said:
-        process = subprocess.Popen([SOAK, str(seconds), folder], stdout=subprocess.PIPE, stderr=said, text=True,
+    with open(os.path.join(folder, "said"), "wb") as log:
+        process = subprocess.Popen([SOAK, str(seconds), folder], stdout=subprocess.PIPE, stderr=log, text=True,
                                    env=environment(WEIR_LOG="error"))
 
     def forward_output():

@@ -283,8 +283,8 @@ def try_once(handler, kind, first, count):
         env["BREAK_SPARE"] = ":".join((*handler.spare, *(["libc.so"] if SANITIZED else [])))
     if isinstance(handler, Http) and kind == "stat":  # curl's handles are leaked: the owner of their descriptors cannot be checked
         env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    patience = "300" if kind and count == 0 or isinstance(handler, (Spool, Kept)) else "5000"
-    command = [VICTIM, config, "victim", "h", patience] + (["nofork"] if SANITIZED else [])
+    timeout_ms = "300" if kind and count == 0 or isinstance(handler, (Spool, Kept)) else "5000"
+    command = [VICTIM, config, "victim", "h", timeout_ms] + (["nofork"] if SANITIZED else [])
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             out, log = program.communicate(timeout=HANG_S)
@@ -401,8 +401,8 @@ def print_all():
     arguments.add_argument("--handler", action="append", choices=HANDLERS)
     arguments.add_argument("--kind", action="append", choices=KINDS)
     arguments.add_argument("--step", type=int, default=1)
-    asked = arguments.parse_args()
-    tried, failures = torture_all(asked.handler or HANDLERS, asked.kind or KINDS, asked.step, 7 * asked.step, count_workers(), print_one)
+    options = arguments.parse_args()
+    tried, failures = torture_all(options.handler or HANDLERS, options.kind or KINDS, options.step, 7 * options.step, count_workers(), print_one)
     print(f"{sum(tried.values())} failing calls tried, {len(failures)} failures")
     return 1 if failures else 0
 
