@@ -13,6 +13,7 @@
 #include "text/error.h"
 #include "os/file_perms.h"
 #include "text/utf8.h"
+#include "os/fd.h"
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
@@ -142,7 +143,7 @@ static char *read_all(int fd, const char *path, size_t size, size_t *length, str
 struct wr_document *wr_document_read(const char *path, struct wr_error *error)
 {
     /* O_NONBLOCK: opening a named pipe must not block before it is refused */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0) {
         wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
         return NULL;

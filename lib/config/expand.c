@@ -12,6 +12,7 @@
 #include "text/buffer.h"
 #include "text/error.h"
 #include "text/utf8.h"
+#include "os/fd.h"
 
 extern char **environ;
 
@@ -133,7 +134,7 @@ static bool expand_file(const char *path, struct wr_buffer *out, struct wr_error
         return false;
     }
     struct wr_buffer contents = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     const char *problem = check_file(fd);
     if (!problem)
         problem = read_file(fd, &contents);

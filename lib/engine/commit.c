@@ -151,15 +151,15 @@ static void change_journal(struct wr_engine *engine, const char *place, int64_t 
 {
     if (engine->journal) {
         if (!place || strcmp(place, engine->journal_place) != 0)
-            wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
-                         "settings.journal changed; takes effect at the next start");
+            wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
+                                "settings.journal changed; takes effect at the next start");
         return;
     }
     free(engine->journal_place);
     engine->journal_place = place ? strdup(place) : NULL;
     if (place && !engine->journal_place)
-        wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
-                     "out of memory; values are not journaled");
+        wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
+                            "out of memory; values are not journaled");
     wr_engine_start_journal(engine, now_ns);
 }
 

@@ -42,14 +42,14 @@ void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
     engine->journal = wr_journal_start(engine->journal_place, engine->registry, &dispatcher->words, &error);
     if (!engine->journal) {
         if (!engine->journal_retry_ns)
-            wr_words_add(&dispatcher->words, "journal", WEIR_LOG_ERROR, "%s; values go on without it",
-                         error.text);
+            wr_deferred_log_add(&dispatcher->words, "journal", WEIR_LOG_ERROR, "%s; values go on without it",
+                                error.text);
         engine->journal_retry_ns = now_ns + JOURNAL_RETRY_S * WR_NS_PER_S;
         return;
     }
     if (engine->journal_retry_ns)
-        wr_words_add(&dispatcher->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
-                     engine->journal_place);
+        wr_deferred_log_add(&dispatcher->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
+                            engine->journal_place);
     engine->journal_retry_ns = 0;
     dispatcher->taking.pool.journal = engine->journal;
     wr_producers_renew(engine->producers);

@@ -45,7 +45,7 @@ struct wr_plan_site {
     struct wr_plugins *plugins;
     struct wr_log *log;
     struct wr_wakeup *wakeup;
-    struct wr_words *words;
+    struct wr_deferred_log *words;
     struct wr_segment_pool *pool;
     uint64_t labels_number;
     uint64_t generation;   /* of the engine */
