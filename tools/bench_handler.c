@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "command.h"
+#include "common/command.h"
 #include "text/error.h"
 #include "text/units.h"
 #include "vet/child.h"

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
 #include "format/format.h"
 #include "text/suggest.h"
-#include "table.h"
+#include "common/table.h"
 
 static void put_one(struct wr_buffer *out, const struct wr_format *format)
 {

@@ -1,14 +1,14 @@
 /* weir handlers: which handler types are installed. */
 
 #include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
 #include "text/common.h"
 #include "config/common_options.h"
 #include "format/encoder.h"
 #include "text/error.h"
 #include "handler/instance.h"
 #include "handler/plugin.h"
-#include "table.h"
+#include "common/table.h"
 
 static void put_takes(struct wr_buffer *out, const struct wr_type *type)
 {

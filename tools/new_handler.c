@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
 #include "text/error.h"
 #include "handler/plugin.h"
 

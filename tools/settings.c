@@ -1,10 +1,10 @@
 /* weir settings: what a configuration may say about weir as a whole. */
 
 #include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
 #include "config/config.h"
 #include "config/options.h"
-#include "table.h"
+#include "common/table.h"
 
 static int run(const struct command *command, int argc, char **argv)
 {

@@ -4,7 +4,7 @@
 
 #include <weir/version.h>
 
-#include "command.h"
+#include "common/command.h"
 #include "text/common.h"
 #include "text/suggest.h"
 

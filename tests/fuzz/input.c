@@ -13,12 +13,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../tools/command.h"
-#include "../../tools/delivery.h"
-#include "../../tools/input.h"
-#include "../../tools/lines.h"
-#include "../../tools/input_line.h"
-#include "../../tools/throttle.h"
+#include "common/command.h"
+#include "emit/delivery.h"
+#include "emit/input.h"
+#include "emit/lines.h"
+#include "emit/input_line.h"
+#include "emit/throttle.h"
 #include "fuzz.h"
 #include "registry/name.h"
 #include "registry/stream.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "json_out.h"
+#include "common/json_out.h"
 #include "handler/plugin.h"
 
 enum { SCHEMA_MOST_TYPES = 1000 };

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "command.h"
+#include "common/command.h"
 #include "text/error.h"
 #include "text/number.h"
 #include "text/units.h"
-#include "vet/child.h"
-#include "vet/report.h"
-#include "vet/subject.h"
+#include "child.h"
+#include "report.h"
+#include "subject.h"
 
 struct request {
     struct vet_subject subject;

@@ -11,11 +11,11 @@
 
 #include <weir/version.h>
 
-#include "command.h"
+#include "common/command.h"
 #include "config/config.h"
 #include "text/error.h"
 #include "registry/name.h"
-#include "json_out.h"
+#include "common/json_out.h"
 #include "handler/plugin.h"
 #include "property.h"
 #include "schema_handlers.h"

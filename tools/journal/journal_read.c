@@ -10,7 +10,7 @@
 #include <weir/weir.h>
 
 #include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
 #include "config/config.h"
 #include "runtime/configure.h"
 #include "text/error.h"

@@ -5,7 +5,7 @@
 
 #include "text/buffer.h"
 #include "config/option.h"
-#include "table.h"
+#include "common/table.h"
 #include "text/units.h"
 
 enum { KEY_ROOM = 200 }; /* no longer name is found in a configuration */

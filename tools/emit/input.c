@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "command.h"
+#include "common/command.h"
 #include "text/common.h"
 #include "delivery.h"
 #include "runtime/event.h"

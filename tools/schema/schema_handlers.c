@@ -6,7 +6,7 @@
 #include "format/format.h"
 #include "handler/instance.h"
 #include "property.h"
-#include "table.h"
+#include "common/table.h"
 
 enum { KEY_ROOM = 100 };
 

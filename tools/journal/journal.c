@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "command.h"
+#include "common/command.h"
 #include "journal_read.h"
 #include "text/units.h"
 

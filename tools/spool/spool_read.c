@@ -11,7 +11,7 @@
 
 #include "segment/batch.h"
 #include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
 #include "format/encoder.h"
 #include "format/format.h"
 #include "spool/spool_block.h"

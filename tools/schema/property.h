@@ -7,7 +7,7 @@
 #include <weir/handler.h>
 
 #include "config/options.h"
-#include "json_out.h"
+#include "common/json_out.h"
 
 /* What values of options look like, as members of the schema's "definitions"; the properties below refer to
  * them. */

@@ -8,7 +8,7 @@
 
 #include <weir/weir.h>
 
-#include "command.h"
+#include "common/command.h"
 #include "runtime/configure.h"
 #include "delivery.h"
 #include "runtime/event.h"

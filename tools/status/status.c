@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
 #include "text/common.h"
 #include "status_find.h"
 #include "status_json.h"

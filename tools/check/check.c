@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
 #include "text/common.h"
 #include "config/config.h"
 #include "text/error.h"
