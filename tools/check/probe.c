@@ -4,18 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/clock.h"
-#include "text/common.h"
-#include "os/lock.h"
+#include "common/command.h"
 #include "config/option.h"
+#include "engine/plan.h"
+#include "os/clock.h"
+#include "os/lock.h"
 #include "os/thread.h"
+#include "text/buffer.h"
+#include "text/common.h"
 #include "text/units.h"
 #include "text/utf8.h"
 
-/* A handler that keeps to its time says why in better words than we can. */
+/* The handlers get less time than the whole, because their own timeout has the better message. Shorter secrets
+ * are not masked: they occur in messages by chance. */
 enum { GRACE_MS = 1000, SHORTEST_SECRET = 4 };
 
-/* One handler's, and the thread that tries it. */
+/* One handler and the thread that tries it. */
 struct probe {
     struct probes *all;
     const struct wr_plan_handler *handler;
@@ -26,7 +30,7 @@ struct probe {
     bool done; /* under the lock */
 };
 
-/* Never freed while a thread is at work. */
+/* Not freed while a thread is running. */
 struct probes {
     struct wr_lock lock;
     struct wr_condition change;
@@ -36,12 +40,11 @@ struct probes {
 
 /* ---- Trying ---------------------------------------------------------------------------------- */
 
-/* As a worker does it. */
 static void open_and_close(const struct wr_instance *instance, weir_outcome *outcome)
 {
     const weir_handler_type *type = &instance->type->is;
     if (!type->open) {
-        snprintf(outcome->reason, sizeof outcome->reason, "there is nothing to open");
+        snprintf(outcome->reason, sizeof outcome->reason, "nothing to open");
         return;
     }
     type->open(instance->self, outcome);
@@ -75,11 +78,11 @@ static void start(struct probe *probe)
     if (probe->started)
         return;
     probe->outcome.code = WEIR_OUTCOME_RETRY;
-    snprintf(probe->outcome.reason, sizeof probe->outcome.reason, "no thread can be had to try it");
+    snprintf(probe->outcome.reason, sizeof probe->outcome.reason, "no thread could be started to try it");
     probe->done = true;
 }
 
-/* Answers whether it was done by the deadline. */
+/* Returns whether it was done by the deadline. */
 static bool wait_for(struct probe *probe, int64_t deadline_ns)
 {
     wr_lock_enter(&probe->all->lock);
@@ -92,7 +95,7 @@ static bool wait_for(struct probe *probe, int64_t deadline_ns)
     return done;
 }
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- Reporting ------------------------------------------------------------------------------- */
 
 static void hide(char *text, const char *secret)
 {
@@ -103,7 +106,7 @@ static void hide(char *text, const char *secret)
         memset(found, '*', length);
 }
 
-/* What a handler says may come from its destination, which knows them. */
+/* The reason may come from the destination, which knows the secrets. */
 static void hide_secrets(const struct wr_instance *instance, char *text)
 {
     const weir_option *row;
@@ -122,17 +125,17 @@ static void hide_secrets(const struct wr_instance *instance, char *text)
 static void put_destination(struct wr_buffer *out, const struct wr_instance *instance)
 {
     const weir_option *row;
-    const char *before = " ";
+    const char *separator = " ";
     for (size_t i = 0; (row = wr_options_row(&instance->type->options, i)); i++) {
         if (!(row->flags & WEIR_OPTION_DESTINATION))
             continue;
-        wr_buffer_put_text(out, before);
+        wr_buffer_put_text(out, separator);
         wr_option_show(row, instance->options, false, out);
-        before = ", ";
+        separator = ", ";
     }
 }
 
-static bool put_verdict(struct wr_buffer *out, struct probe *probe, bool done)
+static bool put_result(struct wr_buffer *out, struct probe *probe, bool done)
 {
     char reason[sizeof probe->outcome.reason], units[WR_UNITS_ROOM];
     if (!done) {
@@ -140,28 +143,30 @@ static bool put_verdict(struct wr_buffer *out, struct probe *probe, bool done)
                              wr_units_put_duration(units, probe->timeout_ms * WR_NS_PER_MS));
         return false;
     }
-    bool good = probe->outcome.code == WEIR_OUTCOME_OK;
+    bool ok = probe->outcome.code == WEIR_OUTCOME_OK;
     probe->outcome.reason[sizeof probe->outcome.reason - 1] = '\0';
     hide_secrets(probe->handler->instance, probe->outcome.reason);
     wr_utf8_line(reason, sizeof reason, probe->outcome.reason);
-    wr_buffer_put_text(out, good ? ": ok" : ": ");
-    if (good && *reason)
+    wr_buffer_put_text(out, ok ? ": ok" : ": ");
+    if (ok && *reason)
         wr_buffer_put_text(out, ", ");
-    wr_buffer_put_text(out, good || *reason ? reason : "it cannot be opened, and does not say why");
-    return good;
+    wr_buffer_put_text(out, ok || *reason ? reason : "open failed without a reason");
+    return ok;
 }
 
 static bool put_line(struct wr_buffer *out, struct probe *probe, bool done)
 {
     const struct wr_plan_handler *handler = probe->handler;
-    wr_buffer_put_format(out, "  %-14s %s", handler->name, handler->type->is.name);
+    wr_buffer_put_text(out, "  ");
+    command_put_padded(out, handler->name, 14);
+    wr_buffer_put_format(out, " %s", handler->type->is.name);
     put_destination(out, handler->instance);
-    bool good = put_verdict(out, probe, done);
+    bool ok = put_result(out, probe, done);
     wr_buffer_put_text(out, handler->routed ? "\n" : "  (no route leads to it)\n");
-    return good;
+    return ok;
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- All handlers ---------------------------------------------------------------------------- */
 
 static struct probes *make_probes(const struct wr_plan *plan, int64_t timeout_ms)
 {
@@ -180,18 +185,16 @@ struct probe_result probe_all(const struct wr_plan *plan, int64_t timeout_ns, st
 {
     int64_t timeout_ms = (timeout_ns + WR_NS_PER_MS - 1) / WR_NS_PER_MS;
     int64_t deadline_ns = wr_clock_deadline_ns(timeout_ms + GRACE_MS);
-    struct probe_result result = {.good = true};
+    struct probe_result result = {.reachable = true};
     struct probes *all = make_probes(plan, timeout_ms);
-    if (!all) {
-        out->failed = true;
-        return (struct probe_result){0};
-    }
+    if (!all)
+        command_out_of_memory();
     for (size_t i = 0; i < all->count; i++)
         start(&all->items[i]);
     for (size_t i = 0; i < all->count; i++) {
         bool done = wait_for(&all->items[i], deadline_ns);
         result.stuck |= !done;
-        result.good &= put_line(out, &all->items[i], done);
+        result.reachable &= put_line(out, &all->items[i], done);
     }
     if (!result.stuck) {
         free(all->items);

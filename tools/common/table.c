@@ -2,11 +2,13 @@
 
 #include <string.h>
 
-#include "text/buffer.h"
-#include "text/escape.h"
+#include "common/command.h"
+#include "common/json.h"
 #include "config/option.h"
+#include "text/buffer.h"
+#include "text/utf8.h"
 
-const char *table_standard_of(const weir_option *row, const weir_standard *standards)
+const char *table_default_of(const weir_option *row, const weir_standard *standards)
 {
     for (; standards && standards->name; standards++)
         if (strcmp(standards->name, row->name) == 0)
@@ -14,30 +16,38 @@ const char *table_standard_of(const weir_option *row, const weir_standard *stand
     return row->standard;
 }
 
-/* "1..65535" as it is, "a|b" as "a, b". */
+/* "1..65535" unchanged, "a|b" as "a, b". */
 static void put_allowed(struct wr_buffer *out, const char *allowed)
 {
-    wr_buffer_put_text(out, "; allowed: ");
-    for (; *allowed; allowed++) {
-        if (*allowed == '|')
-            wr_buffer_put_text(out, ", ");
-        else
-            wr_buffer_put_char(out, *allowed);
+    const char *separator = "; allowed: ";
+    while (*allowed) {
+        size_t length = strcspn(allowed, "|");
+        wr_buffer_put_text(out, separator);
+        wr_utf8_show(out, allowed, length, 0);
+        allowed += length + (allowed[length] == '|');
+        separator = ", ";
     }
 }
 
-static void put_row(struct wr_buffer *out, const weir_option *row, const weir_standard *standards, int width)
+static void put_default(struct wr_buffer *out, const char *value)
 {
-    const char *standard = table_standard_of(row, standards);
-    wr_buffer_put_format(out, "  %-*s  %-8s  %s\n", width, row->name, wr_option_type_name(row->type),
-                         row->help);
-    wr_buffer_put_format(out, "  %*s  %8s  ", width, "", "");
+    wr_buffer_put_text(out, value ? "default: " : "no default");
+    if (value)
+        command_put_text(out, *value ? value : "\"\"");
+}
+
+static void put_row(struct wr_buffer *out, const weir_option *row, const weir_standard *standards, size_t width)
+{
+    const char *value = table_default_of(row, standards);
+    wr_buffer_put_text(out, "  ");
+    command_put_padded(out, row->name, width);
+    wr_buffer_put_format(out, "  %-8s  ", wr_option_type_name(row->type));
+    command_put_text(out, row->help);
+    wr_buffer_put_format(out, "\n  %*s  %8s  ", (int)width, "", "");
     if (row->flags & WEIR_OPTION_REQUIRED)
         wr_buffer_put_text(out, "required");
-    else if (standard)
-        wr_buffer_put_format(out, "default: %s", *standard ? standard : "\"\"");
     else
-        wr_buffer_put_text(out, "no default");
+        put_default(out, value);
     if (row->allowed)
         put_allowed(out, row->allowed);
     if (row->flags & WEIR_OPTION_SECRET)
@@ -48,47 +58,26 @@ static void put_row(struct wr_buffer *out, const weir_option *row, const weir_st
 void table_put(struct wr_buffer *out, const struct wr_options_table *table, const weir_standard *standards)
 {
     const weir_option *row;
-    int width = 0;
+    size_t width = 0;
     for (size_t i = 0; (row = wr_options_row(table, i)); i++)
-        if ((int)strlen(row->name) > width)
-            width = (int)strlen(row->name);
+        if (strlen(row->name) > width)
+            width = strlen(row->name);
     for (size_t i = 0; (row = wr_options_row(table, i)); i++)
         put_row(out, row, standards, width);
 }
 
-void table_put_json_member(struct wr_buffer *out, const char *key, const char *value)
-{
-    wr_escape_json(out, key);
-    wr_buffer_put_char(out, ':');
-    if (value)
-        wr_escape_json(out, value);
-    else
-        wr_buffer_put_text(out, "null");
-}
-
-static void put_json_row(struct wr_buffer *out, const weir_option *row, const weir_standard *standards)
-{
-    wr_buffer_put_char(out, '{');
-    table_put_json_member(out, "name", row->name);
-    wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "type", wr_option_type_name(row->type));
-    wr_buffer_put_format(out, ",\"required\":%s", row->flags & WEIR_OPTION_REQUIRED ? "true" : "false");
-    wr_buffer_put_format(out, ",\"secret\":%s,", row->flags & WEIR_OPTION_SECRET ? "true" : "false");
-    table_put_json_member(out, "default", table_standard_of(row, standards));
-    wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "allowed", row->allowed);
-    wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "help", row->help);
-    wr_buffer_put_char(out, '}');
-}
-
-void table_put_json(struct wr_buffer *out, const struct wr_options_table *table, const weir_standard *standards)
+void table_add_json(struct json_object *array, const struct wr_options_table *table,
+                    const weir_standard *standards)
 {
     const weir_option *row;
-    wr_buffer_put_char(out, '[');
     for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
-        wr_buffer_put_text(out, i ? "," : "");
-        put_json_row(out, row, standards);
+        struct json_object *option = json_add_object(array, NULL);
+        json_add_text(option, "name", row->name);
+        json_add_text(option, "type", wr_option_type_name(row->type));
+        json_add_bool(option, "required", row->flags & WEIR_OPTION_REQUIRED);
+        json_add_bool(option, "secret", row->flags & WEIR_OPTION_SECRET);
+        json_add_text(option, "default", table_default_of(row, standards));
+        json_add_text(option, "allowed", row->allowed);
+        json_add_text(option, "help", row->help);
     }
-    wr_buffer_put_char(out, ']');
 }

@@ -1,4 +1,4 @@
-/* table: options of handler types and formats, shown to people and to programs. */
+/* table: option tables of handler types, formats and settings, as text and as JSON. */
 #ifndef WEIR_TOOLS_TABLE_H
 #define WEIR_TOOLS_TABLE_H
 
@@ -6,24 +6,21 @@
 
 #include "config/options.h"
 
+struct json_object;
 struct wr_buffer;
 
-/* "format" is in no table, since it may be an object. */
+/* "format" is in no table because its value may be an object. */
 #define TABLE_FORMAT_HELP                                                                                      \
-    "how values become text: see `weir formats`; a name, or an object with \"type\" and options"
+    "how values are written, see `weir formats`: a name, or an object with \"type\" and options"
 
-/* The default of an option: that of `standards` (may be NULL), which counts instead of the table's own. */
-const char *table_standard_of(const weir_option *row, const weir_standard *standards);
+/* The default of an option. `standards` (may be NULL) takes precedence over the table. */
+const char *table_default_of(const weir_option *row, const weir_standard *standards);
 
-/* Appends a table of options, each with type, default, what is allowed, and help. standards: defaults that
- * count instead of the table's own, by name; may be NULL. */
+/* Appends each option with type, default, what is allowed, and help. */
 void table_put(struct wr_buffer *out, const struct wr_options_table *table, const weir_standard *standards);
 
-/* The same as a JSON array of objects. */
-void table_put_json(struct wr_buffer *out, const struct wr_options_table *table,
+/* Adds an object for each option to a JSON array. */
+void table_add_json(struct json_object *array, const struct wr_options_table *table,
                     const weir_standard *standards);
-
-/* Appends `"key":"value"`, or `"key":null`. */
-void table_put_json_member(struct wr_buffer *out, const char *key, const char *value);
 
 #endif

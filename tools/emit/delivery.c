@@ -1,15 +1,16 @@
 #include "delivery.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include <weir/weir.h>
 
+#include "common/command.h"
+#include "dispatch/selfmetrics.h"
 #include "engine/engine.h"
 #include "lane/lane.h"
-#include "runtime/runtime.h"
-#include "dispatch/selfmetrics.h"
 #include "lane/tally.h"
+#include "runtime/runtime.h"
+#include "text/buffer.h"
 
 static struct wr_lane *first_lane(void)
 {
@@ -50,51 +51,56 @@ uint64_t delivery_queued(void)
     return queued;
 }
 
-/* ---- What became of it ----------------------------------------------------------------------- */
+/* ---- Reporting ------------------------------------------------------------------------------- */
 
-static void print_drops(const weir_handler_stats *stats)
+static void put_drops(struct wr_buffer *out, const weir_handler_stats *stats)
 {
     for (int i = 0; i < WEIR_DROPS; i++)
         if (stats->dropped[i])
-            printf(", %" PRIu64 " dropped (%s)", stats->dropped[i], wr_selfmetrics_drop_name(i));
+            wr_buffer_put_format(out, ", %" PRIu64 " dropped (%s)", stats->dropped[i],
+                                 wr_selfmetrics_drop_name(i));
 }
 
-/* What the handler itself has counted. */
-static void print_counters(struct wr_lane *lane)
+/* The handler type's own counters. */
+static void put_counters(struct wr_buffer *out, struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    for (size_t i = 0; i < WR_LANE_COUNTERS && lane->counters[i].name; i++)
-        printf(", %s %" PRIu64, lane->counters[i].name, lane->counters[i].value);
+    for (size_t i = 0; i < WR_LANE_COUNTERS && lane->counters[i].name; i++) {
+        wr_buffer_put_text(out, ", ");
+        command_put_text(out, lane->counters[i].name);
+        wr_buffer_put_format(out, " %" PRIu64, lane->counters[i].value);
+    }
     wr_lane_leave(lane);
 }
 
-/* Prints one handler's account; false: something of it was not delivered. */
-static bool report_lane(struct wr_lane *lane, bool verbose)
+static void put_lane(struct wr_buffer *out, struct wr_lane *lane, const weir_handler_stats *stats)
 {
-    weir_handler_stats stats;
-    wr_tally_take(&stats, lane, 0);
-    if (verbose) {
-        printf("%s: %" PRIu64 " delivered", lane->name, stats.delivered);
-        print_drops(&stats);
-        if (stats.recovered)
-            printf(" (%" PRIu64 " of earlier processes were on disk)", stats.recovered);
-        print_counters(lane);
-        if (stats.queued)
-            printf(", %" PRIu64 " not delivered yet", stats.queued);
-        if (stats.spooled)
-            printf(", %" PRIu64 " on disk", stats.spooled);
-        puts(stats.failing ? ", failing" : "");
-    }
-    return stats.delivered == stats.offered + stats.recovered;
+    command_put_text(out, lane->name);
+    wr_buffer_put_format(out, ": %" PRIu64 " delivered", stats->delivered);
+    put_drops(out, stats);
+    if (stats->recovered)
+        wr_buffer_put_format(out, " (%" PRIu64 " recovered from disk)", stats->recovered);
+    put_counters(out, lane);
+    if (stats->queued)
+        wr_buffer_put_format(out, ", %" PRIu64 " not delivered yet", stats->queued);
+    if (stats->spooled)
+        wr_buffer_put_format(out, ", %" PRIu64 " on disk", stats->spooled);
+    wr_buffer_put_text(out, stats->failing ? ", failing\n" : "\n");
 }
 
 bool delivery_report(bool verbose)
 {
     bool delivered = true;
-    struct wr_lane *lane = first_lane();
-    if (!lane && verbose)
-        puts("no handler listens to this group");
-    for (; lane; lane = lane->next)
-        delivered &= report_lane(lane, verbose);
-    return delivered;
+    struct wr_buffer out = {0};
+    weir_handler_stats stats;
+    if (!first_lane())
+        wr_buffer_put_text(&out, "the group is not routed to any handler\n");
+    for (struct wr_lane *lane = first_lane(); lane; lane = lane->next) {
+        wr_tally_take(&stats, lane, 0);
+        put_lane(&out, lane, &stats);
+        delivered &= stats.delivered == stats.offered + stats.recovered;
+    }
+    if (!verbose)
+        wr_buffer_clear(&out);
+    return command_write(&out) && delivered;
 }

@@ -9,33 +9,36 @@
 #include <weir/weir.h>
 
 #include "common/command.h"
-#include "runtime/configure.h"
 #include "delivery.h"
-#include "runtime/event.h"
 #include "input.h"
-#include "registry/name.h"
 #include "input_line.h"
+#include "registry/name.h"
+#include "runtime/configure.h"
+#include "runtime/event.h"
 #include "text/units.h"
+
+#define NO_VALUE "no value is given (like name=12.5)"
 
 struct request {
     const char *config, *group;
-    weir_label labels[READING_MOST_LABELS];
+    weir_label labels[INPUT_LINE_MAX_LABELS];
     size_t label_count;
-    struct input_line values; /* those among the arguments */
-    bool reads_input, asked_to;
+    struct input_line values;          /* from the arguments */
+    bool reads_input, input_requested; /* requested: by "-" */
     int64_t timeout_ns;
     bool verbose;
 };
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
+/* Returns 0 or EXIT_USAGE, as the next functions do. */
 static int add_label(const struct command *command, struct request *request, char *text)
 {
     char *equals = strchr(text, '=');
     if (!equals || equals == text)
-        return command_refuse(command, "\"%s\" is not a label; it looks like key=value", text);
-    if (request->label_count == READING_MOST_LABELS)
-        return command_refuse(command, "at most %d labels", READING_MOST_LABELS);
+        return command_refuse(command, "--label: \"%s\" is not a label (like key=value)", text);
+    if (request->label_count == INPUT_LINE_MAX_LABELS)
+        return command_refuse(command, "--label: at most %d labels are allowed", INPUT_LINE_MAX_LABELS);
     *equals = '\0';
     request->labels[request->label_count++] = (weir_label){text, equals + 1};
     return 0;
@@ -44,11 +47,11 @@ static int add_label(const struct command *command, struct request *request, cha
 static int add_values(const struct command *command, struct request *request, char **words, int count)
 {
     struct input_line_fault fault;
-    request->asked_to = count == 1 && strcmp(words[0], "-") == 0;
-    request->reads_input = request->asked_to || (!count && !isatty(STDIN_FILENO));
-    for (int i = 0; i < count && !request->asked_to; i++)
+    request->input_requested = count == 1 && strcmp(words[0], "-") == 0;
+    request->reads_input = request->input_requested || (!count && !isatty(STDIN_FILENO));
+    for (int i = 0; i < count && !request->input_requested; i++)
         if (!input_line_add_word(&request->values, words[i], &fault))
-            return command_refuse(command, "%s", fault.words);
+            return command_refuse(command, "%s", fault.text);
     return 0;
 }
 
@@ -88,15 +91,14 @@ static int check(const struct command *command, const struct request *request)
 {
     const char *from_environment = secure_getenv("WEIR_CONFIG");
     struct wr_error error;
-    if (!request->group && !request->asked_to)
+    if (!request->group && !request->input_requested)
         return command_refuse(command, "-g GROUP is missing");
     if (request->group && !wr_name_check_group(request->group, &error))
         return command_refuse(command, "%s", error.text);
     if (!request->values.count && !request->reads_input)
-        return command_refuse(command, "there is no value; one looks like name=12.5");
+        return command_refuse(command, NO_VALUE);
     if (!request->config && !(from_environment && *from_environment))
-        return command_refuse(command,
-                              "-c FILE is missing, and WEIR_CONFIG is not set: the values would go nowhere");
+        return command_refuse(command, "no configuration: -c FILE is missing, and WEIR_CONFIG is not set");
     return 0;
 }
 
@@ -109,51 +111,56 @@ static int add_arguments(const struct request *request)
     if (wr_event_add(stream, &event))
         return command_fail("%s", weir_last_error());
     delivery_wait(request->timeout_ns / 1000000, false);
-    return EXIT_GOOD;
+    return EXIT_SUCCESS;
 }
 
 static void print_counts(const struct request *request, const struct input_counts *counts)
 {
     if (request->verbose)
-        printf("stdin: %" PRIu64 " lines, %" PRIu64 " values, %" PRIu64 " lines wrong\n", counts->lines,
-               counts->values, counts->wrong);
-    if (counts->wrong)
-        command_fail("stdin: %" PRIu64 " of %" PRIu64 " lines were wrong, and skipped", counts->wrong,
+        printf("stdin: %" PRIu64 " lines, %" PRIu64 " values, %" PRIu64 " invalid lines\n", counts->lines,
+               counts->values, counts->invalid);
+    if (counts->invalid)
+        command_fail("stdin: %" PRIu64 " of %" PRIu64 " lines are invalid and were skipped", counts->invalid,
                      counts->lines);
 }
 
 static int add_input(const struct command *command, const struct request *request)
 {
-    const struct input_standards standards = {request->group, request->labels, request->label_count};
+    const struct input_defaults defaults = {request->group, request->labels, request->label_count};
     struct input_counts counts;
-    input_add_all(&standards, &counts);
-    if (!counts.lines && !counts.failed && !request->asked_to)
-        return command_refuse(command, "there is no value; one looks like name=12.5");
+    input_add_all(&defaults, &counts);
+    if (!counts.lines && !counts.failed && !request->input_requested)
+        return command_refuse(command, NO_VALUE);
     delivery_wait(request->timeout_ns / 1000000, true);
     print_counts(request, &counts);
-    return counts.wrong || counts.failed ? EXIT_NEGATIVE : EXIT_GOOD;
+    return counts.invalid || counts.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* What is wrong with it was said then. */
-static bool is_environment_in_force(void)
+/* If WEIR_CONFIG is invalid, the library has logged the error. */
+static bool is_environment_applied(void)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     return runtime && wr_configure_ready(runtime) && runtime->from_environment;
 }
 
+/* WEIR_CONFIG takes precedence over a program's own configuration, but not over the argument of -c. */
+static int configure(const struct request *request)
+{
+    if (!request->config)
+        return is_environment_applied() ? EXIT_SUCCESS
+                                        : command_fail("WEIR_CONFIG is invalid: no value was added");
+    unsetenv("WEIR_CONFIG");
+    return weir_configure_file(request->config) ? command_fail("%s", weir_last_error()) : EXIT_SUCCESS;
+}
+
 static int emit(const struct command *command, const struct request *request)
 {
-    if (request->config)
-        unsetenv(
-            "WEIR_CONFIG"); /* which would win over what a program says; but here it is a person who does */
-    if (request->config && weir_configure_file(request->config))
-        return command_fail("%s", weir_last_error());
-    if (!request->config && !is_environment_in_force())
-        return command_fail("WEIR_CONFIG is wrong: the values would go nowhere");
+    if (configure(request) != EXIT_SUCCESS)
+        return EXIT_FAILURE;
     int result = request->reads_input ? add_input(command, request) : add_arguments(request);
     bool delivered = delivery_report(request->verbose);
-    weir_shutdown(delivered ? -1 : 0); /* what was not delivered has had its time */
-    return delivered ? result : EXIT_NEGATIVE;
+    weir_shutdown(delivered ? -1 : 0); /* the timeout for the rest has expired */
+    return delivered ? result : EXIT_FAILURE;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -170,18 +177,18 @@ const struct command command_emit = {
     .name = "emit",
     .arguments = "[-c FILE] [-g GROUP] [-l KEY=VALUE]... [-t TIME] [-v] NAME=VALUE...|-",
     .summary = "Adds values, as one event or from standard input, and waits until they are delivered.",
-    .help = "\n  -c, --config FILE      the configuration; without it, WEIR_CONFIG's\n"
-            "  -g, --group GROUP      the group; only with - may each line name its own instead\n"
-            "  -l, --label KEY=VALUE  a label; may be given several times\n"
+    .help = "\n  -c, --config FILE      the configuration; default: WEIR_CONFIG\n"
+            "  -g, --group GROUP      the group; optional only with -, if each line names its group\n"
+            "  -l, --label KEY=VALUE  a label; may be repeated\n"
             "  -t, --timeout TIME     how long to wait for delivery (5s)\n"
-            "  -v, --verbose          tells what was read, and what each handler did\n"
+            "  -v, --verbose          prints what was read, and what each handler did\n"
             "  -h, --help             this text\n\n"
-            "With -, or with no value where standard input is no terminal, each line of that is an event:\n\n"
+            "With -, or without values if standard input is not a terminal, each line of it is an event:\n\n"
             "  latency=12.5 errors=1             values by name\n"
             "  {\"latency\": 12.5, \"errors\": 1}    the same as JSON\n"
             "  {\"timestamp\":1795219607.5,\"group\":\"my_app\",\"name\":\"latency\",\"value\":49.403}\n"
             "                                    as the format json writes it\n"
             "  # ...                             a comment\n\n"
-            "Exit status 1: something was not delivered, or a line was wrong.\n",
+            "Exit status 1: something was not delivered, or a line was invalid.\n",
     .run = run,
 };

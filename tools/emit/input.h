@@ -1,4 +1,4 @@
-/* input: values from standard input, an event a line. */
+/* input: adds values from standard input, one event per line. */
 #ifndef WEIR_TOOLS_INPUT_H
 #define WEIR_TOOLS_INPUT_H
 
@@ -8,21 +8,19 @@
 
 #include <weir/weir.h>
 
-/* What counts for lines that do not say it themselves. */
-struct input_standards {
-    const char *group; /* NULL: each line has to say it */
+/* For lines without their own. */
+struct input_defaults {
+    const char *group; /* NULL: each line has to name its group */
     const weir_label *labels;
     size_t label_count;
 };
 
-/* What was read. */
 struct input_counts {
-    uint64_t lines, values, wrong;
-    bool failed; /* it could not be read to its end, which was said */
+    uint64_t lines, values, invalid;
+    bool failed; /* a read error, reported on stderr, ended the input */
 };
 
-/* Adds every line until the input ends, or SIGINT or SIGTERM comes. Lines that are wrong are said, and skipped.
- */
-void input_add_all(const struct input_standards *standards, struct input_counts *counts);
+/* Adds every line until the input ends, or until SIGINT or SIGTERM. Invalid lines are reported and skipped. */
+void input_add_all(const struct input_defaults *defaults, struct input_counts *counts);
 
 #endif

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/common.h"
 #include "config/document.h"
+#include "text/common.h"
 #include "text/number.h"
 #include "text/scan.h"
 #include "text/utf8.h"
 
-enum { SHOWN_ROOM = 200 };
+enum { QUOTED_ROOM = 200 };
 
 static bool refuse(struct input_line_fault *fault, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -21,31 +21,36 @@ static bool refuse(struct input_line_fault *fault, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(fault->words, sizeof fault->words, format, arguments);
+    vsnprintf(fault->text, sizeof fault->text, format, arguments);
     va_end(arguments);
     return false;
 }
 
-static bool locate(struct input_line_fault *fault, const char *line, size_t length, size_t offset)
+static bool locate(struct input_line_fault *fault, const char *text, size_t length, size_t offset)
 {
     unsigned row;
-    wr_scan_locate(line, length, offset, &row, &fault->column);
+    wr_scan_locate(text, length, offset, &row, &fault->column);
     return false;
 }
 
-void input_line_clear(struct input_line *line_reader)
+static const char *quote(char out[QUOTED_ROOM], const char *text)
 {
-    wr_document_drop(line_reader->document);
-    line_reader->document = NULL;
-    line_reader->count = line_reader->label_count = 0;
-    line_reader->group = line_reader->metadata = NULL;
-    line_reader->timed = line_reader->cumulative = false;
+    return wr_utf8_quote(out, QUOTED_ROOM, text, strlen(text));
+}
+
+void input_line_clear(struct input_line *line)
+{
+    wr_document_drop(line->document);
+    line->document = NULL;
+    line->count = line->label_count = 0;
+    line->group = line->metadata = NULL;
+    line->has_time = line->cumulative = false;
 }
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
-/* An integer beyond those that doubles hold one by one keeps all its digits; any other number is a double, so
- * that a name's values are of one kind. */
+/* A double, so that the values of a name have one type, except integers beyond 2^53: these keep all their
+ * digits. */
 static bool read_number(const char *text, struct wr_intake_value *value)
 {
     const int64_t last_double = INT64_C(1) << 53;
@@ -58,7 +63,7 @@ static bool read_number(const char *text, struct wr_intake_value *value)
     return true;
 }
 
-/* Seconds since 1970 with up to nine decimals, exactly; false: it is no such number. */
+/* Seconds since 1970 with up to nine decimals, without rounding. */
 static bool read_time(const char *text, int64_t *time_ns)
 {
     const char *digits = text + (*text == '-');
@@ -83,36 +88,33 @@ static bool read_time(const char *text, int64_t *time_ns)
 
 /* ---- name=value ------------------------------------------------------------------------------ */
 
-bool input_line_add_word(struct input_line *line_reader, char *word, struct input_line_fault *fault)
+bool input_line_add_word(struct input_line *line, char *word, struct input_line_fault *fault)
 {
-    struct wr_event_value *value = &line_reader->values[line_reader->count];
-    char shown[SHOWN_ROOM], name[SHOWN_ROOM];
+    struct wr_event_value *value = &line->values[line->count];
+    char quoted[QUOTED_ROOM], name[QUOTED_ROOM];
     char *equals = strrchr(word, '=');
     if (!equals || equals == word)
-        return refuse(fault, "%s is not a value; it looks like name=12.5",
-                      wr_utf8_quote(shown, sizeof shown, word, strlen(word)));
-    if (line_reader->count == READING_MOST_VALUES)
-        return refuse(fault, "at most %d values", READING_MOST_VALUES);
+        return refuse(fault, "%s is not a value (like name=12.5)", quote(quoted, word));
+    if (line->count == INPUT_LINE_MAX_VALUES)
+        return refuse(fault, "at most %d values are allowed", INPUT_LINE_MAX_VALUES);
     *equals = '\0';
     value->name = word;
     if (!read_number(equals + 1, &value->value))
-        return refuse(fault, "%s: %s is not a number", wr_utf8_quote(name, sizeof name, word, strlen(word)),
-                      wr_utf8_quote(shown, sizeof shown, equals + 1, strlen(equals + 1)));
-    line_reader->count++;
+        return refuse(fault, "%s: %s is not a number", quote(name, word), quote(quoted, equals + 1));
+    line->count++;
     return true;
 }
 
-static bool take_words(struct input_line *line_reader, char *line, size_t length,
-                       struct input_line_fault *fault)
+static bool parse_words(struct input_line *line, char *text, size_t length, struct input_line_fault *fault)
 {
     static const char blanks[] = " \t";
-    char *word = line + strspn(line, blanks);
+    char *word = text + strspn(text, blanks);
     while (*word) {
         char *end = word + strcspn(word, blanks);
         char *next = end + strspn(end, blanks);
         *end = '\0';
-        if (!input_line_add_word(line_reader, word, fault))
-            return locate(fault, line, length, (size_t)(word - line));
+        if (!input_line_add_word(line, word, fault))
+            return locate(fault, text, length, (size_t)(word - text));
         word = next;
     }
     return true;
@@ -120,13 +122,13 @@ static bool take_words(struct input_line *line_reader, char *line, size_t length
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* The errors of a document without a name begin with ":1:COLUMN: ". */
+/* Errors of a document without a name begin with ":1:COLUMN: ". */
 static bool refuse_document(struct input_line_fault *fault, const struct wr_error *error)
 {
-    int words = 0;
+    int start = 0;
     fault->column = 0;
-    sscanf(error->text, ":1:%u: %n", &fault->column, &words);
-    return refuse(fault, "%s", error->text + words);
+    sscanf(error->text, ":1:%u: %n", &fault->column, &start);
+    return refuse(fault, "%s", error->text + start);
 }
 
 static bool read_value(const struct wr_node *node, struct wr_intake_value *value, struct wr_error *error)
@@ -143,142 +145,139 @@ static bool read_value(const struct wr_node *node, struct wr_intake_value *value
             return true;
         }
     }
-    char shown[SHOWN_ROOM];
+    char shown[QUOTED_ROOM];
     wr_node_error(node, error, "%s is not a number%s", wr_node_show(node, shown, sizeof shown),
-                  node->type == WR_NODE_STRING ? "; as strings only NaN, Infinity and -Infinity are allowed"
+                  node->type == WR_NODE_STRING ? "; the only strings allowed are NaN, Infinity and -Infinity"
                                                : "");
     return false;
 }
 
 /* {"latency": 12.5, "errors": 1} */
-static bool take_values(struct input_line *line_reader, const struct wr_node *object, struct wr_error *error)
+static bool read_values(struct input_line *line, const struct wr_node *object, struct wr_error *error)
 {
     for (const struct wr_node *member = object->first; member; member = member->next) {
-        struct wr_event_value *value = &line_reader->values[line_reader->count];
-        if (line_reader->count == READING_MOST_VALUES) {
-            wr_node_key_error(member, error, "at most %d values", READING_MOST_VALUES);
+        struct wr_event_value *value = &line->values[line->count];
+        if (line->count == INPUT_LINE_MAX_VALUES) {
+            wr_node_key_error(member, error, "at most %d values are allowed", INPUT_LINE_MAX_VALUES);
             return false;
         }
         value->name = member->key;
         if (!read_value(member, &value->value, error))
             return false;
-        line_reader->count++;
+        line->count++;
     }
     return true;
 }
 
-static bool take_text(const struct wr_node *node, const char **text, struct wr_error *error)
+static bool read_text(const struct wr_node *node, const char **text, struct wr_error *error)
 {
     *text = node->text;
     return wr_node_check_type(node, WR_NODE_STRING, error);
 }
 
-static bool take_labels(struct input_line *line_reader, const struct wr_node *object, struct wr_error *error)
+static bool read_labels(struct input_line *line, const struct wr_node *object, struct wr_error *error)
 {
     if (!wr_node_check_type(object, WR_NODE_OBJECT, error))
         return false;
     for (const struct wr_node *member = object->first; member; member = member->next) {
-        weir_label *label = &line_reader->labels[line_reader->label_count];
-        if (line_reader->label_count == READING_MOST_LABELS) {
-            wr_node_key_error(member, error, "at most %d labels", READING_MOST_LABELS);
+        weir_label *label = &line->labels[line->label_count];
+        if (line->label_count == INPUT_LINE_MAX_LABELS) {
+            wr_node_key_error(member, error, "at most %d labels are allowed", INPUT_LINE_MAX_LABELS);
             return false;
         }
         label->key = member->key;
-        if (!take_text(member, &label->value, error))
+        if (!read_text(member, &label->value, error))
             return false;
-        line_reader->label_count++;
+        line->label_count++;
     }
     return true;
 }
 
-static bool take_time(struct input_line *line_reader, const struct wr_node *node, struct wr_error *error)
+static bool read_timestamp(struct input_line *line, const struct wr_node *node, struct wr_error *error)
 {
-    char shown[SHOWN_ROOM];
-    line_reader->timed = node->type == WR_NODE_NUMBER && read_time(node->text, &line_reader->time_ns);
-    if (!line_reader->timed)
-        wr_node_error(node, error, "%s is not a time; it is seconds since 1970, like 1795219607.576198123",
+    char shown[QUOTED_ROOM];
+    line->has_time = node->type == WR_NODE_NUMBER && read_time(node->text, &line->time_ns);
+    if (!line->has_time)
+        wr_node_error(node, error, "%s is not a time (seconds since 1970, like 1795219607.576198123)",
                       wr_node_show(node, shown, sizeof shown));
-    return line_reader->timed;
+    return line->has_time;
 }
 
-static bool take_member(struct input_line *line_reader, const struct wr_node *node, struct wr_error *error)
+static bool read_member(struct input_line *line, const struct wr_node *node, struct wr_error *error)
 {
     const char *key = node->key;
     if (strcmp(key, "name") == 0)
-        return take_text(node, &line_reader->values->name, error);
+        return read_text(node, &line->values->name, error);
     if (strcmp(key, "value") == 0) {
-        line_reader->count = 1;
-        return read_value(node, &line_reader->values->value, error);
+        line->count = 1;
+        return read_value(node, &line->values->value, error);
     }
     if (strcmp(key, "timestamp") == 0)
-        return take_time(line_reader, node, error);
+        return read_timestamp(line, node, error);
     if (strcmp(key, "group") == 0)
-        return take_text(node, &line_reader->group, error);
+        return read_text(node, &line->group, error);
     if (strcmp(key, "labels") == 0)
-        return take_labels(line_reader, node, error);
+        return read_labels(line, node, error);
     if (strcmp(key, "metadata") == 0)
-        return take_text(node, &line_reader->metadata, error);
+        return read_text(node, &line->metadata, error);
     if (strcmp(key, "cumulative") == 0) {
-        line_reader->cumulative = node->truth;
+        line->cumulative = node->truth;
         return wr_node_check_type(node, WR_NODE_BOOL, error);
     }
-    wr_node_key_error(
-        node, error,
-        "unknown member beside \"name\"; allowed: timestamp, group, name, value, labels, cumulative, "
-        "metadata");
+    wr_node_key_error(node, error,
+                      "unknown member; with \"name\" these are allowed: timestamp, group, name, value, labels, "
+                      "cumulative, metadata");
     return false;
 }
 
 /* {"timestamp":1795219607.576198123,"group":"my_app","name":"latency","value":49.403,"labels":{"route":"/x"}}
  */
-static bool take_record(struct input_line *line_reader, const struct wr_node *object, struct wr_error *error)
+static bool read_record(struct input_line *line, const struct wr_node *object, struct wr_error *error)
 {
     for (const struct wr_node *member = object->first; member; member = member->next)
-        if (!take_member(line_reader, member, error))
+        if (!read_member(line, member, error))
             return false;
-    if (!line_reader->count)
-        wr_node_error(object, error, "the member \"value\" is missing beside \"name\"");
-    return line_reader->count;
+    if (!line->count)
+        wr_node_error(object, error, "the member \"value\" is missing");
+    return line->count;
 }
 
-static bool take_json(struct input_line *line_reader, const char *line, size_t length,
-                      struct input_line_fault *fault)
+static bool parse_json(struct input_line *line, const char *text, size_t length, struct input_line_fault *fault)
 {
     struct wr_error error = {0};
-    line_reader->document = wr_document_parse("", line, length, &error);
-    if (!line_reader->document)
+    line->document = wr_document_parse("", text, length, &error);
+    if (!line->document)
         return refuse_document(fault, &error);
-    const struct wr_node *root = line_reader->document->root, *name = wr_node_member(root, "name");
-    bool is_record = name && name->type == WR_NODE_STRING; /* no value is a text, unless it is not a number */
-    bool taken = wr_node_check_type(root, WR_NODE_OBJECT, &error) &&
-                 (is_record ? take_record : take_values)(line_reader, root, &error);
-    if (taken && !line_reader->count)
-        wr_node_error(root, &error, "there is no value in it");
-    return (taken && line_reader->count) || refuse_document(fault, &error);
+    const struct wr_node *root = line->document->root, *name = wr_node_member(root, "name");
+    bool is_record = name && name->type == WR_NODE_STRING; /* a value called "name" is a number */
+    bool read = wr_node_check_type(root, WR_NODE_OBJECT, &error) &&
+                (is_record ? read_record : read_values)(line, root, &error);
+    if (read && !line->count)
+        wr_node_error(root, &error, "the object has no values");
+    return (read && line->count) || refuse_document(fault, &error);
 }
 
 /* ---- A line ---------------------------------------------------------------------------------- */
 
-static bool check_text(const char *line, size_t length, struct input_line_fault *fault)
+static bool check_text(const char *text, size_t length, struct input_line_fault *fault)
 {
-    const char *nul = memchr(line, '\0', length);
-    size_t where = nul ? (size_t)(nul - line) : 0;
-    if (!nul && wr_utf8_is_valid(line, length, &where))
+    const char *nul = memchr(text, '\0', length);
+    size_t offset = nul ? (size_t)(nul - text) : 0;
+    if (!nul && wr_utf8_is_valid(text, length, &offset))
         return true;
     refuse(fault, "%s", nul ? "a NUL byte" : "invalid UTF-8");
-    return locate(fault, line, length, where);
+    return locate(fault, text, length, offset);
 }
 
-bool input_line_take_line(struct input_line *line_reader, char *line, size_t length,
-                          struct input_line_fault *fault)
+bool input_line_parse(struct input_line *line, char *text, size_t length, struct input_line_fault *fault)
 {
-    const char *first = line + strspn(line, " \t");
+    const char *first = text + strspn(text, " \t");
     fault->column = 0;
-    input_line_clear(line_reader);
-    if (!check_text(line, length, fault))
+    input_line_clear(line);
+    if (!check_text(text, length, fault))
         return false;
     if (*first == '\0' || *first == '#')
         return true;
-    return *first == '{' || *first == '[' ? take_json(line_reader, line, length, fault)
-                                          : take_words(line_reader, line, length, fault);
+    return *first == '{' || *first == '[' ? parse_json(line, text, length, fault)
+                                          : parse_words(line, text, length, fault);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIECE = 64 * 1024 };
+enum { READ_BYTES = 64 * 1024 };
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
@@ -38,17 +38,17 @@ bool lines_were_stopped(void)
     return stopped;
 }
 
-/* A signal that comes between the look and the wait would not be noticed: so it is let in during the wait only.
- * false: no reading any more. */
+/* The signals are unblocked only inside ppoll, because one that arrives between the test of `stopped` and the
+ * wait would be missed. Returns false after a signal. */
 static bool wait_for_input(int fd)
 {
-    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    struct pollfd input = {.fd = fd, .events = POLLIN};
     sigset_t both, before;
     sigemptyset(&both);
     sigaddset(&both, SIGINT);
     sigaddset(&both, SIGTERM);
     sigprocmask(SIG_BLOCK, &both, &before);
-    while (!stopped && ppoll(&wanted, 1, NULL, &before) < 0 && errno == EINTR)
+    while (!stopped && ppoll(&input, 1, NULL, &before) < 0 && errno == EINTR)
         ;
     sigprocmask(SIG_SETMASK, &before, NULL);
     return !stopped;
@@ -56,7 +56,7 @@ static bool wait_for_input(int fd)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Makes room for a piece more and the NUL behind it. */
+/* Makes room for READ_BYTES and a NUL after the last line. Returns false if out of memory. */
 static bool make_room(struct lines *lines)
 {
     if (lines->start) {
@@ -64,9 +64,9 @@ static bool make_room(struct lines *lines)
         lines->end -= lines->start;
         lines->start = 0;
     }
-    if (lines->room - lines->end > PIECE)
+    if (lines->room - lines->end > READ_BYTES)
         return true;
-    size_t room = lines->room ? lines->room * 2 : 2 * PIECE;
+    size_t room = lines->room ? lines->room * 2 : 2 * READ_BYTES;
     char *grown = realloc(lines->buffer, room);
     if (!grown)
         return false;
@@ -75,18 +75,18 @@ static bool make_room(struct lines *lines)
     return true;
 }
 
-/* Reads some more. false: LINES_END, or LINES_FAILED with errno. */
-static bool fill(struct lines *lines, enum lines_what *what)
+/* Reads more. Returns false with LINES_END, or with LINES_FAILED and errno. */
+static bool fill(struct lines *lines, enum lines_result *result)
 {
-    *what = LINES_FAILED;
+    *result = LINES_FAILED;
     if (!make_room(lines))
         return false;
     for (;;) {
         if (!wait_for_input(lines->fd)) {
-            *what = LINES_END;
+            *result = LINES_END;
             return false;
         }
-        ssize_t got = read(lines->fd, lines->buffer + lines->end, PIECE);
+        ssize_t got = read(lines->fd, lines->buffer + lines->end, READ_BYTES);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got < 0)
@@ -97,14 +97,14 @@ static bool fill(struct lines *lines, enum lines_what *what)
     }
 }
 
-/* What is there of a line that is too long is thrown away. */
-static void skip(struct lines *lines)
+/* Discards what has been read of a line that is too long. */
+static void discard(struct lines *lines)
 {
     lines->skipping = true;
     lines->start = lines->end = 0;
 }
 
-static enum lines_what give(struct lines *lines, size_t end, char **line, size_t *length)
+static enum lines_result return_line(struct lines *lines, size_t end, char **line, size_t *length)
 {
     bool was_skipping = lines->skipping;
     *line = lines->buffer + lines->start;
@@ -120,25 +120,25 @@ static enum lines_what give(struct lines *lines, size_t end, char **line, size_t
     return LINES_LINE;
 }
 
-enum lines_what lines_next(struct lines *lines, char **line, size_t *length)
+enum lines_result lines_next(struct lines *lines, char **line, size_t *length)
 {
-    size_t looked = lines->start;
-    enum lines_what what;
+    size_t searched = lines->start; /* there is no newline before it */
+    enum lines_result result;
     for (;;) {
         const char *end =
-            lines->end > looked ? memchr(lines->buffer + looked, '\n', lines->end - looked) : NULL;
+            lines->end > searched ? memchr(lines->buffer + searched, '\n', lines->end - searched) : NULL;
         if (end)
-            return give(lines, (size_t)(end - lines->buffer), line, length);
+            return return_line(lines, (size_t)(end - lines->buffer), line, length);
         if (lines->ended && (lines->end > lines->start || lines->skipping))
-            return give(lines, lines->end, line, length);
+            return return_line(lines, lines->end, line, length);
         if (lines->ended)
             return LINES_END;
         if (lines->end - lines->start > LINES_LONGEST)
-            skip(lines);
-        looked = lines->end - lines->start;
-        if (!fill(lines, &what))
-            return what;
-        looked += lines->start;
+            discard(lines);
+        searched = lines->end - lines->start;
+        if (!fill(lines, &result))
+            return result;
+        searched += lines->start;
     }
 }
 

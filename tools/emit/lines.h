@@ -1,4 +1,4 @@
-/* lines: reads a descriptor line by line, until its end or until the process is asked to stop. */
+/* lines: reads a descriptor line by line until its end, SIGINT or SIGTERM. */
 #ifndef WEIR_TOOLS_LINES_H
 #define WEIR_TOOLS_LINES_H
 
@@ -7,32 +7,32 @@
 
 enum { LINES_LONGEST = 1024 * 1024 };
 
-enum lines_what {
+enum lines_result {
     LINES_LINE,
-    LINES_TOO_LONG, /* a line of more than LINES_LONGEST bytes, which is skipped */
-    LINES_END, /* of the input; or SIGINT or SIGTERM came, and every whole line that was read has been given */
-    LINES_FAILED, /* errno tells */
+    LINES_TOO_LONG, /* a line of more than LINES_LONGEST bytes, which was skipped */
+    LINES_END,      /* the end, or a signal after which all complete lines that were read have been returned */
+    LINES_FAILED,   /* a read error: errno */
 };
 
-/* All zeros but fd: nothing read yet. */
+/* Initialise with {.fd = ...}. */
 struct lines {
     int fd;
-    unsigned long number; /* of the line given last, from 1 */
+    unsigned long number; /* of the line returned last, from 1 */
     char *buffer;
-    size_t start, end, room; /* of what is in it */
+    size_t start, end, room; /* unread bytes: buffer[start .. end) */
     bool skipping, ended;
 };
 
-/* From now on SIGINT and SIGTERM end the reading instead of the process, the first time; a second one ends the
- * process. A signal that is ignored stays so. */
+/* From now on the first SIGINT or SIGTERM ends the input instead of the process; a second one ends the process.
+ * Signals that are ignored stay ignored. */
 void lines_catch_signals(void);
 
-/* Whether one of them came. */
+/* Whether such a signal has arrived. */
 bool lines_were_stopped(void);
 
-/* The next line, without its end ("\n" or "\r\n"), with a NUL behind; valid, and to be overwritten, until the
- * next call. A last line need not have an end. */
-enum lines_what lines_next(struct lines *lines, char **line, size_t *length);
+/* The next line without its "\n" or "\r\n", terminated by NUL; the caller may modify it until the next call.
+ * The last line need not end in a newline. */
+enum lines_result lines_next(struct lines *lines, char **line, size_t *length);
 
 void lines_fini(struct lines *lines);
 

@@ -17,7 +17,7 @@ enum { SLICE_MS = 50, RESERVE = 8 };
 
 /* ---- One lane's room ------------------------------------------------------------------------- */
 
-/* After a round, nothing is on its way to the lanes any more. */
+/* Moves all values from the rings to the lanes. */
 static void run_round(struct wr_engine *engine)
 {
     struct wr_visit visit;
@@ -27,8 +27,8 @@ static void run_round(struct wr_engine *engine)
     wr_engine_leave(&visit);
 }
 
-/* [under the lane's lock] A part stays free for weir's own metrics. What is larger than the whole queue has to
- * go when nothing else is there. */
+/* Caller holds the lane lock. One part in RESERVE stays free for weir's own metrics. An event that is larger
+ * than the queue fits if the queue is empty. */
 static uint64_t find_room(const struct wr_lane *lane, uint64_t bytes)
 {
     uint64_t bound = lane->settings.queue_bytes - lane->settings.queue_bytes / RESERVE;
@@ -38,8 +38,8 @@ static uint64_t find_room(const struct wr_lane *lane, uint64_t bytes)
     return bound > queued ? bound - queued : 0;
 }
 
-/* Values that linger to fill a batch are not to be waited for; a handler that fails has its pauses. */
-static void hurry(struct wr_lane *lane)
+/* Ends `linger`, but not the back-off of a failing handler. */
+static void request_flush(struct wr_lane *lane)
 {
     weir_handler_stats stats;
     wr_tally_take(&stats, lane, 0);
@@ -47,7 +47,7 @@ static void hurry(struct wr_lane *lane)
         wr_flush_request(lane, WR_NEVER);
 }
 
-static uint64_t look(struct wr_lane *lane, uint64_t bytes)
+static uint64_t read_room(struct wr_lane *lane, uint64_t bytes)
 {
     sigset_t signals;
     wr_lane_enter_from_outside(lane, &signals);
@@ -56,11 +56,11 @@ static uint64_t look(struct wr_lane *lane, uint64_t bytes)
     return room;
 }
 
-/* Waits a moment for a lane to make progress; answers its room. */
+/* Waits up to SLICE_MS for the lane to make progress. Returns its room. */
 static uint64_t wait_for_room(struct wr_lane *lane, uint64_t bytes)
 {
     sigset_t signals;
-    hurry(lane);
+    request_flush(lane);
     wr_lane_enter_from_outside(lane, &signals);
     if (find_room(lane, bytes) < bytes)
         wr_condition_wait_open(&lane->progress, &lane->lock, wr_clock_deadline_ns(SLICE_MS), &signals);
@@ -69,7 +69,7 @@ static uint64_t wait_for_room(struct wr_lane *lane, uint64_t bytes)
     return room;
 }
 
-/* ---- Which lanes matter ---------------------------------------------------------------------- */
+/* ---- The lanes of a group -------------------------------------------------------------------- */
 
 static bool leads_to(const struct wr_config *config, const struct wr_config_route *route, const char *handler)
 {
@@ -83,19 +83,17 @@ static bool leads_to(const struct wr_config *config, const struct wr_config_rout
     return false;
 }
 
-/* A handler that only others use, such as that of weir's own metrics, may be full without harm. */
-static bool is_for(struct wr_engine *engine, const char *group, const struct wr_lane *lane)
+/* Full queues of other handlers, such as that of weir's own metrics, do not matter. */
+static bool is_routed_to(struct wr_engine *engine, const char *group, const struct wr_lane *lane)
 {
     uint64_t generation;
     struct wr_config *config = wr_engine_config(engine, &generation);
-    bool is = leads_to(config, wr_config_find_route(config, group, false), lane->name);
+    bool found = leads_to(config, wr_config_find_route(config, group, false), lane->name);
     wr_config_drop(config);
-    return is;
+    return found;
 }
 
-/* ---- The room of all ------------------------------------------------------------------------- */
-
-bool throttle_take(struct throttle *throttle, const char *group, uint64_t bytes)
+bool throttle_reserve(struct throttle *throttle, const char *group, uint64_t bytes)
 {
     if (throttle->room >= bytes) {
         throttle->room -= bytes;
@@ -106,14 +104,14 @@ bool throttle_take(struct throttle *throttle, const char *group, uint64_t bytes)
     bool fits = true;
     run_round(engine);
     for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next) {
-        uint64_t room = look(lane, bytes);
-        if (room < bytes && is_for(engine, group, lane)) {
+        uint64_t room = read_room(lane, bytes);
+        if (room < bytes && is_routed_to(engine, group, lane)) {
             room = wait_for_room(lane, bytes);
             fits &= room >= bytes;
         }
         least = room < least ? room : least;
     }
-    /* where a queue that is full does not matter this time, it is looked at again the next time */
+    /* a full queue that does not matter for this group may matter for the next one: no room is kept then */
     throttle->room = fits && least >= bytes ? least - bytes : 0;
     return fits;
 }

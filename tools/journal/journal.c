@@ -4,103 +4,138 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
+
+#include <weir/weir.h>
 
 #include "common/command.h"
+#include "common/owner_folder.h"
+#include "config/config.h"
 #include "journal_read.h"
+#include "runtime/configure.h"
+#include "text/buffer.h"
+#include "text/error.h"
 #include "text/units.h"
 
-/* ---- list ------------------------------------------------------------------------------------ */
+/* ---- list and verify ------------------------------------------------------------------------- */
 
-static void print_time(int64_t time_ns)
-{
-    struct tm parts;
-    time_t seconds = (time_t)(time_ns / 1000000000);
-    char text[32] = "?";
-    if (time_ns && gmtime_r(&seconds, &parts))
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    printf("since %s", text);
-}
+struct listing {
+    struct wr_buffer out;
+    bool damaged;
+};
 
 static bool list_box(const struct journal_read_box *box, void *ctx)
 {
-    (void)ctx;
-    printf("%s: process %" PRIu32 "%s, ", box->name, box->pid, box->in_use ? " (running)" : "");
-    print_time(box->created_ns);
-    printf(", %" PRIu64 " values in rings", box->in_rings);
-    for (size_t i = 0; i < box->handler_count; i++)
-        printf(", %" PRIu64 " for \"%s\"", box->handlers[i].values, box->handlers[i].name);
-    putchar('\n');
+    struct listing *listing = ctx;
+    struct wr_buffer *out = &listing->out;
+    command_put_text(out, box->name);
+    wr_buffer_put_format(out, ": process %" PRIu32 "%s, ", box->pid, box->in_use ? " (running)" : "");
+    owner_folder_put_time(out, box->created_ns);
+    wr_buffer_put_format(out, ", %" PRIu64 " values in rings", box->in_rings);
+    for (size_t i = 0; i < box->handler_count; i++) {
+        wr_buffer_put_format(out, ", %" PRIu64 " for \"", box->handlers[i].values);
+        command_put_text(out, box->handlers[i].name);
+        wr_buffer_put_char(out, '"');
+    }
+    wr_buffer_put_char(out, '\n');
     return true;
 }
 
-static int list(const char *folder)
-{
-    return journal_read_walk(folder, list_box, NULL) ? EXIT_GOOD
-                                                     : command_fail("%s: %s", folder, strerror(errno));
-}
-
-/* ---- verify ---------------------------------------------------------------------------------- */
-
-/* A process that runs may just be writing. */
+/* The files of a running process may be incomplete because they are being written. */
 static bool verify_box(const struct journal_read_box *box, void *ctx)
 {
-    bool *sound = ctx, damaged = box->damaged && !box->in_use;
-    printf("%s: %s\n", box->name, damaged ? "damaged" : box->in_use ? "running" : "sound");
-    *sound &= !damaged;
+    struct listing *listing = ctx;
+    bool damaged = box->damaged && !box->in_use;
+    command_put_text(&listing->out, box->name);
+    wr_buffer_put_format(&listing->out, ": %s\n", damaged ? "damaged" : box->in_use ? "running" : "sound");
+    listing->damaged |= damaged;
     return true;
 }
 
-static int verify(const char *folder)
+static int print(const char *folder, bool (*visit)(const struct journal_read_box *box, void *ctx))
 {
-    bool sound = true;
-    if (!journal_read_walk(folder, verify_box, &sound))
-        return command_fail("%s: %s", folder, strerror(errno));
-    return sound ? EXIT_GOOD : EXIT_NEGATIVE;
+    struct listing listing = {0};
+    bool read = journal_read_walk(folder, visit, &listing);
+    int error = errno, result = command_finish(&listing.out, listing.damaged ? EXIT_FAILURE : EXIT_SUCCESS);
+    return read ? result : command_fail("%s: %s", folder, strerror(error));
 }
 
 /* ---- replay ---------------------------------------------------------------------------------- */
-
-static bool find_left(const struct journal_read_box *box, void *ctx)
-{
-    bool *left = ctx;
-    *left |= !box->in_use && (box->damaged || box->in_rings || box->handler_count);
-    return true;
-}
-
-static int replay(const char *folder, const char *file, int64_t timeout_ms)
-{
-    bool left = false;
-    if (!journal_read_walk(folder, find_left, &left))
-        return command_fail("%s: %s", folder, strerror(errno));
-    if (left && !journal_read_replay(folder, file, timeout_ms))
-        return EXIT_NEGATIVE;
-    left = false;
-    if (!journal_read_walk(folder, find_left, &left))
-        return command_fail("%s: %s", folder, strerror(errno));
-    return left ? command_fail("%s: not everything could be delivered; `weir journal list` shows what is left",
-                               folder)
-                : EXIT_GOOD;
-}
-
-/* ---- The command ----------------------------------------------------------------------------- */
 
 struct request {
     const char *file;
     int64_t timeout_ms; /* -1: none */
 };
 
+static bool find_undelivered(const struct journal_read_box *box, void *ctx)
+{
+    bool *found = ctx;
+    *found |= !box->in_use && (box->damaged || box->in_rings || box->handler_count);
+    return true;
+}
+
+/* Sets *found if a process that has ended left undelivered values. Returns the exit code. */
+static int check(const char *folder, bool *found)
+{
+    *found = false;
+    return journal_read_walk(folder, find_undelivered, found) ? EXIT_SUCCESS
+                                                              : command_fail("%s: %s", folder, strerror(errno));
+}
+
+/* Applies the configuration with `folder` as its journal, so that the library recovers and delivers its values,
+ * and shuts down. WEIR_CONFIG and BENCHMARK_AI would take precedence. */
+static bool apply(struct wr_config *config, const char *folder, struct wr_error *error)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    config->settings.journal = wr_config_keep_text(config, folder);
+    unsetenv("WEIR_CONFIG");
+    unsetenv("BENCHMARK_AI");
+    if (!runtime || !config->settings.journal) {
+        wr_error_set(error, WEIR_ERR_MEMORY, "out of memory");
+        return false;
+    }
+    return wr_configure_whole(runtime, config, error) == 0;
+}
+
+static int deliver(const char *place, const struct request *request)
+{
+    struct wr_error error = {0};
+    char *folder = realpath(place, NULL); /* the setting has to be absolute */
+    if (!folder)
+        return command_fail("%s: %s", place, strerror(errno));
+    struct wr_config *config = command_read_config(request->file, &error);
+    bool applied = config && apply(config, folder, &error);
+    free(folder);
+    if (!applied)
+        return command_fail("%s", error.text);
+    return weir_shutdown(request->timeout_ms) ? command_fail("%s", weir_last_error()) : EXIT_SUCCESS;
+}
+
+static int replay(const char *folder, const struct request *request)
+{
+    bool found;
+    int result = check(folder, &found);
+    if (result == EXIT_SUCCESS && found)
+        result = deliver(folder, request);
+    if (result == EXIT_SUCCESS)
+        result = check(folder, &found);
+    if (result == EXIT_SUCCESS && found)
+        result = command_fail("%s: some values could not be delivered, see `weir journal list`", folder);
+    return result;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
 static int run_verb(const struct command *command, const char *verb, const char *folder,
                     const struct request *request)
 {
     if (strcmp(verb, "replay") == 0)
-        return replay(folder, request->file, request->timeout_ms);
+        return replay(folder, request);
     if (request->file || request->timeout_ms >= 0)
-        return command_refuse(command, "--config and --timeout are for replay");
+        return command_refuse(command, "--config and --timeout are only allowed with replay");
     if (strcmp(verb, "list") == 0)
-        return list(folder);
+        return print(folder, list_box);
     if (strcmp(verb, "verify") == 0)
-        return verify(folder);
+        return print(folder, verify_box);
     return command_refuse(command, "\"%s\" is not allowed; allowed: list, verify, replay", verb);
 }
 
@@ -120,27 +155,26 @@ static int run(const struct command *command, int argc, char **argv)
                 return command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
             request.timeout_ms = timeout_ns / 1000000;
             break;
-        case 'h': command_print_help(command, stdout); return EXIT_GOOD;
+        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
         default: return command_show_usage(command);
         }
     }
     if (argc - optind != 2)
-        return command_refuse(command, "list, verify or replay is expected, and a folder");
+        return command_refuse(command, "expected list, verify or replay, and a FOLDER");
     return run_verb(command, argv[optind], argv[optind + 1], &request);
 }
 
 const struct command command_journal = {
     .name = "journal",
     .arguments = "list|verify|replay FOLDER [-c FILE] [-t TIME]",
-    .summary = "Shows what programs have left in a journal, checks it, or delivers it.",
-    .help =
-        "\n  list    who left what, or still has it\n"
-        "  verify  whether what is there is sound\n"
-        "  replay  delivers what processes that have ended left, as the configuration says\n\n"
-        "  -c, --config FILE   the configuration for replay; without it that of WEIR_CONFIG\n"
-        "  -t, --timeout TIME  how long replay tries; without it until all is delivered, or it is interrupted\n"
-        "  -h, --help          this text\n\n"
-        "What belongs to a running process is left alone. Exit status 1: something is damaged, or was not "
-        "delivered.\n",
+    .summary = "Lists, verifies or delivers what programs have left in a journal.",
+    .help = "\n  list    the processes that left values or are running, and how many values\n"
+            "  verify  each process's files, and whether they are damaged\n"
+            "  replay  delivers what ended processes left, as the configuration says\n\n"
+            "  -c, --config FILE   the configuration for replay; default: WEIR_CONFIG\n"
+            "  -t, --timeout TIME  how long replay may take; default: until all is delivered\n"
+            "  -h, --help          this text\n\n"
+            "Files of running processes are not modified. Exit status 1: something is damaged or was not "
+            "delivered.\n",
     .run = run,
 };

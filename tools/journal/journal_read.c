@@ -1,23 +1,14 @@
 #include "journal_read.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <weir/weir.h>
-
-#include "text/buffer.h"
-#include "common/command.h"
-#include "config/config.h"
-#include "runtime/configure.h"
-#include "text/error.h"
+#include "common/owner_folder.h"
 #include "journal/journal_reader.h"
 #include "os/listing.h"
-#include "config/parse.h"
 #include "os/owner_dir.h"
+#include "text/buffer.h"
 
 /* ---- A box ----------------------------------------------------------------------------------- */
 
@@ -47,7 +38,7 @@ static uint64_t count_unsettled(const struct wr_journal_reader *reader, const st
     return values;
 }
 
-/* false: no memory. */
+/* Returns false if out of memory, as the next functions do. */
 static bool count_segment(struct journal_read_box *box, struct wr_buffer *handlers,
                           const struct wr_journal_reader *reader, const struct wr_segment_file *file)
 {
@@ -66,44 +57,31 @@ static bool count_segment(struct journal_read_box *box, struct wr_buffer *handle
 static bool count_all(struct journal_read_box *box, const struct wr_journal_reader *reader)
 {
     struct wr_buffer handlers = {0};
-    bool good = true;
+    bool counted = true;
     box->pid = reader->head->pid;
     box->created_ns = reader->head->created_ns;
     box->damaged = reader->damaged;
     for (size_t i = 0; i < reader->ring_count; i++)
         box->in_rings += wr_journal_reader_count_ring(&reader->rings[i]);
-    for (size_t i = 0; good && i < reader->segment_count; i++)
-        good = count_segment(box, &handlers, reader, reader->segments[i]);
+    for (size_t i = 0; counted && i < reader->segment_count; i++)
+        counted = count_segment(box, &handlers, reader, reader->segments[i]);
     box->handlers = (struct journal_read_handler *)handlers.data;
-    return good;
+    return counted;
 }
 
-static bool is_locked(const char *folder)
-{
-    struct wr_buffer path = {0};
-    wr_buffer_put_format(&path, "%s/lock", folder);
-    const char *text = wr_buffer_text(&path);
-    int fd = text ? open(text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (fd >= 0)
-        close(fd);
-    wr_buffer_fini(&path);
-    return locked;
-}
-
-/* What cannot be opened is damaged, unless a process is just making or deleting it. false: no memory. */
-static bool look_into(struct journal_read_box *box, const char *place)
+/* A box that cannot be opened is damaged, unless a process is creating or deleting it. */
+static bool read_box(struct journal_read_box *box, const char *place)
 {
     struct wr_journal_reader reader;
     struct wr_buffer path = {0};
-    bool good = true;
+    bool read = true;
     wr_buffer_put_format(&path, "%s/%s", place, box->name);
     const char *folder = wr_buffer_text(&path);
     if (folder) {
-        box->in_use = is_locked(folder);
+        box->in_use = owner_folder_is_in_use(place, box->name);
         switch (wr_journal_reader_open(&reader, folder, false)) {
         case WR_JOURNAL_READ:
-            good = count_all(box, &reader);
+            read = count_all(box, &reader);
             wr_journal_reader_close(&reader);
             break;
         case WR_JOURNAL_NOTHING: break;
@@ -111,10 +89,10 @@ static bool look_into(struct journal_read_box *box, const char *place)
         }
     }
     wr_buffer_fini(&path);
-    return folder && good;
+    return folder && read;
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- All boxes ------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -127,11 +105,11 @@ static int compare(const void *a, const void *b)
 static bool add_box(struct wr_buffer *boxes, const char *place, const char *name)
 {
     struct journal_read_box box = {.name = strdup(name)};
-    bool good = box.name && look_into(&box, place);
+    bool read = box.name && read_box(&box, place);
     wr_buffer_put(boxes, &box, sizeof box);
-    if (!good)
+    if (!read)
         errno = ENOMEM;
-    return good && !boxes->failed;
+    return read && !boxes->failed;
 }
 
 static void free_boxes(struct wr_buffer *list)
@@ -151,64 +129,26 @@ bool journal_read_walk(const char *place, bool (*visit)(const struct journal_rea
 {
     struct wr_buffer list = {0};
     const struct dirent *entry;
-    int problem = 0;
+    int error = 0;
     DIR *folder = opendir(place);
-    bool good = folder;
-    while (good && (entry = wr_listing_next(folder, &problem)))
+    bool complete = folder;
+    while (complete && (entry = wr_listing_next(folder, &error)))
         if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_BOX))
-            good = add_box(&list, place, entry->d_name);
-    if (good && problem) {
-        errno = problem;
-        good = false;
+            complete = add_box(&list, place, entry->d_name);
+    if (complete && error) {
+        errno = error;
+        complete = false;
     }
-    problem = errno;
+    error = errno;
     if (folder)
         closedir(folder);
     struct journal_read_box *boxes = (struct journal_read_box *)list.data;
     size_t count = list.length / sizeof *boxes;
     if (count)
         qsort(boxes, count, sizeof *boxes, compare);
-    for (size_t i = 0; good && i < count && visit(&boxes[i], ctx); i++)
+    for (size_t i = 0; complete && i < count && visit(&boxes[i], ctx); i++)
         continue;
     free_boxes(&list);
-    errno = problem;
-    return good;
-}
-
-/* ---- Delivering ------------------------------------------------------------------------------ */
-
-static struct wr_config *read_config(const char *file, struct wr_error *error)
-{
-    const char *text = file ? file : secure_getenv("WEIR_CONFIG");
-    if (!text || !*text) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "there is no configuration: neither -c nor WEIR_CONFIG is given");
-        return NULL;
-    }
-    if (!file && *text == '{')
-        return wr_parse_text("WEIR_CONFIG", text, strlen(text), NULL, error);
-    return wr_parse_file(text, NULL, error);
-}
-
-/* The configuration with this folder as its journal, whichever it names, is put in force, and taken down again
- * once everything is delivered. */
-bool journal_read_replay(const char *place, const char *file, int64_t timeout_ms)
-{
-    struct wr_error error = {0};
-    char *folder = realpath(place, NULL);
-    struct wr_config *config = folder ? read_config(file, &error) : NULL;
-    struct wr_runtime *runtime = config ? wr_runtime_get() : NULL;
-    if (runtime)
-        config->settings.journal = wr_config_keep_text(config, folder);
-    unsetenv("WEIR_CONFIG"); /* it would count more */
-    unsetenv("BENCHMARK_AI");
-    bool good = runtime && config->settings.journal && wr_configure_whole(runtime, config, &error) == 0;
-    free(folder);
-    if (!good) {
-        command_fail("%s", error.code ? error.text : strerror(errno));
-        return false;
-    }
-    int result = weir_shutdown(timeout_ms);
-    if (result)
-        command_fail("%s", weir_last_error());
-    return result == 0;
+    errno = error;
+    return complete;
 }

@@ -1,4 +1,4 @@
-/* journaled: the boxes of a journal, as the command shows them. */
+/* journal_read: reads what processes have left in a journal, and modifies nothing. */
 #ifndef WEIR_TOOLS_JOURNAL_READ_H
 #define WEIR_TOOLS_JOURNAL_READ_H
 
@@ -8,26 +8,24 @@
 
 struct journal_read_handler {
     const char *name;
-    uint64_t values; /* that it has not settled */
+    uint64_t values; /* that are not delivered */
 };
 
+/* The folder of one process. */
 struct journal_read_box {
     const char *name;
     uint32_t pid;
     int64_t created_ns;
-    bool in_use; /* its process runs */
+    bool in_use; /* the process is running */
     bool damaged;
     uint64_t in_rings;                     /* values that had not reached the queues */
-    struct journal_read_handler *handlers; /* that have not settled everything */
+    struct journal_read_handler *handlers; /* those with undelivered values */
     size_t handler_count;
 };
 
-/* Visits all boxes, the oldest first, until visit answers false. false: errno tells why not. */
+/* Calls visit for each box, oldest first, until it returns false. Returns false with errno if the journal
+ * cannot be read. */
 bool journal_read_walk(const char *place, bool (*visit)(const struct journal_read_box *box, void *ctx),
                        void *ctx);
-
-/* Delivers what is there by the configuration of a file, or, with NULL, of WEIR_CONFIG, for at most timeout_ms
- * (-1: as long as it takes). false: it was said why that could not be done. */
-bool journal_read_replay(const char *place, const char *file, int64_t timeout_ms);
 
 #endif

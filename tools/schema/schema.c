@@ -1,10 +1,8 @@
 /* weir schema: the configuration as a JSON Schema, for editors.
  *
- * Draft 7, which VS Code and what is built on its language service understand in full; of later recovery_rings
- * they know parts. Where a schema has to choose, it has `if` and `then`: an editor then offers the options of
- * the type that is named, and a complaint is about what is wrong, not about all the types that it could have
- * been.
- */
+ * Draft 7: VS Code and other editors with its language service support all of it, but only parts of later
+ * drafts. Alternatives are `if` and `then`, so that an editor offers the options of the type that is named and
+ * reports what is wrong with these, not with each of the alternatives. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,152 +10,125 @@
 #include <weir/version.h>
 
 #include "common/command.h"
+#include "common/json.h"
 #include "config/config.h"
-#include "text/error.h"
-#include "registry/name.h"
-#include "common/json_out.h"
 #include "handler/plugin.h"
-#include "property.h"
+#include "registry/name.h"
 #include "schema_handlers.h"
+#include "schema_options.h"
+#include "text/error.h"
 
 #define CONTROL "\\u0000-\\u001f\\u007f-\\u009f"
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
-/* Names of handlers are the configuration's own, so any name may stand here; those of types are offered. */
-static void put_route(struct json_out *out, const struct schema_types *types)
+/* Any name is valid, because handlers are named by the configuration; names of types are offered. */
+static void add_destination_definition(struct json_object *definitions, const struct schema_types *types)
 {
-    json_out_open(out, "destination", '{');
-    json_out_open(out, "anyOf", '[');
-    json_out_open(out, NULL, '{');
-    schema_handlers_put_names(out, types, true, "inherit",
-                              "the route that the group would have without its own");
-    json_out_close(out, '}');
-    property_put_reference(out, NULL, "name");
-    json_out_close(out, ']');
-    json_out_close(out, '}');
-    json_out_open(out, "route", '{');
-    json_out_text(
-        out, "description",
-        "the name of a handler or of a handler type, \"inherit\", or an array of these; [] is nobody");
-    json_out_open(out, "anyOf", '[');
-    property_put_reference(out, NULL, "destination");
-    json_out_open(out, NULL, '{');
-    json_out_text(out, "type", "array");
-    property_put_reference(out, "items", "destination");
-    json_out_close(out, '}');
-    json_out_close(out, ']');
-    json_out_close(out, '}');
+    struct json_object *choices = json_add_array(json_add_object(definitions, "destination"), "anyOf");
+    schema_add_route_names(json_add_object(choices, NULL), types);
+    schema_add_reference(choices, NULL, "name");
 }
 
-/* There is nothing above "*" to inherit from. */
-static void put_route_of_all(struct json_out *out)
+static void add_route_definition(struct json_object *definitions)
 {
-    json_out_open(out, "*", '{');
-    json_out_text(out, "description", "the route of all groups that have no other");
-    json_out_open(out, "allOf", '[');
-    property_put_reference(out, NULL, "route");
-    json_out_close(out, ']');
-    json_out_open(out, "not", '{');
-    json_out_open(out, "anyOf", '[');
-    property_put_constant(out, NULL, "inherit");
-    json_out_open(out, NULL, '{');
-    json_out_text(out, "type", "array");
-    property_put_constant(out, "contains", "inherit");
-    json_out_close(out, '}');
-    json_out_close(out, ']');
-    json_out_close(out, '}');
-    json_out_close(out, '}');
+    struct json_object *route = json_add_object(definitions, "route");
+    json_add_text(
+        route, "description",
+        "the name of a handler or of a handler type, \"inherit\", or an array of these; [] is no handler");
+    struct json_object *choices = json_add_array(route, "anyOf");
+    schema_add_reference(choices, NULL, "destination");
+    struct json_object *array = json_add_object(choices, NULL);
+    json_add_text(array, "type", "array");
+    schema_add_reference(array, "items", "destination");
 }
 
-static void put_pattern(struct json_out *out, const char *key, const char *pattern, const char *rule)
+/* "*" has no parent to inherit from. */
+static void add_default_route(struct json_object *properties)
 {
-    char most[16];
-    snprintf(most, sizeof most, "%d", WR_NAME_LONGEST);
-    json_out_open(out, key, '{');
-    json_out_text(out, "type", "string");
-    json_out_text(out, "pattern", pattern);
-    json_out_text(out, "patternErrorMessage", rule);
-    json_out_word(out, "maxLength", most);
+    struct json_object *route = json_add_object(properties, "*");
+    json_add_text(route, "description", "the route of all groups without their own");
+    schema_add_all_of(route, "route");
+    struct json_object *choices = json_add_array(json_add_object(route, "not"), "anyOf");
+    schema_add_constant(choices, NULL, "inherit");
+    struct json_object *array = json_add_object(choices, NULL);
+    json_add_text(array, "type", "array");
+    schema_add_constant(array, "contains", "inherit");
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+static void add_pattern(struct json_object *parent, const char *key, const char *pattern, const char *rule)
+{
+    struct json_object *object = json_add_object(parent, key);
+    json_add_text(object, "type", "string");
+    json_add_text(object, "pattern", pattern);
+    json_add_text(object, "patternErrorMessage", rule);
+    json_add_count(object, "maxLength", WR_NAME_LONGEST);
+}
 
-static void put_settings(struct json_out *out)
+/* ---- Sections -------------------------------------------------------------------------------- */
+
+static void add_settings(struct json_object *properties)
 {
     const struct wr_options_table table = WR_OPTIONS_TABLE(wr_settings_rows, struct wr_settings);
-    property_open_object(out, "settings", "about weir as a whole", true);
-    json_out_open(out, "properties", '{');
-    property_put_all(out, &table, NULL);
-    json_out_close(out, '}');
-    json_out_close(out, '}');
+    struct json_object *section =
+        schema_add_object(properties, "settings", "settings of weir as a whole", true);
+    schema_add_options(json_add_object(section, "properties"), &table, NULL);
 }
 
-static void put_handlers(struct json_out *out)
+static void add_handlers(struct json_object *properties)
 {
-    property_open_object(out, "handlers", "destinations, by name", false);
-    json_out_open(out, "propertyNames", '{');
-    json_out_open(out, "allOf", '[');
-    property_put_reference(out, NULL, "name");
-    json_out_close(out, ']');
-    property_put_constant(out, "not", "inherit");
-    json_out_close(out, '}');
-    json_out_open(out, "properties", '{');
-    property_put_reference(out, "*", "defaults");
-    json_out_close(out, '}');
-    property_put_reference(out, "additionalProperties", "handler");
-    json_out_close(out, '}');
+    struct json_object *section = schema_add_object(properties, "handlers", "destinations, by name", false);
+    struct json_object *names = json_add_object(section, "propertyNames");
+    schema_add_all_of(names, "name");
+    schema_add_constant(names, "not", "inherit");
+    schema_add_reference(json_add_object(section, "properties"), "*", "defaults");
+    schema_add_reference(section, "additionalProperties", "handler");
 }
 
-static void put_groups(struct json_out *out)
+static void add_groups(struct json_object *properties)
 {
-    property_open_object(out, "groups", "which group goes to which handlers", false);
-    put_pattern(out, "propertyNames", "^(?:\\*|[^.*" CONTROL "]+(?:\\.[^.*" CONTROL "]+)*)$",
-                "a group is \"*\", or names with single dots between, without '*' and control characters");
-    json_out_close(out, '}');
-    json_out_open(out, "properties", '{');
-    put_route_of_all(out);
-    json_out_close(out, '}');
-    property_put_reference(out, "additionalProperties", "route");
-    json_out_close(out, '}');
+    struct json_object *section =
+        schema_add_object(properties, "groups", "the routes: which group goes to which handlers", false);
+    add_pattern(section, "propertyNames", "^(?:\\*|[^.*" CONTROL "]+(?:\\.[^.*" CONTROL "]+)*)$",
+                "a group is \"*\", or names separated by single dots, without '*' and control characters");
+    add_default_route(json_add_object(section, "properties"));
+    schema_add_reference(section, "additionalProperties", "route");
 }
 
-static void put_definitions(struct json_out *out, const struct schema_types *types)
+static void add_definitions(struct json_object *schema, const struct schema_types *types)
 {
-    json_out_open(out, "definitions", '{');
-    property_put_definitions(out);
-    put_pattern(out, "name", "^[^" CONTROL "]+$", "a name has 1 to 255 bytes and no control characters");
-    json_out_close(out, '}');
-    schema_handlers_put_definitions(out, types);
-    put_route(out, types);
-    json_out_close(out, '}');
+    struct json_object *definitions = json_add_object(schema, "definitions");
+    schema_add_value_definitions(definitions);
+    add_pattern(definitions, "name", "^[^" CONTROL "]+$",
+                "a name has 1 to 255 bytes and no control characters");
+    schema_add_handler_definitions(definitions, types);
+    add_destination_definition(definitions, types);
+    add_route_definition(definitions);
 }
 
-static void put_schema(struct json_out *out, const struct schema_types *types)
+static struct json_object *make_schema(const struct schema_types *types)
 {
-    json_out_open(out, NULL, '{');
-    json_out_text(out, "$schema", "http://json-schema.org/draft-07/schema#");
-    json_out_text(out, "$comment", "made by `weir schema`, weir " WEIR_VERSION);
-    json_out_text(out, "title", "weir's configuration: where the values of metric streams go");
-    json_out_text(out, "type", "object");
-    json_out_word(out, "allowComments", "true"); /* for VS Code */
-    json_out_word(out, "additionalProperties", "false");
-    json_out_open(out, "properties", '{');
-    json_out_open(out, "$schema", '{');
-    json_out_text(out, "description", "for editors; weir does not look at it");
-    json_out_text(out, "type", "string");
-    json_out_close(out, '}');
-    put_settings(out);
-    put_handlers(out);
-    put_groups(out);
-    json_out_close(out, '}');
-    put_definitions(out, types);
-    json_out_close(out, '}');
+    struct json_object *schema = json_start_object();
+    json_add_text(schema, "$schema", "http://json-schema.org/draft-07/schema#");
+    json_add_text(schema, "$comment", "made by `weir schema`, weir " WEIR_VERSION);
+    json_add_text(schema, "title", "weir's configuration: where the values of metric streams go");
+    json_add_text(schema, "type", "object");
+    json_add_bool(schema, "allowComments", true); /* for VS Code */
+    json_add_bool(schema, "additionalProperties", false);
+    struct json_object *properties = json_add_object(schema, "properties");
+    struct json_object *reference = json_add_object(properties, "$schema");
+    json_add_text(reference, "description", "for editors; weir ignores it");
+    json_add_text(reference, "type", "string");
+    add_settings(properties);
+    add_handlers(properties);
+    add_groups(properties);
+    add_definitions(schema, types);
+    return schema;
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static void complain(void *ctx, const struct wr_error *error)
+static void report_error(void *ctx, const struct wr_error *error)
 {
     *(int *)ctx = command_fail("%s", error->text);
 }
@@ -168,13 +139,13 @@ static int compare_names(const void *a, const void *b)
     return strcmp((*left)->is.name, (*right)->is.name);
 }
 
-/* Of two that have the same name, the one that a configuration would get. */
-static void collect(struct schema_types *types, struct wr_plugins *plugins, int *result)
+/* Of several types with the same name, the one that a configuration would use. */
+static void collect_types(struct schema_types *types, struct wr_plugins *plugins, int *result)
 {
     struct wr_error error;
-    wr_plugins_load_all(plugins, complain, result);
+    wr_plugins_load_all(plugins, report_error, result);
     for (struct wr_type *type = wr_plugins_next(plugins, NULL); type; type = wr_plugins_next(plugins, type))
-        if (types->count < SCHEMA_MOST_TYPES && wr_plugins_find(plugins, type->is.name, NULL, &error) == type)
+        if (types->count < SCHEMA_MAX_TYPES && wr_plugins_find(plugins, type->is.name, NULL, &error) == type)
             types->items[types->count++] = type;
     qsort(types->items, types->count, sizeof *types->items, compare_names);
 }
@@ -182,15 +153,13 @@ static void collect(struct schema_types *types, struct wr_plugins *plugins, int 
 static int run(const struct command *command, int argc, char **argv)
 {
     static struct schema_types types;
-    struct json_out out = {0};
     const char *none;
     int result = command_read_name(command, argc, argv, 0, &none);
-    if (result != COMMAND_GOES_ON)
+    if (result != COMMAND_CONTINUE)
         return result;
-    result = EXIT_GOOD;
-    collect(&types, command_plugins(), &result);
-    put_schema(&out, &types);
-    return command_write(&out.text) ? result : command_fail("standard output cannot be written");
+    result = EXIT_SUCCESS;
+    collect_types(&types, command_plugins(), &result);
+    return json_print(make_schema(&types), JSON_INDENTED, result);
 }
 
 const struct command command_schema = {
@@ -198,7 +167,7 @@ const struct command command_schema = {
     .arguments = "",
     .summary = "Prints a JSON Schema of the configuration, for editors.",
     .help =
-        "\n  -h, --help  this text\n\nIt describes the handler types that are installed, as `weir handlers` "
-        "lists them.\n",
+        "\n  -h, --help  this text\n\nThe schema describes the installed handler types, which `weir handlers` "
+        "lists.\n",
     .run = run,
 };

@@ -2,173 +2,129 @@
 
 #include <stdio.h>
 
+#include "common/table.h"
 #include "config/common_options.h"
 #include "format/format.h"
 #include "handler/instance.h"
-#include "property.h"
-#include "common/table.h"
+#include "handler/plugin.h"
+#include "schema_options.h"
 
 enum { KEY_ROOM = 100 };
 
 #define ALL_SHAPES (WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS)
 
-/* ---- Small pieces ---------------------------------------------------------------------------- */
-
-/* `if`: "type" is this name; `then`: what the definition says. */
-static void put_case(struct json_out *out, const char *type, const char *kind)
+/* {"if": "type" is `type`, "then": the definition KIND_TYPE} */
+static void add_case(struct json_object *array, const char *type, const char *kind)
 {
     char definition[KEY_ROOM];
     snprintf(definition, sizeof definition, "%s_%s", kind, type);
-    json_out_open(out, NULL, '{');
-    json_out_open(out, "if", '{');
-    json_out_open(out, "required", '[');
-    json_out_text(out, NULL, "type");
-    json_out_close(out, ']');
-    json_out_open(out, "properties", '{');
-    property_put_constant(out, "type", type);
-    json_out_close(out, '}');
-    json_out_close(out, '}');
-    property_put_reference(out, "then", definition);
-    json_out_close(out, '}');
-}
-
-/* One of the names that `put` writes, or a variable that stands for one. */
-static void begin_names(struct json_out *out)
-{
-    json_out_open(out, "anyOf", '[');
-    json_out_open(out, NULL, '{');
-}
-
-static void end_names(struct json_out *out, const char *or_else)
-{
-    json_out_close(out, '}');
-    property_put_reference(out, NULL, or_else);
-    json_out_close(out, ']');
+    struct json_object *object = json_add_object(array, NULL), *condition = json_add_object(object, "if");
+    schema_add_required(condition, "type");
+    schema_add_constant(json_add_object(condition, "properties"), "type", type);
+    schema_add_reference(object, "then", definition);
 }
 
 /* ---- Formats --------------------------------------------------------------------------------- */
 
-/* Whether nothing has to be said of a format but its name. */
-static bool needs_no_options(const struct wr_format *format)
+/* Whether the format works with its defaults, so that its name alone selects it. */
+static bool works_with_defaults(const struct wr_format *format)
 {
     struct wr_region keep = {0};
     const char *no_entries[] = {NULL};
     const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
     struct wr_options_fill fill = {format->options, wr_region_alloc(&keep, format->options.struct_bytes + 1),
                                    &environment, &keep, NULL};
-    bool good = fill.target && wr_options_set_defaults(&fill, NULL);
+    bool works = fill.target && wr_options_set_defaults(&fill, NULL);
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(&format->options, i)); i++)
-        good &= !(row->flags & WEIR_OPTION_REQUIRED);
-    good = good && !(format->find_fault && format->find_fault(fill.target));
+        works &= !(row->flags & WEIR_OPTION_REQUIRED);
+    works = works && !(format->find_fault && format->find_fault(fill.target));
     wr_region_fini(&keep);
-    return good;
+    return works;
 }
 
-static void put_format_names(struct json_out *out, uint32_t takes, bool by_name_alone)
+/* {"enum": the names of the formats, ...}, or a variable. */
+static void add_format_names(struct json_object *parent, uint32_t takes, bool by_name_alone)
 {
     const struct wr_format *format;
-    begin_names(out);
-    json_out_open(out, "enum", '[');
-    for (size_t i = 0; (format = wr_format_at(i)); i++)
-        if (takes & format->shape && (!by_name_alone || needs_no_options(format)))
-            json_out_text(out, NULL, format->name);
-    json_out_close(out, ']');
-    json_out_open(out, "enumDescriptions", '[');
-    for (size_t i = 0; (format = wr_format_at(i)); i++)
-        if (takes & format->shape && (!by_name_alone || needs_no_options(format)))
-            json_out_text(out, NULL, format->summary);
-    json_out_close(out, ']');
-    end_names(out, "expansion");
+    struct json_object *choices = json_add_array(parent, "anyOf");
+    struct json_object *names_object = json_add_object(choices, NULL);
+    struct json_object *names = json_add_array(names_object, "enum");
+    struct json_object *summaries = json_add_array(names_object, "enumDescriptions");
+    for (size_t i = 0; (format = wr_format_at(i)); i++) {
+        if (!(takes & format->shape) || (by_name_alone && !works_with_defaults(format)))
+            continue;
+        json_add_text(names, NULL, format->name);
+        json_add_text(summaries, NULL, format->summary);
+    }
+    schema_add_reference(choices, NULL, "expansion");
 }
 
-static void put_format_object(struct json_out *out, uint32_t takes)
+static void add_format_object(struct json_object *array, uint32_t takes)
 {
     const struct wr_format *format;
-    property_open_object(out, NULL, NULL, false);
-    json_out_open(out, "required", '[');
-    json_out_text(out, NULL, "type");
-    json_out_close(out, ']');
-    json_out_open(out, "properties", '{');
-    json_out_open(out, "type", '{');
-    json_out_text(out, "description", "the format's name");
-    put_format_names(out, takes, false);
-    json_out_close(out, '}');
-    json_out_close(out, '}');
-    json_out_open(out, "allOf", '[');
+    struct json_object *object = schema_add_object(array, NULL, NULL, false);
+    schema_add_required(object, "type");
+    struct json_object *type = json_add_object(json_add_object(object, "properties"), "type");
+    json_add_text(type, "description", "the format's name");
+    add_format_names(type, takes, false);
+    struct json_object *cases = json_add_array(object, "allOf");
     for (size_t i = 0; (format = wr_format_at(i)); i++)
         if (takes & format->shape)
-            put_case(out, format->name, "format");
-    json_out_close(out, ']');
-    json_out_close(out, '}');
+            add_case(cases, format->name, "format");
 }
 
-static void put_format_member(struct json_out *out, uint32_t takes, const char *standard)
+static void add_format_property(struct json_object *properties, uint32_t takes, const char *default_format)
 {
-    json_out_open(out, "format", '{');
-    json_out_text(out, "description", TABLE_FORMAT_HELP);
-    json_out_text(out, "default", standard);
-    json_out_open(out, "anyOf", '[');
-    json_out_open(out, NULL, '{');
-    put_format_names(out, takes, true);
-    json_out_close(out, '}');
-    put_format_object(out, takes);
-    json_out_close(out, ']');
-    json_out_close(out, '}');
+    struct json_object *object = json_add_object(properties, "format");
+    json_add_text(object, "description", TABLE_FORMAT_HELP);
+    json_add_text(object, "default", default_format);
+    struct json_object *choices = json_add_array(object, "anyOf");
+    add_format_names(json_add_object(choices, NULL), takes, true);
+    add_format_object(choices, takes);
 }
 
-static void put_format(struct json_out *out, const struct wr_format *format)
+static void add_format_definition(struct json_object *definitions, const struct wr_format *format)
 {
     char key[KEY_ROOM];
     snprintf(key, sizeof key, "format_%s", format->name);
-    property_open_object(out, key, format->summary, true);
-    if (!needs_no_options(format))
-        json_out_word(out, "minProperties", "2");
-    json_out_open(out, "required", '[');
-    property_put_required(out, &format->options);
-    json_out_close(out, ']');
-    json_out_open(out, "properties", '{');
-    property_put_constant(out, "type", format->name);
-    property_put_all(out, &format->options, NULL);
-    json_out_close(out, '}');
-    json_out_close(out, '}');
+    struct json_object *object = schema_add_object(definitions, key, format->summary, true);
+    if (!works_with_defaults(format))
+        json_add_count(object, "minProperties", 2);
+    schema_add_required_options(object, &format->options);
+    struct json_object *properties = json_add_object(object, "properties");
+    schema_add_constant(properties, "type", format->name);
+    schema_add_options(properties, &format->options, NULL);
 }
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-static void put_commons(struct json_out *out, uint32_t takes, const char *format,
-                        const weir_standard *standards)
+static void add_common_options(struct json_object *properties, uint32_t takes, const char *default_format,
+                               const weir_standard *standards)
 {
     const struct wr_options_table common_options = wr_common_options_table();
     if (takes)
-        put_format_member(out, takes, format);
-    property_put_all(out, &common_options, standards);
+        add_format_property(properties, takes, default_format);
+    schema_add_options(properties, &common_options, standards);
 }
 
-static void put_type(struct json_out *out, const struct wr_type *type)
+static void add_type_definition(struct json_object *definitions, const struct wr_type *type)
 {
     char key[KEY_ROOM];
     snprintf(key, sizeof key, "handler_%s", type->is.name);
-    property_open_object(out, key, type->is.summary, true);
-    json_out_open(out, "required", '[');
-    property_put_required(out, &type->options);
-    json_out_close(out, ']');
-    json_out_open(out, "properties", '{');
-    property_put_constant(out, "type", type->is.name);
-    property_put_all(out, &type->options, NULL);
-    put_commons(out, type->is.takes, wr_instance_standard_format(type), type->is.standards);
-    json_out_close(out, '}');
-    json_out_close(out, '}');
+    struct json_object *object = schema_add_object(definitions, key, type->is.summary, true);
+    schema_add_required_options(object, &type->options);
+    struct json_object *properties = json_add_object(object, "properties");
+    schema_add_constant(properties, "type", type->is.name);
+    schema_add_options(properties, &type->options, NULL);
+    add_common_options(properties, type->is.takes, wr_instance_standard_format(type), type->is.standards);
 }
 
-/* What is known of a handler whose type is not: that of "plugin", or of a variable. */
-static void put_unknown_type(struct json_out *out)
+/* For a handler with "plugin", or whose type is a variable. */
+static void add_unknown_type_definition(struct json_object *definitions)
 {
-    property_open_object(out, "handler_of_unknown_type", NULL, false);
-    json_out_open(out, "properties", '{');
-    put_commons(out, ALL_SHAPES, "json", NULL);
-    json_out_close(out, '}');
-    json_out_close(out, '}');
+    struct json_object *object = schema_add_object(definitions, "handler_of_unknown_type", NULL, false);
+    add_common_options(json_add_object(object, "properties"), ALL_SHAPES, "json", NULL);
 }
 
 static bool has_required(const struct wr_type *type)
@@ -180,105 +136,85 @@ static bool has_required(const struct wr_type *type)
     return false;
 }
 
-void schema_handlers_put_names(struct json_out *out, const struct schema_types *types, bool by_name_alone,
-                               const char *more, const char *more_is)
+static void add_type_names(struct json_object *parent, const struct schema_types *types)
 {
-    json_out_open(out, "enum", '[');
-    if (more)
-        json_out_text(out, NULL, more);
+    struct json_object *names = json_add_array(parent, "enum");
+    struct json_object *summaries = json_add_array(parent, "enumDescriptions");
+    for (size_t i = 0; i < types->count; i++) {
+        json_add_text(names, NULL, types->items[i]->is.name);
+        json_add_text(summaries, NULL, types->items[i]->is.summary);
+    }
+}
+
+void schema_add_route_names(struct json_object *parent, const struct schema_types *types)
+{
+    struct json_object *names = json_add_array(parent, "enum");
+    struct json_object *summaries = json_add_array(parent, "enumDescriptions");
+    json_add_text(names, NULL, "inherit");
+    json_add_text(summaries, NULL, "the route that the group would have without its own");
+    for (size_t i = 0; i < types->count; i++) {
+        if (has_required(types->items[i]))
+            continue;
+        json_add_text(names, NULL, types->items[i]->is.name);
+        json_add_text(summaries, NULL, types->items[i]->is.summary);
+    }
+}
+
+/* The name of an installed type, which decides about the options; or a variable. */
+static void add_installed_types(struct json_object *handler, const struct schema_types *types)
+{
+    struct json_object *object = json_add_object(handler, "else");
+    struct json_object *type = json_add_object(json_add_object(object, "properties"), "type");
+    struct json_object *choices = json_add_array(type, "anyOf");
+    add_type_names(json_add_object(choices, NULL), types);
+    schema_add_reference(choices, NULL, "expansion");
+    struct json_object *cases = json_add_array(object, "allOf");
     for (size_t i = 0; i < types->count; i++)
-        if (!by_name_alone || !has_required(types->items[i]))
-            json_out_text(out, NULL, types->items[i]->is.name);
-    json_out_close(out, ']');
-    json_out_open(out, "enumDescriptions", '[');
-    if (more)
-        json_out_text(out, NULL, more_is);
-    for (size_t i = 0; i < types->count; i++)
-        if (!by_name_alone || !has_required(types->items[i]))
-            json_out_text(out, NULL, types->items[i]->is.summary);
-    json_out_close(out, ']');
+        add_case(cases, types->items[i]->is.name, "handler");
+    struct json_object *variable = json_add_object(cases, NULL);
+    struct json_object *condition = json_add_object(variable, "if");
+    schema_add_reference(json_add_object(condition, "properties"), "type", "expansion");
+    schema_add_reference(variable, "then", "handler_of_unknown_type");
 }
 
-/* An installed type, and its options; or a variable. */
-static void put_installed(struct json_out *out, const struct schema_types *types)
+static void add_text_property(struct json_object *properties, const char *key, const char *description,
+                              const char *pattern)
 {
-    json_out_open(out, "else", '{');
-    json_out_open(out, "properties", '{');
-    json_out_open(out, "type", '{');
-    begin_names(out);
-    schema_handlers_put_names(out, types, false, NULL, NULL);
-    end_names(out, "expansion");
-    json_out_close(out, '}');
-    json_out_close(out, '}');
-    json_out_open(out, "allOf", '[');
-    for (size_t i = 0; i < types->count; i++)
-        put_case(out, types->items[i]->is.name, "handler");
-    json_out_open(out, NULL, '{');
-    json_out_open(out, "if", '{');
-    json_out_open(out, "properties", '{');
-    property_put_reference(out, "type", "expansion");
-    json_out_close(out, '}');
-    json_out_close(out, '}');
-    property_put_reference(out, "then", "handler_of_unknown_type");
-    json_out_close(out, '}');
-    json_out_close(out, ']');
-    json_out_close(out, '}');
+    struct json_object *property = json_add_object(properties, key);
+    json_add_text(property, "description", description);
+    schema_add_all_of(property, "text");
+    json_add_text(property, "pattern", pattern);
 }
 
-static void put_handler_heads(struct json_out *out)
+static void add_handler_definition(struct json_object *definitions, const struct schema_types *types)
 {
-    json_out_open(out, "properties", '{');
-    json_out_open(out, "type", '{');
-    json_out_text(out, "description", "the handler type");
-    json_out_open(out, "allOf", '[');
-    property_put_reference(out, NULL, "text");
-    json_out_close(out, ']');
-    json_out_text(out, "pattern", "^(?:[a-z][a-z0-9_]*$|[\\s\\S]*\\$)");
-    json_out_close(out, '}');
-    json_out_open(out, "plugin", '{');
-    json_out_text(out, "description", "the absolute path of a shared object to take the type from");
-    json_out_open(out, "allOf", '[');
-    property_put_reference(out, NULL, "text");
-    json_out_close(out, ']');
-    json_out_text(out, "pattern", "^(?:/|\\$)");
-    json_out_close(out, '}');
-    json_out_close(out, '}');
+    struct json_object *object =
+        schema_add_object(definitions, "handler", "a destination: its type, and that type's options", false);
+    schema_add_required(object, "type");
+    struct json_object *properties = json_add_object(object, "properties");
+    add_text_property(properties, "type", "the handler type", "^(?:[a-z][a-z0-9_]*$|[\\s\\S]*\\$)");
+    add_text_property(properties, "plugin", "the absolute path of the shared object with the type",
+                      "^(?:/|\\$)");
+    schema_add_required(json_add_object(object, "if"), "plugin");
+    schema_add_reference(object, "then", "handler_of_unknown_type");
+    add_installed_types(object, types);
 }
 
-static void put_handler(struct json_out *out, const struct schema_types *types)
+static void add_defaults_definition(struct json_object *definitions)
 {
-    property_open_object(out, "handler", "a destination: its type, and that type's options", false);
-    json_out_open(out, "required", '[');
-    json_out_text(out, NULL, "type");
-    json_out_close(out, ']');
-    put_handler_heads(out);
-    json_out_open(out, "if", '{');
-    json_out_open(out, "required", '[');
-    json_out_text(out, NULL, "plugin");
-    json_out_close(out, ']');
-    json_out_close(out, '}');
-    property_put_reference(out, "then", "handler_of_unknown_type");
-    put_installed(out, types);
-    json_out_close(out, '}');
+    struct json_object *object =
+        schema_add_object(definitions, "defaults", "defaults of the options that every handler has", true);
+    add_common_options(json_add_object(object, "properties"), ALL_SHAPES, "json", NULL);
 }
 
-static void put_defaults(struct json_out *out)
-{
-    property_open_object(out, "defaults", "other defaults for the options that every handler has", true);
-    json_out_open(out, "properties", '{');
-    put_commons(out, ALL_SHAPES, "json", NULL);
-    json_out_close(out, '}');
-    json_out_close(out, '}');
-}
-
-void schema_handlers_put_definitions(struct json_out *out, const struct schema_types *types)
+void schema_add_handler_definitions(struct json_object *definitions, const struct schema_types *types)
 {
     const struct wr_format *format;
-    put_defaults(out);
-    put_handler(out, types);
-    put_unknown_type(out);
+    add_defaults_definition(definitions);
+    add_handler_definition(definitions, types);
+    add_unknown_type_definition(definitions);
     for (size_t i = 0; i < types->count; i++)
-        put_type(out, types->items[i]);
+        add_type_definition(definitions, types->items[i]);
     for (size_t i = 0; (format = wr_format_at(i)); i++)
-        put_format(out, format);
+        add_format_definition(definitions, format);
 }

@@ -1,26 +1,26 @@
-/* schema_handlers: handler types, their options and formats, as `weir schema` describes them. */
+/* schema_handlers: handler types and formats, with their options, as JSON Schema. */
 #ifndef WEIR_TOOLS_SCHEMA_HANDLERS_H
 #define WEIR_TOOLS_SCHEMA_HANDLERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "common/json_out.h"
-#include "handler/plugin.h"
+struct json_object;
+struct wr_type;
 
-enum { SCHEMA_MOST_TYPES = 1000 };
+enum { SCHEMA_MAX_TYPES = 1000 };
 
-/* The installed types, in the order of their names. */
+/* The installed types, sorted by name. */
 struct schema_types {
-    const struct wr_type *items[SCHEMA_MOST_TYPES];
+    const struct wr_type *items[SCHEMA_MAX_TYPES];
     size_t count;
 };
 
-/* Writes the definitions "handler" and "defaults", and those that they refer to. */
-void schema_handlers_put_definitions(struct json_out *out, const struct schema_types *types);
+/* Adds the definitions "handler" and "defaults", and those to which they refer. */
+void schema_add_handler_definitions(struct json_object *definitions, const struct schema_types *types);
 
-/* Writes the names of the types as "enum", with their summaries. by_name_alone: of those only for which nothing
- * else has to be said. more: one more name in front, which is explained by more_is; may be NULL. */
-void schema_handlers_put_names(struct json_out *out, const struct schema_types *types, bool by_name_alone,
-                               const char *more, const char *more_is);
+/* Adds what a route may name to an object, "inherit" and types without required options: their names as "enum",
+ * their summaries as "enumDescriptions". */
+void schema_add_route_names(struct json_object *parent, const struct schema_types *types);
 
 #endif

@@ -1,83 +1,77 @@
-/* weir spool: what handlers have on disk. */
+/* weir spool: what handlers have left on disk. */
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/command.h"
+#include "common/owner_folder.h"
 #include "spool_read.h"
+#include "text/buffer.h"
 
-/* ---- list ------------------------------------------------------------------------------------ */
+/* ---- list and verify ------------------------------------------------------------------------- */
 
-static void print_time(int64_t time_ns)
-{
-    struct tm parts;
-    time_t seconds = (time_t)(time_ns / 1000000000);
-    char text[32] = "?";
-    if (time_ns && gmtime_r(&seconds, &parts))
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    printf("since %s", text);
-}
+struct listing {
+    struct wr_buffer out;
+    bool damaged;
+};
 
 static bool list_box(const struct spool_read_box *box, void *ctx)
 {
-    uint64_t waiting = 0, bytes = 0;
-    (void)ctx;
+    struct listing *listing = ctx;
+    struct wr_buffer *out = &listing->out;
+    uint64_t values = 0, bytes = 0;
     for (size_t i = 0; i < box->file_count; i++) {
-        waiting += box->files[i].good + box->files[i].lost;
+        values += box->files[i].readable + box->files[i].damaged;
         bytes += box->files[i].bytes;
     }
-    printf("%s: handler \"%s\", process %" PRIu32 "%s, %" PRIu64 " values in %zu files, %" PRIu64 " bytes, ",
-           box->name, box->handler, box->pid, box->in_use ? " (running)" : "", waiting, box->file_count, bytes);
-    print_time(box->created_ns);
-    putchar('\n');
+    command_put_text(out, box->name);
+    wr_buffer_put_text(out, ": handler \"");
+    command_put_text(out, box->handler);
+    wr_buffer_put_format(out, "\", process %" PRIu32 "%s, %" PRIu64 " values in %zu files, %" PRIu64 " bytes, ",
+                         box->pid, box->in_use ? " (running)" : "", values, box->file_count, bytes);
+    owner_folder_put_time(out, box->created_ns);
+    wr_buffer_put_char(out, '\n');
     return true;
 }
 
-/* ---- verify ---------------------------------------------------------------------------------- */
-
-/* A process that runs may just be writing. */
+/* The last file of a running process may be incomplete because it is being written. */
 static bool verify_box(const struct spool_read_box *box, void *ctx)
 {
-    bool *sound = ctx;
+    struct listing *listing = ctx;
+    struct wr_buffer *out = &listing->out;
     for (size_t i = 0; i < box->file_count; i++) {
         const struct spool_read_file *file = &box->files[i];
-        bool damaged = file->damaged && !(box->in_use && i + 1 == box->file_count);
-        printf("%s/%s: %" PRIu64 " values", box->name, file->name, file->good);
+        bool damaged = file->is_damaged && !(box->in_use && i + 1 == box->file_count);
+        command_put_text(out, box->name);
+        wr_buffer_put_format(out, "/%s: %" PRIu64 " values", file->name, file->readable);
         if (file->settled)
-            printf(", %" PRIu32 " more are delivered", file->settled);
-        if (damaged && file->lost)
-            printf(", %" PRIu64 " lost", file->lost);
-        puts(damaged ? ", damaged" : "");
-        *sound &= !damaged;
+            wr_buffer_put_format(out, ", %" PRIu32 " more already delivered", file->settled);
+        if (damaged && file->damaged)
+            wr_buffer_put_format(out, ", %" PRIu64 " lost", file->damaged);
+        wr_buffer_put_text(out, damaged ? ", damaged\n" : "\n");
+        listing->damaged |= damaged;
     }
     return true;
+}
+
+static int print(const char *folder, bool (*visit)(const struct spool_read_box *box, void *ctx))
+{
+    struct listing listing = {0};
+    bool read = spool_read_walk(folder, visit, &listing);
+    int error = errno, result = command_finish(&listing.out, listing.damaged ? EXIT_FAILURE : EXIT_SUCCESS);
+    return read ? result : command_fail("%s: %s", folder, strerror(error));
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static int list(const char *folder)
-{
-    return spool_read_walk(folder, list_box, NULL) ? EXIT_GOOD
-                                                   : command_fail("%s: %s", folder, strerror(errno));
-}
-
-static int verify(const char *folder)
-{
-    bool sound = true;
-    if (!spool_read_walk(folder, verify_box, &sound))
-        return command_fail("%s: %s", folder, strerror(errno));
-    return sound ? EXIT_GOOD : EXIT_NEGATIVE;
-}
-
 static int replay(const char *folder)
 {
-    bool written = true;
-    if (!spool_read_walk(folder, spool_read_print, &written))
+    bool complete = true;
+    if (!spool_read_walk(folder, spool_read_print, &complete))
         return command_fail("%s: %s", folder, strerror(errno));
-    return written ? EXIT_GOOD : EXIT_NEGATIVE;
+    return complete ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -87,15 +81,15 @@ static int run(const struct command *command, int argc, char **argv)
         if (option != 'h')
             return command_show_usage(command);
         command_print_help(command, stdout);
-        return EXIT_GOOD;
+        return EXIT_SUCCESS;
     }
     if (argc - optind != 2)
-        return command_refuse(command, "list, verify or replay is expected, and a folder");
+        return command_refuse(command, "expected list, verify or replay, and a FOLDER");
     const char *verb = argv[optind], *folder = argv[optind + 1];
     if (strcmp(verb, "list") == 0)
-        return list(folder);
+        return print(folder, list_box);
     if (strcmp(verb, "verify") == 0)
-        return verify(folder);
+        return print(folder, verify_box);
     if (strcmp(verb, "replay") == 0)
         return replay(folder);
     return command_refuse(command, "\"%s\" is not allowed; allowed: list, verify, replay", verb);
@@ -104,11 +98,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_spool = {
     .name = "spool",
     .arguments = "list|verify|replay FOLDER",
-    .summary = "Shows what handlers have on disk in a folder, checks it, or prints its values.",
-    .help = "\n  list    who left what\n"
-            "  verify  each file, and whether it is sound\n"
-            "  replay  the values that are not delivered yet, in order, as lines of JSON\n\n"
+    .summary = "Lists, verifies or prints what handlers have left on disk.",
+    .help = "\n  list    the processes that left values, and how many\n"
+            "  verify  each file, and whether it is damaged\n"
+            "  replay  the undelivered values, in order, as lines of JSON\n\n"
             "  -h, --help  this text\n\n"
-            "Nothing is changed. Exit status 1: something is damaged or cannot be read.\n",
+            "Nothing is modified. Exit status 1: something is damaged or cannot be read.\n",
     .run = run,
 };

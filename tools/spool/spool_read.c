@@ -2,26 +2,25 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include "segment/batch.h"
-#include "text/buffer.h"
 #include "common/command.h"
+#include "common/owner_folder.h"
 #include "format/encoder.h"
 #include "format/format.h"
-#include "spool/spool_block.h"
 #include "os/owner_dir.h"
+#include "segment/batch.h"
+#include "spool/spool_block.h"
 #include "spool/spool_disk.h"
 #include "spool/spool_reader.h"
+#include "text/buffer.h"
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* Names live as long as the process does, so all files share a registry. NULL without memory. */
+/* Shared by all files, because names are never freed. Returns NULL if out of memory. */
 static struct wr_registry *find_registry(void)
 {
     static struct wr_registry registry;
@@ -33,109 +32,94 @@ static struct wr_registry *find_registry(void)
     return &registry;
 }
 
-/* A file as it is read, part by part. */
-struct input_line {
+struct file {
     struct wr_buffer data;
     struct wr_registry *registry;
     uint64_t labels_made;
     struct wr_spool_reader reader;
 };
 
-/* false: it cannot be read, or there is no memory. */
-static bool start_reading(struct input_line *line_reader, const struct spool_read_box *box, const char *name)
+/* Returns false if the file cannot be read or memory has run out. */
+static bool open_file(struct file *file, const struct spool_read_box *box, const char *name)
 {
     struct wr_buffer path = {0};
-    *line_reader = (struct input_line){.registry = find_registry()};
+    *file = (struct file){.registry = find_registry()};
     wr_buffer_put_format(&path, "%s/%s/%s", box->place, box->name, name);
     const char *text = wr_buffer_text(&path);
-    bool read = text && line_reader->registry && wr_spool_disk_read(text, &line_reader->data) == 0;
+    bool read = text && file->registry && wr_spool_disk_read(text, &file->data) == 0;
     wr_buffer_fini(&path);
     if (!read) {
-        wr_buffer_fini(&line_reader->data);
+        wr_buffer_fini(&file->data);
         return false;
     }
-    wr_spool_reader_init(&line_reader->reader, line_reader->data.data, line_reader->data.length,
-                         line_reader->registry, &line_reader->labels_made);
+    wr_spool_reader_init(&file->reader, file->data.data, file->data.length, file->registry, &file->labels_made);
     return true;
 }
 
-static void end_reading(struct input_line *line_reader)
+static void close_file(struct file *file)
 {
-    wr_spool_reader_fini(&line_reader->reader);
-    wr_buffer_fini(&line_reader->data);
+    wr_spool_reader_fini(&file->reader);
+    wr_buffer_fini(&file->data);
 }
 
-/* The next part of which something is not settled; NULL: that was the last one. */
-static const struct wr_spool_part *next_part(struct input_line *line_reader, uint32_t settled)
+/* The next part with undelivered samples, or NULL. */
+static const struct wr_spool_part *next_part(struct file *file, uint32_t settled)
 {
     for (;;) {
-        const struct wr_spool_part *part = wr_spool_reader_look(&line_reader->reader);
+        const struct wr_spool_part *part = wr_spool_reader_look(&file->reader);
         if (part->kind == WR_SPOOL_PART_END || part->kind == WR_SPOOL_PART_NO_MEMORY)
             return NULL;
         if (part->first + part->count > settled)
             return part;
-        wr_spool_reader_take(&line_reader->reader);
+        wr_spool_reader_take(&file->reader);
     }
 }
 
-static uint32_t skip_of(const struct wr_spool_part *part, uint32_t settled)
+static uint32_t count_settled(const struct wr_spool_part *part, uint32_t settled)
 {
     return settled > part->first ? settled - part->first : 0;
 }
 
-static void measure(struct spool_read_file *file, struct spool_read_box *box)
+/* Sets the fields of `measured`, and from the first readable file those of the box. */
+static void measure(struct spool_read_file *measured, struct spool_read_box *box)
 {
-    struct input_line line_reader;
+    struct file file;
     struct wr_spool_origin origin;
     const struct wr_spool_part *part;
     size_t length;
-    file->damaged = true;
-    if (!start_reading(&line_reader, box, file->name))
+    measured->is_damaged = true;
+    if (!open_file(&file, box, measured->name))
         return;
-    file->bytes = line_reader.data.length;
-    file->settled = wr_spool_block_read_mark(line_reader.data.data, line_reader.data.length);
-    if (!box->created_ns &&
-        wr_spool_block_read_head(line_reader.data.data, line_reader.data.length, &origin, &length)) {
+    measured->bytes = file.data.length;
+    measured->settled = wr_spool_block_read_mark(file.data.data, file.data.length);
+    if (!box->created_ns && wr_spool_block_read_head(file.data.data, file.data.length, &origin, &length)) {
         snprintf(box->handler, sizeof box->handler, "%s", origin.handler);
         box->pid = origin.pid;
         box->created_ns = origin.created_ns;
     }
-    while ((part = next_part(&line_reader, file->settled))) {
-        uint32_t samples = part->count - skip_of(part, file->settled);
+    while ((part = next_part(&file, measured->settled))) {
+        uint32_t samples = part->count - count_settled(part, measured->settled);
         if (part->kind == WR_SPOOL_PART_GOOD)
-            file->good += samples;
+            measured->readable += samples;
         else
-            file->lost += samples;
-        wr_spool_reader_take(&line_reader.reader);
+            measured->damaged += samples;
+        wr_spool_reader_take(&file.reader);
     }
-    file->damaged = line_reader.reader.damaged || line_reader.reader.no_memory;
-    end_reading(&line_reader);
+    measured->is_damaged = file.reader.damaged || file.reader.no_memory;
+    close_file(&file);
 }
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
 
-static bool is_locked(const char *folder)
-{
-    struct wr_buffer path = {0};
-    wr_buffer_put_format(&path, "%s/lock", folder);
-    const char *text = wr_buffer_text(&path);
-    int fd = text ? open(text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (fd >= 0)
-        close(fd);
-    wr_buffer_fini(&path);
-    return locked;
-}
-
-/* false: no memory. */
-static bool look_into(struct spool_read_box *box)
+/* Returns false if out of memory. */
+static bool read_box(struct spool_read_box *box)
 {
     struct wr_buffer path = {0};
     size_t count = 0;
     wr_buffer_put_format(&path, "%s/%s", box->place, box->name);
-    struct wr_owner_dir place = {.path = wr_buffer_take(&path), .lock = -1};
-    uint64_t *numbers = place.path ? wr_owner_dir_list(&place, &count) : NULL;
-    box->in_use = place.path && is_locked(place.path);
+    struct wr_owner_dir folder = {.path = wr_buffer_take(&path), .lock = -1};
+    uint64_t *numbers = folder.path ? wr_owner_dir_list(&folder, &count) : NULL;
+    box->in_use = owner_folder_is_in_use(box->place, box->name);
     box->files = calloc(count + 1, sizeof *box->files);
     for (size_t i = 0; box->files && i < count; i++) {
         struct spool_read_file *file = &box->files[box->file_count++];
@@ -143,7 +127,7 @@ static bool look_into(struct spool_read_box *box)
         measure(file, box);
     }
     free(numbers);
-    free(place.path);
+    free(folder.path);
     return box->files;
 }
 
@@ -155,11 +139,10 @@ static int compare(const void *a, const void *b)
     return strcmp(first->name, second->name);
 }
 
-/* Adds a box to the list. */
 static bool add_box(struct wr_buffer *boxes, const char *place, const char *name)
 {
     struct spool_read_box box = {.place = place, .name = strdup(name), .handler = "?"};
-    if (!box.name || !look_into(&box)) {
+    if (!box.name || !read_box(&box)) {
         free((char *)box.name);
         errno = ENOMEM;
         return false;
@@ -171,86 +154,88 @@ static bool add_box(struct wr_buffer *boxes, const char *place, const char *name
 static bool find_boxes(struct wr_buffer *boxes, const char *place)
 {
     const struct dirent *entry;
-    bool good = true;
+    bool complete = true;
     DIR *folder = opendir(place);
-    while (folder && good && (entry = readdir(folder)))
+    while (folder && complete && (entry = readdir(folder)))
         if (wr_owner_dir_is_name(entry->d_name, NULL))
-            good = add_box(boxes, place, entry->d_name);
+            complete = add_box(boxes, place, entry->d_name);
     if (folder)
         closedir(folder);
-    return folder && good;
+    return folder && complete;
 }
 
 bool spool_read_walk(const char *place, bool (*visit)(const struct spool_read_box *box, void *ctx), void *ctx)
 {
     struct wr_buffer list = {0};
-    bool good = find_boxes(&list, place);
+    bool complete = find_boxes(&list, place);
     struct spool_read_box *boxes = (struct spool_read_box *)list.data;
     size_t count = list.length / sizeof *boxes;
     if (count)
         qsort(boxes, count, sizeof *boxes, compare);
-    for (size_t i = 0; good && i < count && visit(&boxes[i], ctx); i++)
+    for (size_t i = 0; complete && i < count && visit(&boxes[i], ctx); i++)
         continue;
     for (size_t i = 0; i < count; i++) {
         free(boxes[i].files);
         free((char *)boxes[i].name);
     }
     wr_buffer_fini(&list);
-    return good;
+    return complete;
 }
 
 /* ---- Printing -------------------------------------------------------------------------------- */
 
-static bool print_part(struct input_line *line_reader, const struct wr_spool_part *part, uint32_t settled)
+static bool print_part(struct file *file, const struct wr_spool_part *part, uint32_t settled)
 {
     struct wr_segment_pool pool = {0};
     struct wr_encoder encoder;
     weir_encoded encoded = {.size = sizeof encoded};
-    struct wr_batch_core core = {line_reader->registry, part->labels ? part->labels->number : 0};
+    struct wr_batch_core core = {file->registry, part->labels ? part->labels->number : 0};
     struct wr_range range = {.segment = wr_segment_new(&pool, part->count)};
-    bool good = range.segment &&
-                wr_spool_reader_load(&line_reader->reader, part, skip_of(part, settled), range.segment);
+    bool printed =
+        range.segment && wr_spool_reader_load(&file->reader, part, count_settled(part, settled), range.segment);
     wr_encoder_init(&encoder, wr_format_find("json"), NULL);
-    if (good) {
+    if (printed) {
         range.count = range.segment->count;
         weir_batch batch = wr_batch_of(&range, &core, part->labels);
         wr_encoder_begin(&encoder);
-        good = wr_encoder_encode(&encoder, &batch, 0, SIZE_MAX, &encoded) &&
-               fwrite(encoded.data, 1, encoded.length, stdout) == encoded.length;
+        printed = wr_encoder_encode(&encoder, &batch, 0, SIZE_MAX, &encoded) &&
+                  fwrite(encoded.data, 1, encoded.length, stdout) == encoded.length;
     }
     wr_encoder_fini(&encoder);
     wr_segment_drop(range.segment);
-    return good;
+    return printed;
 }
 
-/* false: standard output cannot be written, or there is no memory. */
-static bool print_file(const struct spool_read_box *box, const struct spool_read_file *file)
+/* Returns false if stdout cannot be written or memory has run out. */
+static bool print_file(const struct spool_read_box *box, const struct spool_read_file *measured)
 {
-    struct input_line line_reader;
+    struct file file;
     const struct wr_spool_part *part;
-    bool good = true;
-    if (!start_reading(&line_reader, box, file->name))
-        return true; /* it is counted as damaged by then, or its process has just finished with it */
-    while (good && (part = next_part(&line_reader, file->settled))) {
-        good = part->kind != WR_SPOOL_PART_GOOD || print_part(&line_reader, part, file->settled);
-        wr_spool_reader_take(&line_reader.reader);
+    bool printed = true;
+    if (!open_file(&file, box, measured->name))
+        return true; /* counted as damaged, or the running process has just deleted it */
+    while (printed && (part = next_part(&file, measured->settled))) {
+        printed = part->kind != WR_SPOOL_PART_GOOD || print_part(&file, part, measured->settled);
+        wr_spool_reader_take(&file.reader);
     }
-    end_reading(&line_reader);
-    return good && fflush(stdout) == 0;
+    close_file(&file);
+    return printed && fflush(stdout) == 0;
 }
 
 bool spool_read_print(const struct spool_read_box *box, void *ctx)
 {
-    bool *complete = ctx, good = true;
-    for (size_t i = 0; good && i < box->file_count; i++) {
+    bool *complete = ctx, printed = true;
+    for (size_t i = 0; printed && i < box->file_count; i++) {
         const struct spool_read_file *file = &box->files[i];
-        if (file->damaged) {
+        if (file->is_damaged) {
             *complete = false;
-            command_fail("%s/%s/%s: damaged, %llu values lost", box->place, box->name, file->name,
-                         (unsigned long long)file->lost);
+            command_fail("%s/%s/%s: damaged, %" PRIu64 " values lost", box->place, box->name, file->name,
+                         file->damaged);
         }
-        good = print_file(box, file);
+        printed = print_file(box, file);
     }
-    *complete &= good;
-    return good || command_fail("standard output cannot be written, or there is no memory") == EXIT_GOOD;
+    if (!printed)
+        command_fail("standard output cannot be written, or out of memory");
+    *complete &= printed;
+    return printed;
 }

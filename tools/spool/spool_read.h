@@ -1,4 +1,4 @@
-/* spooled: walks through what handlers have left in a folder, and changes nothing. */
+/* spool_read: reads what handlers have left in a spool, and modifies nothing. */
 #ifndef WEIR_TOOLS_SPOOL_READ_H
 #define WEIR_TOOLS_SPOOL_READ_H
 
@@ -9,28 +9,28 @@
 struct spool_read_file {
     char name[32];
     uint64_t bytes;
-    uint32_t settled;    /* samples that have been delivered */
-    uint64_t good, lost; /* the others: those that can be read, and those that cannot */
-    bool damaged;
+    uint32_t settled;           /* samples that have been delivered */
+    uint64_t readable, damaged; /* the other samples */
+    bool is_damaged;
 };
 
 /* The folder of one process and one handler. */
 struct spool_read_box {
-    const char *place, *name;
+    const char *place, *name; /* the spool's folder, and the name in it */
     char handler[256];
     uint32_t pid;
-    int64_t created_ns; /* 0: nothing in it can be read */
-    bool in_use;        /* its process is alive */
+    int64_t created_ns; /* 0: nothing in it is readable */
+    bool in_use;        /* the process is running */
     struct spool_read_file *files;
     size_t file_count;
 };
 
-/* Visits all boxes of a folder, the oldest first, until a visit answers false. false: the folder cannot be
- * read, errno tells why. */
+/* Calls visit for each box, oldest first, until it returns false. Returns false with errno if the spool cannot
+ * be read. */
 bool spool_read_walk(const char *place, bool (*visit)(const struct spool_read_box *box, void *ctx), void *ctx);
 
-/* A visit that prints the samples that are not delivered as lines of JSON. ctx: a bool, turned to false where
- * that failed, or something was lost. */
+/* A visitor that prints the undelivered samples as lines of JSON. ctx: a bool that becomes false if something
+ * was damaged or could not be written. */
 bool spool_read_print(const struct spool_read_box *box, void *ctx);
 
 #endif

@@ -1,98 +1,99 @@
-/* weir status: looks into running programs. */
+/* weir status: shows running programs. */
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "text/buffer.h"
 #include "common/command.h"
-#include "text/common.h"
+#include "common/json.h"
 #include "status_find.h"
 #include "status_json.h"
 #include "status_show.h"
+#include "text/buffer.h"
 
-enum { OPTION_FOLDER = 256, LONGEST_WAIT_S = 86400 };
+enum { OPTION_FOLDER = 256, MAX_INTERVAL_S = 86400 };
 
-/* What was asked for. */
-struct asked {
-    struct status_search search;
+struct request {
+    struct status_search search; /* ctx: the request */
     struct wr_buffer out;
+    struct json_object *array; /* of processes; NULL unless printing JSON */
     bool json, watch;
-    double seconds; /* between two looks */
+    double interval_s;
 };
 
-/* ---- One look -------------------------------------------------------------------------------- */
+/* ---- One snapshot ---------------------------------------------------------------------------- */
 
 static void visit(void *ctx, const struct status_process *process)
 {
-    struct asked *asked = ctx;
-    bool first = asked->out.length == 0;
-    if (asked->json) {
-        wr_buffer_put_text(&asked->out, first ? "[" : ",\n ");
-        status_json_put(&asked->out, process);
-    } else if (asked->search.pid >= 0) {
-        status_show(&asked->out, process);
+    struct request *request = ctx;
+    if (request->json) {
+        status_json_add(request->array, process);
+    } else if (request->search.pid >= 0) {
+        status_show(&request->out, process);
     } else {
-        if (first)
-            status_show_head(&asked->out);
-        status_show_line(&asked->out, process);
+        if (request->out.length == 0)
+            status_show_head(&request->out);
+        status_show_line(&request->out, process);
     }
 }
 
-static bool look(struct asked *asked, bool again)
+/* Returns EXIT_FAILURE if standard output cannot be written. */
+static int show(struct request *request, bool again)
 {
-    bool on_screen = asked->watch && !asked->json && isatty(STDOUT_FILENO);
-    status_find(&asked->search);
-    if (asked->json)
-        wr_buffer_put_text(&asked->out, asked->search.found ? "]\n" : "[]\n");
-    if (on_screen) /* from the top, and what was below is gone */
-        fputs("\033[H\033[J", stdout);
-    else if (again && asked->search.found && !asked->json)
+    static const char clear_screen[] = "\033[H\033[J";
+    if (request->json) {
+        request->array = json_start_array();
+        status_find(&request->search);
+        return json_print(request->array, JSON_LINES, EXIT_SUCCESS);
+    }
+    status_find(&request->search);
+    if (request->watch && isatty(STDOUT_FILENO))
+        fputs(clear_screen, stdout);
+    else if (again && request->search.found)
         putchar('\n');
-    return command_write(&asked->out);
+    return command_finish(&request->out, EXIT_SUCCESS);
 }
 
-static int judge(const struct asked *asked)
+static int find_result(const struct request *request)
 {
-    if (asked->search.found)
-        return asked->search.unreadable ? EXIT_NEGATIVE : EXIT_GOOD;
-    if (asked->search.unreadable)
-        return EXIT_NEGATIVE;
-    if (asked->search.pid < 0)
-        return command_fail("there is no process to look into; settings.status allows it");
+    if (request->search.unreadable)
+        return EXIT_FAILURE;
+    if (request->search.found)
+        return EXIT_SUCCESS;
+    if (request->search.pid < 0)
+        return command_fail("no process found; programs are shown if their configuration has settings.status");
     return command_fail("process %" PRId64
-                        " cannot be looked into: it does not run, has added no value that goes "
-                        "to a handler, is another user's, or its configuration has no settings.status",
-                        asked->search.pid);
+                        " cannot be inspected: it is not running, has added no value that goes "
+                        "to a handler, belongs to another user, or its configuration has no settings.status",
+                        request->search.pid);
 }
 
-static int say_end(const struct asked *asked)
+static int report_end(const struct request *request)
 {
-    fprintf(stderr, "weir: process %" PRId64 " has ended, or cannot be looked into any more\n",
-            asked->search.pid);
-    return EXIT_GOOD;
+    command_fail("process %" PRId64 " has ended, or can no longer be inspected", request->search.pid);
+    return EXIT_SUCCESS;
 }
 
-static int look_again_and_again(struct asked *asked)
+static int watch(struct request *request)
 {
-    struct timespec pause = {(time_t)asked->seconds, 0};
-    pause.tv_nsec = (long)((asked->seconds - (double)pause.tv_sec) * 1e9);
-    for (bool before = false;; before = true) {
-        if (!look(asked, before))
-            return command_fail("standard output cannot be written");
-        if (!asked->search.found && asked->search.pid >= 0)
-            return before ? say_end(asked) : judge(asked);
+    struct timespec pause = {(time_t)request->interval_s, 0};
+    pause.tv_nsec = (long)((request->interval_s - (double)pause.tv_sec) * 1e9);
+    for (bool again = false;; again = true) {
+        if (show(request, again) != EXIT_SUCCESS)
+            return EXIT_FAILURE;
+        if (!request->search.found && request->search.pid >= 0)
+            return again ? report_end(request) : find_result(request);
         nanosleep(&pause, NULL);
     }
 }
 
-static int look_once(struct asked *asked)
+static int show_once(struct request *request)
 {
-    return look(asked, false) ? judge(asked) : command_fail("standard output cannot be written");
+    int result = show(request, false);
+    return result == EXIT_SUCCESS ? find_result(request) : result;
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -101,7 +102,7 @@ static bool read_seconds(const char *text, double *seconds)
 {
     char *end;
     *seconds = strtod(text, &end);
-    return end != text && !*end && *seconds >= 0.1 && *seconds <= LONGEST_WAIT_S;
+    return end != text && !*end && *seconds >= 0.1 && *seconds <= MAX_INTERVAL_S;
 }
 
 static bool read_pid(const char *text, int64_t *pid)
@@ -112,7 +113,7 @@ static bool read_pid(const char *text, int64_t *pid)
     return end != text && !*end && !errno && *pid > 0;
 }
 
-static int read_options(const struct command *command, int argc, char **argv, struct asked *asked)
+static int read_options(const struct command *command, int argc, char **argv, struct request *request)
 {
     static const struct option options[] = {{"folder", required_argument, NULL, OPTION_FOLDER},
                                             {"json", no_argument, NULL, 'j'},
@@ -121,45 +122,45 @@ static int read_options(const struct command *command, int argc, char **argv, st
                                             {0}};
     for (int option; (option = getopt_long(argc, argv, "hw::", options, NULL)) != -1;) {
         switch (option) {
-        case 'h': command_print_help(command, stdout); return EXIT_GOOD;
-        case 'j': asked->json = true; break;
-        case OPTION_FOLDER: asked->search.folder = optarg; break;
+        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
+        case 'j': request->json = true; break;
+        case OPTION_FOLDER: request->search.folder = optarg; break;
         case 'w':
-            asked->watch = true;
-            if (optarg && !read_seconds(optarg, &asked->seconds))
-                return command_refuse(command, "\"%s\" is no number of seconds from 0.1 to %d", optarg,
-                                      LONGEST_WAIT_S);
+            request->watch = true;
+            if (optarg && !read_seconds(optarg, &request->interval_s))
+                return command_refuse(command, "--watch: \"%s\" is not a number of seconds from 0.1 to %d",
+                                      optarg, MAX_INTERVAL_S);
             break;
         default: return command_show_usage(command);
         }
     }
     if (argc - optind > 1)
-        return command_refuse(command, "one PID at most");
-    if (argv[optind] && !read_pid(argv[optind], &asked->search.pid))
-        return command_refuse(command, "\"%s\" is not the number of a process", argv[optind]);
-    return COMMAND_GOES_ON;
+        return command_refuse(command, "at most one PID is allowed");
+    if (argv[optind] && !read_pid(argv[optind], &request->search.pid))
+        return command_refuse(command, "\"%s\" is not a process id", argv[optind]);
+    return COMMAND_CONTINUE;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct asked asked = {.search = {.pid = -1, .visit = visit}, .seconds = 1};
-    asked.search.ctx = &asked;
-    int result = read_options(command, argc, argv, &asked);
-    if (result != COMMAND_GOES_ON)
+    struct request request = {.search = {.pid = -1, .visit = visit}, .interval_s = 1};
+    request.search.ctx = &request;
+    int result = read_options(command, argc, argv, &request);
+    if (result != COMMAND_CONTINUE)
         return result;
-    return asked.watch ? look_again_and_again(&asked) : look_once(&asked);
+    return request.watch ? watch(&request) : show_once(&request);
 }
 
 const struct command command_status = {
     .name = "status",
     .arguments = "[PID] [--watch[=SECONDS]] [--json] [--folder FOLDER]",
-    .summary = "Shows how a running program's values and handlers are doing; without PID: which there are.",
+    .summary = "Lists running programs, or shows the values and handlers of one of them.",
     .help =
-        "\n  -w, --watch[=SECONDS]  again and again (every second), until the process ends\n"
+        "\n  -w, --watch[=SECONDS]  repeat at this interval (1), until the process ends\n"
         "      --json             as JSON: an array with an object for each process\n"
-        "      --folder FOLDER    the folder of the programs' settings.status; else those of \"auto\"\n"
+        "      --folder FOLDER    the folder of the programs' settings.status; default: those of \"auto\"\n"
         "  -h, --help             this text\n\n"
-        "Programs can be looked into whose configuration has settings.status, from the first value that goes\n"
-        "to a handler on. Exit status 1: there is none, or not all could be read.\n",
+        "A program is shown if its configuration has settings.status, and once it has added a value that goes\n"
+        "to a handler. Exit status 1: no process was found, or not all could be read.\n",
     .run = run,
 };

@@ -12,15 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "text/buffer.h"
+#include "common/command.h"
 #include "os/clock.h"
-#include "text/error.h"
 #include "status/process.h"
 #include "status/status_folder.h"
-#include "text/utf8.h"
+#include "text/buffer.h"
+#include "text/error.h"
 
-/* Its process rewrites a file once a second, in a moment: one that is torn is looked at again. */
-enum { LOOKS_MOST = 50, PAUSE_MS = 2 };
+/* The process rewrites its file in place, up to once a second: a torn page is read again. */
+enum { MAX_READS = 50, PAUSE_MS = 2 };
 
 /* ---- One file -------------------------------------------------------------------------------- */
 
@@ -38,8 +38,8 @@ static bool read_view(int file, struct wr_status_view *view, struct wr_error *er
 {
     struct wr_buffer bytes = {0};
     enum wr_status_verdict verdict = WR_STATUS_TORN;
-    wr_error_set(error, WEIR_ERR_CONFIG, "it cannot be read");
-    for (int i = 0; i < LOOKS_MOST && verdict == WR_STATUS_TORN && read_bytes(file, &bytes); i++) {
+    wr_error_set(error, WEIR_ERR_CONFIG, "the file cannot be read");
+    for (int i = 0; i < MAX_READS && verdict == WR_STATUS_TORN && read_bytes(file, &bytes); i++) {
         if (i)
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
         verdict = wr_status_page_read(bytes.data, bytes.length, view, error);
@@ -48,8 +48,7 @@ static bool read_view(int file, struct wr_status_view *view, struct wr_error *er
     return verdict == WR_STATUS_GOOD;
 }
 
-/* Whose process a number is. */
-static bool is_of_user(int64_t pid, uid_t user)
+static bool is_process_of(int64_t pid, uid_t user)
 {
     struct stat status;
     char path[64];
@@ -57,20 +56,20 @@ static bool is_of_user(int64_t pid, uid_t user)
     return stat(path, &status) == 0 && (status.st_uid == user || status.st_uid == 0);
 }
 
-/* The lock says that somebody lives who has the file open: that may be a child that outlives the process. Where
- * its number means something here, it must be that very process. */
-static bool is_true(const struct wr_status_process *process, int64_t named, uid_t user, bool foreign)
+/* A held lock only proves that some process has the file open, possibly a child that outlives the one that
+ * wrote it. In this pid namespace it must be the very process. */
+static bool is_genuine(const struct wr_status_process *process, int64_t named_pid, uid_t user, bool foreign)
 {
-    if (process->pid != named)
+    if (process->pid != named_pid)
         return false;
     if (foreign)
         return true;
     uint64_t ticks = wr_process_started_ticks(process->pid);
     return ticks && (!process->started_ticks || ticks == process->started_ticks) &&
-           is_of_user(process->pid, user);
+           is_process_of(process->pid, user);
 }
 
-/* By the wall clock, since a container may have a monotonic one of its own. */
+/* By the wall clock, because another time namespace has another monotonic clock. */
 static int64_t find_age_ns(const struct wr_status_process *process)
 {
     int64_t now_ns = wr_clock_wall_ns(), age_ns;
@@ -79,15 +78,13 @@ static int64_t find_age_ns(const struct wr_status_process *process)
     return age_ns < 0 ? 0 : age_ns;
 }
 
-static void say_unreadable(struct status_search *search, const char *path, const char *words)
+static void report_unreadable(struct status_search *search, const char *path, const char *reason)
 {
-    char shown[WR_STATUS_PATH_ROOM];
     search->unreadable++;
-    wr_utf8_line(shown, sizeof shown, path);
-    fprintf(stderr, "weir: %s: %s\n", shown, words);
+    command_fail("%s: %s", path, reason);
 }
 
-static void look_at(struct status_search *search, int file, const char *path, int64_t named)
+static void visit_file(struct status_search *search, int file, const char *path, int64_t named_pid)
 {
     static struct wr_status_view view;
     struct stat status;
@@ -96,13 +93,13 @@ static void look_at(struct status_search *search, int file, const char *path, in
         !wr_status_folder_is_held(file))
         return;
     if (!read_view(file, &view, &error)) {
-        say_unreadable(search, path, error.text);
+        report_unreadable(search, path, error.text);
         return;
     }
     struct status_process process = {.path = path, .user = status.st_uid, .view = &view};
     process.foreign = view.process.pid_space != wr_process_pid_space();
     process.age_ns = find_age_ns(&view.process);
-    if (!is_true(&view.process, named, status.st_uid, process.foreign))
+    if (!is_genuine(&view.process, named_pid, status.st_uid, process.foreign))
         return;
     search->found++;
     search->visit(search->ctx, &process);
@@ -110,34 +107,37 @@ static void look_at(struct status_search *search, int file, const char *path, in
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
-static void look_at_name(struct status_search *search, int folder, const char *path, const char *name)
+static void visit_name(struct status_search *search, int folder, const char *path, const char *name)
 {
     int64_t pid;
     if (!wr_status_folder_is_name(name, &pid) || (search->pid >= 0 && pid != search->pid))
         return;
     struct wr_buffer whole = {0};
     wr_buffer_put_format(&whole, "%s/%s", path, name);
+    const char *file_path = wr_buffer_text(&whole);
+    if (!file_path)
+        command_out_of_memory();
     int file = wr_status_folder_open_file(folder, name);
-    if (file >= 0 && wr_buffer_text(&whole))
-        look_at(search, file, wr_buffer_text(&whole), pid);
-    else if (errno == EACCES && search->pid >= 0) /* it is there, but somebody else's */
-        say_unreadable(search, wr_buffer_text(&whole) ? wr_buffer_text(&whole) : name, strerror(EACCES));
+    if (file >= 0)
+        visit_file(search, file, file_path, pid);
+    else if (errno == EACCES && search->pid >= 0) /* the requested process belongs to another user */
+        report_unreadable(search, file_path, strerror(EACCES));
     if (file >= 0)
         close(file);
     wr_buffer_fini(&whole);
 }
 
-/* A folder that was named must be there; others need not. */
-static void look_into(struct status_search *search, const char *path, bool named)
+/* A folder from the command line has to exist and may be a symbolic link. */
+static void visit_folder(struct status_search *search, const char *path, bool is_argument)
 {
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (named ? 0 : O_NOFOLLOW));
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_argument ? 0 : O_NOFOLLOW));
     int copy = folder < 0 ? -1 : openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = copy < 0 ? NULL : fdopendir(copy);
-    if (!list && named)
-        say_unreadable(search, path, strerror(errno));
+    if (!list && is_argument)
+        report_unreadable(search, path, strerror(errno));
     const struct dirent *entry;
     while (list && (entry = readdir(list)))
-        look_at_name(search, folder, path, entry->d_name);
+        visit_name(search, folder, path, entry->d_name);
     if (list)
         closedir(list);
     else if (copy >= 0)
@@ -154,9 +154,9 @@ static bool is_among(const char *path, char paths[WR_STATUS_FOLDERS_MOST][WR_STA
     return false;
 }
 
-/* Root sees what users have, too. */
-static void look_into_everybodys(struct status_search *search,
-                                 char known[WR_STATUS_FOLDERS_MOST][WR_STATUS_PATH_ROOM], size_t count)
+/* The folders of other users, except those already visited. */
+static void visit_all_users(struct status_search *search,
+                            char visited[WR_STATUS_FOLDERS_MOST][WR_STATUS_PATH_ROOM], size_t count)
 {
     static const char *const patterns[] = {"/run/user/*/weir", "/tmp/weir-*"};
     for (size_t k = 0; k < sizeof patterns / sizeof patterns[0]; k++) {
@@ -164,8 +164,8 @@ static void look_into_everybodys(struct status_search *search,
         if (glob(patterns[k], GLOB_NOSORT, NULL, &found) != 0)
             continue;
         for (size_t i = 0; i < found.gl_pathc; i++)
-            if (!is_among(found.gl_pathv[i], known, count))
-                look_into(search, found.gl_pathv[i], false);
+            if (!is_among(found.gl_pathv[i], visited, count))
+                visit_folder(search, found.gl_pathv[i], false);
         globfree(&found);
     }
 }
@@ -175,12 +175,12 @@ void status_find(struct status_search *search)
     char paths[WR_STATUS_FOLDERS_MOST][WR_STATUS_PATH_ROOM];
     search->found = search->unreadable = 0;
     if (search->folder) {
-        look_into(search, search->folder, true);
+        visit_folder(search, search->folder, true);
         return;
     }
     size_t count = wr_status_folder_list(paths);
     for (size_t i = 0; i < count; i++)
-        look_into(search, paths[i], false);
+        visit_folder(search, paths[i], false);
     if (geteuid() == 0)
-        look_into_everybodys(search, paths, count);
+        visit_all_users(search, paths, count);
 }

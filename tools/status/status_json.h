@@ -1,13 +1,12 @@
-/* status_json: what a process tells of itself, for programs. */
+/* status_json: a process's snapshot as JSON. */
 #ifndef WEIR_TOOLS_STATUS_JSON_H
 #define WEIR_TOOLS_STATUS_JSON_H
 
 #include "status_find.h"
 
-struct wr_buffer;
+struct json_object;
 
-/* Appends all there is as a JSON object. Texts that are not UTF-8 are shown with \xNN for what is not. What
- * does not apply is null. */
-void status_json_put(struct wr_buffer *out, const struct status_process *process);
+/* Adds an object for the process to an array. Values that do not apply are null. */
+void status_json_add(struct json_object *array, const struct status_process *process);
 
 #endif

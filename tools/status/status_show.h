@@ -1,5 +1,4 @@
-/* status_show: what a process tells of itself, for people. Texts come from a file that may hold
- * anything: what would disguise others on a terminal is shown escaped. */
+/* status_show: a process's snapshot as text. Its texts are escaped for the terminal. */
 #ifndef WEIR_TOOLS_STATUS_SHOW_H
 #define WEIR_TOOLS_STATUS_SHOW_H
 
@@ -7,10 +6,10 @@
 
 struct wr_buffer;
 
-/* Appends all there is, in some lines. */
+/* Appends everything, in several lines. */
 void status_show(struct wr_buffer *out, const struct status_process *process);
 
-/* Appends one line, to stand below that of status_show_head. */
+/* Appends the heading of a table of processes, and one row. */
 void status_show_head(struct wr_buffer *out);
 void status_show_line(struct wr_buffer *out, const struct status_process *process);
 

@@ -1,4 +1,4 @@
-/* weir vet: does a handler type keep the contract of <weir/handler.h>? */
+/* weir vet: tests whether a handler type keeps the contract of <weir/handler.h>. */
 
 #include <errno.h>
 #include <getopt.h>
@@ -17,8 +17,8 @@
 struct request {
     struct vet_subject subject;
     struct vet_report report;
-    const char *check; /* the only one that is wanted; NULL: all */
-    unsigned broken;   /* bits of vet_call: what crashed or did not come back in an earlier check */
+    const char *check; /* the only one to run; NULL: all */
+    unsigned broken;   /* bits of vet_call: callbacks that crashed or hung in an earlier check */
 };
 
 static bool is_wanted(const struct request *request, const struct vet_check *check)
@@ -26,7 +26,7 @@ static bool is_wanted(const struct request *request, const struct vet_check *che
     return !request->check || strcmp(request->check, check->name) == 0;
 }
 
-/* What hangs once would hang again, each time until its deadline. */
+/* A callback that hung is not called again: it would hang until the deadline of each check. */
 static const char *find_broken(unsigned broken)
 {
     static const struct {
@@ -67,14 +67,14 @@ static void run_type(struct request *request, const char *type, struct vet_page 
         run_check(request, &vet_check_fuzz, page);
 }
 
-/* The types are known once the file has been loaded, which only a child does. */
+/* Only child processes load the file; the first check reports its types. */
 static int vet(struct request *request, const char *only)
 {
     char types[VET_TYPES][VET_TYPE_NAME];
     bool found = !only;
     struct vet_page *page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
-        return command_fail("no memory");
+        return command_fail("out of memory");
     vet_report_begin(&request->report, &request->subject);
     run_check(request, &vet_check_load, page);
     uint32_t count = page->type_count;
@@ -88,8 +88,8 @@ static int vet(struct request *request, const char *only)
     munmap(page, sizeof *page);
     bool good = vet_report_end(&request->report);
     if (count && !found)
-        return command_fail("%s: it has no handler type \"%s\"", request->subject.path, only);
-    return good ? EXIT_GOOD : EXIT_NEGATIVE;
+        return command_fail("%s: the file has no handler type \"%s\"", request->subject.path, only);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -135,17 +135,17 @@ static int take_options(const struct command *command, struct vet_subject *subje
 static int take_check(const struct command *command, struct request *request, const char *text)
 {
     request->check = text;
-    return is_check(text) ? 0 : command_refuse(command, "--check: there is no check \"%s\"", text);
+    return is_check(text) ? 0 : command_refuse(command, "--check: unknown check \"%s\"", text);
 }
 
-enum { OPTION_JSON = 256, OPTION_STRICT };
+enum { OPTION_CHECK = 256, OPTION_JSON, OPTION_STRICT, OPTION_TYPE };
 
 static int take(const struct command *command, struct request *request, int option, const char **only)
 {
     switch (option) {
     case 'o': return take_options(command, &request->subject, optarg);
-    case 't': *only = optarg; return 0;
-    case 'c': return take_check(command, request, optarg);
+    case OPTION_TYPE: *only = optarg; return 0;
+    case OPTION_CHECK: return take_check(command, request, optarg);
     case 'd': return take_deadline(command, &request->subject, optarg);
     case 'f': return take_seed(command, &request->subject, optarg);
     case OPTION_JSON: request->report.json = true; return 0;
@@ -158,8 +158,8 @@ static int run(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {
         {"options", required_argument, NULL, 'o'},
-        {"type", required_argument, NULL, 't'},
-        {"check", required_argument, NULL, 'c'},
+        {"type", required_argument, NULL, OPTION_TYPE},
+        {"check", required_argument, NULL, OPTION_CHECK},
         {"deadline", required_argument, NULL, 'd'},
         {"fuzz", required_argument, NULL, 'f'},
         {"json", no_argument, NULL, OPTION_JSON},
@@ -170,17 +170,17 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.subject = {.deadline_ms = 10000}};
     const char *only = NULL;
     int error = 0;
-    for (int option; !error && (option = getopt_long(argc, argv, "o:t:c:d:f:h", options, NULL)) != -1;) {
+    for (int option; !error && (option = getopt_long(argc, argv, "o:d:f:h", options, NULL)) != -1;) {
         if (option == 'h') {
             command_print_help(command, stdout);
-            return EXIT_GOOD;
+            return EXIT_SUCCESS;
         }
         error = take(command, &request, option, &only);
     }
     if (error)
         return error;
     if (argc - optind != 1)
-        return command_refuse(command, "one FILE is expected: the plugin's shared object");
+        return command_refuse(command, "expected one FILE, the shared object of a plugin");
     char *path = realpath(argv[optind], NULL);
     if (!path)
         return command_fail("%s: %s", argv[optind], strerror(errno));
@@ -192,18 +192,19 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_vet = {
     .name = "vet",
-    .arguments = "FILE [-o JSON] [-t NAME] [-c CHECK] [-d TIME] [-f SEED] [--strict] [--json]",
-    .summary = "Tries a handler type: does it keep the contract of weir-handler(7)?",
-    .help =
-        "\n  -o, --options JSON   the handler's options, as in a configuration: '{\"path\": \"/tmp/x\"}'\n"
-        "  -t, --type NAME      only this one of the file's handler types\n"
-        "  -c, --check CHECK    only this check, after loading\n"
-        "  -d, --deadline TIME  how long a check may take (10s); after half of it a stop is asked\n"
-        "  -f, --fuzz SEED      one more check: random calls, the same ones for the same seed\n"
-        "      --strict         what was skipped counts as failed\n"
-        "      --json           as JSON\n"
-        "  -h, --help           this text\n\n"
-        "The plugin runs in child processes: its crash is a verdict. The destination has to be there, or most\n"
-        "checks are skipped. Exit status 1: it breaks the contract, or cannot be loaded or created.\n",
+    .arguments = "FILE [-o JSON] [--type NAME] [--check CHECK] [-d TIME] [-f SEED] [--strict] [--json]",
+    .summary = "Tests whether a handler type keeps the contract of weir-handler(7).",
+    .help = "\n  -o, --options JSON   the handler's options, as in a configuration: '{\"path\": \"/tmp/x\"}'\n"
+            "      --type NAME      only this one of the file's handler types\n"
+            "      --check CHECK    only this check, after loading\n"
+            "  -d, --deadline TIME  time limit of a check (10s); after half of it the handler is stopped\n"
+            "  -f, --fuzz SEED      an additional check with random calls, reproducible by the seed\n"
+            "      --strict         skipped checks count as failed\n"
+            "      --json           as JSON\n"
+            "  -h, --help           this text\n\n"
+            "The plugin runs in child processes, so a crash of it is a result. If the destination is not "
+            "available,\n"
+            "most checks are skipped. Exit status 1: the plugin violates the contract or cannot be loaded or "
+            "created.\n",
     .run = run,
 };
