@@ -6,7 +6,7 @@
 
 #include "common/owner_folder.h"
 #include "journal/journal_reader.h"
-#include "os/listing.h"
+#include "os/dir_list.h"
 #include "os/owner_dir.h"
 #include "text/buffer.h"
 
@@ -132,7 +132,7 @@ bool journal_read_walk(const char *place, bool (*visit)(const struct journal_rea
     int error = 0;
     DIR *folder = opendir(place);
     bool complete = folder;
-    while (complete && (entry = wr_listing_next(folder, &error)))
+    while (complete && (entry = wr_dir_list_next(folder, &error)))
         if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_BOX))
             complete = add_box(&list, place, entry->d_name);
     if (complete && error) {

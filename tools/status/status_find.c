@@ -14,7 +14,7 @@
 
 #include "common/command.h"
 #include "os/clock.h"
-#include "status/process.h"
+#include "status/snapshot.h"
 #include "status/status_folder.h"
 #include "text/buffer.h"
 #include "text/error.h"
@@ -64,8 +64,8 @@ static bool is_genuine(const struct wr_status_process *process, int64_t named_pi
         return false;
     if (foreign)
         return true;
-    uint64_t ticks = wr_process_started_ticks(process->pid);
-    return ticks && (!process->started_ticks || ticks == process->started_ticks) &&
+    uint64_t ticks = wr_snapshot_start_ticks(process->pid);
+    return ticks && (!process->start_ticks || ticks == process->start_ticks) &&
            is_process_of(process->pid, user);
 }
 
@@ -97,7 +97,7 @@ static void visit_file(struct status_search *search, int file, const char *path,
         return;
     }
     struct status_process process = {.path = path, .user = status.st_uid, .view = &view};
-    process.foreign = view.process.pid_space != wr_process_pid_space();
+    process.foreign = view.process.pid_namespace != wr_snapshot_pid_namespace();
     process.age_ns = find_age_ns(&view.process);
     if (!is_genuine(&view.process, named_pid, status.st_uid, process.foreign))
         return;
