@@ -8,7 +8,7 @@
 #include "dispatch/selfmetrics.h"
 #include "engine/engine.h"
 #include "lane/lane.h"
-#include "lane/tally.h"
+#include "lane/lane_stats.h"
 #include "runtime/runtime.h"
 #include "text/buffer.h"
 
@@ -23,8 +23,8 @@ static uint64_t count_settled(void)
 {
     uint64_t settled = 0;
     weir_handler_stats stats;
-    for (struct wr_lane *lane = first_lane(); lane; lane = lane->next) {
-        wr_tally_take(&stats, lane, 0);
+    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
+        wr_lane_stats_get(&stats, lane, 0);
         settled += stats.delivered;
         for (int i = 0; i < WEIR_DROPS; i++)
             settled += stats.dropped[i];
@@ -44,8 +44,8 @@ uint64_t delivery_queued(void)
 {
     uint64_t queued = 0;
     weir_handler_stats stats;
-    for (struct wr_lane *lane = first_lane(); lane; lane = lane->next) {
-        wr_tally_take(&stats, lane, 0);
+    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
+        wr_lane_stats_get(&stats, lane, 0);
         queued += stats.queued;
     }
     return queued;
@@ -64,18 +64,18 @@ static void put_drops(struct wr_buffer *out, const weir_handler_stats *stats)
 /* The handler type's own counters. */
 static void put_counters(struct wr_buffer *out, struct wr_lane *lane)
 {
-    wr_lock_enter(&lane->lock);
-    for (size_t i = 0; i < WR_LANE_COUNTERS && lane->counters[i].name; i++) {
+    struct wr_lane_counter counters[WR_LANE_COUNTERS];
+    size_t count = wr_lane_stats_get_counters(lane, counters);
+    for (size_t i = 0; i < count; i++) {
         wr_buffer_put_text(out, ", ");
-        command_put_text(out, lane->counters[i].name);
-        wr_buffer_put_format(out, " %" PRIu64, lane->counters[i].value);
+        command_put_text(out, counters[i].name);
+        wr_buffer_put_format(out, " %" PRIu64, counters[i].value);
     }
-    wr_lane_leave(lane);
 }
 
 static void put_lane(struct wr_buffer *out, struct wr_lane *lane, const weir_handler_stats *stats)
 {
-    command_put_text(out, lane->name);
+    command_put_text(out, wr_lane_name(lane));
     wr_buffer_put_format(out, ": %" PRIu64 " delivered", stats->delivered);
     put_drops(out, stats);
     if (stats->recovered)
@@ -95,8 +95,8 @@ bool delivery_report(bool verbose)
     weir_handler_stats stats;
     if (!first_lane())
         wr_buffer_put_text(&out, "the group is not routed to any handler\n");
-    for (struct wr_lane *lane = first_lane(); lane; lane = lane->next) {
-        wr_tally_take(&stats, lane, 0);
+    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
+        wr_lane_stats_get(&stats, lane, 0);
         put_lane(&out, lane, &stats);
         delivered &= stats.delivered == stats.offered + stats.recovered;
     }
