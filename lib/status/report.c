@@ -169,8 +169,8 @@ static void say_groups(struct wr_engine *engine, const struct wr_config *config)
     }
     if (count > GROUPS_MOST)
         wr_log_say(engine->log, WEIR_LOG_INFO,
-                   "ledger: %zu more groups with %" PRIu64 " values not routed to any handler", count - GROUPS_MOST,
-                   rest);
+                   "ledger: %zu more groups with %" PRIu64 " values not routed to any handler",
+                   count - GROUPS_MOST, rest);
     free(groups);
 }
 
@@ -211,8 +211,7 @@ static void say_routes(struct wr_engine *engine, const struct wr_config *config)
     for (size_t i = 0; i < count && i < ROUTES_MOST; i++)
         say_route(engine, config->routes[unused[i]].group);
     if (count > ROUTES_MOST)
-        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu more routes without values",
-                   count - ROUTES_MOST);
+        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu more routes without values", count - ROUTES_MOST);
     free(unused);
 }
 
