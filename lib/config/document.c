@@ -22,7 +22,7 @@ static void fail_scan(const struct wr_scan *scan, const char *name, const char *
 {
     unsigned line, column;
     if (!scan->problem) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
+        wr_error_no_memory(error, name);
         return;
     }
     wr_scan_locate(text, length, scan->offset, &line, &column);
@@ -121,7 +121,7 @@ static char *read_all(int fd, const char *path, size_t size, size_t *length, str
 {
     char *text = malloc(size + 1);
     if (!text) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", path);
+        wr_error_no_memory(error, path);
         return NULL;
     }
     *length = 0;

@@ -221,6 +221,5 @@ bool wr_commit_make_router(struct wr_engine *engine, struct wr_error *error)
         return false;
     if (wr_commit(engine, plan, generation) || has_router(engine)) /* or another thread's came first */
         return true;
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
+    return wr_error_no_memory(error, NULL);
 }

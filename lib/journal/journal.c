@@ -118,7 +118,7 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
 {
     struct wr_journal *journal = calloc(1, sizeof *journal);
     if (!journal) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", place);
+        wr_error_no_memory(error, place);
         return NULL;
     }
     journal->registry = registry;

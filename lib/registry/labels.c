@@ -42,7 +42,7 @@ struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct 
         if (set)
             wr_region_fini(&set->keep);
         free(set);
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(error, NULL);
         return NULL;
     }
     qsort(set->items, set->count, sizeof *set->items, compare);

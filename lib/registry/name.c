@@ -5,12 +5,10 @@
 #include "text/error.h"
 #include "text/utf8.h"
 
-enum { QUOTE_ROOM = 400 };
-
 static size_t refuse(struct wr_error *error, const char *what, const char *text, size_t length,
                      const char *rule)
 {
-    char quoted[QUOTE_ROOM];
+    char quoted[WR_UTF8_QUOTE_ROOM];
     wr_error_set(error, WEIR_ERR_NAME, "%s %s: %s", what, wr_utf8_quote(quoted, sizeof quoted, text, length),
                  rule);
     return 0;
@@ -19,7 +17,7 @@ static size_t refuse(struct wr_error *error, const char *what, const char *text,
 static size_t refuse_byte(struct wr_error *error, const char *what, const char *text, size_t length,
                           size_t where, const char *problem)
 {
-    char quoted[QUOTE_ROOM];
+    char quoted[WR_UTF8_QUOTE_ROOM];
     wr_error_set(error, WEIR_ERR_NAME,
                  "%s %s: %s at byte %zu; names are valid UTF-8 without control characters", what,
                  wr_utf8_quote(quoted, sizeof quoted, text, length), problem, where + 1);
@@ -69,7 +67,7 @@ bool wr_name_check_text(const char *text, size_t longest, const char *what, stru
         return false;
     }
     size_t length = strnlen(text, longest + 1);
-    char quoted[QUOTE_ROOM];
+    char quoted[WR_UTF8_QUOTE_ROOM];
     if (length > longest) {
         wr_error_set(error, WEIR_ERR_NAME, "%s %s: too long; at most %zu bytes are allowed", what,
                      wr_utf8_quote(quoted, sizeof quoted, text, length), longest);

@@ -60,7 +60,7 @@ static struct weir_metric *make(struct wr_registry *registry, const struct wr_me
     wr_registry_end_making(registry, &signals);
     if (metric)
         return metric;
-    wr_error_set(error, WEIR_ERR_MEMORY, "name \"%s\": no memory", key->name);
+    wr_error_set(error, WEIR_ERR_MEMORY, "name \"%s\": out of memory", key->name);
     return registry->no_memory_metric;
 }
 
@@ -126,7 +126,7 @@ static int describe(struct wr_registry *registry, struct weir_metric *metric, co
     if (is_same_text(view->unit, unit) && is_same_text(view->help, help))
         return 0; /* a program may say it again and again */
     if (!replace_view(registry, metric, unit, help))
-        return wr_error_set(error, WEIR_ERR_MEMORY, "name \"%s\": no memory", metric->name);
+        return wr_error_set(error, WEIR_ERR_MEMORY, "name \"%s\": out of memory", metric->name);
     return 0;
 }
 

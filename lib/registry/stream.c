@@ -104,7 +104,7 @@ static struct weir_stream *make(struct wr_registry *registry, const struct wr_gr
                      group_key->name, atomic_load_explicit(&registry->max, memory_order_relaxed));
         return &registry->over_limit;
     }
-    wr_error_set(error, WEIR_ERR_MEMORY, "group \"%s\": no memory", group_key->name);
+    wr_error_set(error, WEIR_ERR_MEMORY, "group \"%s\": out of memory", group_key->name);
     return &registry->no_memory;
 }
 

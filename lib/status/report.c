@@ -14,7 +14,7 @@
 #include "text/utf8.h"
 
 /* How many lines there are of a kind; what is beyond is counted. */
-enum { HANDLERS_MOST = 20, GROUPS_MOST = 5, ROUTES_MOST = 5, SHOWN_ROOM = 200 };
+enum { HANDLERS_MOST = 20, GROUPS_MOST = 5, ROUTES_MOST = 5 };
 
 static const char *const refusal_names[WEIR_REFUSALS] = {
     [WEIR_REFUSED_NAME] = "name",         [WEIR_REFUSED_LIMIT] = "limit",
@@ -38,7 +38,7 @@ static void say(struct wr_engine *engine, struct wr_buffer *line)
 
 static const char *quote(char *out, const char *name)
 {
-    return wr_utf8_quote(out, SHOWN_ROOM, name, strlen(name));
+    return wr_utf8_quote(out, WR_UTF8_QUOTE_ROOM, name, strlen(name));
 }
 
 /* "5 dropped", "5 dropped (3 full, 2 rejected)" */
@@ -79,7 +79,7 @@ static void say_process(struct wr_engine *engine, const struct wr_config *config
 
 static void say_handler(struct wr_engine *engine, struct wr_lane *lane)
 {
-    char shown[SHOWN_ROOM];
+    char shown[WR_UTF8_QUOTE_ROOM];
     struct wr_glance glance;
     struct wr_buffer line = {0};
     wr_glance_take(&glance, lane, wr_clock_monotonic_ns());
@@ -128,7 +128,7 @@ static void suggest_route(char *nearest, const struct wr_config *config, const c
         wr_suggest_init(&suggest, word);
         for (size_t i = 0; i < config->route_count; i++)
             wr_suggest_try(&suggest, config->routes[i].group);
-        wr_suggest_words(&suggest, nearest, SHOWN_ROOM + 30);
+        wr_suggest_words(&suggest, nearest, WR_SUGGEST_ROOM);
     }
     free(word);
 }
@@ -136,7 +136,7 @@ static void suggest_route(char *nearest, const struct wr_config *config, const c
 static void say_group(struct wr_engine *engine, const struct wr_config *config,
                       const struct wr_ledger_unheard *unrouted)
 {
-    char shown[SHOWN_ROOM], above[SHOWN_ROOM], nearest[SHOWN_ROOM + 30];
+    char shown[WR_UTF8_QUOTE_ROOM], above[WR_UTF8_QUOTE_ROOM], nearest[WR_SUGGEST_ROOM];
     const char *name = unrouted->group->name;
     struct wr_buffer line = {0};
     const struct wr_config_route *route = wr_config_find_route(config, name, false);
@@ -194,7 +194,7 @@ static size_t *list_unused(struct wr_engine *engine, const struct wr_config *con
 
 static void say_route(struct wr_engine *engine, const char *group)
 {
-    char shown[SHOWN_ROOM], nearest[SHOWN_ROOM + 30];
+    char shown[WR_UTF8_QUOTE_ROOM], nearest[WR_SUGGEST_ROOM];
     struct wr_suggest suggest;
     wr_suggest_init(&suggest, group);
     struct wr_group *used = atomic_load_explicit(&engine->registry->last_group, memory_order_acquire);

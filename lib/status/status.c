@@ -51,8 +51,7 @@ static bool write_page(struct work *work, const char *setting, struct wr_error *
     }
     if (work->snapshot && !work->page.failed)
         return wr_status_file_write(&work->status->file, setting, work->page.data, work->page.length, error);
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
+    return wr_error_no_memory(error, NULL);
 }
 
 /* Without locks. What does not work is said once, until it works again. */

@@ -94,7 +94,7 @@ static bool make_in(struct wr_status_file *file, int folder, const char *path, c
     file->path = wr_buffer_take(&whole);
     if (file->path)
         return true;
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    wr_error_no_memory(error, NULL);
     unlinkat(folder, name, 0);
     close_lock(file);
     return false;
