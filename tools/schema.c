@@ -126,7 +126,7 @@ static void put_definitions(struct json_out *out, const struct schema_types *typ
 {
     json_out_open(out, "definitions", '{');
     property_put_definitions(out);
-    put_pattern(out, "name", "^[^" CONTROL "]+$", "a name has 1 to 255 bytes and no control characters");
+    put_pattern(out, "name", "^[^" CONTROL "]+$", "a name must have 1 to 255 bytes and no control characters");
     json_out_close(out, '}');
     schema_handlers_put_definitions(out, types);
     put_route(out, types);

@@ -72,7 +72,7 @@ weir_stream *weir_get_stream_labeled(const char *group, const weir_label *labels
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
-        return &wr_registry_nothing()->no_memory;
+        return &wr_registry_refusing()->no_memory;
     struct wr_error error = {0};
     weir_stream *stream = wr_stream_get(&runtime->registry, group, labels, count, &error);
     if (error.code)
@@ -84,7 +84,7 @@ weir_metric *weir_get_metric(weir_stream *stream, const char *name)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
-        return wr_registry_nothing()->no_memory_metric;
+        return wr_registry_refusing()->no_memory_metric;
     if (!stream) {
         fail_argument(runtime, "weir_get_metric: the stream is NULL");
         return runtime->registry.bad_name_metric;

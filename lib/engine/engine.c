@@ -212,7 +212,7 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 
 void wr_engine_say_overflow(struct wr_engine *engine)
 {
-    struct wr_group *group = atomic_load(&engine->registry->overflown);
+    struct wr_group *group = atomic_load(&engine->registry->first_overflow);
     if (!group || atomic_load(&engine->overflow_said) || atomic_exchange(&engine->overflow_said, true))
         return;
     wr_log_say(

@@ -223,7 +223,7 @@ bool wr_worker_start(struct wr_lane *lane, const struct wr_crew *crew)
     bool running = lane->worker == WR_WORKER_RUNNING;
     lane->spool_state.registry = crew->registry;
     if (lane->worker == WR_WORKER_ENDED)
-        wr_thread_let_go(lane->thread);
+        wr_thread_release(lane->thread);
     if (!running) {
         lane->crew = crew;
         running = wr_thread_start(run, lane, &lane->thread); /* it waits for the lock we hold */
