@@ -48,7 +48,7 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
         wr_buffer_put_text(out, ",\"cumulative\":true");
 }
 
-/* NaN and infinities are not JSON: they become strings. */
+/* NaN and infinities are not valid in JSON: they are written as strings. */
 static size_t put_special(char *out, double value)
 {
     *out = '"';
@@ -68,18 +68,18 @@ static size_t put_value(char *out, const weir_sample *sample)
 
 static const char ending[] = "}\n";
 
-/* The row that a batch is of, if that is asked for and there is one. A plugin's header may be older, and its
- * batches shorter. */
+/* Returns the origin of the batch, if the option is set and there is one. The batch may be shorter: a plugin
+ * may be compiled with an older header. */
 static const char *find_origin(const struct wr_encoder *encoder)
 {
     const struct json_options *options = encoder->options;
     const weir_batch *batch = encoder->batch;
-    bool asked =
+    bool wanted =
         options && options->origin && batch->size >= offsetof(weir_batch, origin_sequence) + sizeof(uint64_t);
-    return asked ? batch->origin : NULL;
+    return wanted ? batch->origin : NULL;
 }
 
-/* What most samples do not have. */
+/* Appends the parts that most samples do not have. */
 static void put_rest(struct wr_encoder *encoder, const weir_sample *sample, const char *note,
                      const char *origin)
 {
