@@ -161,7 +161,7 @@ void status_json_put(struct wr_buffer *out, const struct status_process *shown)
     put_number(&object, "added_per_s", process->added_rate);
     put_count(&object, "rings", process->threads);
     put_count(&object, "series", process->series);
-    put_count(&object, "groups_to_nobody_count", process->groups_unheard);
+    put_count(&object, "groups_to_nobody_count", process->groups_unrouted);
     put_lists(&object, shown->view);
     wr_buffer_put_char(out, '}');
 }

@@ -33,7 +33,7 @@ static void *count(void *argument)
     return NULL;
 }
 
-/* The groups' own counters before the runs, as wr_ledger_list_unheard has it. */
+/* The groups' own counters before the runs, as wr_ledger_list_unrouted has it. */
 static void sum_up(uint64_t *sums)
 {
     for (int i = 0; i < GROUPS; i++)
