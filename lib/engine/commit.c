@@ -7,77 +7,57 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "engine/plan.h"
-#include "lane/stop.h"
+#include "lane/lane_config.h"
 
-/* What a commit takes out of use, to be freed without locks. */
+/* Instances that the commit replaces. They are freed after it, without locks, since that calls plugins. */
 struct discarded {
     struct wr_instance **instances;
     size_t count;
 };
 
-static void discard(struct discarded *discarded, struct wr_instance *instance)
+static void discard(struct discarded *discarded, const struct wr_lane_discarded *of_lane)
 {
-    if (instance)
-        discarded->instances[discarded->count++] = instance;
+    for (size_t i = 0; i < of_lane->count; i++)
+        discarded->instances[discarded->count++] = of_lane->instances[i];
 }
 
 static size_t count_lanes(const struct wr_engine *engine)
 {
     size_t count = 0;
-    for (const struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
+    for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
         count++;
     return count;
 }
 
-/* Under the lane's lock: the plan's instance comes in. A worker puts it in place itself, when its handler is
- * closed. */
-static void bring_in(struct wr_lane *lane, struct wr_instance *instance, struct discarded *discarded)
-{
-    discard(discarded, lane->successor);
-    lane->successor = instance;
-    if (lane->worker == WR_WORKER_RUNNING) {
-        lane->ending = WR_LANE_LIVES;
-        wr_condition_wake(&lane->work);
-        return;
-    }
-    discard(discarded, lane->instance);
-    wr_instance_take_over(lane);
-}
-
-static void renew_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
+static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
 {
     struct wr_lane *lane = handler->lane;
+    struct wr_lane_discarded of_lane;
+    struct wr_lane_handler described = {0};
+    struct wr_lane_change change = {.labels = engine->labels, .end_reason = handler->ending};
     if (handler->new_lane) {
         handler->new_lane = false;
-        lane->next = engine->lanes;
+        wr_lane_set_next(lane, engine->lanes);
         engine->lanes = lane;
     }
-    wr_lock_enter(&lane->lock);
-    lane->stopping = false;
-    wr_labels_drop(lane->labels);
-    lane->labels = engine->labels;
-    wr_labels_hold(lane->labels);
-    if (handler->ending != WR_LANE_LIVES)
-        lane->ending = handler->ending;
-    if (handler->instance)
-        bring_in(lane, handler->instance, discarded);
+    if (handler->instance) {
+        described = wr_instance_for_lane(handler->instance);
+        change.handler = &described;
+    }
+    if (wr_lane_config_apply(lane, &change, &of_lane))
+        wr_instance_attach(handler->instance, lane);
     handler->instance = NULL;
-    wr_lane_leave(lane);
+    discard(discarded, &of_lane);
 }
 
-/* What stays as it is must still be there; from here on it will not come to an end. */
+/* Lanes that keep their handler must still have it. Clears `stopping`, so that they will not end. */
 static bool claim_lanes(struct wr_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         const struct wr_plan_handler *handler = &plan->handlers[i];
         if (!handler->lane || handler->instance || handler->ending != WR_LANE_LIVES)
             continue;
-        wr_lock_enter(&handler->lane->lock);
-        bool there =
-            (handler->lane->instance || handler->lane->successor) && handler->lane->ending == WR_LANE_LIVES;
-        handler->lane->stopping &= !there;
-        wr_lane_leave(handler->lane);
-        if (!there)
+        if (!wr_lane_config_keep(handler->lane))
             return false;
     }
     return true;
@@ -94,25 +74,13 @@ static bool is_planned(const struct wr_plan *plan, const struct wr_lane *lane)
 static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t deadline_ns,
                         struct discarded *discarded)
 {
-    wr_lock_enter(&lane->lock);
-    bool was_stopping = lane->stopping;
-    bool between = lane->worker == WR_WORKER_RUNNING && !lane->instance;
-    if (!between) { /* else the old handler is being destroyed, and the new one delivers what is left */
-        discard(discarded, lane->successor);
-        lane->successor = NULL;
-    }
-    if (lane->worker != WR_WORKER_RUNNING) {
-        discard(discarded, lane->instance);
-        lane->instance = NULL;
-    }
-    wr_lane_leave(lane);
-    if (was_stopping)
-        return;
-    wr_stop_request(lane, WEIR_DROPPED_REMOVED, deadline_ns);
-    engine->leaving++;
+    struct wr_lane_discarded of_lane;
+    if (wr_lane_config_remove(lane, deadline_ns, &of_lane))
+        engine->leaving++;
+    discard(discarded, &of_lane);
 }
 
-/* Equal labels keep their number, and with it what encoders have made of them. */
+/* Equal labels keep their number, so that encoders keep the text they made of them. */
 static void change_labels(struct wr_engine *engine, struct wr_plan *plan)
 {
     if (wr_labels_equal(engine->labels, plan->labels))
@@ -128,8 +96,8 @@ static void change_lanes(struct wr_engine *engine, struct wr_plan *plan, int64_t
     int64_t deadline_ns = now_ns + plan->config->settings.shutdown_timeout_ns;
     for (size_t i = 0; i < plan->count; i++)
         if (plan->handlers[i].lane)
-            renew_lane(engine, &plan->handlers[i], discarded);
-    for (struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
+            update_lane(engine, &plan->handlers[i], discarded);
+    for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
         if (!is_planned(plan, lane))
             remove_lane(engine, lane, deadline_ns, discarded);
 }
@@ -146,20 +114,20 @@ static struct wr_config *change_config(struct wr_engine *engine, struct wr_plan 
     return before;
 }
 
-/* A process has one journal: which one that is cannot change while it holds something. */
+/* A journal that has been started cannot be moved: another place takes effect at the next start. */
 static void change_journal(struct wr_engine *engine, const char *place, int64_t now_ns)
 {
     if (engine->journal) {
         if (!place || strcmp(place, engine->journal_place) != 0)
             wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
-                                "settings.journal has changed; that counts from the next start on");
+                                "settings.journal changed; takes effect at the next start");
         return;
     }
     free(engine->journal_place);
     engine->journal_place = place ? strdup(place) : NULL;
     if (place && !engine->journal_place)
         wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
-                            "no memory; values go on without it");
+                            "out of memory; values are not journaled");
     wr_engine_start_journal(engine, now_ns);
 }
 
@@ -174,18 +142,18 @@ static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discar
     wr_config_drop(change_config(engine, plan));
     wr_selfmetrics_configure(&engine->selfmetrics, &engine->dispatcher,
                              plan->config->settings.stats_interval_ns, now_ns);
-    wr_dispatcher_hurry(&engine->dispatcher); /* its timers may have changed */
+    wr_dispatcher_hurry(&engine->dispatcher); /* timers may have changed */
 }
 
-bool wr_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t generation)
+bool wr_commit(struct wr_engine *engine, struct wr_plan *plan)
 {
     struct discarded discarded = {0};
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    /* lanes that a shutdown has asked to stop must not be told to go on: it takes the round lock once more
-     * after it has closed the producers, and asks them only then. Without a router there are none. */
+    /* a shutdown closes the producers, takes the round lock, and then stops the lanes: a commit after that must
+     * not restart them. Without a router there are no lanes. */
     bool may_stop = engine->dispatcher.taking.router && atomic_load(&engine->producers->closed);
-    bool fits = atomic_load(&engine->generation) == generation && !may_stop;
+    bool fits = atomic_load(&engine->generation) == plan->generation && !may_stop;
     if (fits) {
         discarded.instances = calloc(2 * (count_lanes(engine) + plan->count) + 1, sizeof *discarded.instances);
         fits = discarded.instances && claim_lanes(plan);
@@ -198,28 +166,4 @@ bool wr_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t generati
     free(discarded.instances);
     wr_plan_free(plan);
     return fits;
-}
-
-static bool has_router(struct wr_engine *engine)
-{
-    struct wr_visit visit;
-    wr_engine_enter(engine, &visit);
-    bool has = engine->dispatcher.taking.router;
-    wr_engine_leave(&visit);
-    return has;
-}
-
-bool wr_commit_make_router(struct wr_engine *engine, struct wr_error *error)
-{
-    uint64_t generation;
-    if (has_router(engine))
-        return true;
-    struct wr_config *config = wr_engine_config(engine, &generation);
-    struct wr_plan *plan = wr_engine_plan(engine, config, true, error);
-    wr_config_drop(config);
-    if (!plan)
-        return false;
-    if (wr_commit(engine, plan, generation) || has_router(engine)) /* or another thread's came first */
-        return true;
-    return wr_error_no_memory(error, NULL);
 }

@@ -12,6 +12,7 @@
 #include "os/dir_list.h"
 #include "registry/series.h"
 #include "registry/stream.h"
+#include "segment/queue.h"
 #include "text/utf8.h"
 
 /* ---- A box that is being read ---------------------------------------------------------------- */
@@ -124,33 +125,15 @@ static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
 {
     struct wr_router *router = find->dispatcher->taking.router;
     for (size_t i = 0; i < router->lane_count; i++)
-        if (strcmp(router->lanes[i].lane->name, name) == 0)
+        if (strcmp(wr_lane_name(router->lanes[i].lane), name) == 0)
             return &router->lanes[i];
     return NULL;
 }
 
-/* They are queued, however full the lane is. false: it is at its end, or there is no memory. */
-static bool queue(struct wr_lane *lane, struct wr_range *range)
-{
-    if (lane->ending != WR_LANE_LIVES || !wr_queue_push(&lane->queue, range))
-        return false;
-    lane->recovered += range->count;
-    lane->position += range->count;
-    wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), range->since_ns);
-    wr_condition_wake(&lane->work);
-    return true;
-}
-
+/* false: the lane is at its end, or there is no memory. */
 static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range range)
 {
-    struct wr_lane *lane = entry->lane;
-    range.bytes = wr_segment_bytes(range.segment, range.first, range.count);
-    range.since_ns = find->now_ns;
-    wr_lock_enter(&lane->lock);
-    range.sequence = lane->position;
-    bool given = queue(lane, &range);
-    entry->full = lane->pressure.state == WR_BACKPRESSURE_FULL;
-    wr_lane_leave(lane);
+    bool given = wr_lane_recover(entry->lane, &range, find->now_ns, &entry->full);
     entry->wanted |= given;
     find->given += given ? range.count : 0;
     return given;
@@ -158,11 +141,7 @@ static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range 
 
 static void drop_corrupt(struct find *find, struct wr_lane *lane, const struct wr_range *range)
 {
-    wr_lock_enter(&lane->lock);
-    lane->recovered += range->count;
-    wr_lane_count_drop(lane, WEIR_DROPPED_CORRUPT, range->count);
-    wr_range_settle(range, range->count);
-    wr_lane_leave(lane);
+    wr_lane_drop_corrupt(lane, range);
     find->corrupt += range->count;
 }
 

@@ -122,7 +122,7 @@ static int make_file(struct recovery_rings *recovery_rings, const struct wr_feed
     if (!names)
         return ENOMEM;
     for (size_t i = 0; i < feed->lane_count; i++)
-        names[i] = feed->lanes[i]->lane->name;
+        names[i] = wr_lane_name(feed->lanes[i]->lane);
     const struct wr_segment_shape shape = {(uint32_t)draft->samples, (uint32_t)draft->text_bytes,
                                            (uint32_t)feed->lane_count, names};
     int problem = wr_segment_file_make(&draft->file, recovery_rings->reader->folder,

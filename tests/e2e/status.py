@@ -306,8 +306,8 @@ def threads_of(pid):
 
 @case
 def a_wrong_setting_is_refused_with_its_place(folder):
-    for value, words in (("run/weir", '"run/weir" is not allowed; allowed: off, auto, or the absolute path of a folder'),
-                         ("", '"" is not allowed; allowed: off, auto, or the absolute path of a folder'), (True, "true is not a string")):
+    for value, words in (("run/weir", 'must be off, auto, or the absolute path of a folder, got "run/weir"'),
+                         ("", 'must be off, auto, or the absolute path of a folder, got ""'), (True, "true is not a string")):
         done = run(WEIR, "check", WEIR_CONFIG={"settings": {"status": value}})
         assert done.returncode == 1 and f"settings.status: {words}" in done.stderr, done
 
