@@ -102,37 +102,37 @@ int weir_metric_add(weir_metric *metric, double value)
 {
     if (WR_UNLIKELY(!metric))
         return refuse_argument("weir_metric_add: the metric is NULL");
-    return wr_intake_add(metric, (struct wr_intake_value){WEIR_KIND_DOUBLE, {.f64 = value}});
+    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}});
 }
 
 int weir_metric_add_int(weir_metric *metric, int64_t value)
 {
     if (WR_UNLIKELY(!metric))
         return refuse_argument("weir_metric_add_int: the metric is NULL");
-    return wr_intake_add(metric, (struct wr_intake_value){WEIR_KIND_INT, {.i64 = value}});
+    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_INT, {.i64 = value}});
 }
 
 /* Apart from what is done each time, which then has nothing to save on the stack. */
-WR_NEVER_INLINE static int add_new(weir_stream *stream, const char *name, struct wr_intake_value value)
+WR_NEVER_INLINE static int add_new(weir_stream *stream, const char *name, struct wr_value value)
 {
     return wr_intake_add(wr_intake_learn(stream, name), value);
 }
 
 int weir_add_value(weir_stream *stream, const char *name, double value)
 {
-    const struct wr_intake_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
+    const struct wr_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
     if (WR_UNLIKELY(!stream || !name))
         return refuse_argument("weir_add_value: the stream or the name is NULL");
-    struct weir_metric *metric = wr_intake_recall(stream, name);
+    struct weir_metric *metric = wr_fast_add_find(stream, name);
     return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
 }
 
 int weir_add_int(weir_stream *stream, const char *name, int64_t value)
 {
-    const struct wr_intake_value wrapped = {WEIR_KIND_INT, {.i64 = value}};
+    const struct wr_value wrapped = {WEIR_KIND_INT, {.i64 = value}};
     if (WR_UNLIKELY(!stream || !name))
         return refuse_argument("weir_add_int: the stream or the name is NULL");
-    struct weir_metric *metric = wr_intake_recall(stream, name);
+    struct weir_metric *metric = wr_fast_add_find(stream, name);
     return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
 }
 

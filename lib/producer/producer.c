@@ -22,6 +22,12 @@ bool wr_producer_is_gone(void)
     return wr_producer_mine == &gone;
 }
 
+void wr_producer_wake_reader(struct wr_producer *producer)
+{
+    if (producer->home->wake_reader)
+        producer->home->wake_reader(producer);
+}
+
 void wr_producer_say_no_memory(void)
 {
     struct wr_producer *producer = wr_producer_mine;
@@ -96,7 +102,7 @@ static void give_back(void *value)
     if (!producers || producer->shared) /* wiped by a fork and not used since; or not this thread's alone */
         return;
     /* it may have ended inside a call, by pthread_exit or cancellation: what it had not published is gone, and
-     * whoever adopts the ring is in no call. release: as in wr_intake_end */
+     * whoever adopts the ring is in no call. release: as in wr_fast_add_end */
     atomic_store_explicit(&producer->busy, 0, memory_order_release);
     wr_lock_enter(&producers->lock);
     producer->own = false;

@@ -76,6 +76,9 @@ struct wr_producers {
     bool has_ticks; /* there is a counter that is good for time stamps */
     bool ticks;     /* it is used: see wr_producers_use_ticks */
     bool journal;   /* rings are to be in it */
+    /* Called by a producer whose ring was parked when it published; set before there are producers. Must be
+     * safe in signal handlers. NULL: not called. */
+    void (*wake_reader)(struct wr_producer *producer);
     _Atomic bool closed;
     _Atomic uint64_t refused[WEIR_REFUSALS];
 };
@@ -113,6 +116,9 @@ void wr_producers_close(struct wr_producers *producers);
 /* [shutdown] Waits until the calls that were on their way have come to an end; false: not all did by
  * deadline_ns. */
 bool wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns);
+
+/* [producer] Calls wake_reader for a ring that was parked. */
+void wr_producer_wake_reader(struct wr_producer *producer);
 
 /* Whether the thread is one of weir's own. */
 static inline bool wr_producer_is_own(void)

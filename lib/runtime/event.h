@@ -14,7 +14,7 @@
 
 struct wr_event_value {
     const char *name;
-    struct wr_intake_value value;
+    struct wr_value value;
 };
 
 struct wr_event {

@@ -84,7 +84,7 @@ static void leave_shared(struct wr_intake_call *call)
 bool wr_intake_enter(struct wr_intake_call *call, int *error)
 {
     struct wr_producer *producer = wr_producer_mine;
-    if (producer->home && wr_intake_is_busy(producer) && !producer->shared) {
+    if (producer->home && wr_fast_add_is_busy(producer) && !producer->shared) {
         *error = refuse_nested(call->samples);
         return false;
     }
@@ -98,7 +98,7 @@ bool wr_intake_enter(struct wr_intake_call *call, int *error)
     }
     if (producer->shared)
         enter_shared(call);
-    wr_intake_begin(producer);
+    wr_fast_add_begin(producer);
     if (producer
             ->fenced) /* without membarrier the order of this store and the load of `state` is ours to keep */
         atomic_exchange(&producer->busy, 1);
@@ -107,7 +107,7 @@ bool wr_intake_enter(struct wr_intake_call *call, int *error)
 
 void wr_intake_leave(struct wr_intake_call *call)
 {
-    wr_intake_end(call->producer);
+    wr_fast_add_end(call->producer);
     if (call->producer->shared)
         leave_shared(call);
 }
@@ -222,16 +222,16 @@ int64_t wr_intake_time(struct wr_intake_call *call)
 
 static void publish(struct wr_intake_call *call, uint64_t position)
 {
-    wr_intake_publish(call->producer, position);
+    wr_fast_add_publish(call->producer, position);
     if (!call->producer->fenced)
         return;
     /* without membarrier the order is ours to keep, and so the look has to be taken again behind the store */
     atomic_exchange(&call->producer->ring.tail, position);
     if (atomic_load(&call->producer->ring.parked))
-        wr_intake_unpark(call->producer);
+        wr_intake_wake_dispatcher(call->producer);
 }
 
-void wr_intake_unpark(struct wr_producer *producer)
+void wr_intake_wake_dispatcher(struct wr_producer *producer)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (runtime)
@@ -286,7 +286,7 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
 
 /* ---- One value ------------------------------------------------------------------------------- */
 
-int wr_intake_add_slow(struct weir_metric *metric, struct wr_intake_value value)
+int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)
 {
     struct wr_intake_call call = {.group = metric->stream->group, .samples = 1, .slots = 1};
     int error;
@@ -352,6 +352,13 @@ struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name
     return metric;
 }
 
+/* The series of a name, which the thread's cache has from now on. */
+static inline struct weir_metric *look_up(struct weir_stream *stream, const char *name)
+{
+    struct weir_metric *metric = WR_LIKELY(name != NULL) ? wr_fast_add_find(stream, name) : NULL;
+    return WR_LIKELY(metric) ? metric : wr_intake_learn(stream, name);
+}
+
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 /* Fills the slots of an event. NULL: done; else what a bad name led to, and nothing is published. */
@@ -360,7 +367,7 @@ static const struct weir_metric *write_values(const struct wr_ring *ring, uint64
                                               size_t count, const weir_sample *pattern)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct weir_metric *metric = wr_intake_look_up(stream, values[i].name);
+        const struct weir_metric *metric = look_up(stream, values[i].name);
         if (WR_UNLIKELY(metric->stream->refusal))
             return metric;
         weir_sample *sample = wr_ring_slot(ring, position + i);
@@ -398,20 +405,20 @@ int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t 
     const struct weir_metric *refused = NULL;
     if (WR_UNLIKELY(stream->refusal))
         return wr_intake_refuse_named(stream, count);
-    if (WR_UNLIKELY(wr_intake_is_busy(producer)))
+    if (WR_UNLIKELY(wr_fast_add_is_busy(producer)))
         return emit_slow(stream, values, count);
-    wr_intake_begin(producer);
+    wr_fast_add_begin(producer);
     uint64_t position = wr_ring_position(&producer->ring);
     bool may_go =
-        wr_intake_may_go(producer, &stream->group->gate, position, count) && count <= WR_INTAKE_LARGEST;
+        wr_fast_add_is_possible(producer, &stream->group->gate, position, count) && count <= WR_INTAKE_LARGEST;
     if (WR_LIKELY(may_go)) {
         const weir_sample pattern = {.flags = WR_RING_TICKS | WEIR_SAMPLE_MORE,
                                      .time_ns = (int64_t)wr_clock_ticks()};
         refused = write_values(&producer->ring, position, stream, values, count, &pattern);
         if (!refused)
-            wr_intake_publish(producer, position + count);
+            wr_fast_add_publish(producer, position + count);
     }
-    wr_intake_end(producer);
+    wr_fast_add_end(producer);
     if (WR_UNLIKELY(!may_go))
         return emit_slow(stream, values, count);
     return refused ? wr_intake_refuse_named(refused->stream, count) : 0;
