@@ -5,16 +5,9 @@
 
 #include <weir/weir.h>
 
-#include "engine/engine.h"
-#include "lane/lane.h"
 #include "runtime/runtime.h"
 #include "dispatch/selfmetrics.h"
-#include "lane/lane_stats.h"
-
-static struct wr_lane *first_lane(void)
-{
-    return wr_engine_lanes(wr_runtime_engine(wr_runtime_get()));
-}
+#include "status/ledger.h"
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
@@ -22,11 +15,12 @@ static uint64_t count_settled(void)
 {
     uint64_t settled = 0;
     weir_handler_stats stats;
-    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
-        wr_lane_stats_get(&stats, lane, 0);
+    const char *name;
+    for (size_t i = 0; (name = weir_get_handler_name(i)); i++) {
+        weir_get_handler_stats(name, &stats, sizeof stats);
         settled += stats.delivered;
-        for (int i = 0; i < WEIR_DROPS; i++)
-            settled += stats.dropped[i];
+        for (int j = 0; j < WEIR_DROPS; j++)
+            settled += stats.dropped[j];
     }
     return settled;
 }
@@ -43,8 +37,9 @@ uint64_t delivery_queued(void)
 {
     uint64_t queued = 0;
     weir_handler_stats stats;
-    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
-        wr_lane_stats_get(&stats, lane, 0);
+    const char *name;
+    for (size_t i = 0; (name = weir_get_handler_name(i)); i++) {
+        weir_get_handler_stats(name, &stats, sizeof stats);
         queued += stats.queued;
     }
     return queued;
@@ -60,25 +55,25 @@ static void print_drops(const weir_handler_stats *stats)
 }
 
 /* What the handler itself has counted. */
-static void print_counters(struct wr_lane *lane)
+static void print_counters(const char *handler)
 {
     struct wr_lane_counter counters[WR_LANE_COUNTERS];
-    size_t count = wr_lane_stats_get_counters(lane, counters);
+    size_t count = wr_ledger_read_counters(wr_runtime_engine(wr_runtime_get()), handler, counters);
     for (size_t i = 0; i < count; i++)
         printf(", %s %" PRIu64, counters[i].name, counters[i].value);
 }
 
 /* Prints one handler's account; false: something of it was not delivered. */
-static bool report_lane(struct wr_lane *lane, bool verbose)
+static bool report_handler(const char *handler, bool verbose)
 {
     weir_handler_stats stats;
-    wr_lane_stats_get(&stats, lane, 0);
+    weir_get_handler_stats(handler, &stats, sizeof stats);
     if (verbose) {
-        printf("%s: %" PRIu64 " delivered", wr_lane_name(lane), stats.delivered);
+        printf("%s: %" PRIu64 " delivered", handler, stats.delivered);
         print_drops(&stats);
         if (stats.recovered)
             printf(" (%" PRIu64 " of earlier processes were on disk)", stats.recovered);
-        print_counters(lane);
+        print_counters(handler);
         if (stats.queued)
             printf(", %" PRIu64 " not delivered yet", stats.queued);
         if (stats.spooled)
@@ -91,10 +86,10 @@ static bool report_lane(struct wr_lane *lane, bool verbose)
 bool delivery_report(bool verbose)
 {
     bool delivered = true;
-    struct wr_lane *lane = first_lane();
-    if (!lane && verbose)
+    const char *name;
+    if (!weir_get_handler_name(0) && verbose)
         puts("no handler listens to this group");
-    for (; lane; lane = wr_lane_next(lane))
-        delivered &= report_lane(lane, verbose);
+    for (size_t i = 0; (name = weir_get_handler_name(i)); i++)
+        delivered &= report_handler(name, verbose);
     return delivered;
 }

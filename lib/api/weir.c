@@ -315,3 +315,9 @@ int weir_get_handler_stats(const char *handler, weir_handler_stats *stats, size_
     give(stats, size, &whole, sizeof whole);
     return 0;
 }
+
+const char *weir_get_handler_name(size_t index)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    return runtime ? wr_ledger_handler_name(wr_runtime_engine(runtime), index) : NULL;
+}

@@ -131,6 +131,20 @@ struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name)
     return lane;
 }
 
+/* New lanes come in front of the list. */
+struct wr_lane *wr_engine_lane_at(struct wr_engine *engine, size_t index)
+{
+    size_t count = 0;
+    for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
+        count++;
+    if (index >= count)
+        return NULL;
+    struct wr_lane *lane = engine->lanes;
+    while (count-- > index + 1)
+        lane = wr_lane_next(lane);
+    return lane;
+}
+
 /* ---- Configuring ----------------------------------------------------------------------------- */
 
 static struct wr_lane *find_lane_for_plan(void *ctx, const char *name)

@@ -67,6 +67,10 @@ void wr_engine_leave(struct wr_visit *visit);
 /* [in a visit] A lane by its name, or NULL. */
 struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name);
 
+/* [in a visit] A lane by its index, in the order in which they were first configured; NULL: there are not that
+ * many. */
+struct wr_lane *wr_engine_lane_at(struct wr_engine *engine, size_t index);
+
 /* The configuration in force, with a reference, and the engine's generation at that time. */
 struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation);
 
