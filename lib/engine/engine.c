@@ -450,7 +450,7 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_release_spool(lane);
     leave_journal(engine, deadline_ns);
-    wr_dispatcher_wait_said(&engine->dispatcher, wr_clock_monotonic_ns() + WR_NS_PER_S);
+    wr_dispatcher_wait_logged(&engine->dispatcher, wr_clock_monotonic_ns() + WR_NS_PER_S);
     int dropped = report_dropped(engine, error);
     return dropped ? dropped : report_spooled(first, error);
 }

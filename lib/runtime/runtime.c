@@ -243,7 +243,7 @@ struct wr_runtime *wr_runtime_get(void)
         return runtime;
     if (runtime && make_alive(runtime))
         return runtime;
-    wr_producer_say_no_memory();
+    wr_producer_set_no_memory();
     return NULL;
 }
 

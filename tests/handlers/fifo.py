@@ -127,7 +127,7 @@ def a_reader_that_is_killed_ten_times_sees_no_torn_line_and_nothing_is_lost_but_
     assert min(gaps) == 0 and ends[-1] == count - 1, "a value came twice, or the last ones are missing"
     # a killed reader takes along what it has read and not yet noted: one read at most
     assert sum(gap > 0 for gap in gaps) <= 10 and max(gaps) <= 65536 / len('{"t0": 0.0}\n'), gaps
-    assert "nobody reads the named pipe" in err and re.search(r"pipe: back after \d+ s, 0 lost", err), err
+    assert "nobody reads the named pipe" in err and re.search(r"pipe: recovered after \d+ s, 0 lost", err), err
 
 
 @case
@@ -197,7 +197,7 @@ def a_full_pipe_is_said_and_recovers(folder):
     said = program.stderr.readline()
     assert re.search(f"pipe: the reader of the named pipe {path} takes nothing, waited \\d+ ms; retrying", said), said
     assert values_of(reader.read_lines(20000)) == list(range(20000))
-    assert re.search("pipe: back after", program.stderr.readline())
+    assert re.search("pipe: recovered after", program.stderr.readline())
     program.kill()
     program.communicate()
 
@@ -242,7 +242,7 @@ def a_line_longer_than_a_pipe_buf_is_refused_counted_and_said(folder):
     ledger = puppet.ledger()
     assert ledger["delivered"] == 2 and ledger["dropped"][REJECTED] == 1000, ledger
     puppet.end()
-    assert re.search("pipe: 1000 refused for good: an event of", puppet.said()), puppet.said()
+    assert re.search("pipe: 1000 rejected: an event of", puppet.said()), puppet.said()
 
 
 @case

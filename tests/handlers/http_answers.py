@@ -120,7 +120,7 @@ def fault_25_what_a_server_refuses_is_counted_by_status_and_said_with_the_beginn
         with Scripted(lambda request: reply(status, text)) as server:
             done = emit(config_of(server.url + "/write?p=secret"), "a=1", "b=2")
             assert done.returncode == 1 and done.stdout == f"push: 0 delivered, 2 dropped (rejected), status.{status} 2\n", done
-            message = f"weir: warning: push: 2 refused for good: POST {server.url}/write: answered {status}: unable to parse 'x'"
+            message = f"weir: warning: push: 2 rejected: POST {server.url}/write: answered {status}: unable to parse 'x'"
             assert done.stderr.startswith(message) and "\x1b" not in done.stderr and "secret" not in done.stderr, done.stderr
             assert len(done.stderr) < 400 and len(server.requests) == 1
 
@@ -130,7 +130,7 @@ def what_follows_a_refused_request_is_sent_all_the_same():
     with Scripted(lambda request: reply(400 if "=250 " in request.body.decode() else 204)) as server:
         ledger, said = add(config_of(server.url, batch=100), 1000, "-p", 1000)
         assert 0 < ledger["dropped"][REJECTED] <= 100 and ledger["delivered"] == 1000 - ledger["dropped"][REJECTED], ledger
-        assert server.values() == list(range(1000)) and "refused for good" in said
+        assert server.values() == list(range(1000)) and " rejected: " in said
 
 
 @case
@@ -149,7 +149,7 @@ def fault_25_a_server_in_trouble_gets_the_same_values_again_in_order_and_nothing
             assert bodies[0] == bodies[1] == bodies[2], "what is sent again is the same to the byte"
             taken = [value for i in range(2, len(bodies), 3) for value in Scripted.values(_only(server.requests[i]))]
             assert taken == list(range(300))
-            assert f"push: POST {server.url}/: answered {status}: come back later; retrying, " in said and "back after" in said, said
+            assert f"push: POST {server.url}/: answered {status}: come back later; retrying, " in said and "recovered after" in said, said
 
 
 class _only:
@@ -313,7 +313,7 @@ def a_refused_record_takes_no_other_with_it_even_when_its_event_is_interrupted()
         ledger, said = add(config_of(server.url, format=MLBENCH), 40, "-e", 10)
         assert ledger["delivered"] == 36 and ledger["dropped"][REJECTED] == 4, ledger
         assert sorted(set(records(server))) == list(range(40)) and len(server.requests) == 42
-        assert "refused for good: POST" in said and "answered 404: no such run" in said, said
+        assert "rejected: POST" in said and "answered 404: no such run" in said, said
 
 
 # ---- Configurations -------------------------------------------------------------------------------

@@ -218,7 +218,7 @@ def a_server_that_is_down_is_said_and_when_it_comes_nothing_is_lost():
     assert f"weir: warning: push: connect 127.0.0.1:{port}: Connection refused; retrying, " in first, first
     with Scripted(port=port) as server:
         out, said = program.communicate(timeout=60)
-        assert program.returncode == 0 and re.search(r"push: back after \d+ s, 0 lost", said), said
+        assert program.returncode == 0 and re.search(r"push: recovered after \d+ s, 0 lost", said), said
         assert_ledgers(json.loads(out))
         assert server.values() == list(range(2000))
 

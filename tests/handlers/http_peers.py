@@ -191,7 +191,7 @@ def a_server_that_is_killed_again_and_again_loses_nothing_and_order_is_kept(fold
             time.sleep(0.1)  # not judged: gives the handler time to notice
             server.start()
         out, said = program.communicate(timeout=120)
-        assert program.returncode == 0 and said.count("back after") >= 1 and "0 lost" in said, said
+        assert program.returncode == 0 and said.count("recovered after") >= 1 and "0 lost" in said, said
         report = json.loads(out)
         assert_ledgers(report)
         assert report["handlers"]["push"]["delivered"] == count, report

@@ -24,7 +24,7 @@ static int expected_answer(uint32_t number)
 
 /* A caller, its questions on their way to the handlers, and how far each handler has come. */
 struct caller {
-    struct wr_ticket_desk desk;
+    struct wr_ticket_state desk;
     _Atomic uint64_t asked;
     struct wr_ticket questions[CALLS];
     uint64_t answered, given_up;
@@ -67,7 +67,7 @@ static void *handle(void *argument)
                 struct wr_ticket question = callers[i].questions[next[i]];
                 if (plain_draw(&random, 8) == 0)
                     sched_yield();
-                wr_ticket_answer(question, answer_to(question.number, number));
+                wr_ticket_complete(question, answer_to(question.number, number));
             }
             all &= next[i] == CALLS;
         }
@@ -89,7 +89,7 @@ static void *answer_at_once(void *argument)
             wr_clock_relax();
         for (uint32_t spin = plain_draw(&random, 30); spin; spin--)
             wr_clock_relax();
-        wr_ticket_answer(racer.questions[next], 0);
+        wr_ticket_complete(racer.questions[next], 0);
     }
     return NULL;
 }
