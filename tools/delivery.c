@@ -25,7 +25,7 @@ static uint64_t count_settled(void)
     for (struct wr_lane *lane = first_lane(); lane; lane = lane->next) {
         wr_tally_take(&stats, lane, 0);
         settled += stats.delivered;
-        for (int i = 0; i < WEIR_DROPS; i++)
+        for (int i = 0; i < WEIR_DROPPED_MAX; i++)
             settled += stats.dropped[i];
     }
     return settled;
@@ -54,7 +54,7 @@ uint64_t delivery_queued(void)
 
 static void print_drops(const weir_handler_stats *stats)
 {
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         if (stats->dropped[i])
             printf(", %" PRIu64 " dropped (%s)", stats->dropped[i], wr_selfmetrics_drop_name(i));
 }

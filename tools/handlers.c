@@ -15,7 +15,7 @@ static void put_takes(struct wr_buffer *out, const struct wr_type *type)
     static const uint32_t shapes[] = {WEIR_FORMAT_LINES, WEIR_FORMAT_DOCUMENTS, WEIR_FORMAT_RECORDS};
     const char *before = "";
     for (size_t i = 0; i < WR_COUNT_OF(shapes); i++) {
-        if (!(type->is.takes & shapes[i]))
+        if (!(type->is.formats & shapes[i]))
             continue;
         wr_buffer_put_format(out, "%s%s", before, wr_encoder_shape_name(shapes[i]));
         before = ", ";
@@ -32,7 +32,6 @@ static const char *place_of(const struct wr_type *type)
 
 static void put_one(struct wr_buffer *out, const struct wr_type *type)
 {
-    struct wr_options_table common_options = wr_common_options_table();
     wr_buffer_put_format(out, "%s - %s\n\n", type->is.name, type->is.summary);
     wr_buffer_put_format(out, "  from     %s\n  formats  ", place_of(type));
     put_takes(out, type);
@@ -40,18 +39,17 @@ static void put_one(struct wr_buffer *out, const struct wr_type *type)
         wr_buffer_put_text(out, "\noptions\n");
     table_put(out, &type->options, NULL);
     wr_buffer_put_text(out, "\noptions that every handler has\n");
-    if (type->is.takes) {
+    if (type->is.formats) {
         wr_buffer_put_text(out, "  format         name      " TABLE_FORMAT_HELP "\n");
-        wr_buffer_put_format(out, "  %13s  %8s  default: %s\n", "", "", wr_instance_standard_format(type));
+        wr_buffer_put_format(out, "  %13s  %8s  default: %s\n", "", "", wr_instance_default_format(type));
     }
-    table_put(out, &common_options, type->is.standards);
+    table_put(out, &type->common_options, type->is.defaults);
 }
 
 /* ---- For programs ---------------------------------------------------------------------------- */
 
 static void put_one_json(struct wr_buffer *out, const struct wr_type *type)
 {
-    struct wr_options_table common_options = wr_common_options_table();
     wr_buffer_put_char(out, '{');
     table_put_json_member(out, "name", type->is.name);
     wr_buffer_put_char(out, ',');
@@ -59,14 +57,14 @@ static void put_one_json(struct wr_buffer *out, const struct wr_type *type)
     wr_buffer_put_char(out, ',');
     table_put_json_member(out, "path", type->path);
     wr_buffer_put_format(out, ",\"lines\":%s,\"documents\":%s,\"records\":%s,",
-                         type->is.takes & WEIR_FORMAT_LINES ? "true" : "false",
-                         type->is.takes & WEIR_FORMAT_DOCUMENTS ? "true" : "false",
-                         type->is.takes & WEIR_FORMAT_RECORDS ? "true" : "false");
-    table_put_json_member(out, "format", type->is.takes ? wr_instance_standard_format(type) : NULL);
+                         type->is.formats & WEIR_FORMAT_LINES ? "true" : "false",
+                         type->is.formats & WEIR_FORMAT_DOCUMENTS ? "true" : "false",
+                         type->is.formats & WEIR_FORMAT_RECORDS ? "true" : "false");
+    table_put_json_member(out, "format", type->is.formats ? wr_instance_default_format(type) : NULL);
     wr_buffer_put_text(out, ",\"options\":");
     table_put_json(out, &type->options, NULL);
     wr_buffer_put_text(out, ",\"common_options\":");
-    table_put_json(out, &common_options, type->is.standards);
+    table_put_json(out, &type->common_options, type->is.defaults);
     wr_buffer_put_char(out, '}');
 }
 

@@ -107,14 +107,14 @@ static void put_list(struct json_out *out, const char *key, const char *items)
     json_out_close(out, ']');
 }
 
-static void put_default(struct json_out *out, const weir_option *row, const char *standard)
+static void put_default(struct json_out *out, const weir_option *row, const char *default_value)
 {
     switch (row->type) {
     case WEIR_OPTION_BOOL:
     case WEIR_OPTION_INT:
-    case WEIR_OPTION_DOUBLE: json_out_word(out, "default", standard); break;
-    case WEIR_OPTION_LIST: put_list(out, "default", standard); break;
-    default: json_out_text(out, "default", standard);
+    case WEIR_OPTION_DOUBLE: json_out_word(out, "default", default_value); break;
+    case WEIR_OPTION_LIST: put_list(out, "default", default_value); break;
+    default: json_out_text(out, "default", default_value);
     }
 }
 
@@ -186,13 +186,13 @@ static void put_constraint(struct json_out *out, const weir_option *row)
 }
 
 static void put_option(struct json_out *out, const char *key, const weir_option *row,
-                       const weir_standard *standards)
+                       const weir_default *defaults)
 {
-    const char *standard = table_standard_of(row, standards);
+    const char *default_value = table_default_of(row, defaults);
     json_out_open(out, key, '{');
     put_description(out, row);
-    if (standard)
-        put_default(out, row, standard);
+    if (default_value)
+        put_default(out, row, default_value);
     put_constraint(out, row);
     json_out_close(out, '}');
 }
@@ -202,7 +202,7 @@ static void put_option(struct json_out *out, const char *key, const weir_option 
 /* Rows of a table whose names begin with a prefix: "" for all, "tls." for the members of "tls". */
 struct rows {
     const struct wr_options_table *table;
-    const weir_standard *standards;
+    const weir_default *defaults;
     const char *prefix;
 };
 
@@ -274,21 +274,20 @@ static void put_members(struct json_out *out, const struct rows *rows)
             continue;
         const char *rest = rest_of(rows, i), *dot = strchr(rest, '.');
         if (!dot) {
-            put_option(out, rest, row, rows->standards);
+            put_option(out, rest, row, rows->defaults);
             continue;
         }
         char key[KEY_ROOM], prefix[KEY_ROOM];
         snprintf(key, sizeof key, "%.*s", (int)(dot - rest), rest);
         snprintf(prefix, sizeof prefix, "%.*s", (int)(dot + 1 - row->name), row->name);
-        const struct rows below = {rows->table, rows->standards, prefix};
+        const struct rows below = {rows->table, rows->defaults, prefix};
         put_object(out, key, &below);
     }
 }
 
-void property_put_all(struct json_out *out, const struct wr_options_table *table,
-                      const weir_standard *standards)
+void property_put_all(struct json_out *out, const struct wr_options_table *table, const weir_default *defaults)
 {
-    const struct rows rows = {table, standards, ""};
+    const struct rows rows = {table, defaults, ""};
     put_members(out, &rows);
 }
 

@@ -23,10 +23,10 @@ void property_open_object(struct json_out *out, const char *key, const char *des
 /* Writes a member that is fulfilled by one text only. */
 void property_put_constant(struct json_out *out, const char *key, const char *value);
 
-/* Writes each option of a table as a member, those with dotted names as objects. standards: defaults that count
+/* Writes each option of a table as a member, those with dotted names as objects. defaults: defaults that count
  * instead of the table's own; may be NULL. */
 void property_put_all(struct json_out *out, const struct wr_options_table *table,
-                      const weir_standard *standards);
+                      const weir_default *defaults);
 
 /* Writes the names of those that are required as elements. */
 void property_put_required(struct json_out *out, const struct wr_options_table *table);

@@ -103,11 +103,11 @@ static void put_format_object(struct json_out *out, uint32_t takes)
     json_out_close(out, '}');
 }
 
-static void put_format_member(struct json_out *out, uint32_t takes, const char *standard)
+static void put_format_member(struct json_out *out, uint32_t takes, const char *default_value)
 {
     json_out_open(out, "format", '{');
     json_out_text(out, "description", TABLE_FORMAT_HELP);
-    json_out_text(out, "default", standard);
+    json_out_text(out, "default", default_value);
     json_out_open(out, "anyOf", '[');
     json_out_open(out, NULL, '{');
     put_format_names(out, takes, true);
@@ -136,13 +136,12 @@ static void put_format(struct json_out *out, const struct wr_format *format)
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-static void put_commons(struct json_out *out, uint32_t takes, const char *format,
-                        const weir_standard *standards)
+static void put_commons(struct json_out *out, const struct wr_options_table *table, uint32_t takes,
+                        const char *format, const weir_default *defaults)
 {
-    const struct wr_options_table common_options = wr_common_options_table();
     if (takes)
         put_format_member(out, takes, format);
-    property_put_all(out, &common_options, standards);
+    property_put_all(out, table, defaults);
 }
 
 static void put_type(struct json_out *out, const struct wr_type *type)
@@ -156,7 +155,8 @@ static void put_type(struct json_out *out, const struct wr_type *type)
     json_out_open(out, "properties", '{');
     property_put_constant(out, "type", type->is.name);
     property_put_all(out, &type->options, NULL);
-    put_commons(out, type->is.takes, wr_instance_standard_format(type), type->is.standards);
+    put_commons(out, &type->common_options, type->is.formats, wr_instance_default_format(type),
+                type->is.defaults);
     json_out_close(out, '}');
     json_out_close(out, '}');
 }
@@ -164,9 +164,10 @@ static void put_type(struct json_out *out, const struct wr_type *type)
 /* What is known of a handler whose type is not: that of "plugin", or of a variable. */
 static void put_unknown_type(struct json_out *out)
 {
+    const struct wr_options_table common_options = wr_common_options_table();
     property_open_object(out, "handler_of_unknown_type", NULL, false);
     json_out_open(out, "properties", '{');
-    put_commons(out, ALL_SHAPES, "json", NULL);
+    put_commons(out, &common_options, ALL_SHAPES, "json", NULL);
     json_out_close(out, '}');
     json_out_close(out, '}');
 }
@@ -264,9 +265,10 @@ static void put_handler(struct json_out *out, const struct schema_types *types)
 
 static void put_defaults(struct json_out *out)
 {
+    const struct wr_options_table common_options = wr_common_options_table();
     property_open_object(out, "defaults", "other defaults for the options that every handler has", true);
     json_out_open(out, "properties", '{');
-    put_commons(out, ALL_SHAPES, "json", NULL);
+    put_commons(out, &common_options, ALL_SHAPES, "json", NULL);
     json_out_close(out, '}');
     json_out_close(out, '}');
 }

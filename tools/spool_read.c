@@ -205,7 +205,7 @@ static bool print_part(struct input_line *line_reader, const struct wr_spool_par
 {
     struct wr_segment_pool pool = {0};
     struct wr_encoder encoder;
-    weir_encoded encoded = {.size = sizeof encoded};
+    weir_encoded encoded;
     struct wr_batch_core core = {line_reader->registry, part->labels ? part->labels->number : 0};
     struct wr_range range = {.segment = wr_segment_new(&pool, part->count)};
     bool good = range.segment &&

@@ -92,7 +92,7 @@ static void put_handler(struct wr_buffer *out, const struct wr_status_handler *h
     put_count(&object, "offered", handler->offered);
     put_count(&object, "recovered", handler->recovered);
     put_count(&object, "delivered", handler->delivered);
-    put_reasons(&object, "dropped", handler->dropped, WEIR_DROPS, wr_selfmetrics_drop_name);
+    put_reasons(&object, "dropped", handler->dropped, WEIR_DROPPED_MAX, wr_selfmetrics_drop_name);
     put_count(&object, "queued", handler->queued);
     put_count(&object, "queue_bytes", handler->queue_bytes);
     put_count(&object, "queue_bound", handler->queue_bound);
@@ -157,7 +157,7 @@ void status_json_put(struct wr_buffer *out, const struct status_process *shown)
     put_count(&object, "taken", process->taken);
     put_count(&object, "in_rings", process->in_rings);
     put_count(&object, "to_nobody", process->unrouted);
-    put_reasons(&object, "refused", process->refused, WEIR_REFUSALS, wr_report_refusal_name);
+    put_reasons(&object, "refused", process->refused, WEIR_REFUSED_MAX, wr_report_refusal_name);
     put_number(&object, "added_per_s", process->added_rate);
     put_count(&object, "rings", process->threads);
     put_count(&object, "series", process->series);

@@ -84,7 +84,7 @@ static int register_type(void)
     static _Atomic bool registered;
     if (atomic_exchange(&registered, true))
         return 0;
-    int result = weir_register_handler_type(&wr_capture_type);
+    int result = weir_register_handler_type(&wr_capture_type, NULL);
     if (result)
         atomic_store(&registered, false);
     return result;
@@ -182,16 +182,16 @@ bool weir_testing_wait(const char *group, const char *name, size_t count, int64_
 
 /* ---- Failing --------------------------------------------------------------------------------- */
 
-int weir_testing_answer(enum weir_testing_answer answer, uint32_t done, uint32_t times)
+int weir_testing_add_outcome(enum weir_testing_outcome outcome, uint32_t done, uint32_t times)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
         return WEIR_ERR_MEMORY;
-    if ((int)answer < WEIR_TESTING_OK || (int)answer > WEIR_TESTING_FAILED)
-        return fail(runtime, WEIR_ERR_ARGUMENT, "weir_testing_answer: not one of enum weir_testing_answer");
-    return wr_capture_answer((int)answer, done, times)
+    if ((int)outcome < WEIR_TESTING_OK || (int)outcome > WEIR_TESTING_FAILED)
+        return fail(runtime, WEIR_ERR_ARGUMENT, "weir_testing_add_outcome: not one of enum weir_testing_outcome");
+    return wr_capture_answer((int)outcome, done, times)
                ? 0
-               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_answer: no memory");
+               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_add_outcome: no memory");
 }
 
 void weir_testing_block(void)

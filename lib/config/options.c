@@ -55,8 +55,8 @@ bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error
 {
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(&fill->table, i)); i++) {
-        if (row->standard && !wr_options_set_text(fill, row, row->standard, error)) {
-            wr_error_prefix(error, "option \"%s\": the default \"%s\" ", row->name, row->standard);
+        if (row->default_value && !wr_options_set_text(fill, row, row->default_value, error)) {
+            wr_error_prefix(error, "option \"%s\": the default \"%s\" ", row->name, row->default_value);
             if (error->code == WEIR_ERR_CONFIG) /* nobody configured it */
                 error->code = WEIR_ERR_PLUGIN;
             return false;

@@ -75,7 +75,7 @@ static const char *find_origin(const struct wr_encoder *encoder)
     const struct json_options *options = encoder->options;
     const weir_batch *batch = encoder->batch;
     bool asked =
-        options && options->origin && batch->size >= offsetof(weir_batch, origin_sequence) + sizeof(uint64_t);
+        options && options->origin && WEIR_HAS(batch, origin_sequence);
     return asked ? batch->origin : NULL;
 }
 

@@ -28,6 +28,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wake
     lane->wakeup = wakeup;
     lane->words = words;
     lane->ending = WR_LANE_LIVES;
+    lane->kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
     return lane;
 }
 

@@ -82,7 +82,7 @@ struct wr_lane {
     struct wr_spool_state spool_state;
     struct wr_backpressure pressure;
 
-    uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
+    uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX], retries, faults;
     uint64_t position; /* of the next sample: so many were offered, or came from the journal */
     uint64_t left;     /* in the journal, when the lane came to its end */
 
@@ -90,7 +90,7 @@ struct wr_lane {
     struct wr_instance *instance;  /* NULL: none (any more) */
     struct wr_instance *successor; /* takes over as soon as the instance is closed */
     struct wr_label_set *labels;   /* of the configuration; NULL: none */
-    uint32_t kinds;                /* WEIR_TAKES_*; 0: all */
+    uint32_t kinds;                /* WEIR_KINDS_*: those that the handler takes */
     bool has_flush;
     bool open, must_reopen, needs_flush;
     int ending; /* enum weir_drop: why everything that comes is dropped; WR_LANE_LIVES */

@@ -37,7 +37,7 @@ static void wait_until_said(struct wr_lane *lane, const sigset_t *signals)
 }
 
 /* A handler that is at work is let out of it, if it comes soon: it may be inside a library whose exit handlers
- * take apart what it uses. One that waits (WEIR_WAITING) never goes back there. */
+ * take apart what it uses. One that waits (WEIR_SERVICE_BLOCKING_CALL) never goes back there. */
 static void let_come_back(struct wr_lane *lane, int64_t patience_ns, const sigset_t *signals)
 {
     while (lane->worker == WR_WORKER_RUNNING && lane->in_callback && wr_clock_monotonic_ns() < patience_ns)

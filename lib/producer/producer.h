@@ -77,7 +77,7 @@ struct wr_producers {
     bool ticks;     /* it is used: see wr_producers_use_ticks */
     bool journal;   /* rings are to be in it */
     _Atomic bool closed;
-    _Atomic uint64_t refused[WEIR_REFUSALS];
+    _Atomic uint64_t refused[WEIR_REFUSED_MAX];
 };
 
 /* Once a process. false: threads cannot be told apart (no key). */

@@ -45,7 +45,7 @@ static const weir_option fifo_rows[] = {
 };
 
 /* Looking costs next to nothing, and whoever creates the pipe anew does not know that somebody waits for it. */
-static const weir_standard fifo_standards[] = {{"format", "bai"}, {"retry_max", "2s"}, {NULL, NULL}};
+static const weir_default fifo_defaults[] = {{"format", "bai"}, {"retry_max", "2s"}, {NULL, NULL}};
 
 struct fifo {
     const weir_host *host;
@@ -76,7 +76,7 @@ static void *fifo_create(const weir_host *host, const void *given)
         return NULL;
     }
     fifo->host = host;
-    fifo->encoder = host->service(host, WEIR_ENCODER);
+    fifo->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     fifo->max_wait_ms = to_ms(options->max_wait_ns);
     fifo->wait_step_ms = to_ms(options->wait_step_ns);
     fifo->pipe = (struct pipe){
@@ -87,7 +87,7 @@ static void *fifo_create(const weir_host *host, const void *given)
         .size = (int)options->pipe_size,
         .fd = -1,
     };
-    const weir_patience *patience = host->service(host, WEIR_PATIENCE);
+    const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     if (patience)
         patience->set(host, fifo->max_wait_ms);
     return fifo;
@@ -107,7 +107,7 @@ static void tell(struct fifo *fifo, enum obstacle what, int64_t waited_ms, weir_
     bool is_missing = what == ABSENT || what == WRONG || what == NOT_MADE;
     if (may_change && waited_ms < fifo->max_wait_ms)
         return;
-    weir_outcome_tell(outcome, is_missing ? WEIR_ERR_FIFO_NOT_CREATED : WEIR_ERR_TIMEOUT);
+    weir_outcome_set_error(outcome, is_missing ? WEIR_ERR_FIFO_NOT_CREATED : WEIR_ERR_TIMEOUT);
     fifo->since_ms = 0;
 }
 
@@ -315,7 +315,7 @@ static void refuse_event(weir_outcome *outcome, uint32_t samples, size_t length)
     snprintf(outcome->reason, sizeof outcome->reason,
              "an event of %zu bytes: a line of it is longer than the %d bytes that a named pipe takes at once",
              length, PIPE_BUF);
-    weir_outcome_tell(outcome, WEIR_ERR_TOO_LARGE);
+    weir_outcome_set_error(outcome, WEIR_ERR_TOO_LARGE);
 }
 
 /* Writes as many events at once as fit a write, and a larger one line by line. Comes back after refused events,
@@ -370,11 +370,11 @@ static const weir_handler_type fifo_type = {
     .abi = WEIR_ABI,
     .name = "fifo",
     .summary = "writes values to a named pipe that somebody reads",
-    .takes = WEIR_FORMAT_LINES,
+    .formats = WEIR_FORMAT_LINES,
     .options = fifo_rows,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct fifo_options),
-    .standards = fifo_standards,
+    .defaults = fifo_defaults,
     .create = fifo_create,
     .open = fifo_open,
     .emit = fifo_emit,

@@ -200,7 +200,7 @@ static int put_out(struct compress *compress, int how)
 
 static int force_out(const struct compress *compress)
 {
-    const weir_waiting *waiting = compress->host->service(compress->host, WEIR_WAITING);
+    const weir_blocking_call *waiting = compress->host->service(compress->host, WEIR_SERVICE_BLOCKING_CALL);
     if (waiting)
         waiting->begin(compress->host);
     int problem = fsync(compress->out) == 0 ? 0 : errno;

@@ -218,7 +218,7 @@ void wr_output_file_lock(const struct output_file *target, int how)
 {
     if (!target->regular || flock(target->fd, how | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR))
         return;
-    const weir_waiting *waiting = target->host->service(target->host, WEIR_WAITING);
+    const weir_blocking_call *waiting = target->host->service(target->host, WEIR_SERVICE_BLOCKING_CALL);
     if (waiting)
         waiting->begin(target->host);
     while (flock(target->fd, how) != 0 && errno == EINTR)
@@ -278,7 +278,7 @@ void wr_output_file_take_back(struct output_file *target, size_t length)
 /* A second try would say that all is well, although the kernel has given up what it could not write. */
 int wr_output_file_sync(struct output_file *target)
 {
-    const weir_waiting *waiting = target->host->service(target->host, WEIR_WAITING);
+    const weir_blocking_call *waiting = target->host->service(target->host, WEIR_SERVICE_BLOCKING_CALL);
     target->dirty = false;
     if (!target->regular)
         return 0;

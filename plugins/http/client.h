@@ -51,7 +51,7 @@ struct client_reply {
 
 struct client {
     const weir_host *host;
-    const weir_waiting *waiting; /* NULL: this core has none */
+    const weir_blocking_call *waiting; /* NULL: this core has none */
     CURLM *multi;
     CURL *easy;
     struct sockets sockets;

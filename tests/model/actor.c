@@ -15,7 +15,7 @@
 
 enum { LONG_EVENT = 200, TOO_LONG = 1025 };
 
-_Atomic uint64_t actor_refused[WEIR_REFUSALS];
+_Atomic uint64_t actor_refused[WEIR_REFUSED_MAX];
 
 /* Configurations that were begun to be put in force, and that are. One thread at a time changes them. */
 static _Atomic uint32_t begun, done;
@@ -270,7 +270,7 @@ static void check_count_of_drops(void)
         weir_handler_stats stats;
         if (weir_get_handler_stats(world_handlers[i], &stats, sizeof stats) != 0)
             continue;
-        for (int k = 0; k < WEIR_DROPS; k++)
+        for (int k = 0; k < WEIR_DROPPED_MAX; k++)
             dropped += stats.dropped[k];
     }
     if (said == 0 || said > dropped)

@@ -17,7 +17,7 @@ struct actor {
     uint32_t lo;                      /* of the call that is on its way */
     uint32_t awaited[WORLD_HANDLERS]; /* behind the last sample that each must have been given */
     uint64_t added, unrouted[2];      /* this actor's; between these */
-    uint64_t refused[WEIR_REFUSALS];
+    uint64_t refused[WEIR_REFUSED_MAX];
 };
 
 /* Puts the first configuration in force. */
@@ -27,7 +27,7 @@ void actor_configure_first(uint32_t number);
 void *actor_run(void *actor);
 
 /* What all actors of this process have had refused so far. */
-extern _Atomic uint64_t actor_refused[WEIR_REFUSALS];
+extern _Atomic uint64_t actor_refused[WEIR_REFUSED_MAX];
 
 /* Adds one value to each group. */
 void actor_add_some(struct actor *actor);

@@ -59,7 +59,7 @@ static void *sink_create(const weir_host *host, const void *options)
     static const int numbers[HANDLERS] = {0, 1, 2, 3, 4};
     (void)options;
     for (int i = FIRST_SINK; i < HANDLERS; i++)
-        if (strcmp(host->handler, names_of_handlers[i]) == 0)
+        if (strcmp(host->name, names_of_handlers[i]) == 0)
             return (void *)&numbers[i];
     host->refuse(host, "", "there is no such sink");
     return NULL;
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 64 * 1024);
     mallopt(M_TRIM_THRESHOLD, 128 * 1024);
     children = mmap(NULL, sizeof *children, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (children == MAP_FAILED || weir_register_handler_type(&sink_type) != 0 || read_config("valid", 0) != 0)
+    if (children == MAP_FAILED || weir_register_handler_type(&sink_type, NULL) != 0 || read_config("valid", 0) != 0)
         steady_fail("cannot begin: %s", weir_last_error());
     run(atof(argv[1]));
     return 0;

@@ -20,7 +20,7 @@ enum vet_flavour {
 struct vet_recipe {
     uint32_t count;
     uint32_t event; /* samples of each event; 0: of random lengths */
-    uint32_t kinds; /* bits of WEIR_TAKES_*; 0: all */
+    uint32_t kinds; /* bits of WEIR_KINDS_*; 0: all */
     enum vet_flavour flavour;
     uint64_t seed;
     uint64_t sequence; /* of the first sample */

@@ -131,7 +131,7 @@ void vet_check_formats(const struct vet_subject *subject)
 {
     char names[200] = "";
     const struct wr_format *format;
-    uint32_t takes = vet_subject_type(subject)->is.takes;
+    uint32_t takes = vet_subject_type(subject)->is.formats;
     if (!takes)
         vet_pass("it takes none");
     if (has_own_format(subject))
