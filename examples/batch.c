@@ -1,10 +1,9 @@
-/* batch: a tool that runs from cron, works through its files, and must not end as if all were well when its
- * measurements did not arrive.
+/* batch: a tool for cron that processes files and reports failure if its measurements were not delivered.
  *
  *     batch [-j JOB] FILE ...
  *
- * It adds up the numbers in the files, one a line. Exit status: 0 good; 1 a file could not be read; 3 the work
- * is done, but not all that was measured was delivered. */
+ * It adds up the numbers in the files, one per line. Exit status: 0 success, 1 a file could not be read,
+ * 2 usage error, 3 all files were processed, but not all values were delivered. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,9 +13,9 @@
 
 #include <weir/weir.h>
 
-enum { GOOD = 0, FAILED = 1, USAGE = 2, NOT_DELIVERED = 3, PATIENCE_MS = 2000 };
+enum { SUCCESS = 0, FAILED = 1, USAGE = 2, NOT_DELIVERED = 3, FLUSH_TIMEOUT_MS = 2000 };
 
-/* The guard adds file.duration.ms and file.success, or file.failure, whichever way this is left. */
+/* On every return the guard adds file.duration.ms and file.success or file.failure. */
 static int add_file(weir_stream *stream, const char *path, double *sum)
 {
     char line[256];
@@ -32,15 +31,15 @@ static int add_file(weir_stream *stream, const char *path, double *sum)
         *sum += strtod(line, NULL);
     fclose(file);
     weir_add_int(stream, "file.lines", lines);
-    return GOOD;
+    return SUCCESS;
 }
 
-/* Without this everything is delivered at the end of the program, too; but nobody would learn if not. */
+/* Values are delivered at exit even without this call, but then a failure would not show in the exit status. */
 static int deliver(void)
 {
-    switch (weir_flush(PATIENCE_MS)) {
-    case 0: return GOOD;
-    case WEIR_ERR_SPOOLED: /* safe on disk: the next run delivers it */ return GOOD;
+    switch (weir_flush(FLUSH_TIMEOUT_MS)) {
+    case 0: return SUCCESS;
+    case WEIR_ERR_SPOOLED: /* on disk: the next run delivers them */ return SUCCESS;
     default: fprintf(stderr, "batch: %s\n", weir_last_error()); return NOT_DELIVERED;
     }
 }
@@ -61,7 +60,7 @@ int main(int argc, char **argv)
     double sum = 0;
     int failed = 0;
     for (int i = optind; i < argc; i++)
-        failed += add_file(stream, argv[i], &sum) != GOOD;
+        failed += add_file(stream, argv[i], &sum) != SUCCESS;
 
     WEIR_EMIT(stream, {"files", argc - optind}, {"files.failed", failed}, {"sum", sum});
     printf("%.15g\n", sum);

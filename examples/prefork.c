@@ -1,5 +1,5 @@
-/* prefork: a server that forks its workers after it has begun to measure. Each process delivers its own values;
- * there is nothing to do for it.
+/* prefork: a server that forks its workers after it has added values. Each process delivers its own values
+ * without further code.
  *
  *     prefork [WORKERS] */
 
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         }
         if (child == 0) {
             serve(i);
-            exit(0); /* delivers what this worker has added */
+            exit(0); /* delivers the values of this worker */
         }
     }
     int status, failed = 0;

@@ -2,8 +2,8 @@
  *
  *     reload [CONFIG]
  *
- * The signal handler only takes note; weir_reload is called from the main loop. SIGTERM and SIGINT end the
- * program; it prints then how many values it has added. */
+ * The signal handler only sets a flag; weir_reload is called from the main loop. SIGTERM and SIGINT end the
+ * program, which then prints how many values it has added. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static volatile sig_atomic_t hup, term;
 
-static void take_note(int signal)
+static void set_flag(int signal)
 {
     if (signal == SIGHUP)
         hup = 1;
@@ -23,7 +23,7 @@ static void take_note(int signal)
 
 int main(int argc, char **argv)
 {
-    struct sigaction action = {.sa_handler = take_note};
+    struct sigaction action = {.sa_handler = set_flag};
     sigaction(SIGHUP, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
         weir_add_int(stream, "turn", turn++);
         if (hup) {
             hup = 0;
-            if (weir_reload()) /* the configuration in force stays */
+            if (weir_reload()) /* the active configuration stays */
                 fprintf(stderr, "reload: %s\n", weir_last_error());
         }
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);

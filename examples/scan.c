@@ -1,10 +1,10 @@
-/* scan: walks a folder, hashes every file in several threads, and measures it.
+/* scan: walks a folder, hashes every file in several threads, and measures this work.
  *
  *     scan [-j THREADS] [-c CONFIG] FOLDER
  *
  * Group scan.io: bytes and read.ms for each file, errors; group scan.cpu: hash.ms and mb_per_s for each file,
- * and how long the whole walk took. Without a configuration it just prints its result. The exit status is 1
- * when the folder cannot be walked; what cannot be read in it is an error of that file only. */
+ * and the duration of the whole walk. Without a configuration it only prints its result. The exit status is 1
+ * if the folder cannot be walked; an unreadable file only counts as an error. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,44 +19,44 @@
 
 #include <weir/weir.h>
 
-enum { MOST_THREADS = 64, WAITING_MOST = 256, BLOCK = 64 * 1024 };
+enum { MAX_THREADS = 64, MAX_QUEUED = 256, BLOCK_BYTES = 64 * 1024 };
 
-/* Paths on their way from the walk to the threads that hash. */
+/* Paths found by the walk, to be hashed by the threads. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t change;
-    char *paths[WAITING_MOST];
+    char *paths[MAX_QUEUED];
     int first, count;
-    bool over;
+    bool closed;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
-/* What all threads found together. */
+/* The results of all threads. */
 static struct {
     pthread_mutex_t lock;
     uint64_t files, bytes, errors, hash;
 } total = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Takes over the path. */
+/* Takes ownership of the path. Waits while the queue is full. */
 static void put_path(char *path)
 {
     pthread_mutex_lock(&queue.lock);
-    while (queue.count == WAITING_MOST)
+    while (queue.count == MAX_QUEUED)
         pthread_cond_wait(&queue.change, &queue.lock);
-    queue.paths[(queue.first + queue.count++) % WAITING_MOST] = path;
+    queue.paths[(queue.first + queue.count++) % MAX_QUEUED] = path;
     pthread_cond_broadcast(&queue.change);
     pthread_mutex_unlock(&queue.lock);
 }
 
-/* NULL: there will be no more. */
+/* Caller frees the path. Returns NULL when the queue is closed and empty. */
 static char *take_path(void)
 {
     char *path = NULL;
     pthread_mutex_lock(&queue.lock);
-    while (queue.count == 0 && !queue.over)
+    while (queue.count == 0 && !queue.closed)
         pthread_cond_wait(&queue.change, &queue.lock);
     if (queue.count) {
         path = queue.paths[queue.first];
-        queue.first = (queue.first + 1) % WAITING_MOST;
+        queue.first = (queue.first + 1) % MAX_QUEUED;
         queue.count--;
         pthread_cond_broadcast(&queue.change);
     }
@@ -91,7 +91,7 @@ struct result {
 
 static bool hash_file(const char *path, struct result *result)
 {
-    unsigned char block[BLOCK];
+    unsigned char block[BLOCK_BYTES];
     ssize_t got;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
@@ -129,7 +129,7 @@ static void count_error(weir_stream *io)
     pthread_mutex_unlock(&total.lock);
 }
 
-/* Units and help belong to a series: each thread has its own, by its label. */
+/* Units and help belong to a series. Each thread has its own series because of its label. */
 static void describe(weir_stream *io, weir_stream *cpu)
 {
     weir_describe(io, "bytes", "bytes", "size of a file");
@@ -158,7 +158,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* 0, or errno: the folder itself cannot be walked. */
+/* Returns 0, or errno if the root folder cannot be walked. */
 static int visit(FTSENT *entry)
 {
     bool is_bad = entry->fts_info == FTS_ERR || entry->fts_info == FTS_DNR || entry->fts_info == FTS_NS;
@@ -172,28 +172,28 @@ static int visit(FTSENT *entry)
     return 0;
 }
 
-/* 0, or errno. */
+/* Returns 0 or errno. */
 static int walk(char *folder)
 {
     char *roots[] = {folder, NULL};
-    int problem = 0;
+    int error = 0;
     WEIR_PROF(prof, weir_get_stream("scan.cpu"), "walk");
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
     if (!tree)
-        problem = errno;
-    for (FTSENT *entry; !problem && (entry = fts_read(tree));)
-        problem = visit(entry);
+        error = errno;
+    for (FTSENT *entry; !error && (entry = fts_read(tree));)
+        error = visit(entry);
     if (tree)
         fts_close(tree);
-    if (problem)
+    if (error)
         weir_prof_fail(&prof);
-    return problem;
+    return error;
 }
 
-static void end_walk(void)
+static void close_queue(void)
 {
     pthread_mutex_lock(&queue.lock);
-    queue.over = true;
+    queue.closed = true;
     pthread_cond_broadcast(&queue.change);
     pthread_mutex_unlock(&queue.lock);
 }
@@ -209,7 +209,7 @@ static int show_usage(void)
     return 2;
 }
 
-/* 0, or the exit status. */
+/* Returns 0, or the exit status. */
 static int parse(int argc, char **argv, struct request *request)
 {
     for (int option; (option = getopt(argc, argv, "j:c:")) != -1;) {
@@ -222,16 +222,16 @@ static int parse(int argc, char **argv, struct request *request)
             return 1;
         }
     }
-    if (optind + 1 != argc || request->threads < 1 || request->threads > MOST_THREADS)
+    if (optind + 1 != argc || request->threads < 1 || request->threads > MAX_THREADS)
         return show_usage();
     request->folder = argv[optind];
     return 0;
 }
 
-/* Answers how many threads there are. */
+/* Returns how many threads were started. */
 static int start(int wanted, pthread_t *threads)
 {
-    static char names[MOST_THREADS][12];
+    static char names[MAX_THREADS][12];
     int started = 0;
     for (int i = 0; i < wanted; i++) {
         snprintf(names[i], sizeof names[i], "%d", i);
@@ -243,17 +243,17 @@ static int start(int wanted, pthread_t *threads)
 int main(int argc, char **argv)
 {
     struct request request = {.threads = 4};
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     int status = parse(argc, argv, &request);
     if (status)
         return status;
     int started = start(request.threads, threads);
-    int problem = started ? walk(request.folder) : EAGAIN;
-    end_walk();
+    int error = started ? walk(request.folder) : EAGAIN;
+    close_queue();
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    if (problem) {
-        fprintf(stderr, "scan: %s: %s\n", request.folder, strerror(problem));
+    if (error) {
+        fprintf(stderr, "scan: %s: %s\n", request.folder, strerror(error));
         return 1;
     }
     weir_flush(-1);

@@ -1,10 +1,10 @@
-// scope: a timer around a C++ scope, in C++11. It ends however the scope is left, and tells success from
-// failure.
+// scope: measures the duration of a C++ scope, in C++11. The measurement ends when the scope is left in any
+// way, and records success or failure.
 //
 //     scope
 //
-// Copy class Timer: it is all there is to it. From C++17 on, std::uncaught_exceptions() takes the place of the
-// function that C++11 has.
+// To use it, copy class Timer. From C++17 on, use std::uncaught_exceptions() instead of
+// std::uncaught_exception().
 
 #include <cstdio>
 #include <exception>
@@ -12,8 +12,8 @@
 
 #include <weir/weir.h>
 
-// Adds NAME.duration.ms and NAME.success when its scope is left, or NAME.failure when that is by an exception.
-// name must live as long as the timer. It neither throws nor allocates.
+// When its scope is left, adds NAME.duration.ms and NAME.success, or NAME.failure if it is left by an
+// exception. name must stay valid as long as the timer. Neither throws nor allocates.
 class Timer
 {
   public:
@@ -22,7 +22,7 @@ class Timer
     {
     }
 
-    // An exception that was under way before does not count: a timer may be used in a destructor.
+    // An exception that was already active at construction does not count: a timer may be used in a destructor.
     ~Timer()
     {
         if (std::uncaught_exception() && !unwinding_)
@@ -68,6 +68,6 @@ int main()
             std::printf("not a number at: %s\n", error.what());
         }
     }
-    WEIR_EMIT(stream, {"texts", 3}, {"numbers", 2}); // works in C++, too
+    WEIR_EMIT(stream, {"texts", 3}, {"numbers", 2}); // works in C++ too
     return 0;
 }

@@ -1,9 +1,10 @@
-/* server: a threaded web server that measures each request, by route and status.
+/* server: a threaded web server that measures each request by route and status.
  *
  *     server [-p PORT] [-t THREADS]
  *
- * It listens on 127.0.0.1 and says on which port (0, the default: any). "/" says hello, "/slow" takes its time,
- * all else is not found. SIGTERM and SIGINT end it; it prints then how many requests it has answered. */
+ * It listens on 127.0.0.1 and prints the port (0, the default: any free port). "/" returns a greeting, "/slow"
+ * does so after a delay, all other paths return 404. SIGTERM and SIGINT end the program, which then prints how
+ * many requests it has served. */
 
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -17,25 +18,25 @@
 
 #include <weir/weir.h>
 
-enum { MOST_THREADS = 64, REQUEST_ROOM = 4096 };
+enum { MAX_THREADS = 64, REQUEST_BYTES = 4096 };
 
-/* Labels must have few values: each set of them is a series of its own, here and at the destination. So a
- * request is labelled with the route that took it, not with the path that a client made up. */
+/* Labels must have few values: each combination is a separate series, here and at the destination. A request
+ * is therefore labelled with its route, not with the path that the client sent. */
 struct route {
     const char *path, *body;
     int status;
-    long pause_ms;
-    weir_stream *stream; /* looked up once; any thread may use it */
+    long delay_ms;
+    weir_stream *stream; /* looked up once, used by all threads */
 };
 
 static struct route routes[] = {
     {.path = "/", .body = "hello\n", .status = 200},
-    {.path = "/slow", .body = "at last\n", .status = 200, .pause_ms = 20},
-    {.path = NULL, .body = "not found\n", .status = 404}, /* all others */
+    {.path = "/slow", .body = "at last\n", .status = 200, .delay_ms = 20},
+    {.path = NULL, .body = "not found\n", .status = 404}, /* all other paths */
 };
 
 static int listener;
-static _Atomic long answered;
+static _Atomic long served;
 
 static void find_streams(void)
 {
@@ -44,7 +45,7 @@ static void find_streams(void)
         snprintf(status, sizeof status, "%d", routes[i].status);
         const weir_label labels[] = {{"route", routes[i].path ? routes[i].path : "other"}, {"status", status}};
         routes[i].stream = weir_get_stream_labeled("server.http", labels, 2);
-        weir_describe(routes[i].stream, "latency", "ms", "from the first byte of the request to the answer");
+        weir_describe(routes[i].stream, "latency", "ms", "from the complete request to the response");
     }
 }
 
@@ -66,12 +67,12 @@ static double now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* Reads the head of a request; a client that sends none gets no answer. */
+/* Reads the head of a request. Returns 1 if it is complete, otherwise 0: the client gets no response. */
 static int read_request(int client, char *request)
 {
     size_t length = 0;
-    while (length < REQUEST_ROOM - 1) {
-        ssize_t count = recv(client, request + length, REQUEST_ROOM - 1 - length, 0);
+    while (length < REQUEST_BYTES - 1) {
+        ssize_t count = recv(client, request + length, REQUEST_BYTES - 1 - length, 0);
         if (count <= 0)
             return 0;
         length += (size_t)count;
@@ -84,26 +85,25 @@ static int read_request(int client, char *request)
 
 static void serve(int client)
 {
-    char request[REQUEST_ROOM], answer[256];
-    const struct timeval patience = {.tv_sec = 5};
-    setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    char request[REQUEST_BYTES], response[256];
+    const struct timeval timeout = {.tv_sec = 5};
+    setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     if (!read_request(client, request))
         return;
-    double began = now_ms();
+    double start = now_ms();
     const struct route *route = find_route(request);
-    if (route->pause_ms)
-        nanosleep(&(struct timespec){.tv_nsec = route->pause_ms * 1000000}, NULL);
+    if (route->delay_ms)
+        nanosleep(&(struct timespec){.tv_nsec = route->delay_ms * 1000000}, NULL);
     int length =
-        snprintf(answer, sizeof answer, "HTTP/1.0 %d %s\r\nContent-Length: %zu\r\n\r\n%s", route->status,
+        snprintf(response, sizeof response, "HTTP/1.0 %d %s\r\nContent-Length: %zu\r\n\r\n%s", route->status,
                  route->status == 200 ? "OK" : "Not Found", strlen(route->body), route->body);
-    ssize_t sent = send(client, answer, (size_t)length, MSG_NOSIGNAL);
-    answered++;
-    /* one event: all of it has the same time, and stays together in formats that have lines of several values
-     */
-    WEIR_EMIT(route->stream, {"latency", now_ms() - began}, {"bytes", sent > 0 ? (double)sent : 0});
+    ssize_t sent = send(client, response, (size_t)length, MSG_NOSIGNAL);
+    served++;
+    /* one event: its values share one time, and one line in formats that write several values per line */
+    WEIR_EMIT(route->stream, {"latency", now_ms() - start}, {"bytes", sent > 0 ? (double)sent : 0});
 }
 
-/* Ends when the listener does. */
+/* Returns when the listener is shut down. */
 static void *accept_and_serve(void *unused)
 {
     (void)unused;
@@ -136,7 +136,7 @@ static int listen_on(const char *port)
 
 int main(int argc, char **argv)
 {
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     int count = 4, signal;
     const char *port = "0";
     for (int option; (option = getopt(argc, argv, "p:t:")) != -1;) {
@@ -147,15 +147,15 @@ int main(int argc, char **argv)
         else
             return 2;
     }
-    if (count < 1 || count > MOST_THREADS)
+    if (count < 1 || count > MAX_THREADS)
         return 2;
 
-    /* blocked in all threads, waited for by this one: no handler, and none of a handler's limits */
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    /* blocked in all threads; this thread receives them with sigwait, so no signal handler is needed */
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
 
     find_streams();
     if (!listen_on(port))
@@ -163,10 +163,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         if (pthread_create(&threads[i], NULL, accept_and_serve, NULL) != 0)
             return 1;
-    sigwait(&ends, &signal);
-    shutdown(listener, SHUT_RDWR); /* accept comes back with an error */
+    sigwait(&signals, &signal);
+    shutdown(listener, SHUT_RDWR); /* accept returns an error */
     for (int i = 0; i < count; i++)
         pthread_join(threads[i], NULL);
-    printf("%ld answered\n", answered);
-    return 0; /* what was measured is delivered now */
+    printf("%ld requests served\n", served);
+    return 0; /* weir delivers the values at exit */
 }

@@ -1,10 +1,10 @@
-/* signals: delivering everything when the program is told to end by SIGTERM or SIGINT.
+/* signals: delivers everything when the program receives SIGTERM or SIGINT.
  *
- * A process that a signal kills loses what was on its way. The recipe: let the signal handler take note, leave
- * the main loop, and return from main: weir delivers at exit. Counting in the handler itself is allowed with
- * weir_metric_add and weir_metric_add_int, on a thread that has added before.
+ * A process that is killed by a signal loses the values that are not delivered yet. Instead, set a flag in the
+ * signal handler, leave the main loop, and return from main: weir delivers at exit. The signal handler itself
+ * may call weir_metric_add and weir_metric_add_int on a thread that has added a value before.
  *
- * At its end it prints how many values "turn" it has added. */
+ * At the end the program prints how many values "turn" it has added. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 static volatile sig_atomic_t term;
 static weir_metric *signals;
 
-static void take_note(int signal)
+static void set_flag(int signal)
 {
     (void)signal;
     term = 1;
@@ -26,9 +26,9 @@ int main(void)
 {
     weir_stream *stream = weir_get_stream("my_app");
     signals = weir_get_metric(stream, "signals");
-    weir_metric_add_int(signals, 0); /* this thread has added now */
+    weir_metric_add_int(signals, 0); /* from now on this thread may add in a signal handler */
 
-    struct sigaction action = {.sa_handler = take_note};
+    struct sigaction action = {.sa_handler = set_flag};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
 

@@ -9,7 +9,7 @@
 #include "text/common.h"
 #include "config/document.h"
 #include "text/number.h"
-#include "text/scan.h"
+#include "text/json.h"
 #include "text/utf8.h"
 
 enum { SHOWN_ROOM = 200 };
@@ -29,7 +29,7 @@ static bool refuse(struct input_line_fault *fault, const char *format, ...)
 static bool locate(struct input_line_fault *fault, const char *line, size_t length, size_t offset)
 {
     unsigned row;
-    wr_scan_locate(line, length, offset, &row, &fault->column);
+    wr_json_locate(line, length, offset, &row, &fault->column);
     return false;
 }
 

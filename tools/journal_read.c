@@ -15,7 +15,7 @@
 #include "runtime/configure.h"
 #include "text/error.h"
 #include "journal/journal_reader.h"
-#include "os/listing.h"
+#include "os/dir_list.h"
 #include "config/parse.h"
 #include "os/owner_dir.h"
 
@@ -154,7 +154,7 @@ bool journal_read_walk(const char *place, bool (*visit)(const struct journal_rea
     int problem = 0;
     DIR *folder = opendir(place);
     bool good = folder;
-    while (good && (entry = wr_listing_next(folder, &problem)))
+    while (good && (entry = wr_dir_list_next(folder, &problem)))
         if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_BOX))
             good = add_box(&list, place, entry->d_name);
     if (good && problem) {

@@ -15,7 +15,7 @@
 #include "text/buffer.h"
 #include "os/clock.h"
 #include "text/error.h"
-#include "status/process.h"
+#include "status/snapshot.h"
 #include "status/status_folder.h"
 #include "text/utf8.h"
 
@@ -65,9 +65,8 @@ static bool is_true(const struct wr_status_process *process, int64_t named, uid_
         return false;
     if (foreign)
         return true;
-    uint64_t ticks = wr_process_started_ticks(process->pid);
-    return ticks && (!process->started_ticks || ticks == process->started_ticks) &&
-           is_of_user(process->pid, user);
+    uint64_t ticks = wr_snapshot_start_ticks(process->pid);
+    return ticks && (!process->start_ticks || ticks == process->start_ticks) && is_of_user(process->pid, user);
 }
 
 /* By the wall clock, since a container may have a monotonic one of its own. */
@@ -100,7 +99,7 @@ static void look_at(struct status_search *search, int file, const char *path, in
         return;
     }
     struct status_process process = {.path = path, .user = status.st_uid, .view = &view};
-    process.foreign = view.process.pid_space != wr_process_pid_space();
+    process.foreign = view.process.pid_namespace != wr_snapshot_pid_namespace();
     process.age_ns = find_age_ns(&view.process);
     if (!is_true(&view.process, named, status.st_uid, process.foreign))
         return;

@@ -1,4 +1,4 @@
-"""A VictoriaMetrics of our own: on a free port of the loopback, with a folder of its own, ended by its id."""
+"""A private VictoriaMetrics server: on a free loopback port, with its own data folder, terminated by its PID."""
 
 import re
 import shutil
@@ -22,8 +22,8 @@ def find_port():
 
 
 class Database:
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, workspace):
+        self.workspace = workspace
         self.folder = tempfile.mkdtemp(prefix="weir-bench-database-")
         self.url = self.process = None
 
@@ -41,7 +41,7 @@ class Database:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self):
-        """It stays for the whole benchmark; while nobody sends anything it has little to do."""
+        """Starts the server, which runs for the whole benchmark; it is nearly idle while nothing is sent."""
         if self.process:
             return
         program = shutil.which("victoria-metrics")
@@ -49,10 +49,10 @@ class Database:
             raise Void("victoria-metrics is not installed")
         port = find_port()
         self.url = f"http://127.0.0.1:{port}"
-        nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        no_streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.process = subprocess.Popen(
             [program, "-storageDataPath=" + self.folder, f"-httpListenAddr=127.0.0.1:{port}", "-memory.allowedBytes=512MB",
-             "-loggerLevel=ERROR"], cwd=self.folder, **nothing)
+             "-loggerLevel=ERROR"], cwd=self.folder, **no_streams)
         end = time.monotonic() + 60
         while self.count_rows() is None:
             if time.monotonic() > end or self.process.poll() is not None:
@@ -60,16 +60,17 @@ class Database:
             time.sleep(0.05)
 
     def count_rows(self):
-        """How many values it has taken so far; None: it does not answer."""
+        """Returns how many values the server has accepted so far, or None if it does not respond."""
         try:
-            with urllib.request.urlopen(self.url + "/metrics", timeout=30) as answer:
-                found = ROWS.search(answer.read().decode())
+            with urllib.request.urlopen(self.url + "/metrics", timeout=30) as response:
+                found = ROWS.search(response.read().decode())
         except (OSError, urllib.error.URLError):
             return None
         return int(found.group(1)) if found else 0
 
     def wait_for_rows(self, expected):
-        """Its counts are those of up to a second ago, or more where it gets no processor. Answers the last one."""
+        """Waits until the server has counted the expected rows, or 30 s. Its counts are up to a second old, or older if it gets no CPU
+        time. Returns the last count."""
         end = time.monotonic() + 30
         while True:
             rows = self.count_rows()
@@ -78,17 +79,17 @@ class Database:
             time.sleep(0.05)
 
     def measure(self, scale, name):
-        """Sends values by weir ("weir") or by the peer ("curl"), and looks whether all have come."""
+        """Sends values with weir ("weir") or with the peer ("curl"), and checks that all of them arrived."""
         self.start()
         before = self.count_rows()
         url = self.url + "/write"
         task = {"mode": "lines", **scale.sizes({"mode": "lines"})}
         if name == "weir":
             handler = {"type": "http", "url": url, "format": "influx", "batch": BATCH, "overflow": "block", "linger": "0s"}
-            figures = self.place.measure("weir/adding", config=write_config(self.place, [handler]), way="name", handlers=1, **task)
+            figures = self.workspace.measure("weir/adding", config=write_config(self.workspace, [handler]), way="name", handlers=1, **task)
         else:
-            figures = self.place.measure("peers/curl", file=url, **task)
+            figures = self.workspace.measure("peers/curl", file=url, **task)
         rows = self.wait_for_rows(before + figures["values"])
         if rows is None or rows - before != figures["values"]:
-            raise Void(f"{name}: {figures['values']} values were added, and {rows} - {before} have come")
+            raise Void(f"{name}: {figures['values']} values were added, {rows} - {before} arrived")
         return figures

@@ -1,5 +1,5 @@
-"""How cost grows as work grows: threads, series, handlers, values an event, lengths of names. Tables in Markdown; --record puts
-them into bench/README.md."""
+"""Measures how cost grows with threads, series, handlers, values per event and length of names. Prints Markdown tables; --record
+writes them to bench/README.md."""
 
 import os
 import re
@@ -12,7 +12,7 @@ BEGIN, END = "<!-- growth: made by ./dev bench --growth --record -->\n", "<!-- /
 NAME_LENGTHS = (1, 4, 8, 16, 32, 64, 128, 255)
 LINES = {"mode": "lines"}
 
-# For each kind of growth: its steps, and for each column what is measured at a step.
+# For each kind of growth: its steps, and for each column the task that is measured at a step.
 CURVES = {
     "threads": ((1, 2, 4, 8, 16, 32, 64), {
         "call, ns": lambda n: dict(handler="null", queue="64MiB", threads=n, cpu_time=True),
@@ -26,15 +26,15 @@ CURVES = {
     }),
     "handlers": ((1, 2, 5, 10, 20), {
         "call by name, ns": lambda n: dict(handler="null", handlers=n),
-        "values to each of so many files, M/s": lambda n: dict(handlers=n, **LINES),
+        "values to each file, M/s": lambda n: dict(handlers=n, **LINES),
         "peak memory, MB": lambda n: dict(handlers=n, **LINES),
     }),
-    "values an event": ((1, 2, 4, 8, 16, 64, 250, 1000), {
-        "weir_emit, ns a value": lambda n: dict(handler="null", way="emit", event=n),
+    "values per event": ((1, 2, 4, 8, 16, 64, 250, 1000), {
+        "weir_emit, ns per value": lambda n: dict(handler="null", way="emit", event=n),
         "file, text, M/s": lambda n: dict(way="emit", event=n, **LINES),
         "peak memory, MB": lambda n: dict(way="emit", event=n, **LINES),
     }),
-    "bytes of a name": (NAME_LENGTHS, {
+    "bytes per name": (NAME_LENGTHS, {
         "call by name, ns": lambda n: dict(handler="null", name_length=n),
         "file, text, M/s": lambda n: dict(name_length=n, **LINES),
         "peak memory, MB": lambda n: dict(name_length=n, **LINES),
@@ -52,27 +52,27 @@ def read_figure(column, figures):
     return figures["rate"] / 1e6 if is_rate(column) else figures["call_ns"]
 
 
-def measure_round(place, scale, best):
-    """Every step of every curve once; puts into `best` what is better than what is there."""
+def measure_round(workspace, scale, best):
+    """Runs every step of every curve once and updates `best` with better figures."""
     for name, (steps, columns) in CURVES.items():
         for step in steps:
             reports = {}
             for column, task in columns.items():
                 key = repr(task(step))
-                if key not in reports:  # two columns may come from one run
-                    reports[key] = measure_weir(place, scale, **task(step))
+                if key not in reports:  # columns with the same task share one run
+                    reports[key] = measure_weir(workspace, scale, **task(step))
                 now = read_figure(column, reports[key])
                 before = best.get((name, step, column), now)
                 best[name, step, column] = max(now, before) if is_rate(column) else min(now, before)
 
 
-def measure_curves(place, scale):
-    """The best of the rounds, of which the first is thrown away: a round takes a minute, and what disturbs a step only ever makes it
-    slower, so the best show the curves."""
-    measure_round(place, scale, {})
+def measure_curves(workspace, scale):
+    """Returns the best figures of the rounds; the first round is a warm-up and is discarded. The best show the
+    curves, because a disturbance can only make a step slower; a round takes a minute."""
+    measure_round(workspace, scale, {})
     best = {}
     for number in range(scale.rounds):
-        measure_round(place, scale, best)
+        measure_round(workspace, scale, best)
         print(f"round {number + 1} of {scale.rounds}", file=sys.stderr, flush=True)
     return best
 
@@ -93,8 +93,8 @@ def write_readme(text):
         file.write(re.sub(pattern, lambda _: BEGIN + "\n" + text + "\n" + END, readme, flags=re.S))
 
 
-def show(place, record, scale):
-    best = measure_curves(place, scale)
+def show(workspace, record, scale):
+    best = measure_curves(workspace, scale)
     text = "\n".join(make_table(name, best) for name in CURVES)
     print(text)
     if record:

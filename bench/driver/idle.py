@@ -1,4 +1,4 @@
-"""Wake-ups of a program that adds nothing: context switches of all its threads, as the kernel counts them."""
+"""Wake-ups of an idle program: the kernel's count of context switches of all its threads."""
 
 import os
 import re
@@ -8,11 +8,11 @@ import time
 from jobs import FILE
 from programs import Void, write_config
 
-QUIET_S = 1  # rings are put to sleep after 10 ms; the rest is room for a busy machine
+QUIET_S = 1  # rings become idle after 10 ms; the rest is a margin for a busy machine
 
 
 def count_switches(pid):
-    """How often each thread was put on a processor and taken off again, so far."""
+    """Returns the number of context switches of each thread so far."""
     switches = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/status", encoding="utf-8") as file:
@@ -22,14 +22,14 @@ def count_switches(pid):
     return switches
 
 
-def watch_idle(place, seconds):
-    """How many wake-ups there were in so many seconds."""
-    config = write_config(place, [{**FILE, "path": place.file("weir.0")}])
-    with subprocess.Popen([place.program("weir/idle"), config], env=place.environment(), stdin=subprocess.PIPE,
+def watch_idle(workspace, seconds):
+    """Returns the number of wake-ups in the given number of seconds."""
+    config = write_config(workspace, [{**FILE, "path": workspace.file("weir.0")}])
+    with subprocess.Popen([workspace.program("weir/idle"), config], env=workspace.environment(), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as program:
         try:
             if program.stdout.readline() != "idle\n":
-                raise Void("idle: ended too early")
+                raise Void("idle: exited early")
             time.sleep(QUIET_S)
             before = count_switches(program.pid)
             time.sleep(seconds)

@@ -1,5 +1,5 @@
-"""Instructions, as callgrind counts them: figures that no noise disturbs. bench/instructions.json records them, and they may not
-grow by more than a twentieth."""
+"""Instruction counts by callgrind, which do not depend on the load of the machine. They are recorded in bench/instructions.json and
+must not grow by more than 5 %."""
 
 import json
 import os
@@ -10,15 +10,15 @@ from programs import arguments, write_config
 from scale import BURST
 
 RECORD = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "instructions.json")
-MOST_GROWTH = 0.05
+MAX_GROWTH = 0.05
 BURSTS = 40
 VALUES = 40 * BURST
 
 FILE = {"type": "file", "append": False}
 NULL = {"type": "null"}
 
-# What is counted: the handler, the task, and the function of bench/weir/adding.c inside of which counting is on; "": everywhere, so
-# that the dispatcher's and the handler's work are in it too.
+# For each figure: the handler, the task, and the function in bench/weir/adding.c whose instructions are counted; "": the whole
+# process, including the dispatcher and the handler.
 FIGURES = {
     "call by name": (NULL, {"way": "name"}, "add_by_name"),
     "call by name, 10,000 series": (NULL, {"way": "name", "names": 10000}, "add_by_names_in_turn"),
@@ -32,24 +32,24 @@ FIGURES = {
 }
 
 
-def run_callgrind(place, handler, task, function):
+def run_callgrind(workspace, handler, task, function):
     if handler["type"] == "file":
-        handler = {**handler, "path": place.file("weir.0")}
-    config = write_config(place, [handler], {"max_series": 1000000})
-    output = place.file("callgrind")
+        handler = {**handler, "path": workspace.file("weir.0")}
+    config = write_config(workspace, [handler], {"max_series": 1000000})
+    output = workspace.file("callgrind")
     toggle = [f"--toggle-collect={function}"] if function else []
-    place.run("valgrind", "--tool=callgrind", f"--callgrind-out-file={output}", *toggle, place.program("weir/adding"),
+    workspace.run("valgrind", "--tool=callgrind", f"--callgrind-out-file={output}", *toggle, workspace.program("weir/adding"),
               *arguments(config=config, **task))
     with open(output, encoding="utf-8") as file:
         return int(re.search(r"^totals: (\d+)", file.read(), re.M).group(1))
 
 
-def count(place, handler, task, function):
-    """Instructions a value: what twice as many values cost more, so that the start does not count."""
-    key, most, each = ("values", VALUES, 1) if task.get("mode") == "lines" else ("bursts", BURSTS, BURST)
-    less = run_callgrind(place, handler, {**task, key: most}, function)
-    more = run_callgrind(place, handler, {**task, key: 2 * most}, function)
-    return round((more - less) / (most * each), 1)
+def count(workspace, handler, task, function):
+    """Returns instructions per value: the difference between a run and one with twice as many values, so that startup does not count."""
+    key, amount, values_each = ("values", VALUES, 1) if task.get("mode") == "lines" else ("bursts", BURSTS, BURST)
+    less = run_callgrind(workspace, handler, {**task, key: amount}, function)
+    more = run_callgrind(workspace, handler, {**task, key: 2 * amount}, function)
+    return round((more - less) / (amount * values_each), 1)
 
 
 def describe_tools():
@@ -72,24 +72,24 @@ def write_record(figures):
 
 
 def compare(name, now, recorded):
-    """Prints a figure beside the recorded one; answers whether it has not grown too much."""
+    """Prints a figure and the recorded one; returns whether it is within the limit."""
     if recorded is None:
         print(f"{name:45} {now:8.1f}  not recorded")
         return False
     growth = now / recorded - 1
-    words = "" if abs(growth) <= MOST_GROWTH else "GROWN" if growth > 0 else "less: worth recording"
-    print(f"{name:45} {now:8.1f}  recorded {recorded:8.1f}  {growth:+7.1%}  {words}".rstrip())
-    return growth <= MOST_GROWTH
+    remark = "" if abs(growth) <= MAX_GROWTH else "GROWN" if growth > 0 else "lower: record it"
+    print(f"{name:45} {now:8.1f}  recorded {recorded:8.1f}  {growth:+7.1%}  {remark}".rstrip())
+    return growth <= MAX_GROWTH
 
 
-def check(place, record):
-    figures = {name: count(place, *how) for name, how in FIGURES.items()}
+def check(workspace, record):
+    figures = {name: count(workspace, *how) for name, how in FIGURES.items()}
     recorded = read_record()
     tools = describe_tools()
     if not record and any(recorded.get(key) != value for key, value in tools.items()):
-        print("recorded with other tools: gcc {compiler}, {valgrind}".format(**{"compiler": "?", "valgrind": "?", **recorded}))
-    good = [compare(name, now, recorded["figures"].get(name)) for name, now in figures.items()]
+        print("recorded with different tools: gcc {compiler}, {valgrind}".format(**{"compiler": "?", "valgrind": "?", **recorded}))
+    passed = [compare(name, now, recorded["figures"].get(name)) for name, now in figures.items()]
     if record:
         write_record(figures)
         print("recorded in bench/instructions.json")
-    return record or all(good)
+    return record or all(passed)

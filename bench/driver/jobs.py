@@ -1,4 +1,4 @@
-"""What is measured in each round, one program after the other: a name for each, and how it is done."""
+"""The jobs of a round: each has a name and a function that runs one program."""
 
 import json
 from functools import partial
@@ -9,34 +9,34 @@ FILE = {"type": "file", "format": "text"}
 NULL = {"type": "null"}
 
 
-def measure_weir(place, scale, handler="text", handlers=1, queue=None, settings=None, **task):
-    """weir with one kind of handlers: text, json (files), null."""
+def measure_weir(workspace, scale, handler="text", handlers=1, queue=None, settings=None, **task):
+    """Measures weir with one kind of handler: text, json (files) or null."""
     format_name = "json" if handler == "json" else "text"
-    paths = [place.file(f"weir.{number}") for number in range(handlers)] if handler != "null" else []
+    paths = [workspace.file(f"weir.{number}") for number in range(handlers)] if handler != "null" else []
     configured = [{"type": "file", "format": format_name, "path": path} for path in paths] or [NULL] * handlers
     if queue:
         configured = [{**handler, "queue": queue} for handler in configured]
-    config = write_config(place, configured, {"max_series": 1000000, **(settings or {})})
+    config = write_config(workspace, configured, {"max_series": 1000000, **(settings or {})})
     share = 5 if handler == "null" else 1 / handlers
     task = {"way": "name", "handlers": handlers, **scale.sizes(task, share), **task}
-    figures = place.measure("weir/adding", config=config, **task)
+    figures = workspace.measure("weir/adding", config=config, **task)
     for path in paths:
         if is_plain(task):
-            place.verify(path, figures, {**task, "format": format_name})
+            workspace.verify(path, figures, {**task, "format": format_name})
     return figures
 
 
 def is_plain(task):
-    """Whether all lines have the one name that is checked; of others weir's own ledger, which the program checks, says enough."""
+    """Returns whether all lines have the name that verify expects. For other tasks the program's own check of the ledger is sufficient."""
     return task.get("names", 1) == 1 and task.get("event", 1) == 1 and not task.get("name_length")
 
 
-def measure_peer(place, scale, name, writes=True, **task):
-    path = place.file("peer") if writes else ""
+def measure_peer(workspace, scale, name, writes=True, **task):
+    path = workspace.file("peer") if writes else ""
     task = {**scale.sizes(task), **task}
-    figures = place.measure("peers/" + name, file=path, **task)
+    figures = workspace.measure("peers/" + name, file=path, **task)
     if writes:
-        place.verify(path, figures, task)
+        workspace.verify(path, figures, task)
     return figures
 
 
@@ -44,20 +44,20 @@ def measure_tracing(tracing, scale, **task):
     return tracing.measure(blocking=task.get("mode") == "lines", **scale.sizes(task), **task)
 
 
-def measure_arrival(place, scale):
-    path = place.file("weir.0")
-    config = write_config(place, [{**FILE, "path": path}])
-    return json.loads(place.run(place.program("weir/arrival"), config, path, scale.arrivals))
+def measure_arrival(workspace, scale):
+    path = workspace.file("weir.0")
+    config = write_config(workspace, [{**FILE, "path": path}])
+    return json.loads(workspace.run(workspace.program("weir/arrival"), config, path, scale.arrivals))
 
 
-def measure_stamps(place, scale, clock):
-    return json.loads(place.run(place.program("weir/stamps"), clock, scale.stamps))
+def measure_stamps(workspace, scale, clock):
+    return json.loads(workspace.run(workspace.program("weir/stamps"), clock, scale.stamps))
 
 
-def list_jobs(place, tracing, database, scale):
-    """Peers and weir in turn, so that a change of the machine's mood meets both."""
-    weir = partial(measure_weir, place, scale)
-    peer = partial(measure_peer, place, scale)
+def list_jobs(workspace, tracing, database, scale):
+    """Returns the jobs, with weir and its peers interleaved so that changes in the machine's speed affect both."""
+    weir = partial(measure_weir, workspace, scale)
+    peer = partial(measure_peer, workspace, scale)
     stdio, spdlog = partial(peer, "stdio"), partial(peer, "spdlog")
     lttng = partial(measure_tracing, tracing, scale)
     prometheus = partial(peer, "prometheus", writes=False)
@@ -111,8 +111,8 @@ def list_jobs(place, tracing, database, scale):
         "log4c lines": partial(peer, "log4c", **lines),
         "weir http": partial(database.measure, scale, "weir"),
         "curl": partial(database.measure, scale, "curl"),
-        "weir arrival": partial(measure_arrival, place, scale),
-        "weir stamps": partial(measure_stamps, place, scale, "auto"),
-        "weir stamps, system": partial(measure_stamps, place, scale, "system"),
+        "weir arrival": partial(measure_arrival, workspace, scale),
+        "weir stamps": partial(measure_stamps, workspace, scale, "auto"),
+        "weir stamps, system": partial(measure_stamps, workspace, scale, "system"),
         "weir name, clock system": partial(weir, settings={"clock": "system"}),
     }

@@ -1,4 +1,4 @@
-"""What the measuring is done on, and how much of it others took."""
+"""The machine, its load, and the CPU time stolen by the host."""
 
 import os
 import platform
@@ -19,12 +19,13 @@ def is_busy(machine):
 
 
 def processor_time():
-    """Ticks since the start: those that the host of a virtual machine gave to others while a processor here had work, and all."""
+    """Returns clock ticks since boot: (stolen, total). Stolen ticks are those that the host of a virtual machine gave to others while a
+    processor here had work."""
     with open("/proc/stat", encoding="utf-8") as file:
         ticks = [int(count) for count in file.readline().split()[1:9]]
     return ticks[7], sum(ticks)
 
 
 def stolen_share(before, after):
-    """Of the processors' time between two calls of processor_time: the host's share, 0 to 1."""
+    """Returns the stolen share of the CPU time between two calls of processor_time, from 0 to 1."""
     return (after[0] - before[0]) / max(after[1] - before[1], 1)

@@ -1,4 +1,4 @@
-"""Running measured programs: where they are, what they are told, and whether what they have written is right."""
+"""Runs the measured programs: their paths, arguments and configurations, and the check of their output."""
 
 import json
 import os
@@ -11,11 +11,11 @@ TIMEOUT_S = 600
 
 
 class Void(Exception):
-    """What was measured does not count; the text says why."""
+    """The measurement is void; the text is the reason."""
 
 
-class Place:
-    """The folder with the release build, and one for what is written while measuring, the same for everybody."""
+class Workspace:
+    """The folder of the release build, and a temporary folder that all programs write to."""
 
     def __init__(self, build):
         self.build = os.path.abspath(build)
@@ -32,7 +32,7 @@ class Place:
         return os.path.join(self.build, "bench", name)
 
     def file(self, name):
-        """A path at which there is nothing yet."""
+        """Returns a path in the temporary folder; an existing file is removed."""
         path = os.path.join(self.folder, name)
         if os.path.exists(path):
             os.remove(path)
@@ -46,20 +46,20 @@ class Place:
         return {**kept, "WEIR_PLUGIN_PATH": self.plugins, **more}
 
     def run(self, *command, env=None, **options):
-        """Runs a program to its end; answers what it has reported."""
+        """Runs a program to its end and returns its standard output. Raises Void if it fails."""
         result = subprocess.run([str(c) for c in command], env=env or self.environment(), timeout=TIMEOUT_S, check=False,
                                 stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
         if result.returncode:
             name = os.path.basename(str(command[0]))
-            raise Void(f"{name}: {describe_end(result.returncode)}: {result.stderr.strip() or 'without a word'}")
+            raise Void(f"{name}: {describe_end(result.returncode)}: {result.stderr.strip() or 'no message'}")
         return result.stdout
 
     def measure(self, name, *prefix, **task):
-        """Runs a measured program with its task; answers its figures."""
+        """Runs a measured program with its task and returns its figures."""
         return json.loads(self.run(*prefix, self.program(name), *arguments(**task)))
 
     def verify(self, path, figures, task):
-        """Raises Void unless the file holds what was added; then removes it."""
+        """Raises Void unless the file contains exactly the added values. Removes the file."""
         try:
             self.run(self.program("support/verify"), path, task.get("format", "text"),
                      "random" if task.get("random") else "plain", task.get("threads", 1), figures["values"])
@@ -68,17 +68,17 @@ class Place:
 
 
 def describe_end(status):
-    return f"ended by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
 
 def arguments(**task):
     return [f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in task.items()]
 
 
-def write_config(place, handlers, settings=None):
-    """A configuration that routes everything to the handlers h1, h2, ...; answers its path."""
+def write_config(workspace, handlers, settings=None):
+    """Writes a configuration that routes everything to the handlers h1, h2, ...; returns its path."""
     names = {f"h{number}": handler for number, handler in enumerate(handlers, 1)}
-    path = place.file("weir.json")
+    path = workspace.file("weir.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"settings": settings or {}, "handlers": names, "groups": {"*": list(names)}}, file)
     return path

@@ -1,15 +1,15 @@
-"""What is shown and stored: the table, JSON, a plot."""
+"""Output: the table, JSON, a plot."""
 
 import json
 import os
 import subprocess
 from statistics import median
 
-HEADINGS = ("figure", "weir", "beside", "its figure", "ratio", "goal", "met")
+HEADINGS = ("figure", "weir", "peer", "peer's figure", "ratio", "goal", "met")
 
 
 def show_range(numbers, decimals):
-    """The median, with the smallest and the largest of the rounds."""
+    """Returns the median, with the minimum and the maximum of the rounds."""
     text = f"{median(numbers):,.{decimals}f}"
     if len(numbers) == 1:
         return text
@@ -20,12 +20,12 @@ def show_cells(result):
     row = result.row
     goal = row.goal.text if row.goal else ""
     if result.void:
-        return (row.what, "void", row.beside, "", "", goal, "void" if row.goal else "")
+        return (row.what, "void", row.peer_name, "", "", goal, "void" if row.goal else "")
     unit = f" {row.figure.unit}" if row.figure.unit else ""
     met = {None: "", True: "yes", False: "NO"}[result.met]
     peer = show_range(result.peer, row.peer.decimals) + unit if row.peer else ""
     ratio = show_range(result.ratios, 3 if result.ratio < 0.1 else 2) if row.peer else ""
-    return (row.what, show_range(result.weir, row.figure.decimals) + unit, row.beside, peer, ratio, goal, met)
+    return (row.what, show_range(result.weir, row.figure.decimals) + unit, row.peer_name, peer, ratio, goal, met)
 
 
 def print_table(results):
@@ -38,7 +38,7 @@ def print_table(results):
 
 
 def print_verdict(results):
-    """Answers whether every figure counts."""
+    """Prints how many goals are met, and the reasons for void figures. Returns whether no figure is void."""
     goals = [result for result in results if result.row.goal]
     print(f"\n{sum(result.met is True for result in goals)} of {len(goals)} goals met")
     reasons = sorted({result.void for result in results if result.void})
@@ -48,11 +48,11 @@ def print_verdict(results):
 
 
 def describe_numbers(numbers):
-    return {"median": median(numbers), "least": min(numbers), "most": max(numbers), "rounds": numbers} if numbers else None
+    return {"median": median(numbers), "min": min(numbers), "max": max(numbers), "rounds": numbers} if numbers else None
 
 
 def write_json(path, machine, scale, results, rounds):
-    rows = [{"what": result.row.what, "beside": result.row.beside, "unit": result.row.figure.unit,
+    rows = [{"what": result.row.what, "peer_name": result.row.peer_name, "unit": result.row.figure.unit,
              "weir": describe_numbers(result.weir), "peer": describe_numbers(result.peer),
              "ratio": describe_numbers(result.ratios), "goal": result.row.goal.text if result.row.goal else None,
              "met": result.met, "void": result.void or None}
@@ -65,10 +65,10 @@ def write_json(path, machine, scale, results, rounds):
 PLOT = """
 set terminal pngcairo noenhanced size 1100, {height} font "sans,10"
 set output "{png}"
-set title "weir beside its goals: how many times better than the goal (1: just met)"
+set title "weir relative to its goals: how many times better than the goal (1: just met)"
 set datafile separator "\\t"
 set logscale x 2
-set xrange [{least}:{most}]
+set xrange [{low}:{high}]
 set yrange [-0.7:{last}]
 set xtics 2
 set ytics out nomirror
@@ -85,17 +85,17 @@ plot "{data}" using 1:2:(left($1)):(right($1)):($2-0.35):($2+0.35):(color($1)):y
 """
 
 
-def write_plot(path, place, results):
-    """The goals that can be said in times, as bars."""
+def write_plot(path, workspace, results):
+    """Plots the goals whose margin is a ratio as bars."""
     bars = [(result, result.row.goal.margin(result.figure, result.ratio)) for result in results if result.met is not None]
     bars = [(result, margin) for result, margin in bars if margin]
-    least, most = min([0.5] + [margin for _, margin in bars]), max([2] + [margin for _, margin in bars])
-    data, script = place.file("plot.tsv"), place.file("plot.gp")
+    low, high = min([0.5] + [margin for _, margin in bars]), max([2] + [margin for _, margin in bars])
+    data, script = workspace.file("plot.tsv"), workspace.file("plot.gp")
     with open(data, "w", encoding="utf-8") as file:
         for height, (result, margin) in enumerate(reversed(bars)):
-            beside = f" / {result.row.beside}" if result.row.beside else ""
-            file.write(f"{margin}\t{height}\t{result.row.what}{beside}\n")
+            peer = f" / {result.row.peer_name}" if result.row.peer_name else ""
+            file.write(f"{margin}\t{height}\t{result.row.what}{peer}\n")
     with open(script, "w", encoding="utf-8") as file:
         file.write(PLOT.format(height=120 + 26 * len(bars), png=os.path.abspath(path), last=len(bars) - 0.3, data=data,
-                               least=least / 1.2, most=most * 1.2))
+                               low=low / 1.2, high=high * 1.2))
     subprocess.run(["gnuplot", script], check=True)

@@ -1,4 +1,4 @@
-"""The rows of the table: what is set beside what, and the goals."""
+"""The rows of the table: the compared figures, and the goals."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -8,44 +8,44 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound for the ratio of weir's figure to the peer's, or for the figure itself; of two, one has to be met."""
+    """A limit for the ratio of weir's figure to the peer's, or for the figure itself; if there are two, one of them must be met."""
     text: str
-    ratio_most: float = None
-    ratio_least: float = None
-    figure_most: float = None
+    ratio_max: float = None
+    ratio_min: float = None
+    figure_max: float = None
 
     def is_met(self, figure, ratio):
         met = []
-        if self.ratio_most is not None:
-            met.append(ratio <= self.ratio_most)
-        if self.ratio_least is not None:
-            met.append(ratio >= self.ratio_least)
-        if self.figure_most is not None:
-            met.append(figure <= self.figure_most)
+        if self.ratio_max is not None:
+            met.append(ratio <= self.ratio_max)
+        if self.ratio_min is not None:
+            met.append(ratio >= self.ratio_min)
+        if self.figure_max is not None:
+            met.append(figure <= self.figure_max)
         return any(met)
 
     def margin(self, figure, ratio):
-        """How many times better than it has to be; below 1: not met. None: cannot be said in times."""
+        """Returns how many times better than the goal the figure is; below 1: not met. None: not expressible as a ratio."""
         margins = []
-        if self.ratio_most is not None:
-            margins.append(self.ratio_most / ratio)
-        if self.ratio_least is not None:
-            margins.append(ratio / self.ratio_least)
-        if self.figure_most:
-            margins.append(self.figure_most / figure)
+        if self.ratio_max is not None:
+            margins.append(self.ratio_max / ratio)
+        if self.ratio_min is not None:
+            margins.append(ratio / self.ratio_min)
+        if self.figure_max:
+            margins.append(self.figure_max / figure)
         return max(margins) if margins else None
 
 
 def at_most(ratio, text=None):
-    return Goal(text or f"at most {ratio:g}x", ratio_most=ratio)
+    return Goal(text or f"at most {ratio:g}x", ratio_max=ratio)
 
 
 def part_of(number):
-    return Goal(f"at most 1/{number}", ratio_most=1 / number)
+    return Goal(f"at most 1/{number}", ratio_max=1 / number)
 
 
 def at_least(ratio):
-    return Goal(f"at least {ratio:g}x", ratio_least=ratio)
+    return Goal(f"at least {ratio:g}x", ratio_min=ratio)
 
 
 # ---- Figures -----------------------------------------------------------------------------------
@@ -53,11 +53,11 @@ def at_least(ratio):
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of a job's report, and the unit it is shown in."""
+    """One number of a job's report, and the unit in which it is shown."""
     job: str
     key: str
     unit: str
-    scale: float = 1  # what is reported, times this, is what is shown
+    scale: float = 1  # the reported number is multiplied by this
     decimals: int = 1
 
 
@@ -89,18 +89,18 @@ def memory(job):
 class Row:
     what: str
     figure: Figure
-    beside: str = ""  # the peer's name
+    peer_name: str = ""
     peer: Figure = None
     goal: Goal = None
 
 
 def list_tails():
-    beside = {"spdlog sync": "spdlog sync tails", "spdlog async": "spdlog async tails", "fprintf": "fprintf tails",
+    peers = {"spdlog sync": "spdlog sync tails", "spdlog async": "spdlog async tails", "fprintf": "fprintf tails",
               "lttng-ust": "lttng tails", "rdtsc alone": "rdtsc tails"}
     names = {"p50_ns": "half of the calls", "p99_ns": "99 % of the calls", "p999_ns": "99.9 % of the calls",
-             "most_ns": "the longest call"}
-    return [Row(f"tail: {words} within", tail("weir tails", key), peer, tail(job, key)) for key, words in names.items()
-            for peer, job in beside.items()]
+             "max_ns": "the longest call"}
+    return [Row(f"tail: {label} within", tail("weir tails", key), peer, tail(job, key)) for key, label in names.items()
+            for peer, job in peers.items()]
 
 
 GOALS = [
@@ -110,12 +110,12 @@ GOALS = [
     Row("call by name", call("weir name"), "rdtsc alone", call("rdtsc"), at_most(1.7)),
     Row("call by handle", call("weir handle"), "rdtsc alone", call("rdtsc"), at_most(1.4)),
     Row("weir_emit of 8, a value", call("weir emit"), "rdtsc alone", call("rdtsc"),
-        Goal("at most 6 ns, or 0.75x", ratio_most=0.75, figure_most=6)),
+        Goal("at most 6 ns, or 0.75x", ratio_max=0.75, figure_max=6)),
     Row("call by name, 2 threads", call("weir name, 2 threads"), "1 thread", call("weir name"), at_most(1.3)),
     Row("call by name, 10,000 series", call("weir 10000 series"), "1 series", call("weir name"), at_most(3)),
-    Row("call by name, 64 threads, own time", call("weir 64 threads"), "1 thread", call("weir 1 null"),
+    Row("call by name, 64 threads, CPU time", call("weir 64 threads"), "1 thread", call("weir 1 null"),
         at_most(1.3, "no shared line: 1.3x")),
-    Row("the same: calls that slept", Figure("weir 64 threads", "waits", "", decimals=0), goal=Goal("no lock: 0", figure_most=0)),
+    Row("the same: calls that blocked", Figure("weir 64 threads", "waits", "", decimals=0), goal=Goal("no lock: 0", figure_max=0)),
     Row("call by name, 20 handlers", call("weir 20 null"), "1 handler", call("weir 1 null"), at_most(1.1, "no change: 1.1x")),
     Row("file, text", rate("weir text"), "spdlog sync", rate("spdlog sync lines"), at_least(5)),
     Row("file, text", rate("weir text"), "fprintf", rate("fprintf lines"), at_least(7)),
@@ -126,9 +126,9 @@ GOALS = [
     Row("null handler", rate("weir null"), "fprintf to a file", rate("fprintf lines"), at_least(18)),
     Row("http to VictoriaMetrics", rate("weir http"), "libcurl and snprintf", rate("curl"), at_least(1.3)),
     Row("peak memory, file, text", memory("weir text"), "fprintf", memory("fprintf lines"), at_most(1.5)),
-    Row("wake-ups while idle", Figure("weir idle", "switches", "", decimals=0), goal=Goal("none", figure_most=0)),
+    Row("wake-ups while idle", Figure("weir idle", "switches", "", decimals=0), goal=Goal("none", figure_max=0)),
     Row("from idle to the file", Figure("weir arrival", "median_us", "us", decimals=0),
-        goal=Goal("under 1000 us", figure_most=999.9)),
+        goal=Goal("under 1000 us", figure_max=999.9)),
 ]
 
 OTHERS = [
@@ -155,9 +155,9 @@ OTHERS = [
     Row("file, text, to each of 5 files", rate("weir 5 files"), "1 file", rate("weir text")),
     Row("file, text, to each of 20 files", rate("weir 20 files"), "1 file", rate("weir text")),
     Row("call by name, settings.clock system", call("weir name, clock system"), "auto", call("weir name")),
-    Row("times off the wall clock, 99 % within", stamps("weir stamps", "p99_ns")),
-    Row("times off the wall clock, all within", stamps("weir stamps", "most_ns")),
-    Row("the same, settings.clock system", stamps("weir stamps, system", "most_ns")),
+    Row("error of timestamps, 99 % within", stamps("weir stamps", "p99_ns")),
+    Row("error of timestamps, all within", stamps("weir stamps", "max_ns")),
+    Row("the same, settings.clock system", stamps("weir stamps, system", "max_ns")),
     Row("peak memory, file, text, 64 threads", memory("weir text, 64 threads"), "1 thread", memory("weir text")),
     Row("peak memory, 10,000 series", memory("weir 10000 series"), "1 series", memory("weir name")),
 ]
@@ -168,7 +168,7 @@ OTHERS = [
 
 @dataclass
 class Result:
-    """A row with its numbers: of each round, as far as both sides have one."""
+    """A row with its numbers, one for each round in which both sides have one."""
     row: Row
     weir: list
     peer: list
@@ -189,7 +189,7 @@ class Result:
 
 
 def judge(row, rounds):
-    """rounds: a list of {job: report, or the text that says why it is void}."""
+    """Computes the result of a row. rounds: a list of {job: report, or the reason why it is void}."""
     sides = [side for side in (row.figure, row.peer) if side]
     for reports in rounds:
         for side in sides:
@@ -200,4 +200,4 @@ def judge(row, rounds):
         return Result(row, [], [], [], void=f"{row.figure.job}: not measured")
     columns = [[reports[side.job][side.key] * side.scale for reports in present] for side in sides]
     peer = columns[1] if row.peer else []
-    return Result(row, columns[0], peer, [mine / other for mine, other in zip(columns[0], peer)])
+    return Result(row, columns[0], peer, [ours / theirs for ours, theirs in zip(columns[0], peer)])

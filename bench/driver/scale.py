@@ -1,21 +1,21 @@
-"""How much is measured: enough to trust, or enough to see."""
+"""The amount of work: FULL for reliable figures, QUICK for a first impression."""
 
 from dataclasses import dataclass
 
-BURST = 2000  # values that a program adds between two pauses; in lines mode the unit of counting too
+BURST = 2000  # values that a program adds between two pauses; in lines mode the number of values is a multiple of it
 
 
 @dataclass(frozen=True)
 class Scale:
-    rounds: int  # beside one that is thrown away
+    rounds: int  # not counting the warm-up round
     bursts: int
-    values: int  # until everything is in the file
+    values: int  # in lines mode
     arrivals: int
     idle_s: float
     stamps: int
 
     def sizes(self, task, share=1):
-        """How much a task is to add; share: of the usual number of values."""
+        """Returns how much a task adds; share: fraction of the usual number of values."""
         threads = task.get("threads", 1)
         if task.get("mode") == "lines":
             unit = BURST * threads

@@ -1,7 +1,7 @@
-"""A session daemon of LTTng of our own: its own home, none of the system's sockets, ended by its id.
+"""A private LTTng session daemon: its own home, none of the system's sockets, terminated by its PID.
 
-Run by root, LTTng would use the system's folders and could meet a daemon that is there already. So daemon, client and traced
-program run as nobody then, with a copy of the program in nobody's home, since nobody may not look into the folder of the build."""
+If run as root, LTTng would use the system's folders and could conflict with a running daemon. Daemon, client and traced program then
+run as user nobody, with a copy of the program in the temporary home, because that user has no access to the build folder."""
 
 import json
 import os
@@ -20,8 +20,8 @@ CHANNEL = ["--subbuf-size=1M", "--num-subbuf=4"]
 
 
 class Tracing:
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, workspace):
+        self.workspace = workspace
         self.home = tempfile.mkdtemp(prefix="weir-bench-lttng-")
         self.user = {}
         self.daemon = None
@@ -48,22 +48,22 @@ class Tracing:
                 "LTTNG_UST_ALLOW_BLOCKING": "1"}
 
     def lttng(self, *command):
-        return self.place.run("lttng", "--no-sessiond", *command, env=self.environment(), cwd=self.home, **self.user)
+        return self.workspace.run("lttng", "--no-sessiond", *command, env=self.environment(), cwd=self.home, **self.user)
 
     def start(self):
-        """The daemon stays for the whole benchmark; without a session it sleeps."""
+        """Starts the daemon, which runs for the whole benchmark; without a session it sleeps."""
         if self.daemon:
             return
-        self.program = shutil.copy(self.place.program("peers/lttng"), self.home)
-        nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=self.environment(), cwd=self.home, **nothing, **self.user)
+        self.program = shutil.copy(self.workspace.program("peers/lttng"), self.home)
+        no_streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=self.environment(), cwd=self.home, **no_streams, **self.user)
         end = time.monotonic() + 30
-        while not self.answers():
+        while not self.is_ready():
             if time.monotonic() > end or self.daemon.poll() is not None:
                 raise Void("lttng-sessiond could not be started")
             time.sleep(0.05)
 
-    def answers(self):
+    def is_ready(self):
         with socket.socket(socket.AF_UNIX) as client:
             try:
                 client.connect(os.path.join(self.home, ".lttng", "client-lttng-sessiond"))
@@ -72,7 +72,7 @@ class Tracing:
         return True
 
     def measure(self, blocking=False, **task):
-        """Records what the program adds, and counts it in what was recorded. blocking: it waits for room, as for "lines"."""
+        """Traces a program and checks the number of recorded events. blocking: it waits for buffer space, as for "lines"."""
         self.start()
         trace = os.path.join(self.home, "trace")
         self.lttng("create", SESSION, "--output=" + trace)
@@ -81,7 +81,7 @@ class Tracing:
             self.lttng("enable-channel", "--userspace", "--session=" + SESSION, *CHANNEL, *waits, "values")
             self.lttng("enable-event", "--userspace", "--session=" + SESSION, "--channel=values", SESSION + ":value")
             self.lttng("start", SESSION)
-            report = self.place.run(self.program, *arguments(**task), env=self.environment(), cwd=self.home, **self.user)
+            report = self.workspace.run(self.program, *arguments(**task), env=self.environment(), cwd=self.home, **self.user)
         finally:
             self.lttng("destroy", SESSION)
         figures, recorded = json.loads(report), self.count(trace)
@@ -91,5 +91,5 @@ class Tracing:
         return figures
 
     def count(self, trace):
-        output = self.place.run("babeltrace2", "--component=sink.utils.counter", "--params=step=+0", trace)
+        output = self.workspace.run("babeltrace2", "--component=sink.utils.counter", "--params=step=+0", trace)
         return int(re.search(r"(\d+) Event messages", output).group(1))

@@ -1,7 +1,7 @@
-/* curl: what programs do that send values to a database by themselves: clock_gettime and snprintf into a
- * buffer, and a request by libcurl for each 5,000 lines, over one connection.
+/* curl: sends values to a database without a metrics library: clock_gettime and snprintf into a buffer, and a
+ * request with libcurl for every 5,000 lines, over one connection.
  *
- * file is the URL to send to. */
+ * file is the URL. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "../support/measure.h"
 
-enum { BATCH = 5000, LONGEST_LINE = 100 };
+enum { BATCH = 5000, MAX_LINE = 100 };
 
 struct client {
     CURL *handle;
@@ -23,23 +23,23 @@ struct client {
 
 static struct client client;
 
-/* The answer has no body that anybody wants. */
-static size_t ignore(char *data, size_t size, size_t count, void *nobody)
+/* Discards the body of the response. */
+static size_t ignore(char *data, size_t size, size_t count, void *unused)
 {
-    (void)data, (void)nobody;
+    (void)data, (void)unused;
     return size * count;
 }
 
 static void open_client(const struct task *task)
 {
     if (task->threads != 1)
-        measure_fail("one thread only");
+        measure_fail("threads must be 1");
     curl_global_init(CURL_GLOBAL_DEFAULT);
     client.handle = curl_easy_init();
     client.headers = curl_slist_append(NULL, "Content-Type: text/plain; charset=utf-8");
-    client.text = malloc((size_t)BATCH * LONGEST_LINE);
+    client.text = malloc((size_t)BATCH * MAX_LINE);
     if (!client.handle || !client.headers || !client.text)
-        measure_fail("no memory");
+        measure_fail("out of memory");
     curl_easy_setopt(client.handle, CURLOPT_URL, task->file);
     curl_easy_setopt(client.handle, CURLOPT_HTTPHEADER, client.headers);
     curl_easy_setopt(client.handle, CURLOPT_POST, 1L);
@@ -71,7 +71,7 @@ static void add(void *state, const double *values, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        to->length += (size_t)snprintf(to->text + to->length, LONGEST_LINE, "%s %s=%.3f %lld%09ld\n", "my_app",
+        to->length += (size_t)snprintf(to->text + to->length, MAX_LINE, "%s %s=%.3f %lld%09ld\n", "my_app",
                                        "latency", values[i], (long long)now.tv_sec, now.tv_nsec);
         if (++to->lines == BATCH)
             send_lines(to);

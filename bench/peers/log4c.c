@@ -1,5 +1,5 @@
-/* log4c: a category, a layout that makes our line, and an appender to a buffered file: log4c's own put their
- * name in front of each line. */
+/* log4c: a category, a layout that produces the common line, and an appender to a buffered file. log4c's own
+ * appenders are not used because they put their name in front of each line. */
 
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ static void open_category(const struct task *task)
     static const log4c_appender_type_t appender_type = {.name = "file", .append = append_line};
     file = fopen(task->file, "w");
     if (!file || log4c_init() != 0)
-        measure_fail("log4c cannot be set up");
+        measure_fail("log4c: setup failed");
     log4c_layout_t *layout = log4c_layout_get("line");
     log4c_layout_set_type(layout, &layout_type);
     log4c_appender_t *appender = log4c_appender_get("file");
@@ -59,7 +59,7 @@ static void add(void *state, const double *values, size_t count)
 static void close_category(const struct task *task)
 {
     if (fclose(file) != 0)
-        measure_fail("%s cannot be written", task->file);
+        measure_fail("%s: write failed", task->file);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* lttng: a tracepoint with group, name and value, recorded by the session daemon's session "weir_bench" in its
- * binary form. */
+/* lttng: a tracepoint with group, name and value, recorded by the session daemon in the session "weir_bench",
+ * in binary format. */
 
 #include <lttng/lttng.h>
 
@@ -28,7 +28,7 @@ static void add(void *state, const double *values, size_t count)
         lttng_ust_tracepoint(weir_bench, value, "my_app", "latency", values[i]);
 }
 
-/* Stopping returns when the consumer has written everything. */
+/* lttng_stop_tracing returns when the consumer has written everything. */
 static void stop(const struct task *task)
 {
     (void)task;

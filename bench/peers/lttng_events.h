@@ -1,4 +1,4 @@
-/* The tracepoint that stands for a line: lttng-ust's own header reads this file several times. */
+/* The tracepoint that corresponds to a line. lttng-ust's own header includes this file several times. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER weir_bench
 

@@ -1,5 +1,5 @@
-// prometheus: a gauge that is set (way=gauge), a counter that is incremented (way=counter). There is no event
-// and no time: only the last value, or the sum, is ever seen.
+// prometheus: sets a gauge (way=gauge) or increments a counter (way=counter). There are no events and no times:
+// only the last value, or the sum, is kept.
 
 #include <cstring>
 

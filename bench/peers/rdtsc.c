@@ -1,5 +1,5 @@
-/* rdtsc: nothing but a look at the processor's counter for each value: the floor of the machine for whoever
- * gives a value its time. */
+/* rdtsc: only reads the processor's cycle counter for each value: the lower bound for any library that
+ * timestamps values. */
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-// spdlog: its basic file sink, with the calling thread writing (way=sync) or a thread of spdlog's own
-// (way=async). The value goes by "{}", since "{:.3f}" costs it a tenth more.
+// spdlog: its basic file sink, written by the calling thread (way=sync) or by a thread of spdlog (way=async).
+// The value is formatted with "{}", because "{:.3f}" takes 10 % longer.
 
 #include <cstring>
 #include <exception>
@@ -20,8 +20,8 @@ static void open_logger(const struct task *task)
             logger = spdlog::basic_logger_mt<spdlog::async_factory>("my_app", task->file, true);
         else
             logger = spdlog::basic_logger_mt("my_app", task->file, true);
-    } catch (const std::exception &problem) {
-        measure_fail("%s", problem.what());
+    } catch (const std::exception &error) {
+        measure_fail("%s", error.what());
     }
     logger->set_pattern("[%E.%f][%n]: %v");
 }
@@ -44,7 +44,7 @@ static bool is_settled()
     return !pool || pool->queue_size() == 0;
 }
 
-// When the last logger and the pool are gone, the thread has written what was queued, and the file is closed.
+// Destroying the last logger and the pool writes the queued messages and closes the file.
 static void close_logger(const struct task *)
 {
     logger.reset();

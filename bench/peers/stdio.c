@@ -1,4 +1,4 @@
-/* stdio: what programs do without a library: clock_gettime and fprintf. */
+/* stdio: writes values without a library: clock_gettime and fprintf. */
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 struct output {
     FILE *file;
     const char *format;
-    long nanoseconds_a_unit; /* of the time's last digit */
+    long ns_per_digit; /* unit of the last digit of the time */
 };
 
 static struct output output;
@@ -18,11 +18,11 @@ static void open_file(const struct task *task)
 {
     output.file = fopen(task->file, "w");
     if (!output.file)
-        measure_fail("%s cannot be opened", task->file);
-    output.nanoseconds_a_unit = 1000;
+        measure_fail("%s: cannot open", task->file);
+    output.ns_per_digit = 1000;
     if (strcmp(task->format, "json") == 0) {
         output.format = "{\"timestamp\":%ld.%09ld,\"group\":\"%s\",\"name\":\"%s\",\"value\":%.3f}\n";
-        output.nanoseconds_a_unit = 1;
+        output.ns_per_digit = 1;
     } else {
         output.format = task->random ? "[%ld.%06ld][%s]: %s=%.17g\n" : "[%ld.%06ld][%s]: %s=%.3f\n";
     }
@@ -40,15 +40,15 @@ static void add(void *state, const double *values, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        fprintf(to->file, to->format, (long)now.tv_sec, now.tv_nsec / to->nanoseconds_a_unit, "my_app",
-                "latency", values[i]);
+        fprintf(to->file, to->format, (long)now.tv_sec, now.tv_nsec / to->ns_per_digit, "my_app", "latency",
+                values[i]);
     }
 }
 
 static void close_file(const struct task *task)
 {
     if (fclose(output.file) != 0)
-        measure_fail("%s cannot be written", task->file);
+        measure_fail("%s: write failed", task->file);
 }
 
 int main(int argc, char **argv)

@@ -16,7 +16,7 @@
 
 enum {
     BURST = 2000,
-    WARM_UP = 10, /* bursts that do not count: the first touch of every page, of every name */
+    WARM_UP = 10, /* bursts that are not measured: first use of every page and every name */
     PAUSE_NS = 1000000,
 };
 
@@ -24,10 +24,10 @@ struct worker {
     pthread_t thread;
     long number;
     void *state;
-    double *burst_ns; /* bursts: per value, one for each burst */
+    double *burst_ns; /* bursts: time per value, one for each burst */
     uint32_t *ticks;  /* tails: one for each call */
     double seconds;   /* lines: until the last call has returned */
-    long waits;       /* how often a call put the thread to sleep */
+    long waits;       /* voluntary context switches during calls */
 };
 
 static const struct subject *subject;
@@ -44,8 +44,8 @@ static struct task task = {.mode = "bursts",
                            .handlers = 1};
 static double values[VALUES];
 static struct worker *workers;
-static pthread_barrier_t meeting;
-static _Atomic long arrived; /* at the place where bursts begin at once */
+static pthread_barrier_t barrier;
+static _Atomic long arrived; /* threads that are ready to start the burst; never reset */
 static double ticks_per_ns;
 
 void measure_fail(const char *format, ...)
@@ -79,33 +79,33 @@ static long count_waits(void)
     return usage.ru_nvcsw;
 }
 
-/* ---- Together -------------------------------------------------------------------------------- */
+/* ---- Synchronization ------------------------------------------------------------------------- */
 
-static void pause_shortly(void)
+static void sleep_pause(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }
 
-/* Between bursts: the same pause for everybody, and for those with a queue until it is empty. */
+/* Between bursts: the same pause for all subjects; those with a queue also wait until it is empty. */
 static void settle(void)
 {
     do
-        pause_shortly();
+        sleep_pause();
     while (subject->settled && !subject->settled());
 }
 
-/* Waits for the other threads; then for the pause; and then all go on in the same moment. The wake-up from a
- * barrier takes longer than a burst, so the last step is waited for without sleeping, unless there are more
- * threads than processors. */
-static void meet(const struct worker *worker, long burst)
+/* Waits for the other threads, then for the pause, and then starts all threads at the same time. The wake-up
+ * from a barrier takes longer than a burst, so the last step spins, unless there are more threads than
+ * processors. */
+static void synchronize(const struct worker *worker, long burst)
 {
     if (task.threads > 1)
-        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&barrier);
     if (worker->number == 0)
         settle();
     if (task.threads == 1)
         return;
-    pthread_barrier_wait(&meeting);
+    pthread_barrier_wait(&barrier);
     if (task.cpu_time)
         return;
     atomic_fetch_add(&arrived, 1);
@@ -117,17 +117,17 @@ static void run_threads(void *(*run)(void *))
 {
     workers = calloc((size_t)task.threads, sizeof *workers);
     if (!workers)
-        measure_fail("no memory");
-    pthread_barrier_init(&meeting, NULL, (unsigned)task.threads);
+        measure_fail("out of memory");
+    pthread_barrier_init(&barrier, NULL, (unsigned)task.threads);
     for (long i = 0; i < task.threads; i++)
         workers[i].number = i;
-    if (task.threads == 1) { /* a program without threads of its own, as far as the library leaves it one */
+    if (task.threads == 1) { /* no additional thread, except those of the library */
         run(&workers[0]);
         return;
     }
     for (long i = 0; i < task.threads; i++)
         if (pthread_create(&workers[i].thread, NULL, run, &workers[i]))
-            measure_fail("no thread");
+            measure_fail("cannot create a thread");
     for (long i = 0; i < task.threads; i++)
         pthread_join(workers[i].thread, NULL);
 }
@@ -136,8 +136,8 @@ static void *allocate(size_t count, size_t size)
 {
     void *memory = malloc(count * size);
     if (!memory)
-        measure_fail("no memory");
-    memset(memory, 1, count * size); /* its pages are touched now */
+        measure_fail("out of memory");
+    memset(memory, 1, count * size); /* touches all pages */
     return memory;
 }
 
@@ -154,7 +154,7 @@ static void *run_bursts(void *argument)
     worker->state = subject->begin(&task);
     worker->burst_ns = allocate((size_t)task.bursts, sizeof *worker->burst_ns);
     for (long burst = 0; burst < WARM_UP + task.bursts; burst++) {
-        meet(worker, burst);
+        synchronize(worker, burst);
         long waits = count_waits();
         double start = now_ns();
         subject->add(worker->state, values_of(burst), BURST);
@@ -172,20 +172,20 @@ static void *run_tails(void *argument)
     struct worker *worker = argument;
     worker->state = subject->begin(&task);
     worker->ticks = allocate((size_t)task.bursts * BURST, sizeof *worker->ticks);
-    uint32_t *place = worker->ticks;
+    uint32_t *next = worker->ticks;
     for (long burst = 0; burst < WARM_UP + task.bursts; burst++) {
-        meet(worker, burst);
+        synchronize(worker, burst);
         if (burst == WARM_UP)
-            place = worker->ticks;
+            next = worker->ticks;
         const double *from = values_of(burst);
         uint64_t before = ticks_read();
         for (long i = 0; i < BURST; i++) {
             subject->add(worker->state, from + i, 1);
             uint64_t after = ticks_read();
-            uint64_t took = after - before;
+            uint64_t elapsed = after - before;
             before = after;
             if (burst >= WARM_UP)
-                *place++ = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
+                *next++ = elapsed < UINT32_MAX ? (uint32_t)elapsed : UINT32_MAX;
         }
     }
     return NULL;
@@ -200,11 +200,11 @@ static void *run_lines(void *argument)
     struct worker *worker = argument;
     worker->state = subject->begin(&task);
     if (task.threads > 1)
-        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&barrier);
     if (worker->number == 0)
         lines_start_ns = now_ns();
     if (task.threads > 1)
-        pthread_barrier_wait(&meeting);
+        pthread_barrier_wait(&barrier);
     double start = now_ns();
     for (long done = 0; done < task.values / task.threads; done += BURST)
         subject->add(worker->state, values + done % VALUES, BURST);
@@ -236,7 +236,7 @@ static void report_bursts(void)
         waits += workers[i].waits;
     }
     qsort(all, count, sizeof *all, compare_doubles);
-    printf("\"call_ns\":%.3f,\"call_ns_least\":%.3f,\"waits\":%ld,", all[count / 2], all[0], waits);
+    printf("\"call_ns\":%.3f,\"call_ns_min\":%.3f,\"waits\":%ld,", all[count / 2], all[0], waits);
 }
 
 static void report_tails(void)
@@ -247,9 +247,9 @@ static void report_tails(void)
         memcpy(all + i * each, workers[i].ticks, each * sizeof *all);
     qsort(all, count, sizeof *all, compare_ticks);
     uint32_t p50 = all[count / 2], p99 = all[count * 99 / 100], p999 = all[count / 1000 * 999],
-             most = all[count - 1];
-    printf("\"p50_ns\":%.1f,\"p99_ns\":%.1f,\"p999_ns\":%.1f,\"most_ns\":%.1f,", p50 / ticks_per_ns,
-           p99 / ticks_per_ns, p999 / ticks_per_ns, most / ticks_per_ns);
+             max = all[count - 1];
+    printf("\"p50_ns\":%.1f,\"p99_ns\":%.1f,\"p999_ns\":%.1f,\"max_ns\":%.1f,", p50 / ticks_per_ns,
+           p99 / ticks_per_ns, p999 / ticks_per_ns, max / ticks_per_ns);
 }
 
 static void report_lines(double end_ns)
@@ -279,7 +279,7 @@ static void check_count(long expected)
 {
     long counted = subject->count ? subject->count(&task) : expected;
     if (counted != expected)
-        measure_fail("%ld of %ld values have arrived", counted, expected);
+        measure_fail("%ld of %ld values arrived", counted, expected);
 }
 
 /* ---- The task -------------------------------------------------------------------------------- */
@@ -328,12 +328,12 @@ static void read_task(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         read_argument(argv[i]);
     if (task.threads < 1 || task.bursts < 1 || task.names < 1 || task.event < 1)
-        measure_fail("threads, bursts, names and event are at least 1");
+        measure_fail("threads, bursts, names and event must be at least 1");
     if (is_mode("lines") && task.values % (task.threads * BURST))
-        measure_fail("values=%ld: not a multiple of %d times threads", task.values, BURST);
+        measure_fail("values=%ld: must be a multiple of %d times threads", task.values, BURST);
 }
 
-/* Answers how many values were added. */
+/* Returns how many values were added. */
 static long run(void)
 {
     if (is_mode("lines")) {
@@ -344,9 +344,9 @@ static long run(void)
     return (WARM_UP + task.bursts) * BURST * task.threads;
 }
 
-int measure(int argc, char **argv, const struct subject *given)
+int measure(int argc, char **argv, const struct subject *measured)
 {
-    subject = given;
+    subject = measured;
     read_task(argc, argv);
     values_fill(values, task.random);
     subject->open(&task);

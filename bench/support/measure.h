@@ -1,8 +1,8 @@
-/* measure: what every measured program does in the same way: reading its task, threads, clocks, bursts, tails,
- * and the report, one JSON object on stdout.
+/* measure: the common part of all measured programs: reads the task, runs threads, bursts, tails and lines, and
+ * prints the report, one JSON object, on stdout.
  *
- * A program brings a subject: how values are added by one library. The loop around the library's call is the
- * subject's, compiled with the call in it. */
+ * Each program defines a subject, which adds values with one library. The subject contains the loop around the
+ * library's call, so that both are compiled together. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -13,50 +13,50 @@
 extern "C" {
 #endif
 
-/* What the command line says, as key=value. */
+/* The arguments of the command line, key=value. */
 struct task {
     const char *mode;   /* bursts: calls that fit the queue, with pauses between them
-                           tails:  the same, each call timed by itself
+                           tails:  the same, with each call timed separately
                            lines:  as fast as possible, until everything is in the file */
-    const char *way;    /* the subject's own: which of its calls */
-    const char *file;   /* where lines go; "": nowhere */
+    const char *way;    /* which call of the library; defined by the subject */
+    const char *file;   /* output file; "": none */
     const char *config; /* weir's configuration */
     const char *format; /* text, json */
     long threads;
     long bursts;
-    long values;      /* lines: of all threads together */
-    long names;       /* how many are used in turn */
+    long values;      /* lines: total of all threads */
+    long names;       /* how many names are used in turn */
     long name_length; /* 0: the name is "latency" */
-    long event;       /* values a call */
-    long handlers;    /* weir's are named h1, h2, ... */
-    bool random;      /* values of 17 digits instead of three decimals */
-    bool cpu_time;    /* bursts: the thread's own time, for more threads than processors */
+    long event;       /* values per call */
+    long handlers;    /* number of weir's handlers, which are named h1, h2, ... */
+    bool random;      /* values with 17 digits instead of three decimals */
+    bool cpu_time;    /* bursts: measure CPU time of the thread, for more threads than processors */
 };
 
 struct subject {
-    /* Makes everything ready that a program has ready before its first value. */
+    /* Does the setup that a program does before its first value. */
     void (*open)(const struct task *task);
 
-    /* [each thread] What it needs for adding; never freed. */
+    /* [each thread] Returns the state for add; never freed. */
     void *(*begin)(const struct task *task);
 
     /* [each thread] Adds the values. */
     void (*add)(void *state, const double *values, size_t count);
 
-    /* Whether what was added has left the queues that calls go by. NULL: there are none. */
+    /* Returns whether the queues that calls write to are empty. NULL: there are no queues. */
     bool (*settled)(void);
 
     /* Returns when everything is in the file. */
     void (*close)(const struct task *task);
 
-    /* How many values have arrived, as far as the subject itself can tell; NULL: it cannot. */
+    /* Returns how many values arrived. NULL: the subject cannot count them. */
     long (*count)(const struct task *task);
 };
 
-/* The program's main. */
+/* The main function of the program. */
 int measure(int argc, char **argv, const struct subject *subject);
 
-/* Says on stderr what is wrong, and ends the program. */
+/* Prints an error to stderr and exits with status 1. */
 #ifdef __cplusplus
 [[noreturn]]
 #else

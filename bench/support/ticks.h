@@ -1,4 +1,4 @@
-/* ticks: the processor's counter, the cheapest clock there is. */
+/* ticks: reads the processor's cycle counter, the cheapest clock. */
 #ifndef BENCH_TICKS_H
 #define BENCH_TICKS_H
 

@@ -15,10 +15,10 @@ void values_fill(double *table, bool random)
 {
     uint64_t state = 1;
     for (unsigned i = 0; i < VALUES; i++) {
-        unsigned place = i * 7919 % VALUES; /* a prime: each place once */
+        unsigned index = i * 7919 % VALUES; /* 7919 is prime: each index occurs once */
         if (random)
             table[i] = (double)(draw(&state) >> 11) * 0x1p-53 * 100;
         else
-            table[i] = (place * 10 + 1 + place % 9) / 1000.0;
+            table[i] = (index * 10 + 1 + index % 9) / 1000.0;
     }
 }

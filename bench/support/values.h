@@ -1,4 +1,4 @@
-/* values: what all measured programs write, and what the check of their files expects. */
+/* values: the values that all measured programs write and that verify expects. */
 #ifndef BENCH_VALUES_H
 #define BENCH_VALUES_H
 
@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-enum { VALUES = 10000 }; /* programs go through them again and again */
+enum { VALUES = 10000 }; /* programs cycle through them */
 
-/* Fills a table of VALUES different numbers in no order that one could guess.
+/* Fills a table with VALUES different numbers in a shuffled order.
  *
- * Either from 0.001 to 99.999, with three decimals of which the last is never 0, so that "%.3f" and the
- * shortest digits give the same text; or, random, numbers below 100 that need 17 digits, nearly all of them. */
+ * The numbers are from 0.001 to 99.999, with three decimals of which the last is never 0, so that "%.3f" and
+ * the shortest digits give the same text. If random, they are below 100, and nearly all need 17 digits. */
 void values_fill(double *table, bool random);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
-/* verify: whether a file that a measured program has written holds each value as often as it must, in lines
- * that are as they must be; from one thread also in the order in which they were added.
+/* verify: checks that a file written by a measured program contains each value the expected number of times, in
+ * lines of the expected form, and, if written by one thread, in the order in which they were added.
  *
  *     verify FILE text|json plain|random THREADS VALUES
  *
- * Exit status 0, or 1 with words on stderr. */
+ * Exit status: 0 success, 1 failure with a message on stderr, 2 usage error. */
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -19,10 +19,10 @@
 
 struct shape {
     const char *name;
-    const char *before; /* the time */
-    const char *after;
-    const char *end;
-    int decimals; /* of the time */
+    const char *before; /* text before the time */
+    const char *after;  /* text between the time and the value */
+    const char *end;    /* text after the value */
+    int decimals;       /* of the time */
 };
 
 static const struct shape shapes[] = {
@@ -32,13 +32,13 @@ static const struct shape shapes[] = {
 
 struct entry {
     double value;
-    int place; /* in the order of adding */
+    int index; /* in the order of adding */
     long count;
 };
 
 static const char *path;
 static long line_number;
-static struct entry entries[VALUES]; /* by value */
+static struct entry entries[VALUES]; /* sorted by value */
 
 static _Noreturn void fail(const char *format, ...)
 {
@@ -62,7 +62,7 @@ static void fill_entries(bool random)
     static double table[VALUES];
     values_fill(table, random);
     for (int i = 0; i < VALUES; i++)
-        entries[i] = (struct entry){.value = table[i], .place = i};
+        entries[i] = (struct entry){.value = table[i], .index = i};
     qsort(entries, VALUES, sizeof entries[0], compare_entries);
 }
 
@@ -71,34 +71,34 @@ static void fill_entries(bool random)
 static const char *expect(const char *at, const char *text)
 {
     if (strncmp(at, text, strlen(text)) != 0)
-        fail("\"%.20s\" where \"%s\" must be", at, text);
+        fail("\"%.20s\" must be \"%s\"", at, text);
     return at + strlen(text);
 }
 
-/* A time of today, in seconds with so many decimals. */
+/* Expects a time within a day of now, in seconds with the given number of decimals. */
 static const char *expect_time(const char *at, int decimals, time_t now)
 {
     char *end;
     long seconds = strtol(at, &end, 10);
     if (labs(seconds - (long)now) > 86400)
-        fail("%ld is not a time of today", seconds);
+        fail("%ld is not a time within a day of now", seconds);
     const char *fraction = expect(end, ".");
     if (strspn(fraction, "0123456789") != (size_t)decimals)
-        fail("\"%.20s\": not %d decimals", fraction, decimals);
+        fail("\"%.20s\": must have %d decimals", fraction, decimals);
     return fraction + decimals;
 }
 
 static struct entry *find_value(double value)
 {
-    struct entry wanted = {.value = value};
-    struct entry *found = bsearch(&wanted, entries, VALUES, sizeof entries[0], compare_entries);
+    struct entry key = {.value = value};
+    struct entry *found = bsearch(&key, entries, VALUES, sizeof entries[0], compare_entries);
     if (!found)
         fail("%.17g has never been added", value);
     return found;
 }
 
-/* Answers where the next line begins. */
-static const char *check_line(const char *at, const struct shape *shape, time_t now, long expected_place)
+/* Returns the beginning of the next line. */
+static const char *check_line(const char *at, const struct shape *shape, time_t now, long expected_index)
 {
     char *end;
     at = expect_time(expect(at, shape->before), shape->decimals, now);
@@ -107,15 +107,15 @@ static const char *check_line(const char *at, const struct shape *shape, time_t 
     if (end == at)
         fail("\"%.20s\" is not a number", at);
     struct entry *entry = find_value(value);
-    if (expected_place >= 0 && entry->place != expected_place)
-        fail("%.17g is out of its order", entry->value);
+    if (expected_index >= 0 && entry->index != expected_index)
+        fail("%.17g is out of order", entry->value);
     entry->count++;
     return expect(end, shape->end);
 }
 
 /* ---- The whole file -------------------------------------------------------------------------- */
 
-/* Readable up to a NUL behind its end: the rest of the last page, or a page more. */
+/* Maps the file so that a NUL follows its end: the rest of the last page is zero, or an extra page. */
 static const char *map_file(size_t *size)
 {
     struct stat status;
@@ -142,9 +142,9 @@ static void check_file(const struct shape *shape, long threads, long values)
         fail("%ld lines, not %ld", line_number, values);
     long each = values / threads;
     for (int i = 0; i < VALUES; i++) {
-        long expected = threads * (each / VALUES + (entries[i].place < each % VALUES));
+        long expected = threads * (each / VALUES + (entries[i].index < each % VALUES));
         if (entries[i].count != expected)
-            fail("%.17g is there %ld times, not %ld times", entries[i].value, entries[i].count, expected);
+            fail("%.17g occurs %ld times, not %ld times", entries[i].value, entries[i].count, expected);
     }
 }
 

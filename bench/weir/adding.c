@@ -1,4 +1,4 @@
-/* adding: weir, by each of its calls: way=name, handle or emit. */
+/* adding: adds values with weir: way=name, handle or emit. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "../support/measure.h"
 
-/* What one thread adds by. */
+/* The state of one thread. */
 struct state {
     weir_stream *stream;
     weir_metric *metric;
@@ -64,8 +64,8 @@ static void emit_events(struct state *state, const double *values, size_t count)
 
 static void configure(const struct task *task)
 {
-    /* weir has a slower way with names for valgrind, whose memcheck would complain of the usual one. callgrind
-     * would not, and is here to count what usually runs: weir knows valgrind by this. */
+    /* weir detects valgrind by LD_PRELOAD and then compares names in a slower way, because memcheck reports
+     * errors for the normal one. callgrind does not, and has to count the normal code. */
     unsetenv("LD_PRELOAD");
     if (strcmp(task->way, "handle") == 0)
         add_values = add_by_handle;
@@ -74,12 +74,12 @@ static void configure(const struct task *task)
     else if (strcmp(task->way, "name") == 0)
         add_values = task->names > 1 ? add_by_names_in_turn : add_by_name;
     else
-        measure_fail("way=%s: name, handle or emit", task->way);
+        measure_fail("way=%s: must be name, handle or emit", task->way);
     if (weir_configure_file(task->config) != 0)
         measure_fail("%s", weir_last_error());
 }
 
-/* A number, filled up to the length. */
+/* Writes a number, padded to the length. */
 static void make_long_name(char *name, long number, long length)
 {
     char digits[24];
@@ -93,7 +93,7 @@ static const char *make_name(const struct task *task, long number)
 {
     char name[256];
     if (task->name_length < 0 || task->name_length > 255)
-        measure_fail("name_length=%ld: at most 255", task->name_length);
+        measure_fail("name_length=%ld: must be at most 255", task->name_length);
     if (task->name_length)
         make_long_name(name, number, task->name_length);
     else if (task->names > 1 || task->event > 1)
@@ -102,7 +102,7 @@ static const char *make_name(const struct task *task, long number)
         return "latency";
     char *copy = strdup(name);
     if (!copy)
-        measure_fail("no memory");
+        measure_fail("out of memory");
     return copy;
 }
 
@@ -110,7 +110,7 @@ static void *allocate(size_t count, size_t size)
 {
     void *memory = calloc(count, size);
     if (!memory)
-        measure_fail("no memory");
+        measure_fail("out of memory");
     return memory;
 }
 
@@ -150,7 +150,7 @@ static void flush(const struct task *task)
         measure_fail("flush: %s", weir_strerror(error));
 }
 
-/* Each handler has to have delivered each value. */
+/* Every handler must have delivered every value. */
 static long count_delivered(const struct task *task)
 {
     weir_stats process;

@@ -1,9 +1,8 @@
-/* arrival: how long a value that ends an idle period takes to the file.
+/* arrival: measures the time from a call that ends an idle period until the value is in the file.
  *
  *     arrival CONFIG FILE COUNT
  *
- * The kernel tells when the file has been written; the time in which this thread wakes up from that counts too.
- */
+ * The end is the inotify event for the write; the wake-up of this thread is included. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 #include "../support/measure.h"
 
-enum { IDLE_MS = 30 }; /* a ring is put to sleep when nothing has come for 10 ms */
+enum { IDLE_MS = 30 }; /* a ring becomes idle after 10 ms without values */
 
 static double now_us(void)
 {
@@ -37,7 +36,7 @@ static double measure_once(weir_stream *stream, int watch)
     double start = now_us();
     weir_add_value(stream, "latency", 0.001);
     if (read(watch, events, sizeof events) <= 0)
-        measure_fail("the file cannot be watched");
+        measure_fail("cannot watch the file");
     return now_us() - start;
 }
 
@@ -46,19 +45,19 @@ int main(int argc, char **argv)
     int count = argc == 4 ? atoi(argv[3]) : 0;
     if (count < 1)
         measure_fail("usage: arrival CONFIG FILE COUNT");
-    double *took = malloc((size_t)count * sizeof *took);
-    if (!took || weir_configure_file(argv[1]) != 0)
+    double *elapsed = malloc((size_t)count * sizeof *elapsed);
+    if (!elapsed || weir_configure_file(argv[1]) != 0)
         measure_fail("%s", weir_last_error());
     weir_stream *stream = weir_get_stream("my_app");
     weir_add_value(stream, "latency", 0.001);
     if (weir_flush(-1) != 0)
-        measure_fail("the first value has not arrived");
+        measure_fail("the first value was not delivered");
     int watch = inotify_init1(IN_CLOEXEC);
     if (watch < 0 || inotify_add_watch(watch, argv[2], IN_MODIFY) < 0)
-        measure_fail("%s cannot be watched", argv[2]);
+        measure_fail("%s: cannot watch the file", argv[2]);
     for (int i = 0; i < count; i++)
-        took[i] = measure_once(stream, watch);
-    qsort(took, (size_t)count, sizeof *took, compare);
-    printf("{\"median_us\":%.1f,\"most_us\":%.1f}\n", took[count / 2], took[count - 1]);
+        elapsed[i] = measure_once(stream, watch);
+    qsort(elapsed, (size_t)count, sizeof *elapsed, compare);
+    printf("{\"median_us\":%.1f,\"max_us\":%.1f}\n", elapsed[count / 2], elapsed[count - 1]);
     return 0;
 }

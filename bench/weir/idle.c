@@ -1,5 +1,5 @@
-/* idle: adds something from several threads, delivers it, says "idle" on stdout, and then adds nothing until
- * its stdin ends. Whoever started it looks at its threads meanwhile.
+/* idle: adds values from several threads, flushes, prints "idle" on stdout, and then adds nothing until its
+ * stdin ends. The caller inspects its threads in the meantime.
  *
  *     idle CONFIG */
 
@@ -11,7 +11,7 @@
 
 #include "../support/measure.h"
 
-enum { THREADS = 3, EACH = 10000 };
+enum { THREADS = 3, VALUES_EACH = 10000 };
 
 static pthread_barrier_t added, end;
 
@@ -19,7 +19,7 @@ static void *add(void *argument)
 {
     (void)argument;
     weir_stream *stream = weir_get_stream("my_app");
-    for (int i = 0; i < EACH; i++)
+    for (int i = 0; i < VALUES_EACH; i++)
         weir_add_value(stream, "latency", i);
     pthread_barrier_wait(&added);
     pthread_barrier_wait(&end);
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     pthread_barrier_init(&end, NULL, THREADS + 1);
     for (int i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, add, NULL) != 0)
-            measure_fail("no thread");
+            measure_fail("cannot create a thread");
     pthread_barrier_wait(&added);
     if (weir_flush(-1) != 0)
         measure_fail("not everything was delivered");

@@ -1,11 +1,11 @@
-/* mixed: everything at once: threads that come and go, configurations that change, wrong ones in between,
- * handlers that are slow, fail and reject. All the while the ledger has to be exact, and memory has to stay
- * where it is.
+/* mixed: a stress test of everything at once: threads that start and end, configurations that change, with
+ * invalid ones in between, handlers that are slow, fail and reject. The ledger must be exact at all times, and
+ * memory must not grow.
  *
  *     mixed [SECONDS [FOLDER]]
  *
- * Without arguments: a short run, of so many reloads instead of seconds. Exit status 0, or 1 with words on
- * stderr. */
+ * Without arguments: a short run, limited by the number of reloads instead of seconds. Exit status: 0 success,
+ * 1 failure with a message on stderr. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,16 +22,16 @@
 #include "../../tests/support/steady.h"
 
 enum {
-    PRODUCERS = 4, /* threads at a time; each lives for up to so many calls: */
-    LONGEST_LIFE = 4000,
+    PRODUCERS = 4,    /* concurrent threads */
+    MAX_CALLS = 4000, /* per thread */
     NAMES = 50,
     SHORT_RUN = 60 /* reloads */
 };
 
-static _Atomic bool over;
+static _Atomic bool stop;
 static _Atomic uint64_t started_threads;
 
-/* Each thread has a state of its own, not 0. */
+/* xorshift64. Each thread has its own state, which must not be 0. */
 static uint32_t draw(uint64_t *state, uint32_t below)
 {
     *state ^= *state << 13;
@@ -42,22 +42,22 @@ static uint32_t draw(uint64_t *state, uint32_t below)
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-enum character { STEADY, SLOW, FLAKY };
+enum behavior { STEADY, SLOW, FLAKY };
 
-/* What a handler has really taken, beside what the ledger says of it. It goes on over reloads, as the ledger's
- * counters do. */
+/* What a handler has actually delivered, for comparison with the ledger. The counts continue across reloads, as
+ * the ledger's do. */
 struct sink {
     const char *name;
-    enum character character;
+    enum behavior behavior;
     uint64_t calls;
     _Atomic uint64_t delivered;
 };
 
 static struct sink sinks[] = {{.name = "steady"},
                               {.name = "left"},
-                              {.name = "right", .character = SLOW},
-                              {.name = "slow", .character = SLOW},
-                              {.name = "flaky", .character = FLAKY}};
+                              {.name = "right", .behavior = SLOW},
+                              {.name = "slow", .behavior = SLOW},
+                              {.name = "flaky", .behavior = FLAKY}};
 
 enum { SINKS = sizeof sinks / sizeof sinks[0] };
 
@@ -76,22 +76,22 @@ static void sink_destroy(void *self)
     (void)self;
 }
 
-/* The last end of an event among the first `most` samples. */
-static uint32_t find_border(const weir_batch *batch, uint32_t most)
+/* Returns the last end of an event within the first `limit` samples. */
+static uint32_t find_event_end(const weir_batch *batch, uint32_t limit)
 {
-    while (most && batch->samples[most - 1].flags & WEIR_SAMPLE_MORE)
-        most--;
-    return most;
+    while (limit && batch->samples[limit - 1].flags & WEIR_SAMPLE_MORE)
+        limit--;
+    return limit;
 }
 
-/* Now it takes half, now nothing, now it rejects, now it gives up on a batch. */
+/* Cycles through the outcomes: it settles all, half or none of a batch, rejects a sample, or drops the rest. */
 static void be_flaky(uint64_t call, const weir_batch *batch, weir_outcome *outcome)
 {
     static const int codes[] = {WEIR_OUTCOME_OK, WEIR_OUTCOME_RETRY, WEIR_OUTCOME_REOPEN, WEIR_OUTCOME_OK,
                                 WEIR_OUTCOME_DROP};
     outcome->code = codes[call % (sizeof codes / sizeof codes[0])];
     if (outcome->code != WEIR_OUTCOME_OK)
-        outcome->done = call % 2 ? find_border(batch, batch->count / 2) : 0;
+        outcome->done = call % 2 ? find_event_end(batch, batch->count / 2) : 0;
     outcome->rejected = outcome->done && call % 3 == 0;
     snprintf(outcome->reason, sizeof outcome->reason, "flaky");
 }
@@ -100,9 +100,9 @@ static void sink_emit(void *self, const weir_batch *batch, weir_outcome *outcome
 {
     struct sink *sink = self;
     outcome->done = batch->count;
-    if (sink->character == SLOW)
+    if (sink->behavior == SLOW)
         steady_sleep_ms(1);
-    if (sink->character == FLAKY)
+    if (sink->behavior == FLAKY)
         be_flaky(sink->calls++, batch, outcome);
     atomic_fetch_add(&sink->delivered, outcome->done - outcome->rejected);
 }
@@ -111,7 +111,7 @@ static const weir_handler_type sink_type = {
     .size = sizeof sink_type,
     .abi = WEIR_ABI,
     .name = "sink",
-    .summary = "counts what it takes",
+    .summary = "counts values",
     .create = sink_create,
     .emit = sink_emit,
     .destroy = sink_destroy,
@@ -119,8 +119,8 @@ static const weir_handler_type sink_type = {
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* Handlers come, go and change their options. "swing" goes to exactly one of left and right, "rare" to the
- * file, always. %s: the file. */
+/* Handlers are added, removed and changed. "swing" always goes to exactly one of left and right, "rare" always
+ * to the file. %s: the file. */
 static const char *const configs[] = {
     "{\"handlers\":{\"disk\":{\"type\":\"file\",\"path\":\"%s\"},\"steady\":{\"type\":\"sink\"},"
     "\"left\":{\"type\":\"sink\"},\"slow\":{\"type\":\"sink\",\"queue\":\"64KiB\",\"overflow\":\"drop_newest\"}"
@@ -146,18 +146,18 @@ static const char *const configs[] = {
 
 enum { CONFIGS = sizeof configs / sizeof configs[0] };
 
-static const char *const names_of_handlers[] = {"disk", "steady", "left", "right", "slow", "flaky"};
+static const char *const handler_names[] = {"disk", "steady", "left", "right", "slow", "flaky"};
 
-enum { HANDLERS = sizeof names_of_handlers / sizeof names_of_handlers[0] };
+enum { HANDLERS = sizeof handler_names / sizeof handler_names[0] };
 
 static void configure(unsigned turn, const char *file)
 {
     char text[2048];
     int length = snprintf(text, sizeof text, configs[turn % CONFIGS], file);
     if (weir_configure_text(text, (size_t)length) != 0)
-        steady_fail("configuring: %s", weir_last_error());
-    if (weir_configure_text("{\"groups\":{\"*\":\"nobody\"}}", 25) == 0)
-        steady_fail("a wrong configuration was taken");
+        steady_fail("configure: %s", weir_last_error());
+    if (weir_configure_text("{\"groups\":{\"*\":\"absent\"}}", 25) == 0)
+        steady_fail("an invalid configuration was accepted");
 }
 
 /* ---- Producers ------------------------------------------------------------------------------- */
@@ -166,17 +166,17 @@ enum group { PLAIN, SWING, RARE, MANY, GROUPS };
 
 static const char *const groups[] = {"mixed", "mixed.swing", "mixed.rare", "mixed.many"};
 
-/* What calls have answered 0 for. */
+/* Values whose call returned 0. */
 static _Atomic uint64_t accepted[GROUPS];
 
-/* Rare values go to a file that is kept to the end. */
+/* Values of RARE are few, because their file is kept until the end. */
 static enum group draw_group(uint64_t *state)
 {
     uint32_t drawn = draw(state, 2000);
     return drawn == 0 ? RARE : drawn % 5 == 0 ? MANY : drawn % 2 == 0 ? SWING : PLAIN;
 }
 
-static uint64_t add_something(weir_stream *stream, uint64_t *state)
+static uint64_t add_random(weir_stream *stream, uint64_t *state)
 {
     static const char *const names[] = {"one", "two", "three"};
     char name[16];
@@ -199,28 +199,28 @@ static uint64_t add_something(weir_stream *stream, uint64_t *state)
 
 static void *produce(void *argument)
 {
-    uint64_t state = *(uint64_t *)argument, mine[GROUPS] = {0};
+    uint64_t state = *(uint64_t *)argument, added[GROUPS] = {0};
     weir_stream *streams[GROUPS];
     for (int i = 0; i < GROUPS; i++)
         streams[i] = weir_get_stream(groups[i]);
-    for (uint32_t calls = draw(&state, LONGEST_LIFE); calls > 0; calls--) {
+    for (uint32_t calls = draw(&state, MAX_CALLS); calls > 0; calls--) {
         enum group group = draw_group(&state);
-        mine[group] += add_something(streams[group], &state);
+        added[group] += add_random(streams[group], &state);
     }
     for (int i = 0; i < GROUPS; i++)
-        atomic_fetch_add(&accepted[i], mine[i]);
+        atomic_fetch_add(&accepted[i], added[i]);
     return NULL;
 }
 
-/* Has one thread after the other. */
+/* Runs one thread after the other. */
 static void *keep_producing(void *argument)
 {
     uint64_t state = *(uint64_t *)argument;
-    while (!atomic_load(&over)) {
+    while (!atomic_load(&stop)) {
         pthread_t thread;
         draw(&state, 2);
         if (pthread_create(&thread, NULL, produce, &state) != 0)
-            steady_fail("no thread: %s", strerror(errno));
+            steady_fail("cannot create a thread: %s", strerror(errno));
         pthread_join(thread, NULL);
         atomic_fetch_add(&started_threads, 1);
     }
@@ -234,8 +234,8 @@ static _Atomic uint64_t snapshots;
 static void *keep_checking(void *argument)
 {
     (void)argument;
-    while (!atomic_load(&over)) {
-        steady_check_ledger(names_of_handlers, HANDLERS);
+    while (!atomic_load(&stop)) {
+        steady_check_ledger(handler_names, HANDLERS);
         atomic_fetch_add(&snapshots, 1);
         steady_sleep_ms(5);
     }
@@ -254,23 +254,23 @@ static uint64_t count_lines(const char *path)
     return lines;
 }
 
-static weir_handler_stats expect_delivered(const char *name, uint64_t really)
+static weir_handler_stats expect_delivered(const char *name, uint64_t expected)
 {
     weir_handler_stats stats;
     if (!steady_read_handler(name, &stats))
-        steady_fail("%s: has no ledger", name);
-    if (stats.queued || stats.delivered != really)
-        steady_fail("%s: delivered %" PRIu64 ", but it has %" PRIu64 "; %" PRIu64 " queued", name,
-                    stats.delivered, really, stats.queued);
+        steady_fail("%s: has no counters", name);
+    if (stats.queued || stats.delivered != expected)
+        steady_fail("%s: delivered %" PRIu64 ", expected %" PRIu64 "; %" PRIu64 " queued", name,
+                    stats.delivered, expected, stats.queued);
     printf("%-7s offered %12" PRIu64 "  delivered %12" PRIu64 "  dropped %10" PRIu64 "\n", name, stats.offered,
            stats.delivered, ledger_dropped(&stats));
     return stats;
 }
 
-/* When all is over every value is in its place. */
+/* Checks the final counts: every value has arrived at its handler. */
 static weir_stats check_end(const char *file)
 {
-    uint64_t swung = 0, sum = 0;
+    uint64_t swing_offered = 0, sum = 0;
     weir_stats process = steady_read_process();
     for (int i = 0; i < GROUPS; i++)
         sum += atomic_load(&accepted[i]);
@@ -279,10 +279,11 @@ static weir_stats check_end(const char *file)
                     sum, process.in_rings);
     for (int i = 0; i < SINKS; i++) {
         weir_handler_stats stats = expect_delivered(sinks[i].name, atomic_load(&sinks[i].delivered));
-        swung += strcmp(sinks[i].name, "left") == 0 || strcmp(sinks[i].name, "right") == 0 ? stats.offered : 0;
+        swing_offered +=
+            strcmp(sinks[i].name, "left") == 0 || strcmp(sinks[i].name, "right") == 0 ? stats.offered : 0;
     }
-    if (swung != atomic_load(&accepted[SWING]))
-        steady_fail("left and right were offered %" PRIu64 ", not %" PRIu64, swung,
+    if (swing_offered != atomic_load(&accepted[SWING]))
+        steady_fail("left and right were offered %" PRIu64 ", not %" PRIu64, swing_offered,
                     atomic_load(&accepted[SWING]));
     weir_handler_stats disk = expect_delivered("disk", count_lines(file));
     if (disk.delivered != atomic_load(&accepted[RARE]))
@@ -292,15 +293,15 @@ static weir_stats check_end(const char *file)
 
 /* ---- The run --------------------------------------------------------------------------------- */
 
-/* Changes the configuration again and again until it is time to stop. Answers how often. */
+/* Changes the configuration until the end of the run. Returns how often. */
 static unsigned reload(double seconds, const char *file, struct steady *steady)
 {
     double start = steady_now_s();
     unsigned turn = 0;
-    for (double part = 0; part < 1; turn++) {
-        part = seconds > 0 ? (steady_now_s() - start) / seconds : (double)turn / SHORT_RUN;
+    for (double progress = 0; progress < 1; turn++) {
+        progress = seconds > 0 ? (steady_now_s() - start) / seconds : (double)turn / SHORT_RUN;
         configure(turn, file);
-        steady_watch(steady, part);
+        steady_watch(steady, progress);
         steady_sleep_ms(10);
     }
     return turn;
@@ -309,11 +310,11 @@ static unsigned reload(double seconds, const char *file, struct steady *steady)
 static void prepare(const char *file)
 {
     unlink(file);
-    if (!getenv("WEIR_LOG")) /* it would say each of flaky's failures */
+    if (!getenv("WEIR_LOG")) /* every failure of flaky would be logged */
         setenv("WEIR_LOG", "off", 1);
     if (weir_register_handler_type(&sink_type, NULL) != 0)
-        steady_fail("no handler type: %s", weir_last_error());
-    for (unsigned i = 0; i < CONFIGS; i++) /* so that each handler has its ledger, even in the shortest run */
+        steady_fail("register handler type: %s", weir_last_error());
+    for (unsigned i = 0; i < CONFIGS; i++) /* every handler has counters then, even in the shortest run */
         configure(i, file);
 }
 
@@ -327,24 +328,24 @@ static void run(double seconds, const char *file)
     for (unsigned i = 0; i < PRODUCERS; i++) {
         seeds[i] = i + 1;
         if (pthread_create(&producers[i], NULL, keep_producing, &seeds[i]) != 0)
-            steady_fail("no thread");
+            steady_fail("cannot create a thread");
     }
     if (pthread_create(&checker, NULL, keep_checking, NULL) != 0)
-        steady_fail("no thread");
+        steady_fail("cannot create a thread");
     unsigned reloads = reload(seconds, file, &steady);
-    atomic_store(&over, true);
+    atomic_store(&stop, true);
     for (int i = 0; i < PRODUCERS; i++)
         pthread_join(producers[i], NULL);
     pthread_join(checker, NULL);
     int flushed = weir_flush(-1);
     if (flushed != 0 && flushed != WEIR_ERR_DROPPED)
         steady_fail("flush: %s", weir_strerror(flushed));
-    double took = steady_now_s() - start;
+    double elapsed = steady_now_s() - start;
     weir_stats process = check_end(file);
-    printf("%.0f s: %" PRIu64 " values (%.2f million/s), %" PRIu64 " to nobody; %" PRIu64
+    printf("%.0f s: %" PRIu64 " values (%.2f million/s), %" PRIu64 " without a handler; %" PRIu64
            " threads, %u reloads, "
            "%" PRIu64 " snapshots of the ledger, each exact; resident %ld KiB early, %ld KiB late\n",
-           took, process.added, (double)process.added / took / 1e6, process.unrouted,
+           elapsed, process.added, (double)process.added / elapsed / 1e6, process.unrouted,
            atomic_load(&started_threads), reloads, atomic_load(&snapshots), steady.early_kb, steady.late_kb);
     steady_judge(&steady, seconds);
 }

@@ -1,10 +1,10 @@
-/* stamps: how far the times of values are off the wall clock.
+/* stamps: measures the error of the times of values relative to the wall clock.
  *
  *     stamps CLOCK COUNT
  *
- * The wall clock is read before and after each call, under both values that settings.clock can have; what a
- * value's time is outside of that counts as error. Calls come in bursts with idle times in between, from none
- * to so long that everything has gone to sleep. */
+ * The wall clock is read before and after each call, for either value of settings.clock; the error is the
+ * distance of the value's time from this interval. Calls are made in bursts with pauses between them, from none
+ * to long enough that all threads sleep. */
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ static void *create(const weir_host *host, const void *options)
     return (void *)host;
 }
 
-static void keep_times(void *self, const weir_batch *batch, weir_outcome *outcome)
+static void store_times(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     (void)self, (void)outcome;
     for (uint32_t i = 0; i < batch->count; i++)
@@ -48,9 +48,9 @@ static void destroy(void *self)
 static const weir_handler_type type = {.size = sizeof type,
                                        .abi = WEIR_ABI,
                                        .name = "stamps",
-                                       .summary = "keeps times",
+                                       .summary = "stores the times of values",
                                        .create = create,
-                                       .emit = keep_times,
+                                       .emit = store_times,
                                        .destroy = destroy};
 
 static int64_t wall_ns(void)
@@ -85,7 +85,7 @@ static int64_t *list_errors(void)
 {
     int64_t *errors = calloc((size_t)count, sizeof *errors);
     if (!errors)
-        measure_fail("no memory");
+        measure_fail("out of memory");
     for (long i = 0; i < count; i++) {
         const struct stamp *stamp = &stamps[i];
         if (stamp->time_ns < stamp->before_ns)
@@ -93,7 +93,7 @@ static int64_t *list_errors(void)
         else if (stamp->time_ns > stamp->after_ns)
             errors[i] = stamp->time_ns - stamp->after_ns;
         if (i && stamp->time_ns < stamps[i - 1].time_ns)
-            measure_fail("time runs backwards");
+            measure_fail("time went backwards");
     }
     qsort(errors, (size_t)count, sizeof *errors, compare);
     return errors;
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
         measure_fail("%s", weir_last_error());
     add_all(weir_get_stream("my_app"));
     const int64_t *errors = list_errors();
-    printf("{\"median_ns\":%" PRId64 ",\"p99_ns\":%" PRId64 ",\"most_ns\":%" PRId64 "}\n", errors[count / 2],
+    printf("{\"median_ns\":%" PRId64 ",\"p99_ns\":%" PRId64 ",\"max_ns\":%" PRId64 "}\n", errors[count / 2],
            errors[count - 1 - count / 100], errors[count - 1]);
     return 0;
 }

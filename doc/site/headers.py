@@ -1,7 +1,8 @@
-"""Copies of the public headers whose comments are Doxygen's: python3 headers.py OUTPUT HEADER...
+"""Copies the public headers with their comments converted to Doxygen's syntax: python3 headers.py OUTPUT HEADER...
 
-The headers themselves stay as people read them best. Where a comment stands tells what it is about: a declaration follows it at once,
-or stands in front of it on its line; the first one of a file is about the file. What stands alone between declarations is about none.
+The headers themselves contain no markup. The position of a comment determines what it documents: the declaration that follows it
+directly, or the one before it on its line; the first comment documents the file. Comments that stand alone between declarations are not
+converted.
 """
 
 import os
@@ -14,7 +15,7 @@ DECLARATION = re.compile(r"WEIR_API [^;(]*?\b(weir_\w+)\(|#define (WEIR_\w+) [\w
 
 NAMES = (r"\b(weir_\w+)\((?!\*)", r"^    (WEIR_\w+)(?: =.*?)?,", r"^#define (WEIR_\w+)[ (](?!__attribute__)")
 
-names = set()  # what can be referred to
+names = set()  # valid targets of references
 
 
 def is_heading(text):
@@ -22,13 +23,13 @@ def is_heading(text):
 
 
 def escape(text):
-    """What people write in plain text, and Doxygen would take for commands; names become references."""
+    """Escapes characters that Doxygen would interpret as commands; names become references."""
     text = re.sub(r"([@\\<>#%])", r"\\\1", text)
     return re.sub(r"\b(?:weir|WEIR)_\w+\b(?!\*)", lambda found: ("#" if found.group() in names else "") + found.group(), text)
 
 
 def indent_code(text):
-    """Lines that are set in by four blanks and more are programs or pictures."""
+    """Lines indented by four blanks or more are code or diagrams."""
     lines, inside = [], False
     for line in text.split("\n"):
         code = bool(re.match(r" \* {5,}\S", line))
@@ -42,7 +43,7 @@ def indent_code(text):
 
 
 def convert(text, name):
-    """The comments of a header, one after the other, each as what it is."""
+    """Converts each comment of a header according to its position."""
     first = True
 
     def replace(found):
@@ -66,7 +67,7 @@ def convert(text, name):
 
 
 def share(text):
-    """Functions, and macros, that stand together share what is said of the first one."""
+    """Adjacent functions and macros share the comment of the first one."""
     lines, first = [], None
     for line in text.split("\n"):
         found = DECLARATION.match(line)

@@ -1,12 +1,12 @@
-"""Follows all links within a folder of pages: python3 links.py FOLDER. Says which lead nowhere, what is fetched from outside, and which
-pages nobody can get to from the first one."""
+"""Checks all links within a folder of pages: python3 links.py FOLDER. Reports broken links, resources loaded from other sites, and pages
+that no other page links to."""
 
 import os
 import sys
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
-# what a page needs to be shown; anything else that it names is a link, and may lead outside
+# loaded to display the page; all other references are links, which may be external
 RESOURCES = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
 
 
@@ -27,13 +27,13 @@ class Page(HTMLParser):
                 self.links.append(value)
 
 
-def is_outside(link):
+def is_external(link):
     parts = urlsplit(link)
     return bool(parts.scheme or parts.netloc)
 
 
 def resolve(path, link):
-    """(the file that a link on a page leads to, the anchor in it)"""
+    """(the target file of a link on a page, the anchor in it)"""
     parts = urlsplit(link)
     target = os.path.normpath(os.path.join(os.path.dirname(path), unquote(parts.path))) if parts.path else path
     return target, unquote(parts.fragment)
@@ -45,15 +45,15 @@ def check(folder):
         pages.update({path: Page(path) for path in (os.path.join(place, name) for name in names) if path.endswith(".html")})
     problems, reached = [], {os.path.join(folder, "index.html")}
     for path, page in pages.items():
-        problems += [f"{path}: {link} comes from outside" for link in page.resources if is_outside(link)]
-        for link in (link for link in page.links + page.resources if not is_outside(link)):
+        problems += [f"{path}: {link} is loaded from another site" for link in page.resources if is_external(link)]
+        for link in (link for link in page.links + page.resources if not is_external(link)):
             target, anchor = resolve(path, link)
             reached.add(target)
             if not os.path.isfile(target):
                 problems.append(f"{path}: {link} does not exist")
             elif anchor and anchor not in pages[target].anchors:
-                problems.append(f"{path}: {link}: no such place on that page")
-    problems += [f"{path}: no page leads there" for path in sorted(set(pages) - reached)]
+                problems.append(f"{path}: {link}: no such anchor")
+    problems += [f"{path}: not linked from any page" for path in sorted(set(pages) - reached)]
     return len(pages), sum(len(page.links) for page in pages.values()), problems
 
 

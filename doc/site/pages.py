@@ -1,7 +1,8 @@
-"""Makes pages of the guides (Markdown), the manual pages (mdoc) and the files that these lead to: python3 pages.py ROOT OUTPUT STAGE.
+"""Generates HTML pages from the guides (Markdown), the manual pages (mdoc) and the files that they link to:
+python3 pages.py ROOT OUTPUT STAGE.
 
-What is found is shown: a new guide, manual page or handler has its place in the navigation by itself. Doxygen makes the reference
-later; its header and footer, with the same navigation, are written into STAGE."""
+New guides, manual pages and handlers are found and added to the navigation automatically. Doxygen generates the reference later; its
+header and footer, with the same navigation, are written to STAGE."""
 
 import glob
 import html
@@ -12,8 +13,8 @@ import sys
 
 ROOT, OUTPUT, STAGE = sys.argv[1:]
 
-FIRST = ["README.md", "doc/first-steps.md", "doc/config.md"]  # then come the others, by name
-INSIDE = {"doc/architecture.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"}
+FIRST = ["README.md", "doc/first-steps.md", "doc/config.md"]  # the others follow, sorted by name
+INTERNALS = {"doc/architecture.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"}
 HEADERS = ["weir.h", "handler.h", "host.h", "options.h", "types.h", "version.h"]
 
 PAGE = """<!DOCTYPE html>
@@ -52,11 +53,11 @@ def convert(*command, text=None):
     return done.stdout
 
 
-# ---- What there is --------------------------------------------------------------------------------------
+# ---- Sources and navigation -----------------------------------------------------------------------------
 
 
 def name_of(path):
-    """The page that a file of the tree becomes."""
+    """The name of the page for a file of the tree."""
     if path == "README.md":
         return "index.html"
     folder, name = os.path.split(path)
@@ -72,7 +73,7 @@ def name_of(path):
 
 
 def title_of(path):
-    """What a text calls itself in its first line."""
+    """The heading in the first line."""
     return read(path).split("\n", 1)[0].lstrip("# ")
 
 
@@ -86,16 +87,16 @@ MANUALS = [path for path in MANUALS if not read(path).startswith(".so ")]
 
 
 def sections():
-    """The navigation: headings with (title, page)."""
+    """The navigation: a list of (heading, [(title, page), ...])."""
     handlers = [path for path in TEXTS if path.startswith("plugins/")]
-    guides = FIRST + [path for path in TEXTS if path not in FIRST and path not in INSIDE and path not in handlers]
-    inside = [path for path in TEXTS if path in INSIDE]
+    guides = FIRST + [path for path in TEXTS if path not in FIRST and path not in INTERNALS and path not in handlers]
+    internals = [path for path in TEXTS if path in INTERNALS]
     titled = lambda paths: [("Overview" if path == "README.md" else title_of(path), name_of(path)) for path in paths]
     return [("Guides", titled(guides)),
             ("Manual", [(manual_title(path), name_of(path)) for path in sorted(MANUALS, key=lambda p: (p[-1], p))]),
             ("Reference", [(f"<weir/{name}>", name_of("include/weir/" + name)) for name in HEADERS]),
             ("Handlers", titled(handlers)),
-            ("Inside", titled(inside))]
+            ("Internals", titled(internals))]
 
 
 def navigation(current="", up=""):
@@ -113,50 +114,50 @@ def write_page(name, title, body):
     write(OUTPUT, name, PAGE.format(title=html.escape(title), up="", navigation=navigation(name)) + body + END)
 
 
-# ---- Texts ----------------------------------------------------------------------------------------------
+# ---- Markdown -------------------------------------------------------------------------------------------
 
-wanted = []  # files and folders that pages lead to, and that are no texts themselves
+linked = []  # linked files and folders that are neither guides nor manual pages
 
 
-def place_of(path):
-    """The page for a path of the tree; what is no text becomes a page since somebody leads there."""
+def page_of(path):
+    """The page for a path of the tree. Other files and folders get a page because they are linked."""
     page = name_of(path)
-    if path not in TEXTS and path not in MANUALS and not page.startswith("api/") and path not in wanted:
+    if path not in TEXTS and path not in MANUALS and not page.startswith("api/") and path not in linked:
         if not os.path.exists(os.path.join(ROOT, path)):
-            sys.exit(f"{path}: a page leads there, and it does not exist")
-        wanted.append(path)
+            sys.exit(f"{path}: linked, but does not exist")
+        linked.append(path)
     return page
 
 
 def slug(heading):
-    """A heading as links name it."""
+    """The anchor of a heading."""
     text = html.unescape(re.sub(r"<[^>]*>", "", heading))
     return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
 
 
-def turn_links(text, path):
+def convert_links(text, path):
     def replace(found):
         link = html.unescape(found.group(1))
         if re.match(r"[a-z]+:|#", link):
             return found.group()
         target, _, anchor = link.partition("#")
-        page = place_of(os.path.normpath(os.path.join(os.path.dirname(path), target)))
+        page = page_of(os.path.normpath(os.path.join(os.path.dirname(path), target)))
         return f'href="{page}{"#" + anchor if anchor else ""}"'
     return re.sub(r'href="([^"]*)"', replace, text)
 
 
-def write_text(path):
+def write_guide(path):
     body = convert("cmark-gfm", "--extension", "table", os.path.join(ROOT, path))
     body = re.sub(r"<h([1-6])>(.*?)</h\1>", lambda h: f'<h{h[1]} id="{slug(h[2])}">{h[2]}</h{h[1]}>', body)
     body = body.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
-    write_page(name_of(path), "weir: " + title_of(path), turn_links(body, path))
+    write_page(name_of(path), "weir: " + title_of(path), convert_links(body, path))
 
 
 # ---- Manual pages ---------------------------------------------------------------------------------------
 
 
 def write_manual(path):
-    """Other pages that it names are links where they are weir's own; a function's page is weir(3)."""
+    """References to weir's own manual pages become links; functions link to weir(3)."""
     body = convert("mandoc", "-T", "html", "-I", "os=weir", "-O", "fragment,man=%N.%S", os.path.join(ROOT, path))
     pages = {os.path.basename(manual): name_of(manual) for manual in MANUALS}
 
@@ -176,28 +177,28 @@ def write_file(path):
 
 
 def is_text(name):
-    """Whether a file is one that people wrote: what was built there has no dot in its name, or one of these behind it."""
+    """Excludes build results: they have no dot in the name, or one of these suffixes."""
     return name == "Makefile" or ("." in name.lstrip(".") and not name.endswith((".o", ".lo", ".la", ".am")))
 
 
 def write_folder(path):
-    """A list of its files, and of those in the folders below."""
+    """Lists the files in the folder and its subfolders."""
     found = []
     for place, folders, names in os.walk(os.path.join(ROOT, path)):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "build")))
         found += [os.path.relpath(os.path.join(place, name), ROOT) for name in sorted(names) if is_text(name)]
-    items = "".join(f'<li><a href="{place_of(name)}">{html.escape(os.path.relpath(name, path))}</a></li>\n' for name in found)
+    items = "".join(f'<li><a href="{page_of(name)}">{html.escape(os.path.relpath(name, path))}</a></li>\n' for name in found)
     write_page(name_of(path), path, f"<h1>{html.escape(path)}</h1>\n<ul>\n{items}</ul>\n")
 
 
 def main():
     for path in TEXTS:
-        write_text(path)
+        write_guide(path)
     for path in MANUALS:
         write_manual(path)
-    for path in wanted:  # grows while folders are written
+    for path in linked:  # write_folder appends to it
         (write_folder if os.path.isdir(os.path.join(ROOT, path)) else write_file)(path)
-    # Doxygen closes the division itself
+    # Doxygen closes the <div> itself
     header = PAGE.format(title="weir: $title", up="../", navigation=navigation(up="../")) + '<div id="top">\n'
     write(STAGE, "header.html", header)
     write(STAGE, "footer.html", END)

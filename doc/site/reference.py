@@ -1,6 +1,5 @@
-"""Tidies what Doxygen has made: python3 reference.py FOLDER. Only the pages of headers and structures are kept, without its scripts and
-pictures, and without the second of two equal rows that it makes of a structure and its typedef. Headers are called as they are
-included."""
+"""Cleans up Doxygen's output: python3 reference.py FOLDER. Keeps only the pages of headers and structures, and deletes scripts and
+images. Removes the duplicate row that Doxygen generates for a structure and its typedef. Headers are named as in #include."""
 
 import fnmatch
 import os

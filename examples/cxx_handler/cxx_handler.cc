@@ -1,7 +1,7 @@
 // cxx_handler: appends values to a file as CSV, in C++11.
 //
-// Shows what matters when a handler is written in C++: the instance is an object whose destructor frees all it has, and
-// no exception leaves a callback, since the core is C.
+// Shows the rules for handlers in C++: the instance is an object whose destructor frees its resources, and no
+// exception leaves a callback, because the core is written in C.
 
 #include <cerrno>
 #include <cstring>
@@ -44,7 +44,7 @@ public:
 
     bool is_open() const { return fd_ >= 0; }
 
-    // How much of the text is in the file; less: errno tells why.
+    // Returns how many bytes were written; if less than the size of the text, errno is set.
     std::size_t write(const std::string &text)
     {
         std::size_t written = 0;
@@ -58,8 +58,8 @@ public:
         return written;
     }
 
-    // Takes the last bytes off again, so that no line is torn.
-    void take_back(std::size_t length)
+    // Removes the last bytes from the file, so that no incomplete line is left.
+    void truncate_by(std::size_t length)
     {
         off_t end = ::lseek(fd_, 0, SEEK_END);
         if (::ftruncate(fd_, end - static_cast<off_t>(length)) != 0)
@@ -83,14 +83,14 @@ public:
 
     void close() { file_.reset(); }
 
-    // In a forked child: only close(2). The object itself stays where it is, since freeing memory is more than that.
+    // In a forked child: only close(2). The object is not freed, because only close(2) is allowed there.
     void abandon() const
     {
         if (file_)
             file_->close_only();
     }
 
-    // Event by event, each written wholly or not at all.
+    // Writes event by event, each completely or not at all.
     void emit(const weir_batch *batch, weir_outcome *outcome)
     {
         outcome->done = 0;
@@ -100,7 +100,7 @@ public:
             std::size_t written = file_->write(lines);
             if (written < lines.size()) {
                 fail(outcome, "write");
-                file_->take_back(written);
+                file_->truncate_by(written);
                 return;
             }
             outcome->done = end;
@@ -108,7 +108,7 @@ public:
     }
 
 private:
-    // Raises `at` to where the event ends.
+    // Advances `at` to the end of the event.
     static std::string lines_of_event(const weir_batch *batch, uint32_t &at)
     {
         std::ostringstream lines;
@@ -127,7 +127,7 @@ private:
         return lines.str();
     }
 
-    // As RFC 4180 wants it.
+    // Quotes a field as RFC 4180 requires.
     static std::string quoted(const char *text)
     {
         std::string result = "\"";
@@ -136,25 +136,26 @@ private:
         return result + '"';
     }
 
-    void fail(weir_outcome *outcome, const char *doing) const
+    void fail(weir_outcome *outcome, const char *operation) const
     {
-        std::string reason = std::string(doing) + " " + options_.path + ": " + std::strerror(errno);
+        std::string reason = std::string(operation) + " " + options_.path + ": " + std::strerror(errno);
         outcome->code = WEIR_OUTCOME_REOPEN;
         std::strncpy(outcome->reason, reason.c_str(), sizeof outcome->reason - 1);
     }
 
-    const Options &options_; // the core's, valid until destroy
+    const Options &options_; // owned by the core, valid until destroy
     std::unique_ptr<File> file_;
 };
 
-// Calls something of a handler's, and turns what it throws into an answer: nothing has changed, try again.
+// Runs a call of the handler. An exception becomes the outcome RETRY: nothing has changed, the rest is offered
+// again.
 template <typename Call> void guarded(weir_outcome *outcome, Call call) noexcept
 {
     try {
         call();
-    } catch (const std::exception &problem) {
+    } catch (const std::exception &error) {
         outcome->code = WEIR_OUTCOME_RETRY;
-        std::strncpy(outcome->reason, problem.what(), sizeof outcome->reason - 1);
+        std::strncpy(outcome->reason, error.what(), sizeof outcome->reason - 1);
     }
 }
 
@@ -166,8 +167,8 @@ static void *create(const weir_host *host, const void *options)
 {
     try {
         return new Handler(*static_cast<const Options *>(options));
-    } catch (const std::exception &problem) {
-        host->refuse(host, "", "%s", problem.what());
+    } catch (const std::exception &error) {
+        host->refuse(host, "", "%s", error.what());
         return nullptr;
     }
 }
@@ -187,7 +188,7 @@ static void destroy(void *self) { delete self_of(self); }
 static void abandon(void *self) { self_of(self)->abandon(); }
 }
 
-// C++11 has no designated initialisers, and the order of the fields is no business of ours: so by name, once.
+// C++11 has no designated initialisers: the fields are assigned by name, so that their order does not matter.
 weir_handler_type make_type()
 {
     weir_handler_type type = weir_handler_type();

@@ -1,8 +1,8 @@
-/* A program that uses the library beside it. It knows nothing of weir and is not linked with it; yet
+/* A program that uses the library in this folder. It does not use weir and is not linked with it, but
  *
  *     WEIR_CONFIG='{"groups":{"lru":"console"}}' host
  *
- * shows what the library has measured. */
+ * prints the measurements of the library. */
 
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ static long square(struct lru *lru, int number)
     long value;
     snprintf(key, sizeof key, "%d", number);
     if (!lru_get(lru, key, &value)) {
-        value = (long)number * number; /* imagine that this takes long */
+        value = (long)number * number; /* a slow computation in a real program */
         lru_put(lru, key, value);
     }
     return value;

@@ -1,5 +1,5 @@
-/* lru: a library like any other: a cache of a few integers by name. That it measures itself its users need not
- * know: this header does not mention it. */
+/* lru: an ordinary library: a cache of a few integers by name. That it measures itself is an implementation
+ * detail, which this header does not mention. */
 #ifndef LRU_H
 #define LRU_H
 
@@ -7,11 +7,11 @@
 
 struct lru;
 
-/* name: tells this cache from others of the program. NULL without memory. */
-struct lru *lru_new(const char *name, size_t room);
+/* name distinguishes this cache from others in the program. Returns NULL if out of memory. */
+struct lru *lru_new(const char *name, size_t capacity);
 void lru_free(struct lru *lru);
 
-/* 1: *value is what was put under the key; 0: it is not there (any more). */
+/* Returns 1 and sets *value if the key is in the cache, otherwise 0. */
 int lru_get(struct lru *lru, const char *key, long *value);
 void lru_put(struct lru *lru, const char *key, long value);
 

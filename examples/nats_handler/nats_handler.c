@@ -1,8 +1,9 @@
-/* nats_handler: publishes each value as a message to NATS, by libnats.
+/* nats_handler: publishes each value as a message to NATS, with libnats.
  *
- * Shows a client that pipelines: the messages of a batch are sent without waiting, and one flush, a PING that
- * the server answers behind all of them, tells that it has them. Until then nothing of the batch is settled;
- * where the answer does not come, all of it is offered again on a new connection: at least once, never lost. */
+ * Shows a client that pipelines: the messages of a batch are sent without waiting, and one flush, a PING whose
+ * PONG follows all of them, confirms that the server has received them. Until then nothing of the batch is
+ * settled; if there is no PONG, the whole batch is offered again on a new connection: at least once, never
+ * lost. */
 
 #include <nats/nats.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ struct nats_handler {
     natsConnection *connection;
 };
 
-/* libnats has threads and locks of its own, for the whole process; a forked child has the locks without the
+/* libnats has its own threads and locks for the whole process; a forked child has the locks but not the
  * threads. */
 static bool forked;
 
@@ -52,13 +53,13 @@ static void *create(const weir_host *host, const void *options)
     return handler;
 }
 
-static void say(const char *doing, natsStatus status, weir_outcome *outcome)
+static void fail(const char *operation, natsStatus status, weir_outcome *outcome)
 {
     outcome->code = WEIR_OUTCOME_REOPEN;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", doing, natsStatus_GetText(status));
+    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", operation, natsStatus_GetText(status));
 }
 
-/* What the options allow, and what is left until a stop. */
+/* The option's timeout, or the time left until a stop if that is shorter; at least 1. */
 static int64_t timeout_ms(const struct nats_handler *handler)
 {
     int64_t timeout = handler->options->timeout_ns / 1000000;
@@ -70,8 +71,8 @@ static int64_t timeout_ms(const struct nats_handler *handler)
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-/* The core reconnects, and keeps what was not delivered: a client that does so too would hide that it is not.
- */
+/* libnats must not reconnect by itself: the core reconnects and keeps undelivered values, and must see the
+ * failure. */
 static natsStatus set_options(natsOptions *to, const struct nats_handler *handler)
 {
     natsStatus status = natsOptions_SetURL(to, handler->options->url);
@@ -99,7 +100,7 @@ static void open_it(void *self, weir_outcome *outcome)
         status = natsConnection_Connect(&handler->connection, options);
     natsOptions_Destroy(options);
     if (status != NATS_OK)
-        say("connect", status, outcome);
+        fail("connect", status, outcome);
 }
 
 static void close_it(void *self)
@@ -109,7 +110,7 @@ static void close_it(void *self)
     handler->connection = NULL;
 }
 
-/* Which descriptor is the connection's libnats does not tell: it stays open until the child ends. */
+/* libnats does not expose the descriptor of the connection: it stays open until the child ends. */
 static void abandon(void *self)
 {
     (void)self;
@@ -118,17 +119,18 @@ static void abandon(void *self)
 
 /* ---- Publishing ------------------------------------------------------------------------------ */
 
-/* The group as part of a subject: NATS gives some characters a meaning. false: it is too long. */
-static bool write_subject(char *subject, size_t room, const struct nats_handler *handler, const char *group)
+/* Writes the subject of a group and replaces characters that are special in NATS. Returns false if it is too
+ * long. */
+static bool write_subject(char *subject, size_t size, const struct nats_handler *handler, const char *group)
 {
-    int length = snprintf(subject, room, "%s.%s", handler->options->subject, group);
+    int length = snprintf(subject, size, "%s.%s", handler->options->subject, group);
     for (char *c = subject; *c; c++)
         if (*c == ' ' || *c == '*' || *c == '>')
             *c = '_';
-    return length >= 0 && (size_t)length < room;
+    return length >= 0 && (size_t)length < size;
 }
 
-/* Each line is a message. An event whose line is too long for the server is one that it refuses for good. */
+/* Publishes each line as a message. If a line is too long for the server, the event is rejected permanently. */
 static natsStatus publish_lines(struct nats_handler *handler, const char *subject, const weir_encoded *encoded)
 {
     const char *line = encoded->data, *end = encoded->data + encoded->length;
@@ -143,7 +145,7 @@ static natsStatus publish_lines(struct nats_handler *handler, const char *subjec
     return status;
 }
 
-/* Sends the event that begins with a sample; *count: how many samples it has. */
+/* Sends the event that begins at a sample; sets *count to its number of samples. */
 static natsStatus publish_event(struct nats_handler *handler, const weir_batch *batch, uint32_t start,
                                 uint32_t *count)
 {
@@ -158,7 +160,7 @@ static natsStatus publish_event(struct nats_handler *handler, const weir_batch *
     return publish_lines(handler, subject, &encoded);
 }
 
-/* Sends a whole batch; *refused: how many samples of it the server would not take. */
+/* Sends a whole batch; adds to *refused the number of samples that the server does not accept. */
 static natsStatus publish_all(struct nats_handler *handler, const weir_batch *batch, uint32_t *refused)
 {
     for (uint32_t sent = 0, count = 0; sent < batch->count; sent += count) {
@@ -180,7 +182,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     if (status == NATS_OK)
         status = natsConnection_FlushTimeout(handler->connection, timeout_ms(handler));
     if (status != NATS_OK) {
-        say("publish", status, outcome);
+        fail("publish", status, outcome);
         return;
     }
     outcome->done = batch->count;

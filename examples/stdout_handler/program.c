@@ -1,5 +1,5 @@
-/* program: measures something. With -DREGISTER the handler type is part of it, and made known by hand; without,
- * it is found as a plugin. Either way a configuration says who uses it. */
+/* program: adds two values. With -DREGISTER the handler type is part of the program, which registers it;
+ * otherwise it is loaded as a plugin. In both cases the configuration routes values to it. */
 
 #include <stdio.h>
 

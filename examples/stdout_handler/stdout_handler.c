@@ -1,21 +1,20 @@
-/* stdout_handler: prints each value on standard output: the whole of a handler type, to begin with.
+/* stdout_handler: prints each value on standard output. A minimal but complete handler type.
  *
- * It is what torchelastic's example of a metric handler is, in C: no connection, no options, nothing to keep.
- */
+ * It corresponds to torchelastic's example of a metric handler: no connection, no options, no state. */
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include <weir/handler.h>
 
-/* There is nothing to remember, but NULL would mean that it could not be made. */
-static char the_only_one;
+/* The handler has no state, but create must not return NULL, which means failure. */
+static char instance;
 
 static void *create(const weir_host *host, const void *options)
 {
     (void)host;
     (void)options;
-    return &the_only_one;
+    return &instance;
 }
 
 static void print(const weir_series *series, const weir_sample *sample)
@@ -27,7 +26,7 @@ static void print(const weir_series *series, const weir_sample *sample)
         printf("%g\n", sample->value.f64);
 }
 
-/* The outcome says already that all is done; what went wrong has to be said. */
+/* The core has initialized the outcome to success; only failures are set here. */
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     (void)self;
@@ -35,11 +34,11 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         print(weir_batch_series(batch, &batch->samples[i]), &batch->samples[i]);
     if (fflush(stdout) == 0)
         return;
-    /* how much of it was written nobody knows */
+    /* it is unknown how much was written */
     clearerr(stdout);
     outcome->code = WEIR_OUTCOME_DROP;
     outcome->done = 0;
-    snprintf(outcome->reason, sizeof outcome->reason, "standard output takes nothing");
+    snprintf(outcome->reason, sizeof outcome->reason, "standard output: write failed");
 }
 
 static void destroy(void *self)

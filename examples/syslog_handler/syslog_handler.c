@@ -1,7 +1,7 @@
-/* syslog_handler: sends each value to the machine's log by syslog(3).
+/* syslog_handler: sends each value to the system log with syslog(3).
  *
- * Shows options, checked before anything runs, and the core's encoder, so that the user chooses how a value
- * looks. */
+ * Shows options, which are checked before the handler is created, and the core's encoder, with which the user
+ * chooses the format. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct options {
     int64_t facility, level;
 };
 
-/* The numbers that belong to the words below. */
+/* In the order of the allowed strings below. */
 static const int facilities[] = {LOG_USER,   LOG_DAEMON, LOG_LOCAL0, LOG_LOCAL1, LOG_LOCAL2,
                                  LOG_LOCAL3, LOG_LOCAL4, LOG_LOCAL5, LOG_LOCAL6, LOG_LOCAL7};
 static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
@@ -30,7 +30,7 @@ static const weir_option rows[] = {
     {0},
 };
 
-/* A line a value reads better in a log than JSON. */
+/* In a log, text is easier to read than JSON. */
 static const weir_default defaults[] = {{"format", "text"}, {NULL, NULL}};
 
 struct syslog_handler {
@@ -52,8 +52,9 @@ static void *create(const weir_host *host, const void *options)
     return handler;
 }
 
-/* One line at a time: the encoder hands them out in one text. syslog(3) has one ident for the process, which
- * belongs to the program: so ours is a part of the line. It tells nobody whether a line arrived. */
+/* Sends the lines one at a time; the encoder returns them as one text. The ident of syslog(3) is global to the
+ * process and belongs to the program, so the handler's ident is part of the line. syslog(3) does not report
+ * whether a line arrived. */
 static void send_lines(const struct syslog_handler *handler, const char *text, size_t length)
 {
     const struct options *options = handler->options;

@@ -120,7 +120,8 @@ WEIR_API int weir_emit(weir_stream *stream, const weir_value *values, size_t cou
 WEIR_API int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec);
 
 /* Sets the unit ("ms", "bytes") and the help text of a name of a stream, for formats that carry them. The last
- * call takes precedence. unit: at most 63 bytes, help: at most 1023; both valid UTF-8, either may be NULL. */
+ * call takes precedence. unit: at most 63 bytes, help: at most 1023; both valid UTF-8, either may be NULL.
+ * WEIR_ERR_LIMIT: it has been changed 16 times already, and stays as it is. */
 WEIR_API int weir_describe(weir_stream *stream, const char *name, const char *unit, const char *help);
 
 /* Returns whether the stream's group is routed to a handler at this moment. If not, costly measuring can be

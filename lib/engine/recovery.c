@@ -9,7 +9,7 @@
 #include "text/error.h"
 #include "journal/journal.h"
 #include "journal/journal_reader.h"
-#include "os/listing.h"
+#include "os/dir_list.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 #include "text/utf8.h"
@@ -216,11 +216,11 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
 
 static void tell_kept(const struct find *find, const char *lane, uint64_t kept)
 {
-    wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
-                 "%" PRIu64
-                 " values are kept for handler \"%s\", which no route leads to; configure it and start "
-                 "again, or delete %s to give them up",
-                 kept, lane, find->box->box.path);
+    wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
+                        "%" PRIu64
+                        " values are kept for handler \"%s\", which no route leads to; configure it and start "
+                        "again, or delete %s to give them up",
+                        kept, lane, find->box->box.path);
 }
 
 /* Takes the file. */
@@ -247,16 +247,17 @@ static void tell_box(const struct find *find, const struct wr_recovery_rings_res
 {
     const char *path = find->box->box.path;
     if (find->given)
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_INFO,
-                     "%s: %" PRIu64 " values of an earlier process are recovered", path, find->given);
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_INFO,
+                            "%s: %" PRIu64 " values of an earlier process are recovered", path, find->given);
     if (recovery_rings->unrouted)
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
-                     "%s: %" PRIu64 " values belong to groups that nobody listens to now, and are dropped",
-                     path, recovery_rings->unrouted);
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
+                            "%s: %" PRIu64
+                            " values belong to groups that nobody listens to now, and are dropped",
+                            path, recovery_rings->unrouted);
     if (find->corrupt || recovery_rings->corrupt || find->reader.damaged)
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                     "%s: damaged; %" PRIu64 " values and %" PRIu32 " files make no sense, and are lost", path,
-                     find->corrupt + recovery_rings->corrupt, find->reader.damaged);
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: damaged; %" PRIu64 " values and %" PRIu32 " files make no sense, and are lost",
+                            path, find->corrupt + recovery_rings->corrupt, find->reader.damaged);
 }
 
 static void give_box(struct find *find)
@@ -269,9 +270,9 @@ static void give_box(struct find *find)
     int problem =
         wr_recovery_rings_make(&find->reader, taking->router, taking->registry, &ids, &recovery_rings);
     if (problem)
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                     "%s: what was in the rings stays there: %s", find->box->box.path,
-                     wr_error_of_system(problem));
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: what was in the rings stays there: %s", find->box->box.path,
+                            wr_error_of_system(problem));
     for (size_t i = 0; i < find->reader.segment_count; i++)
         give_segment(find, find->reader.segments[i]);
     find->reader.segment_count = 0;
@@ -298,8 +299,8 @@ static bool adopt(struct find *find, const char *place, const char *name)
     case WR_JOURNAL_READ: return true;
     case WR_JOURNAL_NOTHING: wr_journal_remove(box); return false;
     default:
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
-                     box->path, wr_error_of_system(errno));
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
+                            box->path, wr_error_of_system(errno));
         leave(box);
         return false;
     }
@@ -339,15 +340,15 @@ static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const
     const struct dirent *entry;
     DIR *folder = opendir(place);
     int problem = folder ? 0 : errno;
-    while (folder && !problem && (entry = wr_listing_next(folder, &problem)))
+    while (folder && !problem && (entry = wr_dir_list_next(folder, &problem)))
         if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_BOX) && !add(finds, *pattern, place, entry->d_name))
             problem = ENOMEM;
     if (folder)
         closedir(folder);
     if (problem)
-        wr_words_add(&pattern->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                     "%s: %s; what other processes have left there may stay there", place,
-                     wr_error_of_system(problem));
+        wr_deferred_log_add(&pattern->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: %s; what other processes have left there may stay there", place,
+                            wr_error_of_system(problem));
 }
 
 void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_dispatcher *dispatcher,

@@ -1,4 +1,4 @@
-#include "format/format_json.h"
+#include "format/format.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -17,8 +17,8 @@ static void fail(struct wr_journal *journal, int problem, int64_t now_ns)
 {
     journal->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
     if (!journal->failing)
-        wr_words_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: %s; values go on without it",
-                     journal->box.path, wr_error_of_system(problem));
+        wr_deferred_log_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: %s; values go on without it",
+                            journal->box.path, wr_error_of_system(problem));
     journal->failing = true;
 }
 
@@ -27,8 +27,8 @@ static void succeed(struct wr_journal *journal)
     if (!journal->failing || atomic_load(&journal->series_problem))
         return;
     journal->failing = false;
-    wr_words_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
-                 journal->box.path);
+    wr_deferred_log_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
+                        journal->box.path);
 }
 
 static bool may_try(const struct wr_journal *journal, int64_t now_ns)
@@ -113,8 +113,8 @@ static int fill(struct wr_journal *journal)
     return problem ? problem : define_all(journal); /* what was made in between */
 }
 
-struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry, struct wr_words *words,
-                                    struct wr_error *error)
+struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
+                                    struct wr_deferred_log *words, struct wr_error *error)
 {
     struct wr_journal *journal = calloc(1, sizeof *journal);
     if (!journal) {

@@ -32,7 +32,7 @@
 #include "segment/segment_file.h"
 #include "os/owner_dir.h"
 #include "os/timeline.h"
-#include "os/words.h"
+#include "os/deferred_log.h"
 
 struct wr_error;
 
@@ -66,7 +66,7 @@ struct wr_journal {
     uint32_t files; /* the last number that a ring or a segment got */
     bool failing;
     int64_t retry_at_ns, renew_at_ns;
-    struct wr_words *words; /* borrowed */
+    struct wr_deferred_log *words; /* borrowed */
 
     struct wr_journal_series series; /* where series are made */
     _Atomic int series_problem;      /* errno; 0: all are defined */
@@ -74,8 +74,8 @@ struct wr_journal {
 
 /* Starts the journal of this process. words: what it has to say goes there. NULL: the error tells why there is
  * none. */
-struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry, struct wr_words *words,
-                                    struct wr_error *error);
+struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
+                                    struct wr_deferred_log *words, struct wr_error *error);
 
 /* [shutdown] Deletes it, if nothing in it is left; otherwise leaves it to whoever comes. */
 void wr_journal_stop(struct wr_journal *journal);

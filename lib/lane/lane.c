@@ -14,7 +14,7 @@
 enum { SAVING_S = 1 };
 
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wakeup *wakeup,
-                            struct wr_words *words)
+                            struct wr_deferred_log *words)
 {
     struct wr_lane *lane = calloc(1, sizeof *lane);
     char *copy = strdup(name);
@@ -49,17 +49,17 @@ void wr_lane_say(struct wr_lane *lane, int level, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    wr_remarks_add(&lane->remarks, level, format, arguments);
+    wr_deferred_slots_add(&lane->remarks, level, format, arguments);
     va_end(arguments);
 }
 
 static void leave_and_say(struct wr_lane *lane)
 {
-    struct wr_remarks remarks = lane->remarks;
+    struct wr_deferred_slots remarks = lane->remarks;
     lane->remarks.count = 0;
     lane->speaking++;
     wr_lock_leave(&lane->lock);
-    wr_remarks_say(&remarks, lane->log, lane->name);
+    wr_deferred_slots_write(&remarks, lane->log, lane->name);
     wr_lock_enter(&lane->lock);
     lane->speaking--;
     wr_condition_wake(&lane->progress);
@@ -68,9 +68,9 @@ static void leave_and_say(struct wr_lane *lane)
 
 void wr_lane_leave(struct wr_lane *lane)
 {
-    bool in_round = lane->remarks.count && lane->words && wr_words_are_kept(lane->words);
+    bool in_round = lane->remarks.count && lane->words && wr_deferred_log_is_holder(lane->words);
     if (WR_UNLIKELY(in_round))
-        wr_remarks_pass_on(&lane->remarks, lane->words, lane->name);
+        wr_deferred_slots_pass_on(&lane->remarks, lane->words, lane->name);
     if (WR_UNLIKELY(lane->remarks.count && !in_round))
         leave_and_say(lane);
     else

@@ -27,12 +27,11 @@
 #include "os/log.h"
 #include "lane/backpressure.h"
 #include "segment/queue.h"
-#include "os/remarks.h"
 #include "lane/backoff.h"
 #include "lane/spool_state.h"
 #include "producer/ticket.h"
 #include "lane/sync_waiters.h"
-#include "os/words.h"
+#include "os/deferred_log.h"
 
 struct wr_crew;
 struct wr_error;
@@ -70,7 +69,7 @@ struct wr_lane {
     struct wr_lane *next; /* of all lanes of the runtime */
     struct wr_log *log;
     struct wr_wakeup *wakeup; /* rung when producers may go on; NULL in tests */
-    struct wr_words
+    struct wr_deferred_log
         *words; /* the round's: a lane that is left inside it speaks when that is left; NULL in tests */
 
     struct wr_lock lock;          /* for all below */
@@ -139,13 +138,13 @@ struct wr_lane {
     } counters[WR_LANE_COUNTERS];
 
     /* to be said when the lock is left */
-    struct wr_remarks remarks;
+    struct wr_deferred_slots remarks;
     unsigned speaking; /* threads that have left the lock and are saying some */
 };
 
 /* name is copied; NULL without memory. Once in use, a lane is never freed. */
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wakeup *wakeup,
-                            struct wr_words *words);
+                            struct wr_deferred_log *words);
 
 /* Frees a lane that was never offered anything and has no handler. May be NULL. */
 void wr_lane_free_unused(struct wr_lane *lane);

@@ -82,12 +82,9 @@ static int put_trouble(const struct pipe *pipe, const struct trouble *trouble, c
 
 /* ---- Still the same pipe? -------------------------------------------------------------------- */
 
-/* A program that closes all descriptors, as daemons do, may have given ours to somebody else: it is not ours to
- * write to or close. */
 static bool pipe_is_ours(const struct pipe *pipe)
 {
-    struct stat status;
-    return fstat(pipe->fd, &status) == 0 && status.st_dev == pipe->device && status.st_ino == pipe->inode;
+    return system_is_file(pipe->fd, pipe->device, pipe->inode);
 }
 
 static bool pipe_is_in_place(struct pipe *pipe)
@@ -118,7 +115,7 @@ static void set_mode(const struct pipe *pipe)
 {
     char name[40];
     struct stat status;
-    int fd = open(pipe->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int fd = system_open(pipe->path, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0)
         return;
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
@@ -177,7 +174,7 @@ static struct trouble open_pipe(struct pipe *pipe)
     struct trouble trouble = look_at_path(pipe);
     if (trouble.what)
         return trouble;
-    int fd = open(pipe->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    int fd = system_open(pipe->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     if (fd < 0)
         return explain_open(errno);
     /* it may have been replaced since it was looked at */

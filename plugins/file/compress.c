@@ -91,7 +91,7 @@ static bool is_plain(int fd)
 /* Takes the lock that makes the file ours. 0; EWOULDBLOCK: another process has it; or errno. */
 static int take_half(struct compress *compress)
 {
-    compress->out = open(compress->half, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    compress->out = system_open(compress->half, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
     if (compress->out < 0)
         return errno;
     int problem =
@@ -149,7 +149,7 @@ static bool start_stream(struct compress *compress)
 static enum compress_state open_source(struct compress *compress, const struct archive_file *file)
 {
     struct stat status;
-    compress->in = open(compress->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    compress->in = system_open(compress->path, O_RDWR | O_NOFOLLOW, 0);
     if (compress->in < 0 && errno == ENOENT) { /* compressed or deleted meanwhile */
         wr_compress_stop(compress);
         return COMPRESS_DONE;

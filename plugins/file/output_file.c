@@ -43,14 +43,14 @@ static int find_path(const struct output_file *target, time_t at_s, char *path, 
 static int open_path(const struct output_file *target, const char *path)
 {
     mode_t mode = target->settings->mode;
-    int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;
-    int fd = open(path, flags | O_CREAT | O_EXCL, mode);
+    int flags = O_WRONLY | O_APPEND | O_NOCTTY;
+    int fd = system_open(path, flags | O_CREAT | O_EXCL, mode);
     if (fd >= 0) {
         fchmod(fd, mode);
         if (target->settings->options->fsync)
             wr_folder_sync(path);
     } else if (errno == EEXIST) {
-        fd = open(path, flags | O_CREAT | (target->truncate ? O_TRUNC : 0), mode);
+        fd = system_open(path, flags | O_CREAT | (target->truncate ? O_TRUNC : 0), mode);
     }
     return fd;
 }
@@ -111,7 +111,7 @@ int wr_output_file_probe(const struct output_file *target, bool *exists)
     int problem = find_path(target, now_s(), path, &changed);
     if (problem)
         return problem;
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = system_open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK, 0);
     *exists = fd >= 0;
     if (fd >= 0)
         close(fd);
@@ -141,19 +141,14 @@ void wr_output_file_abandon(const struct output_file *target)
 
 /* ---- Still the same file? -------------------------------------------------------------------- */
 
-/* A program that closes all descriptors, as daemons do, may have given ours to somebody else: it is not ours to
- * write to or close. */
 static bool is_ours(const struct output_file *target)
 {
-    struct stat status;
-    return fstat(target->fd, &status) == 0 && status.st_dev == target->device && status.st_ino == target->inode;
+    return system_is_file(target->fd, target->device, target->inode);
 }
 
 bool wr_output_file_is_in_place(const struct output_file *target)
 {
-    struct stat status;
-    return stat(target->path, &status) == 0 && status.st_dev == target->device &&
-           status.st_ino == target->inode;
+    return system_leads_to_file(target->path, target->device, target->inode);
 }
 
 void wr_output_file_follow(struct output_file *target)
@@ -250,15 +245,13 @@ int wr_output_file_write(struct output_file *target, const char *data, size_t le
 
 void wr_output_file_look_at_end(struct output_file *target, off_t size)
 {
-    struct stat status;
     char last = '\n';
     if (!target->regular || size == target->end || !size)
         return;
-    int fd = open(target->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = system_open(target->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return;
-    bool same = fstat(fd, &status) == 0 && status.st_dev == target->device && status.st_ino == target->inode;
-    if (same && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
+    if (system_is_file(fd, target->device, target->inode) && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
         target->torn = true;
     close(fd);
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../system.h"
 #include "wakeup_fds.h"
 
 static struct sockets_held hold(int fd)
@@ -28,7 +29,7 @@ bool sockets_open(struct sockets *sockets, CURLM *multi)
     wakeup_fds_find(multi, fds);
     for (int i = 0; i < 2; i++)
         sockets->wakeup_fds[i] = hold(fds[i]);
-    sockets->canary = hold(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockets->canary = hold(system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
     return sockets->canary.fd >= 0;
 }
 
@@ -48,7 +49,8 @@ static curl_socket_t make(void *ctx, curlsocktype purpose, struct curl_sockaddr 
     for (size_t i = 0; i < SOCKETS_MOST; i++) {
         if (sockets->connections[i].fd >= 0)
             continue;
-        int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+        int fd =
+            system_above_stdio(socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol));
         sockets->connections[i] = hold(fd);
         return fd;
     }
@@ -85,9 +87,7 @@ bool sockets_have_connection(const struct sockets *sockets)
 
 static bool is_ours(const struct sockets_held *held)
 {
-    struct stat status;
-    return held->fd < 0 ||
-           (fstat(held->fd, &status) == 0 && status.st_dev == held->device && status.st_ino == held->inode);
+    return held->fd < 0 || system_is_file(held->fd, held->device, held->inode);
 }
 
 bool sockets_are_ours(const struct sockets *sockets)

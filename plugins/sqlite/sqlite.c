@@ -222,9 +222,7 @@ static void sqlite_close(void *self)
 /* A database that was moved or deleted goes on taking values that nobody would find. */
 static bool is_in_place(const struct sqlite *sqlite)
 {
-    struct stat status;
-    return stat(sqlite->options->path, &status) == 0 && status.st_dev == sqlite->device &&
-           status.st_ino == sqlite->inode;
+    return system_leads_to_file(sqlite->options->path, sqlite->device, sqlite->inode);
 }
 
 static void reopen_elsewhere(const struct sqlite *sqlite, weir_outcome *outcome)

@@ -98,7 +98,7 @@ def a_goal_is_judged_by_the_median_of_the_ratios_of_the_rounds():
     assert result.ratio == 2 and result.met is False
     result = judge_row(rows.at_least(5), [10, 60, 99], [10, 10, 10])
     assert result.ratio == 6 and result.met is True
-    result = judge_row(rows.Goal("either", ratio_most=0.5, figure_most=6), [6, 6, 6], [7, 7, 7])
+    result = judge_row(rows.Goal("either", ratio_max=0.5, figure_max=6), [6, 6, 6], [7, 7, 7])
     assert result.met is True
 
 

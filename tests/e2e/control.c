@@ -1,10 +1,13 @@
 /* Configuring, flushing, shutting down: by the program's own calls. */
 
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <weir/weir.h>
@@ -163,6 +166,60 @@ Test(control, weirs_own_metrics_go_only_where_their_group_is_sent)
     cr_assert(delivered);
     assert_ledger("capture");
     assert_ledger("null");
+}
+
+Test(control, identical_calls_take_no_memory)
+{
+    char options[200];
+    snprintf(options, sizeof options, "{\"path\":\"%s/a\", \"batch\": 100}", folder);
+    for (int i = 0; i < 100; i++)
+        cr_assert_eq(weir_configure("g", "file", options), 0, "%s", weir_last_error());
+    struct mallinfo2 before = mallinfo2();
+    for (int i = 0; i < 10000; i++)
+        cr_assert_eq(weir_configure("g", "file", options), 0, "%s", weir_last_error());
+    struct mallinfo2 after = mallinfo2();
+    cr_assert_lt(after.uordblks, before.uordblks + 200000, "%zu bytes more", after.uordblks - before.uordblks);
+}
+
+static void expect_nothing_but_the_journal_in_the_folder(void)
+{
+    struct dirent *entry;
+    DIR *dir = opendir(folder);
+    cr_assert_not_null(dir);
+    while ((entry = readdir(dir)))
+        cr_assert(entry->d_name[0] == '.' || strcmp(entry->d_name, "journal") == 0, "%s", entry->d_name);
+    closedir(dir);
+}
+
+Test(control, a_journal_stays_where_it_is_when_routes_are_changed_by_calls)
+{
+    char path[200], text[300];
+    struct logbook book = {0};
+    weir_set_log(logbook_write, &book);
+    cr_assert_eq(chdir(folder), 0);
+    snprintf(path, sizeof path, "%s.json", folder);
+    snprintf(text, sizeof text, "{\"settings\":{\"journal\":\"%s/journal\"},\"groups\":{\"*\":\"capture\"}}",
+             folder);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+    cr_assert_eq(weir_configure_file(path), 0, "%s", weir_last_error());
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(weir_configure("a", "capture", "{}"), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_reload(), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_configure("b", "capture", "{}"), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_add_value(weir_get_stream("a"), "x", 1), 0);
+    cr_assert_eq(weir_flush(-1), 0, "%s", weir_last_error());
+    pid_t child = fork();
+    if (child == 0)
+        _exit(weir_add_value(weir_get_stream("a"), "x", 2) || weir_flush(-1));
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert_eq(status, 0);
+    cr_assert_eq(book.count, 0, "%s", logbook_last(&book));
+    expect_nothing_but_the_journal_in_the_folder();
+    unlink(path);
 }
 
 /* ---- Flushing -------------------------------------------------------------------------------- */

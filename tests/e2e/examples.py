@@ -267,7 +267,7 @@ def server_measures_each_request_by_route_and_status(folder):
         pass  # one that says nothing is not counted
     running.terminate()
     rest, err = running.communicate(timeout=60)
-    assert (running.returncode, rest, err) == (0, "32 answered\n", ""), (running.returncode, rest, err)
+    assert (running.returncode, rest, err) == (0, "32 requests served\n", ""), (running.returncode, rest, err)
     assert {(path, status) for path, status, _ in answers} == {("/", 200), ("/slow", 200), ("/made/up", 404)}, answers
     counted = {}
     for record in records_of(out):

@@ -103,6 +103,22 @@ Test(refusals, bad_labels_are_refused)
     cr_assert_eq(weir_add_value(weir_get_stream_labeled("g", too_long, 1), "x", 1), 0);
 }
 
+Test(refusals, an_impossible_count_of_values_does_not_overflow_a_counter)
+{
+    weir_value value = {"x", 1};
+    weir_stream *stream = weir_get_stream("g"), *bad = weir_get_stream("a..b");
+    size_t counts[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / sizeof value, (size_t)UINT32_MAX + 1};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        cr_assert_eq(weir_emit(stream, &value, counts[i]), WEIR_ERR_TOO_LARGE);
+        cr_assert_eq(refused(WEIR_REFUSED_TOO_LARGE), i + 1);
+        cr_assert_eq(weir_emit(bad, &value, counts[i]), WEIR_ERR_NAME);
+        cr_assert_eq(refused(WEIR_REFUSED_NAME), i + 1);
+    }
+    cr_assert_eq(weir_emit(stream, &value, UINT32_MAX), WEIR_ERR_TOO_LARGE);
+    cr_assert_eq(refused(WEIR_REFUSED_TOO_LARGE), 4 + (uint64_t)UINT32_MAX);
+    assert_ledger("capture");
+}
+
 Test(refusals, null_arguments_are_refused_everywhere)
 {
     weir_value value = {"x", 1};

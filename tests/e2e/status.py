@@ -124,12 +124,12 @@ def values_handlers_and_totals_are_shown(folder):
         assert bad["last_error"] == f"open {folder}/no/file: No such file or directory" and bad["failing_s"] >= 0, bad
         assert bad["queue_bytes"] == 320 and bad["queue_bound"] == 2**20 and bad["retries"] >= 1, bad
         text = status(folder, puppet.pid).stdout
-        for pattern in (rf"^process {puppet.pid}, puppet, up .*; as of .* ago; weir \d", r"^  config +WEIR_CONFIG, since 20",
+        for pattern in (rf"^process {puppet.pid}, scripted_app, up .*; as of .* ago; weir \d", r"^  config +WEIR_CONFIG, since 20",
                         r"^  added +10\b", r"^  null \(null\): open$", r"^  bad \(file\): retrying for ",
                         r"^    queue +10 values, 320B of 1MiB, the oldest for ", r"^    last error  .* ago: open .*/no/file: No such"):
             assert re.search(pattern, text, re.M), (pattern, text)
         line = status(folder).stdout.splitlines()
-        assert len(line) == 2 and re.fullmatch(rf" *{puppet.pid} +\S+ +.* s +10 +1 of 2 +puppet", line[1]), line
+        assert len(line) == 2 and re.fullmatch(rf" *{puppet.pid} +\S+ +.* s +10 +1 of 2 +scripted_app", line[1]), line
 
 
 @case
@@ -306,8 +306,8 @@ def threads_of(pid):
 
 @case
 def a_wrong_setting_is_refused_with_its_place(folder):
-    for value, words in (("run/weir", '"run/weir" is not allowed; allowed: off, auto, or the absolute path of a folder'),
-                         ("", '"" is not allowed; allowed: off, auto, or the absolute path of a folder'), (True, "true is not a string")):
+    for value, words in (("run/weir", 'must be off, auto, or the absolute path of a folder, got "run/weir"'),
+                         ("", 'must be off, auto, or the absolute path of a folder, got ""'), (True, "true is not a string")):
         done = run(WEIR, "check", WEIR_CONFIG={"settings": {"status": value}})
         assert done.returncode == 1 and f"settings.status: {words}" in done.stderr, done
 
@@ -374,7 +374,7 @@ def what_would_disguise_others_on_a_terminal_is_shown_escaped(folder):
     evil = "\033[2J\u202eevil\n".encode() + b"\xff"
 
     def change(page):
-        for at in (i.start() for i in re.finditer(b"null\0|puppet\0", bytes(page))):
+        for at in (i.start() for i in re.finditer(b"null\0|scripted_app\0", bytes(page))):
             page[at:at + len(evil)] = evil
 
     pid, shown, listed = forged(folder, change)
@@ -408,7 +408,7 @@ def a_page_that_tells_of_another_process_is_not_believed(folder):
 @case
 def a_process_of_another_pid_namespace_is_shown_as_such(folder):
     pid, (text, js), _ = forged(folder, lambda page: struct.pack_into("<Q", page, 48, 1))
-    assert text.stdout.startswith(f"process {pid} (of another pid namespace), puppet"), text
+    assert text.stdout.startswith(f"process {pid} (of another pid namespace), scripted_app"), text
     assert json.loads(js.stdout)[0]["foreign_pid"] is True
 
 

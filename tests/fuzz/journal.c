@@ -184,7 +184,7 @@ static void keep_journal(void)
 
 static void make_journal(void)
 {
-    struct wr_words words = {0};
+    struct wr_deferred_log words = {0};
     struct wr_error error;
     struct wr_journal *journal = wr_journal_start(place, &registry, &words, &error);
     FUZZ_CHECK(journal);
@@ -370,8 +370,8 @@ static void recover(void)
         free(left->box.path);
         free(left);
     }
-    struct wr_buffer texts = wr_words_take(&dispatcher.words);
-    wr_words_say(&texts, &log_of_nothing);
+    struct wr_buffer texts = wr_deferred_log_take(&dispatcher.words);
+    wr_deferred_log_write(&texts, &log_of_nothing);
 }
 
 /* damaged: something may be missing. */

@@ -89,13 +89,13 @@ def what_leads_nowhere_is_noticed(folder):
     good = check()
     assert good.returncode == 0 and good.stdout == "2 pages, 3 links\n", good
     for text, problem in (('<p id="here"><a href="missing.html">x</a></p>', "missing.html does not exist"),
-                          ('<p id="here"><a href="index.html#missing">x</a></p>', "index.html#missing: no such place"),
-                          ("<p>nothing</p>", "other.html#here: no such place"),
-                          ('<p id="here"><img src="https://example.org/x.png"></p>', "comes from outside")):
+                          ('<p id="here"><a href="index.html#missing">x</a></p>', "index.html#missing: no such anchor"),
+                          ("<p>nothing</p>", "other.html#here: no such anchor"),
+                          ('<p id="here"><img src="https://example.org/x.png"></p>', "is loaded from another site")):
         bad = check(other_html=text)
         assert bad.returncode != 0 and problem in bad.stderr, (problem, bad)
     bad = check(index_html='<p id="top">alone</p>')
-    assert bad.returncode != 0 and "other.html: no page leads there" in bad.stderr, bad
+    assert bad.returncode != 0 and "other.html: not linked from any page" in bad.stderr, bad
 
 
 main()

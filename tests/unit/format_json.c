@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "format/format_json.h"
+#include "format/format.h"
 #include "samples.h"
 
 /* What every line here begins with. */

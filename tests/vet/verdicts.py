@@ -245,7 +245,7 @@ def wrong_use_exits_with_2():
     for arguments, words in (((), "one FILE is expected"),
                              ((FAULTY, FAULTY), "one FILE is expected"),
                              ((FAULTY, "-o", "{"), "--options:1:"),
-                             ((FAULTY, "-o", "[]"), "is not an object"),
+                             ((FAULTY, "-o", "[]"), "must be an object, got an array"),
                              ((FAULTY, "-c", "lief"), 'there is no check "lief"'),
                              ((FAULTY, "-d", "5"), '"5" is not a duration'),
                              ((FAULTY, "-f", "x"), '"x" is not a seed')):

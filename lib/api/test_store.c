@@ -1,4 +1,4 @@
-#include "api/capture.h"
+#include "api/test_store.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "os/clock.h"
+#include "text/array.h"
 #include "text/common.h"
 #include "os/lock.h"
 
-struct answer {
+/* A scripted outcome, for the next `times` batches. */
+struct step {
     int code;
     uint32_t done, times;
 };
@@ -17,31 +19,33 @@ struct answer {
 static struct {
     struct wr_lock lock;
     struct wr_condition change;
-    weir_testing_sample *kept; /* metadata is theirs to free */
-    size_t count, room;
-    struct answer *script;
-    size_t script_at, script_end, script_room;
+    weir_testing_sample *samples; /* each owns its metadata */
+    uint32_t count, room;
+    struct step *script;
+    uint32_t script_next, script_count, script_room;
     size_t tries;
-    bool block, blocked;
+    bool block;   /* set by the test: emit waits */
+    bool blocked; /* emit is waiting */
 } store;
 
 /* ---- The store ------------------------------------------------------------------------------- */
 
-/* Whoever had the lock at the fork is not in the child, which begins anew; the memory is the parent's. */
-static void begin_in_child(void)
+/* The thread that held the lock at the fork does not exist in the child, so the child starts with an empty
+ * store and leaks the parent's. */
+static void reset_in_child(void)
 {
     memset(&store, 0, sizeof store);
 }
 
-static void watch_forks(void)
+static void register_fork_handler(void)
 {
-    pthread_atfork(NULL, NULL, begin_in_child);
+    pthread_atfork(NULL, NULL, reset_in_child);
 }
 
 static void enter(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    pthread_once(&once, register_fork_handler);
     wr_lock_enter(&store.lock);
 }
 
@@ -50,23 +54,23 @@ static void leave(void)
     wr_lock_leave(&store.lock);
 }
 
-static void forget_samples(void)
+static void free_samples(void)
 {
     for (size_t i = 0; i < store.count; i++)
-        free((char *)store.kept[i].metadata);
-    free(store.kept);
-    store.kept = NULL;
+        free((char *)store.samples[i].metadata);
+    free(store.samples);
+    store.samples = NULL;
     store.count = store.room = 0;
 }
 
-void wr_capture_reset(bool all)
+void wr_test_store_reset(bool all)
 {
     enter();
-    forget_samples();
+    free_samples();
     if (all) {
         free(store.script);
         store.script = NULL;
-        store.script_at = store.script_end = store.script_room = 0;
+        store.script_next = store.script_count = store.script_room = 0;
         store.tries = 0;
         store.block = false;
     }
@@ -74,26 +78,22 @@ void wr_capture_reset(bool all)
     leave();
 }
 
-/* ---- Keeping --------------------------------------------------------------------------------- */
+/* ---- Storing --------------------------------------------------------------------------------- */
 
-static bool make_room(size_t more)
+static bool reserve_samples(uint32_t more)
 {
-    if (store.room - store.count >= more)
-        return true;
-    size_t room = (store.count + more) * 2;
-    weir_testing_sample *kept = realloc(store.kept, room * sizeof *kept);
-    if (!kept)
-        return false;
-    store.kept = kept;
-    store.room = room;
-    return true;
+    weir_testing_sample *samples =
+        wr_array_reserve(store.samples, &store.room, store.count + more, sizeof *samples);
+    if (samples)
+        store.samples = samples;
+    return samples;
 }
 
-static void keep(const weir_batch *batch, const weir_sample *sample)
+static void append(const weir_batch *batch, const weir_sample *sample)
 {
     const weir_series *series = weir_batch_series(batch, sample);
     bool is_integer = sample->kind == WEIR_KIND_INT;
-    store.kept[store.count++] = (weir_testing_sample){
+    store.samples[store.count++] = (weir_testing_sample){
         .size = sizeof(weir_testing_sample),
         .group = series->group,
         .name = series->name,
@@ -111,8 +111,8 @@ static void keep(const weir_batch *batch, const weir_sample *sample)
     };
 }
 
-/* An event is settled as a whole, or not at all. */
-static uint32_t whole_events(const weir_batch *batch, uint32_t done)
+/* Rounds `done` down to whole events: an event is settled as a whole. */
+static uint32_t round_to_events(const weir_batch *batch, uint32_t done)
 {
     if (done >= batch->count)
         return batch->count;
@@ -121,17 +121,17 @@ static uint32_t whole_events(const weir_batch *batch, uint32_t done)
     return done;
 }
 
-static struct answer next_answer(void)
+static struct step next_step(void)
 {
-    if (store.script_at == store.script_end)
-        return (struct answer){WEIR_OUTCOME_OK, 0, 0};
-    struct answer *answer = &store.script[store.script_at];
-    if (--answer->times == 0)
-        store.script_at++;
-    return *answer;
+    if (store.script_next == store.script_count)
+        return (struct step){WEIR_OUTCOME_OK, 0, 0};
+    struct step *step = &store.script[store.script_next];
+    if (--step->times == 0)
+        store.script_next++;
+    return *step;
 }
 
-static void hang(void)
+static void wait_while_blocked(void)
 {
     while (store.block) {
         store.blocked = true;
@@ -143,28 +143,29 @@ static void hang(void)
 
 static void take(const weir_batch *batch, weir_outcome *outcome)
 {
-    struct answer answer = next_answer();
-    outcome->done = answer.code == WEIR_OUTCOME_OK ? batch->count : whole_events(batch, answer.done);
-    outcome->code = answer.code;
-    if (answer.code != WEIR_OUTCOME_OK)
-        snprintf(outcome->reason, sizeof outcome->reason, "as the test's script says");
-    if (!make_room(outcome->done)) {
+    struct step step = next_step();
+    outcome->done = step.code == WEIR_OUTCOME_OK ? batch->count : round_to_events(batch, step.done);
+    outcome->code = step.code;
+    if (step.code != WEIR_OUTCOME_OK)
+        snprintf(outcome->reason, sizeof outcome->reason, "as scripted by the test");
+    if (!reserve_samples(outcome->done)) {
         outcome->code = WEIR_OUTCOME_RETRY;
         outcome->done = 0;
     }
     for (uint32_t i = 0; i < outcome->done; i++)
-        keep(batch, &batch->samples[i]);
+        append(batch, &batch->samples[i]);
 }
 
 /* ---- The handler type ------------------------------------------------------------------------ */
 
-struct capture_options {
+struct test_options {
     int64_t run;
 };
 
-/* A handler whose options differ is another one: weir_testing_start gets one that has not failed yet. */
+/* A handler with other options is a new one: with another number each test starts with a handler that has not
+ * failed yet. */
 static const weir_option rows[] = {
-    {"run", WEIR_OPTION_INT, 0, "0", "0..", "the number of the test", offsetof(struct capture_options, run)},
+    {"run", WEIR_OPTION_INT, 0, "0", "0..", "the number of the test", offsetof(struct test_options, run)},
     {0},
 };
 
@@ -179,7 +180,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     (void)self;
     enter();
     store.tries++;
-    hang();
+    wait_while_blocked();
     take(batch, outcome);
     wr_condition_wake(&store.change);
     leave();
@@ -190,22 +191,22 @@ static void destroy(void *self)
     (void)self;
 }
 
-const weir_handler_type wr_capture_type = {
+const weir_handler_type wr_test_store_type = {
     .size = sizeof(weir_handler_type),
     .abi = WEIR_ABI,
     .name = "testing",
-    .summary = "keeps what it is given, for tests",
+    .summary = "stores values in memory, for tests",
     .options = rows,
     .option_row_size = sizeof(weir_option),
-    .options_size = sizeof(struct capture_options),
+    .options_size = sizeof(struct test_options),
     .create = create,
     .emit = emit,
     .destroy = destroy,
 };
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
-static bool is_meant(const weir_testing_sample *sample, const char *group, const char *name)
+static bool matches(const weir_testing_sample *sample, const char *group, const char *name)
 {
     return (!group || strcmp(group, sample->group) == 0) && (!name || strcmp(name, sample->name) == 0);
 }
@@ -214,11 +215,11 @@ static size_t count_locked(const char *group, const char *name)
 {
     size_t count = 0;
     for (size_t i = 0; i < store.count; i++)
-        count += is_meant(&store.kept[i], group, name);
+        count += matches(&store.samples[i], group, name);
     return count;
 }
 
-size_t wr_capture_count(const char *group, const char *name)
+size_t wr_test_store_count(const char *group, const char *name)
 {
     enter();
     size_t count = count_locked(group, name);
@@ -226,55 +227,47 @@ size_t wr_capture_count(const char *group, const char *name)
     return count;
 }
 
-bool wr_capture_get(const char *group, const char *name, size_t number, weir_testing_sample *sample)
+bool wr_test_store_get(const char *group, const char *name, size_t number, weir_testing_sample *sample)
 {
     bool found = false;
     enter();
     for (size_t i = 0; i < store.count && !found; i++)
-        if (is_meant(&store.kept[i], group, name) && number-- == 0) {
-            *sample = store.kept[i];
+        if (matches(&store.samples[i], group, name) && number-- == 0) {
+            *sample = store.samples[i];
             found = true;
         }
     leave();
     return found;
 }
 
-bool wr_capture_wait(const char *group, const char *name, size_t count, int64_t deadline_ns)
+bool wr_test_store_wait(const char *group, const char *name, size_t count, int64_t deadline_ns)
 {
     enter();
     while (count_locked(group, name) < count && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait(&store.change, &store.lock, deadline_ns);
-    bool came = count_locked(group, name) >= count;
+    bool reached = count_locked(group, name) >= count;
     leave();
-    return came;
+    return reached;
 }
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- The script ------------------------------------------------------------------------------ */
 
-static bool make_room_for_answer(void)
+bool wr_test_store_add_step(int code, uint32_t done, uint32_t times)
 {
-    if (store.script_end < store.script_room)
+    if (!times)
         return true;
-    size_t room = store.script_room ? store.script_room * 2 : 16;
-    struct answer *script = realloc(store.script, room * sizeof *script);
-    if (!script)
-        return false;
-    store.script = script;
-    store.script_room = room;
-    return true;
-}
-
-bool wr_capture_answer(int code, uint32_t done, uint32_t times)
-{
     enter();
-    bool has_room = !times || make_room_for_answer();
-    if (times && has_room)
-        store.script[store.script_end++] = (struct answer){code, done, times};
+    struct step *script =
+        wr_array_reserve(store.script, &store.script_room, store.script_count + 1, sizeof *script);
+    if (script) {
+        store.script = script;
+        script[store.script_count++] = (struct step){code, done, times};
+    }
     leave();
-    return has_room;
+    return script;
 }
 
-void wr_capture_block(bool block)
+void wr_test_store_block(bool block)
 {
     enter();
     store.block = block;
@@ -282,7 +275,7 @@ void wr_capture_block(bool block)
     leave();
 }
 
-bool wr_capture_is_blocking(void)
+bool wr_test_store_is_blocking(void)
 {
     enter();
     bool block = store.block;
@@ -290,7 +283,7 @@ bool wr_capture_is_blocking(void)
     return block;
 }
 
-bool wr_capture_wait_blocked(int64_t deadline_ns)
+bool wr_test_store_wait_blocked(int64_t deadline_ns)
 {
     enter();
     while (!store.blocked && wr_clock_monotonic_ns() < deadline_ns)
@@ -300,7 +293,7 @@ bool wr_capture_wait_blocked(int64_t deadline_ns)
     return blocked;
 }
 
-size_t wr_capture_tries(void)
+size_t wr_test_store_tries(void)
 {
     enter();
     size_t tries = store.tries;
