@@ -24,6 +24,7 @@ extern "C" {
 #define WEIR_PLUGIN_EXPORT
 #endif
 
+/* Lets the compiler check the arguments of a function that is like printf. */
 #if defined(__GNUC__)
 #define WEIR_PRINTF(format_index, arguments_index)                                                             \
     __attribute__((format(printf, format_index, arguments_index)))

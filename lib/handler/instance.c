@@ -97,14 +97,14 @@ static void report_hidden(const struct wr_instance *instance, const char *name)
                 name, instance->type->is.name, row->name);
 }
 
-/* Where an option was given: by the handler, or for all; NULL: nowhere. */
+/* Where an option is set: in the handler, or for all handlers. NULL: nowhere. */
 static const struct wr_node *find_given(const struct sources *from, const char *option)
 {
     const struct wr_node *own = from->handler->node ? wr_node_member(from->handler->node, option) : NULL;
     return own || !from->config->defaults ? own : wr_node_member(from->config->defaults, option);
 }
 
-/* What no row by itself can say. */
+/* A rule about two options. */
 static bool check_pauses(const struct wr_instance *instance, const struct sources *from)
 {
     const struct wr_common_options *common_options = &instance->common_options;
@@ -171,7 +171,7 @@ static void refuse_format(const struct wr_node *node, const char *name, struct w
     wr_buffer_fini(&names);
 }
 
-/* The format's name, as a node: of the value itself, or of its "type". NULL: the error is set. */
+/* The node of the format's name: the value itself, or its "type". Returns NULL with the error set. */
 static const struct wr_node *find_format_name(const struct wr_node *node, struct wr_error *error)
 {
     char shown[SHOWN_ROOM];
@@ -298,7 +298,7 @@ static bool set_identity(struct wr_instance *instance, struct wr_error *error)
 {
     struct wr_buffer text = {0};
     struct wr_options_table common_options = wr_common_options_table();
-    /* the address tells types of one name in different shared objects apart */
+    /* the address differs for types of one name in different shared objects */
     wr_buffer_put_format(&text, "%s %p\n", instance->type->is.name, (const void *)instance->type);
     put_table(&text, &common_options, &instance->common_options);
     put_table(&text, &instance->type->options, instance->options);

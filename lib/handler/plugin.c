@@ -149,7 +149,7 @@ static bool is_from(const struct wr_type *type, const char *path)
     return !path || (type->path && strcmp(type->path, path) == 0);
 }
 
-/* A registered one before a loaded one. */
+/* A registered type takes precedence over a loaded one. */
 static struct wr_type *find_known(const struct wr_plugins *plugins, const char *name, const char *path)
 {
     struct wr_type *found = NULL;
@@ -167,8 +167,8 @@ static struct wr_type *find_known_locked(struct wr_plugins *plugins, const char 
     return type;
 }
 
-/* Another thread may have loaded the same meanwhile, and a built-in type gives way to a plugin's: what was
- * there first stays. */
+/* Appends the type, or frees it if another thread has inserted the same one meanwhile. A plugin takes
+ * precedence over a built-in type of the same name, which then is not inserted. */
 static void insert(struct wr_plugins *plugins, struct wr_type *type)
 {
     wr_lock_enter(&plugins->lock);
@@ -188,7 +188,7 @@ static void insert(struct wr_plugins *plugins, struct wr_type *type)
     }
 }
 
-/* Takes in the types that an entry point offers; only: the name of the one to take, NULL: all. */
+/* Inserts the types that an entry point returns; only: the name of the one to insert, NULL: all. */
 static bool insert_all(struct wr_plugins *plugins, type_at *entry, const char *path, const char *only,
                        struct wr_error *error)
 {
@@ -340,7 +340,7 @@ static bool load_resolved(struct wr_plugins *plugins, const char *path, const ch
     return false;
 }
 
-/* It stays loaded, also when it is refused: unloading runs its destructors, and that is no safer. */
+/* The object stays loaded even if it is refused: unloading would run its destructors, which is no safer. */
 bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
 {
     char *resolved;
@@ -353,7 +353,7 @@ bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_err
     return done;
 }
 
-/* Only what is asked for by name, so that another one does not stand in the way of a plugin. */
+/* Only the type of that name, so that no other built-in type takes the place of a plugin. */
 static bool load_built_in(struct wr_plugins *plugins, const char *name, struct wr_error *error)
 {
     for (size_t i = 0; wr_builtin_types[i]; i++)
@@ -364,7 +364,7 @@ static bool load_built_in(struct wr_plugins *plugins, const char *name, struct w
 
 /* ---- Searching ------------------------------------------------------------------------------- */
 
-/* Calls visit for each folder in turn until it answers false. */
+/* Calls visit for each folder in turn until it returns false. */
 static void walk_folders(const struct wr_plugins *plugins, bool (*visit)(void *ctx, const char *folder),
                          void *ctx)
 {

@@ -80,7 +80,7 @@ HANGS = {
 WRONG = {
     "offset": ("load", 'option "port": its offset is not aligned for its type'),
     "place": ("load", 'option "port": its field lies outside the options struct'),
-    "range": ("load", 'option "port": what it allows has to be a range like 1..10'),
+    "range": ("load", 'option "port": allowed: must be a range like 1..10'),
     "default": ("load", 'option "port": the default "eighty" is not an integer'),
     "overlap": ("load", 'option "path": its field lies across that of option "port"'),
     "required": ("options", 'option "port": it is required, so its default "80" never counts'),
