@@ -10,13 +10,13 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Static. Not strerror: that takes a lock of the C library, for translations, which a process that is forked at
- * that moment never gets back. */
-static inline const char *system_words(int error)
+/* Returns a static string. Not strerror: it takes a lock of the C library for translations; if another
+ * thread forks at that moment, the lock is never released in the child. */
+static inline const char *system_strerror(int error)
 {
 #ifdef HAVE_STRERRORDESC_NP
-    const char *words = strerrordesc_np(error);
-    return words ? words : "unknown error";
+    const char *text = strerrordesc_np(error);
+    return text ? text : "unknown error";
 #else
     return strerror(error);
 #endif

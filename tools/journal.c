@@ -27,9 +27,18 @@ static bool list_box(const struct journal_read_box *box, void *ctx)
     (void)ctx;
     printf("%s: process %" PRIu32 "%s, ", box->name, box->pid, box->in_use ? " (running)" : "");
     print_time(box->created_ns);
+    if (box->other_version) {
+        printf(", format %" PRIu32 ", which this version of weir does not read\n", box->other_version);
+        return true;
+    }
     printf(", %" PRIu64 " values in rings", box->in_rings);
-    for (size_t i = 0; i < box->handler_count; i++)
-        printf(", %" PRIu64 " for \"%s\"", box->handlers[i].values, box->handlers[i].name);
+    for (size_t i = 0; i < box->handler_count; i++) {
+        const struct journal_read_handler *handler = &box->handlers[i];
+        char origin[WR_ORIGIN_TEXT];
+        wr_origin_put_text(&handler->first.origin, origin);
+        printf(", %" PRIu64 " for \"%s\" (from %s %" PRIu64 " on)", handler->values, handler->name, origin,
+               handler->first.sequence);
+    }
     putchar('\n');
     return true;
 }
@@ -46,7 +55,11 @@ static int list(const char *folder)
 static bool verify_box(const struct journal_read_box *box, void *ctx)
 {
     bool *sound = ctx, damaged = box->damaged && !box->in_use;
-    printf("%s: %s\n", box->name, damaged ? "damaged" : box->in_use ? "running" : "sound");
+    printf("%s: %s\n", box->name,
+           box->other_version ? "of another version"
+           : damaged          ? "damaged"
+           : box->in_use      ? "running"
+                              : "sound");
     *sound &= !damaged;
     return true;
 }

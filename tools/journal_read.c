@@ -37,13 +37,17 @@ static struct journal_read_handler *find_handler(struct journal_read_box *box, s
     return (struct journal_read_handler *)handlers->data + box->handler_count++;
 }
 
+/* *id: of the first of them. */
 static uint64_t count_unsettled(const struct wr_journal_reader *reader, const struct wr_segment_file *file,
-                                uint32_t slot)
+                                uint32_t slot, struct wr_sample_id *id)
 {
     uint32_t first = 0, length, count = wr_journal_reader_count(reader, file);
     uint64_t values = 0;
-    for (; (length = wr_journal_reader_unsettled(file, slot, &first, count)); first += length)
+    for (; (length = wr_journal_reader_unsettled(file, slot, &first, count)); first += length) {
+        if (!values)
+            *id = wr_sample_id_behind(&file->ids[slot], first);
         values += length;
+    }
     return values;
 }
 
@@ -52,11 +56,14 @@ static bool count_segment(struct journal_read_box *box, struct wr_buffer *handle
                           const struct wr_journal_reader *reader, const struct wr_segment_file *file)
 {
     for (uint32_t slot = 0; slot < file->head->lanes; slot++) {
-        uint64_t values = count_unsettled(reader, file, slot);
+        struct wr_sample_id first;
+        uint64_t values = count_unsettled(reader, file, slot, &first);
         struct journal_read_handler *handler =
             values ? find_handler(box, handlers, wr_segment_file_lane(file, slot)) : NULL;
         if (values && !handler)
             return false;
+        if (handler && !handler->values)
+            handler->first = first;
         if (handler)
             handler->values += values;
     }
@@ -107,6 +114,7 @@ static bool look_into(struct journal_read_box *box, const char *place)
             wr_journal_reader_close(&reader);
             break;
         case WR_JOURNAL_NOTHING: break;
+        case WR_JOURNAL_OTHER_VERSION: box->other_version = reader.version; /* fallthrough */
         default: box->damaged = true;
         }
     }

@@ -6,17 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "segment/origin.h"
+
 struct journal_read_handler {
     const char *name;
-    uint64_t values; /* that it has not settled */
+    uint64_t values;           /* that it has not settled */
+    struct wr_sample_id first; /* the identity of the oldest of these */
 };
 
 struct journal_read_box {
     const char *name;
     uint32_t pid;
     int64_t created_ns;
-    bool in_use; /* its process runs */
-    bool damaged;
+    bool in_use;                           /* its process runs */
+    bool damaged;                          /* also if it is of another version */
+    uint32_t other_version;                /* of the format; 0: this program's own */
     uint64_t in_rings;                     /* values that had not reached the queues */
     struct journal_read_handler *handlers; /* that have not settled everything */
     size_t handler_count;

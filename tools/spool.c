@@ -45,7 +45,18 @@ static bool verify_box(const struct spool_read_box *box, void *ctx)
     for (size_t i = 0; i < box->file_count; i++) {
         const struct spool_read_file *file = &box->files[i];
         bool damaged = file->damaged && !(box->in_use && i + 1 == box->file_count);
+        if (file->other_version) {
+            printf("%s/%s: format %" PRIu32 ", which this version of weir does not read\n", box->name,
+                   file->name, file->other_version);
+            *sound = false;
+            continue;
+        }
         printf("%s/%s: %" PRIu64 " values", box->name, file->name, file->good);
+        if (file->good) {
+            char origin[WR_ORIGIN_TEXT];
+            wr_origin_put_text(&file->first.origin, origin);
+            printf(", from %s %" PRIu64 " on", origin, file->first.sequence);
+        }
         if (file->settled)
             printf(", %" PRIu32 " more are delivered", file->settled);
         if (damaged && file->lost)

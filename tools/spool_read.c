@@ -86,7 +86,7 @@ static uint32_t skip_of(const struct wr_spool_part *part, uint32_t settled)
 static void measure(struct spool_read_file *file, struct spool_read_box *box)
 {
     struct input_line line_reader;
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     const struct wr_spool_part *part;
     size_t length;
     file->damaged = true;
@@ -95,13 +95,17 @@ static void measure(struct spool_read_file *file, struct spool_read_box *box)
     file->bytes = line_reader.data.length;
     file->settled = wr_spool_block_read_mark(line_reader.data.data, line_reader.data.length);
     if (!box->created_ns &&
-        wr_spool_block_read_head(line_reader.data.data, line_reader.data.length, &origin, &length)) {
-        snprintf(box->handler, sizeof box->handler, "%s", origin.handler);
-        box->pid = origin.pid;
-        box->created_ns = origin.created_ns;
+        wr_spool_block_read_head(line_reader.data.data, line_reader.data.length, &info, &length)) {
+        snprintf(box->handler, sizeof box->handler, "%s", info.handler);
+        box->pid = info.pid;
+        box->created_ns = info.created_ns;
     }
+    uint32_t version = wr_spool_block_read_version(line_reader.data.data, line_reader.data.length);
+    file->other_version = version == WR_SPOOL_BLOCK_VERSION ? 0 : version;
     while ((part = next_part(&line_reader, file->settled))) {
-        uint32_t samples = part->count - skip_of(part, file->settled);
+        uint32_t skip = skip_of(part, file->settled), samples = part->count - skip;
+        if (part->kind == WR_SPOOL_PART_GOOD && !file->good)
+            file->first = wr_sample_id_behind(&part->id, skip);
         if (part->kind == WR_SPOOL_PART_GOOD)
             file->good += samples;
         else
@@ -206,8 +210,10 @@ static bool print_part(struct input_line *line_reader, const struct wr_spool_par
     struct wr_segment_pool pool = {0};
     struct wr_encoder encoder;
     weir_encoded encoded;
-    struct wr_batch_core core = {line_reader->registry, part->labels ? part->labels->number : 0};
-    struct wr_range range = {.segment = wr_segment_new(&pool, part->count)};
+    struct wr_batch_core core = {.registry = line_reader->registry,
+                                 .labels_number = part->labels ? part->labels->number : 0};
+    struct wr_range range = {.segment = wr_segment_new(&pool, part->count),
+                             .id = wr_sample_id_behind(&part->id, skip_of(part, settled))};
     bool good = range.segment &&
                 wr_spool_reader_load(&line_reader->reader, part, skip_of(part, settled), range.segment);
     wr_encoder_init(&encoder, wr_format_find("json"), NULL);
@@ -246,8 +252,12 @@ bool spool_read_print(const struct spool_read_box *box, void *ctx)
         const struct spool_read_file *file = &box->files[i];
         if (file->damaged) {
             *complete = false;
-            command_fail("%s/%s/%s: damaged, %llu values lost", box->place, box->name, file->name,
-                         (unsigned long long)file->lost);
+            if (file->other_version)
+                command_fail("%s/%s/%s: format %u, which this version of weir does not read", box->place,
+                             box->name, file->name, file->other_version);
+            else
+                command_fail("%s/%s/%s: damaged, %llu values lost", box->place, box->name, file->name,
+                             (unsigned long long)file->lost);
         }
         good = print_file(box, file);
     }

@@ -6,12 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "segment/origin.h"
+
 struct spool_read_file {
     char name[32];
     uint64_t bytes;
-    uint32_t settled;    /* samples that have been delivered */
-    uint64_t good, lost; /* the others: those that can be read, and those that cannot */
-    bool damaged;
+    uint32_t settled;          /* samples that have been delivered */
+    uint64_t good, lost;       /* the others: those that can be read, and those that cannot */
+    bool damaged;              /* also if it is of another version */
+    uint32_t other_version;    /* of the format; 0: this program's own */
+    struct wr_sample_id first; /* the identity of the first value that can be read; if good */
 };
 
 /* The folder of one process and one handler. */

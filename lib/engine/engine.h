@@ -20,7 +20,7 @@ struct wr_error;
 
 struct wr_engine {
     struct wr_dispatcher dispatcher;
-    struct wr_crew crew;
+    struct wr_worker_env worker_env;
     struct wr_registry *registry;
     struct wr_producers *producers;
     struct wr_plugins *plugins;

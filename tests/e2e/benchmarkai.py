@@ -134,7 +134,7 @@ def the_value_is_case_insensitive():
 def case_insensitive_means_letters_of_ascii_whatever_the_locale(folder):
     fifo = os.path.join(folder, "no-fifo")
     done = run(ADDER, "-q", BENCHMARK_AI="FIFO", LC_ALL="tr_TR.UTF-8", BENCHMARK_AI_FIFO_FILEPATH=fifo, BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0")
-    assert f"fifo: nobody has created the named pipe {fifo}" in done.stderr, done
+    assert f"fifo: the named pipe {fifo} does not exist" in done.stderr, done
 
 
 @case
@@ -204,7 +204,7 @@ def a_fifo_that_nobody_creates_fails_calls_by_name_after_the_time_that_was_given
                         BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0.25", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="0.05")
     for answer in answers[:2]:
         assert answer["code"] == NOT_CREATED, answer
-        words = re.fullmatch(f'handler "fifo": nobody has created the named pipe {path}, waited (\\d+) ms', answer["error"])
+        words = re.fullmatch(f'handler "fifo": the named pipe {path} does not exist, waited (\\d+) ms', answer["error"])
         assert words and int(words.group(1)) >= 250, answer
     assert_handler_ledger(answers[2])
     assert answers[2]["queued"] == 4
@@ -245,7 +245,7 @@ def what_is_not_set_or_empty_is_benchmarkais_default():
         if os.path.lexists("/tmp/benchmark-ai-fifo"):
             continue  # somebody's own, which is none of a test's business
         answers, _ = puppet(["add a 1", "shutdown 0"], BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="", **env)
-        assert answers[0]["error"] == 'handler "fifo": nobody has created the named pipe /tmp/benchmark-ai-fifo', answers
+        assert answers[0]["error"] == 'handler "fifo": the named pipe /tmp/benchmark-ai-fifo does not exist', answers
 
 
 @case

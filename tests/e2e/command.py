@@ -93,7 +93,7 @@ def handlers_and_formats_speak_json():
     one = json.loads(run(WEIR, "handlers", "file", "--json").stdout)
     path = next(option for option in one["options"] if option["name"] == "path")
     assert path == {"name": "path", "type": "path", "required": True, "secret": False, "default": None, "allowed": None,
-                    "help": "the file; %Y-%m-%d and the like stand for the present date"}
+                    "help": "the file, optionally with date fields (metrics-%Y-%m-%d.jsonl)"}
     assert any(option["name"] == "linger" for option in one["common_options"])
     assert (one["lines"], one["documents"], one["records"]) == (True, False, False), one
     everything = json.loads(run(WEIR, "handlers", "--json").stdout)

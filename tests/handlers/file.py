@@ -113,7 +113,7 @@ def a_folder_that_is_gone_leaves_the_old_file_in_use_and_is_said_once(folder):
     os.rename(place, moved)
     out, err = program.communicate(timeout=60)
     assert_ledgers(json.loads(out))
-    assert err.count("is gone and cannot be opened anew") == 1, err
+    assert err.count("was moved or deleted and cannot be reopened") == 1, err
     assert values_of(os.path.join(moved, "out")) == list(range(4000))
 
 

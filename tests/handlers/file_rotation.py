@@ -335,7 +335,7 @@ def old_files_that_cannot_be_compressed_are_said_once_and_are_in_nobodys_way(fol
     wait_for(lambda: all(os.path.exists(name + ".gz") and not os.path.exists(name) for name in others), "the others")
     program.terminate()
     out, err = program.communicate(timeout=60)
-    assert err.count("cannot be compressed (Is a directory); tried again every minute") == 1 and first in err, err
+    assert err.count("cannot be compressed (Is a directory); next attempt in a minute") == 1 and first in err, err
     assert os.path.exists(first)
 
 
@@ -440,7 +440,7 @@ def a_link_is_not_rotated_and_that_is_said(folder):
     path, real = os.path.join(folder, "link"), os.path.join(folder, "real")
     os.symlink(real, path)
     done = run(ADDER, "-n", 2000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="1KiB"))
-    assert done.stderr.count("is a symbolic link and is not rotated; give the path of the file itself") == 1, done.stderr
+    assert done.stderr.count("is a symbolic link and is not rotated; set \"path\" to the file itself") == 1, done.stderr
     assert_ledgers(json.loads(done.stdout))
     assert os.path.islink(path) and values_of(real) == list(range(2000))
 
@@ -477,7 +477,7 @@ def a_rotation_that_fails_is_said_once_and_loses_nothing(folder):
     os.chmod(folder, 0o755)
     if done.returncode and "plugin" in done.stderr:
         raise Skip("others may not read what was built")
-    assert done.stderr.count(f"{path} cannot be rotated (Permission denied); it goes on growing") == 1, done.stderr
+    assert done.stderr.count(f"{path} cannot be rotated (Permission denied); it continues to grow") == 1, done.stderr
     assert_ledgers(json.loads(done.stdout))
     assert values_of(path) == list(range(5000))
 
@@ -491,7 +491,7 @@ def a_new_file_that_cannot_be_opened_leaves_the_old_one_in_its_place(folder):
     last = max(map(int, os.listdir(f"/proc/{program.pid}/fd")))
     resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (last + 1, last + 1))
     out, err = program.communicate(timeout=60)
-    assert err.count(f"{path} cannot be rotated (Too many open files); it goes on growing") == 1, err
+    assert err.count(f"{path} cannot be rotated (Too many open files); it continues to grow") == 1, err
     assert_ledgers(json.loads(out))
     assert os.path.getsize(path) > 8 * 1024 and values_of(path) == list(range(1500))
 
@@ -594,7 +594,7 @@ def fault_19_what_the_disk_does_not_take_is_said_counted_and_not_written_again(f
         path = os.path.join(folder, fsync)
         done = run(ADDER, "-n", 100, "-e", 100, "-f", -1, "-H", "disk", LD_PRELOAD=SHIM, WEIR_SHIM="fsync",
                    WEIR_CONFIG=config_of(path, format="text", fsync=fsync, fsync_interval="1h"))
-        assert f"fsync {path}: Input/output error; what was written since the last one may be lost" in done.stderr, done.stderr
+        assert f"fsync {path}: Input/output error; values written since the last fsync may be lost if the machine crashes" in done.stderr, done.stderr
         report = json.loads(done.stdout)
         assert_ledgers(report)
         refused = sum(report["handlers"]["disk"]["dropped"])
@@ -610,12 +610,12 @@ def what_is_wrong_is_refused_with_what_is_allowed(folder):
     path = os.path.join(folder, "weir.json")
     for options, place, words in (
             ({"path": "/tmp/m-%b.log"}, "path",
-             '"%b" is not a part of a date; allowed: %Y %m %d %H %M %S %y %j %G %V %F, and %% for a percent sign'),
-            ({"path": "/tmp/100%"}, "path", '"/tmp/100%": "%" is not a part of a date'),
-            ({"rotate_every": "7h"}, "rotate_every", "25200000 ms do not divide a day; allowed: parts of a day in whole seconds"),
-            ({"rotate_every": "1500ms"}, "rotate_every", "1500 ms do not divide a day"),
-            ({"keep": 3}, "keep", 'there are no old files to it; it needs "rotate_size", "rotate_every" or a date in "path"'),
-            ({"compress": "gzip"}, "compress", "there are no old files to it"),
+             '"%b" is not a date field; allowed: %Y %m %d %H %M %S %y %j %G %V %F, and %% for a percent sign'),
+            ({"path": "/tmp/100%"}, "path", '"/tmp/100%": "%" is not a date field'),
+            ({"rotate_every": "7h"}, "rotate_every", "25200000 ms does not divide a day; allowed: fractions of a day in whole seconds"),
+            ({"rotate_every": "1500ms"}, "rotate_every", "1500 ms does not divide a day"),
+            ({"keep": 3}, "keep", 'it requires "rotate_size", "rotate_every" or date fields in "path"'),
+            ({"compress": "gzip"}, "compress", "it requires \"rotate_size\""),
             ({"compress": "zstd", "rotate_size": "1MiB"}, "compress", "allowed: none, gzip"),
             ({"fsync": "always"}, "fsync", "allowed: never, interval, batch"),
             ({"rotate_size": 5}, "rotate_size", "it must be a size")):
@@ -627,12 +627,12 @@ def what_is_wrong_is_refused_with_what_is_allowed(folder):
 
 @case
 def a_build_without_zlib_refuses_to_compress(folder):
-    """The handler that is built into static programs goes without."""
+    """The handler in statically linked programs has no zlib."""
     path = os.path.join(folder, "weir.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(config_of("/tmp/out", rotate_size="1MiB", compress="gzip"), file)
     done = run(WEIR, "check", path, WEIR_PLUGIN_PATH=folder)
-    assert done.returncode == 1 and '"gzip" needs zlib' in done.stderr and "allowed: none" in done.stderr, done.stderr
+    assert done.returncode == 1 and '"gzip" requires zlib' in done.stderr and "allowed: none" in done.stderr, done.stderr
 
 
 main()

@@ -120,7 +120,7 @@ def fault_25_what_a_server_refuses_is_counted_by_status_and_said_with_the_beginn
         with Scripted(lambda request: reply(status, text)) as server:
             done = emit(config_of(server.url + "/write?p=secret"), "a=1", "b=2")
             assert done.returncode == 1 and done.stdout == f"push: 0 delivered, 2 dropped (rejected), status.{status} 2\n", done
-            message = f"weir: warning: push: 2 refused for good: POST {server.url}/write: answered {status}: unable to parse 'x'"
+            message = f"weir: warning: push: 2 refused for good: POST {server.url}/write: returned {status}: unable to parse 'x'"
             assert done.stderr.startswith(message) and "\x1b" not in done.stderr and "secret" not in done.stderr, done.stderr
             assert len(done.stderr) < 400 and len(server.requests) == 1
 
@@ -149,7 +149,7 @@ def fault_25_a_server_in_trouble_gets_the_same_values_again_in_order_and_nothing
             assert bodies[0] == bodies[1] == bodies[2], "what is sent again is the same to the byte"
             taken = [value for i in range(2, len(bodies), 3) for value in Scripted.values(_only(server.requests[i]))]
             assert taken == list(range(300))
-            assert f"push: POST {server.url}/: answered {status}: come back later; retrying, " in said and "back after" in said, said
+            assert f"push: POST {server.url}/: returned {status}: come back later; retrying, " in said and "back after" in said, said
 
 
 class _only:
@@ -187,7 +187,7 @@ def the_pause_that_a_server_asks_for_is_kept_as_seconds_and_as_a_date():
     for ask in (lambda: "1", in_three_seconds):
         with timed([reply(429, Retry_After=ask()), reply(204)]) as server:
             pause, said = pause_of(server, config_of(server.url, retry_max="20s"))
-            assert pause >= 1 and "answered 429; retrying" in said, (pause, said)
+            assert pause >= 1 and "returned 429; retrying" in said, (pause, said)
 
 
 @case
@@ -204,7 +204,7 @@ def wrong_credentials_are_no_fault_of_the_values_which_wait_as_long_as_allowed()
     for status in (401, 403, 407):
         with timed([reply(status, "who are you?"), reply(204)]) as server:
             pause, said = pause_of(server, config_of(server.url, retry_min="1ms", retry_max="1s"))
-            assert pause >= 0.8 and f"answered {status}: who are you?; retrying" in said, (pause, said)
+            assert pause >= 0.8 and f"returned {status}: who are you?; retrying" in said, (pause, said)
             assert server.requests[0].body == server.requests[1].body
 
 
@@ -226,7 +226,7 @@ def an_event_that_is_too_large_by_itself_is_refused_and_the_others_are_not():
         assert json.loads(done.stdout)["handlers"]["push"]["delivered"] == 8
         done = emit(config, *(f"name{i}=1" for i in range(20)))
         assert done.stdout == "push: 0 delivered, 20 dropped (rejected), status.413 20\n", done
-        assert "answered 413" in done.stderr
+        assert "returned 413" in done.stderr
 
 
 @case
@@ -255,7 +255,7 @@ def fault_26_a_redirect_is_not_followed_and_where_it_leads_is_said_without_secre
             with timed([reply(status, Location=target), reply(204)]) as server:
                 ledger, said = add(config_of(server.url, retry_max="100ms"), 5, "-e", 5)
                 assert ledger["delivered"] == 5 and len(server.requests) == 2, ledger
-                expected = f"answered {status}, which leads to http://127.0.0.1:{other.port}/else; redirects are not followed; retrying"
+                expected = f"returned {status}, a redirect to http://127.0.0.1:{other.port}/else; redirects are not followed; retrying"
                 assert expected in said and "geheim" not in said, said
         for target in ("file:///etc/passwd", "gopher://127.0.0.1/x", "https://127.0.0.1/", "//", "\x01"):
             with timed([reply(302, Location=target), reply(204)]) as server:
@@ -313,7 +313,7 @@ def a_refused_record_takes_no_other_with_it_even_when_its_event_is_interrupted()
         ledger, said = add(config_of(server.url, format=MLBENCH), 40, "-e", 10)
         assert ledger["delivered"] == 36 and ledger["dropped"][REJECTED] == 4, ledger
         assert sorted(set(records(server))) == list(range(40)) and len(server.requests) == 42
-        assert "refused for good: POST" in said and "answered 404: no such run" in said, said
+        assert "refused for good: POST" in said and "returned 404: no such run" in said, said
 
 
 # ---- Configurations -------------------------------------------------------------------------------
@@ -325,25 +325,25 @@ WRONG = [
     ({"url": "http://a b/"}, "handlers.push.url: the value is not a URL"),
     ({"url": "http://u:geheim@h\nx/"}, "handlers.push.url: the value is not a URL"),
     ({"url": "http://u:gehe/im@h/"}, "handlers.push.url: the value is not a URL"),
-    ({"url": "ftp://u:geheim@h/"}, "handlers.push.url: ftp://h/ is neither http nor https; allowed: http://..., https://..."),
+    ({"url": "ftp://u:geheim@h/"}, "handlers.push.url: ftp://h/ is neither HTTP nor HTTPS; allowed: http://..., https://..."),
     ({"url": "file:///etc/passwd"}, "handlers.push.url: "),
     ({"url": 5}, "handlers.push.url: 5 is not a string"),
     ({"url": "http://h/", "method": "GET"}, 'handlers.push.method: "GET" is not allowed; allowed: POST, PUT, PATCH'),
     ({"url": "http://h/", "headers": {"X-A": "geheim\r\nX-B: c"}}, 'handlers.push.headers: "X-A" has a control character in its value'),
     ({"url": "http://h/", "headers": {"X-A": "geheim\n"}}, 'handlers.push.headers: "X-A" has a control character in its value'),
-    ({"url": "http://h/", "headers": {"X A": "geheim"}}, 'handlers.push.headers: "X A" is not a header\'s name'),
+    ({"url": "http://h/", "headers": {"X A": "geheim"}}, 'handlers.push.headers: "X A" is not a header name'),
     ({"url": "http://h/", "headers": {"X-A\r\nX-B": "geheim"}}, "handlers.push.headers: "),
     ({"url": "http://h/", "headers": {"": "geheim"}}, "handlers.push.headers: "),
     ({"url": "http://h/", "headers": {"content-length": "5"}}, '"content-length" is set by the handler itself'),
     ({"url": "http://h/", "headers": ["X-A: geheim"]}, "handlers.push.headers: an array is not an object"),
     ({"url": "http://h/", "headers": {"X-A": 5}}, "handlers.push.headers.X-A: a number is not a string"),
-    ({"url": "http://h/", "password": "geheim"}, 'handlers.push.password: there is no "username" to it'),
-    ({"url": "http://h/", "username": "a:b", "password": "geheim"}, "handlers.push.username: the value has a colon"),
-    ({"url": "http://h/", "bearer_token": "geheim\nx"}, "handlers.push.bearer_token: the value has a control character"),
-    ({"url": "http://h/", "bearer_token": "geheim", "username": "u"}, "handlers.push: there is more than one way to authenticate"),
-    ({"url": "http://u:geheim@h/", "headers": {"authorization": "x"}}, "handlers.push: there is more than one way to authenticate"),
-    ({"url": "http://h/", "key_file": "/k"}, 'handlers.push.key_file: there is no "cert_file" to it'),
-    ({"url": "http://h/", "proxy": "socks5://u:geheim@p:1080"}, "handlers.push.proxy: socks5://p:1080/ is neither http nor https"),
+    ({"url": "http://h/", "password": "geheim"}, 'handlers.push.password: it requires "username"'),
+    ({"url": "http://h/", "username": "a:b", "password": "geheim"}, "handlers.push.username: the value contains a colon"),
+    ({"url": "http://h/", "bearer_token": "geheim\nx"}, "handlers.push.bearer_token: the value contains a control character"),
+    ({"url": "http://h/", "bearer_token": "geheim", "username": "u"}, "handlers.push: more than one authentication method is set"),
+    ({"url": "http://u:geheim@h/", "headers": {"authorization": "x"}}, "handlers.push: more than one authentication method is set"),
+    ({"url": "http://h/", "key_file": "/k"}, 'handlers.push.key_file: it requires "cert_file"'),
+    ({"url": "http://h/", "proxy": "socks5://u:geheim@p:1080"}, "handlers.push.proxy: socks5://p:1080/ is neither HTTP nor HTTPS"),
     ({"url": "http://h/", "proxy": "p:3128"}, "handlers.push.proxy: "),
     ({"url": "http://h/", "timeout": "0s"}, 'handlers.push.timeout: "0s" is out of range; allowed: 10ms..1h'),
     ({"url": "http://h/", "compress": "zstd"}, 'handlers.push.compress: "zstd" is not allowed; allowed: none, gzip'),
@@ -380,7 +380,7 @@ def a_server_that_sends_a_secret_back_does_not_get_it_into_a_message():
                                ({"headers": {"X-Key": "geheim"}}, ""), ({}, "u:ge%68eim@")):
         with Scripted(lambda request: reply(400, "bad: geheim, really geheim")) as server:
             done = emit(config_of(f"http://{authority}127.0.0.1:{server.port}/", **options), "a=1")
-            assert "answered 400: bad: ******, really ******" in done.stderr and "geheim" not in done.stderr, done.stderr
+            assert "returned 400: bad: ******, really ******" in done.stderr and "geheim" not in done.stderr, done.stderr
 
 
 # ---- The program around it ------------------------------------------------------------------------

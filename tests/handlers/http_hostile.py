@@ -76,7 +76,7 @@ def fault_24_a_server_that_answers_too_slowly_is_given_up_and_asked_again():
             with Scripted(answer) as server:
                 ledger, said, _ = add(config_of(server.url, timeout="150ms"), 100, "-e", 100)
                 assert ledger["delivered"] == 100 and ledger["retries"] >= 2, ledger
-                assert f"push: POST {server.url}/: no complete answer within 150 ms; retrying" in said, said
+                assert f"push: POST {server.url}/: no complete response within 150 ms; retrying" in said, said
                 assert server.values()[-100:] == list(range(100))
 
 
@@ -88,7 +88,7 @@ def fault_24_an_answer_counts_when_its_headers_are_complete_however_slow_the_res
             with Scripted(lambda _: hanging.after(head)) as server:
                 ledger, said, _ = add(config_of(server.url, timeout="150ms"), 10)
                 assert ledger["delivered"] == delivered and ledger["dropped"][REJECTED] == 10 - delivered, ledger
-                assert status == 200 or "answered 400: because" in said, said
+                assert status == 200 or "returned 400: because" in said, said
 
 
 @case
@@ -98,7 +98,7 @@ def fault_24_a_server_that_never_answers_delays_neither_the_program_nor_its_end(
         report = json.loads(done.stdout)
         assert_ledgers(report)
         assert done.returncode == 0 and report["flush"] == -8 and report["handlers"]["push"]["queued"] == 100000, report
-        assert re.search(r"push: shutting down while (the handler is busy|failing: .*no answer before the time to stop); "
+        assert re.search(r"push: shutting down while (the handler is busy|failing: .*no response before the time limit for stopping); "
                          r"not delivered in time: 100000 dropped", done.stderr), done.stderr
 
 
@@ -140,7 +140,7 @@ def fault_26_an_endless_reply_is_cut_off_and_memory_stays_flat():
             assert ledger["delivered"] == delivered and ledger["dropped"][REJECTED] == 2000 - delivered, ledger
             assert server.sent < len(server.requests) * 16 * 1024 * 1024, "no more than what buffers hold"
             assert SANITIZED or most < plain + 4096, (plain, most)
-            assert status == 200 or "answered 400: " + "x" * 120 + "..." in said, said
+            assert status == 200 or "returned 400: " + "x" * 120 + "..." in said, said
 
 
 @case
@@ -253,7 +253,7 @@ def a_server_that_goes_and_comes_again_loses_nothing_and_order_is_kept():
 def fault_28_a_name_that_is_not_known_is_said():
     done = run(ADDER, "-f", 1000, "-H", "push", timeout=60,
                WEIR_CONFIG=config_of("http://user:geheim@no-such-host.invalid/", "100ms", connect_timeout="20s"))
-    assert "push: resolve the name of no-such-host.invalid:80: it is not known, or no name server answers; retrying" in done.stderr, done.stderr
+    assert "push: resolve no-such-host.invalid:80: unknown name, or no name server responds; retrying" in done.stderr, done.stderr
     assert "geheim" not in done.stderr
 
 
@@ -305,7 +305,7 @@ def refused(folder, certificate, key, host, **options):
         report = json.loads(done.stdout)
         assert_ledgers(report)
         assert report["handlers"]["push"]["delivered"] == 0
-        head = f"weir: warning: push: https://{host}:{server.port}/w: the certificate of {host} is not accepted: "
+        head = f"weir: warning: push: https://{host}:{server.port}/w: the certificate of {host} is not trusted: "
         assert head in done.stderr and "; retrying, 1 queued" in done.stderr, done.stderr
         return done.stderr
 

@@ -158,7 +158,7 @@ def what_influxdb_refuses_is_counted_and_said_in_its_words(folder):
     with InfluxDB(folder) as server:
         done = emit(config_of(server.url + "/write?db=bench"), "a=1")
         assert done.stdout == "push: 0 delivered, 1 dropped (rejected), status.404 1\n", done
-        assert 'answered 404: {"error":"database not found: \\\\"bench\\\\""}' in done.stderr, done.stderr
+        assert 'returned 404: {"error":"database not found: \\\\"bench\\\\""}' in done.stderr, done.stderr
 
 
 @case
@@ -221,7 +221,7 @@ def the_example_for_influxdb_works_with_a_password(folder):
         assert any(row["name"].startswith("scan") for row in rows), rows
         done = run(WEIR, "emit", "-t", "2s", "-g", "g", "-v", "a=1", WEIR_CONFIG=example("influxdb.json"), INFLUXDB_URL=server.url,
                    INFLUXDB_PASSWORD="wrong")
-        assert done.returncode == 1 and "answered 401: " in done.stderr and "wrong" not in done.stderr, done.stderr
+        assert done.returncode == 1 and "returned 401: " in done.stderr and "wrong" not in done.stderr, done.stderr
 
 
 # ---- Pushgateway ----------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def a_pod_that_does_not_exist_is_refused_and_a_run_that_does_not_may_come():
         assert done.stdout == "push: 0 delivered, 1 dropped (rejected), status.404 1\n" and "Pod not found" in done.stderr, done
         program = start(ADDER, "-n", 1, "-f", -1, "-H", "push",
                         WEIR_CONFIG=config_of(server.url + "/api/metrics/", format={"type": "mlbench", "run_id": "9"}))
-        assert "answered 500" in program.stderr.readline()
+        assert "returned 500" in program.stderr.readline()
         server.metrics["run", 9] = []
         out, _ = program.communicate(timeout=60)
         assert json.loads(out)["handlers"]["push"]["delivered"] == 1 and len(server.metrics["run", 9]) == 1, out

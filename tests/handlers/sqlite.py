@@ -236,7 +236,7 @@ def tables_of_others_and_folders_that_are_missing_are_told(folder):
     done = run(ADDER, "-n", 5, "-q", WEIR_CONFIG=config_of(missing, shutdown="50ms"))
     assert f"open {missing}: unable to open database file" in done.stderr, done.stderr
     done = run(WEIR, "emit", "-g", "g", "x=1", WEIR_CONFIG=config_of(other, prefix="a b"))
-    assert 'handlers.db.prefix: "a b" is not a prefix of names; allowed: ' in done.stderr, done.stderr
+    assert 'handlers.db.prefix: "a b" is not a valid prefix; allowed: ' in done.stderr, done.stderr
 
 
 @case
@@ -278,7 +278,7 @@ def a_forked_child_does_without_its_parents_database_and_says_so(folder):
     assert puppet.do("add", "v", 0)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
     assert puppet.do("fork", "of_child")["code"] > 0 and puppet.do("reap")["code"] == 0
     said = puppet.said()
-    assert f"db: open {path}: the process that forked this one has it open" in said and "${PID}" in said, said
+    assert f"db: open {path}: the parent process has it open" in said and "${PID}" in said, said
     assert puppet.do("add", "v", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
     assert account_of(puppet)["delivered"] == 2
     puppet.end()
