@@ -18,7 +18,7 @@ struct request {
     struct vet_subject subject;
     struct vet_report report;
     const char *check; /* the only one that is wanted; NULL: all */
-    unsigned broken;   /* bits of vet_call: what crashed or did not come back in an earlier check */
+    unsigned broken;   /* bits of vet_call: what crashed or did not return in an earlier check */
 };
 
 static bool is_wanted(const struct request *request, const struct vet_check *check)

@@ -12,7 +12,7 @@
 
 enum vet_flavour {
     VET_PLAIN,   /* names and numbers as programs have them */
-    VET_NAMES,   /* names, labels, units and metadata with everything in them that is lawful */
+    VET_NAMES,   /* names, labels, units and metadata with everything that is allowed in them */
     VET_NUMBERS, /* NaN, infinities, extremes; times before 1970 and far ahead */
     VET_MIXED,   /* all of these */
 };

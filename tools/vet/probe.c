@@ -47,34 +47,33 @@ static void check_fence(const struct fenced *fenced, const struct vet_probe *pro
 static void check_code(const weir_outcome *outcome, const char *callback)
 {
     if (outcome->code < WEIR_OUTCOME_OK || outcome->code > WEIR_OUTCOME_FAILED)
-        vet_fail("%s answers the code %d; allowed: 0 (OK) to 4 (FAILED)", callback, outcome->code);
+        vet_fail("%s returns the code %d; allowed: 0 (OK) to 4 (FAILED)", callback, outcome->code);
     if (outcome->retry_after_ms < 0)
-        vet_fail("%s answers retry_after_ms %lld; allowed: 0 and more", callback,
+        vet_fail("%s returns retry_after_ms %lld; allowed: 0 and more", callback,
                  (long long)outcome->retry_after_ms);
     bool has_error = outcome->size >= sizeof *outcome;
     if (has_error && (outcome->error > 0 || outcome->error < -UINT16_MAX))
-        vet_fail("%s answers the error %d, which is none of enum weir_error", callback, outcome->error);
+        vet_fail("%s returns the error %d, which is none of enum weir_error", callback, outcome->error);
 }
 
 static void check_reason(const struct vet_probe *probe, const weir_outcome *outcome, const char *callback)
 {
     if (!memchr(outcome->reason, '\0', sizeof outcome->reason))
-        vet_fail("%s answers a reason without a NUL at its end", callback);
+        vet_fail("%s returns a reason without a NUL at its end", callback);
     if (outcome->code != WEIR_OUTCOME_OK && !*outcome->reason)
-        vet_fail("%s answers the code %d without a reason: whoever runs it has to be told why", callback,
-                 outcome->code);
+        vet_fail("%s returns the code %d without a reason: set outcome->reason", callback, outcome->code);
     vet_services_check_text(probe, "the reason of an outcome", outcome->reason);
 }
 
 static void check_counts(const weir_outcome *outcome, uint32_t count)
 {
     if (outcome->done > count)
-        vet_fail("emit answers done %u of a batch of %u samples", outcome->done, count);
+        vet_fail("emit returns done %u of a batch of %u samples", outcome->done, count);
     if (outcome->rejected > outcome->done)
-        vet_fail("emit answers rejected %u of done %u; rejected samples are among those done",
+        vet_fail("emit returns rejected %u of done %u; rejected samples are among those done",
                  outcome->rejected, outcome->done);
     if (outcome->code == WEIR_OUTCOME_OK && count && !outcome->done)
-        vet_fail("emit answers OK with nothing done: the core would go round for ever");
+        vet_fail("emit returns OK with nothing done: the core would go round for ever");
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -90,7 +89,7 @@ static void end(struct vet_probe *probe, const char *callback)
 {
     vet_leave();
     if (probe->waiting)
-        vet_fail("%s comes back between begin and end of blocking_call/1", callback);
+        vet_fail("%s returns between begin and end of blocking_call/1", callback);
     if (probe->after)
         probe->after(probe, callback);
 }

@@ -1,5 +1,5 @@
-/* probe: one handler under test. Calls it as the core does, judges each answer, and ends the check at the first
- * breach of the contract. */
+/* probe: one handler under test. Calls it as the core does, checks each outcome, and ends the check at the
+ * first breach of the contract. */
 #ifndef WEIR_TOOLS_VET_PROBE_H
 #define WEIR_TOOLS_VET_PROBE_H
 
@@ -49,7 +49,7 @@ void vet_probe_finish_create(struct vet_probe *probe);
 /* Destroys it. */
 void vet_probe_destroy(struct vet_probe *probe);
 
-/* [worker] One call each. open answers whether the handler is open; flush and wake answer the outcome's code.
+/* [worker] One call each. open returns whether the handler is open; flush and wake return the outcome's code.
  */
 bool vet_probe_open(struct vet_probe *probe);
 void vet_probe_close(struct vet_probe *probe);
