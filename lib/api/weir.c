@@ -132,7 +132,7 @@ int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec)
     weir_sample_spec whole = {0};
     if (!stream || !spec)
         return refuse_argument("weir_add_sample: the stream or the specification is NULL");
-    if (!WR_HAS_FIELD(weir_sample_spec, spec->size, value))
+    if (!WEIR_HAS(spec, value))
         return refuse_argument("weir_add_sample: size is too small; must be sizeof(weir_sample_spec)");
     memcpy(&whole, spec, spec->size < sizeof whole ? spec->size : sizeof whole);
     return wr_event_add_sample(stream, &whole);
@@ -209,13 +209,13 @@ int weir_reload(void)
     return wr_configure_reload(runtime, false, &error) ? fail(runtime, &error) : 0;
 }
 
-int weir_register_handler_type(const struct weir_handler_type *type)
+int weir_register_handler_type(const struct weir_handler_type *type, void *context)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
         return WEIR_ERR_MEMORY;
-    return wr_plugins_register(&runtime->plugins, type, &error) ? fail(runtime, &error) : 0;
+    return wr_plugins_register(&runtime->plugins, type, context, &error) ? fail(runtime, &error) : 0;
 }
 
 /* ---- Delivery -------------------------------------------------------------------------------- */

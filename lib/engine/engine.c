@@ -289,7 +289,7 @@ static uint64_t count_dropped(struct wr_lane *lane)
     uint64_t dropped = 0;
     weir_handler_stats stats;
     wr_lane_stats_get(&stats, lane, 0);
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         dropped += stats.dropped[i];
     return dropped;
 }

@@ -181,7 +181,7 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
     uint32_t end = put_pieces(encoder, start, limit);
     encoder->count = end - start;
     const struct wr_buffer *out = &encoder->out;
-    *encoded = (weir_encoded){sizeof *encoded, encoder->count, out->length ? out->data : "", out->length};
+    *encoded = (weir_encoded){encoder->count, out->length ? out->data : "", out->length};
     return encoder->count > 0 || start == batch->count;
 }
 

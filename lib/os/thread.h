@@ -6,7 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts a thread in which all signals are blocked. It must be joined or released. */
+/* The stack that a thread has for a plugin's code, and on top of it for weir's own frames. */
+enum { WR_THREAD_STACK_FREE = 1024 * 1024, WR_THREAD_STACK_OWN = 256 * 1024 };
+
+/* Sets the size of stack that wr_thread_start gives a thread. Returns false if the system refuses it. */
+bool wr_thread_set_stack(pthread_attr_t *attributes);
+
+/* Starts a thread with all signals blocked and at least WR_THREAD_STACK_FREE + WR_THREAD_STACK_OWN bytes of
+ * stack, whatever the resource limits and the thread-local storage of the program. It must be joined or
+ * released. Returns false if the system refuses a thread. */
 bool wr_thread_start(void *(*run)(void *), void *argument, pthread_t *thread);
 
 /* Names the calling thread, for debuggers and process lists; the name is cut after 15 bytes. */

@@ -343,7 +343,7 @@ void wr_producers_after_fork(struct wr_producers *producers)
     struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
     if (shared)
         wipe(shared);
-    for (size_t i = 0; i < WEIR_REFUSALS; i++)
+    for (size_t i = 0; i < WEIR_REFUSED_MAX; i++)
         atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
     count_early(producers);
 }

@@ -32,7 +32,7 @@ void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
     stats->unrouted += engine->dispatcher.taking.unrouted;
     wr_engine_leave(&visit);
     stats->added = stats->taken + stats->in_rings;
-    for (int i = 0; i < WEIR_REFUSALS; i++)
+    for (int i = 0; i < WEIR_REFUSED_MAX; i++)
         stats->refused[i] = atomic_load_explicit(&producers->refused[i], memory_order_relaxed);
     stats->threads = count;
     stats->series = atomic_load_explicit(&engine->registry->count, memory_order_relaxed);

@@ -16,7 +16,7 @@
 /* The largest number of lines of each kind; the rest is counted. */
 enum { HANDLERS_MOST = 20, GROUPS_MOST = 5, ROUTES_MOST = 5 };
 
-static const char *const refusal_names[WEIR_REFUSALS] = {
+static const char *const refusal_names[WEIR_REFUSED_MAX] = {
     [WEIR_REFUSED_NAME] = "name",         [WEIR_REFUSED_LIMIT] = "limit",
     [WEIR_REFUSED_MEMORY] = "memory",     [WEIR_REFUSED_CLOSED] = "closed",
     [WEIR_REFUSED_BUSY] = "busy",         [WEIR_REFUSED_TOO_LARGE] = "too_large",
@@ -25,7 +25,7 @@ static const char *const refusal_names[WEIR_REFUSALS] = {
 
 const char *wr_report_refusal_name(int why)
 {
-    return why >= 0 && why < WEIR_REFUSALS ? refusal_names[why] : NULL;
+    return why >= 0 && why < WEIR_REFUSED_MAX ? refusal_names[why] : NULL;
 }
 
 static void write_line(struct wr_engine *engine, struct wr_buffer *line)
@@ -67,7 +67,7 @@ static void report_process(struct wr_engine *engine, const struct wr_config *con
     wr_ledger_read(engine, &stats);
     wr_buffer_put_format(&line, "process %ld: %" PRIu64 " values added, %" PRIu64 " of them unrouted, ",
                          (long)getpid(), stats.added, stats.unrouted);
-    put_counts(&line, "refused", stats.refused, WEIR_REFUSALS, wr_report_refusal_name);
+    put_counts(&line, "refused", stats.refused, WEIR_REFUSED_MAX, wr_report_refusal_name);
     if (!config->route_count)
         wr_buffer_put_text(&line, stats.added ? "; no route is configured: set WEIR_CONFIG, or call "
                                                 "weir_configure_file in the program"
@@ -88,7 +88,7 @@ static void report_handler(struct wr_engine *engine, struct wr_lane *lane)
     if (stats->recovered)
         wr_buffer_put_format(&line, "%" PRIu64 " recovered, ", stats->recovered);
     wr_buffer_put_format(&line, "%" PRIu64 " delivered, ", stats->delivered);
-    put_counts(&line, "dropped", stats->dropped, WEIR_DROPS, wr_selfmetrics_drop_name);
+    put_counts(&line, "dropped", stats->dropped, WEIR_DROPPED_MAX, wr_selfmetrics_drop_name);
     wr_buffer_put_format(&line, ", %" PRIu64 " queued, %" PRIu64 " spooled, %" PRIu64 " retries", stats->queued,
                          stats->spooled, stats->retries);
     if (status.last_error_ns)

@@ -149,7 +149,7 @@ static void take_rates(struct wr_snapshot *snapshot, struct wr_status_handler *h
                        const struct wr_lane *lane)
 {
     uint64_t dropped = 0;
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         dropped += handler->dropped[i];
     struct wr_snapshot_before *before = find_before(snapshot, lane);
     handler->offered_rate = handler->delivered_rate = handler->dropped_rate = -1;

@@ -12,9 +12,9 @@ enum { CHECKED_FROM = offsetof(struct wr_status_head, length) };
 
 /* The structs are written as they are in memory, so they must not contain uninitialised padding. */
 _Static_assert(sizeof(struct wr_status_head) == 40, "the head has no padding");
-_Static_assert(sizeof(struct wr_status_process) == (18 + WEIR_REFUSALS) * 8 + 2 * WR_STATUS_NAME_ROOM + 32,
+_Static_assert(sizeof(struct wr_status_process) == (18 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32,
                "the process's part has no padding");
-_Static_assert(sizeof(struct wr_status_handler) == (19 + WEIR_DROPS) * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
+_Static_assert(sizeof(struct wr_status_handler) == (19 + WEIR_DROPPED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
                "a handler's part has no padding");
 _Static_assert(sizeof(struct wr_status_group) == 8 + WR_STATUS_NAME_ROOM, "a group's part has no padding");
 

@@ -56,7 +56,7 @@ struct wr_status_process {
     uint64_t configurations;          /* number of configurations that were applied */
 
     uint64_t added, taken, in_rings, unrouted;
-    uint64_t refused[WEIR_REFUSALS];
+    uint64_t refused[WEIR_REFUSED_MAX];
     uint64_t threads, series;
     double added_rate;        /* per second, since the snapshot before; negative: there was none */
     uint64_t handlers_more;   /* handlers without a part */
@@ -81,7 +81,7 @@ struct wr_status_handler {
     int64_t failing_ns; /* since its calls fail */
     int64_t busy_ns;    /* since its running call began */
     int64_t reason_ns;  /* since the failure in `reason` */
-    uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], queued, spooled;
+    uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX], queued, spooled;
     uint64_t queue_bytes, queue_bound, spool_bytes, spool_limit;
     int64_t queue_age_ns;
     uint64_t retries, faults;
