@@ -33,7 +33,6 @@ struct wr_feed {
     uint64_t lost;              /* samples for which there was no memory */
     uint32_t number;            /* in the journal; 0: none so far */
     uint32_t committed;         /* how much of the segment is */
-    uint64_t position;          /* of the segment's first sample among all */
 };
 
 /* Whether there is room for one more event in the segment; text_bytes: of its metadata, with their NULs. */

@@ -10,8 +10,8 @@
 #include "journal/journal.h"
 #include "journal/journal_reader.h"
 #include "os/dir_list.h"
-#include "registry/series.h"
-#include "registry/stream.h"
+#include "segment/queue.h"
+#include "segment/series_codec.h"
 #include "text/utf8.h"
 
 /* ---- A box that is being read ---------------------------------------------------------------- */
@@ -26,39 +26,18 @@ struct find {
     uint64_t given, corrupt;
 };
 
-/* What this process says of a series itself counts more than what another one said of it. */
-static void describe(struct wr_registry *registry, struct weir_metric *metric, const weir_series *read)
-{
-    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
-    if ((read->unit || read->help) && !view->unit && !view->help)
-        wr_series_describe(registry, metric->stream, read->name, read->unit, read->help, NULL);
-}
-
-/* Answers the id plus 1; 0: it cannot be had. */
-static uint32_t intern(struct wr_registry *registry, const weir_series *read)
-{
-    struct wr_error error;
-    struct weir_stream *stream = wr_stream_get(registry, read->group, read->labels, read->label_count, &error);
-    struct weir_metric *metric =
-        wr_series_get(registry, stream, read->name, read->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0, &error);
-    if (metric->stream->refusal)
-        return 0;
-    if (metric->stream == stream)
-        describe(registry, metric, read);
-    return metric->series + 1;
-}
-
 /* false: no memory. */
 static bool intern_all(struct find *find)
 {
     const struct wr_journal_views *views = &find->reader.views;
-    weir_label labels[WR_JOURNAL_LABELS_MOST];
+    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
+    bool no_memory = false;
     find->ids = calloc(views->count + 1, sizeof *find->ids);
     for (uint32_t i = 0; find->ids && i < views->count; i++)
         if (wr_journal_views_get(views, i, &view, labels))
-            find->ids[i] = intern(find->dispatcher->taking.registry, &view);
-    return find->ids;
+            find->ids[i] = wr_series_codec_intern(find->dispatcher->taking.registry, &view, &no_memory);
+    return find->ids && !no_memory;
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
@@ -124,33 +103,16 @@ static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
 {
     struct wr_router *router = find->dispatcher->taking.router;
     for (size_t i = 0; i < router->lane_count; i++)
-        if (strcmp(router->lanes[i].lane->name, name) == 0)
+        if (strcmp(wr_lane_name(router->lanes[i].lane), name) == 0)
             return &router->lanes[i];
     return NULL;
 }
 
-/* They are queued, however full the lane is. false: it is at its end, or there is no memory. */
-static bool queue(struct wr_lane *lane, struct wr_range *range)
-{
-    if (lane->ending != WR_LANE_LIVES || !wr_queue_push(&lane->queue, range))
-        return false;
-    lane->recovered += range->count;
-    lane->position += range->count;
-    wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), range->since_ns);
-    wr_condition_wake(&lane->work);
-    return true;
-}
-
+/* false: the lane is at its end, or there is no memory. */
 static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range range)
 {
-    struct wr_lane *lane = entry->lane;
-    range.bytes = wr_segment_bytes(range.segment, range.first, range.count);
-    range.since_ns = find->now_ns;
-    wr_lock_enter(&lane->lock);
-    range.sequence = lane->position;
-    bool given = queue(lane, &range);
-    entry->full = lane->pressure.state == WR_BACKPRESSURE_FULL;
-    wr_lane_leave(lane);
+    range.id = wr_sample_id_behind(&range.segment->file->ids[range.slot], range.first);
+    bool given = wr_lane_recover(entry->lane, &range, find->now_ns, &entry->full);
     entry->wanted |= given;
     find->given += given ? range.count : 0;
     return given;
@@ -158,11 +120,7 @@ static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range 
 
 static void drop_corrupt(struct find *find, struct wr_lane *lane, const struct wr_range *range)
 {
-    wr_lock_enter(&lane->lock);
-    lane->recovered += range->count;
-    wr_lane_count_drop(lane, WEIR_DROPPED_CORRUPT, range->count);
-    wr_range_settle(range, range->count);
-    wr_lane_leave(lane);
+    wr_lane_drop_corrupt(lane, range);
     find->corrupt += range->count;
 }
 
@@ -264,8 +222,12 @@ static void give_box(struct find *find)
 {
     struct wr_recovery_rings_result recovery_rings = {0};
     struct wr_drain *taking = &find->dispatcher->taking;
-    if (!intern_all(find))
+    if (!intern_all(find)) {
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: no memory; it is left as it is", find->box->box.path);
+        free(find->ids);
         return;
+    }
     const struct wr_recovery_rings_ids ids = {find->ids, find->reader.views.count};
     int problem =
         wr_recovery_rings_make(&find->reader, taking->router, taking->registry, &ids, &recovery_rings);
@@ -298,6 +260,13 @@ static bool adopt(struct find *find, const char *place, const char *name)
     switch (wr_journal_reader_open(&find->reader, box->path, true)) {
     case WR_JOURNAL_READ: return true;
     case WR_JOURNAL_NOTHING: wr_journal_remove(box); return false;
+    case WR_JOURNAL_OTHER_VERSION:
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: written by another version of weir (format %" PRIu32
+                            ", this one reads %d); it is left as it is",
+                            box->path, find->reader.version, WR_JOURNAL_VERSION);
+        leave(box);
+        return false;
     default:
         wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
                             box->path, wr_error_of_system(errno));

@@ -1,13 +1,16 @@
 #include "format/format.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "text/array.h"
 #include "text/common.h"
 #include "text/hash.h"
 #include "format/influx_times.h"
 #include "registry/labels.h"
+#include "segment/origin.h"
 #include "text/number.h"
 
 /* A point of the same measurement, tags and time as an earlier one takes the place of its fields. So every
@@ -39,6 +42,8 @@ struct influx {
     uint32_t field_room;
     uint64_t labels; /* the number of the batch labels that the keys were made with */
     uint64_t line;
+    char origin[WR_ORIGIN_TEXT]; /* that the sequence numbers in `times` belong to */
+    uint64_t front;              /* the sequence number of the last batch */
 };
 
 static void free_state(void *state)
@@ -305,6 +310,19 @@ static bool has_state(struct wr_encoder *encoder)
     return encoder->state;
 }
 
+/* Only the rest of the last batch can be offered again: it has the same origin, and begins where that batch did
+ * or later. */
+static void follow_batch(struct influx *influx, const struct wr_encoder *encoder)
+{
+    const char *origin = wr_encoder_origin(encoder);
+    if (strcmp(influx->origin, origin) != 0 || encoder->batch->sequence < influx->front) {
+        wr_influx_times_restart(&influx->times);
+        snprintf(influx->origin, sizeof influx->origin, "%s", origin);
+    }
+    influx->front = encoder->batch->sequence;
+    wr_influx_times_forget(&influx->times, influx->front);
+}
+
 static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
 {
     if (!has_state(encoder)) {
@@ -313,7 +331,7 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
     }
     struct influx *influx = encoder->state;
     follow_labels(influx, encoder->labels);
-    wr_influx_times_forget(&influx->times, encoder->batch->sequence);
+    follow_batch(influx, encoder);
     for (uint32_t i = first; i < end && !encoder->out.failed;) {
         if (!is_written(encoder, &encoder->batch->samples[i])) {
             wr_encoder_omit(encoder, i++);

@@ -170,6 +170,12 @@ void wr_influx_times_advance(struct wr_influx_times *times, uint64_t sequence)
         times->next = sequence;
 }
 
+void wr_influx_times_restart(struct wr_influx_times *times)
+{
+    times->next = 0;
+    times->raised_count = 0;
+}
+
 void wr_influx_times_forget(struct wr_influx_times *times, uint64_t sequence)
 {
     if (!times->raised_count || times->raised[0].sequence >= sequence)

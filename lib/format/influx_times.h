@@ -47,6 +47,9 @@ bool wr_influx_times_raise(struct wr_influx_times *times, uint64_t sequence, int
 /* All values before this sequence number have their times. */
 void wr_influx_times_advance(struct wr_influx_times *times, uint64_t sequence);
 
+/* The values to come have other sequence numbers: forgets those of all values, and keeps the times in use. */
+void wr_influx_times_restart(struct wr_influx_times *times);
+
 /* All values before this sequence number are settled: forgets them. */
 void wr_influx_times_forget(struct wr_influx_times *times, uint64_t sequence);
 

@@ -212,11 +212,10 @@ bool wr_owner_dir_hold(struct wr_owner_dir *box)
 /* Tries one name. 0; EEXIST: it is taken; or errno. */
 static int make(struct wr_owner_dir *box)
 {
-    int problem = make_folder(box->path);
-    if (problem)
-        return problem;
-    problem = lock(box, O_CREAT);
-    /* somebody took the empty folder for one that has lost its process, and will delete it */
+    if (mkdir(box->path, 0700) != 0)
+        return errno;
+    int problem = chmod(box->path, 0700) == 0 ? lock(box, O_CREAT) : errno;
+    /* another process took the new folder for an orphaned one, and locks or deletes it */
     if (problem == EWOULDBLOCK || problem == ENOENT)
         return EEXIST;
     if (problem)

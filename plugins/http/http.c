@@ -34,6 +34,7 @@ struct http {
     /* Formats of records send one sample per request. State of an interrupted event: the sequence number of
      * the next sample to send, and how many of the samples before it were refused. */
     uint64_t next;
+    char origin[33]; /* that `next` is a number of */
     uint32_t refused;
     char refusal[256]; /* the reason of the last refusal */
 };
@@ -259,7 +260,8 @@ static bool send_events(struct http *http, const weir_batch *batch, weir_outcome
 /* Resumes an interrupted event where it stopped, so that no sample is sent twice. */
 static uint32_t find_start(struct http *http, const weir_batch *batch)
 {
-    bool interrupted = http->next > batch->sequence && http->next < batch->sequence + batch->count;
+    bool interrupted = strcmp(http->origin, batch->origin) == 0 && http->next > batch->sequence &&
+                       http->next < batch->sequence + batch->count;
     if (!interrupted)
         http->refused = 0;
     return interrupted ? (uint32_t)(http->next - batch->sequence) : 0;
@@ -269,6 +271,7 @@ static uint32_t find_start(struct http *http, const weir_batch *batch)
  * counts whole events. Returns false if the emit must return. */
 static bool report_records(struct http *http, const weir_batch *batch, uint32_t end, weir_outcome *outcome)
 {
+    snprintf(http->origin, sizeof http->origin, "%s", batch->origin);
     http->next = batch->sequence + end;
     if (end < batch->count && batch->samples[end - 1].flags & WEIR_SAMPLE_MORE)
         return true;

@@ -40,7 +40,7 @@ def finish_maintenance(path, config):
 def values_by_group(path):
     """The values of each group in the order of the files, and the number of torn lines, whose writers were killed."""
     found, torn = collections.defaultdict(list), 0
-    for name in [*sorted(glob.glob(path + ".*")), path]:
+    for name in [*sorted(glob.glob(path + ".*")), *glob.glob(path)]:  # killed between two files, none has its name
         for line in read(name):
             match = re.fullmatch(r"\[\d+\.\d{6}\]\[(\w+)\]: t0=(\d+)", line)
             if match:

@@ -18,7 +18,7 @@ enum { SLOTS = 8, SECONDS = 2 };
 static struct wr_registry registry;
 static struct wr_producers producers;
 static struct wr_dispatcher dispatcher;
-static const struct wr_crew crew = {.registry = &registry, .producers = &producers};
+static const struct wr_worker_env worker_env = {.registry = &registry, .producers = &producers};
 static _Atomic bool done;
 static uint64_t waits;
 
@@ -76,7 +76,7 @@ int main(void)
     int64_t next_ns;
     plain_hang_no_longer_than(60);
     PLAIN_CHECK(wr_registry_init(&registry) && wr_producers_init(&producers));
-    wr_dispatcher_init(&dispatcher, &registry, &crew);
+    wr_dispatcher_init(&dispatcher, &registry, &worker_env);
     struct wr_config *config = wr_config_new(); /* without routes: values are only counted */
     dispatcher.taking.router = wr_router_new(config, &dispatcher.taking.pool, find_no_lane, NULL);
     wr_config_drop(config);

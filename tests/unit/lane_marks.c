@@ -16,7 +16,7 @@ static void setup(void)
     fixture_init(&fixture);
     path_in_folder("");
     cr_assert_eq(wr_segment_file_make(&file, folder, 1, &shape), 0);
-    wr_segment_file_begin(file, 1, 1, 0);
+    wr_segment_file_begin(file, 1, 1);
     fixture.segment = wr_segment_of_file(&fixture.pool, file, true);
     fixture.slot = SLOT;
 }
@@ -128,7 +128,7 @@ static void end_lane(enum weir_drop why)
     fixture.lane->stop_deadline_ns = fixture.now_ns;
     wr_lock_enter(&fixture.lane->lock);
     wr_lane_declare_end(fixture.lane);
-    wr_lane_leave(fixture.lane);
+    wr_lane_unlock(fixture.lane);
 }
 
 Test(lane_marks, what_is_left_at_the_end_of_the_process_stays_and_counts_as_spooled)
