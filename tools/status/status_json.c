@@ -93,7 +93,7 @@ void status_json_add(struct json_object *array, const struct status_process *sho
     add_rate(object, "added_per_s", process->added_rate);
     json_add_count(object, "rings", process->threads);
     json_add_count(object, "series", process->series);
-    json_add_count(object, "groups_to_nobody_count", process->groups_unheard);
+    json_add_count(object, "groups_to_nobody_count", process->groups_unrouted);
     struct json_object *handlers = json_add_array(object, "handlers");
     for (size_t i = 0; i < view->handler_count; i++)
         add_handler(handlers, &view->handlers[i]);

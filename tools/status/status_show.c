@@ -194,9 +194,9 @@ static void put_unrouted(struct wr_buffer *out, const struct wr_status_view *vie
         wr_buffer_put_format(out, "%s%" PRIu64 " of ", i ? ", " : ": ", view->groups[i].values);
         command_put_text(out, view->groups[i].name);
     }
-    if (view->process.groups_unheard > view->group_count)
+    if (view->process.groups_unrouted > view->group_count)
         wr_buffer_put_format(out, ", and %" PRIu64 " more groups",
-                             view->process.groups_unheard - view->group_count);
+                             view->process.groups_unrouted - view->group_count);
     wr_buffer_put_char(out, '\n');
 }
 
