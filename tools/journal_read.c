@@ -163,7 +163,7 @@ bool journal_read_walk(const char *place, bool (*visit)(const struct journal_rea
     DIR *folder = opendir(place);
     bool good = folder;
     while (good && (entry = wr_dir_list_next(folder, &problem)))
-        if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_BOX))
+        if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_DIR))
             good = add_box(&list, place, entry->d_name);
     if (good && problem) {
         errno = problem;

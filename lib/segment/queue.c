@@ -98,7 +98,7 @@ struct wr_range wr_range_take(struct wr_range *range, uint32_t most, uint64_t mo
     return taken;
 }
 
-/* How many of the range's samples weigh no more than most_bytes. */
+/* Returns how many of the range's samples take at most most_bytes. */
 static uint32_t count_that_fit(const struct wr_range *range, uint64_t most_bytes)
 {
     if (range->bytes <= most_bytes)

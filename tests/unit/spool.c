@@ -143,7 +143,7 @@ static size_t count_entries(const char *part)
 static void change_byte(const struct wr_spool_file *file, off_t offset)
 {
     char byte;
-    char *path = wr_owner_dir_file(file->box, file->number);
+    char *path = wr_owner_dir_file(file->dir, file->number);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     cr_assert_eq(pread(fd, &byte, 1, offset), 1);
     byte = (char)~byte;
@@ -392,19 +392,19 @@ Test(spool, the_living_and_other_handlers_are_left_alone)
 
 Test(spool, more_than_can_be_adopted_at_a_time_is_adopted_later)
 {
-    struct wr_spool *all[WR_SPOOL_INDEX_BOXES + 3];
+    struct wr_spool *all[WR_SPOOL_INDEX_DIRS + 3];
     wr_spool_free(spool);
-    for (uint32_t i = 0; i < WR_SPOOL_INDEX_BOXES + 3; i++) {
+    for (uint32_t i = 0; i < WR_SPOOL_INDEX_DIRS + 3; i++) {
         all[i] = spool = open_spool("push");
         put(i, 1);
     }
-    for (uint32_t i = 0; i < WR_SPOOL_INDEX_BOXES + 3; i++)
+    for (uint32_t i = 0; i < WR_SPOOL_INDEX_DIRS + 3; i++)
         wr_spool_free(all[i]);
     spool = NULL;
     struct wr_spool_found found = start_again();
-    cr_assert_eq(found.samples, WR_SPOOL_INDEX_BOXES);
+    cr_assert_eq(found.samples, WR_SPOOL_INDEX_DIRS);
     cr_assert(found.more);
-    for (uint32_t i = 0; i < WR_SPOOL_INDEX_BOXES; i++)
+    for (uint32_t i = 0; i < WR_SPOOL_INDEX_DIRS; i++)
         wr_spool_settle(spool, fetch(1).range.count);
     cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
     cr_assert_eq(found.samples, 3);
@@ -434,7 +434,7 @@ Test(spool, leaving_an_empty_one_leaves_nothing)
 Test(spool, a_file_that_is_settled_whole_is_swept_away_by_the_next_process)
 {
     put(0, 10);
-    char *path = wr_owner_dir_file(spool->index.first->box, 0), copy[600];
+    char *path = wr_owner_dir_file(spool->index.first->dir, 0), copy[600];
     snprintf(copy, sizeof copy, "cp %s %s.copy", path, path);
     spool->index.first->count++; /* it stays there */
     wr_spool_settle(spool, 10);
@@ -583,7 +583,7 @@ Test(spool, files_that_somebody_deleted_are_lost_and_counted)
     put(0, 10);
     spool->open = NULL;
     put(10, 10);
-    char *path = wr_owner_dir_file(spool->index.first->box, spool->index.first->number);
+    char *path = wr_owner_dir_file(spool->index.first->dir, spool->index.first->number);
     cr_assert_eq(unlink(path), 0);
     free(path);
     expect(10, 10);
@@ -666,7 +666,7 @@ Test(spool, a_torn_end_left_by_a_dead_process_is_lost)
     put(0, 10);
     uint64_t whole = spool->index.bytes;
     put(10, 10);
-    char *path = wr_owner_dir_file(spool->index.first->box, 0);
+    char *path = wr_owner_dir_file(spool->index.first->dir, 0);
     cr_assert_eq(truncate(path, (off_t)whole + 200), 0);
     free(path);
     cr_assert_eq(start_again().samples, 20);
@@ -680,7 +680,7 @@ Test(spool, a_torn_end_left_by_a_dead_process_is_lost)
 Test(spool, what_has_no_sense_at_all_is_kept_and_swept_aside)
 {
     put(0, 10);
-    char *path = wr_owner_dir_file(spool->index.first->box, 0);
+    char *path = wr_owner_dir_file(spool->index.first->dir, 0);
     cr_assert_eq(truncate(path, 20), 0);
     free(path);
     struct wr_spool_found found = start_again();
