@@ -9,7 +9,7 @@
 #include "lane/lane.h"
 #include "runtime/runtime.h"
 #include "dispatch/selfmetrics.h"
-#include "lane/tally.h"
+#include "lane/lane_stats.h"
 
 static struct wr_lane *first_lane(void)
 {
@@ -22,8 +22,8 @@ static uint64_t count_settled(void)
 {
     uint64_t settled = 0;
     weir_handler_stats stats;
-    for (struct wr_lane *lane = first_lane(); lane; lane = lane->next) {
-        wr_tally_take(&stats, lane, 0);
+    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
+        wr_lane_stats_get(&stats, lane, 0);
         settled += stats.delivered;
         for (int i = 0; i < WEIR_DROPS; i++)
             settled += stats.dropped[i];
@@ -43,8 +43,8 @@ uint64_t delivery_queued(void)
 {
     uint64_t queued = 0;
     weir_handler_stats stats;
-    for (struct wr_lane *lane = first_lane(); lane; lane = lane->next) {
-        wr_tally_take(&stats, lane, 0);
+    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
+        wr_lane_stats_get(&stats, lane, 0);
         queued += stats.queued;
     }
     return queued;
@@ -62,19 +62,19 @@ static void print_drops(const weir_handler_stats *stats)
 /* What the handler itself has counted. */
 static void print_counters(struct wr_lane *lane)
 {
-    wr_lock_enter(&lane->lock);
-    for (size_t i = 0; i < WR_LANE_COUNTERS && lane->counters[i].name; i++)
-        printf(", %s %" PRIu64, lane->counters[i].name, lane->counters[i].value);
-    wr_lane_leave(lane);
+    struct wr_lane_counter counters[WR_LANE_COUNTERS];
+    size_t count = wr_lane_stats_get_counters(lane, counters);
+    for (size_t i = 0; i < count; i++)
+        printf(", %s %" PRIu64, counters[i].name, counters[i].value);
 }
 
 /* Prints one handler's account; false: something of it was not delivered. */
 static bool report_lane(struct wr_lane *lane, bool verbose)
 {
     weir_handler_stats stats;
-    wr_tally_take(&stats, lane, 0);
+    wr_lane_stats_get(&stats, lane, 0);
     if (verbose) {
-        printf("%s: %" PRIu64 " delivered", lane->name, stats.delivered);
+        printf("%s: %" PRIu64 " delivered", wr_lane_name(lane), stats.delivered);
         print_drops(&stats);
         if (stats.recovered)
             printf(" (%" PRIu64 " of earlier processes were on disk)", stats.recovered);
@@ -94,7 +94,7 @@ bool delivery_report(bool verbose)
     struct wr_lane *lane = first_lane();
     if (!lane && verbose)
         puts("no handler listens to this group");
-    for (; lane; lane = lane->next)
+    for (; lane; lane = wr_lane_next(lane))
         delivered &= report_lane(lane, verbose);
     return delivered;
 }

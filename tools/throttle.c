@@ -8,10 +8,10 @@
 #include "text/common.h"
 #include "config/config.h"
 #include "engine/engine.h"
-#include "lane/flush.h"
+#include "lane/lane_flush.h"
 #include "lane/lane.h"
 #include "runtime/runtime.h"
-#include "lane/tally.h"
+#include "lane/lane_stats.h"
 
 enum { SLICE_MS = 50, RESERVE = 8 };
 
@@ -27,46 +27,38 @@ static void run_round(struct wr_engine *engine)
     wr_engine_leave(&visit);
 }
 
-/* [under the lane's lock] A part stays free for weir's own metrics. What is larger than the whole queue has to
- * go when nothing else is there. */
-static uint64_t find_room(const struct wr_lane *lane, uint64_t bytes)
+/* A part of the queue stays free for weir's own metrics. */
+static uint64_t find_bound(const struct wr_lane_status *status)
 {
-    uint64_t bound = lane->settings.queue_bytes - lane->settings.queue_bytes / RESERVE;
-    uint64_t queued = wr_lane_queued_bytes(lane);
+    return status->queue_bound - status->queue_bound / RESERVE;
+}
+
+/* What is larger than the whole queue has to go when nothing else is there. */
+static uint64_t find_room(uint64_t bound, uint64_t queued, uint64_t bytes)
+{
     if (!queued && bound < bytes)
         return bytes;
     return bound > queued ? bound - queued : 0;
 }
 
-/* Values that linger to fill a batch are not to be waited for; a handler that fails has its pauses. */
-static void hurry(struct wr_lane *lane)
-{
-    weir_handler_stats stats;
-    wr_tally_take(&stats, lane, 0);
-    if (!stats.failing)
-        wr_flush_request(lane, WR_NEVER);
-}
-
 static uint64_t look(struct wr_lane *lane, uint64_t bytes)
 {
-    sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
-    uint64_t room = find_room(lane, bytes);
-    wr_lane_leave_to_outside(lane, &signals);
-    return room;
+    struct wr_lane_status status;
+    wr_lane_stats_get_status(&status, lane, 0);
+    return find_room(find_bound(&status), status.stats.queue_bytes, bytes);
 }
 
-/* Waits a moment for a lane to make progress; answers its room. */
+/* Waits a moment for a lane to make progress, and returns its room. Values that linger to fill a batch are not
+ * waited for; a handler that fails has its pauses. */
 static uint64_t wait_for_room(struct wr_lane *lane, uint64_t bytes)
 {
-    sigset_t signals;
-    hurry(lane);
-    wr_lane_enter_from_outside(lane, &signals);
-    if (find_room(lane, bytes) < bytes)
-        wr_condition_wait_open(&lane->progress, &lane->lock, wr_clock_deadline_ns(SLICE_MS), &signals);
-    uint64_t room = find_room(lane, bytes);
-    wr_lane_leave_to_outside(lane, &signals);
-    return room;
+    struct wr_lane_status status;
+    wr_lane_stats_get_status(&status, lane, 0);
+    if (!status.stats.failing)
+        wr_lane_flush_request(lane, WR_NEVER);
+    uint64_t bound = find_bound(&status), most = bound > bytes ? bound - bytes : 0;
+    uint64_t queued = wr_lane_wait_queued(lane, most, wr_clock_deadline_ns(SLICE_MS));
+    return find_room(bound, queued, bytes);
 }
 
 /* ---- Which lanes matter ---------------------------------------------------------------------- */
@@ -88,7 +80,7 @@ static bool is_for(struct wr_engine *engine, const char *group, const struct wr_
 {
     uint64_t generation;
     struct wr_config *config = wr_engine_config(engine, &generation);
-    bool is = leads_to(config, wr_config_find_route(config, group, false), lane->name);
+    bool is = leads_to(config, wr_config_find_route(config, group, false), wr_lane_name(lane));
     wr_config_drop(config);
     return is;
 }
@@ -105,7 +97,7 @@ bool throttle_take(struct throttle *throttle, const char *group, uint64_t bytes)
     uint64_t least = UINT64_MAX;
     bool fits = true;
     run_round(engine);
-    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next) {
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane)) {
         uint64_t room = look(lane, bytes);
         if (room < bytes && is_for(engine, group, lane)) {
             room = wait_for_room(lane, bytes);

@@ -19,10 +19,10 @@ enum {
 };
 
 void wr_dispatcher_init(struct wr_dispatcher *dispatcher, struct wr_registry *registry,
-                        const struct wr_crew *crew)
+                        const struct wr_worker_env *env)
 {
     dispatcher->taking.registry = registry;
-    dispatcher->crew = crew;
+    dispatcher->worker_env = env;
     dispatcher->taking.still_ns = WR_DRAIN_REAL_TIME;
     wr_timeline_start(&dispatcher->taking.timeline);
 }
@@ -205,7 +205,7 @@ static void start_workers(struct wr_dispatcher *dispatcher, int64_t now_ns)
         struct wr_feed_lane *lane = &router->lanes[i];
         if (lane->started || !lane->wanted || now_ns < lane->start_again_ns)
             continue;
-        lane->started = wr_worker_start(lane->lane, dispatcher->crew);
+        lane->started = wr_worker_start(lane->lane, dispatcher->worker_env);
         lane->start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
     }
 }
@@ -279,7 +279,7 @@ static void *run(void *argument)
 {
     struct wr_dispatcher *dispatcher = argument;
     wr_thread_set_name("weir");
-    wr_producers_adopt_as_own(dispatcher->crew->producers);
+    wr_producers_adopt_as_own(dispatcher->worker_env->producers);
     for (;;) {
         int64_t next_ns;
         let_visitors_in(dispatcher);

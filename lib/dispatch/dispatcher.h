@@ -32,7 +32,7 @@ struct wr_dispatcher {
     struct wr_drain taking;
     struct wr_producer *active[WR_PRODUCERS_MOST + 1]; /* rings that are looked at in each round */
     uint32_t active_count;
-    const struct wr_crew *crew;
+    const struct wr_worker_env *worker_env;
     struct wr_log *log;
     struct wr_deferred_log words; /* of handlers and of the journal, said when the round is left */
     /* called at the end of each round: what else has to be done at times. Lowers *next_ns. */
@@ -47,7 +47,7 @@ struct wr_dispatcher {
 };
 
 void wr_dispatcher_init(struct wr_dispatcher *dispatcher, struct wr_registry *registry,
-                        const struct wr_crew *crew);
+                        const struct wr_worker_env *env);
 
 /* Takes and leaves the round lock, as a thread that is not the dispatcher's. wr_dispatcher_visit_by: false, not
  * by deadline_ns. */

@@ -63,7 +63,7 @@ static struct wr_segment_file *make_file(const struct wr_feed *feed, int64_t now
 {
     const char **names = calloc(feed->lane_count + 1, sizeof *names);
     for (size_t i = 0; names && i < feed->lane_count; i++)
-        names[i] = feed->lanes[i]->lane->name;
+        names[i] = wr_lane_name(feed->lanes[i]->lane);
     const struct wr_segment_shape shape = {feed->segment_room, TEXT_BYTES, (uint32_t)feed->lane_count, names};
     struct wr_segment_file *file = names ? wr_journal_segment(feed->pool->journal, &shape, now_ns) : NULL;
     free(names);

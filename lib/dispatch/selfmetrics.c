@@ -6,7 +6,7 @@
 #include "text/error.h"
 #include "registry/series.h"
 #include "registry/stream.h"
-#include "lane/tally.h"
+#include "lane/lane_stats.h"
 
 static const char group_name[] = "weir";
 
@@ -87,10 +87,10 @@ void wr_selfmetrics_tend(struct wr_selfmetrics *selfmetrics, struct wr_dispatche
         return;
     if (now_ns >= selfmetrics->next_ns) {
         selfmetrics->next_ns = now_ns + selfmetrics->interval_ns;
-        for (struct wr_lane *lane = lanes; lane; lane = lane->next) {
+        for (struct wr_lane *lane = lanes; lane; lane = wr_lane_next(lane)) {
             weir_handler_stats stats;
-            wr_tally_take(&stats, lane, now_ns);
-            struct report report = {dispatcher, lane->name, wr_clock_wall_ns()};
+            wr_lane_stats_get(&stats, lane, now_ns);
+            struct report report = {dispatcher, wr_lane_name(lane), wr_clock_wall_ns()};
             add_lane(&report, &stats);
         }
         wr_router_offer(dispatcher->taking.router, now_ns);

@@ -7,7 +7,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "engine/plan.h"
-#include "lane/stop.h"
+#include "lane/lane_config.h"
 
 /* Instances that the commit replaces. They are freed after it, without locks, since that calls plugins. */
 struct discarded {
@@ -15,53 +15,39 @@ struct discarded {
     size_t count;
 };
 
-static void discard(struct discarded *discarded, struct wr_instance *instance)
+static void discard(struct discarded *discarded, const struct wr_lane_discarded *of_lane)
 {
-    if (instance)
-        discarded->instances[discarded->count++] = instance;
+    for (size_t i = 0; i < of_lane->count; i++)
+        discarded->instances[discarded->count++] = of_lane->instances[i];
 }
 
 static size_t count_lanes(const struct wr_engine *engine)
 {
     size_t count = 0;
-    for (const struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
+    for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
         count++;
     return count;
-}
-
-/* Caller holds the lane lock. A running worker installs the successor itself, after it closed its handler. */
-static void set_successor(struct wr_lane *lane, struct wr_instance *instance, struct discarded *discarded)
-{
-    discard(discarded, lane->successor);
-    lane->successor = instance;
-    if (lane->worker == WR_WORKER_RUNNING) {
-        lane->ending = WR_LANE_LIVES;
-        wr_condition_wake(&lane->work);
-        return;
-    }
-    discard(discarded, lane->instance);
-    wr_instance_take_over(lane);
 }
 
 static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
 {
     struct wr_lane *lane = handler->lane;
+    struct wr_lane_discarded of_lane;
+    struct wr_lane_handler described = {0};
+    struct wr_lane_change change = {.labels = engine->labels, .end_reason = handler->ending};
     if (handler->new_lane) {
         handler->new_lane = false;
-        lane->next = engine->lanes;
+        wr_lane_set_next(lane, engine->lanes);
         engine->lanes = lane;
     }
-    wr_lock_enter(&lane->lock);
-    lane->stopping = false;
-    wr_labels_drop(lane->labels);
-    lane->labels = engine->labels;
-    wr_labels_hold(lane->labels);
-    if (handler->ending != WR_LANE_LIVES)
-        lane->ending = handler->ending;
-    if (handler->instance)
-        set_successor(lane, handler->instance, discarded);
+    if (handler->instance) {
+        described = wr_instance_for_lane(handler->instance);
+        change.handler = &described;
+    }
+    if (wr_lane_config_apply(lane, &change, &of_lane))
+        wr_instance_attach(handler->instance, lane);
     handler->instance = NULL;
-    wr_lane_leave(lane);
+    discard(discarded, &of_lane);
 }
 
 /* Lanes that keep their handler must still have it. Clears `stopping`, so that they will not end. */
@@ -71,12 +57,7 @@ static bool claim_lanes(struct wr_plan *plan)
         const struct wr_plan_handler *handler = &plan->handlers[i];
         if (!handler->lane || handler->instance || handler->ending != WR_LANE_LIVES)
             continue;
-        wr_lock_enter(&handler->lane->lock);
-        bool has_handler =
-            (handler->lane->instance || handler->lane->successor) && handler->lane->ending == WR_LANE_LIVES;
-        handler->lane->stopping &= !has_handler;
-        wr_lane_leave(handler->lane);
-        if (!has_handler)
+        if (!wr_lane_config_keep(handler->lane))
             return false;
     }
     return true;
@@ -93,23 +74,10 @@ static bool is_planned(const struct wr_plan *plan, const struct wr_lane *lane)
 static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t deadline_ns,
                         struct discarded *discarded)
 {
-    wr_lock_enter(&lane->lock);
-    bool was_stopping = lane->stopping;
-    /* the worker is destroying the old handler: the successor delivers what is queued */
-    bool between_handlers = lane->worker == WR_WORKER_RUNNING && !lane->instance;
-    if (!between_handlers) {
-        discard(discarded, lane->successor);
-        lane->successor = NULL;
-    }
-    if (lane->worker != WR_WORKER_RUNNING) {
-        discard(discarded, lane->instance);
-        lane->instance = NULL;
-    }
-    wr_lane_leave(lane);
-    if (was_stopping)
-        return;
-    wr_stop_request(lane, WEIR_DROPPED_REMOVED, deadline_ns);
-    engine->leaving++;
+    struct wr_lane_discarded of_lane;
+    if (wr_lane_config_remove(lane, deadline_ns, &of_lane))
+        engine->leaving++;
+    discard(discarded, &of_lane);
 }
 
 /* Equal labels keep their number, so that encoders keep the text they made of them. */
@@ -129,7 +97,7 @@ static void change_lanes(struct wr_engine *engine, struct wr_plan *plan, int64_t
     for (size_t i = 0; i < plan->count; i++)
         if (plan->handlers[i].lane)
             update_lane(engine, &plan->handlers[i], discarded);
-    for (struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
+    for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
         if (!is_planned(plan, lane))
             remove_lane(engine, lane, deadline_ns, discarded);
 }

@@ -7,12 +7,11 @@
 #include "os/clock.h"
 #include "text/common.h"
 #include "text/error.h"
-#include "lane/flush.h"
+#include "lane/lane_flush.h"
 #include "producer/gate.h"
 #include "os/signals.h"
-#include "lane/spool_io.h"
-#include "lane/stop.h"
-#include "lane/tally.h"
+#include "lane/lane_stop.h"
+#include "lane/lane_stats.h"
 
 enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50 };
 
@@ -24,7 +23,7 @@ static void check_leaving(struct wr_engine *engine, int64_t now_ns, int64_t *nex
     if (!engine->leaving)
         return;
     engine->leaving = 0;
-    for (struct wr_lane *lane = engine->lanes; lane; lane = lane->next) {
+    for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane)) {
         int64_t deadline_ns = WR_NEVER;
         wr_lane_check(lane, now_ns, &deadline_ns);
         engine->leaving += deadline_ns != WR_NEVER;
@@ -94,8 +93,8 @@ struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producer
     engine->producers = producers;
     engine->plugins = plugins;
     engine->log = log;
-    engine->crew = (struct wr_crew){registry, producers, after_handler, engine};
-    wr_dispatcher_init(&engine->dispatcher, registry, &engine->crew);
+    engine->worker_env = (struct wr_worker_env){registry, producers, after_handler, engine};
+    wr_dispatcher_init(&engine->dispatcher, registry, &engine->worker_env);
     engine->dispatcher.log = log;
     engine->dispatcher.tend = tend;
     engine->dispatcher.ctx = engine;
@@ -129,8 +128,8 @@ void wr_engine_leave(struct wr_visit *visit)
 struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name)
 {
     struct wr_lane *lane = engine->lanes;
-    while (lane && strcmp(lane->name, name) != 0)
-        lane = lane->next;
+    while (lane && strcmp(wr_lane_name(lane), name) != 0)
+        lane = wr_lane_next(lane);
     return lane;
 }
 
@@ -158,7 +157,7 @@ struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t gener
         .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
         .generation = generation,
         .lanes = wr_engine_lanes(engine),
-        .after_create = engine->crew.after_open,
+        .after_create = engine->worker_env.after_open,
         .ctx = engine,
         .in_child = in_child,
     };
@@ -186,13 +185,8 @@ void wr_engine_reopen(struct wr_engine *engine)
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    for (struct wr_lane *lane = engine->lanes; lane; lane = lane->next) {
-        wr_lock_enter(&lane->lock);
-        lane->reload_wanted = true;
-        lane->retry_at_ns = 0;
-        wr_condition_wake(&lane->work);
-        wr_lane_leave(lane);
-    }
+    for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
+        wr_lane_request_reload(lane);
     wr_engine_leave(&visit);
 }
 
@@ -214,7 +208,7 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 void wr_engine_say_overflow(struct wr_engine *engine)
 {
     struct wr_group *group = atomic_load(&engine->registry->overflown);
-    if (!group || atomic_load(&engine->overflow_said) || atomic_exchange(&engine->overflow_said, true))
+    if (!group || atomic_load(&engine->overflow_logged) || atomic_exchange(&engine->overflow_logged, true))
         return;
     wr_log_say(engine->log, WEIR_LOG_WARNING,
                "settings.max_series (%u) is reached, first by group \"%s\": in each group, values of new names "
@@ -223,14 +217,12 @@ void wr_engine_say_overflow(struct wr_engine *engine)
                atomic_load(&engine->registry->max), group->name);
 }
 
-static void add_progress(struct wr_engine_progress *progress, struct wr_lane *lane)
+static void add_progress(struct wr_engine_progress *sum, struct wr_lane *lane)
 {
-    wr_lock_enter(&lane->lock);
-    int64_t timeout_ns = lane->settings.block_timeout_ns + lane->patience_ns;
-    progress->settled += lane->position - wr_lane_queued(lane);
-    if (timeout_ns > progress->timeout_ns)
-        progress->timeout_ns = timeout_ns;
-    wr_lane_leave(lane);
+    struct wr_lane_progress progress = wr_lane_get_progress(lane);
+    sum->settled += progress.settled;
+    if (progress.timeout_ns > sum->timeout_ns)
+        sum->timeout_ns = progress.timeout_ns;
 }
 
 struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group)
@@ -246,14 +238,14 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
     return progress;
 }
 
-bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int answer, struct wr_error *error)
+bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int code, struct wr_error *error)
 {
     struct wr_visit visit;
     bool explained = false;
     wr_engine_enter(engine, &visit);
     const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
     for (size_t i = 0; i < route->lane_count && !explained; i++)
-        explained = route->lanes[i]->sync && wr_lane_explain(route->lanes[i]->lane, answer, error);
+        explained = route->lanes[i]->sync && wr_lane_describe_error(route->lanes[i]->lane, code, error);
     wr_engine_leave(&visit);
     return explained;
 }
@@ -282,7 +274,7 @@ static uint64_t count_dropped(struct wr_lane *lane)
 {
     uint64_t dropped = 0;
     weir_handler_stats stats;
-    wr_tally_take(&stats, lane, 0);
+    wr_lane_stats_get(&stats, lane, 0);
     for (int i = 0; i < WEIR_DROPS; i++)
         dropped += stats.dropped[i];
     return dropped;
@@ -293,7 +285,7 @@ static int report_dropped(struct wr_engine *engine, struct wr_error *error)
 {
     uint64_t dropped = 0;
     struct wr_visit visit;
-    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next)
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
         dropped += count_dropped(lane);
     wr_engine_enter(engine, &visit);
     uint64_t unreported = dropped > engine->flush_dropped ? dropped - engine->flush_dropped : 0;
@@ -319,20 +311,20 @@ static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     struct wr_lane *first = wr_engine_lanes(engine);
     int result = 0;
     size_t count = 0, i = 0;
-    for (struct wr_lane *lane = first; lane; lane = lane->next)
+    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         count++;
     uint64_t *positions = calloc(count + 1, sizeof *positions);
-    for (struct wr_lane *lane = first; positions && lane; lane = lane->next)
-        positions[i++] = wr_flush_request(lane, deadline_ns);
+    for (struct wr_lane *lane = first; positions && lane; lane = wr_lane_next(lane))
+        positions[i++] = wr_lane_flush_request(lane, deadline_ns);
     i = 0;
-    for (struct wr_lane *lane = first; lane; lane = lane->next) {
-        uint64_t position = positions ? positions[i++] : wr_flush_request(lane, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane)) {
+        uint64_t position = positions ? positions[i++] : wr_lane_flush_request(lane, deadline_ns);
         struct wr_error late;
-        int answer = wr_flush_wait(lane, position, deadline_ns, &late);
-        if (rank(answer) <= rank(result))
+        int code = wr_lane_flush_wait(lane, position, deadline_ns, &late);
+        if (rank(code) <= rank(result))
             continue;
         *error = late;
-        result = answer;
+        result = code;
     }
     free(positions);
     return result;
@@ -401,9 +393,9 @@ static struct wr_lane *drain_rings(struct wr_engine *engine, int64_t deadline_ns
 static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
 {
     uint64_t spooled = 0;
-    for (struct wr_lane *lane = lanes; lane; lane = lane->next) {
+    for (struct wr_lane *lane = lanes; lane; lane = wr_lane_next(lane)) {
         weir_handler_stats stats;
-        wr_tally_take(&stats, lane, 0);
+        wr_lane_stats_get(&stats, lane, 0);
         spooled += stats.spooled;
     }
     if (!spooled)
@@ -437,14 +429,14 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     close_producers(engine, deadline_ns);
     wr_dispatcher_stop(&engine->dispatcher, later(deadline_ns, lock_deadline()));
     struct wr_lane *first = drain_rings(engine, deadline_ns);
-    for (struct wr_lane *lane = first; lane; lane = lane->next)
-        wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
-    for (struct wr_lane *lane = first; lane; lane = lane->next)
-        wr_spool_io_save(lane, deadline_ns);
-    for (struct wr_lane *lane = first; lane; lane = lane->next)
-        wr_stop_wait(lane, deadline_ns);
-    for (struct wr_lane *lane = first; lane; lane = lane->next)
-        wr_spool_io_leave(lane);
+    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
+        wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
+        wr_lane_stop_save(lane, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
+        wr_lane_stop_wait(lane, deadline_ns);
+    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
+        wr_lane_stop_release_spool(lane);
     leave_journal(engine, deadline_ns);
     wr_dispatcher_wait_said(&engine->dispatcher, wr_clock_monotonic_ns() + WR_NS_PER_S);
     int dropped = report_dropped(engine, error);

@@ -141,8 +141,8 @@ static bool add_handlers(struct planner *p)
 
 static struct wr_lane *find_lane(struct wr_lane *lane, const char *name)
 {
-    while (lane && strcmp(lane->name, name) != 0)
-        lane = lane->next;
+    while (lane && strcmp(wr_lane_name(lane), name) != 0)
+        lane = wr_lane_next(lane);
     return lane;
 }
 
@@ -156,21 +156,9 @@ static bool find_or_make_lane(struct planner *p, struct wr_plan_handler *handler
     return handler->lane || fail_memory(p->error);
 }
 
-/* Whether the lane has a handler with the same type and options, or is about to get it. */
-static bool has_equal(struct wr_lane *lane, const struct wr_instance *instance)
-{
-    sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
-    const struct wr_instance *present = lane->successor ? lane->successor : lane->instance;
-    bool lives = lane->successor || lane->ending == WR_LANE_LIVES;
-    bool equal = present && lives && strcmp(present->identity, instance->identity) == 0;
-    wr_lane_leave_to_outside(lane, &signals);
-    return equal;
-}
-
 static bool create(struct planner *p, struct wr_plan_handler *handler)
 {
-    if (handler->lane && has_equal(handler->lane, handler->instance)) {
+    if (handler->lane && wr_lane_config_is_same(handler->lane, handler->instance->identity)) {
         wr_instance_free(handler->instance);
         handler->instance = NULL;
         return true;

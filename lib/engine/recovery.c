@@ -10,6 +10,7 @@
 #include "journal/journal.h"
 #include "journal/journal_reader.h"
 #include "os/dir_list.h"
+#include "segment/queue.h"
 #include "segment/series_codec.h"
 #include "text/utf8.h"
 
@@ -103,35 +104,16 @@ static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
 {
     struct wr_router *router = find->dispatcher->taking.router;
     for (size_t i = 0; i < router->lane_count; i++)
-        if (strcmp(router->lanes[i].lane->name, name) == 0)
+        if (strcmp(wr_lane_name(router->lanes[i].lane), name) == 0)
             return &router->lanes[i];
     return NULL;
 }
 
-/* [lane lock] Queues a range, however full the lane is. Returns false if the lane has ended, or out of memory.
- */
-static bool queue(struct wr_lane *lane, struct wr_range *range)
-{
-    if (lane->ending != WR_LANE_LIVES || !wr_queue_push(&lane->queue, range))
-        return false;
-    lane->recovered += range->count;
-    lane->position += range->count;
-    wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), range->since_ns);
-    wr_condition_wake(&lane->work);
-    return true;
-}
-
+/* Returns false if the lane has ended, or out of memory. */
 static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range range)
 {
-    struct wr_lane *lane = entry->lane;
-    range.bytes = wr_segment_bytes(range.segment, range.first, range.count);
-    range.since_ns = find->now_ns;
     range.id = wr_sample_id_behind(&range.segment->file->ids[range.slot], range.first);
-    wr_lock_enter(&lane->lock);
-    range.sequence = lane->position;
-    bool given = queue(lane, &range);
-    entry->full = lane->pressure.state == WR_BACKPRESSURE_FULL;
-    wr_lane_leave(lane);
+    bool given = wr_lane_recover(entry->lane, &range, find->now_ns, &entry->full);
     entry->wanted |= given;
     find->given += given ? range.count : 0;
     return given;
@@ -139,11 +121,7 @@ static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range 
 
 static void drop_corrupt(struct find *find, struct wr_lane *lane, const struct wr_range *range)
 {
-    wr_lock_enter(&lane->lock);
-    lane->recovered += range->count;
-    wr_lane_count_drop(lane, WEIR_DROPPED_CORRUPT, range->count);
-    wr_range_settle(range, range->count);
-    wr_lane_leave(lane);
+    wr_lane_drop_corrupt(lane, range);
     find->corrupt += range->count;
 }
 

@@ -120,7 +120,7 @@ static int make_file(struct move *move, const struct wr_feed *feed, struct new_s
     if (!names)
         return ENOMEM;
     for (size_t i = 0; i < feed->lane_count; i++)
-        names[i] = feed->lanes[i]->lane->name;
+        names[i] = wr_lane_name(feed->lanes[i]->lane);
     const struct wr_segment_shape shape = {(uint32_t)segment->samples, (uint32_t)segment->text_bytes,
                                            (uint32_t)feed->lane_count, names};
     int problem = wr_segment_file_make(&segment->file, move->reader->folder, ++move->reader->files, &shape);

@@ -7,9 +7,7 @@
 #include "os/clock.h"
 #include "text/common.h"
 #include "text/error.h"
-#include "lane/spool_io.h"
-#include "lane/spool_policy.h"
-#include "os/thread.h"
+#include "lane/lane_host.h"
 
 static struct wr_host_api *core_of(const weir_host *host)
 {
@@ -50,83 +48,27 @@ static void host_refuse(const weir_host *host, const char *option, const char *f
 static void host_count(const weir_host *host, const char *name, uint64_t n)
 {
     struct wr_lane *lane = core_of(host)->lane;
-    if (!lane)
-        return;
-    wr_lock_enter(&lane->lock);
-    for (size_t i = 0; i < WR_LANE_COUNTERS; i++) {
-        struct wr_lane_counter *counter = &lane->counters[i];
-        if (counter->name && strncmp(counter->name, name, sizeof counter->name_text - 1) != 0)
-            continue; /* what is kept of a name is cut */
-        if (!counter->name)
-            snprintf(counter->name_text, sizeof counter->name_text, "%s", name);
-        counter->name = counter->name_text;
-        counter->value += n;
-        break;
-    }
-    wr_lane_leave(lane);
+    if (lane)
+        wr_lane_host_count(lane, name, n);
 }
 
 static void host_wake_in(const weir_host *host, int64_t delay_ms)
 {
     struct wr_lane *lane = core_of(host)->lane;
-    if (!lane)
-        return;
-    wr_lock_enter(&lane->lock);
-    lane->wake_at_ns = delay_ms < 0 ? 0 : wr_clock_deadline_ns(delay_ms);
-    wr_condition_wake(&lane->work);
-    wr_lane_leave(lane);
+    if (lane)
+        wr_lane_host_wake_at(lane, delay_ms < 0 ? 0 : wr_clock_deadline_ns(delay_ms));
 }
 
-static bool is_stop_asked(const struct wr_lane *lane)
-{
-    return lane->stopping || lane->successor;
-}
-
-/* What has filled the queue while the handler was busy may go to disk. */
-static void spool_what_is_due(struct wr_lane *lane)
-{
-    lane->spool_state.tired = false;
-    while (!lane->held && wr_spool_policy_prepare(lane, wr_clock_monotonic_ns()))
-        wr_spool_io_move(lane);
-}
-
-static void sleep_until(struct wr_lane *lane, int64_t deadline_ns)
-{
-    lane->spool_state.tired = false;
-    int64_t move_ns = lane->held ? WR_NEVER : wr_spool_policy_time(lane, wr_clock_monotonic_ns());
-    wr_condition_wait(&lane->work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
-}
-
-/* While it waits here, the handler is not inside anything that a fork could tear. */
 static bool host_wait(const weir_host *host, int64_t ms)
 {
     struct wr_lane *lane = core_of(host)->lane;
-    int64_t deadline_ns = ms < 0 ? 0 : wr_clock_deadline_ns(ms);
-    if (!lane)
-        return false;
-    wr_lock_enter(&lane->lock);
-    lane->in_callback = false;
-    wr_condition_wake(&lane->progress);
-    spool_what_is_due(lane);
-    while (lane->held || (!is_stop_asked(lane) && wr_clock_monotonic_ns() < deadline_ns)) {
-        sleep_until(lane, lane->held ? WR_NEVER : deadline_ns);
-        spool_what_is_due(lane);
-    }
-    lane->in_callback = true;
-    bool waited = !is_stop_asked(lane);
-    wr_lane_leave(lane);
-    return waited;
+    return lane && wr_lane_host_wait(lane, ms < 0 ? 0 : wr_clock_deadline_ns(ms));
 }
 
 static bool host_stopping(const weir_host *host)
 {
     struct wr_lane *lane = core_of(host)->lane;
-    if (!lane)
-        return false;
-    wr_lock_enter(&lane->lock);
-    bool stopping = is_stop_asked(lane);
-    wr_lane_leave(lane);
-    return stopping;
+    return lane && wr_lane_host_is_stopping(lane);
 }
 
 /* ---- Services -------------------------------------------------------------------------------- */
@@ -182,39 +124,21 @@ static const weir_patience patience_service = {sizeof patience_service, set_pati
 static void begin_waiting(const weir_host *host)
 {
     struct wr_lane *lane = core_of(host)->lane;
-    if (!lane)
-        return;
-    wr_lock_enter(&lane->lock);
-    spool_what_is_due(lane);
-    lane->in_callback = false;
-    wr_condition_wake(&lane->progress);
-    wr_lane_leave(lane);
+    if (lane)
+        wr_lane_host_begin_waiting(lane);
 }
 
-/* A thread that was not waited for at shutdown must not go back to libraries that may be gone. */
 static void end_waiting(const weir_host *host)
 {
     struct wr_lane *lane = core_of(host)->lane;
-    if (!lane)
-        return;
-    wr_lock_enter(&lane->lock);
-    while (lane->held)
-        wr_condition_wait(&lane->work, &lane->lock, WR_NEVER);
-    bool abandoned = lane->abandoned;
-    lane->in_callback = !abandoned;
-    wr_lane_leave(lane);
-    if (abandoned)
-        wr_thread_park();
+    if (lane)
+        wr_lane_host_end_waiting(lane);
 }
 
 static int64_t tell_left_ms(const weir_host *host)
 {
     struct wr_lane *lane = core_of(host)->lane;
-    if (!lane)
-        return -1;
-    wr_lock_enter(&lane->lock);
-    int64_t deadline_ns = lane->stopping ? lane->stop_deadline_ns : WR_NEVER;
-    wr_lane_leave(lane);
+    int64_t deadline_ns = lane ? wr_lane_host_stop_deadline(lane) : WR_NEVER;
     if (deadline_ns == WR_NEVER)
         return -1;
     int64_t left_ns = deadline_ns - wr_clock_monotonic_ns();

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "text/buffer.h"
-#include "os/clock.h"
 #include "text/error.h"
 #include "format/format.h"
 #include "os/thread_state.h"
@@ -374,24 +373,24 @@ void wr_instance_free(struct wr_instance *instance)
     free(instance);
 }
 
-void wr_instance_take_over(struct wr_lane *lane)
+struct wr_lane_handler wr_instance_for_lane(struct wr_instance *instance)
 {
-    struct wr_instance *instance = lane->successor;
-    lane->successor = NULL;
-    lane->instance = instance;
+    return (struct wr_lane_handler){
+        .instance = instance,
+        .type = instance->type->is.name,
+        .identity = instance->identity,
+        .spool = instance->common_options.spool,
+        .settings = wr_common_options_settings(&instance->common_options),
+        .kinds = instance->type->is.kinds,
+        .has_flush = instance->type->is.flush != NULL,
+        .patience_ns = instance->host.patience_ns,
+        .breach = instance->host.breach,
+    };
+}
+
+void wr_instance_attach(struct wr_instance *instance, struct wr_lane *lane)
+{
     instance->host.lane = lane;
-    lane->kinds = instance->type->is.kinds;
-    lane->has_flush = instance->type->is.flush != NULL;
-    lane->ending = WR_LANE_LIVES;
-    lane->retry_at_ns = 0;
-    lane->faults_in_a_row = 0;
-    lane->waiting.told = 0;
-    lane->patience_ns = instance->host.patience_ns;
-    lane->breach = instance->host.breach;
-    struct wr_lane_settings settings = wr_common_options_settings(&instance->common_options);
-    if (!wr_spool_state_set_place(&lane->spool_state, instance->common_options.spool))
-        wr_lane_say(lane, WEIR_LOG_ERROR, "no memory for its spool: nothing is spooled");
-    wr_lane_set(lane, &settings, wr_clock_monotonic_ns());
 }
 
 void wr_instance_abandon(const struct wr_instance *instance)
@@ -406,7 +405,7 @@ static uint32_t count_omitted(const void *ctx, uint32_t samples)
     return instance->format ? wr_encoder_count_omitted(&instance->encoder, samples) : 0;
 }
 
-struct wr_outcome_omissions wr_instance_omissions(const struct wr_instance *instance)
+struct wr_lane_omissions wr_instance_omissions(const struct wr_instance *instance)
 {
-    return (struct wr_outcome_omissions){count_omitted, instance};
+    return (struct wr_lane_omissions){count_omitted, instance};
 }

@@ -10,7 +10,8 @@
 #include "handler/host_api.h"
 #include "text/region.h"
 #include "lane/lane.h"
-#include "lane/outcome.h"
+#include "lane/lane_config.h"
+#include "lane/lane_worker.h"
 #include "handler/plugin.h"
 
 struct wr_instance {
@@ -40,14 +41,17 @@ bool wr_instance_create(struct wr_instance *instance, struct wr_error *error);
 /* Has the plugin destroy its side, if it was created, and frees the rest. May be NULL. */
 void wr_instance_free(struct wr_instance *instance);
 
-/* [under the lane's lock] Puts lane->successor in the place of lane->instance, which is gone, and starts
- * afresh. */
-void wr_instance_take_over(struct wr_lane *lane);
+/* What a lane knows of the instance, which must have been created. */
+struct wr_lane_handler wr_instance_for_lane(struct wr_instance *instance);
+
+/* The instance has become the lane's handler: from here on its host uses the lane. Called before the worker
+ * calls the instance. */
+void wr_instance_attach(struct wr_instance *instance, struct wr_lane *lane);
 
 /* [fork] Gives up the plugin's side. */
 void wr_instance_abandon(const struct wr_instance *instance);
 
-/* What of the last batch's first samples the format left out; for wr_outcome_of_emit. */
-struct wr_outcome_omissions wr_instance_omissions(const struct wr_instance *instance);
+/* What of the last batch's first samples the format left out; for wr_lane_worker_finish. */
+struct wr_lane_omissions wr_instance_omissions(const struct wr_instance *instance);
 
 #endif

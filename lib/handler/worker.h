@@ -4,22 +4,23 @@
 
 #include <stdbool.h>
 
-#include "segment/batch.h"
 #include "lane/lane.h"
 #include "producer/producer.h"
 
+struct wr_registry;
 struct wr_type;
 
-/* What all workers of a process share. Lives until the process ends. */
-struct wr_crew {
+/* What all workers of a process use. Lives until the process ends. */
+struct wr_worker_env {
     struct wr_registry *registry;
     struct wr_producers *producers;
-    void (*after_open)(void *ctx, struct wr_type *type); /* called by a worker, without locks; may be NULL */
+    /* Called by a worker, without locks, after a handler was opened for the first time; may be NULL. */
+    void (*after_open)(void *ctx, struct wr_type *type);
     void *ctx;
 };
 
-/* Starts the lane's worker, unless it runs; false: no thread can be had, and the lane drops what comes until
- * the next try. */
-bool wr_worker_start(struct wr_lane *lane, const struct wr_crew *crew);
+/* Starts the lane's worker, unless it runs. Returns false if no thread can be started; the lane drops its
+ * samples until the next attempt. [dispatcher's round] */
+bool wr_worker_start(struct wr_lane *lane, const struct wr_worker_env *env);
 
 #endif

@@ -1,4 +1,4 @@
-#include "lane/lane.h"
+#include "lane/lane_internal.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -26,8 +26,8 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wake
     lane->name = copy;
     lane->log = log;
     lane->wakeup = wakeup;
-    lane->words = words;
-    lane->ending = WR_LANE_LIVES;
+    lane->deferred_log = words;
+    lane->end_reason = WR_LANE_LIVES;
     lane->next_id.origin = wr_origin_new();
     return lane;
 }
@@ -38,14 +38,29 @@ void wr_lane_free_unused(struct wr_lane *lane)
         return;
     wr_queue_fini(&lane->queue);
     wr_spool_state_fini(&lane->spool_state);
-    wr_sync_waiters_fini(&lane->waiting);
+    wr_sync_waiters_fini(&lane->sync_waiters);
     free((char *)lane->name);
     free(lane);
 }
 
+const char *wr_lane_name(const struct wr_lane *lane)
+{
+    return lane->name;
+}
+
+struct wr_lane *wr_lane_next(const struct wr_lane *lane)
+{
+    return lane->next;
+}
+
+void wr_lane_set_next(struct wr_lane *lane, struct wr_lane *next)
+{
+    lane->next = next;
+}
+
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-void wr_lane_say(struct wr_lane *lane, int level, const char *format, ...)
+void wr_lane_log(struct wr_lane *lane, int level, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -57,20 +72,20 @@ static void leave_and_say(struct wr_lane *lane)
 {
     struct wr_deferred_slots remarks = lane->remarks;
     lane->remarks.count = 0;
-    lane->speaking++;
+    lane->logging++;
     wr_lock_leave(&lane->lock);
     wr_deferred_slots_write(&remarks, lane->log, lane->name);
     wr_lock_enter(&lane->lock);
-    lane->speaking--;
+    lane->logging--;
     wr_condition_wake(&lane->progress);
     wr_lock_leave(&lane->lock);
 }
 
-void wr_lane_leave(struct wr_lane *lane)
+void wr_lane_unlock(struct wr_lane *lane)
 {
-    bool in_round = lane->remarks.count && lane->words && wr_deferred_log_is_holder(lane->words);
+    bool in_round = lane->remarks.count && lane->deferred_log && wr_deferred_log_is_holder(lane->deferred_log);
     if (WR_UNLIKELY(in_round))
-        wr_deferred_slots_pass_on(&lane->remarks, lane->words, lane->name);
+        wr_deferred_slots_pass_on(&lane->remarks, lane->deferred_log, lane->name);
     if (WR_UNLIKELY(lane->remarks.count && !in_round))
         leave_and_say(lane);
     else
@@ -79,28 +94,28 @@ void wr_lane_leave(struct wr_lane *lane)
 
 /* ---- What is there --------------------------------------------------------------------------- */
 
-const struct wr_range *wr_lane_flying(const struct wr_lane *lane)
+const struct wr_range *wr_lane_in_flight(const struct wr_lane *lane)
 {
     const struct wr_flight *flight = &lane->flight;
-    return flight->range.segment && !flight->disowned && !flight->stashed ? &flight->range : NULL;
+    return flight->range.segment && !flight->settled_early && !flight->spooled ? &flight->range : NULL;
 }
 
 uint64_t wr_lane_queued(const struct wr_lane *lane)
 {
     return lane->queue.samples + lane->spool_state.moving.count +
-           (wr_lane_flying(lane) ? wr_lane_flying(lane)->count : 0);
+           (wr_lane_in_flight(lane) ? wr_lane_in_flight(lane)->count : 0);
 }
 
 uint64_t wr_lane_queued_bytes(const struct wr_lane *lane)
 {
     return lane->queue.bytes + lane->spool_state.moving.bytes +
-           (wr_lane_flying(lane) ? wr_lane_flying(lane)->bytes : 0);
+           (wr_lane_in_flight(lane) ? wr_lane_in_flight(lane)->bytes : 0);
 }
 
 uint64_t wr_lane_front_in_memory(const struct wr_lane *lane)
 {
-    if (wr_lane_flying(lane))
-        return wr_lane_flying(lane)->sequence;
+    if (wr_lane_in_flight(lane))
+        return wr_lane_in_flight(lane)->sequence;
     if (lane->spool_state.moving.segment)
         return lane->spool_state.moving.sequence;
     return wr_queue_is_empty(&lane->queue) ? lane->position : wr_queue_front(&lane->queue)->sequence;
@@ -117,20 +132,20 @@ uint64_t wr_lane_front(const struct wr_lane *lane)
 /* What was dropped need not be the oldest: calls that wait for what is before it go on waiting. */
 static void answer_dropped(struct wr_lane *lane, const struct wr_range *range, int answer)
 {
-    wr_sync_waiters_answer(&lane->waiting, range->sequence, range->sequence + range->count, answer);
+    wr_sync_waiters_complete(&lane->sync_waiters, range->sequence, range->sequence + range->count, answer);
 }
 
-void wr_lane_answer(struct wr_lane *lane, uint64_t sequence, int answer)
+void wr_lane_complete_calls(struct wr_lane *lane, uint64_t sequence, int answer)
 {
-    wr_sync_waiters_answer(&lane->waiting, 0, sequence, answer);
+    wr_sync_waiters_complete(&lane->sync_waiters, 0, sequence, answer);
 }
 
-void wr_lane_tell(struct wr_lane *lane, int error)
+void wr_lane_fail_waiters(struct wr_lane *lane, int error)
 {
-    lane->waiting.told = error;
+    lane->sync_waiters.error = error;
     if (!error)
         return;
-    wr_lane_answer(lane, UINT64_MAX, error);
+    wr_lane_complete_calls(lane, UINT64_MAX, error);
     wr_condition_wake(&lane->progress);
 }
 
@@ -146,7 +161,7 @@ void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count
 static int give_up(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
 {
     if (why == WEIR_DROPPED_SHUTDOWN && wr_segment_leave(range->segment)) {
-        lane->left += range->count;
+        lane->left_in_journal += range->count;
         return WEIR_ERR_SPOOLED;
     }
     wr_range_settle(range, range->count);
@@ -180,13 +195,13 @@ static void drop_moving(struct wr_lane *lane, enum weir_drop why)
 }
 
 /* What is on disk stays there. */
-static void put_back_stashed(struct wr_lane *lane)
+static void put_back_spooled(struct wr_lane *lane)
 {
     wr_spool_state_forget_fetched(&lane->spool_state);
-    if (!lane->flight.stashed)
+    if (!lane->flight.spooled)
         return;
-    lane->flight.disowned = lane->flight.lent;
-    if (lane->flight.lent)
+    lane->flight.settled_early = lane->flight.in_handler;
+    if (lane->flight.in_handler)
         return;
     wr_segment_drop(lane->flight.range.segment);
     lane->flight = (struct wr_flight){0};
@@ -194,19 +209,19 @@ static void put_back_stashed(struct wr_lane *lane)
 
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
 {
-    if (wr_lane_flying(lane) && lane->flight.lent) {
+    if (wr_lane_in_flight(lane) && lane->flight.in_handler) {
         /* the reference stays until the worker comes back. in_callback would not do: it is false while the
          * handler waits inside emit, and true while it opens, with nothing lent to it */
         answer_dropped(lane, &lane->flight.range, give_up(lane, &lane->flight.range, why));
-        lane->flight.disowned = true;
-    } else if (wr_lane_flying(lane)) {
+        lane->flight.settled_early = true;
+    } else if (wr_lane_in_flight(lane)) {
         drop_range(lane, &lane->flight.range, why);
         lane->flight.range.segment = NULL;
     }
     drop_moving(lane, why);
-    put_back_stashed(lane);
+    put_back_spooled(lane);
     drop_queue(lane, why);
-    wr_lane_answer(lane, UINT64_MAX, WEIR_ERR_DROPPED);
+    wr_lane_complete_calls(lane, UINT64_MAX, WEIR_ERR_DROPPED);
 }
 
 /* ---- Offering -------------------------------------------------------------------------------- */
@@ -279,7 +294,7 @@ static void take_in(struct wr_lane *lane, struct wr_range *range, const struct w
 /* Waking costs the dispatcher some microseconds: only when there is something new for the worker to decide. */
 static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
 {
-    return queued_before == 0 || lane->waiting.count || lane->queue.samples >= lane->settings.batch ||
+    return queued_before == 0 || lane->sync_waiters.count || lane->queue.samples >= lane->settings.batch ||
            lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_BACKPRESSURE_CALM ||
            (lane->settings.spool_limit && lane->queue.bytes >= lane->settings.queue_bytes / 2);
 }
@@ -299,14 +314,14 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
     lane->offered += offer->count;
     lane->position += offer->count;
     lane->next_id.sequence += offer->count;
-    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->ending;
+    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
     if (ending != WR_LANE_LIVES) {
         give_up(lane, &range, (enum weir_drop)ending);
         wr_ticket_answer(offer->ticket, WEIR_ERR_DROPPED);
         return;
     }
     uint64_t queued_before = lane->queue.samples;
-    wr_sync_waiters_add(&lane->waiting, lane->position, offer->ticket);
+    wr_sync_waiters_add(&lane->sync_waiters, lane->position, offer->ticket);
     take_in(lane, &range, offer);
     wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
     if (must_wake(lane, queued_before))
@@ -318,7 +333,7 @@ bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t n
     wr_lock_enter(&lane->lock);
     offer_locked(lane, offer, now_ns);
     bool full = lane->pressure.state == WR_BACKPRESSURE_FULL;
-    wr_lane_leave(lane);
+    wr_lane_unlock(lane);
     return full;
 }
 
@@ -327,7 +342,7 @@ struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
     wr_lock_enter(&lane->lock);
     struct wr_sample_id first = lane->next_id;
     lane->next_id.sequence += count;
-    wr_lane_leave(lane);
+    wr_lane_unlock(lane);
     return first;
 }
 
@@ -338,7 +353,7 @@ void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
     lane->position += count;
     lane->next_id.sequence += count;
     wr_lane_count_drop(lane, why, count);
-    wr_lane_leave(lane);
+    wr_lane_unlock(lane);
 }
 
 /* ---- Pressure -------------------------------------------------------------------------------- */
@@ -349,7 +364,7 @@ static void ring_if_changed(struct wr_lane *lane, enum wr_backpressure_state bef
         wr_wakeup_send(lane->wakeup);
 }
 
-void wr_lane_moved(struct wr_lane *lane, int64_t now_ns)
+void wr_lane_made_progress(struct wr_lane *lane, int64_t now_ns)
 {
     enum wr_backpressure_state before = lane->pressure.state;
     wr_backpressure_fall(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
@@ -367,7 +382,7 @@ void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, 
     lane->pressure.state = WR_BACKPRESSURE_CALM;
     wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
     ring_if_changed(lane, before);
-    wr_backoff_init(&lane->retry, settings->retry_min_ns, settings->retry_max_ns,
+    wr_backoff_init(&lane->backoff, settings->retry_min_ns, settings->retry_max_ns,
                     (uint64_t)now_ns ^ (uintptr_t)lane);
 }
 
@@ -383,25 +398,25 @@ static void say_end(struct wr_lane *lane, uint64_t dropped)
 {
     char counts[120] = "";
     put_count(counts, sizeof counts, lane->spool_state.samples, "spooled");
-    put_count(counts, sizeof counts, lane->left, "left in the journal");
+    put_count(counts, sizeof counts, lane->left_in_journal, "left in the journal");
     put_count(counts, sizeof counts, dropped, "dropped");
     if (counts[0])
-        wr_lane_say(lane, dropped ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
+        wr_lane_log(lane, dropped ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
                     lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
-                    lane->failing                            ? " while failing: "
-                    : lane->in_callback || lane->flight.lent ? " while the handler is busy"
-                                                             : "",
-                    lane->failing ? lane->reason : "", counts);
+                    lane->failing                                  ? " while failing: "
+                    : lane->in_callback || lane->flight.in_handler ? " while the handler is busy"
+                                                                   : "",
+                    lane->failing ? lane->last_error : "", counts);
 }
 
 void wr_lane_declare_end(struct wr_lane *lane)
 {
     uint64_t left = wr_lane_queued(lane);
     enum wr_backpressure_state before = lane->pressure.state;
-    uint64_t kept = lane->left;
-    lane->ending = lane->stop_reason;
+    uint64_t kept = lane->left_in_journal;
+    lane->end_reason = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
-    say_end(lane, left - (lane->left - kept));
+    say_end(lane, left - (lane->left_in_journal - kept));
     lane->pressure.state = WR_BACKPRESSURE_CALM;
     ring_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
@@ -420,42 +435,105 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
     wr_lock_enter(&lane->lock);
     wr_backpressure_check(&lane->pressure, now_ns);
     int64_t next = wr_backpressure_deadline(&lane->pressure);
-    if (lane->stopping && lane->worker == WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES) {
+    if (lane->stopping && lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES) {
         if (now_ns >= end_time(lane))
             wr_lane_declare_end(lane);
         else if (end_time(lane) < next)
             next = end_time(lane);
     }
     bool full = lane->pressure.state == WR_BACKPRESSURE_FULL;
-    wr_lane_leave(lane);
+    wr_lane_unlock(lane);
     if (next < *next_ns)
         *next_ns = next;
     return full;
 }
 
-/* ---- Threads of the program's ---------------------------------------------------------------- */
+/* ---- Recovery -------------------------------------------------------------------------------- */
 
-void wr_lane_enter_from_outside(struct wr_lane *lane, sigset_t *signals)
+static bool queue_recovered(struct wr_lane *lane, const struct wr_range *range)
+{
+    if (lane->end_reason != WR_LANE_LIVES || !wr_queue_push(&lane->queue, range))
+        return false;
+    lane->recovered += range->count;
+    lane->position += range->count;
+    wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), range->since_ns);
+    wr_condition_wake(&lane->work);
+    return true;
+}
+
+bool wr_lane_recover(struct wr_lane *lane, struct wr_range *range, int64_t now_ns, bool *full)
+{
+    range->bytes = wr_segment_bytes(range->segment, range->first, range->count);
+    range->since_ns = now_ns;
+    wr_lock_enter(&lane->lock);
+    range->sequence = lane->position;
+    bool queued = queue_recovered(lane, range);
+    *full = lane->pressure.state == WR_BACKPRESSURE_FULL;
+    wr_lane_unlock(lane);
+    return queued;
+}
+
+void wr_lane_drop_corrupt(struct wr_lane *lane, const struct wr_range *range)
+{
+    wr_lock_enter(&lane->lock);
+    lane->recovered += range->count;
+    wr_lane_count_drop(lane, WEIR_DROPPED_CORRUPT, range->count);
+    wr_range_settle(range, range->count);
+    wr_lane_unlock(lane);
+}
+
+/* ---- Threads of the program ------------------------------------------------------------------ */
+
+void wr_lane_lock_from_program(struct wr_lane *lane, sigset_t *signals)
 {
     wr_signals_block(signals);
     wr_lock_enter(&lane->lock);
 }
 
-void wr_lane_leave_to_outside(struct wr_lane *lane, const sigset_t *signals)
+void wr_lane_unlock_from_program(struct wr_lane *lane, const sigset_t *signals)
 {
-    wr_lane_leave(lane);
+    wr_lane_unlock(lane);
     wr_signals_restore(signals);
 }
 
-/* ---- Answers --------------------------------------------------------------------------------- */
+struct wr_lane_progress wr_lane_get_progress(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    struct wr_lane_progress progress = {
+        .settled = lane->position - wr_lane_queued(lane),
+        .timeout_ns = lane->settings.block_timeout_ns + lane->patience_ns,
+    };
+    wr_lane_unlock(lane);
+    return progress;
+}
 
-bool wr_lane_explain(struct wr_lane *lane, int answer, struct wr_error *error)
+bool wr_lane_describe_error(struct wr_lane *lane, int result, struct wr_error *error)
 {
     sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
-    bool explained = lane->explained == answer;
-    if (explained)
-        wr_error_set(error, answer, "handler \"%s\": %s", lane->name, lane->reason);
-    wr_lane_leave_to_outside(lane, &signals);
-    return explained;
+    wr_lane_lock_from_program(lane, &signals);
+    bool known = lane->last_error_code == result;
+    if (known)
+        wr_error_set(error, result, "handler \"%s\": %s", lane->name, lane->last_error);
+    wr_lane_unlock_from_program(lane, &signals);
+    return known;
+}
+
+void wr_lane_request_reload(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    lane->reload_wanted = true;
+    lane->retry_at_ns = 0;
+    wr_condition_wake(&lane->work);
+    wr_lane_unlock(lane);
+}
+
+uint64_t wr_lane_wait_queued(struct wr_lane *lane, uint64_t most, int64_t deadline_ns)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    if (wr_lane_queued_bytes(lane) > most)
+        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
+    uint64_t queued = wr_lane_queued_bytes(lane);
+    wr_lane_unlock_from_program(lane, &signals);
+    return queued;
 }

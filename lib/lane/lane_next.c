@@ -28,8 +28,8 @@ static int64_t earlier(int64_t a, int64_t b)
 /* Somebody waits: linger and batch sizes do not count. */
 static bool is_hurried(const struct wr_lane *lane)
 {
-    return lane->stopping || lane->successor || lane->waiting.count || lane->flushed < lane->flush_wanted ||
-           lane->pressure.state != WR_BACKPRESSURE_CALM;
+    return lane->stopping || lane->successor.instance || lane->sync_waiters.count ||
+           lane->flushed < lane->flush_wanted || lane->pressure.state != WR_BACKPRESSURE_CALM;
 }
 
 /* When the queue's front has lingered long enough. */
@@ -51,8 +51,8 @@ static int64_t emit_time(const struct wr_lane *lane)
 static uint32_t batch_limit(const struct wr_lane *lane, const struct wr_range *front)
 {
     uint32_t limit = lane->settings.batch;
-    if (lane->waiting.count) {
-        uint64_t left = lane->waiting.calls[0].sequence - front->sequence;
+    if (lane->sync_waiters.count) {
+        uint64_t left = lane->sync_waiters.calls[0].sequence - front->sequence;
         if (left < limit)
             limit = (uint32_t)left;
     }
@@ -107,19 +107,19 @@ static struct wr_range take_front(struct wr_lane *lane, uint32_t most, uint64_t 
     return wr_queue_take(&lane->queue, most, most_bytes);
 }
 
-static void withhold(struct wr_lane *lane, bool stashed, uint32_t count, int64_t now_ns)
+static void withhold(struct wr_lane *lane, bool spooled, uint32_t count, int64_t now_ns)
 {
     struct wr_range withheld = take_front(lane, count, UINT64_MAX);
     uint64_t next = withheld.sequence + withheld.count;
     wr_range_settle(&withheld, withheld.count);
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, withheld.count);
     wr_segment_drop(withheld.segment);
-    if (stashed) {
+    if (spooled) {
         wr_spool_policy_settled(lane, withheld.count, next, now_ns);
         return;
     }
-    wr_lane_answer(lane, next, WEIR_ERR_DROPPED);
-    wr_lane_moved(lane, now_ns);
+    wr_lane_complete_calls(lane, next, WEIR_ERR_DROPPED);
+    wr_lane_made_progress(lane, now_ns);
 }
 
 /* Moves the next batch into flight; false: there was only what the handler does not take. */
@@ -127,15 +127,15 @@ static bool load_flight(struct wr_lane *lane, int64_t now_ns)
 {
     const struct wr_range *front;
     while ((front = find_front(lane))) {
-        bool stashed = front == &lane->spool_state.fetched;
-        uint32_t most = stashed ? lane->settings.batch : batch_limit(lane, front);
+        bool spooled = front == &lane->spool_state.fetched;
+        uint32_t most = spooled ? lane->settings.batch : batch_limit(lane, front);
         uint32_t wanted = lane->kinds ? count_alike(lane, front, true, most) : front->count;
         if (wanted) {
             lane->flight.range = take_front(lane, wanted < most ? wanted : most, lane->settings.batch_bytes);
-            lane->flight.stashed = stashed;
+            lane->flight.spooled = spooled;
             return true;
         }
-        withhold(lane, stashed, count_alike(lane, front, false, UINT32_MAX), now_ns);
+        withhold(lane, spooled, count_alike(lane, front, false, UINT32_MAX), now_ns);
     }
     return false;
 }
@@ -158,11 +158,11 @@ static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
     if (!lane->stopping)
         return false;
     bool nothing_left = !wr_spool_policy_has_memory(lane) &&
-                        (!lane->spool_state.samples || wr_spool_policy_is_last_call(lane, now_ns));
+                        (!lane->spool_state.samples || wr_spool_policy_must_save(lane, now_ns));
     bool has_looked = wr_spool_policy_search_time(lane) > now_ns;
-    if (!(nothing_left && has_looked) && lane->ending == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
+    if (!(nothing_left && has_looked) && lane->end_reason == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
         return false;
-    if (lane->ending == WR_LANE_LIVES)
+    if (lane->end_reason == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
     return true;
 }
@@ -224,7 +224,7 @@ static struct wr_lane_next_step try_to_deliver(struct wr_lane *lane, int64_t now
         return lane->stopping ? sleep_until(now_ns)
                               : tend(lane, now_ns); /* with nothing left this is the end */
     }
-    lane->flight.lent = true;
+    lane->flight.in_handler = true;
     return simply(WR_LANE_NEXT_EMIT);
 }
 
@@ -260,23 +260,23 @@ static struct wr_lane_next_step deliver(struct wr_lane *lane, int64_t now_ns)
     int64_t at_ns = try_time(lane);
     if (wr_spool_policy_prepare(lane, now_ns))
         return simply(WR_LANE_NEXT_SPOOL);
-    lane->spool_state.tired = false;
+    lane->spool_state.handler_turn = false;
     if (at_ns <= now_ns)
         return try_to_deliver(lane, now_ns);
     return rest(lane, earlier(at_ns, step.until_ns), now_ns);
 }
 
-struct wr_lane_next_step wr_lane_next(struct wr_lane *lane, int64_t now_ns)
+struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_ns)
 {
-    if (lane->held || lane->spool_state.busy)
+    if (lane->fork_pending || lane->spool_state.busy)
         return sleep_until(WR_NEVER);
-    if (wr_spool_policy_is_last_call(lane, now_ns) && wr_spool_policy_prepare(lane, now_ns))
+    if (wr_spool_policy_must_save(lane, now_ns) && wr_spool_policy_prepare(lane, now_ns))
         return simply(WR_LANE_NEXT_SPOOL);
     if (is_at_end(lane, now_ns))
         return close_first(lane, lane->stop_deadline_ns, WR_LANE_NEXT_END);
-    if (lane->successor)
+    if (lane->successor.instance)
         return close_first(lane, now_ns, WR_LANE_NEXT_REPLACE);
-    if (lane->ending != WR_LANE_LIVES)
+    if (lane->end_reason != WR_LANE_LIVES)
         return lane->open ? simply(WR_LANE_NEXT_CLOSE) : sleep_until(WR_NEVER);
     return deliver(lane, now_ns);
 }

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "lane/lane.h"
+#include "lane/lane_internal.h"
 
 enum wr_lane_next_kind {
     WR_LANE_NEXT_SLEEP, /* until work is signalled, or until_ns */
@@ -28,6 +28,6 @@ struct wr_lane_next_step {
 };
 
 /* [worker, under the lock] Decides, and prepares lane->flight for EMIT. */
-struct wr_lane_next_step wr_lane_next(struct wr_lane *lane, int64_t now_ns);
+struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_ns);
 
 #endif

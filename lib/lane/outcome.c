@@ -11,11 +11,6 @@
 
 enum { REMINDER_S = 60, LONGEST_WAIT_S = 86400 };
 
-void wr_outcome_init(weir_outcome *outcome, uint32_t count)
-{
-    *outcome = (weir_outcome){.size = sizeof *outcome, .code = WEIR_OUTCOME_OK, .done = count};
-}
-
 /* ---- Trouble, and its end -------------------------------------------------------------------- */
 
 /* The rest is going to be tried again. */
@@ -34,17 +29,17 @@ static int error_of(const weir_outcome *outcome)
 
 static void keep_reason(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
-    lane->explained = 0;
+    lane->last_error_code = 0;
     if (outcome->code == WEIR_OUTCOME_OK && !outcome->rejected)
         return;
-    lane->explained = error_of(outcome);
-    lane->reason_ns = now_ns;
+    lane->last_error_code = error_of(outcome);
+    lane->last_error_ns = now_ns;
     outcome->reason[sizeof outcome->reason - 1] = '\0';
     const char *reason = outcome->reason[0] ? outcome->reason : "no reason given";
     struct wr_buffer shown = {0}; /* a reason may hold what a server sent */
     wr_utf8_show(&shown, reason, strlen(reason), 0);
     const char *text = wr_buffer_text(&shown);
-    snprintf(lane->reason, sizeof lane->reason, "%s", text ? text : reason);
+    snprintf(lane->last_error, sizeof lane->last_error, "%s", text ? text : reason);
     wr_buffer_fini(&shown);
 }
 
@@ -64,10 +59,10 @@ static void say_trouble(struct wr_lane *lane, int64_t now_ns)
         lane->failing = true;
         lane->failing_since_ns = now_ns;
         lane->lost_before = count_lost(lane);
-        wr_lane_say(lane, WEIR_LOG_WARNING, "%s; retrying, %s", lane->reason, backlog);
+        wr_lane_log(lane, WEIR_LOG_WARNING, "%s; retrying, %s", lane->last_error, backlog);
     } else if (now_ns >= lane->reminder_ns) {
-        wr_lane_say(lane, WEIR_LOG_WARNING, "still failing after %" PRId64 " s: %s; %s, %" PRIu64 " lost",
-                    (now_ns - lane->failing_since_ns) / WR_NS_PER_S, lane->reason, backlog,
+        wr_lane_log(lane, WEIR_LOG_WARNING, "still failing after %" PRId64 " s: %s; %s, %" PRIu64 " lost",
+                    (now_ns - lane->failing_since_ns) / WR_NS_PER_S, lane->last_error, backlog,
                     count_lost(lane) - lane->lost_before);
     } else {
         return;
@@ -77,12 +72,12 @@ static void say_trouble(struct wr_lane *lane, int64_t now_ns)
 
 static void recover(struct wr_lane *lane, int64_t now_ns)
 {
-    wr_backoff_succeed(&lane->retry);
+    wr_backoff_succeed(&lane->backoff);
     lane->retry_at_ns = 0;
     if (!lane->failing)
         return;
     lane->failing = false;
-    wr_lane_say(lane, WEIR_LOG_WARNING, "back after %" PRId64 " s, %" PRIu64 " lost",
+    wr_lane_log(lane, WEIR_LOG_WARNING, "back after %" PRId64 " s, %" PRIu64 " lost",
                 (now_ns - lane->failing_since_ns) / WR_NS_PER_S, count_lost(lane) - lane->lost_before);
 }
 
@@ -92,7 +87,7 @@ static void pause_after(struct wr_lane *lane, const weir_outcome *outcome, int64
     if (asked_ms < 0 || asked_ms > LONGEST_WAIT_S * INT64_C(1000))
         asked_ms = asked_ms < 0 ? 0 : LONGEST_WAIT_S * INT64_C(1000);
     lane->retries++;
-    lane->retry_at_ns = now_ns + wr_backoff_fail(&lane->retry, asked_ms * WR_NS_PER_MS);
+    lane->retry_at_ns = now_ns + wr_backoff_fail(&lane->backoff, asked_ms * WR_NS_PER_MS);
     say_trouble(lane, now_ns);
 }
 
@@ -100,11 +95,11 @@ static void pause_after(struct wr_lane *lane, const weir_outcome *outcome, int64
 static void give_up(struct wr_lane *lane, int64_t now_ns)
 {
     uint64_t left = wr_lane_queued(lane);
-    lane->ending = WEIR_DROPPED_FAILED;
+    lane->end_reason = WEIR_DROPPED_FAILED;
     wr_lane_drop_all(lane, WEIR_DROPPED_FAILED);
-    wr_lane_say(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped, and all that comes", lane->reason,
+    wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped, and all that comes", lane->last_error,
                 left);
-    wr_lane_moved(lane, now_ns);
+    wr_lane_made_progress(lane, now_ns);
 }
 
 /* The handler broke its contract, by its answer or by what else it did (lane->breach): noticed, counted, and
@@ -123,7 +118,7 @@ static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char 
     if (last)
         outcome->code = WEIR_OUTCOME_FAILED;
     else if (lane->faults_in_a_row == 1)
-        wr_lane_say(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
+        wr_lane_log(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
 }
 
 /* Puts an unknown code, and a number that is no error, right. Answers what was wrong, or NULL. */
@@ -145,8 +140,8 @@ static void say_refused(struct wr_lane *lane, uint64_t refused, int64_t now_ns)
 {
     if (!refused || now_ns < lane->refusal_reminder_ns)
         return;
-    wr_lane_say(lane, WEIR_LOG_WARNING, "%" PRIu64 " refused for good: %s (%" PRIu64 " so far)", refused,
-                lane->reason, lane->dropped[WEIR_DROPPED_REJECTED]);
+    wr_lane_log(lane, WEIR_LOG_WARNING, "%" PRIu64 " refused for good: %s (%" PRIu64 " so far)", refused,
+                lane->last_error, lane->dropped[WEIR_DROPPED_REJECTED]);
     lane->refusal_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
 }
 
@@ -160,13 +155,13 @@ static void react(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
         break;
     case WEIR_OUTCOME_RETRY: pause_after(lane, outcome, now_ns); break;
     case WEIR_OUTCOME_FAILED:
-        wr_lane_answer(lane, UINT64_MAX, error_of(outcome));
+        wr_lane_complete_calls(lane, UINT64_MAX, error_of(outcome));
         give_up(lane, now_ns);
         break;
     default: break;
     }
     if (goes_on(outcome))
-        wr_lane_tell(lane, outcome->error);
+        wr_lane_fail_waiters(lane, outcome->error);
 }
 
 /* ---- The callbacks --------------------------------------------------------------------------- */
@@ -180,7 +175,7 @@ void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now
         lane->open = true;
         lane->must_reopen = false;
         lane->reload_wanted = false;
-        wr_lane_tell(lane, 0);
+        wr_lane_fail_waiters(lane, 0);
     }
     if (outcome->code == WEIR_OUTCOME_OK)
         return;
@@ -238,10 +233,10 @@ static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint3
     wr_range_settle(flight, done);
     wr_range_skip(flight, done);
     int answer = omitted ? WEIR_ERR_DROPPED : 0;
-    if (lane->flight.stashed)
+    if (lane->flight.spooled)
         wr_spool_policy_settled(lane, done, flight->sequence, now_ns);
     else
-        wr_lane_answer(lane, flight->sequence, rejected ? error : answer);
+        wr_lane_complete_calls(lane, flight->sequence, rejected ? error : answer);
 }
 
 /* What was in flight counts no longer: it was dropped while the handler was busy with it. */
@@ -252,7 +247,7 @@ static void forget_flight(struct wr_lane *lane)
 }
 
 static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
-                          const struct wr_outcome_omissions *omissions, int64_t now_ns)
+                          const struct wr_lane_omissions *omissions, int64_t now_ns)
 {
     uint32_t omitted = omissions ? omissions->count(omissions->ctx, outcome->done) : 0;
     int error = goes_on(outcome) ? WEIR_ERR_DROPPED : error_of(outcome); /* then it is for those that wait on */
@@ -263,11 +258,11 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
     lane->needs_flush = true;
 }
 
-void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome,
-                        const struct wr_outcome_omissions *omissions, int64_t now_ns)
+void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struct wr_lane_omissions *omissions,
+                        int64_t now_ns)
 {
-    lane->flight.lent = false;
-    if (lane->flight.disowned) {
+    lane->flight.in_handler = false;
+    if (lane->flight.settled_early) {
         forget_flight(lane);
         return;
     }
@@ -279,14 +274,14 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome,
     if (lane->flight.range.count == 0)
         forget_flight(lane);
     if (ended)
-        wr_lane_tell(lane, 0);
+        wr_lane_fail_waiters(lane, 0);
     if (moved && ended)
         recover(lane, now_ns);
     else if (moved)
-        wr_backoff_succeed(&lane->retry);
+        wr_backoff_succeed(&lane->backoff);
     react(lane, outcome, now_ns);
     if (moved)
-        wr_lane_moved(lane, now_ns);
+        wr_lane_made_progress(lane, now_ns);
 }
 
 /* A handler that makes room for a successor is flushed before everything is delivered; the rest is the
@@ -307,7 +302,7 @@ void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t w
     keep_reason(lane, outcome, now_ns);
     if (outcome->code == WEIR_OUTCOME_OK)
         count_flushed(lane, wanted, now_ns);
-    else if (lane->stopping || lane->successor || outcome->code == WEIR_OUTCOME_DROP)
+    else if (lane->stopping || lane->successor.instance || outcome->code == WEIR_OUTCOME_DROP)
         lane->needs_flush = false; /* there is no later */
     react(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);
@@ -325,7 +320,7 @@ void wr_outcome_of_wake(struct wr_lane *lane, weir_outcome *outcome, int why, in
 void wr_outcome_of_close(struct wr_lane *lane)
 {
     weir_outcome none;
-    wr_outcome_init(&none, 0);
+    wr_lane_worker_init_outcome(&none, 0);
     count_fault(lane, &none, NULL);
     lane->open = false;
     lane->must_reopen = false;

@@ -4,22 +4,15 @@
 
 #include <stdint.h>
 
-#include "lane/lane.h"
-
-/* An answer as the core fills it beforehand. */
-void wr_outcome_init(weir_outcome *outcome, uint32_t count);
+#include "lane/lane_internal.h"
+#include "lane/lane_worker.h"
 
 /* The handler was asked to open. */
 void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns);
 
-/* The handler was given lane->flight. unrepresentable(ctx, n) tells how many of the first n samples the format
- * left out; NULL: none. */
-struct wr_outcome_omissions {
-    uint32_t (*count)(const void *ctx, uint32_t samples);
-    const void *ctx;
-};
-void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome,
-                        const struct wr_outcome_omissions *omissions, int64_t now_ns);
+/* The handler was given lane->flight. omissions: NULL if the format leaves out none. */
+void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struct wr_lane_omissions *omissions,
+                        int64_t now_ns);
 
 /* The handler was asked to flush; `wanted`: lane->flush_wanted at that time. */
 void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t wanted, int64_t now_ns);

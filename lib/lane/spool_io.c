@@ -1,6 +1,5 @@
 #include "lane/spool_io.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +9,6 @@
 #include "spool/spool.h"
 #include "spool/spool_block.h"
 #include "lane/spool_policy.h"
-
-enum { GRACE_S = 1 };
 
 /* ---- To the disk and back -------------------------------------------------------------------- */
 
@@ -33,21 +30,21 @@ static bool set_out(struct trip *trip, struct wr_lane *lane)
         spool_state->spool = wr_spool_new(lane->name, spool_state->registry);
     trip->spool = spool_state->spool;
     spool_state->busy = true;
-    wr_lane_leave(lane);
+    wr_lane_unlock(lane);
     return trip->place && trip->spool;
 }
 
 static void come_home(struct trip *trip)
 {
     struct wr_lane *lane = trip->lane;
-    struct wr_spool_policy_state state = {0};
+    struct wr_spool_policy_disk state = {0};
     if (trip->spool)
-        state = (struct wr_spool_policy_state){trip->spool->index.bytes, wr_spool_front(trip->spool)};
+        state = (struct wr_spool_policy_disk){trip->spool->index.bytes, wr_spool_front(trip->spool)};
     wr_labels_drop(trip->labels);
     free(trip->place);
     wr_lock_enter(&lane->lock);
     lane->spool_state.busy = false;
-    wr_spool_policy_see(lane, &state);
+    wr_spool_policy_update(lane, &state);
     wr_condition_wake(&lane->progress);
     wr_condition_wake(&lane->work);
 }
@@ -60,7 +57,7 @@ void wr_spool_io_move(struct wr_lane *lane)
     struct wr_spool_terms terms = {
         .limit = lane->settings.spool_limit,
         .drop_oldest = lane->settings.overflow == WR_OVERFLOW_DROP_OLDEST,
-        .first_in_use = lane->spool_state.fetched.segment || lane->flight.stashed,
+        .first_in_use = lane->spool_state.fetched.segment || lane->flight.spooled,
     };
     struct wr_spool_count dropped = {0};
     enum wr_spool_result result = WR_SPOOL_FAILED;
@@ -96,19 +93,19 @@ void wr_spool_io_search(struct wr_lane *lane)
     else
         wr_spool_policy_not_found(lane, error.code ? error.text : "no memory", now_ns);
     if (found.other_version)
-        wr_lane_say(
+        wr_lane_log(
             lane, WEIR_LOG_ERROR,
             "%s holds values written by another version of weir (format %u, this one reads %d); they are "
             "left as they are",
             lane->spool_state.place ? lane->spool_state.place : "the spool", found.other_version,
             WR_SPOOL_BLOCK_VERSION);
-    wr_spool_policy_say_damage(lane, 0, found.kept_bad);
+    wr_spool_policy_log_damage(lane, 0, found.kept_bad);
 }
 
 /* There is nothing left of what should have been there. */
 static void give_up(struct wr_lane *lane)
 {
-    wr_spool_policy_say_damage(lane, lane->spool_state.samples, false);
+    wr_spool_policy_log_damage(lane, lane->spool_state.samples, false);
     wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, lane->spool_state.samples, lane->spool_state.own);
 }
 
@@ -116,13 +113,13 @@ void wr_spool_io_settle(struct wr_lane *lane)
 {
     struct trip trip;
     uint32_t settled = lane->spool_state.settled;
-    if (!settled || lane->spool_state.busy || lane->held)
+    if (!settled || lane->spool_state.busy || lane->fork_pending)
         return;
     lane->spool_state.settled = 0;
     set_out(&trip, lane);
     bool kept = wr_spool_settle(trip.spool, settled);
     come_home(&trip);
-    wr_spool_policy_say_damage(lane, 0, kept);
+    wr_spool_policy_log_damage(lane, 0, kept);
 }
 
 void wr_spool_io_fetch(struct wr_lane *lane)
@@ -142,7 +139,7 @@ void wr_spool_io_fetch(struct wr_lane *lane)
     come_home(&trip);
     if (batch.lost.samples)
         wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, batch.lost.samples, batch.lost.own);
-    wr_spool_policy_say_damage(lane, batch.lost.samples, batch.kept_bad);
+    wr_spool_policy_log_damage(lane, batch.lost.samples, batch.kept_bad);
     if (batch.range.segment)
         wr_spool_policy_fetched(lane, &batch.range, batch.labels, batch.own);
     else if (result != WR_SPOOL_OK)
@@ -161,70 +158,12 @@ void wr_spool_io_tidy(struct wr_lane *lane)
     come_home(&trip);
 }
 
-/* ---- The very end ---------------------------------------------------------------------------- */
-
-/* A write beyond the limit of file sizes raises a signal that would end the program. */
-static void swallow_signal(bool was_pending)
-{
-    sigset_t only;
-    sigemptyset(&only);
-    sigaddset(&only, SIGXFSZ);
-    if (!was_pending)
-        sigtimedwait(&only, NULL, &(struct timespec){0});
-}
-
-static bool is_pending(void)
-{
-    sigset_t pending;
-    return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
-}
-
-/* Whether the worker will see to it itself, if it gets the time. */
-static bool is_worker_at_hand(const struct wr_lane *lane)
-{
-    return lane->spool_state.busy ||
-           (lane->worker == WR_WORKER_RUNNING && !lane->in_callback && !lane->flight.lent);
-}
-
-static void wait_for_worker(struct wr_lane *lane, int64_t deadline_ns, const sigset_t *signals)
-{
-    while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, signals);
-    int64_t grace_ns = wr_clock_monotonic_ns() + GRACE_S * WR_NS_PER_S;
-    while (wr_spool_policy_has_memory(lane) && lane->ending == WR_LANE_LIVES && is_worker_at_hand(lane) &&
-           wr_clock_monotonic_ns() < grace_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, grace_ns, signals);
-}
-
-void wr_spool_io_save(struct wr_lane *lane, int64_t deadline_ns)
-{
-    sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
-    if (lane->settings.spool_limit) {
-        bool was_pending = is_pending();
-        wait_for_worker(lane, deadline_ns, &signals);
-        while (wr_spool_policy_prepare_last(lane, wr_clock_monotonic_ns()))
-            wr_spool_io_move(lane);
-        swallow_signal(was_pending);
-    }
-    wr_lane_leave_to_outside(lane, &signals);
-}
-
-void wr_spool_io_leave(struct wr_lane *lane)
+void wr_spool_io_release(struct wr_lane *lane)
 {
     struct trip trip;
-    sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
-    if (lane->spool_state.spool && !lane->spool_state.busy) {
-        set_out(&trip, lane);
-        wr_spool_leave(trip.spool);
-        come_home(&trip);
-    }
-    wr_lane_leave_to_outside(lane, &signals);
-}
-
-void wr_spool_io_abandon(const struct wr_lane *lane)
-{
-    if (lane->spool_state.spool)
-        wr_spool_abandon(lane->spool_state.spool);
+    if (!lane->spool_state.spool || lane->spool_state.busy)
+        return;
+    set_out(&trip, lane);
+    wr_spool_leave(trip.spool);
+    come_home(&trip);
 }

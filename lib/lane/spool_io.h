@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "lane/lane.h"
+#include "lane/lane_internal.h"
 
 /* Moves spool_state.moving to disk. */
 void wr_spool_io_move(struct wr_lane *lane);
@@ -23,16 +23,7 @@ void wr_spool_io_settle(struct wr_lane *lane);
 /* The worker has nothing more to do: a folder with nothing in it goes. */
 void wr_spool_io_tidy(struct wr_lane *lane);
 
-/* ---- [any thread, without the lock] ---------------------------------------------------------- */
-
-/* Waits until the lane's worker has come to its end, or deadline_ns; then sees to it that what is left goes to
- * disk, for which the worker gets a little more time. Returns at once for a lane without a spool. */
-void wr_spool_io_save(struct wr_lane *lane, int64_t deadline_ns);
-
-/* Leaves what is on disk to whoever wants it. The lane must have come to its end. */
-void wr_spool_io_leave(struct wr_lane *lane);
-
-/* [fork] Closes what a forked child must not hold. */
-void wr_spool_io_abandon(const struct wr_lane *lane);
+/* Releases what is on disk to other processes. */
+void wr_spool_io_release(struct wr_lane *lane);
 
 #endif

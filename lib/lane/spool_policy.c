@@ -32,7 +32,7 @@ static bool is_on(const struct wr_lane *lane)
 static bool has_flight(const struct wr_lane *lane)
 {
     const struct wr_flight *flight = &lane->flight;
-    return flight->range.segment && !flight->stashed && !flight->disowned;
+    return flight->range.segment && !flight->spooled && !flight->settled_early;
 }
 
 bool wr_spool_policy_has_memory(const struct wr_lane *lane)
@@ -45,12 +45,12 @@ static const struct wr_range *find_movable(const struct wr_lane *lane)
 {
     if (lane->spool_state.moving.segment)
         return &lane->spool_state.moving;
-    if (has_flight(lane) && !lane->flight.lent)
+    if (has_flight(lane) && !lane->flight.in_handler)
         return &lane->flight.range;
     return wr_queue_is_empty(&lane->queue) ? NULL : wr_queue_front(&lane->queue);
 }
 
-bool wr_spool_policy_is_last_call(const struct wr_lane *lane, int64_t now_ns)
+bool wr_spool_policy_must_save(const struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->stopping || !lane->settings.spool_limit)
         return false;
@@ -94,8 +94,8 @@ static int64_t spill_time(struct wr_lane *lane, int64_t now_ns)
     struct wr_spool_state *spool_state = &lane->spool_state;
     if (spool_state->spilling && find_movable(lane)->sequence < spool_state->spill_end)
         return 0;
-    spool_state->tired |= spool_state->spilling;
-    int64_t at_ns = spool_state->tired ? WR_NEVER : fill_time(lane);
+    spool_state->handler_turn |= spool_state->spilling;
+    int64_t at_ns = spool_state->handler_turn ? WR_NEVER : fill_time(lane);
     spool_state->spilling = at_ns <= now_ns;
     spool_state->spill_end = lane->position;
     return at_ns;
@@ -103,9 +103,9 @@ static int64_t spill_time(struct wr_lane *lane, int64_t now_ns)
 
 int64_t wr_spool_policy_time(struct wr_lane *lane, int64_t now_ns)
 {
-    if (!is_on(lane) || lane->ending != WR_LANE_LIVES || !find_movable(lane))
+    if (!is_on(lane) || lane->end_reason != WR_LANE_LIVES || !find_movable(lane))
         return WR_NEVER;
-    bool at_once = wr_spool_policy_is_last_call(lane, now_ns) || is_flushed_in_vain(lane, now_ns);
+    bool at_once = wr_spool_policy_must_save(lane, now_ns) || is_flushed_in_vain(lane, now_ns);
     int64_t at_ns = at_once ? 0 : spill_time(lane, now_ns);
     return at_ns > lane->spool_state.put_at_ns ? at_ns : lane->spool_state.put_at_ns;
 }
@@ -116,19 +116,19 @@ static void take_flight(struct wr_lane *lane)
 {
     struct wr_flight *flight = &lane->flight;
     lane->spool_state.moving = flight->range;
-    if (!flight->lent) {
+    if (!flight->in_handler) {
         *flight = (struct wr_flight){0};
         return;
     }
     wr_segment_hold(flight->range.segment);
-    flight->disowned = true;
+    flight->settled_early = true;
 }
 
 static void take(struct wr_lane *lane, bool lent_too)
 {
     if (lane->spool_state.moving.segment)
         return; /* from a try that failed */
-    if (has_flight(lane) && (!lane->flight.lent || lent_too))
+    if (has_flight(lane) && (!lane->flight.in_handler || lent_too))
         take_flight(lane);
     else
         lane->spool_state.moving =
@@ -145,7 +145,7 @@ bool wr_spool_policy_prepare(struct wr_lane *lane, int64_t now_ns)
 
 bool wr_spool_policy_prepare_last(struct wr_lane *lane, int64_t now_ns)
 {
-    if (!is_on(lane) || lane->ending != WR_LANE_LIVES || !wr_spool_policy_has_memory(lane) ||
+    if (!is_on(lane) || lane->end_reason != WR_LANE_LIVES || !wr_spool_policy_has_memory(lane) ||
         lane->spool_state.put_at_ns > now_ns)
         return false;
     take(lane, true);
@@ -170,7 +170,7 @@ bool wr_spool_policy_must_fetch(const struct wr_lane *lane)
 
 /* ---- What became of it ----------------------------------------------------------------------- */
 
-void wr_spool_policy_see(struct wr_lane *lane, const struct wr_spool_policy_state *state)
+void wr_spool_policy_update(struct wr_lane *lane, const struct wr_spool_policy_disk *state)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
     if (state->bytes < spool_state->bytes)
@@ -183,12 +183,12 @@ void wr_spool_policy_see(struct wr_lane *lane, const struct wr_spool_policy_stat
 static void say_filling(struct wr_lane *lane, int64_t now_ns)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
-    if (spool_state->filling_said || now_ns < spool_state->filling_reminder_ns ||
-        wr_spool_policy_is_last_call(lane, now_ns))
+    if (spool_state->spooling_logged || now_ns < spool_state->spooling_log_ns ||
+        wr_spool_policy_must_save(lane, now_ns))
         return;
-    wr_lane_say(lane, WEIR_LOG_WARNING, "spooling to %s", spool_state->place);
-    spool_state->filling_said = true;
-    spool_state->filling_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
+    wr_lane_log(lane, WEIR_LOG_WARNING, "spooling to %s", spool_state->place);
+    spool_state->spooling_logged = true;
+    spool_state->spooling_log_ns = now_ns + REMINDER_S * WR_NS_PER_S;
 }
 
 void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns)
@@ -201,21 +201,22 @@ void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns)
         spool_state->front = moved.sequence;
     spool_state->samples += moved.count;
     spool_state->own += moved.count;
-    wr_sync_waiters_answer(&lane->waiting, moved.sequence, moved.sequence + moved.count, WEIR_ERR_SPOOLED);
+    wr_sync_waiters_complete(&lane->sync_waiters, moved.sequence, moved.sequence + moved.count,
+                             WEIR_ERR_SPOOLED);
     wr_segment_drop(moved.segment);
     say_filling(lane, now_ns);
-    wr_lane_moved(lane, now_ns);
+    wr_lane_made_progress(lane, now_ns);
 }
 
 /* Each minute at most. */
 static void say_trouble(struct wr_lane *lane, int level, const char *doing, const char *words, int64_t now_ns)
 {
     char backlog[80];
-    if (now_ns < lane->spool_state.trouble_reminder_ns)
+    if (now_ns < lane->spool_state.error_log_ns)
         return;
-    lane->spool_state.trouble_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
+    lane->spool_state.error_log_ns = now_ns + REMINDER_S * WR_NS_PER_S;
     wr_spool_policy_describe(lane, backlog, sizeof backlog);
-    wr_lane_say(lane, level, "cannot %s: %s; %s", doing, words, backlog);
+    wr_lane_log(lane, level, "cannot %s: %s; %s", doing, words, backlog);
 }
 
 void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *words, int64_t now_ns)
@@ -230,17 +231,17 @@ void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, uint64_t sam
     wr_lane_count_drop(lane, why, samples);
     lane->spool_state.samples -= samples;
     lane->spool_state.own -= own;
-    lane->spool_state.filling_said &= lane->spool_state.samples > 0;
+    lane->spool_state.spooling_logged &= lane->spool_state.samples > 0;
     wr_condition_wake(&lane->progress);
 }
 
-void wr_spool_policy_say_damage(struct wr_lane *lane, uint64_t samples, bool kept)
+void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kept)
 {
     if (samples)
-        wr_lane_say(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", samples,
+        wr_lane_log(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", samples,
                     kept ? "; the damaged file is kept, as .bad" : "");
     else if (kept)
-        wr_lane_say(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept, as .bad");
+        wr_lane_log(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept, as .bad");
 }
 
 void wr_spool_policy_found(struct wr_lane *lane, uint64_t samples, bool more, int64_t now_ns)
@@ -249,7 +250,7 @@ void wr_spool_policy_found(struct wr_lane *lane, uint64_t samples, bool more, in
     lane->recovered += samples;
     lane->spool_state.search_at_ns = more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
     if (samples)
-        wr_lane_say(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", samples,
+        wr_lane_log(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", samples,
                     lane->spool_state.place);
 }
 
@@ -277,9 +278,9 @@ void wr_spool_policy_fetched(struct wr_lane *lane, const struct wr_range *range,
 static void say_empty(struct wr_lane *lane)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
-    wr_lane_say(lane, spool_state->filling_said ? WEIR_LOG_WARNING : WEIR_LOG_INFO,
+    wr_lane_log(lane, spool_state->spooling_logged ? WEIR_LOG_WARNING : WEIR_LOG_INFO,
                 "the spool is empty again; %" PRIu64 " replayed", spool_state->replayed);
-    spool_state->filling_said = false;
+    spool_state->spooling_logged = false;
     spool_state->replayed = 0;
 }
 
@@ -297,7 +298,7 @@ void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t ne
     }
     if (!spool_state->samples)
         say_empty(lane);
-    wr_lane_moved(lane, now_ns);
+    wr_lane_made_progress(lane, now_ns);
 }
 
 void wr_spool_policy_describe(const struct wr_lane *lane, char *text, size_t size)

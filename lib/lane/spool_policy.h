@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lane/lane.h"
+#include "lane/lane_internal.h"
 
 /* How many bytes of samples are moved at a time, under a limit. */
 uint64_t wr_spool_policy_step_bytes(uint64_t limit);
@@ -28,7 +28,7 @@ bool wr_spool_policy_prepare(struct wr_lane *lane, int64_t now_ns);
 bool wr_spool_policy_prepare_last(struct wr_lane *lane, int64_t now_ns);
 
 /* Whether the lane stops and there is no more time to deliver. */
-bool wr_spool_policy_is_last_call(const struct wr_lane *lane, int64_t now_ns);
+bool wr_spool_policy_must_save(const struct wr_lane *lane, int64_t now_ns);
 
 /* Whether there is anything that is not on disk. */
 bool wr_spool_policy_has_memory(const struct wr_lane *lane);
@@ -42,13 +42,13 @@ bool wr_spool_policy_must_fetch(const struct wr_lane *lane);
 /* ---- What became of it ----------------------------------------------------------------------- */
 
 /* How things are on disk after an operation. */
-struct wr_spool_policy_state {
+struct wr_spool_policy_disk {
     uint64_t bytes;
     uint64_t front; /* no sample of this process's own that is on disk has a position before it */
 };
 
 /* The disk was looked at; called after each operation, before what follows here. */
-void wr_spool_policy_see(struct wr_lane *lane, const struct wr_spool_policy_state *state);
+void wr_spool_policy_update(struct wr_lane *lane, const struct wr_spool_policy_disk *state);
 
 /* What was moved is on disk. */
 void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns);
@@ -60,7 +60,7 @@ void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *words, 
 void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, uint64_t samples, uint64_t own);
 
 /* Says that samples on disk, and a file with them, were damaged. kept: the file was moved aside. */
-void wr_spool_policy_say_damage(struct wr_lane *lane, uint64_t samples, bool kept);
+void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kept);
 
 /* Samples of earlier processes were found. more: there may be others. */
 void wr_spool_policy_found(struct wr_lane *lane, uint64_t samples, bool more, int64_t now_ns);

@@ -5,46 +5,46 @@
 
 #include <weir/weir.h>
 
-void wr_sync_waiters_fini(struct wr_sync_waiters *waiting)
+void wr_sync_waiters_fini(struct wr_sync_waiters *waiters)
 {
-    free(waiting->calls);
+    free(waiters->calls);
 }
 
-static bool has_room(struct wr_sync_waiters *waiting)
+static bool has_room(struct wr_sync_waiters *waiters)
 {
-    if (waiting->count < waiting->room)
+    if (waiters->count < waiters->room)
         return true;
-    uint32_t room = waiting->room ? waiting->room * 2 : 8;
-    struct wr_sync_waiters_call *calls = realloc(waiting->calls, room * sizeof *calls);
+    uint32_t room = waiters->room ? waiters->room * 2 : 8;
+    struct wr_sync_call *calls = realloc(waiters->calls, room * sizeof *calls);
     if (!calls)
         return false;
-    waiting->calls = calls;
-    waiting->room = room;
+    waiters->calls = calls;
+    waiters->room = room;
     return true;
 }
 
-void wr_sync_waiters_add(struct wr_sync_waiters *waiting, uint64_t sequence, struct wr_ticket ticket)
+void wr_sync_waiters_add(struct wr_sync_waiters *waiters, uint64_t sequence, struct wr_ticket ticket)
 {
     if (!ticket.desk)
         return;
-    if (waiting->told)
-        wr_ticket_answer(ticket, waiting->told);
-    else if (has_room(waiting))
-        waiting->calls[waiting->count++] = (struct wr_sync_waiters_call){sequence, ticket};
+    if (waiters->error)
+        wr_ticket_answer(ticket, waiters->error);
+    else if (has_room(waiters))
+        waiters->calls[waiters->count++] = (struct wr_sync_call){sequence, ticket};
     else
         wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
 }
 
-void wr_sync_waiters_answer(struct wr_sync_waiters *waiting, uint64_t first, uint64_t end, int answer)
+void wr_sync_waiters_complete(struct wr_sync_waiters *waiters, uint64_t first, uint64_t end, int result)
 {
     uint32_t from = 0;
-    while (from < waiting->count && waiting->calls[from].sequence <= first)
+    while (from < waiters->count && waiters->calls[from].sequence <= first)
         from++;
     uint32_t to = from;
-    while (to < waiting->count && waiting->calls[to].sequence <= end)
-        wr_ticket_answer(waiting->calls[to++].ticket, answer);
+    while (to < waiters->count && waiters->calls[to].sequence <= end)
+        wr_ticket_answer(waiters->calls[to++].ticket, result);
     if (from == to)
         return;
-    memmove(waiting->calls + from, waiting->calls + to, (waiting->count - to) * sizeof *waiting->calls);
-    waiting->count -= to - from;
+    memmove(waiters->calls + from, waiters->calls + to, (waiters->count - to) * sizeof *waiters->calls);
+    waiters->count -= to - from;
 }

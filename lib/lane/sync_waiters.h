@@ -1,4 +1,4 @@
-/* waiting: the calls that wait for samples of one lane (delivery "sync"), in the order of the samples. */
+/* sync_waiters: the calls that wait for samples of one lane (delivery "sync"), in the order of the samples. */
 #ifndef WR_SYNC_WAITERS_H
 #define WR_SYNC_WAITERS_H
 
@@ -7,26 +7,25 @@
 
 #include "producer/ticket.h"
 
-/* A call that waits for the samples before a position. */
-struct wr_sync_waiters_call {
-    uint64_t sequence; /* one behind the last sample it waits for */
+struct wr_sync_call {
+    uint64_t sequence; /* it waits for the samples before this position */
     struct wr_ticket ticket;
 };
 
 /* All zeros: empty. */
 struct wr_sync_waiters {
-    struct wr_sync_waiters_call *calls;
+    struct wr_sync_call *calls;
     uint32_t count, room;
-    int told; /* the error by which calls come back at once; 0: they wait */
+    int error; /* calls fail with it at once; 0: they wait */
 };
 
-void wr_sync_waiters_fini(struct wr_sync_waiters *waiting);
+void wr_sync_waiters_fini(struct wr_sync_waiters *waiters);
 
-/* Adds a call, for samples behind those of all others; a ticket without a desk is none. Answers it at once
- * where nobody waits, or without memory. */
-void wr_sync_waiters_add(struct wr_sync_waiters *waiting, uint64_t sequence, struct wr_ticket ticket);
+/* Adds a call, for samples behind those of all others. Ignores a ticket without a desk. Completes the call at
+ * once if an error is set, or if out of memory. */
+void wr_sync_waiters_add(struct wr_sync_waiters *waiters, uint64_t sequence, struct wr_ticket ticket);
 
-/* Answers the calls that wait for samples from position `first` to before `end`, and no others. */
-void wr_sync_waiters_answer(struct wr_sync_waiters *waiting, uint64_t first, uint64_t end, int answer);
+/* Completes the calls that wait for samples from position `first` to before `end`, and no others. */
+void wr_sync_waiters_complete(struct wr_sync_waiters *waiters, uint64_t first, uint64_t end, int result);
 
 #endif

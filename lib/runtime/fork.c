@@ -4,32 +4,10 @@
 #include "text/common.h"
 #include "handler/instance.h"
 #include "os/signals.h"
-#include "lane/spool_io.h"
+#include "lane/lane_fork.h"
 #include "status/status_file.h"
 
 enum { PATIENCE_MS = 50 };
-
-/* Waits until the worker is outside its handler's code, and not at the disk, and keeps it so. */
-static void hold_lane(struct wr_lane *lane, int64_t deadline_ns)
-{
-    lane->fork_unsafe = true;
-    if (!wr_lock_enter_by(&lane->lock, deadline_ns))
-        return;
-    lane->held = true;
-    while ((lane->in_callback || lane->spool_state.busy) && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait(&lane->progress, &lane->lock, deadline_ns);
-    lane->fork_unsafe = lane->in_callback;
-    wr_lane_leave(lane);
-}
-
-static void let_go(struct wr_lane *lane)
-{
-    wr_lock_enter(&lane->lock);
-    lane->held = false;
-    lane->fork_unsafe = false;
-    wr_condition_wake(&lane->work);
-    wr_lane_leave(lane);
-}
 
 static bool is_owner(const struct wr_fork *fork)
 {
@@ -52,8 +30,8 @@ void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_s
     fork->registry = wr_lock_enter_by(&engine->registry->lock, deadline_ns);
     fork->producers = wr_lock_enter_by(&engine->producers->lock, deadline_ns);
     fork->plugins = wr_plugins_hold(engine->plugins, deadline_ns);
-    for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = lane->next)
-        hold_lane(lane, deadline_ns);
+    for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = wr_lane_next(lane))
+        wr_lane_fork_prepare(lane, deadline_ns);
     fork->status = wr_status_file_hold(status, deadline_ns);
 }
 
@@ -63,8 +41,8 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
         return;
     if (fork->status)
         wr_status_file_let_go(status);
-    for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = lane->next)
-        let_go(lane);
+    for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = wr_lane_next(lane))
+        wr_lane_fork_parent(lane);
     if (fork->plugins)
         wr_plugins_let_go(engine->plugins);
     if (fork->producers)
@@ -81,16 +59,14 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
 }
 
 /* A type whose code was torn in the middle may have left locks of its own behind that nobody will ever free. */
-static void abandon_lane(const struct wr_lane *lane, bool held)
+static void abandon_lane(const struct wr_lane *lane, bool prepared)
 {
-    bool torn = held ? lane->fork_unsafe : lane->in_callback;
-    wr_spool_io_abandon(lane);
-    if (!lane->instance)
-        return;
-    if (torn)
-        atomic_store(&lane->instance->type->fork_unsafe, true);
-    else
-        wr_instance_abandon(lane->instance);
+    bool torn;
+    struct wr_instance *instance = wr_lane_fork_child(lane, prepared, &torn);
+    if (instance && torn)
+        atomic_store(&instance->type->fork_unsafe, true);
+    else if (instance)
+        wr_instance_abandon(instance);
 }
 
 void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
@@ -99,7 +75,7 @@ void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_sta
     sigset_t signals = fork->signals;
     /* a child that never used weir may have a child: the descriptors are somebody else's by now */
     if (!engine->abandoned) {
-        for (const struct wr_lane *lane = engine->lanes; lane; lane = lane->next)
+        for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
             abandon_lane(lane, held && fork->round);
         wr_plugins_mark_torn(engine->plugins);
         if (engine->journal)

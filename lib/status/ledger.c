@@ -6,7 +6,7 @@
 #include "text/array.h"
 #include "text/common.h"
 #include "producer/ring.h"
-#include "lane/tally.h"
+#include "lane/lane_stats.h"
 
 static void add_ring(weir_stats *stats, const struct wr_producer *producer)
 {
@@ -102,7 +102,7 @@ bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_han
     wr_engine_enter(engine, &visit);
     struct wr_lane *lane = wr_engine_find_lane(engine, name);
     if (lane)
-        wr_tally_take(stats, lane, wr_clock_monotonic_ns());
+        wr_lane_stats_get(stats, lane, wr_clock_monotonic_ns());
     wr_engine_leave(&visit);
     return lane;
 }

@@ -8,7 +8,7 @@
 #include "text/buffer.h"
 #include "os/clock.h"
 #include "text/common.h"
-#include "lane/glance.h"
+#include "lane/lane_stats.h"
 #include "status/ledger.h"
 #include "text/suggest.h"
 #include "text/utf8.h"
@@ -80,26 +80,26 @@ static void say_process(struct wr_engine *engine, const struct wr_config *config
 static void say_handler(struct wr_engine *engine, struct wr_lane *lane)
 {
     char shown[SHOWN_ROOM];
-    struct wr_glance glance;
+    struct wr_lane_status status;
     struct wr_buffer line = {0};
-    wr_glance_take(&glance, lane, wr_clock_monotonic_ns());
-    const weir_handler_stats *stats = &glance.stats;
-    wr_buffer_put_format(&line, "handler %s: %" PRIu64 " offered, ", quote(shown, glance.name), stats->offered);
+    wr_lane_stats_get_status(&status, lane, wr_clock_monotonic_ns());
+    const weir_handler_stats *stats = &status.stats;
+    wr_buffer_put_format(&line, "handler %s: %" PRIu64 " offered, ", quote(shown, status.name), stats->offered);
     if (stats->recovered)
         wr_buffer_put_format(&line, "%" PRIu64 " recovered, ", stats->recovered);
     wr_buffer_put_format(&line, "%" PRIu64 " delivered, ", stats->delivered);
     put_counts(&line, "dropped", stats->dropped, WEIR_DROPS, wr_selfmetrics_drop_name);
     wr_buffer_put_format(&line, ", %" PRIu64 " queued, %" PRIu64 " spooled, %" PRIu64 " retries", stats->queued,
                          stats->spooled, stats->retries);
-    if (glance.reason_ns)
-        wr_buffer_put_format(&line, "; last error: %s", glance.reason);
+    if (status.last_error_ns)
+        wr_buffer_put_format(&line, "; last error: %s", status.last_error);
     say(engine, &line);
 }
 
 static void say_handlers(struct wr_engine *engine)
 {
     size_t count = 0;
-    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next)
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
         if (count++ < HANDLERS_MOST)
             say_handler(engine, lane);
     if (count > HANDLERS_MOST)

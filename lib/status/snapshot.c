@@ -13,7 +13,7 @@
 #include "os/clock.h"
 #include "text/common.h"
 #include "config/document.h"
-#include "lane/glance.h"
+#include "lane/lane_stats.h"
 #include "status/ledger.h"
 #include "os/fd.h"
 
@@ -120,11 +120,11 @@ static void take_process(struct wr_snapshot *snapshot, struct wr_engine *engine)
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-static uint32_t find_flags(const struct wr_glance *glance)
+static uint32_t find_flags(const struct wr_lane_status *status)
 {
-    return (glance->stats.open ? WR_STATUS_OPEN : 0u) | (glance->stats.failing ? WR_STATUS_FAILING : 0u) |
-           (glance->full ? WR_STATUS_FULL : 0u) | (glance->stalled ? WR_STATUS_STALLED : 0u) |
-           (glance->ending != WR_LANE_LIVES ? WR_STATUS_ENDED : 0u);
+    return (status->stats.open ? WR_STATUS_OPEN : 0u) | (status->stats.failing ? WR_STATUS_FAILING : 0u) |
+           (status->full ? WR_STATUS_FULL : 0u) | (status->stalled ? WR_STATUS_STALLED : 0u) |
+           (status->end_reason != WR_LANE_LIVES ? WR_STATUS_ENDED : 0u);
 }
 
 static int64_t find_age_ns(int64_t since_ns, int64_t now_ns)
@@ -165,22 +165,22 @@ static void take_rates(struct wr_snapshot *snapshot, struct wr_status_handler *h
 
 static void take_handler(struct wr_status_handler *handler, struct wr_lane *lane, int64_t now_ns)
 {
-    struct wr_glance glance;
-    wr_glance_take(&glance, lane, now_ns);
-    const weir_handler_stats *stats = &glance.stats;
+    struct wr_lane_status status;
+    wr_lane_stats_get_status(&status, lane, now_ns);
+    const weir_handler_stats *stats = &status.stats;
     *handler = (struct wr_status_handler){
-        .flags = find_flags(&glance),
-        .ending = glance.ending,
-        .failing_ns = find_age_ns(glance.failing_since_ns, now_ns),
-        .busy_ns = find_age_ns(glance.busy_since_ns, now_ns),
-        .reason_ns = find_age_ns(glance.reason_ns, now_ns),
+        .flags = find_flags(&status),
+        .ending = status.end_reason,
+        .failing_ns = find_age_ns(status.failing_since_ns, now_ns),
+        .busy_ns = find_age_ns(status.busy_since_ns, now_ns),
+        .reason_ns = find_age_ns(status.last_error_ns, now_ns),
         .offered = stats->offered,
         .recovered = stats->recovered,
         .delivered = stats->delivered,
         .queued = stats->queued,
         .spooled = stats->spooled,
         .queue_bytes = stats->queue_bytes,
-        .queue_bound = glance.queue_bound,
+        .queue_bound = status.queue_bound,
         .spool_bytes = stats->spool_bytes,
         .spool_limit = stats->spool_limit,
         .queue_age_ns = stats->queue_age_ms * WR_NS_PER_MS,
@@ -188,9 +188,9 @@ static void take_handler(struct wr_status_handler *handler, struct wr_lane *lane
         .faults = stats->faults,
     };
     memcpy(handler->dropped, stats->dropped, sizeof handler->dropped);
-    snprintf(handler->name, sizeof handler->name, "%s", glance.name);
-    snprintf(handler->type, sizeof handler->type, "%s", glance.type);
-    snprintf(handler->reason, sizeof handler->reason, "%s", glance.reason);
+    snprintf(handler->name, sizeof handler->name, "%s", status.name);
+    snprintf(handler->type, sizeof handler->type, "%s", status.type);
+    snprintf(handler->reason, sizeof handler->reason, "%s", status.last_error);
 }
 
 static void take_handlers(struct wr_snapshot *snapshot, struct wr_engine *engine)
@@ -199,7 +199,7 @@ static void take_handlers(struct wr_snapshot *snapshot, struct wr_engine *engine
     int64_t now_ns = wr_clock_monotonic_ns();
     view->handler_count = 0;
     view->process.handlers_more = 0;
-    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = lane->next) {
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane)) {
         if (view->handler_count == WR_STATUS_HANDLERS_MOST) {
             view->process.handlers_more++;
             continue;

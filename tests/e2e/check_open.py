@@ -111,7 +111,7 @@ def a_server_is_connected_to_and_sent_nothing():
         assert server.requests == [], server.requests
     holder, port = dead_port()
     assert_verdict({"type": "http", "url": f"http://127.0.0.1:{port}/"}, f"connect 127.0.0.1:{port}: Connection refused")
-    assert_verdict({"type": "http", "url": "http://no-such-name.invalid/"}, r"resolve the name of no-such-name\.invalid:80: .*")
+    assert_verdict({"type": "http", "url": "http://no-such-name.invalid/"}, r"resolve no-such-name\.invalid:80: .*")
     with Scripted() as proxy:
         assert_verdict({"type": "http", "url": "http://127.0.0.1:1/", "proxy": proxy.url}, f"ok, 127.0.0.1:{proxy.port} accepts connections")
         wait_for(lambda: proxy.connections == 1, "the connection")

@@ -80,7 +80,7 @@ def handlers_lists_what_is_installed():
 def handlers_shows_options_with_types_defaults_and_help():
     done = run(WEIR, "handlers", "console")
     assert done.returncode == 0
-    assert re.search(r"^  color +enum +auto: on a terminal, unless NO_COLOR is set\n +default: auto; allowed: auto, always, never$",
+    assert re.search(r"^  color +enum +auto: on a terminal, unless NO_COLOR is set and not empty, or TERM is unset or dumb\n +default: auto; allowed: auto, always, never$",
                      done.stdout, re.M), done.stdout
     assert re.search(r"^  format .*\n +default: text$", done.stdout, re.M), done.stdout
     assert re.search(r"^  queue +size ", done.stdout, re.M)

@@ -165,7 +165,8 @@ def rates_are_of_the_time_between_two_snapshots(folder):
 def the_file_goes_with_the_program(folder):
     with Puppet(config_of(folder)) as puppet:
         puppet.tell("add x 1")
-        wait_for(lambda: listing(folder), "the file")
+        # it has a name with a leading dot until it is complete
+        wait_for(lambda: any(not name.startswith(".") for name in listing(folder)), "the file")
         (name,) = listing(folder)
         assert re.fullmatch(rf"{puppet.pid}\.[0-9a-f]{{8}}\.status", name), name
         assert os.stat(os.path.join(folder, "status", name)).st_mode & 0o777 == 0o600

@@ -16,14 +16,14 @@
 #include "fuzz.h"
 #include "journal/journal.h"
 #include "journal/journal_reader.h"
-#include "lane/lane.h"
+#include "lane/lane_internal.h"
 #include "config/parse.h"
 #include "engine/recovery.h"
 #include "dispatch/router.h"
 #include "registry/series.h"
 #include "spool/spool_disk.h"
 #include "registry/stream.h"
-#include "lane/tally.h"
+#include "lane/lane_stats.h"
 #include "text/utf8.h"
 
 enum { MANY_SERIES = 100000, RING_SLOTS = 32, SEGMENT_ROOM = 8, TEXT_ROOM = 128, LANES = 2 };
@@ -46,7 +46,7 @@ static struct contents sound[FILES], files[FILES];
 static struct wr_log log_of_nothing;
 static struct wr_registry registry;
 static struct wr_producers producers;
-static const struct wr_crew crew = {.registry = &registry, .producers = &producers};
+static const struct wr_worker_env worker_env = {.registry = &registry, .producers = &producers};
 static struct wr_dispatcher dispatcher;
 static struct wr_config *config;
 static struct wr_lane *lanes[LANES];
@@ -217,7 +217,7 @@ static void set_up(void)
     atexit(remove_place);
     FUZZ_CHECK(wr_registry_init(&registry) && wr_producers_init(&producers));
     atomic_store(&registry.max, MANY_SERIES); /* what fuzzing names is kept for good */
-    wr_dispatcher_init(&dispatcher, &registry, &crew);
+    wr_dispatcher_init(&dispatcher, &registry, &worker_env);
     dispatcher.running = true; /* no thread is to be started */
     config = wr_parse_text("text", text, sizeof text - 1, NULL, &error);
     FUZZ_CHECK(config);
@@ -355,7 +355,7 @@ static void drain(struct wr_lane *lane)
         wr_range_settle(&range, range.count);
         wr_segment_drop(range.segment);
     }
-    wr_tally_take(&stats, lane, 0);
+    wr_lane_stats_get(&stats, lane, 0);
     FUZZ_CHECK(stats.recovered == stats.delivered + stats.dropped[WEIR_DROPPED_CORRUPT]);
 }
 

@@ -12,7 +12,7 @@
 #include "producer/ring.h"
 #include "registry/series.h"
 #include "registry/stream.h"
-#include "lane/tally.h"
+#include "lane/lane_stats.h"
 
 enum { QUEUE_SAMPLES = 1000 };
 
@@ -25,8 +25,9 @@ struct dispatch_fixture *fixture_open(void)
     cr_assert(wr_registry_init(&fixture->registry) && wr_producers_init(&fixture->producers));
     fixture->producer = wr_producers_attach(&fixture->producers);
     cr_assert(fixture->producer);
-    fixture->crew = (struct wr_crew){.registry = &fixture->registry, .producers = &fixture->producers};
-    wr_dispatcher_init(&fixture->dispatcher, &fixture->registry, &fixture->crew);
+    fixture->worker_env =
+        (struct wr_worker_env){.registry = &fixture->registry, .producers = &fixture->producers};
+    wr_dispatcher_init(&fixture->dispatcher, &fixture->registry, &fixture->worker_env);
     fixture->settings = (struct wr_lane_settings){
         .queue_bytes = QUEUE_SAMPLES * sizeof(weir_sample),
         .overflow = WR_OVERFLOW_BLOCK,
@@ -189,7 +190,7 @@ const char *fixture_queue(const struct wr_lane *lane)
 weir_handler_stats fixture_stats(struct wr_lane *lane)
 {
     weir_handler_stats stats;
-    wr_tally_take(&stats, lane, 0);
+    wr_lane_stats_get(&stats, lane, 0);
     cr_assert(ledger_is_balanced(&stats));
     return stats;
 }

@@ -9,7 +9,7 @@
 
 #include "dispatch/dispatcher.h"
 #include "text/error.h"
-#include "lane/lane.h"
+#include "lane/lane_internal.h"
 #include "producer/producer.h"
 #include "registry/registry.h"
 #include "dispatch/router.h"
@@ -22,7 +22,7 @@ struct dispatch_fixture {
     struct wr_producers producers;
     struct wr_producer *producer; /* the calling thread's */
     struct wr_dispatcher dispatcher;
-    struct wr_crew crew;
+    struct wr_worker_env worker_env;
     struct wr_lane *lanes[YARD_LANES];
     size_t lane_count;
     struct wr_lane_settings settings; /* of lanes made from now on */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ledger.h"
-#include "lane/tally.h"
+#include "lane/lane_stats.h"
 
 enum { SEGMENT_ROOM = 256, QUEUE_SAMPLES = 100 };
 
@@ -50,7 +50,7 @@ void fixture_apply(struct lane_fixture *fixture)
 weir_handler_stats fixture_stats(const struct lane_fixture *fixture)
 {
     weir_handler_stats stats;
-    wr_tally_take(&stats, fixture->lane, fixture->now_ns);
+    wr_lane_stats_get(&stats, fixture->lane, fixture->now_ns);
     cr_assert(ledger_is_balanced(&stats), "%zu offered, %zu delivered, %zu dropped, %zu queued",
               (size_t)stats.offered, (size_t)stats.delivered, (size_t)ledger_dropped(&stats),
               (size_t)stats.queued);
@@ -146,8 +146,8 @@ bool fixture_check(struct lane_fixture *fixture, int64_t *next_ns)
 struct wr_lane_next_step fixture_step(struct lane_fixture *fixture)
 {
     wr_lock_enter(&fixture->lane->lock);
-    struct wr_lane_next_step step = wr_lane_next(fixture->lane, fixture->now_ns);
-    wr_lane_leave(fixture->lane);
+    struct wr_lane_next_step step = wr_lane_next_decide(fixture->lane, fixture->now_ns);
+    wr_lane_unlock(fixture->lane);
     fixture_stats(fixture);
     return step;
 }
@@ -188,14 +188,14 @@ const char *fixture_queue(const struct lane_fixture *fixture)
 /* The worker comes back from the handler, and leaves the lock to say what there is to say. */
 static void come_back(struct lane_fixture *fixture)
 {
-    wr_lane_leave(fixture->lane);
+    wr_lane_unlock(fixture->lane);
     fixture_stats(fixture);
 }
 
 void fixture_answer_open(struct lane_fixture *fixture, int code, const char *reason)
 {
     weir_outcome outcome;
-    wr_outcome_init(&outcome, 0);
+    wr_lane_worker_init_outcome(&outcome, 0);
     outcome.code = code;
     snprintf(outcome.reason, sizeof outcome.reason, "%s", reason ? reason : "");
     wr_lock_enter(&fixture->lane->lock);
@@ -211,7 +211,7 @@ static uint32_t count_omitted(const void *ctx, uint32_t samples)
 
 void fixture_answer_fully(struct lane_fixture *fixture, weir_outcome outcome, uint32_t omitted)
 {
-    struct wr_outcome_omissions omissions = {count_omitted, &omitted};
+    struct wr_lane_omissions omissions = {count_omitted, &omitted};
     cr_assert(fixture->lane->flight.range.segment, "there is nothing in flight to answer for");
     wr_lock_enter(&fixture->lane->lock);
     wr_outcome_of_emit(fixture->lane, &outcome, omitted ? &omissions : NULL, fixture->now_ns);
@@ -227,7 +227,7 @@ void fixture_answer(struct lane_fixture *fixture, int code, uint32_t done, uint3
 void fixture_answer_flush(struct lane_fixture *fixture, int code)
 {
     weir_outcome outcome;
-    wr_outcome_init(&outcome, 0);
+    wr_lane_worker_init_outcome(&outcome, 0);
     outcome.code = code;
     wr_lock_enter(&fixture->lane->lock);
     wr_outcome_of_flush(fixture->lane, &outcome, fixture->lane->flush_wanted, fixture->now_ns);
@@ -237,7 +237,7 @@ void fixture_answer_flush(struct lane_fixture *fixture, int code)
 void fixture_answer_wake(struct lane_fixture *fixture, int why, int code)
 {
     weir_outcome outcome;
-    wr_outcome_init(&outcome, 0);
+    wr_lane_worker_init_outcome(&outcome, 0);
     outcome.code = code;
     wr_lock_enter(&fixture->lane->lock);
     if (why == WEIR_WAKE_TIMER)

@@ -10,7 +10,7 @@
 
 #include "os/wakeup.h"
 #include "text/common.h"
-#include "lane/lane.h"
+#include "lane/lane_internal.h"
 #include "os/log.h"
 #include "logbook.h"
 #include "lane/outcome.h"

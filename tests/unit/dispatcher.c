@@ -358,7 +358,7 @@ static void settle(const char *name, uint32_t samples)
     struct wr_lane *lane = fixture_lane(fixture, name);
     struct wr_range range = wr_queue_take(&lane->queue, samples, UINT64_MAX);
     lane->delivered += range.count;
-    wr_lane_answer(lane, range.sequence + range.count, 0);
+    wr_lane_complete_calls(lane, range.sequence + range.count, 0);
     wr_segment_drop(range.segment);
 }
 
@@ -391,7 +391,7 @@ Test(dispatcher, an_offer_that_a_call_waits_for_ends_with_its_sample)
     add_and_wait(2);
     fixture_add(fixture, "a", "n", 3);
     fixture_round(fixture);
-    cr_assert_eq(fixture_lane(fixture, "A")->waiting.calls[0].sequence, 2);
+    cr_assert_eq(fixture_lane(fixture, "A")->sync_waiters.calls[0].sequence, 2);
 }
 
 Test(dispatcher, the_number_of_a_ticket_stays_in_the_ring)

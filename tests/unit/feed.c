@@ -131,8 +131,8 @@ Test(feed, only_synchronous_lanes_answer_the_call)
     wr_ticket_expect(ticket, 1);
     put(1, 1);
     wr_feed_offer(&feed, ticket, 0);
-    cr_assert_eq(lanes[0]->waiting.count, 0);
-    cr_assert_eq(lanes[1]->waiting.count, 1);
+    cr_assert_eq(lanes[0]->sync_waiters.count, 0);
+    cr_assert_eq(lanes[1]->sync_waiters.count, 1);
     fixture_drop(lanes[1]);
     cr_assert_eq(read_answer(ticket), WEIR_ERR_DROPPED);
 }

@@ -16,9 +16,11 @@
 #include "format/format.h"
 #include "handler/host_api.h"
 #include "handler/instance.h"
+#include "lane/lane_internal.h"
 #include "lane/lane_next.h"
-#include "lane/stop.h"
-#include "lane/tally.h"
+#include "lane/outcome.h"
+#include "lane/lane_stop.h"
+#include "lane/lane_stats.h"
 
 static struct logbook book;
 static struct wr_log log_of_test;
@@ -80,9 +82,11 @@ Test(host, logs_up_to_the_level_that_is_wanted)
 
 static uint64_t value_of(const char *name)
 {
-    for (int i = 0; i < WR_LANE_COUNTERS; i++)
-        if (lane->counters[i].name && strcmp(lane->counters[i].name, name) == 0)
-            return lane->counters[i].value;
+    struct wr_lane_counter counters[WR_LANE_COUNTERS];
+    size_t count = wr_lane_stats_get_counters(lane, counters);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(counters[i].name, name) == 0)
+            return counters[i].value;
     return 0;
 }
 
@@ -112,7 +116,16 @@ Test(host, counts_long_names_by_as_much_of_them_as_it_keeps)
     for (int i = 0; i < 5; i++)
         host->count(host, name, 1);
     cr_assert_eq(lane->counters[0].value, 5);
-    cr_assert_null(lane->counters[1].name);
+    cr_assert_eq(lane->counter_count, 1);
+}
+
+Test(host, counts_under_an_empty_name_apart_from_others)
+{
+    host->count(host, "", 1);
+    host->count(host, "other", 2);
+    host->count(host, "", 4);
+    cr_assert_eq(value_of(""), 5);
+    cr_assert_eq(value_of("other"), 2);
 }
 
 Test(host, counts_no_more_names_than_it_has_places)
@@ -166,7 +179,7 @@ Test(host, no_stop_being_asked_it_waits_to_the_end)
 
 Test(host, a_stop_ends_the_wait, .timeout = 60)
 {
-    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     cr_assert(host->stopping(host));
     cr_assert_not(host->wait(host, 3600000));
     cr_assert_not(host->wait(host, INT64_MAX));
@@ -176,10 +189,10 @@ Test(host, a_stop_ends_the_wait, .timeout = 60)
 Test(host, a_successor_is_a_stop_too, .timeout = 60)
 {
     struct wr_instance successor;
-    lane->successor = &successor;
+    lane->successor.instance = &successor;
     cr_assert(host->stopping(host));
     cr_assert_not(host->wait(host, 3600000));
-    lane->successor = NULL;
+    lane->successor.instance = NULL;
 }
 
 static void *wait_long(void *argument)
@@ -206,7 +219,7 @@ Test(host, a_handler_that_waits_is_not_inside_foreign_code_and_comes_back_when_a
     void *result = &book;
     pthread_t thread = start_waiting();
     wr_lock_leave(&lane->lock);
-    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     pthread_join(thread, &result);
     cr_assert_null(result);
     cr_assert(lane->in_callback);
@@ -216,12 +229,12 @@ Test(host, a_handler_that_waits_is_held_while_a_fork_is_coming, .timeout = 60)
 {
     void *result = &book;
     pthread_t thread = start_waiting();
-    lane->held = true;
+    lane->fork_pending = true;
     wr_lock_leave(&lane->lock);
-    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     wr_lock_enter(&lane->lock);
     cr_assert_not(lane->in_callback, "it must not come back before the fork is over");
-    lane->held = false;
+    lane->fork_pending = false;
     wr_condition_wake(&lane->work);
     wr_lock_leave(&lane->lock);
     pthread_join(thread, &result);
@@ -235,18 +248,18 @@ Test(host, a_handler_that_waits_inside_emit_keeps_its_batch_whatever_happens, .t
     segment->samples[segment->count++] = (weir_sample){0};
     lane->open = true;
     wr_lane_offer(lane, &(struct wr_offer){.segment = segment, .count = 1}, 1);
-    cr_assert_eq(wr_lane_next(lane, 1).kind, WR_LANE_NEXT_EMIT);
+    cr_assert_eq(wr_lane_next_decide(lane, 1).kind, WR_LANE_NEXT_EMIT);
     pthread_t thread = start_waiting();
     wr_lock_leave(&lane->lock);
-    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
-    wr_stop_wait(lane, 0);
+    wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
+    wr_lane_stop_wait(lane, 0);
     pthread_join(thread, NULL);
     cr_assert_eq(segment->references, 2, "the handler is still reading it");
     weir_outcome outcome = {.code = WEIR_OUTCOME_OK, .done = 1};
     wr_outcome_of_emit(lane, &outcome, NULL, 2);
     cr_assert_eq(segment->references, 1);
     weir_handler_stats stats;
-    wr_tally_take(&stats, lane, 2);
+    wr_lane_stats_get(&stats, lane, 2);
     cr_assert(ledger_is_balanced(&stats));
     cr_assert_eq(stats.dropped[WEIR_DROPPED_SHUTDOWN], 1);
     wr_segment_drop(segment);
@@ -312,12 +325,12 @@ Test(host, a_handler_that_ends_its_wait_is_held_while_a_fork_is_coming, .timeout
     pthread_t thread;
     lane->in_callback = true;
     waiting()->begin(host);
-    lane->held = true;
+    lane->fork_pending = true;
     pthread_create(&thread, NULL, end_waiting, NULL);
     cr_assert(is_asleep_in(thread, call_number(SYS_futex)));
     wr_lock_enter(&lane->lock);
     cr_assert_not(lane->in_callback);
-    lane->held = false;
+    lane->fork_pending = false;
     wr_condition_wake(&lane->work);
     wr_lock_leave(&lane->lock);
     pthread_join(thread, NULL);
@@ -329,8 +342,8 @@ Test(host, a_handler_that_nobody_waited_for_never_comes_back_to_its_libraries, .
     pthread_t thread;
     lane->in_callback = true;
     waiting()->begin(host);
-    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
-    wr_stop_wait(lane, 0);
+    wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
+    wr_lane_stop_wait(lane, 0);
     pthread_create(&thread, NULL, end_waiting, NULL);
 #ifdef SYS_pause
     cr_assert(is_asleep_in(thread, call_number(SYS_pause)));
@@ -343,12 +356,12 @@ Test(host, a_handler_that_nobody_waited_for_never_comes_back_to_its_libraries, .
 Test(host, a_handler_can_ask_how_long_it_may_take)
 {
     cr_assert_eq(waiting()->left_ms(host), -1);
-    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     cr_assert_eq(waiting()->left_ms(host), -1);
-    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, wr_clock_deadline_ns(3600000));
+    wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, wr_clock_deadline_ns(3600000));
     int64_t left_ms = waiting()->left_ms(host);
     cr_assert(left_ms > 3000000 && left_ms <= 3600000);
-    wr_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 1);
+    wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 1);
     cr_assert_eq(waiting()->left_ms(host), 0);
 }
 

@@ -6,6 +6,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "handler/instance.h"
+#include "lane/lane_internal.h"
 #include "config/parse.h"
 #include "handler/plugin.h"
 
@@ -438,16 +439,25 @@ static struct wr_lane *make_lane(void)
     cr_assert(lane);
     make("\"queue\": \"2KiB\"");
     wr_instance_create(instance, &error);
-    lane->successor = instance;
     return lane;
+}
+
+/* As a configuration does it for a lane without a worker. */
+static void give_to(struct wr_lane *lane)
+{
+    struct wr_lane_discarded discarded;
+    const struct wr_lane_handler handler = wr_instance_for_lane(instance);
+    const struct wr_lane_change change = {.end_reason = WR_LANE_LIVES, .handler = &handler};
+    cr_assert(wr_lane_config_apply(lane, &change, &discarded));
+    wr_instance_attach(instance, lane);
 }
 
 Test(instance, a_successor_brings_its_settings)
 {
     struct wr_lane *lane = make_lane();
-    wr_instance_take_over(lane);
-    cr_assert_eq(lane->instance, instance);
-    cr_assert_null(lane->successor);
+    give_to(lane);
+    cr_assert_eq(lane->handler.instance, instance);
+    cr_assert_null(lane->successor.instance);
     cr_assert_eq(instance->host.lane, lane);
     cr_assert_eq(lane->settings.queue_bytes, 2048);
     cr_assert_eq(lane->settings.overflow, WR_OVERFLOW_DROP_OLDEST);
@@ -459,15 +469,15 @@ Test(instance, a_successor_brings_its_settings)
 Test(instance, a_successor_of_a_failed_handler_begins_afresh)
 {
     struct wr_lane *lane = make_lane();
-    lane->ending = WEIR_DROPPED_FAILED;
+    lane->end_reason = WEIR_DROPPED_FAILED;
     lane->retry_at_ns = WR_NEVER - 1;
     lane->faults_in_a_row = 9;
-    lane->waiting.told = WEIR_ERR_TIMEOUT;
-    wr_instance_take_over(lane);
-    cr_assert_eq(lane->ending, WR_LANE_LIVES);
+    lane->sync_waiters.error = WEIR_ERR_TIMEOUT;
+    give_to(lane);
+    cr_assert_eq(lane->end_reason, WR_LANE_LIVES);
     cr_assert_eq(lane->retry_at_ns, 0);
     cr_assert_eq(lane->faults_in_a_row, 0);
-    cr_assert_eq(lane->waiting.told, 0);
+    cr_assert_eq(lane->sync_waiters.error, 0);
     wr_lane_free_unused(lane);
 }
 
@@ -481,12 +491,11 @@ Test(instance, a_successor_is_as_patient_as_it_said_when_it_was_created)
 {
     struct wr_lane *lane = make_lane();
     lane->patience_ns = WR_NS_PER_S;
-    wr_instance_take_over(lane);
+    give_to(lane);
     cr_assert_eq(lane->patience_ns, 0);
     refuse = be_patient;
     wr_instance_create(instance, &error);
-    lane->successor = instance;
-    wr_instance_take_over(lane);
+    give_to(lane);
     cr_assert_eq(lane->patience_ns, 7 * WR_NS_PER_S);
     wr_lane_free_unused(lane);
 }

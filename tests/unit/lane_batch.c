@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "../support/lane_fixture.h"
-#include "lane/stop.h"
-#include "lane/flush.h"
+#include "lane/lane_stop.h"
+#include "lane/lane_flush.h"
 
 static struct lane_fixture fixture;
 
@@ -57,9 +57,9 @@ Test(lane_batch, a_handler_is_opened_when_there_is_something_for_it)
 Test(lane_batch, a_held_lane_does_nothing)
 {
     fixture_offer(&fixture, 1);
-    fixture.lane->held = true;
+    fixture.lane->fork_pending = true;
     sleep_until(WR_NEVER);
-    fixture.lane->held = false;
+    fixture.lane->fork_pending = false;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
 }
 
@@ -187,7 +187,7 @@ Test(lane_batch, a_flush_ends_the_lingering)
     use(5000, 200);
     fixture_offer(&fixture, 1);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
-    wr_flush_request(fixture.lane, WR_NEVER);
+    wr_lane_flush_request(fixture.lane, WR_NEVER);
     deliver("0");
 }
 
@@ -195,7 +195,7 @@ Test(lane_batch, a_stop_ends_the_lingering)
 {
     use(5000, 200);
     fixture_offer(&fixture, 1);
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     deliver("0");
 }
 

@@ -99,7 +99,7 @@ Test(lane_fault, an_error_that_is_none_is_told_to_nobody)
         load(1);
         fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .error = errors[i]}, 0);
         cr_assert_eq(fixture_stats(&fixture).faults, i + 1);
-        cr_assert_eq(fixture.lane->waiting.told, 0);
+        cr_assert_eq(fixture.lane->sync_waiters.error, 0);
         fixture.now_ns = fixture.lane->retry_at_ns;
         fixture_deliver_all(&fixture);
     }
@@ -122,7 +122,7 @@ Test(lane_fault, what_a_handler_changed_is_a_fault_and_a_right_answer_keeps_its_
     fixture.lane->breach = "it changed something";
     fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .reason = "refused"}, 0);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
-    cr_assert_str_eq(fixture.lane->reason, "refused");
+    cr_assert_str_eq(fixture.lane->last_error, "refused");
     cr_assert_null(fixture.lane->breach);
 }
 
@@ -139,7 +139,7 @@ Test(lane_fault, a_handler_that_is_given_up_for_what_open_changed_is_closed)
     fixture.lane->faults_in_a_row = WR_LANE_FAULTS_MOST - 1;
     fixture.lane->breach = "it changed something";
     fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
-    cr_assert_eq(fixture.lane->ending, WEIR_DROPPED_FAILED);
+    cr_assert_eq(fixture.lane->end_reason, WEIR_DROPPED_FAILED);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
 }
 
@@ -162,10 +162,10 @@ static void assert_disabled_after_ten(weir_outcome outcome)
 {
     be_at_fault(9, outcome);
     cr_assert_eq(fixture_stats(&fixture).faults, 9);
-    cr_assert_eq(fixture.lane->ending, WR_LANE_LIVES);
+    cr_assert_eq(fixture.lane->end_reason, WR_LANE_LIVES);
     be_at_fault(1, outcome);
     cr_assert_eq(fixture_stats(&fixture).faults, 10);
-    cr_assert_eq(fixture.lane->ending, WEIR_DROPPED_FAILED);
+    cr_assert_eq(fixture.lane->end_reason, WEIR_DROPPED_FAILED);
     fixture_offer(&fixture, 5);
     cr_assert_geq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FAILED], 5);
     cr_assert_eq(fixture_stats(&fixture).queued, 0);
@@ -202,7 +202,7 @@ Test(lane_fault, a_right_answer_in_between_begins_the_count_anew)
     be_at_fault(9, wrong);
     fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     be_at_fault(9, wrong);
-    cr_assert_eq(fixture.lane->ending, WR_LANE_LIVES);
+    cr_assert_eq(fixture.lane->end_reason, WR_LANE_LIVES);
     cr_assert_eq(fixture_stats(&fixture).faults, 18);
 }
 

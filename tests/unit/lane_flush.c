@@ -3,7 +3,7 @@
 
 #include "../support/lane_fixture.h"
 #include "text/error.h"
-#include "lane/flush.h"
+#include "lane/lane_flush.h"
 
 static struct lane_fixture fixture;
 
@@ -23,7 +23,7 @@ TestSuite(lane_flush, .init = setup, .fini = teardown);
 static bool is_flushed(uint64_t position)
 {
     struct wr_error error;
-    return wr_flush_wait(fixture.lane, position, 0, &error) == 0;
+    return wr_lane_flush_wait(fixture.lane, position, 0, &error) == 0;
 }
 
 static void load(uint32_t samples)
@@ -41,7 +41,7 @@ static void rest(void)
 
 Test(lane_flush, of_nothing_is_done_at_once)
 {
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(position, 0);
     cr_assert(is_flushed(position));
 }
@@ -49,7 +49,7 @@ Test(lane_flush, of_nothing_is_done_at_once)
 Test(lane_flush, waits_for_everything_offered_before_it)
 {
     fixture_offer(&fixture, 3);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(position, 3);
     cr_assert_not(is_flushed(position));
     fixture_next(&fixture);
@@ -66,7 +66,7 @@ Test(lane_flush, does_not_wait_for_what_comes_after_it)
     fixture.settings.batch = 1;
     fixture_apply(&fixture);
     fixture_offer(&fixture, 1);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_offer(&fixture, 5);
     fixture_next(&fixture);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
@@ -80,7 +80,7 @@ Test(lane_flush, asks_the_handler_to_flush_before_it_delivers_more)
     fixture.settings.batch = 1;
     fixture_apply(&fixture);
     fixture_offer(&fixture, 1);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_offer(&fixture, 5);
     fixture_next(&fixture);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
@@ -97,7 +97,7 @@ Test(lane_flush, a_handler_that_keeps_something_back_is_asked_by_the_deadline)
     load(2);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
     rest();
-    uint64_t position = wr_flush_request(fixture.lane, fixture.now_ns + WR_NS_PER_S);
+    uint64_t position = wr_lane_flush_request(fixture.lane, fixture.now_ns + WR_NS_PER_S);
     cr_assert_not(is_flushed(position));
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert_eq(step.kind, WR_LANE_NEXT_FLUSH);
@@ -112,10 +112,10 @@ Test(lane_flush, a_handler_with_nothing_new_is_not_asked_again)
     fixture.lane->has_flush = true;
     load(2);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
-    wr_flush_request(fixture.lane, WR_NEVER);
+    wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
     fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
-    cr_assert(is_flushed(wr_flush_request(fixture.lane, WR_NEVER)));
+    cr_assert(is_flushed(wr_lane_flush_request(fixture.lane, WR_NEVER)));
     rest();
 }
 
@@ -125,7 +125,7 @@ Test(lane_flush, a_closed_handler_keeps_nothing_back)
     load(2);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
     fixture_close(&fixture);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     rest();
     cr_assert(is_flushed(position));
 }
@@ -135,7 +135,7 @@ Test(lane_flush, that_is_not_done_yet_is_asked_for_again_after_a_pause)
     fixture.lane->has_flush = true;
     load(1);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
     fixture_answer_flush(&fixture, WEIR_OUTCOME_RETRY);
     cr_assert_not(is_flushed(position));
@@ -151,7 +151,7 @@ Test(lane_flush, that_can_never_be_done_counts_as_tried)
     fixture.lane->has_flush = true;
     load(1);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
     fixture_answer_flush(&fixture, WEIR_OUTCOME_DROP);
     rest();
@@ -163,7 +163,7 @@ Test(lane_flush, past_its_deadline_nobody_waits_and_the_handler_is_left_alone)
     fixture.lane->has_flush = true;
     load(1);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    uint64_t position = wr_flush_request(fixture.lane, fixture.now_ns + 5);
+    uint64_t position = wr_lane_flush_request(fixture.lane, fixture.now_ns + 5);
     fixture.now_ns += 5;
     rest();
     cr_assert_not(is_flushed(position));
@@ -174,9 +174,9 @@ Test(lane_flush, after_one_that_was_given_up_another_is_answered)
     fixture.lane->has_flush = true;
     load(1);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    wr_flush_request(fixture.lane, fixture.now_ns);
+    wr_lane_flush_request(fixture.lane, fixture.now_ns);
     rest();
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
     fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert(is_flushed(position));
@@ -187,8 +187,8 @@ Test(lane_flush, of_several_the_latest_deadline_counts)
     fixture.lane->has_flush = true;
     load(1);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    wr_flush_request(fixture.lane, fixture.now_ns + 100);
-    wr_flush_request(fixture.lane, fixture.now_ns + 50);
+    wr_lane_flush_request(fixture.lane, fixture.now_ns + 100);
+    wr_lane_flush_request(fixture.lane, fixture.now_ns + 50);
     cr_assert_eq(fixture_step(&fixture).until_ns, fixture.now_ns + 100);
 }
 
@@ -197,14 +197,14 @@ Test(lane_flush, cuts_the_pause_short)
     load(1);
     fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
-    wr_flush_request(fixture.lane, WR_NEVER);
+    wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
 Test(lane_flush, is_done_when_what_it_waits_for_was_dropped)
 {
     fixture_offer(&fixture, 3);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
     fixture_answer(&fixture, WEIR_OUTCOME_DROP, 0, 0);
     rest();
@@ -214,10 +214,10 @@ Test(lane_flush, is_done_when_what_it_waits_for_was_dropped)
 Test(lane_flush, of_a_lane_without_a_worker_is_done_when_nothing_is_queued)
 {
     fixture.lane->worker = WR_WORKER_NONE;
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert(is_flushed(position));
     fixture_offer(&fixture, 1);
-    position = wr_flush_request(fixture.lane, WR_NEVER);
+    position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_not(is_flushed(position));
 }
 
@@ -266,7 +266,7 @@ Test(lane_flush, whoever_waits_is_woken_by_progress)
 Test(lane_flush, whoever_waits_is_woken_when_all_is_flushed)
 {
     load(2);
-    wr_flush_request(fixture.lane, WR_NEVER);
+    wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
     cr_assert(wakes(notice));
     cr_assert(is_flushed(2));

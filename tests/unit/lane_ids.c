@@ -63,7 +63,7 @@ static void at_disk(void (*operate)(struct wr_lane *lane))
 {
     wr_lock_enter(&fixture.lane->lock);
     operate(fixture.lane);
-    wr_lane_leave(fixture.lane);
+    wr_lane_unlock(fixture.lane);
     fixture_stats(&fixture);
 }
 

@@ -128,7 +128,7 @@ static void end_lane(enum weir_drop why)
     fixture.lane->stop_deadline_ns = fixture.now_ns;
     wr_lock_enter(&fixture.lane->lock);
     wr_lane_declare_end(fixture.lane);
-    wr_lane_leave(fixture.lane);
+    wr_lane_unlock(fixture.lane);
 }
 
 Test(lane_marks, what_is_left_at_the_end_of_the_process_stays_and_counts_as_spooled)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../support/lane_fixture.h"
-#include "lane/stop.h"
+#include "lane/lane_stop.h"
 
 static struct lane_fixture fixture;
 
@@ -195,7 +195,7 @@ Test(lane_message, what_is_not_delivered_when_the_time_is_over_is_told_with_the_
 {
     load(5);
     fail("refused");
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     fixture_next(&fixture);
     assert_said(WEIR_LOG_ERROR, "push: shutting down while failing: refused; not delivered in time: 5 dropped");
 }
@@ -203,16 +203,16 @@ Test(lane_message, what_is_not_delivered_when_the_time_is_over_is_told_with_the_
 Test(lane_message, a_handler_that_waits_for_its_destination_at_the_end_is_busy)
 {
     load(5);
-    cr_assert(fixture.lane->flight.lent && !fixture.lane->in_callback);
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
-    wr_stop_wait(fixture.lane, 0);
+    cr_assert(fixture.lane->flight.in_handler && !fixture.lane->in_callback);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
+    wr_lane_stop_wait(fixture.lane, 0);
     assert_said(WEIR_LOG_ERROR,
                 "push: shutting down while the handler is busy; not delivered in time: 5 dropped");
 }
 
 Test(lane_message, nothing_is_told_at_the_end_when_nothing_is_left)
 {
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     fixture_next(&fixture);
     cr_assert_eq(fixture.book.count, 0);
 }

@@ -339,7 +339,7 @@ Test(lane, without_a_thread_all_is_dropped)
 
 Test(lane, that_has_ended_drops_what_comes_for_the_same_reason)
 {
-    fixture.lane->ending = WEIR_DROPPED_FORK_UNSAFE;
+    fixture.lane->end_reason = WEIR_DROPPED_FORK_UNSAFE;
     fixture_offer(&fixture, 3);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FORK_UNSAFE], 3);
     cr_assert_eq(fixture_stats(&fixture).queued, 0);

@@ -6,13 +6,13 @@
 #include "../support/lane_fixture.h"
 #include "os/clock.h"
 #include "text/error.h"
-#include "lane/flush.h"
+#include "lane/lane_flush.h"
 #include "folder.h"
 #include "registry/series.h"
 #include "spool/spool.h"
 #include "lane/spool_io.h"
 #include "lane/spool_policy.h"
-#include "lane/stop.h"
+#include "lane/lane_stop.h"
 #include "registry/stream.h"
 
 enum { LIMIT = 1024 * 1024 };
@@ -61,7 +61,7 @@ static void at_disk(void (*operate)(struct wr_lane *lane))
 {
     wr_lock_enter(&fixture.lane->lock);
     operate(fixture.lane);
-    wr_lane_leave(fixture.lane);
+    wr_lane_unlock(fixture.lane);
     fixture_stats(&fixture);
 }
 
@@ -382,16 +382,16 @@ Test(lane_spool, a_flush_puts_on_disk_what_a_failing_handler_does_not_take_and_s
 {
     fixture_offer(&fixture, 3);
     fail_to_open();
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN, "there is another try");
     fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "still refused");
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 3);
-    cr_assert_eq(wr_flush_wait(fixture.lane, position, WR_NEVER, &error), WEIR_ERR_SPOOLED);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, WR_NEVER, &error), WEIR_ERR_SPOOLED);
     cr_assert_str_eq(error.text, "handler \"push\": 3 values are on disk only: still refused");
     open_at_last();
     expect_delivery(0, 3);
-    cr_assert_eq(wr_flush_wait(fixture.lane, position, WR_NEVER, &error), 0);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, WR_NEVER, &error), 0);
 }
 
 Test(lane_spool, what_others_left_is_nothing_that_a_flush_waits_for, .timeout = 60)
@@ -402,7 +402,7 @@ Test(lane_spool, what_others_left_is_nothing_that_a_flush_waits_for, .timeout = 
     fixture_init(&fixture);
     give_spool(path_in_folder("spool"));
     fail_to_open();
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(wr_lane_front(fixture.lane), position);
 }
 
@@ -422,7 +422,7 @@ Test(lane_spool, what_is_left_goes_to_disk_when_the_time_is_nearly_over)
 {
     fixture_offer(&fixture, 10);
     fail_to_open();
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN, "there is one more try");
     fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
     cr_assert_eq(next(), WR_LANE_NEXT_SLEEP);
@@ -437,7 +437,7 @@ Test(lane_spool, with_all_the_time_there_is_one_try_must_do)
 {
     fixture_offer(&fixture, 10);
     fail_to_open();
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
     cr_assert_eq(next(), WR_LANE_NEXT_END);
@@ -451,8 +451,8 @@ Test(lane_spool, what_a_hanging_handler_has_in_its_hands_is_saved_by_another_thr
     fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
     fixture_offer(&fixture, 5);
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
-    wr_spool_io_save(fixture.lane, fixture.now_ns);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
+    wr_lane_stop_save(fixture.lane, fixture.now_ns);
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.spooled, 15);
     cr_assert_eq(stats.queued, 0);
@@ -483,7 +483,7 @@ Test(lane_spool, a_process_that_ends_at_once_delivers_what_the_last_one_left_too
     end_process();
     fixture_init(&fixture);
     give_spool(path_in_folder("spool"));
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
     expect_delivery(0, 60);

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "../support/lane_fixture.h"
-#include "lane/stop.h"
-#include "lane/flush.h"
+#include "lane/lane_stop.h"
+#include "lane/lane_flush.h"
 
 static struct lane_fixture fixture;
 static int64_t deadline_ns;
@@ -33,7 +33,7 @@ static void load(uint32_t samples)
 
 static void request_stop(void)
 {
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
     fixture_stats(&fixture);
 }
 
@@ -159,7 +159,7 @@ Test(lane_stop, waiting_past_the_deadline_gives_the_worker_up)
     load(2);
     fixture.lane->in_callback = true;
     request_stop();
-    wr_stop_wait(fixture.lane, 0);
+    wr_lane_stop_wait(fixture.lane, 0);
     cr_assert(fixture.lane->abandoned);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 2);
 }
@@ -175,7 +175,7 @@ Test(lane_stop, a_worker_that_ended_in_time_is_not_given_up)
     fixture_deliver_all(&fixture);
     cr_assert_eq(pthread_create(&fixture.lane->thread, NULL, end_at_once, NULL), 0);
     fixture.lane->worker = WR_WORKER_ENDED;
-    wr_stop_wait(fixture.lane, 0);
+    wr_lane_stop_wait(fixture.lane, 0);
     cr_assert_not(fixture.lane->abandoned);
     cr_assert_eq(fixture.lane->worker, WR_WORKER_NONE);
 }
@@ -197,8 +197,8 @@ static void say_slowly(void *ctx, int level, const char *text)
 static void *say_something(void *argument)
 {
     wr_lock_enter(&fixture.lane->lock);
-    wr_lane_say(fixture.lane, WEIR_LOG_ERROR, "the last words");
-    wr_lane_leave(fixture.lane);
+    wr_lane_log(fixture.lane, WEIR_LOG_ERROR, "the last words");
+    wr_lane_unlock(fixture.lane);
     return argument;
 }
 
@@ -209,7 +209,7 @@ Test(lane_stop, the_end_waits_until_what_is_being_said_is_out)
     cr_assert(wr_log_set_sink(&fixture.log, say_slowly, NULL));
     cr_assert_eq(pthread_create(&thread, NULL, say_something, NULL), 0);
     cr_assert_eq(sem_wait(&saying), 0);
-    wr_stop_wait(fixture.lane, 0);
+    wr_lane_stop_wait(fixture.lane, 0);
     cr_assert(said);
     cr_assert_eq(pthread_join(thread, NULL), 0);
 }
@@ -228,7 +228,7 @@ Test(lane_stop, without_a_worker_the_end_is_there_at_once)
 {
     fixture_offer(&fixture, 2);
     fixture.lane->worker = WR_WORKER_NONE;
-    wr_stop_request(fixture.lane, WEIR_DROPPED_REMOVED, deadline_ns);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_REMOVED, deadline_ns);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REMOVED], 2);
 }
 
@@ -261,11 +261,11 @@ static struct wr_instance *const another = (struct wr_instance *)&deadline_ns;
 
 Test(lane_stop, a_successor_comes_when_the_handler_is_closed)
 {
-    fixture.lane->successor = another;
+    fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     fixture_close(&fixture);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_REPLACE);
-    fixture.lane->successor = NULL;
+    fixture.lane->successor.instance = NULL;
 }
 
 Test(lane_stop, a_successor_delivers_what_is_queued_and_what_was_tried)
@@ -273,11 +273,11 @@ Test(lane_stop, a_successor_delivers_what_is_queued_and_what_was_tried)
     load(3);
     fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
     fixture_offer(&fixture, 2);
-    fixture.lane->successor = another;
+    fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     fixture_close(&fixture);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_REPLACE);
-    fixture.lane->successor = NULL;
+    fixture.lane->successor.instance = NULL;
     fixture.lane->retry_at_ns = 0;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
     fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
@@ -291,11 +291,11 @@ Test(lane_stop, what_is_kept_back_is_flushed_before_a_successor_comes)
     fixture.lane->has_flush = true;
     load(1);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    fixture.lane->successor = another;
+    fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
     fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
-    fixture.lane->successor = NULL;
+    fixture.lane->successor.instance = NULL;
 }
 
 Test(lane_stop, a_flush_that_fails_does_not_keep_a_successor_waiting)
@@ -303,11 +303,11 @@ Test(lane_stop, a_flush_that_fails_does_not_keep_a_successor_waiting)
     fixture.lane->has_flush = true;
     load(1);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    fixture.lane->successor = another;
+    fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
     fixture_answer_flush(&fixture, WEIR_OUTCOME_RETRY);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
-    fixture.lane->successor = NULL;
+    fixture.lane->successor.instance = NULL;
 }
 
 Test(lane_stop, a_flush_waits_for_what_a_successor_keeps_back)
@@ -316,27 +316,27 @@ Test(lane_stop, a_flush_waits_for_what_a_successor_keeps_back)
     load(1);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture_offer(&fixture, 1);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
-    fixture.lane->successor = another;
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
+    fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
     fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
     fixture_close(&fixture);
-    fixture.lane->successor = NULL;
+    fixture.lane->successor.instance = NULL;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
     fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    cr_assert_eq(wr_flush_wait(fixture.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
     fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
-    cr_assert_eq(wr_flush_wait(fixture.lane, position, 0, NULL), 0);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, 0, NULL), 0);
 }
 
 Test(lane_stop, a_stop_comes_before_a_successor)
 {
-    fixture.lane->successor = another;
+    fixture.lane->successor.instance = another;
     request_stop();
     fixture_deliver_all(&fixture);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_END);
-    fixture.lane->successor = NULL;
+    fixture.lane->successor.instance = NULL;
 }

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "../support/lane_fixture.h"
-#include "lane/stop.h"
+#include "lane/lane_stop.h"
 
 static struct lane_fixture fixture;
 static struct wr_ticket_desk desks[4];
@@ -214,7 +214,7 @@ Test(lane_sync, a_handler_that_fails_answers_all_with_dropped)
 Test(lane_sync, a_lane_that_has_ended_answers_at_once)
 {
     struct wr_ticket ticket;
-    fixture.lane->ending = WEIR_DROPPED_FAILED;
+    fixture.lane->end_reason = WEIR_DROPPED_FAILED;
     offer(&ticket, 1);
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
 }
@@ -225,7 +225,7 @@ Test(lane_sync, the_time_for_stopping_being_over_answers_all_with_dropped)
     offer(tickets, 2);
     fixture_next(&fixture);
     fixture.lane->in_callback = true;
-    wr_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     fixture_check(&fixture, NULL);
     fixture.lane->in_callback = false;
     cr_assert_eq(fixture_read_ticket(tickets[0]), WEIR_ERR_DROPPED);

@@ -3,7 +3,7 @@
 
 #include "../support/lane_fixture.h"
 #include "text/error.h"
-#include "lane/flush.h"
+#include "lane/lane_flush.h"
 
 static struct lane_fixture fixture;
 static struct wr_ticket_desk desks[4];
@@ -31,13 +31,13 @@ static struct wr_ticket offer(int desk)
 static void answer_open(int code, int told, const char *reason)
 {
     weir_outcome outcome;
-    wr_outcome_init(&outcome, 0);
+    wr_lane_worker_init_outcome(&outcome, 0);
     outcome.code = code;
     snprintf(outcome.reason, sizeof outcome.reason, "%s", reason);
     weir_outcome_tell(&outcome, told);
     wr_lock_enter(&fixture.lane->lock);
     wr_outcome_of_open(fixture.lane, &outcome, fixture.now_ns);
-    wr_lane_leave(fixture.lane);
+    wr_lane_unlock(fixture.lane);
 }
 
 static void answer_emit(int code, uint32_t done, uint32_t rejected, int told, const char *reason)
@@ -144,7 +144,7 @@ Test(lane_told, what_is_rejected_dropped_or_given_up_is_answered_with_the_error)
         uint32_t rejected = codes[i] == WEIR_OUTCOME_OK;
         answer_emit(codes[i], rejected, rejected, WEIR_ERR_TOO_LARGE, "too large");
         cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_TOO_LARGE, "%d", codes[i]);
-        cr_assert_eq(fixture.lane->waiting.told, 0);
+        cr_assert_eq(fixture.lane->sync_waiters.error, 0);
     }
 }
 
@@ -153,13 +153,13 @@ Test(lane_told, what_is_rejected_dropped_or_given_up_is_answered_with_the_error)
 static int wait_flushed(uint64_t position)
 {
     error = (struct wr_error){0};
-    return wr_flush_wait(fixture.lane, position, WR_NEVER, &error);
+    return wr_lane_flush_wait(fixture.lane, position, WR_NEVER, &error);
 }
 
 Test(lane_told, a_flush_comes_back_with_error_and_reason, .timeout = 60)
 {
     fixture_offer(&fixture, 3);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_FIFO_NOT_CREATED, "not there");
     cr_assert_eq(wait_flushed(position), WEIR_ERR_FIFO_NOT_CREATED);
@@ -172,8 +172,8 @@ Test(lane_told, a_later_flush_has_it_tried_once_more, .timeout = 60)
     fixture_offer(&fixture, 3);
     fixture_next(&fixture);
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_FIFO_NOT_CREATED, "not there");
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
-    cr_assert_eq(wr_flush_wait(fixture.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN, "the pause is cut short");
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_FIFO_NOT_CREATED, "still not");
     cr_assert_eq(wait_flushed(position), WEIR_ERR_FIFO_NOT_CREATED);
@@ -185,7 +185,7 @@ Test(lane_told, a_flush_of_what_is_delivered_does_not_mind)
     fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
     fixture_offer(&fixture, 1);
     fixture_deliver_all(&fixture);
-    uint64_t position = wr_flush_request(fixture.lane, WR_NEVER);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_deliver_all(&fixture);
     fixture_close(&fixture);
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_TIMEOUT, "away");
@@ -197,7 +197,7 @@ Test(lane_told, a_flush_of_what_is_delivered_does_not_mind)
 static const char *words_of(int answer)
 {
     error = (struct wr_error){0};
-    return wr_lane_explain(fixture.lane, answer, &error) ? error.text : "";
+    return wr_lane_describe_error(fixture.lane, answer, &error) ? error.text : "";
 }
 
 Test(lane_told, the_reason_explains_the_error_it_came_with_and_no_other)

@@ -272,7 +272,7 @@ static void keep(const char *name, uint64_t samples)
         lane->delivered += range.count;
         wr_segment_drop(range.segment);
     }
-    wr_lane_moved(lane, 0);
+    wr_lane_made_progress(lane, 0);
 }
 
 Test(router, a_full_lane_closes_the_gates_of_the_groups_routed_to_it)

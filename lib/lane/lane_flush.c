@@ -1,16 +1,17 @@
-#include "lane/flush.h"
+#include "lane/lane_flush.h"
 
 #include <inttypes.h>
 
+#include "lane/lane_internal.h"
 #include "os/clock.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "lane/spool_policy.h"
 
-uint64_t wr_flush_request(struct wr_lane *lane, int64_t deadline_ns)
+uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
-    wr_lane_enter_from_outside(lane, &signals);
+    wr_lane_lock_from_program(lane, &signals);
     uint64_t position = lane->position;
     bool pending = lane->flushed < lane->flush_wanted;
     if (!pending || deadline_ns > lane->flush_deadline_ns)
@@ -18,9 +19,9 @@ uint64_t wr_flush_request(struct wr_lane *lane, int64_t deadline_ns)
     if (position > lane->flush_wanted)
         lane->flush_wanted = position;
     lane->retry_at_ns = 0;
-    lane->waiting.told = 0; /* there is going to be another try */
+    lane->sync_waiters.error = 0; /* there is going to be another try */
     wr_condition_wake(&lane->work);
-    wr_lane_leave_to_outside(lane, &signals);
+    wr_lane_unlock_from_program(lane, &signals);
     return position;
 }
 
@@ -29,7 +30,7 @@ static bool is_flushed(const struct wr_lane *lane, uint64_t position)
 {
     if (wr_lane_front(lane) < position)
         return false;
-    return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->ending != WR_LANE_LIVES;
+    return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->end_reason != WR_LANE_LIVES;
 }
 
 /* Whether all that is missing is on disk. */
@@ -41,14 +42,14 @@ static bool is_spooled(const struct wr_lane *lane, uint64_t position)
 /* Whether it has to stay there: another try has failed, or there will be none. */
 static bool stays_spooled(const struct wr_lane *lane, uint64_t position)
 {
-    bool tries = lane->worker == WR_WORKER_RUNNING && lane->ending == WR_LANE_LIVES;
+    bool tries = lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES;
     return is_spooled(lane, position) && (!tries || (lane->failing && lane->retry_at_ns));
 }
 
 /* Whether the handler has told those who wait not to, and nothing is going to disk because of that. */
 static bool is_told(struct wr_lane *lane)
 {
-    if (!lane->waiting.told || lane->spool_state.busy)
+    if (!lane->sync_waiters.error || lane->spool_state.busy)
         return false;
     int64_t now_ns = wr_clock_monotonic_ns();
     return lane->worker != WR_WORKER_RUNNING || wr_spool_policy_time(lane, now_ns) > now_ns;
@@ -61,24 +62,25 @@ static bool is_over(struct wr_lane *lane, uint64_t position)
 
 static int say_why_not(const struct wr_lane *lane, uint64_t position, struct wr_error *error)
 {
-    const char *why = lane->failing ? lane->reason : "not delivered in time";
+    const char *why = lane->failing ? lane->last_error : "not delivered in time";
     if (is_spooled(lane, position))
         return wr_error_set(error, WEIR_ERR_SPOOLED, "handler \"%s\": %" PRIu64 " values are on disk only: %s",
                             lane->name, lane->spool_state.samples, why);
-    if (lane->waiting.told)
-        return wr_error_set(error, lane->waiting.told, "handler \"%s\": %s", lane->name, lane->reason);
+    if (lane->sync_waiters.error)
+        return wr_error_set(error, lane->sync_waiters.error, "handler \"%s\": %s", lane->name,
+                            lane->last_error);
     return wr_error_set(error, WEIR_ERR_TIMEOUT, "handler \"%s\" has not delivered in time", lane->name);
 }
 
-int wr_flush_wait(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, struct wr_error *error)
+int wr_lane_flush_wait(struct wr_lane *lane, uint64_t position, int64_t deadline_ns, struct wr_error *error)
 {
     sigset_t signals;
     int result = 0;
-    wr_lane_enter_from_outside(lane, &signals);
+    wr_lane_lock_from_program(lane, &signals);
     while (!is_over(lane, position) && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (!is_flushed(lane, position))
         result = say_why_not(lane, position, error);
-    wr_lane_leave_to_outside(lane, &signals);
+    wr_lane_unlock_from_program(lane, &signals);
     return result;
 }

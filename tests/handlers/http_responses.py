@@ -1,4 +1,4 @@
-"""The http handler against servers that answer as a case wants: what is sent, what answers mean, and what is said."""
+"""The http handler with scripted servers: what it sends, how it handles responses, and what it logs."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def config_of(url, **options):
 
 
 def add(config, count, *arguments, **env):
-    """Adds values, waits until the handler has answered for all of them; the ledgers balance. Answers (handler's ledger, messages)."""
+    """Adds values, flushes, checks that the ledgers balance. Returns (the handler's ledger, messages)."""
     done = run(ADDER, "-n", count, "-f", -1, "-H", "push", *arguments, WEIR_CONFIG=config, **env)
     assert done.returncode == 0, done
     report = json.loads(done.stdout)
@@ -37,8 +37,8 @@ def emit(config, *values, **env):
 @case
 def values_come_in_batches_in_order_over_one_connection():
     with Scripted() as server:
-        ledger, said = add(config_of(server.url + "/write?db=bench", batch=1000), 10000)
-        assert ledger["delivered"] == 10000 and said == "", (ledger, said)
+        ledger, log = add(config_of(server.url + "/write?db=bench", batch=1000), 10000)
+        assert ledger["delivered"] == 10000 and log == "", (ledger, log)
         assert server.values() == list(range(10000))
         assert server.connections == 1 and len(server.requests) >= 10
         first = server.requests[0]
@@ -49,7 +49,7 @@ def values_come_in_batches_in_order_over_one_connection():
 
 
 @case
-def without_a_word_the_format_is_json_and_values_wait_a_second_for_each_other():
+def by_default_the_format_is_json_and_values_wait_a_second_for_their_batch():
     with Scripted() as server:
         config = {"handlers": {"push": {"type": "http", "url": server.url}}, "groups": {"*": "push"}}
         done = run(ADDER, "-q", "-n", 1000, WEIR_CONFIG=config)
@@ -71,7 +71,7 @@ def method_headers_and_media_type_are_as_configured():
 
 
 @case
-def credentials_are_sent_in_each_of_the_ways():
+def credentials_are_sent_with_each_authentication_method():
     basic = "Basic bWU6cMOkc3M="  # me:päss
     for options, url, expected in (
             ({"username": "me", "password": "päss"}, "{}", basic),
@@ -84,7 +84,7 @@ def credentials_are_sent_in_each_of_the_ways():
 
 
 @case
-def bodies_are_compressed_when_asked_for():
+def bodies_are_compressed_if_configured():
     with Scripted() as server:
         ledger, _ = add(config_of(server.url, compress="gzip"), 20000)
         assert ledger["delivered"] == 20000 and server.values() == list(range(20000))
@@ -93,28 +93,28 @@ def bodies_are_compressed_when_asked_for():
 
 
 @case
-def a_proxy_is_used_when_configured_and_never_by_the_environment():
+def a_proxy_is_used_only_if_configured_and_never_from_the_environment():
     with Scripted() as server, Scripted() as proxy:
         nowhere = {name: "http://127.0.0.1:9" for name in ("http_proxy", "all_proxy", "ALL_PROXY", "HTTP_PROXY")}
-        ledger, said = add(config_of(server.url), 10, **nowhere)
-        assert ledger["delivered"] == 10 and said == "" and len(server.requests) >= 1
-        ledger, said = add(config_of("http://db.example:8086/write", proxy=proxy.url), 10, no_proxy="*")
-        assert ledger["delivered"] == 10 and said == "", said
+        ledger, log = add(config_of(server.url), 10, **nowhere)
+        assert ledger["delivered"] == 10 and log == "" and len(server.requests) >= 1
+        ledger, log = add(config_of("http://db.example:8086/write", proxy=proxy.url), 10, no_proxy="*")
+        assert ledger["delivered"] == 10 and log == "", log
         assert proxy.requests[0].path == "http://db.example:8086/write" and len(proxy.values()) == 10
 
 
-# ---- What answers mean ----------------------------------------------------------------------------
+# ---- Responses ------------------------------------------------------------------------------------
 
 @case
-def every_status_of_success_is_success():
+def every_2xx_status_is_success():
     for status in (200, 201, 202, 204, 206, 299):
         with Scripted(lambda request: reply(status, "" if status == 204 else "fine")) as server:
-            ledger, said = add(config_of(server.url), 10)
-            assert ledger["delivered"] == 10 and said == "" and server.connections == 1, (status, ledger, said)
+            ledger, log = add(config_of(server.url), 10)
+            assert ledger["delivered"] == 10 and log == "" and server.connections == 1, (status, ledger, log)
 
 
 @case
-def fault_25_what_a_server_refuses_is_counted_by_status_and_said_with_the_beginning_of_its_answer():
+def fault_25_refused_values_are_counted_by_status_and_the_beginning_of_the_response_is_logged():
     for status in (400, 404, 405, 410, 422, 499):
         text = "unable to parse 'x'\n\x1b[31m: " + "no field " * 200
         with Scripted(lambda request: reply(status, text)) as server:
@@ -126,96 +126,96 @@ def fault_25_what_a_server_refuses_is_counted_by_status_and_said_with_the_beginn
 
 
 @case
-def what_follows_a_refused_request_is_sent_all_the_same():
+def requests_after_a_refused_one_are_sent():
     with Scripted(lambda request: reply(400 if "=250 " in request.body.decode() else 204)) as server:
-        ledger, said = add(config_of(server.url, batch=100), 1000, "-p", 1000)
+        ledger, log = add(config_of(server.url, batch=100), 1000, "-p", 1000)
         assert 0 < ledger["dropped"][REJECTED] <= 100 and ledger["delivered"] == 1000 - ledger["dropped"][REJECTED], ledger
-        assert server.values() == list(range(1000)) and "refused for good" in said
+        assert server.values() == list(range(1000)) and "refused for good" in log
 
 
 @case
-def fault_25_a_server_in_trouble_gets_the_same_values_again_in_order_and_nothing_is_lost():
+def fault_25_after_a_server_error_the_same_values_are_sent_again_in_order_and_nothing_is_lost():
     for status in (408, 429, 500, 502, 503, 504, 599):
         state = {"calls": 0}
 
-        def answer(_):
+        def respond(_):
             state["calls"] += 1
             return reply(204) if state["calls"] % 3 == 0 else reply(status, "come back later")
 
-        with Scripted(answer) as server:
-            ledger, said = add(config_of(server.url, batch=100), 300)
+        with Scripted(respond) as server:
+            ledger, log = add(config_of(server.url, batch=100), 300)
             assert ledger["delivered"] == 300 and ledger["retries"] >= 2, ledger
             bodies = [request.body for request in server.requests]
-            assert bodies[0] == bodies[1] == bodies[2], "what is sent again is the same to the byte"
-            taken = [value for i in range(2, len(bodies), 3) for value in Scripted.values(_only(server.requests[i]))]
-            assert taken == list(range(300))
-            assert f"push: POST {server.url}/: returned {status}: come back later; retrying, " in said and "back after" in said, said
+            assert bodies[0] == bodies[1] == bodies[2], "a repeated request must be identical"
+            accepted = [value for i in range(2, len(bodies), 3) for value in Scripted.values(_SingleRequest(server.requests[i]))]
+            assert accepted == list(range(300))
+            assert f"push: POST {server.url}/: returned {status}: come back later; retrying, " in log and "back after" in log, log
 
 
-class _only:
+class _SingleRequest:
     def __init__(self, request):
         self.requests = [request]
 
 
-def timed(answers):
-    """A server that gives one answer after the other, and remembers when it was asked."""
-    left = list(answers)
+def timed_server(responses):
+    """A server that sends one response after the other and records the times of the requests."""
+    left = list(responses)
 
-    def answer(_):
+    def respond(_):
         server.times.append(time.monotonic())
         return left.pop(0) if len(left) > 1 else left[0]
 
-    server = Scripted(answer)
+    server = Scripted(respond)
     server.times = []
     return server
 
 
-def pause_of(server, config):
-    """How long a program takes to ask again that is not at its end, nor flushes: these cut pauses short. And what it said."""
+def measure_delay(server, config):
+    """Returns the delay before the second request, and the log. The program neither ends nor flushes: both shorten the delay."""
     program = start(ADDER, "-q", "-x", "sleep", WEIR_CONFIG=config)
     server.wait(lambda s: len(s.requests) == 2, "the second request")
     program.terminate()
-    said = program.communicate(timeout=60)[1]
-    return server.times[1] - server.times[0], said
+    log = program.communicate(timeout=60)[1]
+    return server.times[1] - server.times[0], log
 
 
 @case
-def the_pause_that_a_server_asks_for_is_kept_as_seconds_and_as_a_date():
+def retry_after_is_obeyed_as_seconds_and_as_a_date():
     def in_three_seconds():
         return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 3))
 
-    for ask in (lambda: "1", in_three_seconds):
-        with timed([reply(429, Retry_After=ask()), reply(204)]) as server:
-            pause, said = pause_of(server, config_of(server.url, retry_max="20s"))
-            assert pause >= 1 and "returned 429; retrying" in said, (pause, said)
+    for retry_after in (lambda: "1", in_three_seconds):
+        with timed_server([reply(429, Retry_After=retry_after()), reply(204)]) as server:
+            delay, log = measure_delay(server, config_of(server.url, retry_max="20s"))
+            assert delay >= 1 and "returned 429; retrying" in log, (delay, log)
 
 
 @case
-def fault_25_pauses_that_make_no_sense_are_cut_to_what_is_configured_or_passed_over():
+def fault_25_absurd_values_of_retry_after_are_clamped_or_ignored():
     absurd = ("0", "-5", "63072000", "99999999999999999999999999", "Tue, 01 Jan 2999 00:00:00 GMT", "Thu, 01 Jan 1970 00:00:00 GMT",
               "soon", "", "1e9", "5;x", "\x01")
-    with timed([*(reply(503, Retry_After=asked) for asked in absurd), reply(204)]) as server:
+    with timed_server([*(reply(503, Retry_After=value) for value in absurd), reply(204)]) as server:
         ledger, _ = add(config_of(server.url), 1)
         assert ledger["delivered"] == 1 and ledger["retries"] == len(absurd), ledger
 
 
 @case
-def wrong_credentials_are_no_fault_of_the_values_which_wait_as_long_as_allowed():
+def after_wrong_credentials_values_are_kept_and_retried_after_retry_max():
     for status in (401, 403, 407):
-        with timed([reply(status, "who are you?"), reply(204)]) as server:
-            pause, said = pause_of(server, config_of(server.url, retry_min="1ms", retry_max="1s"))
-            assert pause >= 0.8 and f"returned {status}: who are you?; retrying" in said, (pause, said)
+        with timed_server([reply(status, "who are you?"), reply(204)]) as server:
+            delay, log = measure_delay(server, config_of(server.url, retry_min="1ms", retry_max="1s"))
+            assert delay >= 0.8 and f"returned {status}: who are you?; retrying" in log, (delay, log)
             assert server.requests[0].body == server.requests[1].body
 
 
 @case
 def a_request_too_large_is_halved_until_it_fits_and_grows_again():
     with Scripted(lambda request: reply(204 if len(request.body) <= 3000 else 413, "too large")) as server:
-        ledger, said = add(config_of(server.url), 5000)
-        assert ledger["delivered"] == 5000 and said == "" and ledger["retries"] == 0, (ledger, said)
-        taken = [request for request in server.requests if len(request.body) <= 3000]
-        assert [float(line.split("=")[1].split()[0]) for request in taken for line in request.lines()] == list(range(5000))
-        assert len(server.requests) < 2 * len(taken), "it must not begin with too much each time"
+        ledger, log = add(config_of(server.url), 5000)
+        assert ledger["delivered"] == 5000 and log == "" and ledger["retries"] == 0, (ledger, log)
+        accepted = [request for request in server.requests if len(request.body) <= 3000]
+        assert [float(line.split("=")[1].split()[0]) for request in accepted for line in request.lines()] == list(range(5000))
+        assert len(server.requests) < 2 * len(accepted), "the limit must be kept between requests"
 
 
 @case
@@ -230,11 +230,11 @@ def an_event_that_is_too_large_by_itself_is_refused_and_the_others_are_not():
 
 
 @case
-def documents_are_halved_as_well():
-    def answer(request):
+def documents_are_halved_too():
+    def respond(request):
         values = [line for line in request.lines() if not line.startswith("#")]
         return reply(204 if len(values) <= 1 else 413)
-    with Scripted(answer) as server:
+    with Scripted(respond) as server:
         done = run(ADDER, "-t", 4, "-n", 50, "-f", -1, "-H", "push", WEIR_CONFIG=config_of(server.url, format="prometheus"))
         ledger = json.loads(done.stdout)["handlers"]["push"]
         assert_ledgers(json.loads(done.stdout))
@@ -248,19 +248,19 @@ def documents_are_halved_as_well():
 
 
 @case
-def fault_26_a_redirect_is_not_followed_and_where_it_leads_is_said_without_secrets():
+def fault_26_a_redirect_is_not_followed_and_its_target_is_logged_without_secrets():
     with Scripted() as other:
         for status in (301, 302, 303, 307, 308):
             target = f"http://user:geheim@127.0.0.1:{other.port}/else?token=geheim"
-            with timed([reply(status, Location=target), reply(204)]) as server:
-                ledger, said = add(config_of(server.url, retry_max="100ms"), 5, "-e", 5)
+            with timed_server([reply(status, Location=target), reply(204)]) as server:
+                ledger, log = add(config_of(server.url, retry_max="100ms"), 5, "-e", 5)
                 assert ledger["delivered"] == 5 and len(server.requests) == 2, ledger
                 expected = f"returned {status}, a redirect to http://127.0.0.1:{other.port}/else; redirects are not followed; retrying"
-                assert expected in said and "geheim" not in said, said
+                assert expected in log and "geheim" not in log, log
         for target in ("file:///etc/passwd", "gopher://127.0.0.1/x", "https://127.0.0.1/", "//", "\x01"):
-            with timed([reply(302, Location=target), reply(204)]) as server:
-                ledger, said = add(config_of(server.url), 5)
-                assert ledger["delivered"] == 5 and "redirects are not followed" in said, said
+            with timed_server([reply(302, Location=target), reply(204)]) as server:
+                ledger, log = add(config_of(server.url), 5)
+                assert ledger["delivered"] == 5 and "redirects are not followed" in log, log
         assert other.connections == 0
 
 
@@ -277,43 +277,43 @@ def records(server):
 @case
 def records_are_sent_one_by_one_over_one_connection():
     with Scripted(lambda request: reply(201, "{}")) as server:
-        ledger, said = add(config_of(server.url + "/api/metrics/", format=MLBENCH), 200, "-e", 4)
-        assert ledger["delivered"] == 200 and said == "" and server.connections == 1, (ledger, said)
+        ledger, log = add(config_of(server.url + "/api/metrics/", format=MLBENCH), 200, "-e", 4)
+        assert ledger["delivered"] == 200 and log == "" and server.connections == 1, (ledger, log)
         assert records(server) == list(range(200))
         assert server.requests[0].headers["content-type"] == "application/x-www-form-urlencoded"
 
 
 @case
-def an_event_that_is_interrupted_goes_on_where_it_was():
+def an_interrupted_event_is_resumed():
     state = {"calls": 0}
 
-    def answer(_):
+    def respond(_):
         state["calls"] += 1
         return reply(503) if state["calls"] % 3 == 0 else reply(201)
 
-    with Scripted(answer) as server:
+    with Scripted(respond) as server:
         ledger, _ = add(config_of(server.url, format=MLBENCH), 40, "-e", 10)
         assert ledger["delivered"] == 40, ledger
-        taken = [value for i, value in enumerate(records(server), 1) if i % 3]
-        assert taken == list(range(40)), taken
+        accepted = [value for i, value in enumerate(records(server), 1) if i % 3]
+        assert accepted == list(range(40)), accepted
 
 
 @case
-def a_refused_record_takes_no_other_with_it_even_when_its_event_is_interrupted():
-    refused, trouble = {3, 4, 17, 39}, {5, 19}
+def a_refused_record_affects_no_other_even_if_its_event_is_interrupted():
+    refused, unavailable = {3, 4, 17, 39}, {5, 19}
 
-    def answer(request):
-        value = int(records(_only(request))[0])
-        if value in trouble:
-            trouble.discard(value)
+    def respond(request):
+        value = int(records(_SingleRequest(request))[0])
+        if value in unavailable:
+            unavailable.discard(value)
             return reply(503)
         return reply(404 if value in refused else 201, "no such run")
 
-    with Scripted(answer) as server:
-        ledger, said = add(config_of(server.url, format=MLBENCH), 40, "-e", 10)
+    with Scripted(respond) as server:
+        ledger, log = add(config_of(server.url, format=MLBENCH), 40, "-e", 10)
         assert ledger["delivered"] == 36 and ledger["dropped"][REJECTED] == 4, ledger
         assert sorted(set(records(server))) == list(range(40)) and len(server.requests) == 42
-        assert "refused for good: POST" in said and "returned 404: no such run" in said, said
+        assert "refused for good: POST" in log and "returned 404: no such run" in log, log
 
 
 # ---- Configurations -------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ WRONG = [
 
 
 @case
-def fault_39_what_is_wrong_in_a_configuration_is_refused_with_its_place_and_no_secret_is_shown(folder):
+def fault_39_invalid_options_are_refused_with_their_place_and_without_secrets(folder):
     path = os.path.join(folder, "weir.json")
     for options, expected in WRONG:
         with open(path, "w", encoding="utf-8") as file:
@@ -375,7 +375,7 @@ def secrets_are_masked_wherever_options_are_shown():
 
 
 @case
-def a_server_that_sends_a_secret_back_does_not_get_it_into_a_message():
+def a_secret_in_a_response_is_masked_in_messages():
     for options, authority in (({"username": "u", "password": "geheim"}, ""), ({"bearer_token": "geheim"}, ""),
                                ({"headers": {"X-Key": "geheim"}}, ""), ({}, "u:ge%68eim@")):
         with Scripted(lambda request: reply(400, "bad: geheim, really geheim")) as server:
@@ -383,20 +383,20 @@ def a_server_that_sends_a_secret_back_does_not_get_it_into_a_message():
             assert "returned 400: bad: ******, really ******" in done.stderr and "geheim" not in done.stderr, done.stderr
 
 
-# ---- The program around it ------------------------------------------------------------------------
+# ---- The process ---------------------------------------------------------------------------------
 
 @case
-def the_threads_that_add_look_up_nothing_connect_to_nothing_and_write_nothing():
+def threads_that_add_values_do_no_network_calls():
     with Scripted() as server:
         trace, calls = of_main_thread(GUEST, "syscalls", WEIR_CONFIG=config_of(server.url))
         assert not between_marks(calls)[1], calls
         network = re.compile(r"(socket|connect|sendto|sendmsg|recvfrom|recvmsg|bind)\(.*AF_INET|(sendto|sendmsg)\(")
-        assert not [call for call in calls if network.match(call)], "not even the first value"
-        assert re.search(r"^\d+ +sendto\(.*POST / HTTP", trace, re.M), "but somebody has sent them"
+        assert not [call for call in calls if network.match(call)], "no network call, not even for the first value"
+        assert re.search(r"^\d+ +sendto\(.*POST / HTTP", trace, re.M), "another thread must have sent them"
 
 
 @case
-def nothing_of_the_programs_is_changed_and_descriptors_are_closed_on_exec():
+def signal_handlers_are_unchanged_and_descriptors_are_closed_on_exec():
     with Scripted() as server:
         for what in ("manners", "threads"):
             done = run(GUEST, what, WEIR_CONFIG=config_of(server.url))
@@ -408,18 +408,18 @@ def nothing_of_the_programs_is_changed_and_descriptors_are_closed_on_exec():
 
 
 @case
-def a_program_that_closes_all_descriptors_goes_on_with_new_ones_and_strangers_are_left_alone(folder):
+def a_program_that_closes_all_descriptors_continues_with_new_ones_and_other_files_are_untouched(folder):
     strangers = os.path.join(folder, "strangers")
     with Scripted() as server:
         done = run(os.path.join(BUILD, "tests", "support", "closer"), strangers, WEIR_CONFIG=config_of(server.url),
-                   ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0")  # what libcurl had is left alone too
+                   ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0")  # libcurl's old handles are leaked
         assert done.returncode == 0 and done.stderr == "", done
         assert os.path.getsize(strangers) == 0 and server.connections == 2
         assert [line.split(" ")[1] for request in server.requests for line in request.lines()] == ["before=1", "after=2"]
 
 
 @case
-def a_reload_with_other_options_goes_on_there_and_nothing_is_lost(folder):
+def a_reload_with_other_options_loses_nothing(folder):
     with Scripted() as first, Scripted() as second:
         files = []
         for number, server in enumerate((first, second)):
@@ -430,8 +430,8 @@ def a_reload_with_other_options_goes_on_there_and_nothing_is_lost(folder):
         assert done.returncode == 0 and done.stderr == "", done.stderr
         report = json.loads(done.stdout)
         assert_ledgers(report)
-        taken = first.values() + second.values()
-        assert len(taken) == report["handlers"]["push"]["delivered"] == 8000 - report["process"]["unrouted"]
+        accepted = first.values() + second.values()
+        assert len(accepted) == report["handlers"]["push"]["delivered"] == 8000 - report["process"]["unrouted"]
         assert first.requests and second.requests
 
 

@@ -1,5 +1,4 @@
-/* Fault 15: handlers that change what is not theirs, the signal mask and the locale, or that call weir
- * themselves. */
+/* Fault 15: handlers that change the state of a thread, its signal mask or locale, or that call weir. */
 
 #include <criterion/criterion.h>
 #include <locale.h>
@@ -16,58 +15,58 @@
 
 #include "api_ledger.h"
 
-/* The C library's own: what setlocale keeps of LOCPATH. */
+/* A leak of the C library: setlocale keeps LOCPATH. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
     return "leak:argz_add_sep\n";
 }
 
-/* ---- A handler that misbehaves as it is told ------------------------------------------------- */
+/* ---- The handler ----------------------------------------------------------------------------- */
 
-enum place { NOWHERE, CREATE, OPEN, EMIT, FLUSH, WAKE, CLOSE, DESTROY };
+enum call { NOWHERE, CREATE, OPEN, EMIT, FLUSH, WAKE, CLOSE, DESTROY };
 
-static _Atomic enum place where;
+static _Atomic enum call where;
 static void (*misbehave)(void);
-static _Atomic unsigned calls_in_a_strange_state; /* the thread was not as a worker's is */
-static _Atomic unsigned times;
+static _Atomic unsigned calls_with_changed_state; /* calls in which the thread did not have a worker's state */
+static _Atomic unsigned misbehaviours;
 static locale_t other_locale;
 
-static void let_signals_in(void)
+static void unblock_signals(void)
 {
     sigset_t none;
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
-static void keep_signals_out(void)
+static void block_signals(void)
 {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, NULL);
 }
 
-static void use_another_locale(void)
+static void change_locale(void)
 {
     uselocale(other_locale);
 }
 
-static bool lets_in(int signal)
+static bool is_unblocked(int signal)
 {
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     return !sigismember(&mask, signal);
 }
 
-/* Only worker threads come here. */
-static void be_at(enum place place)
+/* Thread: worker. */
+static void on_call(enum call call)
 {
-    if (lets_in(SIGTERM) || lets_in(SIGPIPE) || uselocale((locale_t)0) != LC_GLOBAL_LOCALE)
-        calls_in_a_strange_state++;
-    if (where != place)
+    if (is_unblocked(SIGTERM) || is_unblocked(SIGPIPE) || uselocale((locale_t)0) != LC_GLOBAL_LOCALE)
+        calls_with_changed_state++;
+    if (where != call)
         return;
     misbehave();
-    times++;
+    misbehaviours++;
 }
 
 static void *create(const weir_host *host, const void *options)
@@ -84,7 +83,7 @@ static void open_it(void *self, weir_outcome *outcome)
 {
     (void)self;
     (void)outcome;
-    be_at(OPEN);
+    on_call(OPEN);
 }
 
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
@@ -92,7 +91,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     (void)self;
     (void)batch;
     (void)outcome;
-    be_at(EMIT);
+    on_call(EMIT);
 }
 
 static void flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
@@ -100,7 +99,7 @@ static void flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
     (void)self;
     (void)timeout_ms;
     (void)outcome;
-    be_at(FLUSH);
+    on_call(FLUSH);
 }
 
 static void wake(void *self, int why, weir_outcome *outcome)
@@ -108,13 +107,13 @@ static void wake(void *self, int why, weir_outcome *outcome)
     (void)self;
     (void)why;
     (void)outcome;
-    be_at(WAKE);
+    on_call(WAKE);
 }
 
 static void close_it(void *self)
 {
     (void)self;
-    be_at(CLOSE);
+    on_call(CLOSE);
 }
 
 static void destroy(void *self)
@@ -138,32 +137,32 @@ static const weir_handler_type type = {
     .destroy = destroy,
 };
 
-/* ---- What is said, and counted --------------------------------------------------------------- */
+/* ---- Log and statistics ---------------------------------------------------------------------- */
 
-static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
-static char said[4000];
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static char log_text[4000];
 
-static void hear(void *ctx, int level, const char *text)
+static void log_message(void *ctx, int level, const char *text)
 {
     (void)ctx;
     (void)level;
-    pthread_mutex_lock(&said_lock);
-    snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", text);
-    pthread_mutex_unlock(&said_lock);
+    pthread_mutex_lock(&log_lock);
+    snprintf(log_text + strlen(log_text), sizeof log_text - strlen(log_text), "%s\n", text);
+    pthread_mutex_unlock(&log_lock);
 }
 
-static bool was_said(const char *words)
+static bool was_logged(const char *text)
 {
-    pthread_mutex_lock(&said_lock);
-    bool found = strstr(said, words);
-    pthread_mutex_unlock(&said_lock);
+    pthread_mutex_lock(&log_lock);
+    bool found = strstr(log_text, text);
+    pthread_mutex_unlock(&log_lock);
     return found;
 }
 
-/* A message may come a moment after what it is about. */
-static void wait_until_said(const char *words)
+/* A message may be logged with a delay. */
+static void wait_for_log(const char *text)
 {
-    while (!was_said(words))
+    while (!was_logged(text))
         weir_flush(1);
 }
 
@@ -179,7 +178,7 @@ static weir_stream *stream;
 
 static void set_up(void)
 {
-    weir_set_log(hear, NULL);
+    weir_set_log(log_message, NULL);
     cr_assert_eq(weir_register_handler_type(&type), 0, "%s", weir_last_error());
     other_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     stream = weir_get_stream("g");
@@ -189,16 +188,17 @@ static void tear_down(void)
 {
     weir_shutdown(-1);
     assert_ledger("rude");
-    cr_assert_eq(calls_in_a_strange_state, 0, "the handler was called with what an earlier call had left");
+    cr_assert_eq(calls_with_changed_state, 0,
+                 "the handler was called with the state that an earlier call had left");
     freelocale(other_locale);
 }
 
 TestSuite(thread_state, .init = set_up, .fini = tear_down, .timeout = 120);
 
-static void be_rude(enum place place, void (*how)(void))
+static void misbehave_in(enum call call, void (*what)(void))
 {
-    misbehave = how;
-    where = place;
+    misbehave = what;
+    where = call;
     cr_assert_eq(weir_configure("*", "rude", NULL), 0, "%s", weir_last_error());
 }
 
@@ -211,72 +211,72 @@ static void deliver(double value)
 
 /* ---- Signals and the thread's locale --------------------------------------------------------- */
 
-Test(thread_state, fault_15_a_signal_mask_that_emit_changed_is_put_right_and_counted)
+Test(thread_state, fault_15_a_signal_mask_changed_by_emit_is_restored_and_counted)
 {
-    be_rude(EMIT, let_signals_in);
+    misbehave_in(EMIT, unblock_signals);
     for (int i = 0; i < 3; i++)
         deliver(i);
     weir_handler_stats stats = rude_stats();
     cr_assert_eq(stats.faults, 3);
     cr_assert_eq(stats.delivered, 3);
-    wait_until_said("rude: the handler type is at fault: it changed its thread's signal mask\n");
+    wait_for_log("rude: the handler type is at fault: it changed its thread's signal mask\n");
 }
 
-Test(thread_state, fault_15_a_locale_that_emit_left_on_its_thread_is_put_right_and_counted)
+Test(thread_state, fault_15_a_thread_locale_changed_by_emit_is_restored_and_counted)
 {
-    be_rude(EMIT, use_another_locale);
+    misbehave_in(EMIT, change_locale);
     for (int i = 0; i < 3; i++)
         deliver(i);
     cr_assert_eq(rude_stats().faults, 3);
     cr_assert_eq(rude_stats().delivered, 3);
-    wait_until_said("rude: the handler type is at fault: it changed its thread's locale\n");
+    wait_for_log("rude: the handler type is at fault: it changed its thread's locale\n");
 }
 
-Test(thread_state, fault_15_so_it_is_in_open_flush_and_close)
+Test(thread_state, fault_15_the_signal_mask_is_restored_after_open_flush_and_close)
 {
-    const enum place places[] = {OPEN, FLUSH, CLOSE};
+    const enum call places[] = {OPEN, FLUSH, CLOSE};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        times = 0;
+        misbehaviours = 0;
         uint64_t before = i ? rude_stats().faults : 0;
-        be_rude(places[i], let_signals_in);
+        misbehave_in(places[i], unblock_signals);
         deliver(1);
         cr_assert_eq(weir_configure("*", NULL, NULL), 0);
-        while (times == 0 || rude_stats().faults == before)
+        while (misbehaviours == 0 || rude_stats().faults == before)
             weir_flush(1);
-        cr_assert_eq(rude_stats().faults, before + times);
+        cr_assert_eq(rude_stats().faults, before + misbehaviours);
     }
 }
 
-Test(thread_state, fault_15_and_in_wake)
+Test(thread_state, fault_15_the_signal_mask_is_restored_after_wake)
 {
-    be_rude(WAKE, let_signals_in);
+    misbehave_in(WAKE, unblock_signals);
     deliver(1);
     cr_assert_eq(weir_reload(), 0, "%s", weir_last_error());
-    while (times == 0)
+    while (misbehaviours == 0)
         weir_flush(1);
     deliver(2);
-    cr_assert_eq(rude_stats().faults, times);
+    cr_assert_eq(rude_stats().faults, misbehaviours);
 }
 
-Test(thread_state, fault_15_ten_times_in_a_row_and_the_handler_is_given_up)
+Test(thread_state, fault_15_a_handler_is_disabled_after_ten_faults_in_a_row)
 {
-    be_rude(EMIT, let_signals_in);
+    misbehave_in(EMIT, unblock_signals);
     for (int i = 0; i < 9; i++)
         deliver(i);
     cr_assert_eq(weir_add_value(stream, "x", 9), 0);
     weir_flush(-1);
     cr_assert_eq(rude_stats().faults, 10);
-    wait_until_said("rude: it changed its thread's signal mask; gives up");
+    wait_for_log("rude: it changed its thread's signal mask; gives up");
     cr_assert_eq(weir_add_value(stream, "x", 10), 0);
     cr_assert_eq(weir_flush(-1), WEIR_ERR_DROPPED);
     cr_assert_eq(rude_stats().delivered, 10);
     cr_assert_eq(rude_stats().dropped[WEIR_DROPPED_FAILED], 1);
-    cr_assert_eq(times, 10);
+    cr_assert_eq(misbehaviours, 10);
 }
 
-Test(thread_state, fault_15_a_well_behaved_batch_in_between_begins_the_count_anew)
+Test(thread_state, fault_15_a_correct_batch_resets_the_count)
 {
-    be_rude(EMIT, let_signals_in);
+    misbehave_in(EMIT, unblock_signals);
     for (int i = 0; i < 9; i++)
         deliver(i);
     where = NOWHERE;
@@ -290,42 +290,42 @@ Test(thread_state, fault_15_a_well_behaved_batch_in_between_begins_the_count_ane
 
 /* ---- The program's threads ------------------------------------------------------------------- */
 
-Test(thread_state, fault_15_create_leaves_the_programs_thread_as_it_was)
+Test(thread_state, fault_15_the_callers_signal_mask_is_restored_after_create)
 {
-    cr_assert(lets_in(SIGTERM));
-    be_rude(CREATE, keep_signals_out);
-    cr_assert(lets_in(SIGTERM));
+    cr_assert(is_unblocked(SIGTERM));
+    misbehave_in(CREATE, block_signals);
+    cr_assert(is_unblocked(SIGTERM));
     deliver(1);
-    cr_assert_eq(rude_stats().faults, 1, "counted as soon as there is an account");
-    wait_until_said("rude: the handler type is at fault: it changed its thread's signal mask\n");
+    cr_assert_eq(rude_stats().faults, 1, "counted once the handler has statistics");
+    wait_for_log("rude: the handler type is at fault: it changed its thread's signal mask\n");
 }
 
-Test(thread_state, fault_15_so_does_destroy_of_what_was_never_opened)
+Test(thread_state, fault_15_the_callers_signal_mask_is_restored_after_destroy_of_an_unopened_handler)
 {
-    be_rude(DESTROY, keep_signals_out);
+    misbehave_in(DESTROY, block_signals);
     cr_assert_eq(weir_configure("*", "null", NULL), 0, "%s", weir_last_error());
-    cr_assert(lets_in(SIGTERM));
+    cr_assert(is_unblocked(SIGTERM));
     deliver(1);
-    wait_until_said("rude: the handler type is at fault: it changed its thread's signal mask\n");
+    wait_for_log("rude: the handler type is at fault: it changed its thread's signal mask\n");
 }
 
 /* ---- The process's locale -------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/weir-thread_state-XXXXXX";
 
-static void leave_folder(void)
+static void remove_folder(void)
 {
     char command[100];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     cr_assert_eq(system(command), 0);
 }
 
-/* One in which decimals have a comma. localedef warns that it has nothing else. */
+/* A locale with a decimal comma. localedef warns that it defines nothing else. */
 static void make_locale(void)
 {
     char command[400];
     cr_assert_not_null(mkdtemp(folder));
-    atexit(leave_folder);
+    atexit(remove_folder);
     snprintf(command, sizeof command,
              "cd %s && printf 'LC_NUMERIC\\ncopy \"de_DE\"\\nEND LC_NUMERIC\\n' >source && "
              "localedef -c -i ./source -f UTF-8 ./comma >log 2>&1",
@@ -335,7 +335,7 @@ static void make_locale(void)
     setenv("LOCPATH", folder, 1);
     snprintf(command, sizeof command, "%s/comma/LC_NUMERIC", folder);
     if (access(command, R_OK) != 0)
-        cr_skip_test("no locale with a decimal comma can be made here");
+        cr_skip_test("cannot create a locale with a decimal comma");
 }
 
 static void set_locale(void)
@@ -345,7 +345,7 @@ static void set_locale(void)
 
 static const char *const formats[] = {"text", "json", "bai", "csv", "influx", "graphite", "statsd"};
 
-/* One handler of the type file for each format, and "rude", which opens first. */
+/* A handler of the type file for each format, and "rude", which is opened first. */
 static void configure_files(void)
 {
     char config[4000], groups[1000] = "";
@@ -375,7 +375,7 @@ static void assert_has_a_dot(const char *format)
     assert_ledger(format);
 }
 
-Test(thread_state, fault_15_no_format_goes_by_a_locale_that_a_handler_has_set)
+Test(thread_state, fault_15_formats_ignore_a_locale_that_a_handler_has_set)
 {
     make_locale();
     misbehave = set_locale;
@@ -385,7 +385,7 @@ Test(thread_state, fault_15_no_format_goes_by_a_locale_that_a_handler_has_set)
     cr_assert_eq(weir_flush(-1), 0);
     char shown[20];
     snprintf(shown, sizeof shown, "%.1f", 0.5);
-    cr_assert_str_eq(shown, "0,5", "so it was set");
+    cr_assert_str_eq(shown, "0,5", "the locale must be set");
     deliver(1234.5);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         assert_has_a_dot(formats[i]);
@@ -393,7 +393,7 @@ Test(thread_state, fault_15_no_format_goes_by_a_locale_that_a_handler_has_set)
 
 /* ---- Calling weir ---------------------------------------------------------------------------- */
 
-static _Atomic int flushed, shut_down, added, configured, asked;
+static _Atomic int flushed, shut_down, added, configured, stats_result;
 
 static void call_weir(void)
 {
@@ -402,12 +402,12 @@ static void call_weir(void)
     shut_down = weir_shutdown(-1);
     added = weir_add_value(weir_get_stream("other"), "y", 1);
     configured = weir_configure("other", "null", NULL);
-    asked = weir_get_handler_stats("rude", &stats, sizeof stats);
+    stats_result = weir_get_handler_stats("rude", &stats, sizeof stats);
 }
 
 Test(thread_state, fault_15_a_handler_that_calls_weir_never_waits_for_itself)
 {
-    be_rude(EMIT, call_weir);
+    misbehave_in(EMIT, call_weir);
     cr_assert_eq(weir_configure("other", "null", NULL), 0);
     for (int i = 0; i < 20; i++)
         deliver(i);
@@ -415,8 +415,8 @@ Test(thread_state, fault_15_a_handler_that_calls_weir_never_waits_for_itself)
     cr_assert_eq(shut_down, WEIR_ERR_BUSY);
     cr_assert_eq(added, 0);
     cr_assert_eq(configured, 0);
-    cr_assert_eq(asked, 0);
+    cr_assert_eq(stats_result, 0);
     cr_assert_eq(rude_stats().faults, 0);
     cr_assert_eq(rude_stats().delivered, 20);
-    cr_assert_eq(times, 20);
+    cr_assert_eq(misbehaviours, 20);
 }

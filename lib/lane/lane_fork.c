@@ -1,0 +1,34 @@
+#include "lane/lane_fork.h"
+
+#include "lane/lane_internal.h"
+#include "os/clock.h"
+#include "spool/spool.h"
+
+void wr_lane_fork_prepare(struct wr_lane *lane, int64_t deadline_ns)
+{
+    lane->fork_unsafe = true;
+    if (!wr_lock_enter_by(&lane->lock, deadline_ns))
+        return;
+    lane->fork_pending = true;
+    while ((lane->in_callback || lane->spool_state.busy) && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait(&lane->progress, &lane->lock, deadline_ns);
+    lane->fork_unsafe = lane->in_callback;
+    wr_lane_unlock(lane);
+}
+
+void wr_lane_fork_parent(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    lane->fork_pending = false;
+    lane->fork_unsafe = false;
+    wr_condition_wake(&lane->work);
+    wr_lane_unlock(lane);
+}
+
+struct wr_instance *wr_lane_fork_child(const struct wr_lane *lane, bool prepared, bool *torn)
+{
+    if (lane->spool_state.spool)
+        wr_spool_abandon(lane->spool_state.spool);
+    *torn = prepared ? lane->fork_unsafe : lane->in_callback;
+    return lane->handler.instance;
+}

@@ -1,0 +1,118 @@
+#include "lane/lane_host.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lane/lane_internal.h"
+#include "lane/spool_io.h"
+#include "lane/spool_policy.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "text/common.h"
+
+/* NULL: all are in use. */
+static struct wr_lane_counter *find_counter(struct wr_lane *lane, const char *name)
+{
+    struct wr_lane_counter *counter = lane->counters;
+    /* a name that is too long was cut when it was stored */
+    for (size_t i = 0; i < lane->counter_count; i++, counter++)
+        if (strncmp(counter->name, name, sizeof counter->name - 1) == 0)
+            return counter;
+    if (lane->counter_count == WR_LANE_COUNTERS)
+        return NULL;
+    lane->counter_count++;
+    snprintf(counter->name, sizeof counter->name, "%s", name);
+    return counter;
+}
+
+void wr_lane_host_count(struct wr_lane *lane, const char *name, uint64_t n)
+{
+    wr_lock_enter(&lane->lock);
+    struct wr_lane_counter *counter = find_counter(lane, name);
+    if (counter)
+        counter->value += n;
+    wr_lane_unlock(lane);
+}
+
+void wr_lane_host_wake_at(struct wr_lane *lane, int64_t at_ns)
+{
+    wr_lock_enter(&lane->lock);
+    lane->wake_at_ns = at_ns;
+    wr_condition_wake(&lane->work);
+    wr_lane_unlock(lane);
+}
+
+static bool must_stop(const struct wr_lane *lane)
+{
+    return lane->stopping || lane->successor.instance;
+}
+
+bool wr_lane_host_is_stopping(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    bool stopping = must_stop(lane);
+    wr_lane_unlock(lane);
+    return stopping;
+}
+
+int64_t wr_lane_host_stop_deadline(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    int64_t deadline_ns = lane->stopping ? lane->stop_deadline_ns : WR_NEVER;
+    wr_lane_unlock(lane);
+    return deadline_ns;
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+/* Moves to the spool what filled the queue while the handler was busy. */
+static void spool_what_is_due(struct wr_lane *lane)
+{
+    lane->spool_state.handler_turn = false;
+    while (!lane->fork_pending && wr_spool_policy_prepare(lane, wr_clock_monotonic_ns()))
+        wr_spool_io_move(lane);
+}
+
+static void sleep_until(struct wr_lane *lane, int64_t deadline_ns)
+{
+    lane->spool_state.handler_turn = false;
+    int64_t move_ns = lane->fork_pending ? WR_NEVER : wr_spool_policy_time(lane, wr_clock_monotonic_ns());
+    wr_condition_wait(&lane->work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
+}
+
+bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
+{
+    wr_lock_enter(&lane->lock);
+    lane->in_callback = false;
+    wr_condition_wake(&lane->progress);
+    spool_what_is_due(lane);
+    while (lane->fork_pending || (!must_stop(lane) && wr_clock_monotonic_ns() < deadline_ns)) {
+        sleep_until(lane, lane->fork_pending ? WR_NEVER : deadline_ns);
+        spool_what_is_due(lane);
+    }
+    lane->in_callback = true;
+    bool waited = !must_stop(lane);
+    wr_lane_unlock(lane);
+    return waited;
+}
+
+void wr_lane_host_begin_waiting(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    spool_what_is_due(lane);
+    lane->in_callback = false;
+    wr_condition_wake(&lane->progress);
+    wr_lane_unlock(lane);
+}
+
+void wr_lane_host_end_waiting(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    while (lane->fork_pending)
+        wr_condition_wait(&lane->work, &lane->lock, WR_NEVER);
+    bool abandoned = lane->abandoned;
+    lane->in_callback = !abandoned;
+    wr_lane_unlock(lane);
+    if (abandoned)
+        wr_thread_park();
+}

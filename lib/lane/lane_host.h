@@ -1,0 +1,36 @@
+/* lane_host: what a handler asks of its lane, through weir_host. */
+#ifndef WR_LANE_HOST_H
+#define WR_LANE_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lane/lane.h"
+
+/* ---- [any thread] ---------------------------------------------------------------------------- */
+
+/* Adds to the handler's own counter of that name, of which the first bytes are kept. Counts nothing if the lane
+ * has no counter left. */
+void wr_lane_host_count(struct wr_lane *lane, const char *name, uint64_t n);
+
+/* Sets the timer; 0: removes it. */
+void wr_lane_host_wake_at(struct wr_lane *lane, int64_t at_ns);
+
+/* Whether the handler is asked to return soon: the lane stops, or the handler is to be replaced. */
+bool wr_lane_host_is_stopping(struct wr_lane *lane);
+
+/* Until when the handler may take to stop; WR_NEVER: it is not asked to, or there is no deadline. */
+int64_t wr_lane_host_stop_deadline(struct wr_lane *lane);
+
+/* ---- Thread: worker -------------------------------------------------------------------------- */
+
+/* Waits until deadline_ns, moving samples to the spool meanwhile. Returns false if the handler is asked to
+ * return soon. While it waits here the handler is not inside code that a fork could interrupt. */
+bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns);
+
+/* The handler begins a wait of its own during which a fork may happen; and ends it. After a shutdown that did
+ * not wait for this thread, end does not return: the libraries it would continue in may be gone. */
+void wr_lane_host_begin_waiting(struct wr_lane *lane);
+void wr_lane_host_end_waiting(struct wr_lane *lane);
+
+#endif

@@ -1,0 +1,167 @@
+/* lane_internal: struct wr_lane, and what the files of this folder use of one another. */
+#ifndef WR_LANE_INTERNAL_H
+#define WR_LANE_INTERNAL_H
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "lane/backoff.h"
+#include "lane/lane.h"
+#include "lane/lane_config.h"
+#include "lane/lane_stats.h"
+#include "lane/spool_state.h"
+#include "lane/sync_waiters.h"
+#include "os/lock.h"
+#include "os/log.h"
+#include "os/deferred_log.h"
+#include "os/wakeup.h"
+#include "segment/queue.h"
+
+struct wr_instance;
+struct wr_label_set;
+struct wr_worker_env;
+
+/* The batch that the handler is working on. */
+struct wr_flight {
+    struct wr_range range; /* segment NULL: none */
+    bool in_handler;       /* from WR_LANE_NEXT_EMIT to its outcome: the handler may be reading it */
+    bool spooled;          /* read from disk, where it stays until it is settled */
+    bool settled_early;    /* settled while in the handler, whose outcome is going to be ignored */
+};
+
+/* State of the worker thread. */
+enum wr_lane_worker { WR_WORKER_NONE, WR_WORKER_RUNNING, WR_WORKER_ENDED };
+
+enum { WR_LANE_FAULTS_MOST = 10 };
+
+/* At any time, under the lock:
+ *
+ *     offered + recovered = delivered + dropped[...] + queue.samples + flight + spool_state.moving
+ *                           + spool_state.samples + left_in_journal */
+struct wr_lane {
+    const char *name;
+    struct wr_lane *next; /* see wr_lane_next */
+    struct wr_log *log;
+    struct wr_wakeup *wakeup;             /* sent when producers may continue; may be NULL */
+    struct wr_deferred_log *deferred_log; /* the round's messages: a thread that holds the round lock adds the
+                                      lane's to them, to be logged when it leaves the round; may be NULL */
+
+    struct wr_lock lock;          /* for all below */
+    struct wr_condition work;     /* the worker waits on it */
+    struct wr_condition progress; /* other threads wait on it for the worker */
+    struct wr_lane_settings settings;
+    struct wr_queue queue;
+    struct wr_flight flight;
+    struct wr_spool_state spool_state;
+    struct wr_backpressure pressure;
+
+    uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
+    uint64_t position;           /* of the next sample: how many were offered or came from a journal */
+    struct wr_sample_id next_id; /* of the next sample that is offered; its origin never changes */
+    uint64_t left_in_journal;    /* samples that stayed there when the lane came to its end */
+
+    /* the handler */
+    struct wr_lane_handler handler;   /* instance NULL: none, or no longer */
+    struct wr_lane_handler successor; /* replaces the handler once that is closed; instance NULL: none */
+    struct wr_label_set *labels;      /* of the configuration; NULL: none */
+    uint32_t kinds;                   /* WEIR_TAKES_*; 0: all */
+    bool has_flush;
+    bool open, must_reopen, needs_flush;
+    int end_reason; /* enum weir_drop: why all further samples are dropped; WR_LANE_LIVES: they are not */
+
+    /* failures */
+    struct wr_backoff backoff;
+    int64_t retry_at_ns; /* no attempt before this; 0: none is delayed */
+    bool failing;
+    int64_t failing_since_ns, reminder_ns;
+    int64_t refusal_reminder_ns; /* rejected samples are not logged before this */
+    uint64_t lost_before;        /* samples dropped before the handler began to fail */
+    unsigned faults_in_a_row;
+    const char *breach; /* process state that the handler changed, not counted as a fault yet; NULL: none */
+    char last_error[sizeof((weir_outcome *)0)->reason];
+    int64_t last_error_ns; /* when it was set; 0: never */
+    int last_error_code;   /* of calls that failed with it, enum weir_error; 0: the last outcome was OK */
+    int64_t patience_ns;   /* how long an attempt may take in addition to block_timeout */
+
+    /* requests */
+    uint64_t flush_wanted, flushed; /* positions */
+    int64_t flush_deadline_ns;
+    bool reload_wanted;
+    int64_t wake_at_ns; /* 0: no timer */
+    bool stopping;      /* deliver what there is and end, by stop_deadline_ns */
+    int64_t stop_deadline_ns;
+    int stop_reason; /* enum weir_drop, of samples that are left then */
+
+    struct wr_sync_waiters sync_waiters;
+
+    /* the thread */
+    enum wr_lane_worker worker;
+    pthread_t thread; /* unless worker is NONE */
+    const struct wr_worker_env *worker_env;
+    bool no_thread;        /* the worker could not be started */
+    bool in_callback;      /* the worker is inside plugin code */
+    int64_t busy_since_ns; /* when the handler was called, host->wait included; 0: it is not being called */
+    bool fork_pending;     /* the worker must not enter plugin code */
+    bool abandoned;        /* shutdown no longer waits for the worker, which must park */
+    bool fork_unsafe;      /* [child] the worker was inside plugin code when the parent forked */
+
+    struct wr_lane_counter counters[WR_LANE_COUNTERS]; /* the handler's own, by host->count */
+    size_t counter_count;
+
+    /* messages to be logged after the lock is released */
+    struct wr_deferred_slots remarks;
+    unsigned logging; /* threads that have released the lock and are logging */
+};
+
+/* ---- The lock -------------------------------------------------------------------------------- */
+
+/* Threads of the program hold the lock with signals blocked. Otherwise a signal handler that adds a value could
+ * wait for the dispatcher while the dispatcher waits for the lock held by the interrupted thread. */
+void wr_lane_lock_from_program(struct wr_lane *lane, sigset_t *signals);
+void wr_lane_unlock_from_program(struct wr_lane *lane, const sigset_t *signals);
+
+/* Releases the lock, and logs the messages that were added under it. */
+void wr_lane_unlock(struct wr_lane *lane);
+
+/* ---- Caller holds the lock ------------------------------------------------------------------- */
+
+/* Adds a message, which is logged by the thread that calls wr_lane_unlock. */
+void wr_lane_log(struct wr_lane *lane, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Applies settings. */
+void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, int64_t now_ns);
+
+/* What is in flight, unless it is settled or on disk; else NULL. */
+const struct wr_range *wr_lane_in_flight(const struct wr_lane *lane);
+
+/* Position of the oldest sample that is not settled; of the oldest that is not on disk either. */
+uint64_t wr_lane_front(const struct wr_lane *lane);
+uint64_t wr_lane_front_in_memory(const struct wr_lane *lane);
+
+/* Samples and bytes that are neither settled nor on disk. */
+uint64_t wr_lane_queued(const struct wr_lane *lane);
+uint64_t wr_lane_queued_bytes(const struct wr_lane *lane);
+
+/* Drops everything that is queued, and what is in flight. */
+void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why);
+
+/* Ends the lane: drops what is left, and logs it. */
+void wr_lane_declare_end(struct wr_lane *lane);
+
+/* Counts `count` samples as dropped. */
+void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count);
+
+/* Completes the calls that wait for samples before a position. */
+void wr_lane_complete_calls(struct wr_lane *lane, uint64_t sequence, int result);
+
+/* Fails all synchronous calls and flushes that wait, and all later ones until it is called with 0. */
+void wr_lane_fail_waiters(struct wr_lane *lane, int error);
+
+/* Samples were settled: updates the back-pressure, and wakes all that wait for progress. */
+void wr_lane_made_progress(struct wr_lane *lane, int64_t now_ns);
+
+/* Replaces the handler, which is destroyed or was never there, by the successor. */
+void wr_lane_take_successor(struct wr_lane *lane);
+
+#endif

@@ -1,0 +1,86 @@
+#include "lane/lane_stats.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lane/lane_internal.h"
+#include "text/common.h"
+
+static int64_t find_age_ms(const struct wr_lane *lane, int64_t now_ns)
+{
+    const struct wr_range *oldest = wr_lane_in_flight(lane);
+    if (!oldest && !wr_queue_is_empty(&lane->queue))
+        oldest = wr_queue_front(&lane->queue);
+    return oldest && now_ns > oldest->since_ns ? (now_ns - oldest->since_ns) / WR_NS_PER_MS : 0;
+}
+
+static void fill_stats(weir_handler_stats *stats, const struct wr_lane *lane, int64_t now_ns)
+{
+    *stats = (weir_handler_stats){
+        .size = sizeof *stats,
+        .offered = lane->offered,
+        .recovered = lane->recovered,
+        .delivered = lane->delivered,
+        .queued = wr_lane_queued(lane),
+        .queue_bytes = wr_lane_queued_bytes(lane),
+        .queue_age_ms = find_age_ms(lane, now_ns),
+        .spooled = lane->spool_state.samples + lane->left_in_journal,
+        .spool_bytes = lane->spool_state.bytes,
+        .spool_limit = lane->settings.spool_limit,
+        .retries = lane->retries,
+        .faults = lane->faults,
+        .failing = lane->failing,
+        .open = lane->open,
+    };
+    memcpy(stats->dropped, lane->dropped, sizeof stats->dropped);
+}
+
+void wr_lane_stats_get(weir_handler_stats *stats, struct wr_lane *lane, int64_t now_ns)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    fill_stats(stats, lane, now_ns);
+    wr_lane_unlock_from_program(lane, &signals);
+}
+
+static const char *find_type(const struct wr_lane *lane)
+{
+    const struct wr_lane_handler *handler = lane->handler.instance ? &lane->handler : &lane->successor;
+    return handler->instance ? handler->type : "";
+}
+
+static void fill_status(struct wr_lane_status *status, const struct wr_lane *lane, int64_t now_ns)
+{
+    *status = (struct wr_lane_status){
+        .name = lane->name,
+        .queue_bound = lane->settings.queue_bytes,
+        .end_reason = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason,
+        .full = lane->pressure.state == WR_BACKPRESSURE_FULL,
+        .stalled = lane->pressure.state == WR_BACKPRESSURE_STALLED,
+        .failing_since_ns = lane->failing ? lane->failing_since_ns : 0,
+        .busy_since_ns = lane->busy_since_ns,
+        .last_error_ns = lane->last_error_ns,
+    };
+    fill_stats(&status->stats, lane, now_ns);
+    snprintf(status->type, sizeof status->type, "%s", find_type(lane));
+    if (lane->last_error_ns)
+        memcpy(status->last_error, lane->last_error, sizeof status->last_error);
+}
+
+void wr_lane_stats_get_status(struct wr_lane_status *status, struct wr_lane *lane, int64_t now_ns)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    fill_status(status, lane, now_ns);
+    wr_lane_unlock_from_program(lane, &signals);
+}
+
+size_t wr_lane_stats_get_counters(struct wr_lane *lane, struct wr_lane_counter *counters)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    size_t count = lane->counter_count;
+    memcpy(counters, lane->counters, count * sizeof *counters);
+    wr_lane_unlock_from_program(lane, &signals);
+    return count;
+}

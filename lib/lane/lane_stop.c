@@ -1,0 +1,134 @@
+#include "lane/lane_stop.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include "lane/lane_internal.h"
+#include "lane/spool_io.h"
+#include "lane/spool_policy.h"
+#include "os/clock.h"
+#include "text/common.h"
+#include "os/thread.h"
+
+enum { COMING_BACK_MS = 250, GRACE_S = 1 };
+
+/* Without a worker: what is left goes to disk with wr_lane_stop_save. */
+static bool saves_later(const struct wr_lane *lane)
+{
+    return lane->settings.spool_limit && wr_lane_queued(lane);
+}
+
+void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    lane->stopping = true;
+    lane->stop_reason = (int)reason;
+    lane->stop_deadline_ns = deadline_ns;
+    wr_spool_state_plan(&lane->spool_state, wr_clock_monotonic_ns(), deadline_ns);
+    lane->retry_at_ns = 0;
+    if (lane->worker != WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES && !saves_later(lane))
+        wr_lane_declare_end(lane);
+    wr_condition_wake(&lane->work);
+    wr_lane_unlock_from_program(lane, &signals);
+}
+
+/* ---- Saving ---------------------------------------------------------------------------------- */
+
+/* A write beyond the limit of file sizes raises a signal that would end the program. */
+static void swallow_signal(bool was_pending)
+{
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGXFSZ);
+    if (!was_pending)
+        sigtimedwait(&only, NULL, &(struct timespec){0});
+}
+
+static bool is_pending(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+}
+
+/* Whether the worker will see to it itself, if it gets the time. */
+static bool is_worker_at_hand(const struct wr_lane *lane)
+{
+    return lane->spool_state.busy ||
+           (lane->worker == WR_WORKER_RUNNING && !lane->in_callback && !lane->flight.in_handler);
+}
+
+static void wait_for_worker(struct wr_lane *lane, int64_t deadline_ns, const sigset_t *signals)
+{
+    while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, signals);
+    int64_t grace_ns = wr_clock_monotonic_ns() + GRACE_S * WR_NS_PER_S;
+    while (wr_spool_policy_has_memory(lane) && lane->end_reason == WR_LANE_LIVES && is_worker_at_hand(lane) &&
+           wr_clock_monotonic_ns() < grace_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, grace_ns, signals);
+}
+
+void wr_lane_stop_save(struct wr_lane *lane, int64_t deadline_ns)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    if (lane->settings.spool_limit) {
+        bool was_pending = is_pending();
+        wait_for_worker(lane, deadline_ns, &signals);
+        while (wr_spool_policy_prepare_last(lane, wr_clock_monotonic_ns()))
+            wr_spool_io_move(lane);
+        swallow_signal(was_pending);
+    }
+    wr_lane_unlock_from_program(lane, &signals);
+}
+
+void wr_lane_stop_release_spool(struct wr_lane *lane)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    wr_spool_io_release(lane);
+    wr_lane_unlock_from_program(lane, &signals);
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+/* The process may end next: what another thread is just saying is let out. Not for ever, as the program's own
+ * function may say it. */
+static void wait_until_said(struct wr_lane *lane, const sigset_t *signals)
+{
+    int64_t patience_ns = wr_clock_monotonic_ns() + WR_NS_PER_S;
+    while (lane->logging && wr_clock_monotonic_ns() < patience_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, patience_ns, signals);
+}
+
+/* A handler that is at work is let out of it, if it comes soon: it may be inside a library whose exit handlers
+ * take apart what it uses. One that waits (WEIR_WAITING) never goes back there. */
+static void let_come_back(struct wr_lane *lane, int64_t patience_ns, const sigset_t *signals)
+{
+    while (lane->worker == WR_WORKER_RUNNING && lane->in_callback && wr_clock_monotonic_ns() < patience_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, patience_ns, signals);
+}
+
+void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns)
+{
+    sigset_t signals;
+    /* counted from the deadline, so that several handlers that are stuck cost no more than one */
+    const int64_t coming_back_ns = COMING_BACK_MS * WR_NS_PER_MS;
+    int64_t patience_ns = deadline_ns < WR_NEVER - coming_back_ns ? deadline_ns + coming_back_ns : WR_NEVER;
+    wr_lane_lock_from_program(lane, &signals);
+    while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
+    if (lane->end_reason == WR_LANE_LIVES)
+        wr_lane_declare_end(lane);
+    let_come_back(lane, patience_ns, &signals);
+    lane->abandoned = lane->worker == WR_WORKER_RUNNING;
+    bool ended = lane->worker == WR_WORKER_ENDED;
+    if (ended)
+        lane->worker = WR_WORKER_NONE;
+    wait_until_said(lane, &signals);
+    wr_lane_unlock_from_program(lane, &signals);
+    /* libraries clean up after themselves at the end of a thread: that must be over before their exit handlers
+     * run */
+    if (ended && !wr_thread_join_by(lane->thread, patience_ns))
+        pthread_detach(lane->thread);
+}

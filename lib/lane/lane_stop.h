@@ -1,0 +1,27 @@
+/* lane_stop: a lane comes to its end. [any thread, without locks]
+ *
+ * A shutdown calls, each for all lanes: request, save, wait, release_spool. */
+#ifndef WR_LANE_STOP_H
+#define WR_LANE_STOP_H
+
+#include <stdint.h>
+
+#include "lane/lane.h"
+
+/* Has the worker deliver what there is until deadline_ns, and end. What is left then is dropped for `reason`,
+ * or goes to the spool if there is one. */
+void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns);
+
+/* Waits until the worker has ended, or deadline_ns, and then for what is left to be on disk, for which the
+ * worker gets up to a second more; if it does not return from its handler, the calling thread writes. Returns
+ * at once for a lane without a spool. */
+void wr_lane_stop_save(struct wr_lane *lane, int64_t deadline_ns);
+
+/* Waits until the worker has ended, or deadline_ns; then the lane's end is declared and the worker is
+ * abandoned. A worker inside plugin code gets 250 ms more to leave it. */
+void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns);
+
+/* Releases what is on disk to other processes. The lane must have come to its end. */
+void wr_lane_stop_release_spool(struct wr_lane *lane);
+
+#endif

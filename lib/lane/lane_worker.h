@@ -1,0 +1,75 @@
+/* lane_worker: the lane as its worker thread uses it.
+ *
+ *     wr_lane_worker_next -> the handler is called, without locks -> wr_lane_worker_finish -> ...
+ *
+ * Everything else that a worker does (waiting, and moving samples to and from the spool) happens inside
+ * wr_lane_worker_next. What to do next is decided in lane_next.c, what an outcome means in outcome.c. */
+#ifndef WR_LANE_WORKER_H
+#define WR_LANE_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+#include "lane/lane.h"
+#include "segment/queue.h"
+
+struct wr_instance;
+struct wr_label_set;
+struct wr_registry;
+struct wr_worker_env;
+
+/* Starts the lane's worker, unless it runs: a thread that executes run(lane). Returns false if no thread can be
+ * started; the lane drops its samples until the next attempt. env is kept for the worker. [dispatcher's round]
+ */
+bool wr_lane_worker_start(struct wr_lane *lane, struct wr_registry *registry, void *(*run)(void *lane),
+                          const struct wr_worker_env *env);
+
+/* ---- Thread: worker -------------------------------------------------------------------------- */
+
+const struct wr_worker_env *wr_lane_worker_env(const struct wr_lane *lane);
+
+enum wr_lane_call_kind {
+    WR_LANE_CALL_OPEN,
+    WR_LANE_CALL_EMIT,
+    WR_LANE_CALL_FLUSH,
+    WR_LANE_CALL_WAKE,
+    WR_LANE_CALL_CLOSE,
+    WR_LANE_CALL_DESTROY, /* the instance is closed; it is the worker's, and no longer the lane's */
+};
+
+/* A call that the worker has to make. */
+struct wr_lane_call {
+    enum wr_lane_call_kind kind;
+    struct wr_instance *instance; /* NULL with DESTROY if there is none */
+    struct wr_range range;        /* EMIT: its segment stays until the call is finished */
+    struct wr_label_set *labels;  /* EMIT: of the samples, with a reference that the worker drops; NULL: none */
+    int64_t deadline_ns;          /* FLUSH: monotonic; WR_NEVER: none */
+    uint64_t flush_position;      /* FLUSH */
+    int why;                      /* WAKE: enum weir_wake */
+};
+
+/* Waits until the handler has to be called. From here to wr_lane_worker_finish or wr_lane_worker_replace the
+ * lane counts as busy and, unless the handler waits in the core, as being inside plugin code. */
+void wr_lane_worker_next(struct wr_lane *lane, struct wr_lane_call *call);
+
+/* How many of a batch's first samples the format left out. */
+struct wr_lane_omissions {
+    uint32_t (*count)(const void *ctx, uint32_t samples);
+    const void *ctx;
+};
+
+/* An outcome as the core initialises it before a call with `count` samples. */
+void wr_lane_worker_init_outcome(weir_outcome *outcome, uint32_t count);
+
+/* The call has returned. outcome: of all kinds but CLOSE. omissions: of EMIT; may be NULL. breach: process
+ * state that the handler changed; NULL: none. */
+void wr_lane_worker_finish(struct wr_lane *lane, const struct wr_lane_call *call, weir_outcome *outcome,
+                           const struct wr_lane_omissions *omissions, const char *breach);
+
+/* The same after DESTROY. Returns the successor, which is the lane's handler now; NULL: there is none, the lane
+ * counts the worker as ended, and the thread must return. */
+struct wr_instance *wr_lane_worker_replace(struct wr_lane *lane, const char *breach);
+
+#endif
