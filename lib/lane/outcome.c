@@ -234,9 +234,9 @@ static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint3
     wr_range_skip(flight, done);
     int answer = omitted ? WEIR_ERR_DROPPED : 0;
     if (lane->flight.spooled)
-        wr_spool_policy_settled(lane, done, flight->sequence, now_ns);
+        wr_spool_policy_settled(lane, done, flight->position, now_ns);
     else
-        wr_lane_complete_calls(lane, flight->sequence, rejected ? error : answer);
+        wr_lane_complete_calls(lane, flight->position, rejected ? error : answer);
 }
 
 /* What was in flight counts no longer: it was dropped while the handler was busy with it. */

@@ -13,8 +13,7 @@ struct wr_range {
     uint32_t first, count;
     uint32_t slot; /* the lane's, in the segment's file */
     uint64_t bytes;
-    uint64_t
-        sequence; /* the lane's position of its first sample, among all that it was given in this process */
+    uint64_t position;      /* of its first sample, among all that the lane was given in this process */
     struct wr_sample_id id; /* of its first sample; the others follow without a gap */
     int64_t since_ns;       /* when its first sample was queued; monotonic */
 };

@@ -98,7 +98,7 @@ static bool encode(struct wr_spool *spool, const struct wr_range *range, const s
     wr_buffer_clear(&spool->out);
     if (!spool->open) {
         const struct wr_spool_writer_info info = {spool->handler, (uint32_t)getpid(), wr_clock_wall_ns(),
-                                                  range->sequence};
+                                                  range->position};
         wr_spool_writer_begin(&spool->writer);
         wr_spool_block_put_head(&spool->out, &info);
     }
@@ -113,7 +113,7 @@ static int write_out(struct wr_spool *spool, const struct wr_range *range)
         file = calloc(1, sizeof *file);
         if (!file)
             return ENOMEM;
-        *file = (struct wr_spool_file){.dir = spool->index.own, .number = range->sequence, .own = true};
+        *file = (struct wr_spool_file){.dir = spool->index.own, .number = range->position, .own = true};
     }
     char *path = wr_owner_dir_file(file->dir, file->number);
     int problem = path ? wr_spool_disk_write(path, file->bytes, spool->out.data, spool->out.length) : ENOMEM;
@@ -134,7 +134,7 @@ static int write_out(struct wr_spool *spool, const struct wr_range *range)
         wr_spool_index_put(&spool->index, file);
         spool->open = file->next ? NULL : file;
     }
-    spool->open_end = range->sequence + range->count;
+    spool->open_end = range->position + range->count;
     return 0;
 }
 
@@ -145,7 +145,7 @@ static void choose_file(struct wr_spool *spool, const struct wr_spool_terms *ter
 {
     bool is_read = spool->reading && spool->open == spool->index.first;
     if (spool->open && (is_read || spool->open->bytes >= wr_spool_file_bytes(terms->limit) ||
-                        range->sequence < spool->open_end))
+                        range->position < spool->open_end))
         spool->open = NULL;
 }
 
@@ -269,7 +269,7 @@ static bool fits(const struct wr_spool_part *part, const struct wr_spool_batch *
 {
     const struct wr_range *range = &batch->range;
     return part->kind == WR_SPOOL_PART_GOOD && part->labels == labels &&
-           part->position == range->sequence + range->count &&
+           part->position == range->position + range->count &&
            wr_sample_id_follows(&part->id, &range->id, range->count) &&
            part->count <= range->segment->room - range->count && range->bytes + part->length <= want->bytes;
 }
@@ -298,7 +298,7 @@ static bool fill(struct wr_spool *spool, const struct wr_spool_part *part, const
     struct wr_range *range = &batch->range;
     *range = (struct wr_range){
         .segment = wr_segment_new(&spool->pool, room),
-        .sequence = part->position + skip,
+        .position = part->position + skip,
         .id = wr_sample_id_behind(&part->id, skip),
     };
     bool good = range->segment && load(spool, part, skip, range);

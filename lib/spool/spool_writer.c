@@ -124,7 +124,7 @@ bool wr_spool_writer_put(struct wr_spool_writer *writer, const struct wr_range *
         .labels = define_labels(writer, labels, out),
         .first = writer->samples,
         .count = range->count,
-        .position = range->sequence,
+        .position = range->position,
         .id = range->id,
     };
     size_t start = wr_spool_block_begin(out);
