@@ -207,7 +207,7 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 
 void wr_engine_say_overflow(struct wr_engine *engine)
 {
-    struct wr_group *group = atomic_load(&engine->registry->overflown);
+    struct wr_group *group = atomic_load(&engine->registry->first_overflow);
     if (!group || atomic_load(&engine->overflow_logged) || atomic_exchange(&engine->overflow_logged, true))
         return;
     wr_log_say(engine->log, WEIR_LOG_WARNING,

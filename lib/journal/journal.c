@@ -50,7 +50,7 @@ static int define_missing(struct wr_journal *journal)
 }
 
 /* [registry lock] Called for each series that is made or gets another description. */
-static void witness(void *ctx, const weir_series *view)
+static void define(void *ctx, const weir_series *view)
 {
     struct wr_journal *journal = ctx;
     int problem = define_missing(journal);
@@ -63,20 +63,20 @@ static void witness(void *ctx, const weir_series *view)
 static int define_all(struct wr_journal *journal)
 {
     sigset_t signals;
-    wr_registry_start_making(journal->registry, &signals);
+    wr_registry_lock(journal->registry, &signals);
     int problem = define_missing(journal);
     atomic_store(&journal->series_problem, problem);
-    wr_registry_end_making(journal->registry, &signals);
+    wr_registry_unlock(journal->registry, &signals);
     return problem;
 }
 
-static void set_witness(struct wr_journal *journal, bool on)
+static void set_on_series(struct wr_journal *journal, bool on)
 {
     sigset_t signals;
-    wr_registry_start_making(journal->registry, &signals);
-    journal->registry->witness = on ? witness : NULL;
-    journal->registry->witness_ctx = journal;
-    wr_registry_end_making(journal->registry, &signals);
+    wr_registry_lock(journal->registry, &signals);
+    journal->registry->on_series = on ? define : NULL;
+    journal->registry->on_series_ctx = journal;
+    wr_registry_unlock(journal->registry, &signals);
 }
 
 /* ---- Start and stop -------------------------------------------------------------------------- */
@@ -106,8 +106,8 @@ static int fill(struct wr_journal *journal)
     journal->series.folder = journal->dir.path;
     problem = define_all(journal);
     if (!problem)
-        set_witness(journal, true);
-    return problem ? problem : define_all(journal); /* series that were made before the witness was set */
+        set_on_series(journal, true);
+    return problem ? problem : define_all(journal); /* series that were made before on_series was set */
 }
 
 struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
@@ -115,7 +115,7 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
 {
     struct wr_journal *journal = calloc(1, sizeof *journal);
     if (!journal) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", place);
+        wr_error_no_memory(error, place);
         return NULL;
     }
     journal->registry = registry;
@@ -129,7 +129,7 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
     if (!problem)
         return journal;
     wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_of_system(problem));
-    set_witness(journal, false);
+    set_on_series(journal, false);
     wr_mapped_file_close(&journal->series.map);
     wr_mapped_file_close(&journal->meta);
     wr_journal_remove(&journal->dir);
@@ -177,7 +177,7 @@ static bool is_empty(const struct wr_journal *journal)
 /* The mappings stay, as late threads may still read them. */
 void wr_journal_stop(struct wr_journal *journal)
 {
-    set_witness(journal, false);
+    set_on_series(journal, false);
     if (is_empty(journal))
         wr_journal_remove(&journal->dir);
     else

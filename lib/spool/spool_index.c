@@ -64,7 +64,7 @@ bool wr_spool_index_ensure_own(struct wr_spool_index *index, const char *place, 
     char *copy = strdup(place);
     if (!dir || !copy) {
         wr_error_set(error, WEIR_ERR_MEMORY, "%s: %s", place,
-                     copy ? "too many directories in use" : "no memory");
+                     copy ? "too many directories in use" : "out of memory");
         free(copy);
         return false;
     }

@@ -93,7 +93,7 @@ ROWS = {
     35: Row("the Nth call fails, for every N", "an error or a counted drop, no leak, no hang", "hundreds here; all with ./dev torture",
             [TORTURE, "tests/unit/memory.t"]),
     36: Row("configuration deep, huge, truncated, not a file", "an error with its place; bounded", "by kind",
-            [f"{WRONG}:no_configuration_file", "tests/unit/json.t", "tests/unit/document_file.t", "tests/fuzz/corpora.py:configurations"]),
+            [f"{WRONG}:other_files_are_refused", "tests/unit/json.t", "tests/unit/document_file.t", "tests/fuzz/corpora.py:configurations"]),
     37: Row("configuration invalid", "an error with its place and the nearest match; nothing partially applied", "by kind",
             [f"{WRONG}:each_is_refused", "tests/unit/config_errors.t"]),
     38: Row("setuid program; configuration writable by others", "variables ignored; refused", "once; by kind",
