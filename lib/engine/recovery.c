@@ -14,19 +14,20 @@
 #include "segment/series_codec.h"
 #include "text/utf8.h"
 
-/* ---- A box that is being read ---------------------------------------------------------------- */
+/* ---- A journal that is being read ------------------------------------------------------------ */
 
+/* An adopted journal. */
 struct find {
     struct wr_recovery *recovery;
     struct wr_dispatcher *dispatcher;
-    struct wr_recovery_box *box;
+    struct wr_recovery_journal *journal;
     struct wr_journal_reader reader;
-    uint32_t *ids; /* of this process, plus 1; 0: it means nothing */
+    uint32_t *ids; /* series ids of this process plus 1, by those of the journal; 0: invalid */
     int64_t now_ns;
-    uint64_t given, corrupt;
+    uint64_t given, corrupt; /* samples */
 };
 
-/* false: no memory. */
+/* Returns false if out of memory. */
 static bool intern_all(struct find *find)
 {
     const struct wr_journal_views *views = &find->reader.views;
@@ -42,7 +43,7 @@ static bool intern_all(struct find *find)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Texts in the file, by number, as far as samples refer to them. */
+/* Numbers the texts in the file, as many as samples refer to. */
 static void point_to_notes(struct wr_segment *segment, uint32_t notes)
 {
     const char *at = segment->file->texts, *end = at + segment->file->head->text_room;
@@ -54,21 +55,21 @@ static void point_to_notes(struct wr_segment *segment, uint32_t notes)
     }
 }
 
-/* Metadata is checked when it is added, so what is no text was damaged. */
-static bool is_note_sound(const struct wr_segment *segment, uint32_t note)
+/* Metadata is valid UTF-8 when it is added, so anything else was damaged. */
+static bool is_note_valid(const struct wr_segment *segment, uint32_t note)
 {
     const struct wr_segment_notes *notes = atomic_load(&segment->notes);
     return notes && note < notes->count &&
            wr_utf8_is_valid(notes->texts[note], strlen(notes->texts[note]), NULL);
 }
 
-static bool is_sound(const struct find *find, const struct wr_segment *segment, const weir_sample *sample)
+static bool is_valid(const struct find *find, const struct wr_segment *segment, const weir_sample *sample)
 {
     return sample->series < find->reader.views.count && find->ids[sample->series] &&
-           sample->kind <= WEIR_KIND_INT && (!sample->note || is_note_sound(segment, sample->note));
+           sample->kind <= WEIR_KIND_INT && (!sample->note || is_note_valid(segment, sample->note));
 }
 
-/* Its series is that of this process, and whether it is a running total goes by that, as when it is added. */
+/* Sets the series of this process, and the cumulative flag from that, as for a sample that is added. */
 static void translate(const struct find *find, weir_sample *sample)
 {
     sample->series = find->ids[sample->series] - 1;
@@ -76,8 +77,8 @@ static void translate(const struct find *find, weir_sample *sample)
     sample->flags |= wr_registry_series(find->dispatcher->taking.registry, sample->series)->flags;
 }
 
-/* A sample that makes no sense gets a kind that there is not. */
-enum { SENSELESS = UINT16_MAX };
+/* The kind of samples that are invalid. */
+enum { INVALID = UINT16_MAX };
 
 static void copy_samples(const struct find *find, struct wr_segment *segment, uint32_t count)
 {
@@ -88,17 +89,17 @@ static void copy_samples(const struct find *find, struct wr_segment *segment, ui
     point_to_notes(segment, notes);
     for (uint32_t i = 0; i < count; i++) {
         weir_sample *sample = &segment->samples[i];
-        if (is_sound(find, segment, sample))
+        if (is_valid(find, segment, sample))
             translate(find, sample);
         else
-            *sample = (weir_sample){.kind = SENSELESS, .flags = sample->flags & WEIR_SAMPLE_MORE};
+            *sample = (weir_sample){.kind = INVALID, .flags = sample->flags & WEIR_SAMPLE_MORE};
     }
     segment->count = count;
 }
 
-/* ---- Giving it to the lanes ------------------------------------------------------------------ */
+/* ---- Queueing for the lanes ------------------------------------------------------------------ */
 
-/* A lane that lives, by its name. */
+/* Returns the lane of this name that is in a route, or NULL. */
 static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
 {
     struct wr_router *router = find->dispatcher->taking.router;
@@ -108,7 +109,7 @@ static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
     return NULL;
 }
 
-/* false: the lane is at its end, or there is no memory. */
+/* Returns false if the lane has ended, or out of memory. */
 static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range range)
 {
     range.id = wr_sample_id_behind(&range.segment->file->ids[range.slot], range.first);
@@ -124,29 +125,29 @@ static void drop_corrupt(struct find *find, struct wr_lane *lane, const struct w
     find->corrupt += range->count;
 }
 
-/* Whether the event that a sample begins makes sense as a whole. */
-static bool is_event_sound(const struct wr_segment *segment, uint32_t first)
+/* Whether all samples of the event that begins here are valid. */
+static bool is_event_valid(const struct wr_segment *segment, uint32_t first)
 {
     for (uint32_t end = wr_segment_event_end(segment, first); first < end; first++)
-        if (segment->samples[first].kind == SENSELESS)
+        if (segment->samples[first].kind == INVALID)
             return false;
     return true;
 }
 
-/* false: some of it has to stay. */
+/* Queues the valid events and drops the others. Returns false if some have to stay in the journal. */
 static bool give_all(struct find *find, struct wr_feed_lane *entry, struct wr_range range)
 {
     bool given = true;
     while (range.count) {
         struct wr_range part = range;
-        bool sound = is_event_sound(range.segment, range.first);
+        bool valid = is_event_valid(range.segment, range.first);
         for (part.count = 0; part.count < range.count;) {
             uint32_t next = range.first + part.count;
-            if (is_event_sound(range.segment, next) != sound)
+            if (is_event_valid(range.segment, next) != valid)
                 break;
             part.count = wr_segment_event_end(range.segment, next) - range.first;
         }
-        if (sound)
+        if (valid)
             given &= give(find, entry, part);
         else
             drop_corrupt(find, entry->lane, &part);
@@ -156,7 +157,7 @@ static bool give_all(struct find *find, struct wr_feed_lane *entry, struct wr_ra
     return given;
 }
 
-/* What the lane of one slot has not settled. Answers how many samples have to stay. */
+/* Queues what the lane of a slot has not settled. Returns how many samples have to stay in the journal. */
 static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_t slot)
 {
     struct wr_feed_lane *entry = find_lane(find, wr_segment_file_lane(segment->file, slot));
@@ -172,59 +173,57 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
     return kept;
 }
 
-static void tell_kept(const struct find *find, const char *lane, uint64_t kept)
+static void report_kept(const struct find *find, const char *lane, uint64_t kept)
 {
     wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
-                        "%" PRIu64
-                        " values are kept for handler \"%s\", which no route leads to; configure it and start "
-                        "again, or delete %s to give them up",
-                        kept, lane, find->box->box.path);
+                        "%" PRIu64 " values are kept for handler \"%s\", which no route uses; configure it and "
+                        "restart, or delete %s to discard them",
+                        kept, lane, find->journal->dir.path);
 }
 
-/* Takes the file. */
+/* Takes ownership of the file. */
 static void give_segment(struct find *find, struct wr_segment_file *file)
 {
     uint32_t count = wr_journal_reader_count(&find->reader, file);
     struct wr_segment *segment = wr_segment_of_file(&find->recovery->pool, file, false);
     if (!segment)
-        return; /* the file stays for the next time */
+        return; /* out of memory; the file stays for the next process */
     copy_samples(find, segment, count);
     for (uint32_t slot = 0; slot < file->head->lanes; slot++) {
         uint64_t kept = give_slot(find, segment, slot);
         if (!kept)
             continue;
         wr_segment_leave(segment);
-        tell_kept(find, wr_segment_file_lane(file, slot), kept);
+        report_kept(find, wr_segment_file_lane(file, slot), kept);
     }
     wr_segment_drop(segment);
 }
 
-/* ---- A box ----------------------------------------------------------------------------------- */
+/* ---- One journal ----------------------------------------------------------------------------- */
 
-static void tell_box(const struct find *find, const struct wr_recovery_rings_result *recovery_rings)
+static void report(const struct find *find, const struct wr_recovery_rings_result *recovery_rings)
 {
-    const char *path = find->box->box.path;
+    const char *path = find->journal->dir.path;
     if (find->given)
         wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_INFO,
-                            "%s: %" PRIu64 " values of an earlier process are recovered", path, find->given);
+                            "%s: %" PRIu64 " values of an earlier process recovered", path, find->given);
     if (recovery_rings->unrouted)
         wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
-                            "%s: %" PRIu64
-                            " values belong to groups that nobody listens to now, and are dropped",
-                            path, recovery_rings->unrouted);
+                            "%s: %" PRIu64 " values of groups without a route are dropped", path,
+                            recovery_rings->unrouted);
     if (find->corrupt || recovery_rings->corrupt || find->reader.damaged)
         wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                            "%s: damaged; %" PRIu64 " values and %" PRIu32 " files make no sense, and are lost",
-                            path, find->corrupt + recovery_rings->corrupt, find->reader.damaged);
+                            "%s: damaged; %" PRIu64 " values and %" PRIu32 " files are invalid and lost", path,
+                            find->corrupt + recovery_rings->corrupt, find->reader.damaged);
 }
 
-static void give_box(struct find *find)
+static void give_journal(struct find *find)
 {
     struct wr_recovery_rings_result recovery_rings = {0};
     struct wr_drain *taking = &find->dispatcher->taking;
     if (!intern_all(find)) {
         wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                            "%s: no memory; it is left as it is", find->box->box.path);
+                            "%s: no memory; it is left as it is", find->journal->dir.path);
         free(find->ids);
         return;
     }
@@ -233,44 +232,45 @@ static void give_box(struct find *find)
         wr_recovery_rings_make(&find->reader, taking->router, taking->registry, &ids, &recovery_rings);
     if (problem)
         wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                            "%s: what was in the rings stays there: %s", find->box->box.path,
-                            wr_error_of_system(problem));
+                            "%s: values in rings cannot be recovered now, and stay there: %s",
+                            find->journal->dir.path, wr_error_of_system(problem));
     for (size_t i = 0; i < find->reader.segment_count; i++)
         give_segment(find, find->reader.segments[i]);
     find->reader.segment_count = 0;
-    tell_box(find, &recovery_rings);
+    report(find, &recovery_rings);
     free(find->ids);
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- All journals ---------------------------------------------------------------------------- */
 
-/* Gives up a box that was adopted, for another process to find. */
-static void leave(struct wr_owner_dir *box)
+/* Releases an adopted directory, for another process to adopt. */
+static void leave(struct wr_owner_dir *dir)
 {
-    wr_owner_dir_leave(box);
-    free(box->path);
+    wr_owner_dir_leave(dir);
+    free(dir->path);
 }
 
-/* Adopts a box, unless its process lives, and opens what is in it. false: there is nothing to be had. */
+/* Adopts a directory, unless its process lives, and opens its files. Returns false if there is nothing to
+ * recover. */
 static bool adopt(struct find *find, const char *place, const char *name)
 {
-    struct wr_owner_dir *box = &find->box->box;
-    if (!wr_owner_dir_adopt(box, place, name))
+    struct wr_owner_dir *dir = &find->journal->dir;
+    if (!wr_owner_dir_adopt(dir, place, name))
         return false;
-    switch (wr_journal_reader_open(&find->reader, box->path, true)) {
+    switch (wr_journal_reader_open(&find->reader, dir->path, true)) {
     case WR_JOURNAL_READ: return true;
-    case WR_JOURNAL_NOTHING: wr_journal_remove(box); return false;
+    case WR_JOURNAL_NOTHING: wr_journal_remove(dir); return false;
     case WR_JOURNAL_OTHER_VERSION:
         wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
                             "%s: written by another version of weir (format %" PRIu32
                             ", this one reads %d); it is left as it is",
-                            box->path, find->reader.version, WR_JOURNAL_VERSION);
-        leave(box);
+                            dir->path, find->reader.version, WR_JOURNAL_VERSION);
+        leave(dir);
         return false;
     default:
         wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
-                            box->path, wr_error_of_system(errno));
-        leave(box);
+                            dir->path, wr_error_of_system(errno));
+        leave(dir);
         return false;
     }
 }
@@ -282,25 +282,25 @@ static int compare(const void *a, const void *b)
     return first < second ? -1 : first > second;
 }
 
-/* Adds a find; false: no memory. */
+/* Adopts and adds to the list. Returns false if out of memory. */
 static bool add(struct wr_buffer *finds, struct find find, const char *place, const char *name)
 {
-    find.box = calloc(1, sizeof *find.box);
-    if (!find.box)
+    find.journal = calloc(1, sizeof *find.journal);
+    if (!find.journal)
         return false;
     if (!adopt(&find, place, name)) {
-        free(find.box);
+        free(find.journal);
         return true;
     }
     wr_buffer_put(finds, &find, sizeof find);
     if (finds->failed) {
         wr_journal_reader_close(&find.reader);
-        leave(&find.box->box);
-        free(find.box);
+        leave(&find.journal->dir);
+        free(find.journal);
         return false;
     }
-    find.box->next = find.recovery->boxes;
-    find.recovery->boxes = find.box;
+    find.journal->next = find.recovery->journals;
+    find.recovery->journals = find.journal;
     return true;
 }
 
@@ -310,13 +310,13 @@ static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const
     DIR *folder = opendir(place);
     int problem = folder ? 0 : errno;
     while (folder && !problem && (entry = wr_dir_list_next(folder, &problem)))
-        if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_BOX) && !add(finds, *pattern, place, entry->d_name))
+        if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_DIR) && !add(finds, *pattern, place, entry->d_name))
             problem = ENOMEM;
     if (folder)
         closedir(folder);
     if (problem)
         wr_deferred_log_add(&pattern->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                            "%s: %s; what other processes have left there may stay there", place,
+                            "%s: %s; values of earlier processes may be left there", place,
                             wr_error_of_system(problem));
 }
 
@@ -332,7 +332,7 @@ void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_
     if (count)
         qsort(finds, count, sizeof *finds, compare);
     for (size_t i = 0; i < count; i++) {
-        give_box(&finds[i]);
+        give_journal(&finds[i]);
         given += finds[i].given;
         wr_journal_reader_close(&finds[i].reader);
     }
@@ -344,14 +344,14 @@ void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-/* Rings that could not be taken over stay too. */
-static bool is_done(const struct wr_recovery_box *box)
+/* Whether nothing is left in it: neither segments nor rings. */
+static bool is_done(const struct wr_recovery_journal *dir)
 {
     struct wr_journal_reader reader;
     size_t segments = 0;
-    uint32_t *numbers = wr_mapped_file_list(box->box.path, WR_SEGMENT_FILE_KIND, &segments);
+    uint32_t *numbers = wr_mapped_file_list(dir->dir.path, WR_SEGMENT_FILE_KIND, &segments);
     bool done =
-        numbers && !segments && wr_journal_reader_open(&reader, box->box.path, false) == WR_JOURNAL_READ;
+        numbers && !segments && wr_journal_reader_open(&reader, dir->dir.path, false) == WR_JOURNAL_READ;
     free(numbers);
     if (!done)
         return false;
@@ -360,36 +360,36 @@ static bool is_done(const struct wr_recovery_box *box)
     return done;
 }
 
-static void tidy_boxes(struct wr_recovery *recovery)
+static void tidy_dirs(struct wr_recovery *recovery)
 {
-    struct wr_recovery_box **place = &recovery->boxes;
+    struct wr_recovery_journal **place = &recovery->journals;
     while (*place) {
-        struct wr_recovery_box *box = *place;
-        if (!is_done(box)) {
-            place = &box->next;
+        struct wr_recovery_journal *dir = *place;
+        if (!is_done(dir)) {
+            place = &dir->next;
             continue;
         }
-        *place = box->next;
-        wr_journal_remove(&box->box);
-        free(box);
+        *place = dir->next;
+        wr_journal_remove(&dir->dir);
+        free(dir);
     }
 }
 
 void wr_recovery_tidy(struct wr_recovery *recovery)
 {
     wr_segment_pool_trim(&recovery->pool);
-    tidy_boxes(recovery);
+    tidy_dirs(recovery);
 }
 
 void wr_recovery_leave(struct wr_recovery *recovery)
 {
     wr_recovery_tidy(recovery);
-    for (struct wr_recovery_box *box = recovery->boxes; box; box = box->next)
-        wr_owner_dir_leave(&box->box);
+    for (struct wr_recovery_journal *dir = recovery->journals; dir; dir = dir->next)
+        wr_owner_dir_leave(&dir->dir);
 }
 
 void wr_recovery_abandon(const struct wr_recovery *recovery)
 {
-    for (const struct wr_recovery_box *box = recovery->boxes; box; box = box->next)
-        wr_owner_dir_abandon(&box->box);
+    for (const struct wr_recovery_journal *dir = recovery->journals; dir; dir = dir->next)
+        wr_owner_dir_abandon(&dir->dir);
 }

@@ -1,10 +1,10 @@
-/* recovery: what processes that are dead have left in their journals goes to the handlers.
+/* recovery: delivers what dead processes left in their journals.
  *
- * Their boxes are adopted where they are. First what is in their rings goes, by the routes in force, to new
- * segments in the same box, in one step of that journal; then what is not settled in all segments is given to
- * the lanes, from copies in memory. As lanes settle it they mark it in the adopted file. So nothing depends on
- * this process either: if it dies, the next one finds what it would have found, less what was settled.
- * [dispatcher's round] */
+ * A journal's directory is adopted in place. First the samples in its rings are routed, by the current routes,
+ * to new segments in the same directory, in one committed round of that journal. Then copies of all samples
+ * that are not settled are queued in the lanes, with the identities that are stored in the segments. Lanes
+ * settle them in the adopted files. If this process dies too, the next one finds the same samples, without
+ * those that were settled. [dispatcher's round] */
 #ifndef WR_RECOVERY_H
 #define WR_RECOVERY_H
 
@@ -14,26 +14,26 @@
 #include "segment/segment.h"
 #include "os/owner_dir.h"
 
-struct wr_recovery_box {
-    struct wr_recovery_box *next;
-    struct wr_owner_dir box;
+struct wr_recovery_journal {
+    struct wr_recovery_journal *next;
+    struct wr_owner_dir dir;
 };
 
-/* All zeros: nothing was found. */
+/* All zeros: nothing was adopted. */
 struct wr_recovery {
-    struct wr_segment_pool pool;   /* of adopted segments that are settled */
-    struct wr_recovery_box *boxes; /* that hold something */
+    struct wr_segment_pool pool;          /* adopted segments that are settled */
+    struct wr_recovery_journal *journals; /* that are not empty */
 };
 
-/* Adopts all that lost their process, and gives what is in them to the lanes. What there is to say of it goes
- * to the dispatcher's words. */
+/* Adopts all journals whose processes are dead, and queues their samples. Messages go to the dispatcher's
+ * deferred log. */
 void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_dispatcher *dispatcher,
                      int64_t now_ns);
 
-/* Deletes what is settled. */
+/* Deletes the files of settled segments, and empty journals. */
 void wr_recovery_tidy(struct wr_recovery *recovery);
 
-/* [shutdown] The same, and leaves the rest to whoever comes. */
+/* [shutdown] The same, and releases the locks of the others. */
 void wr_recovery_leave(struct wr_recovery *recovery);
 
 /* [fork] Closes the locks in a forked child. */

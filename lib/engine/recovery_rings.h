@@ -1,8 +1,9 @@
-/* recovery_rings: what was left in the rings of a journal becomes segments of the same journal, in one step.
+/* recovery_rings: moves the samples in the rings of a journal to segments of the same journal, in one committed
+ * round.
  *
- * The routes are those in force now; ids of series stay those of the journal. Until the step is committed
- * nothing has happened: what was made for it is deleted by whoever opens the journal next. [dispatcher's round]
- */
+ * Uses the current routes, and the lanes' next sample identities; series ids stay those of the journal. If this
+ * process dies before the commit, nothing has changed: the next one that opens the journal deletes the new
+ * files. [dispatcher's round] */
 #ifndef WR_RECOVERY_RINGS_H
 #define WR_RECOVERY_RINGS_H
 
@@ -12,19 +13,19 @@
 #include "journal/journal_reader.h"
 #include "dispatch/router.h"
 
-/* What a journal's ids are in this process. */
+/* Series ids of this process, by those of the journal. */
 struct wr_recovery_rings_ids {
-    const uint32_t *items; /* plus 1; 0: it means nothing */
+    const uint32_t *items; /* plus 1; 0: invalid */
     uint32_t count;
 };
 
-/* What became of the samples in rings. */
+/* Samples that were not moved. */
 struct wr_recovery_rings_result {
-    uint64_t unrouted; /* nobody listens to them now */
+    uint64_t unrouted; /* their groups have no route */
     uint64_t corrupt;
 };
 
-/* 0; or errno, and nothing has happened. The new segments are the reader's, behind the others. */
+/* Appends the new segments to the reader's. Returns 0, or errno with nothing changed. */
 int wr_recovery_rings_make(struct wr_journal_reader *reader, struct wr_router *router,
                            const struct wr_registry *registry, const struct wr_recovery_rings_ids *ids,
                            struct wr_recovery_rings_result *result);

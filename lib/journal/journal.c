@@ -9,14 +9,14 @@
 
 enum { TRY_AGAIN_S = 1 };
 
-/* ---- Trouble --------------------------------------------------------------------------------- */
+/* ---- Failures -------------------------------------------------------------------------------- */
 
 static void fail(struct wr_journal *journal, int problem, int64_t now_ns)
 {
     journal->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
     if (!journal->failing)
         wr_deferred_log_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: %s; values go on without it",
-                            journal->box.path, wr_error_of_system(problem));
+                            journal->dir.path, wr_error_of_system(problem));
     journal->failing = true;
 }
 
@@ -26,18 +26,18 @@ static void succeed(struct wr_journal *journal)
         return;
     journal->failing = false;
     wr_deferred_log_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
-                        journal->box.path);
+                        journal->dir.path);
 }
 
-static bool may_try(const struct wr_journal *journal, int64_t now_ns)
+static bool may_retry(const struct wr_journal *journal, int64_t now_ns)
 {
     return !journal->failing || now_ns >= journal->retry_at_ns;
 }
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
-/* [making] Defines what could not be defined before. 0, or errno. */
-static int catch_up(struct wr_journal *journal)
+/* [registry lock] Defines the series that have no definition yet. Returns 0 or errno. */
+static int define_missing(struct wr_journal *journal)
 {
     uint32_t count = atomic_load(&journal->registry->series);
     while (journal->series.known < count) {
@@ -49,11 +49,11 @@ static int catch_up(struct wr_journal *journal)
     return 0;
 }
 
-/* [making] A series is made, or has got another description. */
-static void witness(void *ctx, const weir_series *view)
+/* [registry lock] Called for each series that is made or gets another description. */
+static void define(void *ctx, const weir_series *view)
 {
     struct wr_journal *journal = ctx;
-    int problem = catch_up(journal);
+    int problem = define_missing(journal);
     if (!problem && view->id <= journal->series.known)
         problem = wr_journal_series_put(&journal->series, view);
     if (problem)
@@ -64,26 +64,26 @@ static int define_all(struct wr_journal *journal)
 {
     sigset_t signals;
     wr_registry_lock(journal->registry, &signals);
-    int problem = catch_up(journal);
+    int problem = define_missing(journal);
     atomic_store(&journal->series_problem, problem);
     wr_registry_unlock(journal->registry, &signals);
     return problem;
 }
 
-static void set_witness(struct wr_journal *journal, bool on)
+static void set_on_series(struct wr_journal *journal, bool on)
 {
     sigset_t signals;
     wr_registry_lock(journal->registry, &signals);
-    journal->registry->on_series = on ? witness : NULL;
+    journal->registry->on_series = on ? define : NULL;
     journal->registry->on_series_ctx = journal;
     wr_registry_unlock(journal->registry, &signals);
 }
 
-/* ---- Beginning and end ----------------------------------------------------------------------- */
+/* ---- Start and stop -------------------------------------------------------------------------- */
 
 static int make_meta(struct wr_journal *journal)
 {
-    int problem = wr_mapped_file_make(&journal->meta, journal->box.path, WR_JOURNAL_META_KIND, 0,
+    int problem = wr_mapped_file_make(&journal->meta, journal->dir.path, WR_JOURNAL_META_KIND, 0,
                                       sizeof(struct wr_journal_head));
     if (problem)
         return problem;
@@ -103,11 +103,11 @@ static int fill(struct wr_journal *journal)
     int problem = make_meta(journal);
     if (problem)
         return problem;
-    journal->series.folder = journal->box.path;
+    journal->series.folder = journal->dir.path;
     problem = define_all(journal);
     if (!problem)
-        set_witness(journal, true);
-    return problem ? problem : define_all(journal); /* what was made in between */
+        set_on_series(journal, true);
+    return problem ? problem : define_all(journal); /* series that were made before on_series was set */
 }
 
 struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
@@ -121,7 +121,7 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
     journal->registry = registry;
     journal->words = words;
     if (!wr_owner_dir_check_place(place, true, error) ||
-        !wr_owner_dir_make(&journal->box, place, WR_JOURNAL_BOX, error)) {
+        !wr_owner_dir_make(&journal->dir, place, WR_JOURNAL_DIR, error)) {
         free(journal);
         return NULL;
     }
@@ -129,15 +129,15 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
     if (!problem)
         return journal;
     wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_of_system(problem));
-    set_witness(journal, false);
+    set_on_series(journal, false);
     wr_mapped_file_close(&journal->series.map);
     wr_mapped_file_close(&journal->meta);
-    wr_journal_remove(&journal->box);
+    wr_journal_remove(&journal->dir);
     free(journal);
     return NULL;
 }
 
-/* Answers whether none is left. */
+/* Returns whether all files of the kind were deleted. */
 static bool remove_kind(const char *folder, const char *kind)
 {
     size_t count = 0;
@@ -149,23 +149,23 @@ static bool remove_kind(const char *folder, const char *kind)
     return gone;
 }
 
-/* What gives the rest its meaning goes last, should this be interrupted, and only if the rest is gone: whoever
- * comes next tries again. */
-void wr_journal_remove(struct wr_owner_dir *box)
+/* `meta` is deleted last, and only if the rest could be deleted: without it the next process could not read the
+ * others. */
+void wr_journal_remove(struct wr_owner_dir *dir)
 {
-    if (remove_kind(box->path, WR_JOURNAL_RING_KIND) && remove_kind(box->path, WR_JOURNAL_SERIES_KIND) &&
-        remove_kind(box->path, WR_JOURNAL_META_KIND))
-        wr_owner_dir_remove(box);
+    if (remove_kind(dir->path, WR_JOURNAL_RING_KIND) && remove_kind(dir->path, WR_JOURNAL_SERIES_KIND) &&
+        remove_kind(dir->path, WR_JOURNAL_META_KIND))
+        wr_owner_dir_remove(dir);
     else
-        wr_owner_dir_leave(box);
-    free(box->path);
-    *box = (struct wr_owner_dir){0};
+        wr_owner_dir_leave(dir);
+    free(dir->path);
+    *dir = (struct wr_owner_dir){0};
 }
 
 static bool is_empty(const struct wr_journal *journal)
 {
     size_t count = 1;
-    uint32_t *segments = wr_mapped_file_list(journal->box.path, WR_SEGMENT_FILE_KIND, &count);
+    uint32_t *segments = wr_mapped_file_list(journal->dir.path, WR_SEGMENT_FILE_KIND, &count);
     free(segments);
     for (uint32_t i = 0; i < journal->ring_count; i++) {
         const struct wr_ring_block *ring = journal->rings[i];
@@ -174,19 +174,19 @@ static bool is_empty(const struct wr_journal *journal)
     return segments && !count;
 }
 
-/* The mappings stay: threads that come late may still look at them. */
+/* The mappings stay, as late threads may still read them. */
 void wr_journal_stop(struct wr_journal *journal)
 {
-    set_witness(journal, false);
+    set_on_series(journal, false);
     if (is_empty(journal))
-        wr_journal_remove(&journal->box);
+        wr_journal_remove(&journal->dir);
     else
-        wr_owner_dir_leave(&journal->box);
+        wr_owner_dir_leave(&journal->dir);
 }
 
 void wr_journal_abandon(const struct wr_journal *journal)
 {
-    wr_owner_dir_abandon(&journal->box);
+    wr_owner_dir_abandon(&journal->dir);
 }
 
 /* ---- Rings and segments ---------------------------------------------------------------------- */
@@ -194,9 +194,9 @@ void wr_journal_abandon(const struct wr_journal *journal)
 struct wr_ring_block *wr_journal_ring(struct wr_journal *journal, uint32_t size, int64_t now_ns)
 {
     struct wr_journal_map map;
-    if (journal->ring_count == WR_JOURNAL_RINGS_MOST || !may_try(journal, now_ns))
+    if (journal->ring_count == WR_JOURNAL_RINGS_MOST || !may_retry(journal, now_ns))
         return NULL;
-    int problem = wr_mapped_file_make(&map, journal->box.path, WR_JOURNAL_RING_KIND, ++journal->files,
+    int problem = wr_mapped_file_make(&map, journal->dir.path, WR_JOURNAL_RING_KIND, ++journal->files,
                                       WR_RING_BLOCK_BYTES(size));
     if (problem) {
         fail(journal, problem, now_ns);
@@ -216,9 +216,9 @@ struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const str
                                            int64_t now_ns)
 {
     struct wr_segment_file *file = NULL;
-    if (!may_try(journal, now_ns))
+    if (!may_retry(journal, now_ns))
         return NULL;
-    int problem = wr_segment_file_make(&file, journal->box.path, ++journal->files, shape);
+    int problem = wr_segment_file_make(&file, journal->dir.path, ++journal->files, shape);
     if (problem)
         fail(journal, problem, now_ns);
     else

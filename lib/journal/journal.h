@@ -1,21 +1,21 @@
-/* journal: a copy, as it were, of what is in this process's rings and queues, which outlives it.
+/* journal: the rings and queues of this process in mapped files, which survive it.
  *
  *     PLACE/                     settings.journal
- *         journal.91b33f2c.4711.0/   of process 4711; locked while it lives, see spool_box.h
+ *         journal.91b33f2c.4711.0/   of process 4711; locked while it lives, see owner_dir.h
  *             lock
- *             meta.0                 the last committed round; how ticks become time
- *             series.0, ...          what ids mean
+ *             meta.0                 the last committed round; conversion of ticks to time
+ *             series.0, ...          definitions of series ids
  *             ring.1, ...            the slots of the threads' rings
  *             seg.2, ...             the segments of the feeds
  *
- * Nothing is written a second time: rings and segments lie in these files. The way of a record from a ring to
- * the segments of one or more feeds is one step: the dispatcher copies, puts down for the coming round how far
- * each ring is taken and each segment filled, and commits the round by one store; only then may lanes see what
- * was copied, and the ring's writer use its slots again. So whenever the process dies, each record is either in
- * its ring, or in all segments it belongs to.
+ * Rings and segments are in these files, so nothing is written twice. Moving records from a ring to the
+ * segments of one or more feeds is atomic: the dispatcher copies them, stores how far each ring is taken and
+ * each segment filled for the next round (versioned.h), and commits the round by one store. Only then may lanes
+ * see the copies, and the ring's writer reuse the slots. So whenever the process dies, each record is either in
+ * its ring, or in all of its segments.
  *
- * Under the dispatcher's round, but for what is said to be called elsewhere. Where there is no space values go
- * on without it, and from time to time it is tried again. */
+ * [dispatcher's round], unless stated otherwise. Without disk space, rings and segments are in memory; the
+ * journal tries again every second. */
 #ifndef WR_JOURNAL_H
 #define WR_JOURNAL_H
 
@@ -36,77 +36,77 @@
 
 struct wr_error;
 
-#define WR_JOURNAL_BOX "journal"
+#define WR_JOURNAL_DIR "journal"
 #define WR_JOURNAL_META_KIND "meta"
 #define WR_JOURNAL_RING_KIND "ring"
 
-/* The file `meta.0`. */
+/* The file `meta.0`. Magic and version have these offsets in all versions. */
 struct wr_journal_head {
     WR_ALIGNED_LINE uint64_t magic;
     uint32_t version;
     uint32_t pid;
     int64_t created_ns;
     uint64_t reserved;                      /* 0 */
-    _Atomic uint32_t feeds;                 /* the last number that a feed got */
-    _Atomic uint32_t line;                  /* which of the two counts */
-    _Atomic uint64_t segments;              /* how often a segment was begun */
-    WR_ALIGNED_LINE _Atomic uint64_t round; /* the last one that was committed */
+    _Atomic uint32_t feeds;                 /* the last number given to a feed */
+    _Atomic uint32_t line;                  /* index of the current line */
+    _Atomic uint64_t segments;              /* number of times that a segment was begun */
+    WR_ALIGNED_LINE _Atomic uint64_t round; /* the last committed one */
     WR_ALIGNED_LINE struct wr_timeline lines[2];
 };
 
 enum { WR_JOURNAL_RINGS_MOST = 1100 };
 
 struct wr_journal {
-    struct wr_owner_dir box;
+    struct wr_owner_dir dir;
     struct wr_journal_map meta;
     struct wr_journal_head *head;
     struct wr_registry *registry;
     struct wr_ring_block *rings[WR_JOURNAL_RINGS_MOST];
     uint32_t ring_count;
-    uint32_t files; /* the last number that a ring or a segment got */
+    uint32_t files; /* the last number given to a ring or a segment */
     bool failing;
     int64_t retry_at_ns, renew_at_ns;
     struct wr_deferred_log *words; /* borrowed */
 
-    struct wr_journal_series series; /* where series are made */
-    _Atomic int series_problem;      /* errno; 0: all are defined */
+    struct wr_journal_series series; /* [registry lock] */
+    _Atomic int series_problem;      /* errno; 0: all series are defined */
 };
 
-/* Starts the journal of this process. words: what it has to say goes there. NULL: the error tells why there is
- * none. */
+/* Starts the journal of this process. words: for its messages. Returns NULL and sets the error on failure. */
 struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
                                     struct wr_deferred_log *words, struct wr_error *error);
 
-/* [shutdown] Deletes it, if nothing in it is left; otherwise leaves it to whoever comes. */
+/* [shutdown] Deletes the files if nothing is left in them; otherwise releases the lock, for the next process.
+ */
 void wr_journal_stop(struct wr_journal *journal);
 
-/* [fork] Closes the lock in a forked child. */
+/* [fork] Closes the lock's descriptor in a forked child. */
 void wr_journal_abandon(const struct wr_journal *journal);
 
 /* ---- Rings and segments ---------------------------------------------------------------------- */
 
-/* The block of a ring, or NULL: there is no space at present. */
+/* Makes the block of a ring. Returns NULL if there is no space now. */
 struct wr_ring_block *wr_journal_ring(struct wr_journal *journal, uint32_t size, int64_t now_ns);
 
-/* The file of a segment, not in use yet, or NULL: there is no space at present. */
+/* Makes the file of a segment, not in use yet. Returns NULL if there is no space now. */
 struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const struct wr_segment_shape *shape,
                                            int64_t now_ns);
 
 /* Takes a file into use. The caller has set file->ids. */
 void wr_journal_begin(struct wr_journal *journal, struct wr_segment_file *file, uint32_t feed);
 
-/* A number for a feed. */
+/* Returns a new number for a feed. */
 uint32_t wr_journal_feed(struct wr_journal *journal);
 
 /* ---- Rounds ---------------------------------------------------------------------------------- */
 
-/* The last committed round: what twins are put for. */
+/* The last committed round. */
 static inline uint64_t wr_journal_round(const struct wr_journal *journal)
 {
     return atomic_load_explicit(&journal->head->round, memory_order_relaxed);
 }
 
-/* Commits all that was put for the round after it. */
+/* Commits everything that was stored for the next round. */
 static inline void wr_journal_commit(struct wr_journal *journal)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -114,16 +114,14 @@ static inline void wr_journal_commit(struct wr_journal *journal)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Remembers how ticks become time at present. */
+/* Stores the current conversion of ticks to time. */
 void wr_journal_keep_line(struct wr_journal *journal, const struct wr_timeline *timeline);
 
-/* Tries what failed before again, when it is time to. Answers whether rings that are not in the journal should
- * be tried again. Lowers *next_ns. */
+/* Retries what failed before, if it is time. Returns whether rings that are not in the journal should be tried
+ * again. Lowers *next_ns to the time of the next retry. */
 bool wr_journal_tend(struct wr_journal *journal, int64_t now_ns, int64_t *next_ns);
 
-/* ---- Parts, for those who read journals too ---------------------------------------------------- */
-
-/* Deletes all files but segments, and then the box if nothing is left in it. */
-void wr_journal_remove(struct wr_owner_dir *box);
+/* Deletes all files but segments, then the directory if it is empty, and releases the lock. */
+void wr_journal_remove(struct wr_owner_dir *dir);
 
 #endif

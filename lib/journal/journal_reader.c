@@ -29,7 +29,7 @@ static enum wr_journal_reading open_meta(struct wr_journal_reader *reader, bool 
     if (reader->head->magic != WR_JOURNAL_META || reader->meta.size < sizeof *reader->head)
         return WR_JOURNAL_UNREADABLE;
     reader->round = atomic_load(&reader->head->round);
-    /* the last number stands for a twin that is just being put; no round of it was ever committed */
+    /* UINT64_MAX marks a number that is being stored (wr_versioned_put), and is never committed */
     return reader->round == UINT64_MAX ? WR_JOURNAL_UNREADABLE : WR_JOURNAL_READ;
 }
 
@@ -40,9 +40,9 @@ static bool has_kind(const char *folder, const char *kind)
     return count;
 }
 
-/* `meta` is the first file to be made and the last to be deleted, so others beside none tell that it was lost.
- * Without the lock it may have been made between both looks. */
-static enum wr_journal_reading open_meta_or_miss(struct wr_journal_reader *reader, bool writable)
+/* `meta` is made first and deleted last, so other files without it mean that it was lost. Without the lock it
+ * may have been made between the two checks, so it is tried again. */
+static enum wr_journal_reading open_meta_checked(struct wr_journal_reader *reader, bool writable)
 {
     enum wr_journal_reading reading = open_meta(reader, writable);
     if (reading != WR_JOURNAL_NOTHING ||
@@ -57,10 +57,10 @@ static enum wr_journal_reading open_meta_or_miss(struct wr_journal_reader *reade
     return WR_JOURNAL_UNREADABLE;
 }
 
-/* What is to be opened of one kind. */
+/* Opens one file of a kind. Returns false if out of memory. */
 typedef bool open_file(struct wr_journal_reader *reader, size_t count, uint32_t number, bool writable);
 
-/* false: no memory. */
+/* Returns false if out of memory. */
 static bool open_kind(struct wr_journal_reader *reader, const char *kind, open_file *open, bool writable)
 {
     size_t count = 0;
@@ -89,7 +89,7 @@ static bool open_series(struct wr_journal_reader *reader, size_t count, uint32_t
     return wr_journal_views_add(&reader->views, map);
 }
 
-/* Whether the numbers of a ring make sense; 0 slots: it was just being made. */
+/* Whether the head of a ring is valid. */
 static bool check_ring(const struct wr_journal_reader *reader, struct wr_journal_reader_ring *ring)
 {
     struct wr_ring_block *block = (struct wr_ring_block *)ring->map.memory;
@@ -103,7 +103,7 @@ static bool check_ring(const struct wr_journal_reader *reader, struct wr_journal
     return ring->tail - ring->taken <= block->size;
 }
 
-static bool is_unborn(const struct wr_journal_map *map)
+static bool is_unfinished(const struct wr_journal_map *map)
 {
     return map->size >= sizeof(uint64_t) && *(const uint64_t *)(const void *)map->memory == 0;
 }
@@ -121,12 +121,12 @@ static bool open_ring(struct wr_journal_reader *reader, size_t count, uint32_t n
         reader->rings[reader->ring_count++] = ring;
         return true;
     }
-    reader->damaged += !good && problem != ENODATA && (problem || !is_unborn(&ring.map));
+    reader->damaged += !good && problem != ENODATA && (problem || !is_unfinished(&ring.map));
     wr_mapped_file_close(&ring.map);
     return true;
 }
 
-/* What is in use has to be kept; the rest, where it is ours, goes. */
+/* Unused segments are deleted if the journal is ours. */
 static bool open_segment(struct wr_journal_reader *reader, size_t count, uint32_t number, bool writable)
 {
     struct wr_segment_file *file = NULL;
@@ -164,7 +164,7 @@ enum wr_journal_reading wr_journal_reader_open(struct wr_journal_reader *reader,
                                                bool writable)
 {
     *reader = (struct wr_journal_reader){.folder = folder};
-    enum wr_journal_reading reading = open_meta_or_miss(reader, writable);
+    enum wr_journal_reading reading = open_meta_checked(reader, writable);
     if (reading == WR_JOURNAL_READ && !(open_kind(reader, WR_JOURNAL_SERIES_KIND, open_series, writable) &&
                                         open_kind(reader, WR_JOURNAL_RING_KIND, open_ring, writable) &&
                                         open_kind(reader, WR_SEGMENT_FILE_KIND, open_segment, writable))) {

@@ -1,6 +1,6 @@
-/* journal_reader: what a process has left in its journal, or, as far as that can be told, still has.
+/* journal_reader: reads the files of one journal, whose process is dead or, without a guarantee, still running.
  *
- * Nothing in the files is trusted: whatever is out of bounds is left out, and said to be damaged. */
+ * Trusts nothing in the files: what is out of bounds is left out and counted as damaged. */
 #ifndef WR_JOURNAL_READER_H
 #define WR_JOURNAL_READER_H
 
@@ -27,27 +27,28 @@ struct wr_journal_reader {
     struct wr_journal_map *series;
     size_t series_count;
     struct wr_journal_views views;
-    struct wr_journal_reader_ring *rings; /* that hold something */
+    struct wr_journal_reader_ring *rings; /* that are not empty */
     size_t ring_count;
     struct wr_segment_file *
         *segments; /* in use, with something committed, in the order in which they were begun */
     size_t segment_count;
     uint32_t files;   /* the highest number of a ring or segment */
-    uint32_t damaged; /* files of which something, or all, makes no sense */
+    uint32_t damaged; /* number of files that are damaged, in part or as a whole */
 };
 
 enum wr_journal_reading {
     WR_JOURNAL_READ,
-    WR_JOURNAL_NOTHING,       /* there is no journal, or its process had only begun to make one */
+    WR_JOURNAL_NOTHING,       /* no journal, or its process died while it made one */
     WR_JOURNAL_OTHER_VERSION, /* reader->version is not WR_JOURNAL_VERSION; nothing was changed */
     WR_JOURNAL_UNREADABLE,    /* errno is set; EBADMSG: the head is missing or damaged */
 };
 
-/* Opens all files in a folder. writable: it is ours, and what was never committed is forgotten. */
+/* Opens all files in a folder. writable: the caller holds the lock; uncommitted values are discarded, damaged
+ * segments set aside and unused ones deleted. */
 enum wr_journal_reading wr_journal_reader_open(struct wr_journal_reader *reader, const char *folder,
                                                bool writable);
 
-/* Closes what was not taken out of it. */
+/* Closes the files that the caller has not taken. */
 void wr_journal_reader_close(struct wr_journal_reader *reader);
 
 /* An event in a ring. */
@@ -58,18 +59,18 @@ struct wr_journal_event {
     uint32_t series;     /* of its first sample */
 };
 
-/* The event at a position before ring->tail. false: what is there makes no sense. */
+/* Reads the event at a position before ring->tail. Returns false if it is damaged. */
 bool wr_journal_reader_event(const struct wr_journal_reader_ring *ring, uint64_t at,
                              struct wr_journal_event *event);
 
-/* How many samples there are in a ring, as far as they make sense. */
+/* Returns the number of samples in a ring, up to the first damaged event. */
 uint64_t wr_journal_reader_count_ring(const struct wr_journal_reader_ring *ring);
 
-/* The number of committed samples of a segment, in whole events. */
+/* Returns the number of committed samples of a segment, in whole events. */
 uint32_t wr_journal_reader_count(const struct wr_journal_reader *reader, const struct wr_segment_file *file);
 
-/* The first event from *first on that a lane has not settled, and all that follow it without a gap. Answers how
- * many samples they are; 0: there are none. */
+/* Finds the first events from *first on that a lane has not settled: sets *first, and returns the number of
+ * samples up to the next settled event; 0 if there are none. */
 uint32_t wr_journal_reader_unsettled(const struct wr_segment_file *file, uint32_t slot, uint32_t *first,
                                      uint32_t count);
 

@@ -33,7 +33,7 @@ static struct wr_journal_series_head *head_of(const struct wr_journal_map *map)
     return (struct wr_journal_series_head *)map->memory;
 }
 
-/* The file before stays as it is, and need not be mapped any longer. 0, or errno. */
+/* Starts the next file and unmaps the full one. Returns 0 or errno. */
 static int start_file(struct wr_journal_series *series, size_t bytes)
 {
     struct wr_journal_map map;
@@ -72,7 +72,7 @@ int wr_journal_series_put(struct wr_journal_series *series, const weir_series *v
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Ids come in order, so a number that is too high is none. false: no memory, or it makes no sense. */
+/* Returns false if out of memory, or if the id is beyond the next one. */
 static bool add_view(struct wr_journal_views *views, const struct wr_journal_definition *definition)
 {
     enum { FIRST_ROOM = 64 };

@@ -1,9 +1,9 @@
-/* journal_series: what the ids of series mean, in a journal: files to which definitions are only ever appended.
+/* journal_series: definitions of series ids in a journal, in files that are only appended to.
  *
  *     head | definition | definition | ...
  *
- * A definition counts once the head says so. Ids are defined in order, from 0; one that is defined again has
- * got another description. */
+ * A definition is in effect once head.used includes it. Ids are defined in order, from 0; a later definition of
+ * the same id changes its description. */
 #ifndef WR_JOURNAL_SERIES_H
 #define WR_JOURNAL_SERIES_H
 
@@ -36,34 +36,34 @@ struct wr_journal_definition {
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* All zeros, but for the folder: nothing is defined. */
+/* All zeros except for the folder: nothing is defined. */
 struct wr_journal_series {
     const char *folder; /* borrowed */
     struct wr_journal_map map;
     uint32_t files;
-    uint32_t known; /* ids before this one are defined */
+    uint32_t known; /* number of ids that are defined */
 };
 
-/* Appends the definition of the next id, or again of one before it. Takes no memory from malloc. 0, or errno.
- */
+/* Appends the definition of the next id, or another one of an earlier id. Does not call malloc. Returns 0 or
+ * errno. */
 int wr_journal_series_put(struct wr_journal_series *series, const weir_series *view);
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Definitions by id, as they lie in the files. */
+/* Definitions by id, in the mapped files. */
 struct wr_journal_views {
     const struct wr_journal_definition **items;
     uint32_t count;
     bool damaged;
 };
 
-/* Adds what one of the files holds, which must stay mapped; files in their order. false: no memory. */
+/* Adds the definitions of a file, which must stay mapped; files in order. Returns false if out of memory. */
 bool wr_journal_views_add(struct wr_journal_views *views, const struct wr_journal_map *map);
 
 void wr_journal_views_fini(struct wr_journal_views *views);
 
-/* What an id means, as far as that is told; the labels go to `labels`, with room for
- * WR_SERIES_CODEC_LABELS_MOST. false: it is not known, or makes no sense. */
+/* Reads the definition of an id; labels: room for WR_SERIES_CODEC_LABELS_MOST. Returns false if there is none,
+ * or it is damaged. */
 bool wr_journal_views_get(const struct wr_journal_views *views, uint32_t id, weir_series *view,
                           weir_label *labels);
 

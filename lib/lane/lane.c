@@ -116,10 +116,10 @@ uint64_t wr_lane_queued_bytes(const struct wr_lane *lane)
 uint64_t wr_lane_front_in_memory(const struct wr_lane *lane)
 {
     if (wr_lane_in_flight(lane))
-        return wr_lane_in_flight(lane)->sequence;
+        return wr_lane_in_flight(lane)->position;
     if (lane->spool_state.moving.segment)
-        return lane->spool_state.moving.sequence;
-    return wr_queue_is_empty(&lane->queue) ? lane->position : wr_queue_front(&lane->queue)->sequence;
+        return lane->spool_state.moving.position;
+    return wr_queue_is_empty(&lane->queue) ? lane->position : wr_queue_front(&lane->queue)->position;
 }
 
 uint64_t wr_lane_front(const struct wr_lane *lane)
@@ -133,7 +133,7 @@ uint64_t wr_lane_front(const struct wr_lane *lane)
 /* The samples dropped need not be the oldest: calls that wait for earlier samples keep waiting. */
 static void complete_dropped(struct wr_lane *lane, const struct wr_range *range, int result)
 {
-    wr_sync_waiters_complete(&lane->sync_waiters, range->sequence, range->sequence + range->count, result);
+    wr_sync_waiters_complete(&lane->sync_waiters, range->position, range->position + range->count, result);
 }
 
 void wr_lane_complete_calls(struct wr_lane *lane, uint64_t sequence, int result)
@@ -310,7 +310,7 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         .count = offer->count,
         .slot = offer->slot,
         .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
-        .sequence = lane->position,
+        .position = lane->position,
         .id = lane->next_id,
         .since_ns = now_ns,
     };
@@ -469,7 +469,7 @@ bool wr_lane_recover(struct wr_lane *lane, struct wr_range *range, int64_t now_n
     range->bytes = wr_segment_bytes(range->segment, range->first, range->count);
     range->since_ns = now_ns;
     wr_lock_enter(&lane->lock);
-    range->sequence = lane->position;
+    range->position = lane->position;
     bool queued = queue_recovered(lane, range);
     *full = lane->pressure.state == WR_BACKPRESSURE_FULL;
     wr_lane_unlock(lane);

@@ -50,7 +50,7 @@ static uint32_t batch_limit(const struct wr_lane *lane, const struct wr_range *f
 {
     uint32_t limit = lane->settings.batch;
     if (lane->sync_waiters.count) {
-        uint64_t left = lane->sync_waiters.calls[0].sequence - front->sequence;
+        uint64_t left = lane->sync_waiters.calls[0].sequence - front->position;
         if (left < limit)
             limit = (uint32_t)left;
     }
@@ -109,7 +109,7 @@ static struct wr_range take_front(struct wr_lane *lane, uint32_t most, uint64_t 
 static void drop_unaccepted(struct wr_lane *lane, bool spooled, uint32_t count, int64_t now_ns)
 {
     struct wr_range dropped = take_front(lane, count, UINT64_MAX);
-    uint64_t next = dropped.sequence + dropped.count;
+    uint64_t next = dropped.position + dropped.count;
     wr_range_settle(&dropped, dropped.count);
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, dropped.count);
     wr_segment_drop(dropped.segment);

@@ -237,9 +237,9 @@ static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint3
     wr_range_skip(flight, done);
     int result = omitted ? WEIR_ERR_DROPPED : 0;
     if (lane->flight.spooled)
-        wr_spool_policy_settled(lane, done, flight->sequence, now_ns);
+        wr_spool_policy_settled(lane, done, flight->position, now_ns);
     else
-        wr_lane_complete_calls(lane, flight->sequence, rejected ? error : result);
+        wr_lane_complete_calls(lane, flight->position, rejected ? error : result);
 }
 
 /* What was in flight is settled. */

@@ -93,7 +93,7 @@ static int64_t fill_time(const struct wr_lane *lane)
 static int64_t spill_time(struct wr_lane *lane, int64_t now_ns)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
-    if (spool_state->spilling && find_movable(lane)->sequence < spool_state->spill_end)
+    if (spool_state->spilling && find_movable(lane)->position < spool_state->spill_end)
         return 0;
     spool_state->handler_turn |= spool_state->spilling;
     int64_t at_ns = spool_state->handler_turn ? WR_NEVER : fill_time(lane);
@@ -199,11 +199,11 @@ void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns)
     struct wr_range moved = spool_state->moving;
     spool_state->moving = (struct wr_range){0};
     wr_range_settle(&moved, moved.count);
-    if (!spool_state->own || moved.sequence < spool_state->front)
-        spool_state->front = moved.sequence;
+    if (!spool_state->own || moved.position < spool_state->front)
+        spool_state->front = moved.position;
     spool_state->samples += moved.count;
     spool_state->own += moved.count;
-    wr_sync_waiters_complete(&lane->sync_waiters, moved.sequence, moved.sequence + moved.count,
+    wr_sync_waiters_complete(&lane->sync_waiters, moved.position, moved.position + moved.count,
                              WEIR_ERR_SPOOLED);
     wr_segment_drop(moved.segment);
     log_spooling(lane, now_ns);

@@ -25,7 +25,7 @@ static bool put_path(char path[PATH_MAX], const char *folder, const char *kind, 
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Beyond the limit of file sizes a signal is raised that would end the program. */
+/* Allocating beyond RLIMIT_FSIZE raises SIGXFSZ, which would kill the program: it is blocked and consumed. */
 static int allocate(int fd, size_t size)
 {
     sigset_t only, before, pending;
@@ -69,7 +69,7 @@ int wr_mapped_file_make(struct wr_journal_map *map, const char *folder, const ch
     return problem;
 }
 
-/* ---- What is there --------------------------------------------------------------------------- */
+/* ---- Existing files -------------------------------------------------------------------------- */
 
 int wr_mapped_file_open(struct wr_journal_map *map, const char *folder, const char *kind, uint32_t number,
                         bool writable)

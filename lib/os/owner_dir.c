@@ -21,16 +21,16 @@ enum { TRIES = 1000, BAD_MOST = 8, SHOWN_LENGTH = 40 };
 
 /* ---- Paths and names ------------------------------------------------------------------------- */
 
-/* "a/b", in memory of its own; NULL without memory. */
-static char *join(const char *folder, const char *name)
+/* Returns "PARENT/NAME"; the caller frees it. NULL: out of memory. */
+static char *join(const char *parent, const char *name)
 {
     struct wr_buffer path = {0};
-    wr_buffer_put_format(&path, "%s/%s", folder, name);
+    wr_buffer_put_format(&path, "%s/%s", parent, name);
     return wr_buffer_take(&path);
 }
 
-/* What the names of all boxes of a handler begin with: as much of its name as goes into a file name, and a
- * checksum that tells it from others. */
+/* The prefix of the names of all directories of a handler: its name, shortened and in plain characters, and a
+ * checksum of the whole name. */
 static void put_prefix(struct wr_buffer *out, const char *handler)
 {
     size_t length = strlen(handler);
@@ -47,7 +47,7 @@ static size_t span_digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* "PID.N" and nothing else. */
+/* Whether the text is "PID.N". */
 static bool is_suffix(const char *text)
 {
     size_t pid = span_digits(text);
@@ -70,11 +70,11 @@ bool wr_owner_dir_is_name(const char *name, const char *handler)
     return is;
 }
 
-char *wr_owner_dir_file(const struct wr_owner_dir *box, uint64_t number)
+char *wr_owner_dir_file(const struct wr_owner_dir *dir, uint64_t number)
 {
     char name[32];
     snprintf(name, sizeof name, WR_OWNER_DIR_FILE_FORMAT, number);
-    return join(box->path, name);
+    return join(dir->path, name);
 }
 
 /* ---- The place ------------------------------------------------------------------------------- */
@@ -85,8 +85,7 @@ static bool fail(struct wr_error *error, const char *path, int problem)
     return false;
 }
 
-/* Whoever may write in the folder above could put another one in its place, unless only owners may: as in /tmp.
- */
+/* Who may write in the parent directory could replace the place, unless the sticky bit is set, as in /tmp. */
 static bool check_above(const char *place, struct wr_error *error)
 {
     struct stat status;
@@ -112,7 +111,7 @@ static bool check_owner(const char *place, const struct stat *status, struct wr_
     return false;
 }
 
-/* A folder with this mode, whatever the umask. 0, or errno. */
+/* Makes a directory with mode 0700, whatever the umask. Returns 0 or errno. */
 static int make_folder(const char *path)
 {
     return mkdir(path, 0700) == 0 && chmod(path, 0700) == 0 ? 0 : errno;
@@ -138,16 +137,16 @@ bool wr_owner_dir_check_place(const char *place, bool create, struct wr_error *e
 
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
-/* Locks `path`/lock. 0; EWOULDBLOCK: another process has it; or errno. */
-static int lock(struct wr_owner_dir *box, int flags)
+/* Locks `path`/lock. Returns 0; EWOULDBLOCK if another process holds the lock; or errno. */
+static int lock(struct wr_owner_dir *dir, int flags)
 {
     struct stat held, found;
-    char *path = join(box->path, "lock");
+    char *path = join(dir->path, "lock");
     int fd = path ? wr_fd_open(path, O_RDWR | O_NOFOLLOW | flags, 0600) : -1;
     int problem = !path ? ENOMEM : fd < 0 ? errno : 0;
     if (!problem && flock(fd, LOCK_EX | LOCK_NB) != 0)
         problem = errno;
-    /* whoever had it until now may have deleted it meanwhile */
+    /* the previous owner may have deleted the file after it was opened */
     if (!problem && (fstat(fd, &held) != 0 || stat(path, &found) != 0 || held.st_ino != found.st_ino ||
                      held.st_dev != found.st_dev))
         problem = EWOULDBLOCK;
@@ -157,73 +156,74 @@ static int lock(struct wr_owner_dir *box, int flags)
             close(fd);
         return problem;
     }
-    box->device = held.st_dev;
-    box->inode = held.st_ino;
-    box->lock = fd;
+    dir->device = held.st_dev;
+    dir->inode = held.st_ino;
+    dir->lock = fd;
     return 0;
 }
 
-/* A program that closes all descriptors may have opened something else under this number. */
-static bool is_ours(const struct wr_owner_dir *box, int fd)
+/* The program may have closed the descriptor, and opened something else under its number. */
+static bool is_ours(const struct wr_owner_dir *dir, int fd)
 {
-    return wr_fd_is_file(fd, box->device, box->inode);
+    return wr_fd_is_file(fd, dir->device, dir->inode);
 }
 
-/* The descriptor is forgotten before it is closed: a fork in between must not find a stranger's. */
-static void close_lock(struct wr_owner_dir *box)
+/* The number is cleared before the descriptor is closed: a fork in between must not close a descriptor that
+ * another thread has opened. */
+static void close_lock(struct wr_owner_dir *dir)
 {
-    int fd = box->lock;
-    box->lock = -1;
-    if (is_ours(box, fd))
+    int fd = dir->lock;
+    dir->lock = -1;
+    if (is_ours(dir, fd))
         close(fd);
 }
 
-/* A child that was forked just when the lock was made may hold a copy of it that nobody knows of: unlocked,
- * that does no harm. */
-static void let_go(struct wr_owner_dir *box)
+/* Unlocks before closing: a child that was forked while the lock was being made holds a copy of the descriptor
+ * that nothing closes. */
+static void release(struct wr_owner_dir *dir)
 {
-    if (is_ours(box, box->lock))
-        flock(box->lock, LOCK_UN);
-    close_lock(box);
+    if (is_ours(dir, dir->lock))
+        flock(dir->lock, LOCK_UN);
+    close_lock(dir);
 }
 
-static void forget(struct wr_owner_dir *box)
+static void forget(struct wr_owner_dir *dir)
 {
-    let_go(box);
-    free(box->path);
-    *box = (struct wr_owner_dir){0};
+    release(dir);
+    free(dir->path);
+    *dir = (struct wr_owner_dir){0};
 }
 
-bool wr_owner_dir_hold(struct wr_owner_dir *box)
+bool wr_owner_dir_hold(struct wr_owner_dir *dir)
 {
     struct stat held, found;
-    char *path = join(box->path, "lock");
+    char *path = join(dir->path, "lock");
     bool is_there = path && stat(path, &found) == 0;
     free(path);
-    if (is_there && box->lock >= 0 && fstat(box->lock, &held) == 0 && held.st_ino == found.st_ino &&
-        held.st_dev == found.st_dev && held.st_ino == box->inode)
+    if (is_there && dir->lock >= 0 && fstat(dir->lock, &held) == 0 && held.st_ino == found.st_ino &&
+        held.st_dev == found.st_dev && held.st_ino == dir->inode)
         return true;
-    let_go(box);
-    return is_there && lock(box, 0) == 0;
+    release(dir);
+    return is_there && lock(dir, 0) == 0;
 }
 
-/* ---- Boxes ----------------------------------------------------------------------------------- */
+/* ---- Directories ------------------------------------------------------------------------------- */
 
-/* Tries one name. 0; EEXIST: it is taken; or errno. */
-static int make(struct wr_owner_dir *box)
+/* Tries one name. Returns 0; EEXIST if it is taken; or errno. */
+static int make(struct wr_owner_dir *dir)
 {
-    if (mkdir(box->path, 0700) != 0)
+    if (mkdir(dir->path, 0700) != 0)
         return errno;
-    int problem = chmod(box->path, 0700) == 0 ? lock(box, O_CREAT) : errno;
+    int problem = chmod(dir->path, 0700) == 0 ? lock(dir, O_CREAT) : errno;
     /* another process took the new folder for an orphaned one, and locks or deletes it */
     if (problem == EWOULDBLOCK || problem == ENOENT)
         return EEXIST;
     if (problem)
-        rmdir(box->path);
+        rmdir(dir->path);
     return problem;
 }
 
-bool wr_owner_dir_make(struct wr_owner_dir *box, const char *place, const char *handler, struct wr_error *error)
+bool wr_owner_dir_make(struct wr_owner_dir *dir, const char *place, const char *handler, struct wr_error *error)
 {
     int problem = EEXIST;
     for (int i = 0; i < TRIES && problem == EEXIST; i++) {
@@ -231,38 +231,38 @@ bool wr_owner_dir_make(struct wr_owner_dir *box, const char *place, const char *
         wr_buffer_put_format(&path, "%s/", place);
         put_prefix(&path, handler);
         wr_buffer_put_format(&path, "%ld.%d", (long)getpid(), i);
-        *box = (struct wr_owner_dir){.path = wr_buffer_take(&path), .lock = -1};
-        problem = box->path ? make(box) : ENOMEM;
+        *dir = (struct wr_owner_dir){.path = wr_buffer_take(&path), .lock = -1};
+        problem = dir->path ? make(dir) : ENOMEM;
         if (problem)
-            forget(box);
+            forget(dir);
     }
     return !problem || fail(error, place, problem);
 }
 
-/* A folder without a lock is one whose process died before it had made one, or is about to delete it. */
-static bool lock_found(struct wr_owner_dir *box)
+/* A directory without a lock file: its process died before it made one, or is about to delete it. */
+static bool lock_found(struct wr_owner_dir *dir)
 {
-    int problem = lock(box, 0);
+    int problem = lock(dir, 0);
     if (problem == ENOENT)
-        rmdir(box->path);
+        rmdir(dir->path);
     return !problem;
 }
 
-bool wr_owner_dir_adopt(struct wr_owner_dir *box, const char *place, const char *name)
+bool wr_owner_dir_adopt(struct wr_owner_dir *dir, const char *place, const char *name)
 {
     struct stat status;
-    *box = (struct wr_owner_dir){.path = join(place, name), .lock = -1};
-    if (box->path && lstat(box->path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-        lock_found(box))
+    *dir = (struct wr_owner_dir){.path = join(place, name), .lock = -1};
+    if (dir->path && lstat(dir->path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+        lock_found(dir))
         return true;
-    forget(box);
+    forget(dir);
     return false;
 }
 
-static bool has_only_its_lock(const struct wr_owner_dir *box)
+static bool has_only_its_lock(const struct wr_owner_dir *dir)
 {
     const struct dirent *entry;
-    DIR *folder = opendir(box->path);
+    DIR *folder = opendir(dir->path);
     bool only = folder;
     int problem = 0;
     while (only && (entry = wr_dir_list_next(folder, &problem)))
@@ -273,25 +273,25 @@ static bool has_only_its_lock(const struct wr_owner_dir *box)
     return only && !problem;
 }
 
-void wr_owner_dir_remove(struct wr_owner_dir *box)
+void wr_owner_dir_remove(struct wr_owner_dir *dir)
 {
-    char *path = join(box->path, "lock");
-    /* the lock goes first: whoever comes in between finds a folder without one */
-    if (path && wr_owner_dir_hold(box) && has_only_its_lock(box) && unlink(path) == 0)
-        rmdir(box->path);
+    char *path = join(dir->path, "lock");
+    /* the lock file is deleted first; another process that comes in between finds a directory without one */
+    if (path && wr_owner_dir_hold(dir) && has_only_its_lock(dir) && unlink(path) == 0)
+        rmdir(dir->path);
     free(path);
-    forget(box);
+    forget(dir);
 }
 
-void wr_owner_dir_leave(struct wr_owner_dir *box)
+void wr_owner_dir_leave(struct wr_owner_dir *dir)
 {
-    let_go(box);
+    release(dir);
 }
 
-void wr_owner_dir_abandon(const struct wr_owner_dir *box)
+void wr_owner_dir_abandon(const struct wr_owner_dir *dir)
 {
-    struct wr_owner_dir copy = *box; /* the parent's memory stays as it is */
-    if (box->path)
+    struct wr_owner_dir copy = *dir; /* the parent's structure is not modified */
+    if (dir->path)
         close_lock(&copy);
 }
 
@@ -324,10 +324,10 @@ static bool list(DIR *folder, struct wr_buffer *numbers)
     return !problem && !numbers->failed;
 }
 
-uint64_t *wr_owner_dir_list(const struct wr_owner_dir *box, size_t *count)
+uint64_t *wr_owner_dir_list(const struct wr_owner_dir *dir, size_t *count)
 {
     struct wr_buffer numbers = {0};
-    DIR *folder = opendir(box->path);
+    DIR *folder = opendir(dir->path);
     bool listed = folder && wr_buffer_reserve(&numbers, sizeof(uint64_t)) && list(folder, &numbers);
     if (folder)
         closedir(folder);
@@ -340,7 +340,7 @@ uint64_t *wr_owner_dir_list(const struct wr_owner_dir *box, size_t *count)
     return (uint64_t *)numbers.data;
 }
 
-/* How many damaged files of the same handler are kept already. */
+/* Returns how many damaged files of the same handler are there already. */
 static size_t count_bad(const char *place, const char *name)
 {
     const char *dot = strchr(name, '.');
@@ -366,9 +366,9 @@ static bool move_aside(const char *from, const char *place, const char *name, ui
     return kept;
 }
 
-bool wr_owner_dir_keep_bad(const struct wr_owner_dir *box, uint64_t number)
+bool wr_owner_dir_keep_bad(const struct wr_owner_dir *dir, uint64_t number)
 {
-    char *file = wr_owner_dir_file(box, number), *place = strdup(box->path);
+    char *file = wr_owner_dir_file(dir, number), *place = strdup(dir->path);
     char *slash = place ? strrchr(place, '/') : NULL;
     bool kept = false;
     if (file && slash) {

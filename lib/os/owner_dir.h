@@ -1,13 +1,13 @@
-/* spool_box: a process's own folder inside the folder of a spool.
+/* owner_dir: a directory that one process owns, inside a directory that many share (a spool, a journal).
  *
- *     PLACE/                    settings of the handler: `spool`
- *         push.3f2a9c01.4711.0/     a box: of handler "push" in process 4711
- *             lock                  held, with flock(2), as long as the process lives
+ *     PLACE/                    the option `spool`, or settings.journal
+ *         push.3f2a9c01.4711.0/     of handler "push" in process 4711
+ *             lock                  locked with flock(2) as long as the process lives
  *             00000000000000000000.seg, ...
- *         push.3f2a9c01.4711.0-00000000000000000000.seg.bad    a damaged file that was kept
+ *         push.3f2a9c01.4711.0-00000000000000000000.seg.bad    a damaged file that was set aside
  *
- * Whoever holds its lock may do with a box whatever he likes; nobody else touches it. A process that ends
- * leaves its lock to the kernel, so a box whose lock is free has lost its process, and may be adopted. */
+ * Only the process that holds the lock may touch the directory. The kernel releases the lock when the process
+ * ends, so a directory whose lock is free is an orphan, and may be adopted. */
 #ifndef WR_OWNER_DIR_H
 #define WR_OWNER_DIR_H
 
@@ -27,44 +27,46 @@ struct wr_owner_dir {
     int lock;     /* -1: not held */
     dev_t device; /* of the lock */
     ino_t inode;
-    uint32_t files; /* that somebody knows of; see wr_owner_dir_remove */
+    uint32_t files; /* counted by the caller */
 };
 
-/* Whether a spool may be there: nobody but the process's user, root, and a group of the process's own may write
- * to it. create: makes the folder, if it is missing, with mode 0700. false: the error tells why; its code is
- * WEIR_OK where it is simply missing. */
+/* Checks that only the process's user, root, and a group that has no other members may write to the place.
+ * create: makes it with mode 0700 if it is missing. Returns false and sets the error if not; its code is
+ * WEIR_OK if the place is missing. */
 bool wr_owner_dir_check_place(const char *place, bool create, struct wr_error *error);
 
-/* Makes a new box of a handler, and locks it. false: the error tells why. */
-bool wr_owner_dir_make(struct wr_owner_dir *box, const char *place, const char *handler,
+/* Makes a new directory for a handler, and locks it. Returns false and sets the error on failure. */
+bool wr_owner_dir_make(struct wr_owner_dir *dir, const char *place, const char *handler,
                        struct wr_error *error);
 
-/* Whether a name inside the place is that of a box of the handler. handler NULL: of any. */
+/* Whether a name is that of a directory of the handler; handler NULL: of any handler. */
 bool wr_owner_dir_is_name(const char *name, const char *handler);
 
-/* Locks a box that has lost its process. false: it has not, or there is no such box (any more). */
-bool wr_owner_dir_adopt(struct wr_owner_dir *box, const char *place, const char *name);
+/* Locks an orphaned directory. Returns false if its process lives, or it does not exist (any more). */
+bool wr_owner_dir_adopt(struct wr_owner_dir *dir, const char *place, const char *name);
 
-/* Whether the box is still there and still locked; a lock that somebody has closed is taken again. */
-bool wr_owner_dir_hold(struct wr_owner_dir *box);
+/* Whether the directory still exists and is locked by this process; a lock whose descriptor was closed is taken
+ * again. */
+bool wr_owner_dir_hold(struct wr_owner_dir *dir);
 
-/* The path of a file in the box, by its number; the caller frees it. NULL without memory. */
-char *wr_owner_dir_file(const struct wr_owner_dir *box, uint64_t number);
+/* Returns the path of a file by its number; the caller frees it. NULL: out of memory. */
+char *wr_owner_dir_file(const struct wr_owner_dir *dir, uint64_t number);
 
-/* The numbers of all files in the box, rising; the caller frees them. NULL without memory. */
-uint64_t *wr_owner_dir_list(const struct wr_owner_dir *box, size_t *count);
+/* Returns the numbers of all files, ascending; the caller frees them. NULL: out of memory, or it cannot be
+ * listed. */
+uint64_t *wr_owner_dir_list(const struct wr_owner_dir *dir, size_t *count);
 
-/* Moves a file out of the box, to be kept beside it; one too many is deleted instead. Answers whether it was
- * kept. */
-bool wr_owner_dir_keep_bad(const struct wr_owner_dir *box, uint64_t number);
+/* Moves a damaged file beside the directory; deletes it if too many are there already. Returns whether it was
+ * moved. */
+bool wr_owner_dir_keep_bad(const struct wr_owner_dir *dir, uint64_t number);
 
-/* Deletes the box, unless there is something in it, and gives up the lock. */
-void wr_owner_dir_remove(struct wr_owner_dir *box);
+/* Deletes the directory if it is empty, and releases the lock. */
+void wr_owner_dir_remove(struct wr_owner_dir *dir);
 
-/* Gives up the lock, and leaves the box to whoever wants it. */
-void wr_owner_dir_leave(struct wr_owner_dir *box);
+/* Releases the lock, so that another process can adopt the directory. */
+void wr_owner_dir_leave(struct wr_owner_dir *dir);
 
-/* [fork] Closes the lock in a forked child: it is the parent's. */
-void wr_owner_dir_abandon(const struct wr_owner_dir *box);
+/* [fork] Closes the lock's descriptor in a forked child; the parent keeps the lock. */
+void wr_owner_dir_abandon(const struct wr_owner_dir *dir);
 
 #endif

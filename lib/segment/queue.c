@@ -34,7 +34,7 @@ bool wr_queue_push(struct wr_queue *queue, const struct wr_range *range)
 {
     struct wr_range *last = queue->count ? at(queue, queue->count - 1) : NULL;
     if (last && last->segment == range->segment && last->first + last->count == range->first &&
-        last->sequence + last->count == range->sequence &&
+        last->position + last->count == range->position &&
         wr_sample_id_follows(&range->id, &last->id, last->count)) {
         last->count += range->count;
         last->bytes += range->bytes;
@@ -56,7 +56,7 @@ void wr_range_skip(struct wr_range *range, uint32_t samples)
                                           : wr_segment_bytes(range->segment, range->first, samples);
     range->first += samples;
     range->count -= samples;
-    range->sequence += samples;
+    range->position += samples;
     range->id.sequence += samples;
 }
 
@@ -98,7 +98,7 @@ struct wr_range wr_range_take(struct wr_range *range, uint32_t most, uint64_t mo
     return taken;
 }
 
-/* How many of the range's samples weigh no more than most_bytes. */
+/* Returns how many of the range's samples take at most most_bytes. */
 static uint32_t count_that_fit(const struct wr_range *range, uint64_t most_bytes)
 {
     if (range->bytes <= most_bytes)

@@ -1,5 +1,4 @@
-/* queue: what a lane still has to deliver, in order: ranges of segments, each holding one reference. Under the
- * lane's lock. */
+/* queue: what a lane has to deliver, in order: ranges of segments, with one reference each. [lane lock] */
 #ifndef WR_QUEUE_H
 #define WR_QUEUE_H
 
@@ -14,10 +13,9 @@ struct wr_range {
     uint32_t first, count;
     uint32_t slot; /* the lane's, in the segment's file */
     uint64_t bytes;
-    uint64_t
-        sequence; /* the lane's position of its first sample, among all that it was given in this process */
+    uint64_t position;      /* of its first sample, among all that the lane was given in this process */
     struct wr_sample_id id; /* of its first sample; the others follow without a gap */
-    int64_t since_ns;       /* monotonic; when its first sample came */
+    int64_t since_ns;       /* when its first sample was queued; monotonic */
 };
 
 /* All zeros: empty. */
@@ -44,28 +42,28 @@ static inline struct wr_range *wr_queue_front(const struct wr_queue *queue)
     return &queue->ranges[queue->first];
 }
 
-/* Takes up to `most` samples and `most_bytes`, but at least one event, from the front; with their reference,
- * which the caller drops. */
+/* Takes up to `most` samples and `most_bytes`, but at least one event, from the front. The caller drops the
+ * range's reference. */
 struct wr_range wr_queue_take(struct wr_queue *queue, uint32_t most, uint64_t most_bytes);
 
-/* Cuts whole events of up to `most` samples, but at least one event, off a range's front; the part cut off has
- * a reference of its own. */
+/* Splits whole events of up to `most` samples, but at least one event, off the range's front, and returns them
+ * with a reference of their own. */
 struct wr_range wr_range_split(struct wr_range *range, uint32_t most);
 
-/* Takes up to `most` samples and `most_bytes`, but at least one event, off the range's front, with a reference;
- * when nothing is left the range is empty, all zeros. */
+/* The same, bounded by `most_bytes` too. A range of which nothing is left becomes all zeros, and its reference
+ * is dropped. */
 struct wr_range wr_range_take(struct wr_range *range, uint32_t most, uint64_t most_bytes);
 
-/* How many samples at a range's front, of whole events, weigh no more than `bytes`. */
+/* Returns how many samples of whole events at the range's front take at most this many bytes. */
 uint32_t wr_range_count_fitting(const struct wr_range *range, uint64_t bytes);
 
-/* The lane is done with samples at the range's front, for good. */
+/* Marks samples at the range's front as delivered or dropped. */
 static inline void wr_range_settle(const struct wr_range *range, uint32_t samples)
 {
     wr_segment_settle(range->segment, range->slot, range->first, samples);
 }
 
-/* Shortens a range by samples at its front that are done with; bytes follow. */
+/* Removes samples from the front of a range. */
 void wr_range_skip(struct wr_range *range, uint32_t samples);
 
 #endif

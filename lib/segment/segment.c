@@ -5,7 +5,7 @@
 
 /* ---- The pool -------------------------------------------------------------------------------- */
 
-/* What is looked for: room in memory; or, with a feed, a file of that. */
+/* What take_free looks for: room in memory or, if feed is not 0, a file of that feed. */
 struct wanted {
     uint32_t room, feed;
 };
@@ -32,8 +32,8 @@ static struct wr_segment *take_free(struct wr_segment_pool *pool, struct wanted 
     return segment;
 }
 
-/* Files wait for the next time that the pool is trimmed: this thread may hold a lane's lock, and must not be
- * held up by a disk. */
+/* Segments with a file are always kept, until the pool is trimmed: this thread may hold a lane's lock, and must
+ * not wait for a disk. */
 static bool put_free(struct wr_segment_pool *pool, struct wr_segment *segment)
 {
     wr_lock_enter(&pool->lock);
@@ -138,7 +138,7 @@ void wr_segment_hold(struct wr_segment *segment)
 
 static void free_notes(struct wr_segment_notes *notes, bool own_texts)
 {
-    /* the newest array has all the texts; the older ones only the first of them */
+    /* the newest array has all texts, the older ones only the first */
     for (uint32_t i = 1; own_texts && notes && i < notes->count; i++)
         free((char *)notes->texts[i]);
     while (notes) {
@@ -150,8 +150,8 @@ static void free_notes(struct wr_segment_notes *notes, bool own_texts)
 
 void wr_segment_drop(struct wr_segment *segment)
 {
-    /* release: what this thread did with the segment comes before; acquire: before whatever the one who frees
-     * it does */
+    /* release: this thread's accesses come before the free; acquire: the free comes after those of all others
+     */
     if (!segment || atomic_fetch_sub_explicit(&segment->references, 1, memory_order_acq_rel) != 1)
         return;
     free_notes(atomic_load_explicit(&segment->notes, memory_order_relaxed), !segment->file);
@@ -165,7 +165,7 @@ void wr_segment_drop(struct wr_segment *segment)
 
 /* ---- Metadata -------------------------------------------------------------------------------- */
 
-/* The array that has room for one more text; NULL without memory. */
+/* Returns the array, with room for one more text; NULL if out of memory. */
 static struct wr_segment_notes *grow_notes(struct wr_segment *segment)
 {
     struct wr_segment_notes *old = atomic_load_explicit(&segment->notes, memory_order_relaxed);
@@ -208,7 +208,7 @@ static uint32_t copy_note(struct wr_segment *segment, const char *text, size_t l
     return number;
 }
 
-/* The file's texts are told apart by counting them, so none goes there that gets no number. */
+/* A reader numbers the texts in the file by counting them, so a text without a number must not be written. */
 uint32_t wr_segment_add_note(struct wr_segment *segment, const char *text, size_t length)
 {
     if (!segment->file)

@@ -8,7 +8,7 @@ enum { LANES_MOST = 1 << 16, ROOM_MOST = 1 << 24, BYTES_MOST = 1 << 28 };
 
 /* ---- The layout ------------------------------------------------------------------------------ */
 
-/* Where the parts are. */
+/* Offsets of the parts. */
 struct layout {
     size_t ids, names, marks, stride, samples, texts, end;
 };
@@ -18,7 +18,7 @@ static size_t round_up(size_t size)
     return (size + WR_LINE - 1) / WR_LINE * WR_LINE;
 }
 
-/* Of a head whose numbers are within their limits, so nothing overflows. */
+/* The head must be within limits, so that nothing overflows. */
 static struct layout lay_out(const struct wr_segment_head *head)
 {
     struct layout layout = {.stride = round_up((head->room + 7) / 8)};
@@ -113,7 +113,7 @@ void wr_segment_file_end(struct wr_segment_file *file)
     atomic_store_explicit(&file->head->sequence, 0, memory_order_relaxed);
 }
 
-/* ---- What is there --------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 static bool has_names(const struct wr_segment_head *head, const char *names)
 {
@@ -123,7 +123,7 @@ static bool has_names(const struct wr_segment_head *head, const char *names)
     return found == head->lanes && names[head->name_bytes - 1] == '\0';
 }
 
-/* 0, or what is wrong with it. */
+/* Returns 0; ENODATA if the head was never completed; EBADMSG if it is damaged. */
 static int check(const struct wr_journal_map *map)
 {
     const struct wr_segment_head *head = (const struct wr_segment_head *)map->memory;
@@ -131,10 +131,10 @@ static int check(const struct wr_journal_map *map)
         return EBADMSG;
     if (!head->magic)
         return ENODATA;
-    bool good = head->magic == WR_JOURNAL_SEGMENT && head->version == WR_JOURNAL_VERSION &&
-                is_within_limits(head) && lay_out(head).end == map->size &&
-                has_names(head, map->memory + lay_out(head).names);
-    return good ? 0 : EBADMSG;
+    bool valid = head->magic == WR_JOURNAL_SEGMENT && head->version == WR_JOURNAL_VERSION &&
+                 is_within_limits(head) && lay_out(head).end == map->size &&
+                 has_names(head, map->memory + lay_out(head).names);
+    return valid ? 0 : EBADMSG;
 }
 
 int wr_segment_file_open(struct wr_segment_file **opened, const char *folder, uint32_t number, bool writable)

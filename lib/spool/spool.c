@@ -11,7 +11,7 @@
 #include "spool/spool_disk.h"
 
 enum {
-    FILES_IN_LIMIT = 16, /* so that drop_oldest has something smaller than everything to drop */
+    FILES_IN_LIMIT = 16, /* drop_oldest drops one file at a time */
     SMALLEST_FILE = 16 * 1024,
     LARGEST_FILE = 4 * 1024 * 1024,
 };
@@ -60,7 +60,7 @@ static void fail(struct wr_error *error, const char *path, int problem)
 
 /* ---- The files ------------------------------------------------------------------------------- */
 
-/* Deletes a file, or has it kept. Answers whether it was kept. */
+/* Deletes a file, or sets it aside if it is damaged. Returns whether it was set aside. */
 static bool finish(struct wr_spool *spool, struct wr_spool_file *file, bool damaged)
 {
     if (spool->index.first == file)
@@ -78,7 +78,7 @@ static void add_count(struct wr_spool_count *count, const struct wr_spool_file *
     count->own += file->own ? samples : 0;
 }
 
-/* Drops the oldest file that is not in use. false: there is none. */
+/* Drops the oldest file that is not in use. Returns false if there is none. */
 static bool drop_oldest(struct wr_spool *spool, const struct wr_spool_terms *terms,
                         struct wr_spool_count *dropped)
 {
@@ -92,20 +92,20 @@ static bool drop_oldest(struct wr_spool *spool, const struct wr_spool_terms *ter
     return true;
 }
 
-/* The samples as bytes in spool->out, with a head if they begin a file. */
+/* Encodes the samples to spool->out, with a head if they begin a file. Returns false if out of memory. */
 static bool encode(struct wr_spool *spool, const struct wr_range *range, const struct wr_label_set *labels)
 {
     wr_buffer_clear(&spool->out);
     if (!spool->open) {
         const struct wr_spool_writer_info info = {spool->handler, (uint32_t)getpid(), wr_clock_wall_ns(),
-                                                  range->sequence};
+                                                  range->position};
         wr_spool_writer_begin(&spool->writer);
         wr_spool_block_put_head(&spool->out, &info);
     }
     return wr_spool_writer_put(&spool->writer, range, labels, &spool->out) && !spool->out.failed;
 }
 
-/* Writes spool->out. 0, or errno. */
+/* Writes spool->out to the file. Returns 0 or errno. */
 static int write_out(struct wr_spool *spool, const struct wr_range *range)
 {
     struct wr_spool_file *file = spool->open;
@@ -113,9 +113,9 @@ static int write_out(struct wr_spool *spool, const struct wr_range *range)
         file = calloc(1, sizeof *file);
         if (!file)
             return ENOMEM;
-        *file = (struct wr_spool_file){.box = spool->index.own, .number = range->sequence, .own = true};
+        *file = (struct wr_spool_file){.dir = spool->index.own, .number = range->position, .own = true};
     }
-    char *path = wr_owner_dir_file(file->box, file->number);
+    char *path = wr_owner_dir_file(file->dir, file->number);
     int problem = path ? wr_spool_disk_write(path, file->bytes, spool->out.data, spool->out.length) : ENOMEM;
     free(path);
     if (problem) {
@@ -130,25 +130,25 @@ static int write_out(struct wr_spool *spool, const struct wr_range *range)
     } else {
         file->bytes = spool->out.length;
         if (!spool->index.first || spool->index.first->number > file->number)
-            stop_reading(spool); /* that will not be the first one any more */
+            stop_reading(spool); /* another file is the first one now */
         wr_spool_index_put(&spool->index, file);
         spool->open = file->next ? NULL : file;
     }
-    spool->open_end = range->sequence + range->count;
+    spool->open_end = range->position + range->count;
     return 0;
 }
 
-/* What is put next goes to a new file. */
+/* Decides whether the range begins a new file: it is older than what the open file has, or that is full or
+ * being read. */
 static void choose_file(struct wr_spool *spool, const struct wr_spool_terms *terms,
                         const struct wr_range *range)
 {
     bool is_read = spool->reading && spool->open == spool->index.first;
     if (spool->open && (is_read || spool->open->bytes >= wr_spool_file_bytes(terms->limit) ||
-                        range->sequence < spool->open_end))
+                        range->position < spool->open_end))
         spool->open = NULL;
 }
 
-/* One try. */
 static enum wr_spool_result try_to_put(struct wr_spool *spool, const struct wr_spool_terms *terms,
                                        const struct wr_range *range, const struct wr_label_set *labels,
                                        struct wr_error *error)
@@ -175,7 +175,7 @@ enum wr_spool_result wr_spool_put(struct wr_spool *spool, const struct wr_spool_
     enum wr_spool_result result;
     bool same;
     *dropped = (struct wr_spool_count){0};
-    if (!wr_spool_index_make_sure(&spool->index, terms->place, spool->handler, &same, error))
+    if (!wr_spool_index_ensure_own(&spool->index, terms->place, spool->handler, &same, error))
         return WR_SPOOL_FAILED;
     if (!same)
         spool->open = NULL;
@@ -183,7 +183,7 @@ enum wr_spool_result wr_spool_put(struct wr_spool *spool, const struct wr_spool_
     do {
         result = try_to_put(spool, terms, range, labels, error);
         if (result != WR_SPOOL_OK)
-            spool->open = NULL; /* the writer takes things for defined that are not in the file */
+            spool->open = NULL; /* the writer may have counted definitions that were not written */
     } while (result == WR_SPOOL_FULL && drop_oldest(spool, terms, dropped));
     return result;
 }
@@ -191,17 +191,17 @@ enum wr_spool_result wr_spool_put(struct wr_spool *spool, const struct wr_spool_
 bool wr_spool_adopt(struct wr_spool *spool, const char *place, struct wr_spool_found *found,
                     struct wr_error *error)
 {
-    return wr_spool_adopt_find(&spool->index, place, spool->handler, found, error);
+    return wr_spool_index_adopt(&spool->index, place, spool->handler, found, error);
 }
 
 /* ---- Fetching -------------------------------------------------------------------------------- */
 
-/* 0, or errno. */
+/* Returns 0 or errno. */
 static int start_reading(struct wr_spool *spool)
 {
     const struct wr_spool_file *file = spool->index.first;
     stop_reading(spool);
-    char *path = wr_owner_dir_file(file->box, file->number);
+    char *path = wr_owner_dir_file(file->dir, file->number);
     int problem = path ? wr_spool_disk_read(path, &spool->data) : ENOMEM;
     free(path);
     if (problem)
@@ -212,7 +212,7 @@ static int start_reading(struct wr_spool *spool)
     return 0;
 }
 
-/* What was fetched and has not been settled is read again. 0, or errno. */
+/* Reads the file again if samples were fetched and not settled. Returns 0 or errno. */
 static int make_readable(struct wr_spool *spool)
 {
     const struct wr_spool_reader *reader = &spool->reader;
@@ -220,23 +220,23 @@ static int make_readable(struct wr_spool *spool)
     return spool->reading && !again ? 0 : start_reading(spool);
 }
 
-/* It will not be better the next time: the file is gone, is something else, or its disk is damaged. */
-static bool is_beyond_help(int problem)
+/* The file is missing, is no regular file, or cannot be read: another try would fail in the same way. */
+static bool is_permanent(int problem)
 {
     return problem == ENOENT || problem == ENOTDIR || problem == ELOOP || problem == EINVAL || problem == EIO;
 }
 
-static void mark(const struct wr_spool_file *file)
+static void write_mark(const struct wr_spool_file *file)
 {
     struct wr_spool_mark mark = wr_spool_block_mark(file->settled);
-    char *path = wr_owner_dir_file(file->box, file->number);
-    /* where that fails, what was settled comes again after a crash, and no worse */
+    char *path = wr_owner_dir_file(file->dir, file->number);
+    /* if this fails, samples that were settled are delivered again after a crash */
     if (path)
         wr_spool_disk_overwrite(path, wr_spool_block_mark_offset, &mark, sizeof mark);
     free(path);
 }
 
-/* Gives up samples at the front, up to number `end` of the file. */
+/* Counts samples at the front as lost, up to number `end` of the file. */
 static void lose(struct wr_spool_file *file, uint32_t end, struct wr_spool_batch *batch)
 {
     if (end <= file->settled)
@@ -245,8 +245,8 @@ static void lose(struct wr_spool_file *file, uint32_t end, struct wr_spool_batch
     file->settled = end;
 }
 
-/* The first part of the first file that is not settled; what is damaged before it is lost. NULL: nothing more
- * is in this file. */
+/* Returns the first part of the first file that is not settled, or NULL at its end. Damaged samples before it
+ * are counted as lost. */
 static const struct wr_spool_part *find_part(struct wr_spool *spool, struct wr_spool_batch *batch)
 {
     struct wr_spool_file *file = spool->index.first;
@@ -263,13 +263,13 @@ static const struct wr_spool_part *find_part(struct wr_spool *spool, struct wr_s
     }
 }
 
-/* Whether the part goes into the batch, behind what is in it. */
+/* Whether the part can be appended to the batch. */
 static bool fits(const struct wr_spool_part *part, const struct wr_spool_batch *batch,
                  const struct wr_label_set *labels, const struct wr_spool_want *want)
 {
     const struct wr_range *range = &batch->range;
     return part->kind == WR_SPOOL_PART_GOOD && part->labels == labels &&
-           part->position == range->sequence + range->count &&
+           part->position == range->position + range->count &&
            wr_sample_id_follows(&part->id, &range->id, range->count) &&
            part->count <= range->segment->room - range->count && range->bytes + part->length <= want->bytes;
 }
@@ -285,7 +285,7 @@ static bool load(struct wr_spool *spool, const struct wr_spool_part *part, uint3
     return true;
 }
 
-/* Fills the batch, beginning with a part. false: no memory. */
+/* Fills the batch, beginning with a part. Returns false if out of memory. */
 static bool fill(struct wr_spool *spool, const struct wr_spool_part *part, const struct wr_spool_want *want,
                  struct wr_spool_batch *batch)
 {
@@ -298,7 +298,7 @@ static bool fill(struct wr_spool *spool, const struct wr_spool_part *part, const
     struct wr_range *range = &batch->range;
     *range = (struct wr_range){
         .segment = wr_segment_new(&spool->pool, room),
-        .sequence = part->position + skip,
+        .position = part->position + skip,
         .id = wr_sample_id_behind(&part->id, skip),
     };
     bool good = range->segment && load(spool, part, skip, range);
@@ -317,7 +317,7 @@ static bool fill(struct wr_spool *spool, const struct wr_spool_part *part, const
     return true;
 }
 
-/* A file that cannot be read at all, or has come to an end before everything was settled. */
+/* Finishes a file that cannot be read, or ends before everything was settled. */
 static enum wr_spool_result give_up(struct wr_spool *spool, struct wr_spool_batch *batch)
 {
     struct wr_spool_file *file = spool->index.first;
@@ -327,7 +327,7 @@ static enum wr_spool_result give_up(struct wr_spool *spool, struct wr_spool_batc
     return WR_SPOOL_OK;
 }
 
-/* From the first file. */
+/* Fetches from the first file. */
 static enum wr_spool_result fetch(struct wr_spool *spool, const struct wr_spool_want *want,
                                   struct wr_spool_batch *batch, struct wr_error *error)
 {
@@ -335,15 +335,15 @@ static enum wr_spool_result fetch(struct wr_spool *spool, const struct wr_spool_
     uint32_t settled = file->settled;
     int problem = make_readable(spool);
     const struct wr_spool_part *part = problem ? NULL : find_part(spool, batch);
-    if (is_beyond_help(problem) || (!problem && !part))
+    if (is_permanent(problem) || (!problem && !part))
         return give_up(spool, batch);
     if (part && part->kind == WR_SPOOL_PART_GOOD && fill(spool, part, want, batch)) {
         if (file->settled != settled)
-            mark(file);
+            write_mark(file);
         return WR_SPOOL_OK;
     }
     stop_reading(spool);
-    fail(error, file->box->path, problem ? problem : ENOMEM);
+    fail(error, file->dir->path, problem ? problem : ENOMEM);
     return WR_SPOOL_FAILED;
 }
 
@@ -363,7 +363,7 @@ bool wr_spool_settle(struct wr_spool *spool, uint32_t samples)
     file->settled += samples;
     if (file->settled >= file->count)
         return finish(spool, file, spool->reading && spool->reader.damaged);
-    mark(file);
+    write_mark(file);
     return false;
 }
 

@@ -2,12 +2,12 @@
  *
  *     head, the handler's name | block | block | ...
  *
- * A file stands for itself: each series and each set of labels is defined by a block before the first block of
- * samples that refers to it, by numbers that mean something in this file only. A sample is the same 32 bytes
- * everywhere, but for these numbers. Head and blocks have checksums of their own and begin at multiples of 8
- * bytes, so that what lies behind a damaged block is found again. Numbers have the byte order of the machine.
+ * A file is self-contained: each series and each set of labels is defined by a block before the first block of
+ * samples that refers to it, with numbers that are local to the file. A sample is the same 32 bytes everywhere,
+ * except for these numbers. Head and blocks have checksums and begin at multiples of 8 bytes, so that a reader
+ * finds the block behind a damaged one. Integers have the byte order of the machine. Reserved fields are 0.
  *
- * Here are bytes only: spool_writer makes them, spool_reader makes sense of them. */
+ * This module knows the bytes; spool_writer and spool_reader know what they mean. */
 #ifndef WR_SPOOL_BLOCK_H
 #define WR_SPOOL_BLOCK_H
 
@@ -31,7 +31,7 @@ struct wr_spool_writer_info {
     uint64_t position;  /* the lane's position of the file's first sample, in the process that wrote it */
 };
 
-/* How many samples at the front of a file are settled: the one thing in it that is ever overwritten. */
+/* How many samples at the front of a file are settled. The only part of a file that is overwritten. */
 struct wr_spool_mark {
     uint32_t settled, check;
 };
@@ -46,7 +46,7 @@ bool wr_spool_block_read_head(const char *data, size_t size, struct wr_spool_wri
 /* Returns the version of a file whose head is undamaged, or 0. The head's layout is that of all versions. */
 uint32_t wr_spool_block_read_version(const char *data, size_t size);
 
-/* The mark, and where in a file it is. One that is damaged reads as 0: what was settled comes again. */
+/* The mark, and its offset in a file. A damaged mark reads as 0: settled samples are delivered again. */
 extern const size_t wr_spool_block_mark_offset;
 struct wr_spool_mark wr_spool_block_mark(uint32_t settled);
 uint32_t wr_spool_block_read_mark(const char *data, size_t size);
@@ -62,11 +62,11 @@ enum wr_spool_block_kind {
 struct wr_spool_block {
     uint32_t magic;
     uint32_t kind;   /* enum wr_spool_block_kind */
-    uint32_t length; /* of the payload behind it: a multiple of 8 */
+    uint32_t length; /* of the payload that follows: a multiple of 8 */
     uint32_t payload_check;
     uint32_t first, count;
-    uint32_t labels; /* SAMPLES: the number of the label set that is true of them; 0: none */
-    uint32_t notes;  /* SAMPLES: how many texts follow the records */
+    uint32_t labels; /* SAMPLES: the number of their label set; 0: none */
+    uint32_t notes;  /* SAMPLES: number of texts behind the records */
     /* SAMPLES: of the first one; the others follow without a gap */
     uint64_t position; /* the lane's, in the process that wrote it */
     struct wr_sample_id id;
@@ -74,16 +74,16 @@ struct wr_spool_block {
     uint32_t check;       /* of all before */
 };
 
-/* Makes room for a block's header; answers where it is. The payload is appended next; then `end` completes the
- * block, whose fields but for the lengths and checksums are given. */
+/* Reserves a block's header and returns its offset. The caller appends the payload and then calls `end`, which
+ * pads it and writes the header with lengths and checksums. */
 size_t wr_spool_block_begin(struct wr_buffer *out);
 void wr_spool_block_end(struct wr_buffer *out, size_t start, const struct wr_spool_block *block);
 
-/* The first sound header at or behind `at`: *block, and where it is; `size`: there is none. Its payload may be
- * damaged, or reach beyond the end. */
+/* Finds the first undamaged header at or behind `at`: sets *block and returns its offset, or `size` if there is
+ * none. Its payload may be damaged, or extend beyond the end. */
 size_t wr_spool_block_find(const char *data, size_t size, size_t at, struct wr_spool_block *block);
 
-/* Whether the payload of a header at `at` is there and undamaged. */
+/* Whether the payload of the header at `at` is complete and undamaged. */
 bool wr_spool_block_is_whole(const char *data, size_t size, size_t at, const struct wr_spool_block *block);
 
 /* ---- Definitions ----------------------------------------------------------------------------- */

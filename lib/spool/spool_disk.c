@@ -29,7 +29,7 @@ static int write_at(int fd, uint64_t offset, const void *data, size_t length)
         return errno;
     int problem = write_all(fd, data, length);
     if (problem && offset && ftruncate(fd, (off_t)offset) != 0)
-        return problem; /* the torn end stays, and is found to be that */
+        return problem; /* the reader recognises the torn block */
     return problem;
 }
 
@@ -71,7 +71,7 @@ static int read_all(int fd, struct wr_buffer *out)
         if (count < 0 && errno != EINTR)
             return errno;
         if (count == 0)
-            break; /* somebody has cut it meanwhile */
+            break; /* another process has truncated it */
         if (count > 0) {
             out->length += (size_t)count;
             left -= (size_t)count;

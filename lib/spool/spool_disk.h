@@ -1,5 +1,5 @@
-/* spool_disk: the few things that a spool does with files. Each opens its file and closes it again, so that a
- * program which closes descriptors that are not its own finds none here, and none is written to by mistake. */
+/* spool_disk: file operations of a spool. Each opens and closes its file, so that no descriptor stays open that
+ * the program could close or reuse by mistake. */
 #ifndef WR_SPOOL_DISK_H
 #define WR_SPOOL_DISK_H
 
@@ -9,17 +9,17 @@
 
 #include "text/buffer.h"
 
-/* Writes all of it at `offset`, to a new file if that is 0. Answers 0, or errno, and then the file is as it was
- * before. What has been written is safe from the death of the process, not from that of the machine. */
+/* Writes all bytes at `offset`, to a new file if that is 0. Returns 0, or errno with the file unchanged. The
+ * data survives the process; it is not synced, so it may not survive the machine. */
 int wr_spool_disk_write(const char *path, uint64_t offset, const void *data, size_t length);
 
-/* Overwrites a few bytes of a file. 0, or errno. */
+/* Overwrites bytes of a file. Returns 0 or errno. */
 int wr_spool_disk_overwrite(const char *path, uint64_t offset, const void *data, size_t length);
 
-/* Appends the contents of a file. 0, or errno. */
+/* Appends the contents of a file to `out`. Returns 0 or errno. */
 int wr_spool_disk_read(const char *path, struct wr_buffer *out);
 
-/* Whether errno says that there is no space, or no more of it for us. */
+/* Whether the errno means that disk, quota or file size limit is exhausted. */
 bool wr_spool_disk_is_full(int problem);
 
 #endif

@@ -1,4 +1,5 @@
-/* spool_shelf: the boxes and files that a spool consists of, in the order in which they will be read. */
+/* spool_index: the directories and files that a spool consists of, in the order in which they are read: first
+ * the files that dead processes left, then those of this process by position. */
 #ifndef WR_SPOOL_INDEX_H
 #define WR_SPOOL_INDEX_H
 
@@ -9,12 +10,12 @@
 
 struct wr_error;
 
-enum { WR_SPOOL_INDEX_BOXES = 64 };
+enum { WR_SPOOL_INDEX_DIRS = 64 };
 
 struct wr_spool_file {
     struct wr_spool_file *next;
-    struct wr_owner_dir *box;
-    uint64_t number;         /* its name: the sequence of its first sample */
+    struct wr_owner_dir *dir;
+    uint64_t number;         /* its name: the position of its first sample */
     uint32_t count, settled; /* samples */
     uint64_t bytes;
     bool own; /* written by this process */
@@ -22,36 +23,46 @@ struct wr_spool_file {
 
 /* All zeros: empty. */
 struct wr_spool_index {
-    struct wr_owner_dir boxes[WR_SPOOL_INDEX_BOXES];
-    struct wr_owner_dir *own; /* that new files go to; NULL: none */
-    char *place;              /* that it is in */
+    struct wr_owner_dir dirs[WR_SPOOL_INDEX_DIRS];
+    struct wr_owner_dir *own; /* for new files; NULL: none */
+    char *place;              /* the parent of `own` */
     struct wr_spool_file *first, *last;
     uint64_t bytes;           /* of all files */
-    bool other_version_found; /* files of another format; they are left as they are */
+    bool other_version_found; /* files of another format version were found, and left as they are */
 };
 
-/* Leaves everything on disk to whoever wants it. */
+/* Result of a search. */
+struct wr_spool_found {
+    uint64_t samples;
+    bool more;              /* not everything was adopted: WR_SPOOL_INDEX_DIRS are in use */
+    bool kept_bad;          /* a damaged file was set aside */
+    uint32_t other_version; /* the first search that found files of another format: their version; else 0 */
+};
+
+/* Frees the index and releases all locks. The files stay. */
 void wr_spool_index_fini(struct wr_spool_index *index);
 
-/* Makes sure that there is a box of this process's own in the place. false: the error tells why not. *same: it
- * is the one that there was already. */
-bool wr_spool_index_make_sure(struct wr_spool_index *index, const char *place, const char *handler, bool *same,
-                              struct wr_error *error);
+/* Makes sure that this process has a directory of its own in the place. Sets *same if it is still the same one.
+ * Returns false and sets the error if it cannot be made. */
+bool wr_spool_index_ensure_own(struct wr_spool_index *index, const char *place, const char *handler, bool *same,
+                               struct wr_error *error);
 
-/* A box that is not in use; NULL: all are. */
-struct wr_owner_dir *wr_spool_index_free_box(struct wr_spool_index *index);
+/* Adopts the directories of the handler whose processes are dead, and adds their files, the oldest directory
+ * first. Returns false and sets the error if the place cannot be searched; a missing place is not an error. */
+bool wr_spool_index_adopt(struct wr_spool_index *index, const char *place, const char *handler,
+                          struct wr_spool_found *found, struct wr_error *error);
 
-/* Takes in a file, which the index owns from then on: behind what others left, in the order of numbers. */
+/* Adds a file and takes ownership of it. */
 void wr_spool_index_put(struct wr_spool_index *index, struct wr_spool_file *file);
 
-/* Deletes a file, or, damaged, has it kept beside its box; and the box, if that was its last. Answers whether
- * it was kept. */
+/* Deletes a file, or sets it aside if it is damaged; also deletes its directory if that was the last file.
+ * Returns whether it was set aside. */
 bool wr_spool_index_finish(struct wr_spool_index *index, struct wr_spool_file *file, bool damaged);
 
-/* Deletes the box of its own, if there is nothing in it. */
+/* Deletes the directory of this process if it is empty. */
 void wr_spool_index_tidy(struct wr_spool_index *index);
 
-/* The same, and gives up all locks: what is there is whoever's wants it. */
+/* The same, and releases all locks, so that other processes can adopt the directories. */
 void wr_spool_index_leave(struct wr_spool_index *index);
 
 /* [fork] Closes the locks in a forked child. */

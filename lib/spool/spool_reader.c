@@ -6,6 +6,7 @@
 #include "text/error.h"
 #include "segment/series_codec.h"
 #include "spool/spool_block.h"
+#include "text/array.h"
 
 enum { KINDS = WEIR_KIND_INT + 1 };
 
@@ -45,34 +46,24 @@ static bool take_series(struct bytes *bytes, weir_series *view, weir_label *labe
     return wr_series_codec_take(&bytes->at, bytes->end, series.flags, series.labels, view, labels);
 }
 
-static bool grow_series(struct wr_spool_reader *reader, uint32_t count)
-{
-    if (count <= reader->series_count)
-        return true;
-    uint32_t *series = realloc(reader->series, count * sizeof *series);
-    if (!series)
-        return false;
-    memset(series + reader->series_count, 0, (count - reader->series_count) * sizeof *series);
-    reader->series = series;
-    reader->series_count = count;
-    return true;
-}
-
-/* Series are numbered in a row, so a number cannot be larger than the file. */
+/* Series are numbered consecutively, so their numbers are bounded by the size of the file. */
 static void define_series(struct wr_spool_reader *reader, const struct wr_spool_block *block,
                           struct bytes bytes)
 {
     weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
-    size_t most = block->length / sizeof(struct wr_spool_series); /* what could be in it at all */
+    size_t most = block->length / sizeof(struct wr_spool_series); /* that fit into the block */
     if (block->count > most || block->first > reader->size / sizeof(struct wr_spool_series)) {
         reader->damaged = true;
         return;
     }
-    if (!grow_series(reader, block->first + block->count)) {
+    uint32_t *series =
+        wr_array_reserve(reader->series, &reader->series_count, block->first + block->count, sizeof *series);
+    if (!series) {
         reader->no_memory = true;
         return;
     }
+    reader->series = series;
     for (uint32_t i = 0; i < block->count; i++) {
         if (!take_series(&bytes, &view, labels)) {
             reader->damaged = true;
@@ -84,22 +75,9 @@ static void define_series(struct wr_spool_reader *reader, const struct wr_spool_
 
 /* ---- Definitions of labels ------------------------------------------------------------------- */
 
-static bool grow_labels(struct wr_spool_reader *reader, uint32_t count)
-{
-    if (count <= reader->label_sets)
-        return true;
-    struct wr_label_set **labels = realloc(reader->labels, count * sizeof *labels);
-    if (!labels)
-        return false;
-    memset(labels + reader->label_sets, 0, (count - reader->label_sets) * sizeof *labels);
-    reader->labels = labels;
-    reader->label_sets = count;
-    return true;
-}
-
 static struct wr_label_set *make_labels(struct wr_spool_reader *reader, const weir_map *map)
 {
-    /* the configurations' sets are numbered from 1: the upper half of all numbers is never reached */
+    /* configurations number their sets from 1, and never reach the upper half */
     uint64_t number = UINT64_C(1) << 63 | ++*reader->labels_made;
     struct wr_error error = {0};
     struct wr_label_set *set = wr_labels_new(map, number, &error);
@@ -107,7 +85,7 @@ static struct wr_label_set *make_labels(struct wr_spool_reader *reader, const we
     return set;
 }
 
-/* Sets are numbered in a row, so a number cannot be larger than the file. */
+/* Sets are numbered consecutively, so their numbers are bounded by the size of the file. */
 static void define_labels(struct wr_spool_reader *reader, const struct wr_spool_block *block,
                           struct bytes bytes)
 {
@@ -117,11 +95,14 @@ static void define_labels(struct wr_spool_reader *reader, const struct wr_spool_
         return;
     }
     weir_label *items = calloc(count + 1, sizeof *items);
-    if (!items || !grow_labels(reader, block->first)) {
+    struct wr_label_set **labels =
+        items ? wr_array_reserve(reader->labels, &reader->label_sets, block->first, sizeof *labels) : NULL;
+    if (!labels) {
         free(items);
         reader->no_memory = true;
         return;
     }
+    reader->labels = labels;
     if (wr_series_codec_take_labels(&bytes.at, bytes.end, items, count)) {
         wr_labels_drop(reader->labels[block->first - 1]);
         reader->labels[block->first - 1] = make_labels(reader, &(weir_map){count, items});
@@ -139,15 +120,15 @@ static weir_sample read_sample(const char *payload, uint32_t number)
     return sample;
 }
 
-static bool is_sound_sample(const struct wr_spool_reader *reader, const weir_sample *sample, uint32_t *notes)
+static bool is_valid_sample(const struct wr_spool_reader *reader, const weir_sample *sample, uint32_t *notes)
 {
     if (sample->series >= reader->series_count || !reader->series[sample->series] || sample->kind >= KINDS)
         return false;
     return !sample->note || sample->note == ++*notes;
 }
 
-/* Whether all that the samples refer to is there. */
-static bool is_sound(const struct wr_spool_reader *reader, const struct wr_spool_block *block,
+/* Whether everything that the samples refer to exists. */
+static bool is_valid(const struct wr_spool_reader *reader, const struct wr_spool_block *block,
                      const char *payload)
 {
     uint32_t notes = 0;
@@ -157,7 +138,7 @@ static bool is_sound(const struct wr_spool_reader *reader, const struct wr_spool
         return false;
     for (uint32_t i = 0; i < block->count; i++) {
         sample = read_sample(payload, i);
-        if (!is_sound_sample(reader, &sample, &notes))
+        if (!is_valid_sample(reader, &sample, &notes))
             return false;
     }
     struct bytes texts = {payload + block->count * sizeof sample, payload + block->length};
@@ -174,14 +155,14 @@ static void see_lost(struct wr_spool_reader *reader, uint32_t count, size_t end)
     reader->part_end = end;
 }
 
-/* A sound header can be trusted: where its payload is damaged, the next block is behind that all the same. */
+/* The header has a checksum of its own, so the length can be trusted even if the payload is damaged. */
 static size_t end_of(size_t size, size_t at, const struct wr_spool_block *block)
 {
     size_t payload = at + sizeof *block;
     return block->length <= size - payload ? payload + block->length : size;
 }
 
-/* Answers whether this is the next part, or a part is missing before it. */
+/* Returns whether reader->part is set: to this block, or to samples that are missing before it. */
 static bool see_samples(struct wr_spool_reader *reader, size_t at, const struct wr_spool_block *block)
 {
     size_t end = end_of(reader->size, at, block);
@@ -193,7 +174,7 @@ static bool see_samples(struct wr_spool_reader *reader, size_t at, const struct 
     if (block->first > reader->index) {
         see_lost(reader, block->first - reader->index, at);
     } else if (!wr_spool_block_is_whole(reader->data, reader->size, at, block) ||
-               !is_sound(reader, block, payload)) {
+               !is_valid(reader, block, payload)) {
         see_lost(reader, block->count, end);
     } else {
         reader->part = (struct wr_spool_part){
@@ -223,7 +204,7 @@ static void define(struct wr_spool_reader *reader, size_t at, const struct wr_sp
         define_labels(reader, block, bytes);
 }
 
-/* Reads definitions up to the next part. */
+/* Processes definitions up to the next part. */
 static void find_part(struct wr_spool_reader *reader)
 {
     struct wr_spool_block block;

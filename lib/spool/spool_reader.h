@@ -1,7 +1,7 @@
-/* spool_reader: makes sense of a file of a spool, which lies in memory whole.
+/* spool_reader: parses a file of a spool, which is in memory as a whole.
  *
- * What it is given may be torn or damaged in any way: it finds the parts that are sound, and tells how many
- * samples are missing between them. Series are interned anew: what comes out has the ids of this process. */
+ * The file may be torn or damaged in any way: the reader finds the undamaged parts, and how many samples are
+ * missing between them. Series are interned in this process, and samples loaded with its ids. */
 #ifndef WR_SPOOL_READER_H
 #define WR_SPOOL_READER_H
 
@@ -14,10 +14,10 @@
 #include "segment/segment.h"
 
 enum wr_spool_part_kind {
-    WR_SPOOL_PART_GOOD,      /* samples that can be had */
-    WR_SPOOL_PART_LOST,      /* samples that were here and cannot be had */
-    WR_SPOOL_PART_END,       /* nothing more */
-    WR_SPOOL_PART_NO_MEMORY, /* to make sense of it; the reader has to begin anew */
+    WR_SPOOL_PART_GOOD,      /* samples that can be loaded */
+    WR_SPOOL_PART_LOST,      /* damaged or missing samples */
+    WR_SPOOL_PART_END,       /* the end of the file */
+    WR_SPOOL_PART_NO_MEMORY, /* out of memory; the file has to be read again from the start */
 };
 
 /* Samples of one block, or what is missing before it. */
@@ -34,38 +34,38 @@ struct wr_spool_part {
 struct wr_spool_reader {
     const char *data;
     size_t size;
-    size_t at;      /* behind the last part that was taken */
+    size_t at;      /* offset behind the last part that was taken */
     uint32_t index; /* samples before that */
     struct wr_registry *registry;
-    uint64_t *labels_made;        /* counts label sets, whose numbers must differ */
-    uint32_t *series;             /* ids by the file's numbers, plus 1; 0: not known */
-    uint32_t series_count;        /* numbers from here on were not seen */
-    struct wr_label_set **labels; /* by the file's numbers minus 1; NULL: not known */
+    uint64_t *labels_made;        /* counts label sets, to give each a number of its own */
+    uint32_t *series;             /* ids plus 1, by the file's numbers; 0: not defined */
+    uint32_t series_count;        /* length of `series` */
+    struct wr_label_set **labels; /* by the file's numbers minus 1; NULL: not defined */
     uint32_t label_sets;
-    bool damaged; /* something was torn, damaged or senseless */
+    bool damaged; /* something was torn, damaged or invalid */
     bool no_memory;
-    struct wr_spool_part part; /* the next one, once it was looked at */
+    struct wr_spool_part part; /* the next one, if `looked` */
     size_t part_end;
     bool looked;
 };
 
-/* The data must stay as long as the reader does. */
+/* The data is borrowed until `fini`. */
 void wr_spool_reader_init(struct wr_spool_reader *reader, const char *data, size_t size,
                           struct wr_registry *registry, uint64_t *labels_made);
 void wr_spool_reader_fini(struct wr_spool_reader *reader);
 
-/* The next part. Borrowed, until it is taken. */
+/* Returns the next part, borrowed until it is taken. */
 const struct wr_spool_part *wr_spool_reader_look(struct wr_spool_reader *reader);
 
-/* Goes on behind the part that was looked at. */
+/* Moves behind the part that wr_spool_reader_look returned. */
 void wr_spool_reader_take(struct wr_spool_reader *reader);
 
-/* Appends the samples of a good part, but for the first `skip`, to a segment that has room for them. false: no
- * memory, and the segment is of no use. */
+/* Appends the samples of a GOOD part, without the first `skip`, to a segment with room for them. Returns false
+ * if out of memory; the segment is incomplete then. */
 bool wr_spool_reader_load(const struct wr_spool_reader *reader, const struct wr_spool_part *part, uint32_t skip,
                           struct wr_segment *segment);
 
-/* How many samples a file holds, as far as its headers tell. */
+/* Returns how many samples a file holds, according to its block headers. */
 uint32_t wr_spool_reader_measure(const char *data, size_t size);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "segment/series_codec.h"
 #include "spool/spool_block.h"
+#include "text/array.h"
 
 void wr_spool_writer_fini(struct wr_spool_writer *writer)
 {
@@ -46,31 +47,18 @@ static void put_series(struct wr_buffer *out, const weir_series *view)
     out->length += bytes;
 }
 
-static bool has_room(struct wr_spool_writer *writer, uint32_t series)
-{
-    if (series < writer->numbers_room)
-        return true;
-    uint32_t room = writer->numbers_room ? writer->numbers_room : 64;
-    while (room <= series)
-        room *= 2;
-    struct wr_spool_number *numbers = realloc(writer->numbers, room * sizeof *numbers);
-    if (!numbers)
-        return false;
-    memset(numbers + writer->numbers_room, 0, (room - writer->numbers_room) * sizeof *numbers);
-    writer->numbers = numbers;
-    writer->numbers_room = room;
-    return true;
-}
-
-/* Defines the range's series that the file does not know; no block where it knows them all. */
+/* Appends definitions of the range's series that the file lacks. */
 static bool define_series(struct wr_spool_writer *writer, const struct wr_range *range, struct wr_buffer *out)
 {
     struct wr_spool_block block = {.kind = WR_SPOOL_BLOCK_SERIES, .first = writer->series};
     size_t start = wr_spool_block_begin(out);
     for (uint32_t i = 0; i < range->count; i++) {
         uint32_t id = range->segment->samples[range->first + i].series;
-        if (!has_room(writer, id))
+        struct wr_spool_number *numbers =
+            wr_array_reserve(writer->numbers, &writer->numbers_room, id + 1, sizeof *numbers);
+        if (!numbers)
             return false;
+        writer->numbers = numbers;
         if (writer->numbers[id].file == writer->file)
             continue;
         writer->numbers[id] = (struct wr_spool_number){writer->file, writer->series++};
@@ -85,7 +73,7 @@ static bool define_series(struct wr_spool_writer *writer, const struct wr_range 
     return true;
 }
 
-/* Answers the number of the label set in the file. */
+/* Returns the number of the label set in the file. */
 static uint32_t define_labels(struct wr_spool_writer *writer, const struct wr_label_set *labels,
                               struct wr_buffer *out)
 {
@@ -104,8 +92,8 @@ static uint32_t define_labels(struct wr_spool_writer *writer, const struct wr_la
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Records first, then the texts that they refer to, numbered from 1 in the block. Answers how many those are.
- */
+/* Appends the records, then the texts that they refer to, numbered from 1 in the block. Returns the number of
+ * texts. */
 static uint32_t put_samples(const struct wr_spool_writer *writer, const struct wr_range *range,
                             struct wr_buffer *out)
 {
@@ -136,7 +124,7 @@ bool wr_spool_writer_put(struct wr_spool_writer *writer, const struct wr_range *
         .labels = define_labels(writer, labels, out),
         .first = writer->samples,
         .count = range->count,
-        .position = range->sequence,
+        .position = range->position,
         .id = range->id,
     };
     size_t start = wr_spool_block_begin(out);

@@ -50,7 +50,7 @@ static const struct wr_worker_env worker_env = {.registry = &registry, .producer
 static struct wr_dispatcher dispatcher;
 static struct wr_config *config;
 static struct wr_lane *lanes[LANES];
-static char place[300], box[500];
+static char place[300], dir[500];
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
@@ -74,8 +74,8 @@ static void empty_folder(const char *path)
 
 static void remove_all(void)
 {
-    empty_folder(box);
-    rmdir(box);
+    empty_folder(dir);
+    rmdir(dir);
     empty_folder(place);
 }
 
@@ -88,11 +88,11 @@ static void remove_place(void)
 static void write_files(void)
 {
     char path[500];
-    FUZZ_CHECK(mkdir(box, 0700) == 0);
-    put_path(path, box, "lock");
+    FUZZ_CHECK(mkdir(dir, 0700) == 0);
+    put_path(path, dir, "lock");
     close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     for (int i = 0; i < FILES; i++) {
-        put_path(path, box, names[i]);
+        put_path(path, dir, names[i]);
         int fd = files[i].exists ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
         FUZZ_CHECK(fd >= 0 || !files[i].exists);
         size_t length = files[i].data.length;
@@ -173,7 +173,7 @@ static void keep_journal(void)
 {
     char path[500];
     for (int i = 0; i < FILES; i++) {
-        put_path(path, box, names[i]);
+        put_path(path, dir, names[i]);
         sound[i].exists = access(path, F_OK) == 0;
         if (sound[i].exists)
             FUZZ_CHECK(wr_spool_disk_read(path, &sound[i].data) == 0);
@@ -191,13 +191,13 @@ static void make_journal(void)
     struct wr_journal *journal = wr_journal_start(place, &registry, &words, &error);
     FUZZ_CHECK(journal);
     fill_journal(journal);
-    snprintf(box, sizeof box, "%s", journal->box.path);
+    snprintf(dir, sizeof dir, "%s", journal->dir.path);
     keep_journal();
     wr_journal_stop(journal);
     remove_all();
     wr_mapped_file_close(&journal->meta);
     wr_mapped_file_close(&journal->series.map);
-    free(journal->box.path);
+    free(journal->dir.path);
     free(journal);
 }
 
@@ -315,7 +315,7 @@ static void expect_segment(const struct wr_journal_reader *reader, const struct 
 static void expect(struct expectation *expected)
 {
     struct wr_journal_reader reader;
-    *expected = (struct expectation){.reading = wr_journal_reader_open(&reader, box, false)};
+    *expected = (struct expectation){.reading = wr_journal_reader_open(&reader, dir, false)};
     if (expected->reading != WR_JOURNAL_READ)
         return;
     expected->is_last = reader.ring_count && reader.round == UINT64_MAX - 1;
@@ -366,10 +366,10 @@ static void recover(void)
     for (int i = 0; i < LANES; i++)
         drain(lanes[i]);
     wr_recovery_leave(&recovery);
-    while (recovery.boxes) {
-        struct wr_recovery_box *left = recovery.boxes;
-        recovery.boxes = left->next;
-        free(left->box.path);
+    while (recovery.journals) {
+        struct wr_recovery_journal *left = recovery.journals;
+        recovery.journals = left->next;
+        free(left->dir.path);
         free(left);
     }
     struct wr_buffer texts = wr_deferred_log_take(&dispatcher.words);
@@ -390,7 +390,7 @@ static void try_journal(bool damaged)
         FUZZ_CHECK(lanes[0]->delivered == ALL_OF_A && lanes[1]->delivered == ALL_OF_B);
     bool is_left = expected.reading == WR_JOURNAL_UNREADABLE || expected.reading == WR_JOURNAL_OTHER_VERSION ||
                    expected.kept || expected.is_last;
-    FUZZ_CHECK((access(box, F_OK) == 0) == is_left);
+    FUZZ_CHECK((access(dir, F_OK) == 0) == is_left);
     recover();
     for (int i = 0; i < LANES; i++)
         FUZZ_CHECK(lanes[i]->recovered == expected.samples[i]);

@@ -131,7 +131,7 @@ static void put_samples(struct wr_spool_writer *writer, struct wr_segment *segme
                                  .first = i - 7,
                                  .count = 8,
                                  .bytes = wr_segment_bytes(segment, i - 7, 8),
-                                 .sequence = FIRST_POSITION + i - 7,
+                                 .position = FIRST_POSITION + i - 7,
                                  .id.sequence = i - 7};
         FUZZ_CHECK(wr_spool_writer_put(writer, &range, NULL, file));
     }

@@ -358,7 +358,7 @@ static void settle(const char *name, uint32_t samples)
     struct wr_lane *lane = fixture_lane(fixture, name);
     struct wr_range range = wr_queue_take(&lane->queue, samples, UINT64_MAX);
     lane->delivered += range.count;
-    wr_lane_complete_calls(lane, range.sequence + range.count, 0);
+    wr_lane_complete_calls(lane, range.position + range.count, 0);
     wr_segment_drop(range.segment);
 }
 

@@ -33,7 +33,7 @@ static void die(void)
     fixture->dispatcher.taking.pool.journal = NULL;
     for (size_t i = 0; i < fixture->lane_count; i++)
         fixture_drop(fixture->lanes[i]);
-    wr_owner_dir_leave(&journal->box);
+    wr_owner_dir_leave(&journal->dir);
 }
 
 static void recover(void)
@@ -41,7 +41,7 @@ static void recover(void)
     wr_recovery_run(&recovery, path_in_folder("journal"), &fixture->dispatcher, 1);
 }
 
-static size_t count_boxes(void)
+static size_t count_dirs(void)
 {
     const struct dirent *entry;
     size_t count = 0;
@@ -82,14 +82,14 @@ Test(journal, of_which_nothing_is_left_is_deleted)
     wr_router_seal(fixture->dispatcher.taking.router, 1);
     wr_segment_pool_trim(&fixture->dispatcher.taking.pool);
     wr_journal_stop(journal);
-    cr_assert_eq(count_boxes(), 0);
+    cr_assert_eq(count_dirs(), 0);
 }
 
 Test(journal, with_something_left_in_a_ring_stays)
 {
     fixture_add(fixture, "b", "x", 1);
     wr_journal_stop(journal);
-    cr_assert_eq(count_boxes(), 1);
+    cr_assert_eq(count_dirs(), 1);
 }
 
 Test(journal, the_next_one_gives_each_handler_what_it_had_and_routes_the_rest)
@@ -104,10 +104,10 @@ Test(journal, the_next_one_gives_each_handler_what_it_had_and_routes_the_rest)
     cr_assert_str_eq(fixture_queue(fixture_lane(fixture, "B")), "1 3");
     cr_assert_eq(fixture_stats(fixture_lane(fixture, "A")).recovered, 3);
     deliver("A");
-    cr_assert_eq(count_boxes(), 1);
+    cr_assert_eq(count_dirs(), 1);
     deliver("B");
     wr_recovery_tidy(&recovery);
-    cr_assert_eq(count_boxes(), 0);
+    cr_assert_eq(count_dirs(), 0);
 }
 
 Test(journal, a_sample_bears_the_same_name_whoever_delivers_it)
@@ -139,7 +139,7 @@ Test(journal, of_another_version_is_left_as_it_is)
     cr_assert(
         strstr(fixture->dispatcher.words.texts.data, "written by another version of weir (format 1, this one"));
     cr_assert_eq(fixture_stats(fixture_lane(fixture, "A")).recovered, 0);
-    cr_assert_eq(count_boxes(), 1);
+    cr_assert_eq(count_dirs(), 1);
 }
 
 /* ---- Identities ------------------------------------------------------------------------------ */
@@ -226,9 +226,9 @@ Test(journal, unit_and_help_come_along)
     struct wr_journal_map map;
     weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
-    uint32_t *numbers = wr_mapped_file_list(journal->box.path, WR_JOURNAL_SERIES_KIND, &count);
+    uint32_t *numbers = wr_mapped_file_list(journal->dir.path, WR_JOURNAL_SERIES_KIND, &count);
     cr_assert(numbers && count == 1);
-    cr_assert_eq(wr_mapped_file_open(&map, journal->box.path, WR_JOURNAL_SERIES_KIND, numbers[0], false), 0);
+    cr_assert_eq(wr_mapped_file_open(&map, journal->dir.path, WR_JOURNAL_SERIES_KIND, numbers[0], false), 0);
     cr_assert(wr_journal_views_add(&views, &map));
     cr_assert(wr_journal_views_get(&views, fixture_metric(fixture, "a", "x")->series, &view, labels));
     cr_assert_str_eq(view.unit, "ms");
@@ -243,6 +243,6 @@ Test(journal, values_of_nobody_are_said_and_gone)
     die();
     recover();
     cr_assert(
-        strstr(fixture->dispatcher.words.texts.data, "1 values belong to groups that nobody listens to now"));
-    cr_assert_eq(count_boxes(), 0);
+        strstr(fixture->dispatcher.words.texts.data, "1 values of groups without a route are dropped"));
+    cr_assert_eq(count_dirs(), 0);
 }

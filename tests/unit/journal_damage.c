@@ -64,23 +64,23 @@ static bool runs_well(void (*body)(const char *place), const char *place)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static char box[300];
+static char dir[300];
 
-static void find_box(const char *place)
+static void find_dir(const char *place)
 {
     char command[400];
     snprintf(command, sizeof command, "ls -d %s/*/", place);
     FILE *pipe = popen(command, "r");
-    cr_assert(pipe && fgets(box, sizeof box, pipe));
+    cr_assert(pipe && fgets(dir, sizeof dir, pipe));
     pclose(pipe);
-    box[strcspn(box, "\n") - 1] = '\0';
+    dir[strcspn(dir, "\n") - 1] = '\0';
 }
 
 static const char *make_journal(void)
 {
     const char *place = path_in_folder("journal");
     cr_assert(runs_well(leave_journal, place));
-    find_box(place);
+    find_dir(place);
     return place;
 }
 
@@ -134,7 +134,7 @@ static void damage_text(void)
 {
     struct wr_buffer data = {0};
     char path[400];
-    snprintf(path, sizeof path, "%s/seg.2", box);
+    snprintf(path, sizeof path, "%s/seg.2", dir);
     cr_assert_eq(wr_spool_disk_read(path, &data), 0);
     const char *text = memmem(data.data, data.length, "metadata", 8);
     cr_assert(text);
@@ -142,7 +142,7 @@ static void damage_text(void)
     wr_buffer_fini(&data);
 }
 
-/* The files of the box as they were left. */
+/* The files of the dir as they were left. */
 struct kept {
     const char *name;
     struct wr_buffer data;
@@ -155,7 +155,7 @@ static struct kept files[] = {{.name = "meta.0"}, {.name = "series.0"}, {.name =
 static const char *path_of(const char *name)
 {
     static char path[400];
-    snprintf(path, sizeof path, "%s/%s", box, name);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
     return path;
 }
 
@@ -172,7 +172,7 @@ static void keep_files(void)
 /* Puts all files in place, as far as they were recovered and deleted. */
 static void put_files(void)
 {
-    mkdir(box, 0700);
+    mkdir(dir, 0700);
     for (size_t i = 0; i < WR_COUNT_OF(files); i++) {
         unlink(path_of(files[i].name));
         if (files[i].data.length)
@@ -186,8 +186,8 @@ static void put_files(void)
 static void assert_harmless(const char *place, const struct kept *file, uint64_t offset, const char *how)
 {
     struct survivor_row row;
-    survivor_read(box, "A", &row);
-    survivor_read(box, "B", &row);
+    survivor_read(dir, "A", &row);
+    survivor_read(dir, "B", &row);
     cr_assert(runs_well(recover, place), "%s: byte %" PRIu64 " %s", file->name, offset, how);
 }
 
@@ -243,13 +243,13 @@ Test(journal_damage, what_is_sound_beside_a_damaged_file_is_delivered, .fini = r
     keep_files();
     cr_assert_eq(truncate(path_of("seg.2"), 100), 0);
     struct survivor_row first, second;
-    cr_assert(survivor_read(box, "A", &first) && survivor_read(box, "B", &second));
+    cr_assert(survivor_read(dir, "A", &first) && survivor_read(dir, "B", &second));
     uint64_t left = (first.end - first.first) + (second.end - second.first);
     cr_assert_eq(left, VALUES + VALUES / 2, "of one handler all, of the other one what was in the ring");
     cr_assert(runs_well(recover, place));
-    cr_assert_eq(access(box, F_OK), -1, "the box is gone");
+    cr_assert_eq(access(dir, F_OK), -1, "the dir is gone");
     char bad[400];
-    snprintf(bad, sizeof bad, "%s-seg.2.bad", box);
+    snprintf(bad, sizeof bad, "%s-seg.2.bad", dir);
     cr_assert_eq(access(bad, F_OK), 0, "the damaged file is kept");
 }
 
@@ -267,7 +267,7 @@ Test(journal_damage, a_value_whose_metadata_is_no_text_is_dropped_as_corrupt, .f
     const char *place = make_journal();
     damage_text();
     cr_assert(runs_well(recover_without_a_text, place));
-    cr_assert_eq(access(box, F_OK), -1);
+    cr_assert_eq(access(dir, F_OK), -1);
 }
 
 static void assert_left(const char *place)
@@ -282,7 +282,7 @@ Test(journal_damage, one_that_has_lost_its_head_is_left_as_it_is, .fini = remove
     const char *place = make_journal();
     struct survivor_row row;
     unlink(path_of("meta.0"));
-    cr_assert_not(survivor_read(box, "A", &row));
+    cr_assert_not(survivor_read(dir, "A", &row));
     assert_left(place);
     close(creat(path_of("meta.0"), 0600));
     assert_left(place);
@@ -302,8 +302,8 @@ Test(journal_damage, an_undamaged_one_is_recovered_whole_and_deleted, .fini = re
 {
     const char *place = make_journal();
     struct survivor_row row;
-    cr_assert(survivor_read(box, "A", &row));
+    cr_assert(survivor_read(dir, "A", &row));
     cr_assert(row.first == 0 && row.end == VALUES && !row.torn);
     cr_assert(runs_well(recover, place));
-    cr_assert_eq(access(box, F_OK), -1);
+    cr_assert_eq(access(dir, F_OK), -1);
 }

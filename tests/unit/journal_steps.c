@@ -21,7 +21,7 @@
 struct told {
     _Atomic uint64_t added, adding;
     _Atomic uint64_t settled[2], settling[2];
-    char box[300];
+    char dir[300];
 };
 
 static struct told *told;
@@ -54,10 +54,10 @@ static size_t look_size(const struct wr_journal_map *map)
 static void add_kind(struct view *view, const char *kind)
 {
     size_t count = 0;
-    uint32_t *numbers = wr_mapped_file_list(told->box, kind, &count);
+    uint32_t *numbers = wr_mapped_file_list(told->dir, kind, &count);
     for (size_t i = 0; numbers && i < count && view->count < 16; i++) {
         struct wr_journal_map *map = &view->maps[view->count];
-        if (wr_mapped_file_open(map, told->box, kind, numbers[i], false) != 0)
+        if (wr_mapped_file_open(map, told->dir, kind, numbers[i], false) != 0)
             continue;
         view->seen[view->count++] = calloc(1, look_size(map));
     }
@@ -101,7 +101,7 @@ static void assert_survival(uint64_t step)
 {
     for (int i = 0; i < 2; i++) {
         struct survivor_row row;
-        cr_assert(survivor_read(told->box, lanes[i], &row), "step %" PRIu64, step);
+        cr_assert(survivor_read(told->dir, lanes[i], &row), "step %" PRIu64, step);
         cr_assert_not(row.torn, "step %" PRIu64 ": %s would be given a torn row", step, lanes[i]);
         uint64_t first = row.first == UINT64_MAX ? told->added : row.first;
         uint64_t end = row.first == UINT64_MAX ? told->added : row.end;
@@ -201,7 +201,7 @@ static void keep(void)
 {
     struct dispatch_fixture *fixture = open_yard(path_in_folder("journal"));
     struct weir_metric *metric = fixture_metric(fixture, "b", "number");
-    snprintf(told->box, sizeof told->box, "%s", fixture->dispatcher.taking.pool.journal->box.path);
+    snprintf(told->dir, sizeof told->dir, "%s", fixture->dispatcher.taking.pool.journal->dir.path);
     raise(SIGSTOP);
     for (uint32_t i = 0; i < 6; i++) {
         add_one(fixture, metric);
@@ -233,7 +233,7 @@ static void leave(void)
 {
     struct dispatch_fixture *fixture = open_yard(path_in_folder("journal"));
     struct weir_metric *metric = fixture_metric(fixture, "b", "number");
-    snprintf(told->box, sizeof told->box, "%s", fixture->dispatcher.taking.pool.journal->box.path);
+    snprintf(told->dir, sizeof told->dir, "%s", fixture->dispatcher.taking.pool.journal->dir.path);
     for (uint32_t i = 0; i < 4; i++) {
         add_event(fixture, metric);
         fixture_round(fixture);

@@ -343,7 +343,7 @@ Test(lane_spool, files_that_are_gone_are_lost_and_counted)
     fixture_offer(&fixture, 60);
     fail_to_open();
     struct wr_spool_file *file = fixture.lane->spool_state.spool->index.first;
-    char *path = wr_owner_dir_file(file->box, file->number);
+    char *path = wr_owner_dir_file(file->dir, file->number);
     cr_assert_eq(unlink(path), 0);
     free(path);
     fixture_offer(&fixture, 10);

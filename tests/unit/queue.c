@@ -32,7 +32,7 @@ static struct wr_range append(uint32_t events, uint32_t samples)
     struct wr_range range = {.segment = segment,
                              .first = segment->count,
                              .count = events * samples,
-                             .sequence = sequence,
+                             .position = sequence,
                              .id = {{{1}}, 1000 + sequence}};
     for (uint32_t i = 0; i < events * samples; i++)
         segment->samples[segment->count++] = (weir_sample){
@@ -57,8 +57,8 @@ static struct wr_range take(uint32_t most, uint64_t most_bytes)
     cr_assert_eq(queue.samples, samples - range.count);
     cr_assert_eq(queue.bytes, bytes - range.bytes);
     cr_assert_eq(range.bytes, wr_segment_bytes(range.segment, range.first, range.count));
-    cr_assert_eq(range.segment->samples[range.first].value.i64, (int64_t)range.sequence);
-    cr_assert_eq(range.id.sequence, 1000 + range.sequence);
+    cr_assert_eq(range.segment->samples[range.first].value.i64, (int64_t)range.position);
+    cr_assert_eq(range.id.sequence, 1000 + range.position);
     wr_segment_drop(range.segment);
     return range;
 }
@@ -76,7 +76,7 @@ Test(queue, what_is_pushed_is_counted)
     cr_assert_not(wr_queue_is_empty(&queue));
     cr_assert_eq(queue.samples, 6);
     cr_assert_eq(queue.bytes, 6 * 32);
-    cr_assert_eq(wr_queue_front(&queue)->sequence, 0);
+    cr_assert_eq(wr_queue_front(&queue)->position, 0);
 }
 
 Test(queue, neighbours_become_one_range)
@@ -106,7 +106,7 @@ Test(queue, ranges_with_a_gap_between_them_stay_apart)
     push(3, 1);
     cr_assert_eq(queue.count, 2);
     cr_assert_eq(take(UINT32_MAX, UINT64_MAX).count, 3);
-    cr_assert_eq(take(UINT32_MAX, UINT64_MAX).sequence, 4);
+    cr_assert_eq(take(UINT32_MAX, UINT64_MAX).position, 4);
 }
 
 Test(queue, samples_side_by_side_with_a_gap_in_their_sequence_stay_apart)
@@ -136,7 +136,7 @@ Test(queue, samples_are_taken_up_to_a_number)
     cr_assert_eq(take(4, UINT64_MAX).count, 4);
     struct wr_range rest = take(100, UINT64_MAX);
     cr_assert_eq(rest.count, 6);
-    cr_assert_eq(rest.sequence, 4);
+    cr_assert_eq(rest.position, 4);
     cr_assert(wr_queue_is_empty(&queue));
 }
 
@@ -183,12 +183,12 @@ Test(queue, order_is_kept_while_the_circle_grows_and_turns)
         push(1, 1);
         append(1, 1); /* a gap, so that each is a range of its own */
         if (i % 3 == 2) {
-            cr_assert_eq(take(UINT32_MAX, UINT64_MAX).sequence, 2 * taken);
+            cr_assert_eq(take(UINT32_MAX, UINT64_MAX).position, 2 * taken);
             taken++;
         }
     }
     while (!wr_queue_is_empty(&queue))
-        cr_assert_eq(take(UINT32_MAX, UINT64_MAX).sequence, 2 * taken++);
+        cr_assert_eq(take(UINT32_MAX, UINT64_MAX).position, 2 * taken++);
     cr_assert_eq(taken, 100);
 }
 
@@ -200,7 +200,7 @@ Test(queue, a_range_is_shortened_at_its_front)
     wr_range_skip(&range, 2);
     cr_assert_eq(range.first, 2);
     cr_assert_eq(range.count, 3);
-    cr_assert_eq(range.sequence, 2);
+    cr_assert_eq(range.position, 2);
     cr_assert_eq(range.bytes, 3 * 32);
     wr_range_skip(&range, 3);
     cr_assert_eq(range.count, 0);
@@ -214,7 +214,7 @@ Test(queue, a_part_that_is_split_off_has_a_reference_of_its_own)
     cr_assert_eq(front.count, 2);
     cr_assert_eq(front.bytes, 2 * 32);
     cr_assert_eq(range.count, 4);
-    cr_assert_eq(range.sequence, 2);
+    cr_assert_eq(range.position, 2);
     cr_assert_eq(segment->references, 2);
     wr_segment_drop(front.segment);
 }

@@ -65,7 +65,7 @@ static enum wr_spool_result try_put(uint32_t first, uint32_t count)
                              .first = first,
                              .count = count,
                              .bytes = count * sizeof(weir_sample),
-                             .sequence = first,
+                             .position = first,
                              .id = {origin, ID_OF_FIRST + first}};
     return wr_spool_put(spool, &terms, &range, NULL, &dropped, &error);
 }
@@ -86,12 +86,12 @@ static struct wr_spool_batch fetch(uint32_t samples)
     kept_bad |= batch.kept_bad;
     for (uint32_t i = 0; i < batch.range.count; i++) {
         const weir_sample *sample = &batch.range.segment->samples[batch.range.first + i];
-        cr_assert_eq(sample->value.f64, (double)(batch.range.sequence + i));
+        cr_assert_eq(sample->value.f64, (double)(batch.range.position + i));
         cr_assert_eq(sample->series, series);
     }
     if (batch.range.count) {
         cr_assert(wr_origin_equal(&batch.range.id.origin, &origin));
-        cr_assert_eq(batch.range.id.sequence, ID_OF_FIRST + batch.range.sequence);
+        cr_assert_eq(batch.range.id.sequence, ID_OF_FIRST + batch.range.position);
     }
     wr_segment_drop(batch.range.segment);
     wr_labels_drop(batch.labels);
@@ -104,7 +104,7 @@ static void expect(uint32_t first, uint32_t count)
     for (uint32_t next = first; next < first + count;) {
         struct wr_spool_batch batch = fetch(first + count - next);
         cr_assert_neq(batch.range.count, 0, "number %u is missing", next);
-        cr_assert_eq(batch.range.sequence, next);
+        cr_assert_eq(batch.range.position, next);
         next += batch.range.count;
         cr_assert_leq(next, first + count);
         kept_bad |= wr_spool_settle(spool, batch.range.count);
@@ -143,7 +143,7 @@ static size_t count_entries(const char *part)
 static void change_byte(const struct wr_spool_file *file, off_t offset)
 {
     char byte;
-    char *path = wr_owner_dir_file(file->box, file->number);
+    char *path = wr_owner_dir_file(file->dir, file->number);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     cr_assert_eq(pread(fd, &byte, 1, offset), 1);
     byte = (char)~byte;
@@ -186,13 +186,13 @@ Test(spool, what_is_not_settled_is_fetched_again)
     put(0, 10);
     put(10, 10);
     cr_assert_eq(fetch(5).range.count, 10);
-    cr_assert_eq(fetch(5).range.sequence, 0);
+    cr_assert_eq(fetch(5).range.position, 0);
     wr_spool_settle(spool, 3);
     struct wr_spool_batch batch = fetch(5);
-    cr_assert_eq(batch.range.sequence, 3);
+    cr_assert_eq(batch.range.position, 3);
     cr_assert_eq(batch.range.count, 7);
     wr_spool_settle(spool, 7);
-    cr_assert_eq(fetch(5).range.sequence, 10);
+    cr_assert_eq(fetch(5).range.position, 10);
 }
 
 Test(spool, blocks_are_fetched_together_up_to_what_is_wanted)
@@ -216,7 +216,7 @@ Test(spool, a_gap_ends_what_is_fetched_together)
     put(20, 10);
     cr_assert_eq(fetch(100).range.count, 10);
     wr_spool_settle(spool, 10);
-    cr_assert_eq(fetch(100).range.sequence, 20);
+    cr_assert_eq(fetch(100).range.position, 20);
 }
 
 Test(spool, what_is_put_while_it_is_fetched_comes_behind)
@@ -293,7 +293,7 @@ static void put_labeled(uint32_t first, struct wr_label_set *labels)
                              .first = first,
                              .count = 10,
                              .bytes = 10 * sizeof(weir_sample),
-                             .sequence = first,
+                             .position = first,
                              .id = {origin, ID_OF_FIRST + first}};
     cr_assert_eq(wr_spool_put(spool, &terms, &range, labels, &dropped, &error), WR_SPOOL_OK);
 }
@@ -309,7 +309,7 @@ Test(spool, labels_stay_with_what_they_were_true_of)
     put_labeled(30, here);
     for (uint32_t i = 0; i < 4; i++) {
         cr_assert_eq(wr_spool_fetch(spool, &want, &batch[i], &error), WR_SPOOL_OK);
-        cr_assert_eq(batch[i].range.sequence, 10 * i);
+        cr_assert_eq(batch[i].range.position, 10 * i);
         cr_assert_eq(batch[i].range.count, 10, "labels differ");
         wr_spool_settle(spool, 10);
         wr_segment_drop(batch[i].range.segment);
@@ -352,7 +352,7 @@ Test(spool, what_others_left_comes_before_what_is_new)
     put(5000, 10);
     expect(0, 10);
     struct wr_spool_batch batch = fetch(10);
-    cr_assert_eq(batch.range.sequence, 5000);
+    cr_assert_eq(batch.range.position, 5000);
     cr_assert(batch.own);
 }
 
@@ -392,19 +392,19 @@ Test(spool, the_living_and_other_handlers_are_left_alone)
 
 Test(spool, more_than_can_be_adopted_at_a_time_is_adopted_later)
 {
-    struct wr_spool *all[WR_SPOOL_INDEX_BOXES + 3];
+    struct wr_spool *all[WR_SPOOL_INDEX_DIRS + 3];
     wr_spool_free(spool);
-    for (uint32_t i = 0; i < WR_SPOOL_INDEX_BOXES + 3; i++) {
+    for (uint32_t i = 0; i < WR_SPOOL_INDEX_DIRS + 3; i++) {
         all[i] = spool = open_spool("push");
         put(i, 1);
     }
-    for (uint32_t i = 0; i < WR_SPOOL_INDEX_BOXES + 3; i++)
+    for (uint32_t i = 0; i < WR_SPOOL_INDEX_DIRS + 3; i++)
         wr_spool_free(all[i]);
     spool = NULL;
     struct wr_spool_found found = start_again();
-    cr_assert_eq(found.samples, WR_SPOOL_INDEX_BOXES);
+    cr_assert_eq(found.samples, WR_SPOOL_INDEX_DIRS);
     cr_assert(found.more);
-    for (uint32_t i = 0; i < WR_SPOOL_INDEX_BOXES; i++)
+    for (uint32_t i = 0; i < WR_SPOOL_INDEX_DIRS; i++)
         wr_spool_settle(spool, fetch(1).range.count);
     cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
     cr_assert_eq(found.samples, 3);
@@ -434,7 +434,7 @@ Test(spool, leaving_an_empty_one_leaves_nothing)
 Test(spool, a_file_that_is_settled_whole_is_swept_away_by_the_next_process)
 {
     put(0, 10);
-    char *path = wr_owner_dir_file(spool->index.first->box, 0), copy[600];
+    char *path = wr_owner_dir_file(spool->index.first->dir, 0), copy[600];
     snprintf(copy, sizeof copy, "cp %s %s.copy", path, path);
     spool->index.first->count++; /* it stays there */
     wr_spool_settle(spool, 10);
@@ -583,7 +583,7 @@ Test(spool, files_that_somebody_deleted_are_lost_and_counted)
     put(0, 10);
     spool->open = NULL;
     put(10, 10);
-    char *path = wr_owner_dir_file(spool->index.first->box, spool->index.first->number);
+    char *path = wr_owner_dir_file(spool->index.first->dir, spool->index.first->number);
     cr_assert_eq(unlink(path), 0);
     free(path);
     expect(10, 10);
@@ -666,7 +666,7 @@ Test(spool, a_torn_end_left_by_a_dead_process_is_lost)
     put(0, 10);
     uint64_t whole = spool->index.bytes;
     put(10, 10);
-    char *path = wr_owner_dir_file(spool->index.first->box, 0);
+    char *path = wr_owner_dir_file(spool->index.first->dir, 0);
     cr_assert_eq(truncate(path, (off_t)whole + 200), 0);
     free(path);
     cr_assert_eq(start_again().samples, 20);
@@ -680,7 +680,7 @@ Test(spool, a_torn_end_left_by_a_dead_process_is_lost)
 Test(spool, what_has_no_sense_at_all_is_kept_and_swept_aside)
 {
     put(0, 10);
-    char *path = wr_owner_dir_file(spool->index.first->box, 0);
+    char *path = wr_owner_dir_file(spool->index.first->dir, 0);
     cr_assert_eq(truncate(path, 20), 0);
     free(path);
     struct wr_spool_found found = start_again();

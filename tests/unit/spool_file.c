@@ -112,7 +112,7 @@ static void put(const struct wr_label_set *labels)
         .first = put_so_far,
         .count = segment->count - put_so_far,
         .bytes = wr_segment_bytes(segment, put_so_far, segment->count - put_so_far),
-        .sequence = FIRST_POSITION + put_so_far,
+        .position = FIRST_POSITION + put_so_far,
         .id = wr_sample_id_behind(&first_id, put_so_far),
     };
     cr_assert(wr_spool_writer_put(&writer, &range, labels, &file));

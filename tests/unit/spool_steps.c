@@ -102,33 +102,33 @@ static struct found read_place(const char *place)
 }
 
 /* The longest file in a folder, and how long it is. */
-static long find_last_file(const char *box, char *path, size_t size)
+static long find_last_file(const char *dir, char *path, size_t size)
 {
     long longest = -1;
     char last[300] = "";
     const struct dirent *entry;
-    DIR *entries = opendir(box);
+    DIR *entries = opendir(dir);
     while (entries && (entry = readdir(entries)))
         if (strstr(entry->d_name, ".seg") && strcmp(entry->d_name, last) > 0)
             snprintf(last, sizeof last, "%s", entry->d_name);
     if (entries)
         closedir(entries);
-    snprintf(path, size, "%s/%s", box, last);
+    snprintf(path, size, "%s/%s", dir, last);
     struct stat status;
     if (*last && stat(path, &status) == 0)
         longest = status.st_size;
     return longest;
 }
 
-/* The only box of the place; "": there is none. */
-static void find_box(const char *place, char *box, size_t size)
+/* The only dir of the place; "": there is none. */
+static void find_dir(const char *place, char *dir, size_t size)
 {
     const struct dirent *entry;
     DIR *entries = opendir(place);
-    *box = '\0';
+    *dir = '\0';
     while (entries && (entry = readdir(entries)))
         if (entry->d_name[0] == 'p')
-            snprintf(box, size, "%s/%s", place, entry->d_name);
+            snprintf(dir, size, "%s/%s", place, entry->d_name);
     if (entries)
         closedir(entries);
 }
@@ -160,7 +160,7 @@ static void assert_survival(const char *place, uint64_t step, bool torn)
 
 /* ---- Following ------------------------------------------------------------------------------- */
 
-/* The last file of the only box, and how long it is. */
+/* The last file of the only dir, and how long it is. */
 struct last {
     char path[1000];
     long length; /* -1: there is none */
@@ -168,11 +168,11 @@ struct last {
 
 static struct last measure(const char *place)
 {
-    char box[600];
+    char dir[600];
     struct last last = {.length = -1};
-    find_box(place, box, sizeof box);
-    if (*box)
-        last.length = find_last_file(box, last.path, sizeof last.path);
+    find_dir(place, dir, sizeof dir);
+    if (*dir)
+        last.length = find_last_file(dir, last.path, sizeof last.path);
     return last;
 }
 
@@ -231,7 +231,7 @@ static void put(struct wr_spool *spool, uint32_t count)
                              .first = first,
                              .count = count,
                              .bytes = count * sizeof(weir_sample),
-                             .sequence = first,
+                             .position = first,
                              .id.sequence = first};
     told->putting = first + count;
     if (wr_spool_put(spool, &terms, &range, NULL, &dropped, &error) != WR_SPOOL_OK)

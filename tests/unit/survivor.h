@@ -57,11 +57,11 @@ static inline void survivor_read_ring(const struct wr_journal_reader_ring *ring,
 }
 
 /* What lane would be given; first UINT64_MAX: nothing. false: the journal cannot be read. */
-static inline bool survivor_read(const char *box, const char *lane, struct survivor_row *row)
+static inline bool survivor_read(const char *dir, const char *lane, struct survivor_row *row)
 {
     struct wr_journal_reader reader;
     *row = (struct survivor_row){UINT64_MAX, UINT64_MAX, false};
-    if (wr_journal_reader_open(&reader, box, false) != WR_JOURNAL_READ)
+    if (wr_journal_reader_open(&reader, dir, false) != WR_JOURNAL_READ)
         return false;
     row->torn |= reader.damaged != 0;
     for (size_t i = 0; i < reader.segment_count; i++)

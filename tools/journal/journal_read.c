@@ -141,7 +141,7 @@ bool journal_read_walk(const char *place, bool (*visit)(const struct journal_rea
     DIR *folder = opendir(place);
     bool complete = folder;
     while (complete && (entry = wr_dir_list_next(folder, &error)))
-        if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_BOX))
+        if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_DIR))
             complete = add_box(&list, place, entry->d_name);
     if (complete && error) {
         errno = error;
