@@ -1,4 +1,4 @@
-/* output: what handlers share that write to descriptors. */
+/* output: functions shared by handlers that write to file descriptors. */
 #ifndef WEIR_PLUGINS_OUTPUT_H
 #define WEIR_PLUGINS_OUTPUT_H
 
@@ -27,7 +27,7 @@ static inline int64_t output_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The value of an option "mode": permissions in octal. false: refused. */
+/* Parses the option "mode": permissions in octal. Returns false after host->refuse if it is invalid. */
 static inline bool output_set_mode(const weir_host *host, const char *text, mode_t *mode)
 {
     char *end;
@@ -39,47 +39,48 @@ static inline bool output_set_mode(const weir_host *host, const char *text, mode
     return false;
 }
 
-/* Waits until a descriptor that others have made non-blocking takes something, or a stop is asked; 0, or errno.
- */
+/* Waits until a descriptor that is in non-blocking mode is writable. Returns 0, or EAGAIN if the handler is
+ * requested to stop. */
 static inline int output_wait(const weir_host *host, int fd)
 {
-    enum { LOOK_MS = 100 };
-    struct pollfd wanted = {.fd = fd, .events = POLLOUT};
-    while (poll(&wanted, 1, LOOK_MS) == 0)
+    enum { POLL_MS = 100 };
+    struct pollfd entry = {.fd = fd, .events = POLLOUT};
+    while (poll(&entry, 1, POLL_MS) == 0)
         if (host->stopping(host))
             return EAGAIN;
     return 0;
 }
 
-/* Writes all of it, unless something is in the way. Answers 0, or errno; *written: how much of it is out. */
+/* Writes all of the data unless an error occurs. Returns 0 or errno; *written is the number of bytes
+ * written. */
 static inline int output_write(const weir_host *host, int fd, const char *data, size_t length, size_t *written)
 {
     *written = 0;
     while (*written < length) {
-        ssize_t wrote = write(fd, data + *written, length - *written);
-        if (wrote > 0) {
-            *written += (size_t)wrote;
+        ssize_t count = write(fd, data + *written, length - *written);
+        if (count > 0) {
+            *written += (size_t)count;
             continue;
         }
-        int problem = wrote == 0 ? ENOSPC : errno;
-        if (problem == EAGAIN)
-            problem = output_wait(host, fd);
-        if (problem && problem != EINTR)
-            return problem;
+        int error = count == 0 ? ENOSPC : errno;
+        if (error == EAGAIN)
+            error = output_wait(host, fd);
+        if (error && error != EINTR)
+            return error;
     }
     return 0;
 }
 
-/* What keeps a file that does not exist from being created in its folder, or, create_folders, in those that
- * would be created as well: 0: nothing, or errno. */
-static inline int output_find_obstacle(const char *path, bool create_folders)
+/* Checks whether a file that does not exist could be created: its folder must exist and be writable or, with
+ * create_folders, the closest folder that exists. Returns 0 or errno. */
+static inline int output_check_create(const char *path, bool create_folders)
 {
     char folder[PATH_MAX];
     if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
         return ENAMETOOLONG;
     do {
         char *slash = strrchr(folder, '/');
-        slash[slash == folder] = '\0'; /* the root keeps its name */
+        slash[slash == folder] = '\0'; /* "/" stays "/" */
         if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
             return 0;
     } while (create_folders && errno == ENOENT && folder[1]);

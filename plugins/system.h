@@ -1,19 +1,61 @@
-/* system: what errno's numbers mean, for handlers of all kinds. */
+/* system: descriptions of errno's numbers, and descriptors, for handlers of all kinds. */
 #ifndef WEIR_PLUGINS_SYSTEM_H
 #define WEIR_PLUGINS_SYSTEM_H
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
 
-/* Static. Not strerror: that takes a lock of the C library, for translations, which a process that is forked at
- * that moment never gets back. */
-static inline const char *system_words(int error)
+/* Returns a static string. Not strerror: it takes a lock of the C library for translations; if another
+ * thread forks at that moment, the lock is never released in the child. */
+static inline const char *system_strerror(int error)
 {
 #ifdef HAVE_STRERRORDESC_NP
-    const char *words = strerrordesc_np(error);
-    return words ? words : "unknown error";
+    const char *text = strerrordesc_np(error);
+    return text ? text : "unknown error";
 #else
     return strerror(error);
 #endif
+}
+
+/* Moves a descriptor that was just opened, -1 allowed, above the standard streams. A program may run with these
+ * closed; a file or socket with such a number would receive what the program and weir print. Returns -1 with
+ * errno set if no descriptor is left. */
+static inline int system_above_stdio(int fd)
+{
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int problem = errno;
+    close(fd);
+    errno = problem;
+    return moved;
+}
+
+/* As open(2), always with O_CLOEXEC. mode: 0 without O_CREAT. */
+static inline int system_open(const char *path, int flags, mode_t mode)
+{
+    return system_above_stdio(open(path, flags | O_CLOEXEC, mode));
+}
+
+/* Whether fd, -1 allowed, is open on the file with this device and inode. A program that closes all
+ * descriptors, as daemons do, may have reused the number for another file, which must not be written to or
+ * closed. */
+static inline bool system_is_file(int fd, dev_t device, ino_t inode)
+{
+    struct stat status;
+    return fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
+/* Whether the path leads to that file, symbolic links followed. */
+static inline bool system_leads_to_file(const char *path, dev_t device, ino_t inode)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
 }
 
 #endif

@@ -96,12 +96,13 @@ typedef struct weir_batch {
     /* what weir_batch_series asks */
     const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
     const void *core; /* the core's own */
-    uint64_t
-        sequence; /* the number of the first sample among all that this handler was offered, in order, from 0 */
-    /* With a journal: which row of samples these are of; NULL: of none. A sample that is delivered another
-     * time, also by another process, is in the same row, at the same place. */
-    const char *origin;
-    uint64_t origin_sequence; /* the number of the first sample in that row */
+    /* (origin, sequence) identifies a sample: it is the same each time the sample is delivered, also after a
+     * retry and by another process that found it in a spool or journal, and no other sample has it.
+     * samples[i] has the number sequence + i. Numbers that are missing within an origin are of samples that were
+     * dropped. */
+    uint64_t sequence;  /* the first sample's number within its origin, from 0 */
+    const char *origin; /* of all samples here: 32 lowercase hex digits, 128 random bits for each process and
+                           handler; a forked child has its own. Never NULL. Valid during the call */
 } weir_batch;
 
 /* The series of one of the batch's samples. Never NULL. */

@@ -117,7 +117,7 @@ WEIR_API int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec);
 
 /* Says what a name of a stream is measured in ("ms", "bytes") and what it means; formats that can, pass it on.
  * Either may be NULL. Copied; the latest call counts. unit: at most 63 bytes, help: at most 1023, both valid
- * UTF-8. */
+ * UTF-8. After 16 changes a description stays: WEIR_ERR_LIMIT. */
 WEIR_API int weir_describe(weir_stream *stream, const char *name, const char *unit, const char *help);
 
 /* Whether anybody listens to the stream's group at this moment. false: costly measuring can be skipped. */

@@ -1,5 +1,5 @@
-/* The functions of <weir/testing.h>. They are in the library itself: what they need of it, a look at the round
- * and a seam for time, would have to be shown to another library, and be kept stable for it. */
+/* The functions of <weir/testing.h>. They are in the library itself: a library of their own would need rounds
+ * and control of time exported from this one, and kept stable. */
 
 #include <weir/testing.h>
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/capture.h"
+#include "api/test_store.h"
 #include "os/clock.h"
 #include "text/common.h"
 #include "engine/engine.h"
@@ -15,28 +15,27 @@
 #include "producer/producer.h"
 #include "runtime/runtime.h"
 
-/* How long a question waits for what was added before; a script that answers RETRY longer than that is left at
- * it. */
-enum { PATIENCE_MS = 10000 };
+/* How long a query waits for values that were added before it. A script may return RETRY for longer. */
+enum { FLUSH_TIMEOUT_MS = 10000 };
 
-static int fail(struct wr_runtime *runtime, int code, const char *words)
+static int fail(struct wr_runtime *runtime, int code, const char *text)
 {
-    struct wr_error *mine = wr_producers_error(&runtime->producers);
-    if (mine)
-        wr_error_set(mine, code, "%s", words);
+    struct wr_error *last = wr_producers_error(&runtime->producers);
+    if (last)
+        wr_error_set(last, code, "%s", text);
     return code;
 }
 
 static void deliver(void)
 {
-    if (!wr_capture_is_blocking())
-        weir_flush(PATIENCE_MS);
+    if (!wr_test_store_is_blocking())
+        weir_flush(FLUSH_TIMEOUT_MS);
 }
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Inside a visit: what was published up to now gets the time that was. */
-static void settle_time(struct wr_engine *engine, struct wr_visit *visit)
+/* Takes the round lock, and runs a round: values that were added before get the time that was valid then. */
+static void enter_after_round(struct wr_engine *engine, struct wr_visit *visit)
 {
     int64_t next_ns;
     wr_engine_enter(engine, visit);
@@ -50,7 +49,7 @@ int weir_testing_set_time(int64_t time_ns)
     if (!runtime)
         return WEIR_ERR_MEMORY;
     struct wr_engine *engine = wr_runtime_engine(runtime);
-    settle_time(engine, &visit);
+    enter_after_round(engine, &visit);
     engine->dispatcher.taking.still_ns = time_ns < 0 ? WR_DRAIN_REAL_TIME : time_ns;
     wr_engine_leave(&visit);
     return 0;
@@ -63,18 +62,18 @@ int weir_testing_advance(int64_t ns)
     if (!runtime)
         return WEIR_ERR_MEMORY;
     struct wr_engine *engine = wr_runtime_engine(runtime);
-    settle_time(engine, &visit);
+    enter_after_round(engine, &visit);
     int64_t still_ns = engine->dispatcher.taking.still_ns;
-    bool stands = still_ns != WR_DRAIN_REAL_TIME;
-    bool fits = stands && (ns >= 0 ? still_ns <= INT64_MAX - ns : still_ns >= -ns && ns != INT64_MIN);
+    bool is_set = still_ns != WR_DRAIN_REAL_TIME;
+    bool fits = is_set && (ns >= 0 ? still_ns <= INT64_MAX - ns : still_ns >= -ns && ns != INT64_MIN);
     if (fits)
         engine->dispatcher.taking.still_ns += ns;
     wr_engine_leave(&visit);
     if (fits)
         return 0;
     return fail(runtime, WEIR_ERR_ARGUMENT,
-                stands ? "weir_testing_advance: beyond what a time can hold"
-                       : "weir_testing_advance: time does not stand still; see weir_testing_set_time");
+                is_set ? "weir_testing_advance: the time would overflow"
+                       : "weir_testing_advance: no time is set; call weir_testing_set_time first");
 }
 
 /* ---- Starting -------------------------------------------------------------------------------- */
@@ -84,7 +83,7 @@ static int register_type(void)
     static _Atomic bool registered;
     if (atomic_exchange(&registered, true))
         return 0;
-    int result = weir_register_handler_type(&wr_capture_type);
+    int result = weir_register_handler_type(&wr_test_store_type);
     if (result)
         atomic_store(&registered, false);
     return result;
@@ -113,45 +112,45 @@ int weir_testing_start(void)
         result = weir_testing_set_time(-1);
     if (result)
         return result;
-    wr_capture_reset(true);
+    wr_test_store_reset(true);
     deliver();
     result = configure();
     if (result)
         return result;
     if (weir_get_handler_stats("testing", &stats, sizeof stats))
-        return fail(
-            runtime, WEIR_ERR_CONFIG,
-            "weir_testing_start: the configuration of the environment is in force (WEIR_CONFIG, BENCHMARK_AI)");
-    wr_capture_reset(true);
+        return fail(runtime, WEIR_ERR_CONFIG,
+                    "weir_testing_start: the configuration of the environment (WEIR_CONFIG, BENCHMARK_AI) "
+                    "takes precedence");
+    wr_test_store_reset(true);
     return 0;
 }
 
 void weir_testing_clear(void)
 {
     deliver();
-    wr_capture_reset(false);
+    wr_test_store_reset(false);
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 size_t weir_testing_count(const char *group, const char *name)
 {
     deliver();
-    return wr_capture_count(group, name);
+    return wr_test_store_count(group, name);
 }
 
 double weir_testing_last(const char *group, const char *name)
 {
     weir_testing_sample sample;
     size_t count = weir_testing_count(group, name);
-    return count && wr_capture_get(group, name, count - 1, &sample) ? sample.value : (double)NAN;
+    return count && wr_test_store_get(group, name, count - 1, &sample) ? sample.value : (double)NAN;
 }
 
 size_t weir_testing_values(const char *group, const char *name, double *values, size_t room)
 {
     weir_testing_sample sample;
     size_t count = weir_testing_count(group, name);
-    for (size_t i = 0; i < count && i < room && wr_capture_get(group, name, i, &sample); i++)
+    for (size_t i = 0; i < count && i < room && wr_test_store_get(group, name, i, &sample); i++)
         values[i] = sample.value;
     return count;
 }
@@ -160,7 +159,7 @@ bool weir_testing_get(const char *group, const char *name, size_t i, weir_testin
 {
     weir_testing_sample whole;
     deliver();
-    if (!sample || size < sizeof whole.size || !wr_capture_get(group, name, i, &whole))
+    if (!sample || size < sizeof whole.size || !wr_test_store_get(group, name, i, &whole))
         return false;
     memset(sample, 0, size);
     memcpy(sample, &whole, size < sizeof whole ? size : sizeof whole);
@@ -177,7 +176,7 @@ const char *weir_testing_label(const weir_testing_sample *sample, const char *ke
 
 bool weir_testing_wait(const char *group, const char *name, size_t count, int64_t timeout_ms)
 {
-    return wr_capture_wait(group, name, count, wr_clock_deadline_ns(timeout_ms));
+    return wr_test_store_wait(group, name, count, wr_clock_deadline_ns(timeout_ms));
 }
 
 /* ---- Failing --------------------------------------------------------------------------------- */
@@ -188,28 +187,29 @@ int weir_testing_answer(enum weir_testing_answer answer, uint32_t done, uint32_t
     if (!runtime)
         return WEIR_ERR_MEMORY;
     if ((int)answer < WEIR_TESTING_OK || (int)answer > WEIR_TESTING_FAILED)
-        return fail(runtime, WEIR_ERR_ARGUMENT, "weir_testing_answer: not one of enum weir_testing_answer");
-    return wr_capture_answer((int)answer, done, times)
+        return fail(runtime, WEIR_ERR_ARGUMENT,
+                    "weir_testing_answer: answer: must be one of enum weir_testing_answer");
+    return wr_test_store_add_step((int)answer, done, times)
                ? 0
-               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_answer: no memory");
+               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_answer: out of memory");
 }
 
 void weir_testing_block(void)
 {
-    wr_capture_block(true);
+    wr_test_store_block(true);
 }
 
 void weir_testing_release(void)
 {
-    wr_capture_block(false);
+    wr_test_store_block(false);
 }
 
 bool weir_testing_wait_blocked(int64_t timeout_ms)
 {
-    return wr_capture_wait_blocked(wr_clock_deadline_ns(timeout_ms));
+    return wr_test_store_wait_blocked(wr_clock_deadline_ns(timeout_ms));
 }
 
 size_t weir_testing_tries(void)
 {
-    return wr_capture_tries();
+    return wr_test_store_tries();
 }

@@ -18,8 +18,8 @@ enum { SHOWN_ROOM = 200 };
 /* A time in seconds. */
 struct seconds {
     const char *variable;
-    const char *standard;
-    double least, most;
+    const char *fallback;
+    double min, max;
     const char *allowed;
 };
 
@@ -27,13 +27,13 @@ static const struct seconds max_wait = {"BENCHMARK_AI_FIFO_MAX_WAIT_TIME", "10",
 static const struct seconds wait_step = {"BENCHMARK_AI_FIFO_WAIT_TIME_STEP", "0.5", 0.001, 3600,
                                          "0.001 to 3600"};
 
-static const char *read_variable(const char *name, const char *standard)
+static const char *read_variable(const char *name, const char *fallback)
 {
     const char *value = secure_getenv(name);
-    return value && *value ? value : standard;
+    return value && *value ? value : fallback;
 }
 
-/* In ASCII, whatever the locale says of other letters. */
+/* Ignores the case of ASCII letters, in any locale. word: lower case. */
 static bool is_same_word(const char *text, const char *word)
 {
     for (; *text && *word; text++, word++) {
@@ -47,28 +47,27 @@ static bool is_same_word(const char *text, const char *word)
 static bool refuse(struct wr_error *error, const char *variable, const char *value, const char *rule)
 {
     char shown[SHOWN_ROOM];
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s %s", variable,
-                 wr_utf8_quote(shown, sizeof shown, value, strlen(value)), rule);
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s: must be %s, got %s", variable, rule,
+                 wr_utf8_quote(shown, sizeof shown, value, strlen(value)));
     return false;
 }
 
-/* As a duration of the configuration: "500ms". */
+/* Formats the variable as a duration of the configuration: "500ms". */
 static bool read_seconds(const struct seconds *what, char text[WR_UNITS_ROOM], struct wr_error *error)
 {
     char rule[100];
     double value;
-    const char *given = read_variable(what->variable, what->standard);
+    const char *given = read_variable(what->variable, what->fallback);
     bool is_number = strspn(given, "0123456789.") == strlen(given) && wr_number_parse_double(given, &value);
-    if (is_number && value >= what->least && value <= what->most) {
+    if (is_number && value >= what->min && value <= what->max) {
         wr_units_put_duration(text, (int64_t)(value * 1e9 + 0.5));
         return true;
     }
-    snprintf(rule, sizeof rule, "is not a number of seconds that is allowed: %s, like 10 or 0.5",
-             what->allowed);
+    snprintf(rule, sizeof rule, "a number of seconds from %s, like 10 or 0.5", what->allowed);
     return refuse(error, what->variable, given, rule);
 }
 
-/* A string of the configuration that stands for itself: what it would expand is quoted. */
+/* Appends a string of the configuration: `$` is escaped, so that nothing in it is expanded. */
 static void put_literal(struct wr_buffer *out, const char *text)
 {
     struct wr_buffer quoted = {0};
@@ -90,7 +89,7 @@ static bool put_fifo(struct wr_buffer *out, struct wr_error *error)
     if (!read_seconds(&max_wait, wait, error) || !read_seconds(&wait_step, step, error))
         return false;
     if (!wr_utf8_is_valid(path, strlen(path), NULL))
-        return refuse(error, path_variable, path, "is not valid UTF-8");
+        return refuse(error, path_variable, path, "valid UTF-8");
     wr_buffer_put_text(out, "{\"handlers\":{\"fifo\":{\"type\":\"fifo\",\"path\":");
     put_literal(out, path);
     wr_buffer_put_format(out,
@@ -113,7 +112,7 @@ static bool put_mode(struct wr_buffer *out, const char *mode, struct wr_error *e
     if (is_same_word(mode, "fifo"))
         return put_fifo(out, error);
     if (!is_same_word(mode, "stdout"))
-        return refuse(error, "BENCHMARK_AI", mode, "is not a mode; allowed: stdout, fifo");
+        return refuse(error, "BENCHMARK_AI", mode, "stdout or fifo");
     put_stdout(out);
     return true;
 }

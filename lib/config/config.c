@@ -55,10 +55,10 @@ const char *wr_config_keep_text(struct wr_config *config, const char *text)
     return text ? wr_region_text(&config->keep, text, strlen(text)) : NULL;
 }
 
-/* Makes room for one more element in an array; the new one is zeroed. NULL without memory. */
+/* Returns the array with a zeroed element appended. NULL: out of memory. */
 static void *add_element(struct wr_config *config, void *array, size_t *count, size_t size)
 {
-    /* grown by doubling: the old arrays stay in `keep`, which costs at most as much again */
+    /* doubled when full: the former arrays stay in `keep`, together no larger than the present one */
     bool is_full = (*count & (*count - 1)) == 0;
     void *grown = array;
     if (is_full) {
@@ -71,19 +71,6 @@ static void *add_element(struct wr_config *config, void *array, size_t *count, s
     return grown;
 }
 
-bool wr_config_add_source(struct wr_config *config, struct wr_document *document,
-                          struct wr_environment *environment)
-{
-    void *grown = add_element(config, config->sources, &config->source_count, sizeof *config->sources);
-    if (!grown)
-        return false;
-    config->sources = grown;
-    wr_document_hold(document);
-    wr_environment_hold(environment);
-    config->sources[config->source_count - 1] = (struct wr_config_source){document, environment};
-    return true;
-}
-
 bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler)
 {
     void *grown = add_element(config, config->handlers, &config->handler_count, sizeof *config->handlers);
@@ -92,11 +79,14 @@ bool wr_config_add_handler(struct wr_config *config, const struct wr_config_hand
     config->handlers = grown;
     struct wr_config_handler *copy = &config->handlers[config->handler_count - 1];
     *copy = *handler;
+    if (copy->document)
+        wr_document_hold(copy->document);
+    if (copy->environment)
+        wr_environment_hold(copy->environment);
     copy->name = wr_config_keep_text(config, handler->name);
     copy->type = wr_config_keep_text(config, handler->type);
     copy->plugin = wr_config_keep_text(config, handler->plugin);
-    copy->options = wr_config_keep_text(config, handler->options);
-    return copy->name && copy->type && !copy->plugin == !handler->plugin && !copy->options == !handler->options;
+    return copy->name && copy->type && !copy->plugin == !handler->plugin;
 }
 
 bool wr_config_add_route(struct wr_config *config, const struct wr_config_route *route)
@@ -142,6 +132,23 @@ struct wr_config *wr_config_make(const struct wr_environment *environment, struc
     return NULL;
 }
 
+struct wr_config *wr_config_make_edited(struct wr_config *base)
+{
+    struct wr_config *config = calloc(1, sizeof *config);
+    if (!config)
+        return NULL;
+    atomic_store_explicit(&config->references, 1, memory_order_relaxed);
+    /* never a chain: what earlier edits added is copied or dropped by the next one */
+    config->origin = base->origin ? base->origin : base;
+    wr_config_hold(config->origin);
+    config->document = base->document;
+    config->environment = base->environment;
+    config->path = base->path;
+    config->settings = base->settings;
+    config->defaults = base->defaults;
+    return config;
+}
+
 struct wr_config *wr_config_new(void)
 {
     static const char *no_entries[] = {NULL};
@@ -159,15 +166,21 @@ void wr_config_drop(struct wr_config *config)
 {
     if (!config || atomic_fetch_sub_explicit(&config->references, 1, memory_order_acq_rel) != 1)
         return;
-    for (size_t i = 0; i < config->source_count; i++) {
-        wr_document_drop(config->sources[i].document);
-        wr_environment_drop(config->sources[i].environment);
+    for (size_t i = 0; i < config->handler_count; i++) {
+        wr_document_drop(config->handlers[i].document);
+        wr_environment_drop(config->handlers[i].environment);
+    }
+    if (config->origin) {
+        wr_config_drop(config->origin);
+    } else {
+        wr_document_drop(config->document);
+        wr_environment_drop(config->environment);
     }
     wr_region_fini(&config->keep);
     free(config);
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Queries --------------------------------------------------------------------------------- */
 
 const struct wr_config_handler *wr_config_find_handler(const struct wr_config *config, const char *name)
 {

@@ -1,7 +1,7 @@
-/* config: what a configuration says, checked as far as that is possible without loading handler types.
+/* config: a configuration, checked as far as possible without loading handler types.
  *
- * Immutable once made, and counted, so that any thread may read it: a forked child builds its handlers from it
- * anew. */
+ * Immutable once made, and reference-counted: any thread may read it, and a forked child makes its handlers
+ * from it. */
 #ifndef WR_CONFIG_H
 #define WR_CONFIG_H
 
@@ -28,51 +28,48 @@ struct wr_settings {
     int64_t clock;      /* enum wr_clock_choice */
     const char *status; /* "off", "auto", or the absolute path of a folder */
     weir_map labels;
-    const char *journal; /* a folder; NULL: there is none */
+    const char *journal; /* absolute path of a folder; NULL: no journal */
 };
 
 extern const weir_option wr_settings_rows[];
 
-/* A handler that the configuration describes. */
 struct wr_config_handler {
     const char *name;
     const char *type;
-    const char *plugin;                       /* absolute path of the shared object; NULL: search */
-    const struct wr_node *node;               /* the object with its options; NULL: none given */
-    const struct wr_environment *environment; /* for what its strings stand for */
-    const char *options; /* weir_configure's text; NULL: the handler stands in a document */
+    const char *plugin;                 /* absolute path of the shared object; NULL: search */
+    const struct wr_node *node;         /* the object with its options; NULL: none given */
+    struct wr_environment *environment; /* expands its strings */
+    struct wr_document *document;       /* the options text of a weir_configure call, which the node belongs to;
+                                           NULL: the node belongs to the configuration's document */
 };
 
 /* A group's route. */
 struct wr_config_route {
     const char *group; /* "*": the default */
     size_t count;
-    const char **items;         /* names of handlers, and "inherit" */
-    const struct wr_node *node; /* for errors; NULL: weir_configure's */
+    const char **items;         /* names of handlers, handler types, "inherit" */
+    const struct wr_node *node; /* for errors; NULL: made by weir_configure */
 };
 
-/* A document, and the environment at the time when it was read. */
-struct wr_config_source {
-    struct wr_document *document;
-    struct wr_environment *environment;
-};
-
-/* A call of weir_configure: said again after the file was read again. */
+/* A call of weir_configure, applied again when the file is reread. */
 struct wr_config_call {
     const char *group, *type, *options;
-    const char *handler; /* the name that its handler got, and keeps; NULL: none so far */
+    const char *handler; /* the name that its handler was given, and keeps; NULL: none so far */
 };
 
 struct wr_config {
     _Atomic unsigned references;
     struct wr_region keep;
-    const char *path; /* the file that weir_reload reads again; NULL: there is none */
+
+    /* from the file or text. A configuration edited by calls shares these with the one it was made from, and
+     * keeps a reference to it: nothing here may be freed before the last of them. */
+    struct wr_config *origin;           /* NULL: not edited */
+    struct wr_document *document;       /* NULL: the empty configuration */
+    struct wr_environment *environment; /* when the document was read; NULL: the empty configuration */
+    const char *path;                   /* the file that weir_reload reads; NULL: none */
     struct wr_settings settings;
     const struct wr_node *defaults; /* handlers."*": defaults of the common options; NULL: none */
 
-    struct wr_config_source
-        *sources; /* that nodes belong to; the first one is the file's or text's own, if there is one */
-    size_t source_count;
     struct wr_config_handler *handlers;
     size_t handler_count;
     struct wr_config_route *routes;
@@ -81,7 +78,7 @@ struct wr_config {
     size_t call_count;
 };
 
-/* The configuration with nothing in it. With one reference; NULL without memory. */
+/* The empty configuration. Returns one reference. NULL: out of memory. */
 struct wr_config *wr_config_new(void);
 
 void wr_config_hold(struct wr_config *config);
@@ -90,25 +87,27 @@ void wr_config_drop(struct wr_config *config);
 /* A handler by its name, or NULL. */
 const struct wr_config_handler *wr_config_find_handler(const struct wr_config *config, const char *name);
 
-/* The route that counts for a group, which is not its own one if `above`: the nearest ancestor's, finally "*"'s
- * (but not for group "weir" and what is inside it). NULL: there is none, as there is nothing above "*". */
+/* The route of a group: its own unless `above`, else its nearest ancestor's, else that of "*" (but not for
+ * group "weir" and its descendants). NULL: none. */
 const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
                                                    bool above);
 
-/* Whether it is the group of weir's own metrics, or inside it: they go only where they are sent by name. */
+/* Whether it is the group of weir's own metrics or a descendant: "*" does not apply to these. */
 bool wr_config_is_own_group(const char *group);
 
-/* ---- For those who make one ------------------------------------------------------------------ */
+/* ---- Making one (parse, config_edit) --------------------------------------------------------- */
 
-/* One with default settings, with one reference; NULL: the error tells why. */
+/* One with default settings. Returns one reference. NULL: error is set. */
 struct wr_config *wr_config_make(const struct wr_environment *environment, struct wr_error *error);
 
-/* A copy that lives as long as the configuration; NULL without memory, or for NULL. */
+/* One with the document, environment, path, settings and defaults of `base`, without handlers, routes and
+ * calls. With one reference; holds what it shares. NULL: out of memory. */
+struct wr_config *wr_config_make_edited(struct wr_config *base);
+
+/* A copy that lives as long as the configuration. NULL: out of memory, or for NULL. */
 const char *wr_config_keep_text(struct wr_config *config, const char *text);
 
-/* Append copies; false without memory. A source is held. */
-bool wr_config_add_source(struct wr_config *config, struct wr_document *document,
-                          struct wr_environment *environment);
+/* Append copies; false: out of memory. A handler's document and environment are held, its node is borrowed. */
 bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler);
 bool wr_config_add_route(struct wr_config *config, const struct wr_config_route *route);
 bool wr_config_add_call(struct wr_config *config, const struct wr_config_call *call);

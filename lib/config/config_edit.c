@@ -16,8 +16,6 @@ static bool fail_memory(struct wr_error *error)
     return false;
 }
 
-/* ---- Calls of weir_configure ----------------------------------------------------------------- */
-
 static bool is_same(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
@@ -36,20 +34,14 @@ static bool is_used(const struct wr_config *config, const char *handler, const c
     return false;
 }
 
-/* Copies all but a group's route, the call that made it, and the handler that nobody else uses then. */
+/* Copies everything but a group's route, the call that made it, and the handlers of calls that no other route
+ * uses. */
 static bool copy_without(struct wr_config *copy, const struct wr_config *config, const char *group)
 {
-    copy->settings = config->settings;
-    copy->settings.labels = (weir_map){0};
-    copy->defaults = config->defaults;
-    copy->path = wr_config_keep_text(copy, config->path);
-    copy->settings.status = wr_config_keep_text(copy, config->settings.status);
-    bool done = !copy->path == !config->path && copy->settings.status;
-    for (size_t i = 0; done && i < config->source_count; i++)
-        done = wr_config_add_source(copy, config->sources[i].document, config->sources[i].environment);
+    bool done = true;
     for (size_t i = 0; done && i < config->handler_count; i++) {
         const struct wr_config_handler *handler = &config->handlers[i];
-        if (!handler->options || is_used(config, handler->name, group))
+        if (!handler->document || is_used(config, handler->name, group))
             done = wr_config_add_handler(copy, handler);
     }
     for (size_t i = 0; done && i < config->route_count; i++)
@@ -61,33 +53,18 @@ static bool copy_without(struct wr_config *copy, const struct wr_config *config,
     return done;
 }
 
-static bool copy_labels(struct wr_config *copy, const struct wr_config *config)
-{
-    const weir_map *labels = &config->settings.labels;
-    weir_label *items = wr_region_alloc(&copy->keep, (labels->count + 1) * sizeof *items);
-    if (!items)
-        return false;
-    for (size_t i = 0; i < labels->count; i++) {
-        items[i] = (weir_label){wr_config_keep_text(copy, labels->items[i].key),
-                                wr_config_keep_text(copy, labels->items[i].value)};
-        if (!items[i].key || !items[i].value)
-            return false;
-    }
-    copy->settings.labels = (weir_map){labels->count, items};
-    return true;
-}
-
-/* Whether a call may have a handler of that name: nobody else has it, or with the very same options. */
-static bool may_have(const struct wr_config *config, const struct wr_config_call *call, const char *options,
-                     const char *name, bool *exists)
+/* Whether a call may use a handler name: it is free, or its handler has the same type and options. */
+static bool may_use(const struct wr_config *config, const struct wr_config_call *call, const char *options,
+                    const char *name, bool *exists)
 {
     const struct wr_config_handler *known = wr_config_find_handler(config, name);
-    *exists = known && is_same(known->type, call->type) && is_same(known->options, options);
+    *exists =
+        known && known->document && is_same(known->type, call->type) && is_same(known->document->text, options);
     return *exists || (!known && !is_used(config, name, ""));
 }
 
-/* The handler's name: the one it had, its type's, or TYPE:GROUP. A queue belongs to a name: if two handlers
- * changed names, what waits for one would go to the other's destination. */
+/* The handler's name: its former one, else the type's, else TYPE:GROUP. Queues belong to names: if two handlers
+ * swapped names, queued values would be delivered to the wrong destination. */
 static const char *choose_name(struct wr_config *config, const struct wr_config_call *call, const char *options,
                                bool *exists, struct wr_error *error)
 {
@@ -101,25 +78,25 @@ static const char *choose_name(struct wr_config *config, const struct wr_config_
     }
     const char *names[] = {call->handler ? call->handler : call->type, call->type, own};
     for (size_t i = 0; i < WR_COUNT_OF(names); i++)
-        if (may_have(config, call, options, names[i], exists))
+        if (may_use(config, call, options, names[i], exists))
             return names[i];
-    wr_error_set(error, WEIR_ERR_CONFIG, "handlers \"%s\" and \"%s\" exist already, with other options",
-                 call->type, own);
+    wr_error_set(error, WEIR_ERR_CONFIG, "handlers \"%s\" and \"%s\" both exist with other options", call->type,
+                 own);
     return NULL;
 }
 
-/* A handler with nothing but defaults needs no description: a route may name its type. */
-static bool needs_description(const struct wr_config *config, const struct wr_config_call *call)
+/* Without options a route can name the type, unless that is the name of another handler. */
+static bool needs_handler(const struct wr_config *config, const struct wr_config_call *call)
 {
     return call->options || (call->handler && !is_same(call->handler, call->type)) ||
            wr_config_find_handler(config, call->type);
 }
 
-static bool add_called_handler(struct wr_config *config, const struct wr_config_call *call, const char **name,
-                               struct wr_error *error)
+static bool add_handler(struct wr_config *config, const struct wr_config_call *call, const char **name,
+                        struct wr_error *error)
 {
     *name = call->type;
-    if (!needs_description(config, call))
+    if (!needs_handler(config, call))
         return true;
     const char *options = call->options ? call->options : "{}";
     struct wr_document *document = wr_document_parse("options", options, strlen(options), error);
@@ -130,10 +107,8 @@ static bool add_called_handler(struct wr_config *config, const struct wr_config_
     *name = done ? choose_name(config, call, options, &exists, error) : NULL;
     done = done && *name;
     if (done && !exists) {
-        struct wr_config_handler handler = {*name, call->type, NULL, document->root, environment, options};
-        done =
-            (wr_config_add_source(config, document, environment) && wr_config_add_handler(config, &handler)) ||
-            fail_memory(error);
+        struct wr_config_handler handler = {*name, call->type, NULL, document->root, environment, document};
+        done = wr_config_add_handler(config, &handler) || fail_memory(error);
     }
     wr_document_drop(document);
     wr_environment_drop(environment);
@@ -142,24 +117,24 @@ static bool add_called_handler(struct wr_config *config, const struct wr_config_
 
 static bool apply_call(struct wr_config *config, const struct wr_config_call *call, struct wr_error *error)
 {
-    struct wr_config_call made = *call;
+    struct wr_config_call applied = *call;
     if (is_same(call->type, "inherit")) {
         wr_error_set(error, WEIR_ERR_CONFIG,
-                     "\"inherit\" is not a handler type: in a route it stands for the parent's route");
+                     "the handler type must not be \"inherit\": in a route, that is the parent's route");
         return false;
     }
-    if (call->type && !add_called_handler(config, call, &made.handler, error))
+    if (call->type && !add_handler(config, call, &applied.handler, error))
         return false;
-    struct wr_config_route route = {call->group, 1, &made.handler, NULL};
-    return (wr_config_add_call(config, &made) && (!call->type || wr_config_add_route(config, &route))) ||
+    struct wr_config_route route = {call->group, 1, &applied.handler, NULL};
+    return (wr_config_add_call(config, &applied) && (!call->type || wr_config_add_route(config, &route))) ||
            fail_memory(error);
 }
 
-static struct wr_config *with_call(const struct wr_config *config, const struct wr_config_call *call,
+static struct wr_config *with_call(struct wr_config *config, const struct wr_config_call *call,
                                    struct wr_error *error)
 {
-    struct wr_config *copy = wr_config_new();
-    bool done = copy && copy_without(copy, config, call->group) && copy_labels(copy, config);
+    struct wr_config *copy = wr_config_make_edited(config);
+    bool done = copy && copy_without(copy, config, call->group);
     if (!done)
         fail_memory(error);
     if (done && apply_call(copy, call, error))
@@ -168,7 +143,7 @@ static struct wr_config *with_call(const struct wr_config *config, const struct 
     return NULL;
 }
 
-struct wr_config *wr_config_edit_route(const struct wr_config *config, const char *group, const char *type,
+struct wr_config *wr_config_edit_route(struct wr_config *config, const char *group, const char *type,
                                        const char *options, struct wr_error *error)
 {
     const struct wr_config_call call = {.group = group, .type = type, .options = options};

@@ -13,23 +13,24 @@
 #include "text/error.h"
 #include "os/file_perms.h"
 #include "text/utf8.h"
+#include "os/fd.h"
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-static void fail_scan(const struct wr_scan *scan, const char *name, const char *text, size_t length,
-                      struct wr_error *error)
+static void set_parse_error(const struct wr_json *json, const char *name, const char *text, size_t length,
+                            struct wr_error *error)
 {
     unsigned line, column;
-    if (!scan->problem) {
+    if (!json->problem) {
         wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
         return;
     }
-    wr_scan_locate(text, length, scan->offset, &line, &column);
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s:%u:%u: %s%s%s", name, line, column, scan->problem,
-                 scan->detail[0] ? ": " : "", scan->detail);
+    wr_json_locate(text, length, json->offset, &line, &column);
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s:%u:%u: %s%s%s", name, line, column, json->problem,
+                 json->detail[0] ? ": " : "", json->detail);
 }
 
-static void fill_node(struct wr_node *node, const struct wr_scan_value *value)
+static void fill_node(struct wr_node *node, const struct wr_json_value *value)
 {
     node->type = value->type;
     node->key = value->key;
@@ -39,32 +40,31 @@ static void fill_node(struct wr_node *node, const struct wr_scan_value *value)
     node->key_offset = value->key_offset;
 }
 
-/* Members follow their parents in the list, so going through it from the end puts each before those of its
- * parent's that come behind it. */
-static void link_nodes(struct wr_node *nodes, const struct wr_scan *scan)
+/* Members follow their parents in the list: going backwards, each is prepended to its parent's members. */
+static void link_nodes(struct wr_node *nodes, const struct wr_json *json)
 {
-    for (size_t i = scan->count; i-- > 1;) {
-        struct wr_node *parent = &nodes[scan->values[i].parent];
+    for (size_t i = json->count; i-- > 1;) {
+        struct wr_node *parent = &nodes[json->values[i].parent];
         nodes[i].parent = parent;
         nodes[i].next = parent->first;
         parent->first = &nodes[i];
     }
-    for (const struct wr_node *node = nodes; node < nodes + scan->count; node++)
+    for (const struct wr_node *node = nodes; node < nodes + json->count; node++)
         if (node->next)
-            nodes[node->next - nodes].place = node->place + 1;
+            nodes[node->next - nodes].index = node->index + 1;
 }
 
-/* Takes over what the scan has kept. */
+/* Takes json->keep. NULL: out of memory. */
 static struct wr_document *make_document(const char *name, const char *text, size_t length,
-                                         struct wr_scan *scan)
+                                         struct wr_json *json)
 {
     struct wr_document *document = calloc(1, sizeof *document);
     if (!document)
         return NULL;
     atomic_store_explicit(&document->references, 1, memory_order_relaxed);
-    document->keep = scan->keep;
-    scan->keep = (struct wr_region){0};
-    struct wr_node *nodes = wr_region_alloc(&document->keep, scan->count * sizeof *nodes);
+    document->keep = json->keep;
+    json->keep = (struct wr_region){0};
+    struct wr_node *nodes = wr_region_alloc(&document->keep, json->count * sizeof *nodes);
     document->name = wr_region_text(&document->keep, name, strlen(name));
     document->text = wr_region_text(&document->keep, text, length);
     if (!nodes || !document->name || !document->text) {
@@ -73,23 +73,23 @@ static struct wr_document *make_document(const char *name, const char *text, siz
     }
     document->length = length;
     document->root = nodes;
-    for (size_t i = 0; i < scan->count; i++) {
+    for (size_t i = 0; i < json->count; i++) {
         nodes[i].document = document;
-        fill_node(&nodes[i], &scan->values[i]);
+        fill_node(&nodes[i], &json->values[i]);
     }
-    link_nodes(nodes, scan);
+    link_nodes(nodes, json);
     return document;
 }
 
 struct wr_document *wr_document_parse(const char *name, const char *text, size_t length, struct wr_error *error)
 {
-    struct wr_scan scan;
+    struct wr_json json;
     struct wr_document *document = NULL;
-    if (wr_scan_run(&scan, text, length))
-        document = make_document(name, text, length, &scan);
+    if (wr_json_parse(&json, text, length))
+        document = make_document(name, text, length, &json);
     if (!document)
-        fail_scan(&scan, name, text, length, error);
-    wr_scan_fini(&scan);
+        set_parse_error(&json, name, text, length, error);
+    wr_json_fini(&json);
     return document;
 }
 
@@ -106,7 +106,7 @@ static bool check_file(int fd, const char *path, size_t *size, struct wr_error *
         wr_error_set(error, WEIR_ERR_CONFIG, "%s: not a regular file", path);
         return false;
     }
-    if (status.st_size > WR_SCAN_LONGEST) {
+    if (status.st_size > WR_JSON_BYTES_MAX) {
         wr_error_set(error, WEIR_ERR_CONFIG, "%s: %lld bytes; at most 16 MiB are allowed", path,
                      (long long)status.st_size);
         return false;
@@ -115,7 +115,7 @@ static bool check_file(int fd, const char *path, size_t *size, struct wr_error *
     return wr_file_perms_check_status(path, &status, WEIR_ERR_CONFIG, error);
 }
 
-/* Reads what is there, up to the size that was found; a file that shrinks meanwhile is read as it is. */
+/* Reads up to `size` bytes: less if the file shrinks meanwhile. The caller frees the text. */
 static char *read_all(int fd, const char *path, size_t size, size_t *length, struct wr_error *error)
 {
     char *text = malloc(size + 1);
@@ -142,8 +142,8 @@ static char *read_all(int fd, const char *path, size_t size, size_t *length, str
 
 struct wr_document *wr_document_read(const char *path, struct wr_error *error)
 {
-    /* O_NONBLOCK: a named pipe must not hold us up before it is refused */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    /* O_NONBLOCK: opening a named pipe must not block before it is refused */
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0) {
         wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
         return NULL;
@@ -188,13 +188,13 @@ const char *wr_node_type_name(enum wr_node_type type)
     return names[type];
 }
 
-/* However long a key is, there must be room left for what is said of it. */
+/* Truncated, so that the message has room for the problem itself. */
 static void put_key(struct wr_buffer *out, const char *key)
 {
-    enum { SHOWN = 80 };
+    enum { SHOWN_MAX = 80 };
     size_t length = strlen(key), shown = length;
-    if (length > SHOWN)
-        for (shown = SHOWN; ((unsigned char)key[shown] & 0xc0) == 0x80;)
+    if (length > SHOWN_MAX)
+        for (shown = SHOWN_MAX; ((unsigned char)key[shown] & 0xc0) == 0x80;)
             shown--;
     wr_utf8_show(out, key, shown, 0);
     wr_buffer_put_text(out, shown < length ? "..." : "");
@@ -206,7 +206,7 @@ static void put_place(struct wr_buffer *out, const struct wr_node *node)
         return;
     put_place(out, node->parent);
     if (!node->key) {
-        wr_buffer_put_format(out, "[%zu]", node->place);
+        wr_buffer_put_format(out, "[%zu]", node->index);
         return;
     }
     if (out->length)
@@ -219,15 +219,15 @@ static int set_error(const struct wr_node *node, size_t offset, struct wr_error 
 {
     const struct wr_document *document = node->document;
     unsigned line, column;
-    wr_scan_locate(document->text, document->length, offset, &line, &column);
+    wr_json_locate(document->text, document->length, offset, &line, &column);
     struct wr_buffer place = {0};
     put_place(&place, node);
     wr_buffer_put_text(&place, place.length ? ": " : "");
-    char words[WR_ERROR_ROOM];
-    vsnprintf(words, sizeof words, format, arguments);
+    char problem[WR_ERROR_ROOM];
+    vsnprintf(problem, sizeof problem, format, arguments);
     const char *text = wr_buffer_text(&place);
     wr_error_set(error, WEIR_ERR_CONFIG, "%s:%u:%u: %s%s", document->name, line, column, text ? text : "",
-                 words);
+                 problem);
     wr_buffer_fini(&place);
     return WEIR_ERR_CONFIG;
 }
@@ -266,7 +266,7 @@ bool wr_node_check_type(const struct wr_node *node, enum wr_node_type type, stru
     char shown[200];
     if (node->type == type)
         return true;
-    wr_node_error(node, error, "%s is not %s", wr_node_show(node, shown, sizeof shown),
-                  wr_node_type_name(type));
+    wr_node_error(node, error, "must be %s, got %s", wr_node_type_name(type),
+                  wr_node_show(node, shown, sizeof shown));
     return false;
 }

@@ -12,6 +12,7 @@
 #include "text/buffer.h"
 #include "text/error.h"
 #include "text/utf8.h"
+#include "os/fd.h"
 
 extern char **environ;
 
@@ -46,7 +47,7 @@ struct wr_environment *wr_environment_take(void)
     if (!environment)
         return NULL;
     atomic_store_explicit(&environment->references, 1, memory_order_relaxed);
-    char *folder = getcwd(NULL, 0); /* NULL where it was deleted: absolute paths still work */
+    char *folder = getcwd(NULL, 0); /* NULL if it was deleted: absolute paths still work */
     environment->folder = folder ? wr_region_text(&environment->keep, folder, strlen(folder)) : NULL;
     bool done = copy_entries(environment) && (!folder || environment->folder);
     free(folder);
@@ -84,12 +85,12 @@ const char *wr_environment_get(const struct wr_environment *environment, const c
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-enum { FILE_LONGEST = 64 * 1024, SHOWN_ROOM = 200 };
+enum { FILE_BYTES_MAX = 64 * 1024, SHOWN_ROOM = 200 };
 
-/* Both answer what is wrong, or NULL. */
+/* read_file and check_file return the problem, or NULL. */
 static const char *read_file(int fd, struct wr_buffer *out)
 {
-    size_t left = FILE_LONGEST + 1;
+    size_t left = FILE_BYTES_MAX + 1;
     while (left && wr_buffer_reserve(out, left)) {
         ssize_t got = read(fd, out->data + out->length, left);
         if (got < 0 && errno == EINTR)
@@ -119,7 +120,7 @@ static bool put_contents(struct wr_buffer *out, struct wr_buffer *contents, cons
     if (length && contents->data[length - 1] == '\n')
         length--;
     if (length && (memchr(contents->data, '\0', length) || !wr_utf8_is_valid(contents->data, length, NULL))) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "${file:%s}: its contents are not text", path);
+        wr_error_set(error, WEIR_ERR_CONFIG, "${file:%s}: must be UTF-8 text without NUL", path);
         return false;
     }
     wr_buffer_put(out, contents->data, length);
@@ -133,7 +134,7 @@ static bool expand_file(const char *path, struct wr_buffer *out, struct wr_error
         return false;
     }
     struct wr_buffer contents = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     const char *problem = check_file(fd);
     if (!problem)
         problem = read_file(fd, &contents);
@@ -169,39 +170,39 @@ static bool expand_built_in(const char *name, size_t length, struct wr_buffer *o
     return false;
 }
 
-/* What stands between the braces, of the given length, with a NUL behind. */
+/* inside: the text between the braces. */
 static bool expand_expression(const struct wr_environment *environment, char *inside, struct wr_buffer *out,
                               struct wr_error *error)
 {
     if (strncmp(inside, "file:", 5) == 0)
         return expand_file(inside + 5, out, error);
-    char *standard = strstr(inside, ":-");
-    size_t length = standard ? (size_t)(standard - inside) : strlen(inside);
+    char *separator = strstr(inside, ":-");
+    size_t length = separator ? (size_t)(separator - inside) : strlen(inside);
     if (!is_name(inside, length)) {
         char shown[SHOWN_ROOM];
         wr_error_set(error, WEIR_ERR_CONFIG,
-                     "%s is not a variable; there are ${NAME}, ${NAME:-default}, ${file:/path} and $$",
+                     "must be ${NAME}, ${NAME:-default}, ${file:/path} or $$, got %s in braces",
                      wr_utf8_quote(shown, sizeof shown, inside, strlen(inside)));
         return false;
     }
     if (expand_built_in(inside, length, out))
         return true;
     const char *value = get_entry(environment, inside, length);
-    if (!value && !standard) {
-        wr_error_set(error, WEIR_ERR_CONFIG,
-                     "${%s}: this variable is not set; ${%s:-default} gives it a default", inside, inside);
+    if (!value && !separator) {
+        wr_error_set(error, WEIR_ERR_CONFIG, "${%s}: the variable is not set; ${%s:-default} sets a default",
+                     inside, inside);
         return false;
     }
     if (value && !wr_utf8_is_valid(value, strlen(value), NULL)) {
         wr_error_set(error, WEIR_ERR_CONFIG, "${%.*s}: its value is not valid UTF-8", (int)length, inside);
         return false;
     }
-    /* like the shell's: an empty variable counts as unset where there is a default */
-    wr_buffer_put_text(out, value && (*value || !standard) ? value : standard + 2);
+    /* as in the shell, the default also replaces an empty value */
+    wr_buffer_put_text(out, value && (*value || !separator) ? value : separator + 2);
     return true;
 }
 
-/* At a dollar sign; *text moves behind what it means. */
+/* *text: at a dollar sign; advanced past the expression. */
 static bool expand_one(const struct wr_environment *environment, const char **text, struct wr_buffer *out,
                        struct wr_error *error)
 {
@@ -213,8 +214,8 @@ static bool expand_one(const struct wr_environment *environment, const char **te
     }
     const char *end = start[1] == '{' ? strchr(start, '}') : NULL;
     if (!end) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: write $$ for a dollar sign, ${NAME} for a variable",
-                     start[1] == '{' ? "a ${ without its }" : "a lone $");
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s; write $$ for a dollar sign, ${NAME} for a variable",
+                     start[1] == '{' ? "unclosed ${" : "unescaped $");
         return false;
     }
     char *inside = strndup(start + 2, (size_t)(end - start - 2));

@@ -1,4 +1,4 @@
-/* expand: what stands for something else in a configuration's strings:
+/* expand: expands variables in a configuration's strings:
  *
  *     ${NAME}  ${NAME:-default}   a variable of the environment
  *     ${file:/run/secrets/token}  the contents of a file, without the newline at its end
@@ -16,17 +16,16 @@
 struct wr_buffer;
 struct wr_error;
 
-/* The environment as it was at one moment: reading it later would race with the program's setenv. Immutable, so
- * any thread may read. */
+/* A snapshot of the environment: reading environ later would race with the program's setenv. Immutable and
+ * reference-counted: any thread may read it. */
 struct wr_environment {
     _Atomic unsigned references;
     struct wr_region keep;
     const char **entries; /* "NAME=value", NULL at the end */
-    const char *folder;   /* the working folder */
+    const char *folder;   /* the working folder; NULL: it was deleted */
 };
 
-/* With one reference; NULL without memory. A setuid program's environment is not to be trusted, and counts as
- * empty. */
+/* Returns one reference. NULL: out of memory. In a setuid program it is empty: its environment is untrusted. */
 struct wr_environment *wr_environment_take(void);
 
 void wr_environment_hold(struct wr_environment *environment);
@@ -35,8 +34,8 @@ void wr_environment_drop(struct wr_environment *environment);
 /* A variable's value, or NULL. Borrowed. */
 const char *wr_environment_get(const struct wr_environment *environment, const char *name);
 
-/* Appends the text with everything expanded; false: the error says what is wrong (without a place). Contents of
- * files count as text: valid UTF-8 without NUL, at most 64 KiB. */
+/* Appends the expanded text. false: error is set, without a place. Files must be valid UTF-8 without NUL, at
+ * most 64 KiB. */
 bool wr_expand(const struct wr_environment *environment, const char *text, struct wr_buffer *out,
                struct wr_error *error);
 

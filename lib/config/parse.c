@@ -20,9 +20,9 @@ static bool fail_memory(struct wr_error *error)
     return false;
 }
 
-/* ---- Reading a document ---------------------------------------------------------------------- */
+/* ---- Settings -------------------------------------------------------------------------------- */
 
-/* Where processes meet cannot depend on the folder in which one was started. */
+/* The folder is shared by processes with different working folders: no relative paths. */
 static bool check_status(const struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
     const char *status = config->settings.status;
@@ -30,7 +30,7 @@ static bool check_status(const struct wr_config *config, const struct wr_node *n
     if (status[0] == '/' || strcmp(status, "off") == 0 || strcmp(status, "auto") == 0)
         return true;
     wr_node_error(wr_node_member(node, "status"), error,
-                  "%s is not allowed; allowed: off, auto, or the absolute path of a folder",
+                  "must be off, auto, or the absolute path of a folder, got %s",
                   wr_utf8_quote(shown, sizeof shown, status, strlen(status)));
     return false;
 }
@@ -44,7 +44,7 @@ static bool read_settings(struct wr_config *config, const struct wr_node *node,
            wr_options_set_members(&fill, 1, NULL, node, error) && check_status(config, node, error);
 }
 
-static bool check_name_of(const struct wr_node *node, bool is_group, struct wr_error *error)
+static bool check_key(const struct wr_node *node, bool is_group, struct wr_error *error)
 {
     struct wr_error problem;
     if (is_group ? wr_name_check_group(node->key, &problem)
@@ -54,7 +54,9 @@ static bool check_name_of(const struct wr_node *node, bool is_group, struct wr_e
     return false;
 }
 
-/* handlers."*": only what all handlers have. */
+/* ---- Handlers -------------------------------------------------------------------------------- */
+
+/* handlers."*": only options that all handlers have. */
 static bool read_defaults(struct wr_config *config, const struct wr_node *node,
                           const struct wr_environment *environment, struct wr_error *error)
 {
@@ -69,7 +71,7 @@ static bool read_defaults(struct wr_config *config, const struct wr_node *node,
     return true;
 }
 
-/* A string member of a handler, expanded; *text stays NULL where there is none. */
+/* A string member of a handler, expanded. Without one, *text is unchanged. */
 static bool read_string(struct wr_config *config, const struct wr_node *object, const char *key,
                         const struct wr_environment *environment, const char **text, struct wr_error *error)
 {
@@ -80,16 +82,15 @@ static bool read_string(struct wr_config *config, const struct wr_node *object, 
 }
 
 static bool read_handler(struct wr_config *config, const struct wr_node *node,
-                         const struct wr_environment *environment, struct wr_error *error)
+                         struct wr_environment *environment, struct wr_error *error)
 {
     struct wr_config_handler handler = {.name = node->key, .node = node, .environment = environment};
     if (strcmp(node->key, "*") == 0)
         return read_defaults(config, node, environment, error);
-    if (!check_name_of(node, false, error) || !wr_node_check_type(node, WR_NODE_OBJECT, error))
+    if (!check_key(node, false, error) || !wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
     if (strcmp(node->key, "inherit") == 0) {
-        wr_node_key_error(node, error,
-                          "\"inherit\" cannot name a handler: in a route it stands for the parent's route");
+        wr_node_key_error(node, error, "the name is reserved: in a route, \"inherit\" is the parent's route");
         return false;
     }
     if (!read_string(config, node, "type", environment, &handler.type, error) ||
@@ -102,16 +103,17 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
     }
     if (handler.plugin && handler.plugin[0] != '/') {
         char shown[SHOWN_ROOM];
-        wr_node_error(wr_node_member(node, "plugin"), error,
-                      "%s is not an absolute path; a bare type name is looked for in the plugin folders",
-                      wr_utf8_quote(shown, sizeof shown, handler.plugin, strlen(handler.plugin)));
+        wr_node_error(
+            wr_node_member(node, "plugin"), error,
+            "must be absolute, got %s; without \"plugin\", the plugin folders are searched for the type",
+            wr_utf8_quote(shown, sizeof shown, handler.plugin, strlen(handler.plugin)));
         return false;
     }
     return wr_config_add_handler(config, &handler) || fail_memory(error);
 }
 
 static bool read_handlers(struct wr_config *config, const struct wr_node *node,
-                          const struct wr_environment *environment, struct wr_error *error)
+                          struct wr_environment *environment, struct wr_error *error)
 {
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
@@ -121,6 +123,8 @@ static bool read_handlers(struct wr_config *config, const struct wr_node *node,
     return true;
 }
 
+/* ---- Routes ---------------------------------------------------------------------------------- */
+
 static bool read_route_item(const struct wr_node *node, const struct wr_node *item, const char **name,
                             struct wr_error *error)
 {
@@ -128,14 +132,14 @@ static bool read_route_item(const struct wr_node *node, const struct wr_node *it
     if (item->type != WR_NODE_STRING) {
         wr_node_error(
             item, error,
-            "%s is not allowed in a route; allowed: the name of a handler or of an installed handler type, "
-            "\"inherit\", or an array of these",
+            "must be the name of a handler or of an installed handler type, \"inherit\", or an array of "
+            "these, got %s",
             wr_node_show(item, shown, sizeof shown));
         return false;
     }
     *name = item->text;
     if (strcmp(item->text, "inherit") == 0 && strcmp(node->key, "*") == 0) {
-        wr_node_error(item, error, "\"inherit\" is not allowed here: \"*\" has no parent");
+        wr_node_error(item, error, "must not be \"inherit\": \"*\" has no parent");
         return false;
     }
     return true;
@@ -143,7 +147,7 @@ static bool read_route_item(const struct wr_node *node, const struct wr_node *it
 
 static bool read_route(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
-    if (strcmp(node->key, "*") != 0 && !check_name_of(node, true, error))
+    if (strcmp(node->key, "*") != 0 && !check_key(node, true, error))
         return false;
     size_t count = 0;
     const struct wr_node *first = node->type == WR_NODE_ARRAY ? node->first : node;
@@ -173,6 +177,8 @@ static bool read_groups(struct wr_config *config, const struct wr_node *node, st
     return true;
 }
 
+/* ---- The document ---------------------------------------------------------------------------- */
+
 static bool refuse_section(const struct wr_node *node, struct wr_error *error)
 {
     static const char *const sections[] = {"$schema", "settings", "handlers", "groups"};
@@ -187,7 +193,7 @@ static bool refuse_section(const struct wr_node *node, struct wr_error *error)
 }
 
 static bool read_section(struct wr_config *config, const struct wr_node *node,
-                         const struct wr_environment *environment, struct wr_error *error)
+                         struct wr_environment *environment, struct wr_error *error)
 {
     if (strcmp(node->key, "settings") == 0)
         return read_settings(config, node, environment, error);
@@ -200,8 +206,8 @@ static bool read_section(struct wr_config *config, const struct wr_node *node,
     return refuse_section(node, error);
 }
 
-static bool read_root(struct wr_config *config, const struct wr_node *root,
-                      const struct wr_environment *environment, struct wr_error *error)
+static bool read_root(struct wr_config *config, const struct wr_node *root, struct wr_environment *environment,
+                      struct wr_error *error)
 {
     if (!wr_node_check_type(root, WR_NODE_OBJECT, error))
         return false;
@@ -211,31 +217,33 @@ static bool read_root(struct wr_config *config, const struct wr_node *root,
     return true;
 }
 
-/* Takes over the document. */
-static struct wr_config *read_document(struct wr_document *document, struct wr_environment *given,
-                                       struct wr_error *error)
+struct wr_config *wr_parse_document(struct wr_document *document, struct wr_environment *environment,
+                                    struct wr_error *error)
 {
-    struct wr_environment *environment = given ? given : wr_environment_take();
-    struct wr_config *config = NULL;
-    if (!environment)
-        fail_memory(error);
-    else if (document)
-        config = wr_config_make(environment, error);
-    bool done = config && (wr_config_add_source(config, document, environment) || fail_memory(error)) &&
-                read_root(config, document->root, environment, error);
-    wr_document_drop(document);
-    if (!given)
+    if (environment)
+        wr_environment_hold(environment);
+    else
+        environment = wr_environment_take();
+    struct wr_config *config = environment ? wr_config_make(environment, error) : NULL;
+    if (!config) {
+        if (!environment)
+            fail_memory(error);
+        wr_document_drop(document);
         wr_environment_drop(environment);
-    if (done)
+        return NULL;
+    }
+    config->document = document;
+    config->environment = environment;
+    if (read_root(config, document->root, environment, error))
         return config;
     wr_config_drop(config);
     return NULL;
 }
 
-/* The program may change its working folder before the file is read again. */
+/* Made absolute: the program may change its working folder before the file is reread. */
 static bool set_path(struct wr_config *config, const char *path)
 {
-    const char *folder = config->sources[0].environment->folder;
+    const char *folder = config->environment->folder;
     if (path[0] == '/' || !folder) {
         config->path = wr_config_keep_text(config, path);
         return config->path;
@@ -251,7 +259,7 @@ static bool set_path(struct wr_config *config, const char *path)
 struct wr_config *wr_parse_file(const char *path, struct wr_environment *environment, struct wr_error *error)
 {
     struct wr_document *document = wr_document_read(path, error);
-    struct wr_config *config = document ? read_document(document, environment, error) : NULL;
+    struct wr_config *config = document ? wr_parse_document(document, environment, error) : NULL;
     if (!config || set_path(config, path))
         return config;
     fail_memory(error);
@@ -263,5 +271,5 @@ struct wr_config *wr_parse_text(const char *name, const char *text, size_t lengt
                                 struct wr_environment *environment, struct wr_error *error)
 {
     struct wr_document *document = wr_document_parse(name, text, length, error);
-    return document ? read_document(document, environment, error) : NULL;
+    return document ? wr_parse_document(document, environment, error) : NULL;
 }

@@ -1,5 +1,4 @@
-/* parse: a configuration from its text. Everything in it is checked here that can be checked without loading a
- * plugin. */
+/* parse: document -> config: checks everything that can be checked without loading a plugin. */
 #ifndef WR_PARSE_H
 #define WR_PARSE_H
 
@@ -9,8 +8,12 @@
 
 struct wr_error;
 
-/* From a file or a text; `name` stands for the text's file in errors. environment: NULL takes the present one.
- * NULL: the error tells why. */
+/* The configuration of a document, which it takes. environment: expands its strings; NULL: the present one.
+ * Returns one reference. NULL: error is set. */
+struct wr_config *wr_parse_document(struct wr_document *document, struct wr_environment *environment,
+                                    struct wr_error *error);
+
+/* The same for the document in a file, or in a text; `name`: instead of the file's path in errors. */
 struct wr_config *wr_parse_file(const char *path, struct wr_environment *environment, struct wr_error *error);
 struct wr_config *wr_parse_text(const char *name, const char *text, size_t length,
                                 struct wr_environment *environment, struct wr_error *error);

@@ -34,7 +34,7 @@ bool wr_dispatcher_visit_by(struct wr_dispatcher *dispatcher, int64_t deadline_n
     atomic_fetch_add(&dispatcher->visitors, 1);
     bool entered = wr_lock_enter_by(&dispatcher->round, deadline_ns);
     if (entered)
-        wr_words_keep(&dispatcher->words);
+        wr_deferred_log_enter(&dispatcher->words);
     atomic_fetch_sub(&dispatcher->visitors, 1);
     return entered;
 }
@@ -46,18 +46,18 @@ void wr_dispatcher_visit(struct wr_dispatcher *dispatcher)
 
 static void leave_and_log(struct wr_dispatcher *dispatcher)
 {
-    struct wr_buffer texts = wr_words_take(&dispatcher->words);
+    struct wr_buffer texts = wr_deferred_log_take(&dispatcher->words);
     atomic_fetch_add(&dispatcher->logging, 1);
     wr_lock_leave(&dispatcher->round);
-    wr_words_say(&texts, dispatcher->log);
+    wr_deferred_log_write(&texts, dispatcher->log);
     atomic_fetch_sub(&dispatcher->logging, 1);
     wr_futex_wake(&dispatcher->logging, INT32_MAX);
 }
 
 void wr_dispatcher_leave(struct wr_dispatcher *dispatcher)
 {
-    wr_words_let_go(&dispatcher->words);
-    if (WR_UNLIKELY(wr_words_are_there(&dispatcher->words)))
+    wr_deferred_log_leave(&dispatcher->words);
+    if (WR_UNLIKELY(!wr_deferred_log_is_empty(&dispatcher->words)))
         leave_and_log(dispatcher);
     else
         wr_lock_leave(&dispatcher->round);
@@ -288,7 +288,7 @@ static void *run(void *argument)
         wr_lock_enter(&dispatcher->round);
         if (dispatcher->stopping)
             break;
-        wr_words_keep(&dispatcher->words);
+        wr_deferred_log_enter(&dispatcher->words);
         wr_dispatcher_round(dispatcher, &next_ns);
         bool nap = dispatcher->active_count > 0;
         wr_dispatcher_leave(dispatcher);
@@ -318,10 +318,10 @@ static bool end_thread(struct wr_dispatcher *dispatcher, int64_t deadline_ns, co
     bool ran = dispatcher->running && !dispatcher->stopping;
     dispatcher->stopping = true;
     wr_wakeup_send(&dispatcher->wakeup);
-    wr_words_let_go(&dispatcher->words); /* while we wait, other threads may hold the round lock */
+    wr_deferred_log_leave(&dispatcher->words); /* while we wait, other threads may hold the round lock */
     while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&dispatcher->ended, &dispatcher->round, deadline_ns, signals);
-    wr_words_keep(&dispatcher->words);
+    wr_deferred_log_enter(&dispatcher->words);
     return ran && !dispatcher->running;
 }
 

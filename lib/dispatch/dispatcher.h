@@ -15,7 +15,7 @@
 #include "os/lock.h"
 #include "producer/producer.h"
 #include "dispatch/drain.h"
-#include "os/words.h"
+#include "os/deferred_log.h"
 #include "handler/worker.h"
 
 struct wr_dispatcher {
@@ -34,7 +34,7 @@ struct wr_dispatcher {
     uint32_t active_count;
     const struct wr_worker_env *worker_env;
     struct wr_log *log;
-    struct wr_words words; /* messages of handlers and of the journal, logged when the round is left */
+    struct wr_deferred_log words; /* messages of handlers and of the journal, logged when the round is left */
     /* called at the end of each round, for periodic work; lowers *next_ns to its next time */
     void (*tend)(void *ctx, int64_t now_ns, int64_t *next_ns);
     void *ctx;

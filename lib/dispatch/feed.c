@@ -52,7 +52,6 @@ void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns
 void wr_feed_seal(struct wr_feed *feed, int64_t now_ns)
 {
     wr_feed_offer(feed, (struct wr_ticket){0}, now_ns);
-    feed->position += feed->segment ? feed->segment->count : 0;
     wr_segment_drop(feed->segment);
     feed->segment = NULL;
     feed->offered = feed->committed = 0;
@@ -82,8 +81,12 @@ static struct wr_segment *start_in_journal(struct wr_feed *feed, int64_t now_ns)
         struct wr_segment_file *file = make_file(feed, now_ns);
         segment = file ? wr_segment_of_file(feed->pool, file, true) : NULL;
     }
-    if (segment)
-        wr_journal_begin(journal, segment->file, feed->number, feed->position);
+    if (!segment)
+        return NULL;
+    refuse_lost(feed); /* before the segment is numbered: what was lost has identities too */
+    for (size_t i = 0; i < feed->lane_count; i++)
+        segment->file->ids[i] = wr_lane_take_ids(feed->lanes[i]->lane, 0);
+    wr_journal_begin(journal, segment->file, feed->number);
     return segment;
 }
 

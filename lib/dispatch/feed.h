@@ -32,7 +32,6 @@ struct wr_feed {
     uint64_t lost;              /* samples for which there was no memory, not counted by the lanes yet */
     uint32_t number;            /* in the journal; 0: none so far */
     uint32_t committed;         /* how many samples of the segment are committed */
-    uint64_t position;          /* of the segment's first sample, among all of the feed */
 };
 
 /* Whether the segment has room for one more event. text_bytes: of its metadata, with NULs. */

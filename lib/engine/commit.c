@@ -9,7 +9,7 @@
 #include "engine/plan.h"
 #include "lane/lane_config.h"
 
-/* What a commit takes out of use, to be freed without locks. */
+/* Instances that the commit replaces. They are freed after it, without locks, since that calls plugins. */
 struct discarded {
     struct wr_instance **instances;
     size_t count;
@@ -29,7 +29,7 @@ static size_t count_lanes(const struct wr_engine *engine)
     return count;
 }
 
-static void renew_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
+static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handler, struct discarded *discarded)
 {
     struct wr_lane *lane = handler->lane;
     struct wr_lane_discarded of_lane;
@@ -50,7 +50,7 @@ static void renew_lane(struct wr_engine *engine, struct wr_plan_handler *handler
     discard(discarded, &of_lane);
 }
 
-/* What stays as it is must still be there; from here on it will not come to an end. */
+/* Lanes that keep their handler must still have it. Clears `stopping`, so that they will not end. */
 static bool claim_lanes(struct wr_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
@@ -80,7 +80,7 @@ static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t 
     discard(discarded, &of_lane);
 }
 
-/* Equal labels keep their number, and with it what encoders have made of them. */
+/* Equal labels keep their number, so that encoders keep the text they made of them. */
 static void change_labels(struct wr_engine *engine, struct wr_plan *plan)
 {
     if (wr_labels_equal(engine->labels, plan->labels))
@@ -96,7 +96,7 @@ static void change_lanes(struct wr_engine *engine, struct wr_plan *plan, int64_t
     int64_t deadline_ns = now_ns + plan->config->settings.shutdown_timeout_ns;
     for (size_t i = 0; i < plan->count; i++)
         if (plan->handlers[i].lane)
-            renew_lane(engine, &plan->handlers[i], discarded);
+            update_lane(engine, &plan->handlers[i], discarded);
     for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
         if (!is_planned(plan, lane))
             remove_lane(engine, lane, deadline_ns, discarded);
@@ -114,20 +114,20 @@ static struct wr_config *change_config(struct wr_engine *engine, struct wr_plan 
     return before;
 }
 
-/* A process has one journal: which one that is cannot change while it holds something. */
+/* A journal that has been started cannot be moved: another place takes effect at the next start. */
 static void change_journal(struct wr_engine *engine, const char *place, int64_t now_ns)
 {
     if (engine->journal) {
         if (!place || strcmp(place, engine->journal_place) != 0)
-            wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
-                         "settings.journal has changed; that counts from the next start on");
+            wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
+                                "settings.journal changed; takes effect at the next start");
         return;
     }
     free(engine->journal_place);
     engine->journal_place = place ? strdup(place) : NULL;
     if (place && !engine->journal_place)
-        wr_words_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
-                     "no memory; values go on without it");
+        wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
+                            "out of memory; values are not journaled");
     wr_engine_start_journal(engine, now_ns);
 }
 
@@ -142,18 +142,18 @@ static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discar
     wr_config_drop(change_config(engine, plan));
     wr_selfmetrics_configure(&engine->selfmetrics, &engine->dispatcher,
                              plan->config->settings.stats_interval_ns, now_ns);
-    wr_dispatcher_hurry(&engine->dispatcher); /* its timers may have changed */
+    wr_dispatcher_hurry(&engine->dispatcher); /* timers may have changed */
 }
 
-bool wr_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t generation)
+bool wr_commit(struct wr_engine *engine, struct wr_plan *plan)
 {
     struct discarded discarded = {0};
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    /* lanes that a shutdown has asked to stop must not be told to go on: it takes the round lock once more
-     * after it has closed the producers, and asks them only then. Without a router there are none. */
+    /* a shutdown closes the producers, takes the round lock, and then stops the lanes: a commit after that must
+     * not restart them. Without a router there are no lanes. */
     bool may_stop = engine->dispatcher.taking.router && atomic_load(&engine->producers->closed);
-    bool fits = atomic_load(&engine->generation) == generation && !may_stop;
+    bool fits = atomic_load(&engine->generation) == plan->generation && !may_stop;
     if (fits) {
         discarded.instances = calloc(2 * (count_lanes(engine) + plan->count) + 1, sizeof *discarded.instances);
         fits = discarded.instances && claim_lanes(plan);
@@ -166,29 +166,4 @@ bool wr_commit(struct wr_engine *engine, struct wr_plan *plan, uint64_t generati
     free(discarded.instances);
     wr_plan_free(plan);
     return fits;
-}
-
-static bool has_router(struct wr_engine *engine)
-{
-    struct wr_visit visit;
-    wr_engine_enter(engine, &visit);
-    bool has = engine->dispatcher.taking.router;
-    wr_engine_leave(&visit);
-    return has;
-}
-
-bool wr_commit_make_router(struct wr_engine *engine, struct wr_error *error)
-{
-    uint64_t generation;
-    if (has_router(engine))
-        return true;
-    struct wr_config *config = wr_engine_config(engine, &generation);
-    struct wr_plan *plan = wr_engine_plan(engine, config, true, error);
-    wr_config_drop(config);
-    if (!plan)
-        return false;
-    if (wr_commit(engine, plan, generation) || has_router(engine)) /* or another thread's came first */
-        return true;
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
 }

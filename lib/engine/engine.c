@@ -13,11 +13,11 @@
 #include "lane/lane_stop.h"
 #include "lane/lane_stats.h"
 
-enum { START_AGAIN_S = 1, PATIENCE_MS = 50 };
+enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50 };
 
-/* ---- Making one ------------------------------------------------------------------------------ */
+/* ---- Journal and timers ---------------------------------------------------------------------- */
 
-/* Lanes that stop have a deadline that their worker may be too busy to notice. */
+/* Stopping lanes have a deadline, also while their worker is inside its handler. */
 static void check_leaving(struct wr_engine *engine, int64_t now_ns, int64_t *next_ns)
 {
     if (!engine->leaving)
@@ -41,14 +41,14 @@ void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
     engine->journal = wr_journal_start(engine->journal_place, engine->registry, &dispatcher->words, &error);
     if (!engine->journal) {
         if (!engine->journal_retry_ns)
-            wr_words_add(&dispatcher->words, "journal", WEIR_LOG_ERROR, "%s; values go on without it",
-                         error.text);
-        engine->journal_retry_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
+            wr_deferred_log_add(&dispatcher->words, "journal", WEIR_LOG_ERROR, "%s; values go on without it",
+                                error.text);
+        engine->journal_retry_ns = now_ns + JOURNAL_RETRY_S * WR_NS_PER_S;
         return;
     }
     if (engine->journal_retry_ns)
-        wr_words_add(&dispatcher->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
-                     engine->journal_place);
+        wr_deferred_log_add(&dispatcher->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
+                            engine->journal_place);
     engine->journal_retry_ns = 0;
     dispatcher->taking.pool.journal = engine->journal;
     wr_producers_renew(engine->producers);
@@ -67,7 +67,7 @@ static void tend_journal(struct wr_engine *engine, int64_t now_ns, int64_t *next
         wr_recovery_tidy(&engine->recovery);
 }
 
-/* [dispatcher's round] */
+/* Caller holds the round lock. */
 static void tend(void *ctx, int64_t now_ns, int64_t *next_ns)
 {
     struct wr_engine *engine = ctx;
@@ -75,6 +75,8 @@ static void tend(void *ctx, int64_t now_ns, int64_t *next_ns)
     tend_journal(engine, now_ns, next_ns);
     wr_selfmetrics_tend(&engine->selfmetrics, &engine->dispatcher, engine->lanes, now_ns, next_ns);
 }
+
+/* ---- Making one ------------------------------------------------------------------------------ */
 
 struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producers *producers,
                                 struct wr_plugins *plugins, struct wr_log *log,
@@ -100,7 +102,7 @@ struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producer
     return engine;
 }
 
-/* ---- Visiting the round ---------------------------------------------------------------------- */
+/* ---- The round lock -------------------------------------------------------------------------- */
 
 bool wr_engine_enter_by(struct wr_engine *engine, struct wr_visit *visit, int64_t deadline_ns)
 {
@@ -147,15 +149,6 @@ struct wr_lane *wr_engine_lane_at(struct wr_engine *engine, size_t index)
 
 /* ---- Configuring ----------------------------------------------------------------------------- */
 
-static struct wr_lane *find_lane_for_plan(void *ctx, const char *name)
-{
-    struct wr_visit visit;
-    wr_engine_enter(ctx, &visit);
-    struct wr_lane *lane = wr_engine_find_lane(ctx, name);
-    wr_engine_leave(&visit);
-    return lane;
-}
-
 struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation)
 {
     struct wr_visit visit;
@@ -167,22 +160,30 @@ struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generatio
     return config;
 }
 
-struct wr_plan *wr_engine_plan(struct wr_engine *engine, struct wr_config *config, bool in_child,
-                               struct wr_error *error)
+struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t generation, bool in_child)
 {
-    struct wr_plan_site site = {
+    return (struct wr_plan_site){
         .plugins = engine->plugins,
         .log = engine->log,
         .wakeup = &engine->dispatcher.wakeup,
         .words = &engine->dispatcher.words,
         .pool = &engine->dispatcher.taking.pool,
         .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
-        .find_lane = find_lane_for_plan,
+        .generation = generation,
+        .lanes = wr_engine_lanes(engine),
         .after_create = engine->worker_env.after_open,
         .ctx = engine,
         .in_child = in_child,
     };
-    return wr_plan_new(config, &site, error);
+}
+
+bool wr_engine_has_router(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    bool has_router = engine->dispatcher.taking.router;
+    wr_engine_leave(&visit);
+    return has_router;
 }
 
 bool wr_engine_is_started(struct wr_engine *engine)
@@ -209,9 +210,9 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool heard = engine->dispatcher.taking.router &&
-                 wr_router_route(engine->dispatcher.taking.router, group)->lane_count;
-    if (heard && start)
+    bool is_routed = engine->dispatcher.taking.router &&
+                     wr_router_route(engine->dispatcher.taking.router, group)->lane_count;
+    if (is_routed && start)
         wr_dispatcher_start(&engine->dispatcher);
     bool runs = atomic_load(&engine->dispatcher.running);
     wr_engine_leave(&visit);
@@ -221,13 +222,13 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 void wr_engine_say_overflow(struct wr_engine *engine)
 {
     struct wr_group *group = atomic_load(&engine->registry->overflown);
-    if (!group || atomic_load(&engine->overflow_said) || atomic_exchange(&engine->overflow_said, true))
+    if (!group || atomic_load(&engine->overflow_logged) || atomic_exchange(&engine->overflow_logged, true))
         return;
-    wr_log_say(
-        engine->log, WEIR_LOG_WARNING,
-        "settings.max_series (%u) is reached, first by group \"%s\": values of further names go to its series "
-        "\"weir_overflow\", and so with every other group",
-        atomic_load(&engine->registry->max), group->name);
+    wr_log_say(engine->log, WEIR_LOG_WARNING,
+               "settings.max_series (%u) is reached, first by group \"%s\": in each group, values of new names "
+               "go to the "
+               "series \"weir_overflow\"",
+               atomic_load(&engine->registry->max), group->name);
 }
 
 static void add_progress(struct wr_engine_progress *sum, struct wr_lane *lane)
@@ -251,14 +252,14 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
     return progress;
 }
 
-bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int answer, struct wr_error *error)
+bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int code, struct wr_error *error)
 {
     struct wr_visit visit;
     bool explained = false;
     wr_engine_enter(engine, &visit);
     const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
     for (size_t i = 0; i < route->lane_count && !explained; i++)
-        explained = route->lanes[i]->sync && wr_lane_describe_error(route->lanes[i]->lane, answer, error);
+        explained = route->lanes[i]->sync && wr_lane_describe_error(route->lanes[i]->lane, code, error);
     wr_engine_leave(&visit);
     return explained;
 }
@@ -293,8 +294,7 @@ static uint64_t count_dropped(struct wr_lane *lane)
     return dropped;
 }
 
-/* What the caller learns about drops: each is told once. Another flush may have counted later, and told
- * already. */
+/* Reports each drop to one flush. Another flush may have counted later, and have reported these already. */
 static int report_dropped(struct wr_engine *engine, struct wr_error *error)
 {
     uint64_t dropped = 0;
@@ -302,22 +302,24 @@ static int report_dropped(struct wr_engine *engine, struct wr_error *error)
     for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
         dropped += count_dropped(lane);
     wr_engine_enter(engine, &visit);
-    uint64_t fresh = dropped > engine->flush_dropped ? dropped - engine->flush_dropped : 0;
-    engine->flush_dropped += fresh;
+    uint64_t unreported = dropped > engine->flush_dropped ? dropped - engine->flush_dropped : 0;
+    engine->flush_dropped += unreported;
     wr_engine_leave(&visit);
-    if (!fresh)
+    if (!unreported)
         return 0;
-    return wr_error_set(error, WEIR_ERR_DROPPED, "%" PRIu64 " values were dropped since the last flush", fresh);
+    return wr_error_set(error, WEIR_ERR_DROPPED, "%" PRIu64 " values were dropped since the last flush",
+                        unreported);
 }
 
-/* What a handler said of itself tells more than that another one is late, and that more than that values are
- * safe. */
-static int rank(int answer)
+/* Of several results a flush returns the one of the highest rank: errors of handlers, then timeouts, then
+ * values that are safe on disk. */
+static int rank(int result)
 {
-    return answer == 0 ? 0 : answer == WEIR_ERR_SPOOLED ? 1 : answer == WEIR_ERR_TIMEOUT ? 2 : 3;
+    return result == 0 ? 0 : result == WEIR_ERR_SPOOLED ? 1 : result == WEIR_ERR_TIMEOUT ? 2 : 3;
 }
 
-/* All lanes are asked first, so that they deliver side by side. Answers 0, or the error of a late one. */
+/* Requests all flushes before waiting, so that the lanes deliver in parallel. Returns 0 or the error of the
+ * highest rank. */
 static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     struct wr_lane *first = wr_engine_lanes(engine);
@@ -332,11 +334,11 @@ static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane)) {
         uint64_t position = positions ? positions[i++] : wr_lane_flush_request(lane, deadline_ns);
         struct wr_error late;
-        int answer = wr_lane_flush_wait(lane, position, deadline_ns, &late);
-        if (rank(answer) <= rank(result))
+        int code = wr_lane_flush_wait(lane, position, deadline_ns, &late);
+        if (rank(code) <= rank(result))
             continue;
         *error = late;
-        result = answer;
+        result = code;
     }
     free(positions);
     return result;
@@ -364,11 +366,11 @@ static void open_all_gates(struct wr_engine *engine)
         wr_gate_set(group, WR_GATE_OFF);
 }
 
-/* Until when to wait for what others hold for a moment only. That is no part of the time for deliveries:
- * without the lock what is left could neither be saved nor counted. */
-static int64_t end_of_patience(void)
+/* The deadline for the round lock, which is held briefly. It may exceed the deadline for deliveries: without
+ * the lock, what is left could be neither saved nor counted. */
+static int64_t lock_deadline(void)
 {
-    return wr_clock_monotonic_ns() + PATIENCE_MS * WR_NS_PER_MS;
+    return wr_clock_monotonic_ns() + LOCK_WAIT_MS * WR_NS_PER_MS;
 }
 
 static int64_t later(int64_t a, int64_t b)
@@ -376,25 +378,25 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Producers first: from here on each call is refused, and those that wait at gates come back. */
+/* Refuses all further calls, and wakes those that wait at gates. */
 static void close_producers(struct wr_engine *engine, int64_t deadline_ns)
 {
     struct wr_visit visit;
     wr_producers_close(engine->producers);
-    if (wr_engine_enter_by(engine, &visit, later(deadline_ns, end_of_patience()))) {
+    if (wr_engine_enter_by(engine, &visit, later(deadline_ns, lock_deadline()))) {
         open_all_gates(engine);
         wr_engine_leave(&visit);
     }
-    wr_producers_settle(engine->producers, end_of_patience());
+    wr_producers_settle(engine->producers, lock_deadline());
 }
 
-/* What is in the rings goes to the lanes: the last round. Answers the lanes, or NULL where there are none to be
- * had. */
+/* The last round: moves values from the rings to the lanes. Returns the lanes; NULL: none, or the lock was not
+ * obtained. */
 static struct wr_lane *drain_rings(struct wr_engine *engine, int64_t deadline_ns)
 {
     int64_t next_ns;
     struct wr_visit visit;
-    if (!wr_engine_enter_by(engine, &visit, later(deadline_ns, end_of_patience())))
+    if (!wr_engine_enter_by(engine, &visit, later(deadline_ns, lock_deadline())))
         return NULL;
     wr_dispatcher_round(&engine->dispatcher, &next_ns);
     struct wr_lane *first = engine->lanes;
@@ -415,11 +417,11 @@ static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
     return wr_error_set(error, WEIR_ERR_SPOOLED, "%" PRIu64 " values are on disk only", spooled);
 }
 
-/* What is left there is whoever's comes next; and if nothing is, the files go. */
+/* Undelivered values stay in the journal for recovery; without any, its files are removed. */
 static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
 {
     struct wr_visit visit;
-    if (!engine->journal || !wr_engine_enter_by(engine, &visit, later(deadline_ns, end_of_patience())))
+    if (!engine->journal || !wr_engine_enter_by(engine, &visit, later(deadline_ns, lock_deadline())))
         return;
     struct wr_journal *journal = engine->journal;
     if (engine->dispatcher.taking.router)
@@ -439,7 +441,7 @@ bool wr_engine_close(struct wr_engine *engine)
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     close_producers(engine, deadline_ns);
-    wr_dispatcher_stop(&engine->dispatcher, later(deadline_ns, end_of_patience()));
+    wr_dispatcher_stop(&engine->dispatcher, later(deadline_ns, lock_deadline()));
     struct wr_lane *first = drain_rings(engine, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);

@@ -30,7 +30,7 @@ const struct wr_plan_handler *wr_plan_find(const struct wr_plan *plan, const cha
     return NULL;
 }
 
-/* ---- Which handlers there are ---------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 static bool is_routed(const struct wr_config *config, const char *name)
 {
@@ -41,7 +41,7 @@ static bool is_routed(const struct wr_config *config, const char *name)
     return false;
 }
 
-/* A handler's place in the configuration, in front of what is wrong with its type. */
+/* The type could not be loaded: prefixes the problem with the place of the handler's type. */
 static bool fail_type(const struct wr_config_handler *handler, const struct wr_error *problem,
                       struct wr_error *error)
 {
@@ -54,7 +54,7 @@ static bool fail_type(const struct wr_config_handler *handler, const struct wr_e
     return false;
 }
 
-static void add(struct planner *p, const char *name, struct wr_type *type, bool routed)
+static void add_handler(struct planner *p, const char *name, struct wr_type *type, bool routed)
 {
     p->plan->handlers[p->plan->count++] = (struct wr_plan_handler){
         .name = name,
@@ -64,18 +64,18 @@ static void add(struct planner *p, const char *name, struct wr_type *type, bool 
     };
 }
 
-/* In a forked child a type may be out of reach; its handlers are done without. */
+/* In a forked child the type may be missing: such a handler has no type. */
 static bool add_described(struct planner *p, const struct wr_config_handler *handler)
 {
     struct wr_error problem = {0};
     struct wr_type *type = wr_plugins_find(p->site->plugins, handler->type, handler->plugin, &problem);
     if (!type && !p->site->in_child)
         return fail_type(handler, &problem, p->error);
-    add(p, handler->name, type, is_routed(p->plan->config, handler->name));
+    add_handler(p, handler->name, type, is_routed(p->plan->config, handler->name));
     return true;
 }
 
-/* Neither a handler nor a type: what could have been meant? */
+/* The item of a route is neither a handler nor a type. */
 static bool refuse_item(struct planner *p, const struct wr_config_route *route, size_t item,
                         const struct wr_error *problem)
 {
@@ -88,23 +88,23 @@ static bool refuse_item(struct planner *p, const struct wr_config_route *route, 
         wr_suggest_try(&suggest, config->handlers[i].name);
     const struct wr_node *node = route->node;
     for (const struct wr_node *at = node && node->type == WR_NODE_ARRAY ? node->first : NULL; at; at = at->next)
-        if (at->place == item)
+        if (at->index == item)
             node = at;
     if (!node) {
         wr_error_set(p->error, problem->code, "%s", problem->text);
     } else if (suggest.best || !wr_plugins_is_type_name(name)) {
         wr_node_error(node, p->error,
-                      "%s is neither a handler of this configuration nor an installed handler type%s",
+                      "must be a handler of this configuration or an installed handler type, got %s%s",
                       wr_utf8_quote(shown, sizeof shown, name, strlen(name)),
                       wr_suggest_words(&suggest, nearest, sizeof nearest));
     } else {
-        wr_node_error(node, p->error, "no handler of this configuration, and %s", problem->text);
+        wr_node_error(node, p->error, "not a handler of this configuration, and %s", problem->text);
         p->error->code = problem->code;
     }
     return false;
 }
 
-/* A route may name a type: a handler of that name with nothing but defaults. */
+/* A route may name a type instead of a handler: this adds a handler of that name with default options. */
 static bool add_named(struct planner *p, const struct wr_config_route *route, size_t item)
 {
     const char *name = route->items[item];
@@ -114,17 +114,17 @@ static bool add_named(struct planner *p, const struct wr_config_route *route, si
     struct wr_type *type = wr_plugins_find(p->site->plugins, name, NULL, &problem);
     if (!type && !p->site->in_child)
         return refuse_item(p, route, item, &problem);
-    add(p, name, type, true);
+    add_handler(p, name, type, true);
     return true;
 }
 
-static bool find_handlers(struct planner *p)
+static bool add_handlers(struct planner *p)
 {
     const struct wr_config *config = p->plan->config;
-    size_t most = config->handler_count;
+    size_t count_max = config->handler_count;
     for (size_t i = 0; i < config->route_count; i++)
-        most += config->routes[i].count;
-    p->plan->handlers = calloc(most + 1, sizeof *p->plan->handlers);
+        count_max += config->routes[i].count;
+    p->plan->handlers = calloc(count_max + 1, sizeof *p->plan->handlers);
     if (!p->plan->handlers)
         return fail_memory(p->error);
     for (size_t i = 0; i < config->handler_count; i++)
@@ -137,11 +137,18 @@ static bool find_handlers(struct planner *p)
     return true;
 }
 
-/* ---- Making them ----------------------------------------------------------------------------- */
+/* ---- Instances and lanes --------------------------------------------------------------------- */
 
-static bool find_lane(struct planner *p, struct wr_plan_handler *handler)
+static struct wr_lane *find_lane(struct wr_lane *lane, const char *name)
 {
-    handler->lane = p->site->find_lane ? p->site->find_lane(p->site->ctx, handler->name) : NULL;
+    while (lane && strcmp(wr_lane_name(lane), name) != 0)
+        lane = wr_lane_next(lane);
+    return lane;
+}
+
+static bool find_or_make_lane(struct planner *p, struct wr_plan_handler *handler)
+{
+    handler->lane = find_lane(p->site->lanes, handler->name);
     if (handler->lane)
         return true;
     handler->lane = wr_lane_new(handler->name, p->site->log, p->site->wakeup, p->site->words);
@@ -163,23 +170,24 @@ static bool create(struct planner *p, struct wr_plan_handler *handler)
     return true;
 }
 
-/* A forked child goes on with what it can have. */
-static void do_without(struct planner *p, struct wr_plan_handler *handler)
+/* [forked child] */
+static void leave_out(struct planner *p, struct wr_plan_handler *handler)
 {
     wr_instance_free(handler->instance);
     handler->instance = NULL;
     handler->ending = WEIR_DROPPED_FAILED;
-    wr_log_say(p->site->log, WEIR_LOG_ERROR, "%s: cannot be had in the forked process: %s", handler->name,
+    wr_log_say(p->site->log, WEIR_LOG_ERROR,
+               "%s: unavailable in the forked process, its values are dropped: %s", handler->name,
                p->error->text);
 }
 
 static bool make_handler(struct planner *p, struct wr_plan_handler *handler)
 {
     const struct wr_config_handler *described = wr_config_find_handler(p->plan->config, handler->name);
-    const struct wr_config_handler plain = {.name = handler->name, .type = handler->name};
+    const struct wr_config_handler by_type = {.name = handler->name, .type = handler->name};
     if (!described)
-        described = &plain;
-    if (handler->routed && !find_lane(p, handler))
+        described = &by_type;
+    if (handler->routed && !find_or_make_lane(p, handler))
         return false;
     if (!handler->type || atomic_load(&handler->type->fork_unsafe)) {
         handler->ending = WEIR_DROPPED_FORK_UNSAFE;
@@ -192,7 +200,7 @@ static bool make_handler(struct planner *p, struct wr_plan_handler *handler)
         return true;
     if (!p->site->in_child)
         return false;
-    do_without(p, handler);
+    leave_out(p, handler);
     return true;
 }
 
@@ -218,7 +226,7 @@ static bool make_labels(struct planner *p)
 
 static bool make_all(struct planner *p)
 {
-    if (!find_handlers(p) || !make_labels(p))
+    if (!add_handlers(p) || !make_labels(p))
         return false;
     for (size_t i = 0; i < p->plan->count; i++)
         if (!make_handler(p, &p->plan->handlers[i]))
@@ -236,6 +244,7 @@ struct wr_plan *wr_plan_new(struct wr_config *config, const struct wr_plan_site 
     }
     wr_config_hold(config);
     plan->config = config;
+    plan->generation = site->generation;
     struct planner planner = {plan, site, error};
     if (make_all(&planner))
         return plan;

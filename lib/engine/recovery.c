@@ -9,10 +9,9 @@
 #include "text/error.h"
 #include "journal/journal.h"
 #include "journal/journal_reader.h"
-#include "os/listing.h"
-#include "registry/series.h"
-#include "registry/stream.h"
+#include "os/dir_list.h"
 #include "segment/queue.h"
+#include "segment/series_codec.h"
 #include "text/utf8.h"
 
 /* ---- A box that is being read ---------------------------------------------------------------- */
@@ -27,39 +26,18 @@ struct find {
     uint64_t given, corrupt;
 };
 
-/* What this process says of a series itself counts more than what another one said of it. */
-static void describe(struct wr_registry *registry, struct weir_metric *metric, const weir_series *read)
-{
-    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
-    if ((read->unit || read->help) && !view->unit && !view->help)
-        wr_series_describe(registry, metric->stream, read->name, read->unit, read->help, NULL);
-}
-
-/* Answers the id plus 1; 0: it cannot be had. */
-static uint32_t intern(struct wr_registry *registry, const weir_series *read)
-{
-    struct wr_error error;
-    struct weir_stream *stream = wr_stream_get(registry, read->group, read->labels, read->label_count, &error);
-    struct weir_metric *metric =
-        wr_series_get(registry, stream, read->name, read->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0, &error);
-    if (metric->stream->refusal)
-        return 0;
-    if (metric->stream == stream)
-        describe(registry, metric, read);
-    return metric->series + 1;
-}
-
 /* false: no memory. */
 static bool intern_all(struct find *find)
 {
     const struct wr_journal_views *views = &find->reader.views;
-    weir_label labels[WR_JOURNAL_LABELS_MOST];
+    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
+    bool no_memory = false;
     find->ids = calloc(views->count + 1, sizeof *find->ids);
     for (uint32_t i = 0; find->ids && i < views->count; i++)
         if (wr_journal_views_get(views, i, &view, labels))
-            find->ids[i] = intern(find->dispatcher->taking.registry, &view);
-    return find->ids;
+            find->ids[i] = wr_series_codec_intern(find->dispatcher->taking.registry, &view, &no_memory);
+    return find->ids && !no_memory;
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
@@ -133,6 +111,7 @@ static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
 /* false: the lane is at its end, or there is no memory. */
 static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range range)
 {
+    range.id = wr_sample_id_behind(&range.segment->file->ids[range.slot], range.first);
     bool given = wr_lane_recover(entry->lane, &range, find->now_ns, &entry->full);
     entry->wanted |= given;
     find->given += given ? range.count : 0;
@@ -195,11 +174,11 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
 
 static void tell_kept(const struct find *find, const char *lane, uint64_t kept)
 {
-    wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
-                 "%" PRIu64
-                 " values are kept for handler \"%s\", which no route leads to; configure it and start "
-                 "again, or delete %s to give them up",
-                 kept, lane, find->box->box.path);
+    wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
+                        "%" PRIu64
+                        " values are kept for handler \"%s\", which no route leads to; configure it and start "
+                        "again, or delete %s to give them up",
+                        kept, lane, find->box->box.path);
 }
 
 /* Takes the file. */
@@ -226,31 +205,36 @@ static void tell_box(const struct find *find, const struct wr_recovery_rings_res
 {
     const char *path = find->box->box.path;
     if (find->given)
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_INFO,
-                     "%s: %" PRIu64 " values of an earlier process are recovered", path, find->given);
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_INFO,
+                            "%s: %" PRIu64 " values of an earlier process are recovered", path, find->given);
     if (recovery_rings->unrouted)
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
-                     "%s: %" PRIu64 " values belong to groups that nobody listens to now, and are dropped",
-                     path, recovery_rings->unrouted);
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
+                            "%s: %" PRIu64
+                            " values belong to groups that nobody listens to now, and are dropped",
+                            path, recovery_rings->unrouted);
     if (find->corrupt || recovery_rings->corrupt || find->reader.damaged)
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                     "%s: damaged; %" PRIu64 " values and %" PRIu32 " files make no sense, and are lost", path,
-                     find->corrupt + recovery_rings->corrupt, find->reader.damaged);
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: damaged; %" PRIu64 " values and %" PRIu32 " files make no sense, and are lost",
+                            path, find->corrupt + recovery_rings->corrupt, find->reader.damaged);
 }
 
 static void give_box(struct find *find)
 {
     struct wr_recovery_rings_result recovery_rings = {0};
     struct wr_drain *taking = &find->dispatcher->taking;
-    if (!intern_all(find))
+    if (!intern_all(find)) {
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: no memory; it is left as it is", find->box->box.path);
+        free(find->ids);
         return;
+    }
     const struct wr_recovery_rings_ids ids = {find->ids, find->reader.views.count};
     int problem =
         wr_recovery_rings_make(&find->reader, taking->router, taking->registry, &ids, &recovery_rings);
     if (problem)
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                     "%s: what was in the rings stays there: %s", find->box->box.path,
-                     wr_error_of_system(problem));
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: what was in the rings stays there: %s", find->box->box.path,
+                            wr_error_of_system(problem));
     for (size_t i = 0; i < find->reader.segment_count; i++)
         give_segment(find, find->reader.segments[i]);
     find->reader.segment_count = 0;
@@ -276,9 +260,16 @@ static bool adopt(struct find *find, const char *place, const char *name)
     switch (wr_journal_reader_open(&find->reader, box->path, true)) {
     case WR_JOURNAL_READ: return true;
     case WR_JOURNAL_NOTHING: wr_journal_remove(box); return false;
+    case WR_JOURNAL_OTHER_VERSION:
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: written by another version of weir (format %" PRIu32
+                            ", this one reads %d); it is left as it is",
+                            box->path, find->reader.version, WR_JOURNAL_VERSION);
+        leave(box);
+        return false;
     default:
-        wr_words_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
-                     box->path, wr_error_of_system(errno));
+        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
+                            box->path, wr_error_of_system(errno));
         leave(box);
         return false;
     }
@@ -318,15 +309,15 @@ static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const
     const struct dirent *entry;
     DIR *folder = opendir(place);
     int problem = folder ? 0 : errno;
-    while (folder && !problem && (entry = wr_listing_next(folder, &problem)))
+    while (folder && !problem && (entry = wr_dir_list_next(folder, &problem)))
         if (wr_owner_dir_is_name(entry->d_name, WR_JOURNAL_BOX) && !add(finds, *pattern, place, entry->d_name))
             problem = ENOMEM;
     if (folder)
         closedir(folder);
     if (problem)
-        wr_words_add(&pattern->dispatcher->words, "journal", WEIR_LOG_ERROR,
-                     "%s: %s; what other processes have left there may stay there", place,
-                     wr_error_of_system(problem));
+        wr_deferred_log_add(&pattern->dispatcher->words, "journal", WEIR_LOG_ERROR,
+                            "%s: %s; what other processes have left there may stay there", place,
+                            wr_error_of_system(problem));
 }
 
 void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_dispatcher *dispatcher,

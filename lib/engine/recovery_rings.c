@@ -131,8 +131,10 @@ static int make_file(struct recovery_rings *recovery_rings, const struct wr_feed
     if (problem)
         return problem;
     uint32_t number = atomic_fetch_add(&head->feeds, 1) + 1;
-    wr_segment_file_begin(draft->file, atomic_fetch_add(&head->segments, 1) + 1, number, 0);
-    wr_journal_put_origin(draft->file->origin, head, number);
+    /* these samples have no identities yet: they get the next ones of each lane, which are taken on commit */
+    for (size_t i = 0; i < feed->lane_count; i++)
+        draft->file->ids[i] = wr_lane_take_ids(feed->lanes[i]->lane, 0);
+    wr_segment_file_begin(draft->file, atomic_fetch_add(&head->segments, 1) + 1, number);
     return 0;
 }
 
@@ -156,9 +158,14 @@ static void commit(struct recovery_rings *recovery_rings)
         wr_versioned_put(&reader->rings[i].block->taken, reader->round, reader->rings[i].tail);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store(&reader->head->round, ++reader->round);
-    for (size_t i = 0; i < recovery_rings->router->feed_count; i++)
-        if (recovery_rings->items[i].file)
-            reader->segments[reader->segment_count++] = recovery_rings->items[i].file;
+    for (size_t i = 0; i < recovery_rings->router->feed_count; i++) {
+        const struct wr_feed *feed = &recovery_rings->router->feeds[i];
+        if (!recovery_rings->items[i].file)
+            continue;
+        for (size_t j = 0; j < feed->lane_count; j++)
+            wr_lane_take_ids(feed->lanes[j]->lane, recovery_rings->items[i].count);
+        reader->segments[reader->segment_count++] = recovery_rings->items[i].file;
+    }
 }
 
 /* 0, or errno. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "segment/batch.h"
+#include "text/array.h"
 #include "text/common.h"
 #include "text/number.h"
 
@@ -41,18 +42,11 @@ static void follow_labels(struct wr_encoder *encoder)
 
 static bool has_affix_room(struct wr_encoder *encoder, uint32_t series)
 {
-    if (series < encoder->affixes_room)
-        return true;
-    uint32_t room = encoder->affixes_room ? encoder->affixes_room : 64;
-    while (room <= series)
-        room *= 2;
-    struct wr_affixes *affixes = realloc(encoder->affixes, room * sizeof *affixes);
-    if (!affixes)
-        return false;
-    memset(affixes + encoder->affixes_room, 0, (room - encoder->affixes_room) * sizeof *affixes);
-    encoder->affixes = affixes;
-    encoder->affixes_room = room;
-    return true;
+    struct wr_affixes *affixes =
+        wr_array_reserve(encoder->affixes, &encoder->affixes_room, series + 1, sizeof *affixes);
+    if (affixes)
+        encoder->affixes = affixes;
+    return affixes;
 }
 
 const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uint32_t series)
@@ -82,16 +76,13 @@ const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uin
 
 void wr_encoder_omit(struct wr_encoder *encoder, uint32_t sample)
 {
-    if (encoder->omitted_count == encoder->omitted_room) {
-        uint32_t room = encoder->omitted_room ? encoder->omitted_room * 2 : 64;
-        uint32_t *omitted = realloc(encoder->omitted, room * sizeof *omitted);
-        if (!omitted) {
-            encoder->out.failed = true;
-            return;
-        }
-        encoder->omitted = omitted;
-        encoder->omitted_room = room;
+    uint32_t *omitted =
+        wr_array_reserve(encoder->omitted, &encoder->omitted_room, encoder->omitted_count + 1, sizeof *omitted);
+    if (!omitted) {
+        encoder->out.failed = true;
+        return;
     }
+    encoder->omitted = omitted;
     encoder->omitted[encoder->omitted_count++] = sample;
 }
 
@@ -123,14 +114,10 @@ void wr_encoder_begin(struct wr_encoder *encoder)
 
 static bool has_ends_room(struct wr_encoder *encoder, uint32_t count)
 {
-    if (count <= encoder->ends_room)
-        return true;
-    uint32_t *ends = realloc(encoder->ends, count * sizeof *ends);
-    if (!ends)
-        return false;
-    encoder->ends = ends;
-    encoder->ends_room = count;
-    return true;
+    uint32_t *ends = wr_array_reserve(encoder->ends, &encoder->ends_room, count, sizeof *ends);
+    if (ends)
+        encoder->ends = ends;
+    return ends;
 }
 
 const char *wr_encoder_header(const struct wr_encoder *encoder)

@@ -7,6 +7,7 @@
 #define WR_ENCODER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <weir/handler.h>
@@ -81,6 +82,13 @@ struct wr_encoder {
 
 void wr_encoder_init(struct wr_encoder *encoder, const struct wr_format *format, const void *options);
 void wr_encoder_fini(struct wr_encoder *encoder);
+
+/* The origin of the batch's samples. "": a plugin that was built with an older header made the batch. */
+static inline const char *wr_encoder_origin(const struct wr_encoder *encoder)
+{
+    const weir_batch *batch = encoder->batch;
+    return batch->size >= offsetof(weir_batch, origin) + sizeof batch->origin ? batch->origin : "";
+}
 
 /* A batch begins: nothing of it is left out so far. */
 void wr_encoder_begin(struct wr_encoder *encoder);

@@ -3,15 +3,6 @@
 #include <string.h>
 
 #include "text/common.h"
-#include "format/format_bai.h"
-#include "format/format_csv.h"
-#include "format/format_graphite.h"
-#include "format/format_influx.h"
-#include "format/format_json.h"
-#include "format/format_mlbench.h"
-#include "format/format_prometheus.h"
-#include "format/format_statsd.h"
-#include "format/format_text.h"
 
 static const struct wr_format *const formats[] = {
     &wr_format_text,       &wr_format_json,     &wr_format_bai,    &wr_format_csv,     &wr_format_influx,

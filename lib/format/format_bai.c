@@ -1,4 +1,4 @@
-#include "format/format_bai.h"
+#include "format/format.h"
 
 #include "text/escape.h"
 #include "text/number.h"

@@ -1,4 +1,4 @@
-#include "format/format_csv.h"
+#include "format/format.h"
 
 #include "text/common.h"
 #include "text/escape.h"

@@ -1,4 +1,4 @@
-#include "format/format_graphite.h"
+#include "format/format.h"
 
 #include <math.h>
 

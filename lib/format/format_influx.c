@@ -1,14 +1,17 @@
-#include "format/format_influx.h"
+#include "format/format.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "text/array.h"
 #include "text/common.h"
 #include "text/hash.h"
-#include "format/instants.h"
+#include "format/influx_times.h"
 #include "registry/labels.h"
+#include "segment/origin.h"
 #include "text/number.h"
-#include "format/raised.h"
 
 /* A point of the same measurement, tags and time as an earlier one takes the place of its fields. So every
  * value gets a time that its field has not had: a repeated one is raised by a nanosecond. When values are
@@ -34,19 +37,19 @@ struct field {
 };
 
 struct influx {
-    struct wr_instants instants;
-    struct field *fields; /* by series id */
+    struct wr_influx_times times; /* of lines that are offered again: by the first sample */
+    struct field *fields;         /* by series id */
     uint32_t field_room;
     uint64_t labels; /* the number of the batch labels that the keys were made with */
     uint64_t line;
-    struct wr_raised raised; /* lines, by their first samples */
+    char origin[WR_ORIGIN_TEXT]; /* that the sequence numbers in `times` belong to */
+    uint64_t front;              /* the sequence number of the last batch */
 };
 
 static void free_state(void *state)
 {
     struct influx *influx = state;
-    wr_instants_fini(&influx->instants);
-    wr_raised_fini(&influx->raised);
+    wr_influx_times_fini(&influx->times);
     free(influx->fields);
     free(influx);
 }
@@ -127,17 +130,10 @@ static struct field *make_field(struct wr_encoder *encoder, uint32_t series)
     const struct wr_affixes *affixes = wr_encoder_affixes(encoder, series);
     if (!affixes)
         return NULL;
-    if (series >= influx->field_room) {
-        uint32_t room = influx->field_room ? influx->field_room : 64;
-        while (room <= series)
-            room *= 2;
-        struct field *fields = realloc(influx->fields, room * sizeof *fields);
-        if (!fields)
-            return NULL;
-        memset(fields + influx->field_room, 0, (room - influx->field_room) * sizeof *fields);
-        influx->fields = fields;
-        influx->field_room = room;
-    }
+    struct field *fields = wr_array_reserve(influx->fields, &influx->field_room, series + 1, sizeof *fields);
+    if (!fields)
+        return NULL;
+    influx->fields = fields;
     struct field *field = &influx->fields[series];
     const char *text = wr_encoder_prefix(encoder, affixes);
     uint64_t key = wr_hash_bytes(0, text, (size_t)affixes->prefix + affixes->suffix);
@@ -173,7 +169,7 @@ static int64_t find_time(struct wr_encoder *encoder, uint32_t first, uint32_t en
         bool repeated = field->asked_ns == asked_ns && field->given_ns >= time_ns && is_time(field->given_ns);
         int64_t from_ns = repeated ? field->given_ns + 1 : time_ns;
         int64_t free_ns =
-            field->line == influx->line ? wr_instants_find(&influx->instants, field->key, from_ns) : time_ns;
+            field->line == influx->line ? wr_influx_times_find(&influx->times, field->key, from_ns) : time_ns;
         i = free_ns == time_ns ? i + 1 : first;
         time_ns = free_ns;
     }
@@ -188,7 +184,7 @@ static bool take_time(struct wr_encoder *encoder, uint32_t first, uint32_t end, 
         struct field *field = &influx->fields[samples[i].series];
         if (field->line != influx->line)
             continue;
-        if (!wr_instants_take(&influx->instants, field->key, time_ns))
+        if (!wr_influx_times_use(&influx->times, field->key, time_ns))
             return false;
         field->asked_ns = samples[first].time_ns;
         field->given_ns = time_ns;
@@ -203,11 +199,11 @@ static bool give_time(struct wr_encoder *encoder, uint32_t first, uint32_t end, 
     uint64_t sequence = encoder->batch->sequence + first;
     int64_t own_ns = encoder->batch->samples[first].time_ns;
     *time_ns = own_ns;
-    if (wr_raised_recall(&influx->raised, sequence, time_ns))
+    if (wr_influx_times_recall(&influx->times, sequence, time_ns))
         return true;
     *time_ns = find_time(encoder, first, end, own_ns);
     return take_time(encoder, first, end, *time_ns) &&
-           (*time_ns == own_ns || wr_raised_add(&influx->raised, sequence, *time_ns));
+           (*time_ns == own_ns || wr_influx_times_raise(&influx->times, sequence, *time_ns));
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -314,6 +310,19 @@ static bool has_state(struct wr_encoder *encoder)
     return encoder->state;
 }
 
+/* Only the rest of the last batch can be offered again: it has the same origin, and begins where that batch did
+ * or later. */
+static void follow_batch(struct influx *influx, const struct wr_encoder *encoder)
+{
+    const char *origin = wr_encoder_origin(encoder);
+    if (strcmp(influx->origin, origin) != 0 || encoder->batch->sequence < influx->front) {
+        wr_influx_times_restart(&influx->times);
+        snprintf(influx->origin, sizeof influx->origin, "%s", origin);
+    }
+    influx->front = encoder->batch->sequence;
+    wr_influx_times_forget(&influx->times, influx->front);
+}
+
 static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
 {
     if (!has_state(encoder)) {
@@ -322,7 +331,7 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
     }
     struct influx *influx = encoder->state;
     follow_labels(influx, encoder->labels);
-    wr_raised_forget(&influx->raised, encoder->batch->sequence);
+    follow_batch(influx, encoder);
     for (uint32_t i = first; i < end && !encoder->out.failed;) {
         if (!is_written(encoder, &encoder->batch->samples[i])) {
             wr_encoder_omit(encoder, i++);
@@ -337,7 +346,7 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
                 wr_encoder_omit(encoder, i);
     }
     if (!encoder->out.failed)
-        wr_raised_advance(&influx->raised, encoder->batch->sequence + end);
+        wr_influx_times_advance(&influx->times, encoder->batch->sequence + end);
 }
 
 const struct wr_format wr_format_influx = {

@@ -1,4 +1,4 @@
-#include "format/format_json.h"
+#include "format/format.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,8 +14,7 @@ struct json_options {
 
 static const weir_option option_rows[] = {
     {"origin", WEIR_OPTION_BOOL, 0, "false", NULL,
-     "with a journal: tell where each sample stands, so that one that is delivered another time can be "
-     "recognised",
+     "write each sample's origin and sequence, by which one that is delivered twice can be recognised",
      offsetof(struct json_options, origin)},
     {0},
 };
@@ -68,15 +67,12 @@ static size_t put_value(char *out, const weir_sample *sample)
 
 static const char ending[] = "}\n";
 
-/* The row that a batch is of, if that is asked for and there is one. A plugin's header may be older, and its
- * batches shorter. */
+/* Returns NULL unless the option is set. */
 static const char *find_origin(const struct wr_encoder *encoder)
 {
     const struct json_options *options = encoder->options;
-    const weir_batch *batch = encoder->batch;
-    bool asked =
-        options && options->origin && batch->size >= offsetof(weir_batch, origin_sequence) + sizeof(uint64_t);
-    return asked ? batch->origin : NULL;
+    const char *origin = options && options->origin ? wr_encoder_origin(encoder) : "";
+    return *origin ? origin : NULL;
 }
 
 /* What most samples do not have. */
@@ -91,8 +87,8 @@ static void put_rest(struct wr_encoder *encoder, const weir_sample *sample, cons
     if (origin) {
         wr_buffer_put_text(out, ",\"origin\":");
         wr_escape_json(out, origin);
-        uint64_t place = encoder->batch->origin_sequence + (uint64_t)(sample - encoder->batch->samples);
-        wr_buffer_put_format(out, ",\"sequence\":%" PRIu64, place);
+        uint64_t sequence = encoder->batch->sequence + (uint64_t)(sample - encoder->batch->samples);
+        wr_buffer_put_format(out, ",\"sequence\":%" PRIu64, sequence);
     }
     wr_buffer_put_text(out, ending);
 }

@@ -1,4 +1,4 @@
-#include "format/format_mlbench.h"
+#include "format/format.h"
 
 #include "text/common.h"
 #include "text/escape.h"

@@ -1,8 +1,9 @@
-#include "format/format_prometheus.h"
+#include "format/format.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "text/array.h"
 #include "text/common.h"
 #include "registry/labels.h"
 #include "registry/name.h"
@@ -166,31 +167,20 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
 
 static bool has_latest_room(struct prometheus *prometheus, uint32_t series)
 {
-    if (series < prometheus->latest_room)
-        return true;
-    uint32_t room = prometheus->latest_room ? prometheus->latest_room : 64;
-    while (room <= series)
-        room *= 2;
-    uint32_t *latest = realloc(prometheus->latest, room * sizeof *latest);
-    if (!latest)
-        return false;
-    memset(latest + prometheus->latest_room, 0, (room - prometheus->latest_room) * sizeof *latest);
-    prometheus->latest = latest;
-    prometheus->latest_room = room;
-    return true;
+    uint32_t *latest =
+        wr_array_reserve(prometheus->latest, &prometheus->latest_room, series + 1, sizeof *latest);
+    if (latest)
+        prometheus->latest = latest;
+    return latest;
 }
 
 static bool has_line_room(struct prometheus *prometheus)
 {
-    if (prometheus->line_count < prometheus->line_room)
-        return true;
-    uint32_t room = prometheus->line_room ? prometheus->line_room * 2 : 64;
-    struct line *lines = realloc(prometheus->lines, room * sizeof *lines);
-    if (!lines)
-        return false;
-    prometheus->lines = lines;
-    prometheus->line_room = room;
-    return true;
+    struct line *lines =
+        wr_array_reserve(prometheus->lines, &prometheus->line_room, prometheus->line_count + 1, sizeof *lines);
+    if (lines)
+        prometheus->lines = lines;
+    return lines;
 }
 
 /* A series' first sample makes a line, for the time being without text. */

@@ -1,4 +1,4 @@
-#include "format/format_statsd.h"
+#include "format/format.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "format/format_text.h"
+#include "format/format.h"
 
 #include "text/common.h"
 #include "registry/labels.h"

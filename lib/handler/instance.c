@@ -292,7 +292,7 @@ static const struct wr_environment *environment_of(const struct wr_config *confi
     static const struct wr_environment empty = {.entries = no_entries, .folder = "/"};
     if (handler->environment)
         return handler->environment;
-    return config->source_count ? config->sources[0].environment : &empty;
+    return config->environment ? config->environment : &empty;
 }
 
 static bool fill_all(struct wr_instance *instance, const struct sources *from)

@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 #include "text/error.h"
+#include "os/fd.h"
 
 static bool read_header(const char *path, ElfW(Ehdr) * header)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK, 0);
     bool whole = fd >= 0 && read(fd, header, sizeof *header) == (ssize_t)sizeof *header;
     if (fd >= 0)
         close(fd);

@@ -45,7 +45,8 @@ static void do_emit(const struct worker *worker, const struct wr_lane_call *call
 {
     struct wr_instance *instance = call->instance;
     struct wr_label_set *labels = call->labels;
-    struct wr_batch_core core = {worker->env->registry, labels ? labels->number : 0};
+    struct wr_batch_core core = {.registry = worker->env->registry,
+                                 .labels_number = labels ? labels->number : 0};
     weir_batch batch = wr_batch_of(&call->range, &core, labels);
     weir_outcome outcome;
     wr_lane_worker_init_outcome(&outcome, batch.count);

@@ -1,7 +1,5 @@
 #include "journal/journal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,8 +15,8 @@ static void fail(struct wr_journal *journal, int problem, int64_t now_ns)
 {
     journal->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
     if (!journal->failing)
-        wr_words_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: %s; values go on without it",
-                     journal->box.path, wr_error_of_system(problem));
+        wr_deferred_log_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: %s; values go on without it",
+                            journal->box.path, wr_error_of_system(problem));
     journal->failing = true;
 }
 
@@ -27,8 +25,8 @@ static void succeed(struct wr_journal *journal)
     if (!journal->failing || atomic_load(&journal->series_problem))
         return;
     journal->failing = false;
-    wr_words_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
-                 journal->box.path);
+    wr_deferred_log_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
+                        journal->box.path);
 }
 
 static bool may_try(const struct wr_journal *journal, int64_t now_ns)
@@ -93,7 +91,6 @@ static int make_meta(struct wr_journal *journal)
     head->version = WR_JOURNAL_VERSION;
     head->pid = (uint32_t)getpid();
     head->created_ns = wr_clock_wall_ns();
-    head->run = wr_hash_table_seed() ^ (uint64_t)head->created_ns;
     wr_timeline_start(&head->lines[0]);
     atomic_signal_fence(memory_order_seq_cst);
     head->magic = WR_JOURNAL_META;
@@ -113,8 +110,8 @@ static int fill(struct wr_journal *journal)
     return problem ? problem : define_all(journal); /* what was made in between */
 }
 
-struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry, struct wr_words *words,
-                                    struct wr_error *error)
+struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
+                                    struct wr_deferred_log *words, struct wr_error *error)
 {
     struct wr_journal *journal = calloc(1, sizeof *journal);
     if (!journal) {
@@ -229,16 +226,9 @@ struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const str
     return file;
 }
 
-void wr_journal_put_origin(char origin[WR_SEGMENT_FILE_ORIGIN], const struct wr_journal_head *head,
-                           uint32_t feed)
+void wr_journal_begin(struct wr_journal *journal, struct wr_segment_file *file, uint32_t feed)
 {
-    snprintf(origin, WR_SEGMENT_FILE_ORIGIN, "%016" PRIx64 ".%" PRIu32, head->run, feed);
-}
-
-void wr_journal_begin(struct wr_journal *journal, struct wr_segment_file *file, uint32_t feed, uint64_t base)
-{
-    wr_journal_put_origin(file->origin, journal->head, feed);
-    wr_segment_file_begin(file, atomic_fetch_add(&journal->head->segments, 1) + 1, feed, base);
+    wr_segment_file_begin(file, atomic_fetch_add(&journal->head->segments, 1) + 1, feed);
 }
 
 uint32_t wr_journal_feed(struct wr_journal *journal)

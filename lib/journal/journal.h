@@ -32,7 +32,7 @@
 #include "segment/segment_file.h"
 #include "os/owner_dir.h"
 #include "os/timeline.h"
-#include "os/words.h"
+#include "os/deferred_log.h"
 
 struct wr_error;
 
@@ -46,7 +46,7 @@ struct wr_journal_head {
     uint32_t version;
     uint32_t pid;
     int64_t created_ns;
-    uint64_t run;                           /* a number that no other process has */
+    uint64_t reserved;                      /* 0 */
     _Atomic uint32_t feeds;                 /* the last number that a feed got */
     _Atomic uint32_t line;                  /* which of the two counts */
     _Atomic uint64_t segments;              /* how often a segment was begun */
@@ -66,7 +66,7 @@ struct wr_journal {
     uint32_t files; /* the last number that a ring or a segment got */
     bool failing;
     int64_t retry_at_ns, renew_at_ns;
-    struct wr_words *words; /* borrowed */
+    struct wr_deferred_log *words; /* borrowed */
 
     struct wr_journal_series series; /* where series are made */
     _Atomic int series_problem;      /* errno; 0: all are defined */
@@ -74,8 +74,8 @@ struct wr_journal {
 
 /* Starts the journal of this process. words: what it has to say goes there. NULL: the error tells why there is
  * none. */
-struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry, struct wr_words *words,
-                                    struct wr_error *error);
+struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
+                                    struct wr_deferred_log *words, struct wr_error *error);
 
 /* [shutdown] Deletes it, if nothing in it is left; otherwise leaves it to whoever comes. */
 void wr_journal_stop(struct wr_journal *journal);
@@ -92,8 +92,8 @@ struct wr_ring_block *wr_journal_ring(struct wr_journal *journal, uint32_t size,
 struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const struct wr_segment_shape *shape,
                                            int64_t now_ns);
 
-/* Takes a file into use. base: the number of its first sample among the feed's. */
-void wr_journal_begin(struct wr_journal *journal, struct wr_segment_file *file, uint32_t feed, uint64_t base);
+/* Takes a file into use. The caller has set file->ids. */
+void wr_journal_begin(struct wr_journal *journal, struct wr_segment_file *file, uint32_t feed);
 
 /* A number for a feed. */
 uint32_t wr_journal_feed(struct wr_journal *journal);
@@ -122,10 +122,6 @@ void wr_journal_keep_line(struct wr_journal *journal, const struct wr_timeline *
 bool wr_journal_tend(struct wr_journal *journal, int64_t now_ns, int64_t *next_ns);
 
 /* ---- Parts, for those who read journals too ---------------------------------------------------- */
-
-/* What names the samples of a feed to a destination, wherever they are delivered from. */
-void wr_journal_put_origin(char origin[WR_SEGMENT_FILE_ORIGIN], const struct wr_journal_head *head,
-                           uint32_t feed);
 
 /* Deletes all files but segments, and then the box if nothing is left in it. */
 void wr_journal_remove(struct wr_owner_dir *box);

@@ -17,11 +17,16 @@ static enum wr_journal_reading open_meta(struct wr_journal_reader *reader, bool 
     if (problem)
         return WR_JOURNAL_UNREADABLE;
     reader->head = (struct wr_journal_head *)reader->meta.memory;
-    bool whole = reader->meta.size >= sizeof *reader->head;
-    if (whole && !reader->head->magic)
-        return WR_JOURNAL_NOTHING;
     errno = EBADMSG;
-    if (!whole || reader->head->magic != WR_JOURNAL_META || reader->head->version != WR_JOURNAL_VERSION)
+    /* magic and version are where they are in all versions */
+    if (reader->meta.size < offsetof(struct wr_journal_head, pid))
+        return WR_JOURNAL_UNREADABLE;
+    if (!reader->head->magic)
+        return WR_JOURNAL_NOTHING;
+    reader->version = reader->head->version;
+    if (reader->head->magic == WR_JOURNAL_META && reader->version != WR_JOURNAL_VERSION)
+        return WR_JOURNAL_OTHER_VERSION;
+    if (reader->head->magic != WR_JOURNAL_META || reader->meta.size < sizeof *reader->head)
         return WR_JOURNAL_UNREADABLE;
     reader->round = atomic_load(&reader->head->round);
     /* the last number stands for a twin that is just being put; no round of it was ever committed */
@@ -139,7 +144,6 @@ static bool open_segment(struct wr_journal_reader *reader, size_t count, uint32_
     if (writable)
         wr_versioned_settle(&file->head->committed, reader->round);
     if (atomic_load(&file->head->sequence) && wr_versioned_get(&file->head->committed, reader->round)) {
-        wr_journal_put_origin(file->origin, reader->head, file->head->feed);
         reader->segments[reader->segment_count++] = file;
     } else if (writable) {
         wr_segment_file_free(file);
@@ -170,7 +174,9 @@ enum wr_journal_reading wr_journal_reader_open(struct wr_journal_reader *reader,
     reader->damaged += reader->views.damaged;
     if (reading != WR_JOURNAL_READ) {
         int problem = errno;
+        uint32_t version = reader->version;
         wr_journal_reader_close(reader);
+        reader->version = version;
         errno = problem;
     } else if (reader->segment_count) {
         qsort(reader->segments, reader->segment_count, sizeof(struct wr_segment_file *), compare_segments);

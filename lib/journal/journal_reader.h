@@ -22,6 +22,7 @@ struct wr_journal_reader {
     const char *folder; /* borrowed */
     struct wr_journal_map meta;
     struct wr_journal_head *head;
+    uint32_t version; /* of the format */
     uint64_t round;
     struct wr_journal_map *series;
     size_t series_count;
@@ -37,8 +38,9 @@ struct wr_journal_reader {
 
 enum wr_journal_reading {
     WR_JOURNAL_READ,
-    WR_JOURNAL_NOTHING,    /* there is no journal, or its process had only begun to make one */
-    WR_JOURNAL_UNREADABLE, /* errno tells why; EBADMSG: it makes no sense, as without its head */
+    WR_JOURNAL_NOTHING,       /* there is no journal, or its process had only begun to make one */
+    WR_JOURNAL_OTHER_VERSION, /* reader->version is not WR_JOURNAL_VERSION; nothing was changed */
+    WR_JOURNAL_UNREADABLE,    /* errno is set; EBADMSG: the head is missing or damaged */
 };
 
 /* Opens all files in a folder. writable: it is ours, and what was never committed is forgotten. */

@@ -4,27 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "segment/series_codec.h"
+
 enum { FILE_BYTES = 256 * 1024 };
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static size_t text_bytes(const char *text)
-{
-    return text ? strlen(text) + 1 : 0;
-}
-
 static size_t measure(const weir_series *view)
 {
-    size_t bytes = sizeof(struct wr_journal_definition) + text_bytes(view->group) + text_bytes(view->name) +
-                   text_bytes(view->unit) + text_bytes(view->help);
-    for (size_t i = 0; i < view->label_count; i++)
-        bytes += text_bytes(view->labels[i].key) + text_bytes(view->labels[i].value);
+    size_t bytes = sizeof(struct wr_journal_definition) + wr_series_codec_bytes(view);
     return (bytes + 7) / 8 * 8;
-}
-
-static char *put_text(char *to, const char *text)
-{
-    return text ? stpcpy(to, text) + 1 : to;
 }
 
 static void put_definition(char *to, const weir_series *view, size_t bytes)
@@ -32,15 +21,11 @@ static void put_definition(char *to, const weir_series *view, size_t bytes)
     const struct wr_journal_definition definition = {
         .bytes = (uint32_t)bytes,
         .id = view->id,
-        .flags = (uint16_t)((view->cumulative ? WR_JOURNAL_CUMULATIVE : 0) |
-                            (view->unit ? WR_JOURNAL_UNIT : 0) | (view->help ? WR_JOURNAL_HELP : 0)),
+        .flags = wr_series_codec_flags(view),
         .labels = (uint16_t)view->label_count,
     };
     memcpy(to, &definition, sizeof definition);
-    to = put_text(to + sizeof definition, view->group);
-    to = put_text(put_text(put_text(to, view->name), view->unit), view->help);
-    for (size_t i = 0; i < view->label_count; i++)
-        to = put_text(put_text(to, view->labels[i].key), view->labels[i].value);
+    wr_series_codec_put(to + sizeof definition, view);
 }
 
 static struct wr_journal_series_head *head_of(const struct wr_journal_map *map)
@@ -145,30 +130,14 @@ void wr_journal_views_fini(struct wr_journal_views *views)
     *views = (struct wr_journal_views){0};
 }
 
-/* The next text before `end`; NULL: none is left whole. */
-static const char *take_text(const char **at, const char *end)
-{
-    const char *text = *at, *nul = text ? memchr(text, '\0', (size_t)(end - text)) : NULL;
-    *at = nul ? nul + 1 : NULL;
-    return nul ? text : NULL;
-}
-
 bool wr_journal_views_get(const struct wr_journal_views *views, uint32_t id, weir_series *view,
                           weir_label *labels)
 {
-    if (id >= views->count || views->items[id]->labels > WR_JOURNAL_LABELS_MOST)
+    if (id >= views->count)
         return false;
     const struct wr_journal_definition *definition = views->items[id];
     const char *at = (const char *)(definition + 1), *end = (const char *)definition + definition->bytes;
-    *view = (weir_series){.size = sizeof *view, .id = id, .labels = labels, .label_count = definition->labels};
-    view->cumulative = definition->flags & WR_JOURNAL_CUMULATIVE;
-    view->group = take_text(&at, end);
-    view->name = take_text(&at, end);
-    view->unit = definition->flags & WR_JOURNAL_UNIT ? take_text(&at, end) : NULL;
-    view->help = definition->flags & WR_JOURNAL_HELP ? take_text(&at, end) : NULL;
-    for (size_t i = 0; i < view->label_count; i++) {
-        labels[i].key = take_text(&at, end);
-        labels[i].value = take_text(&at, end);
-    }
-    return at; /* NULL as soon as a text was not whole */
+    bool whole = wr_series_codec_take(&at, end, definition->flags, definition->labels, view, labels);
+    view->id = id;
+    return whole;
 }

@@ -15,6 +15,7 @@
 #include <weir/handler.h>
 
 #include "os/mapped_file.h"
+#include "segment/series_codec.h"
 
 #define WR_JOURNAL_SERIES_KIND "series"
 
@@ -24,8 +25,7 @@ struct wr_journal_series_head {
     _Atomic uint64_t used; /* bytes behind the head */
 };
 
-/* Followed by texts, each with a NUL: group, name, unit and help if there are any, keys and values of labels;
- * and filled up to a multiple of 8. */
+/* Followed by the texts of the series, see series_codec.h, and by padding to a multiple of 8 bytes. */
 struct wr_journal_definition {
     uint32_t bytes; /* of all */
     uint32_t id;
@@ -33,14 +33,6 @@ struct wr_journal_definition {
     uint16_t labels;
     uint32_t reserved;
 };
-
-enum {
-    WR_JOURNAL_CUMULATIVE = 1u << 0,
-    WR_JOURNAL_UNIT = 1u << 1,
-    WR_JOURNAL_HELP = 1u << 2,
-};
-
-enum { WR_JOURNAL_LABELS_MOST = 64 };
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -70,8 +62,8 @@ bool wr_journal_views_add(struct wr_journal_views *views, const struct wr_journa
 
 void wr_journal_views_fini(struct wr_journal_views *views);
 
-/* What an id means, as far as that is told; the labels go to `labels`, with room for WR_JOURNAL_LABELS_MOST.
- * false: it is not known, or makes no sense. */
+/* What an id means, as far as that is told; the labels go to `labels`, with room for
+ * WR_SERIES_CODEC_LABELS_MOST. false: it is not known, or makes no sense. */
 bool wr_journal_views_get(const struct wr_journal_views *views, uint32_t id, weir_series *view,
                           weir_label *labels);
 

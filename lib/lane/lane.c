@@ -14,7 +14,7 @@
 enum { SAVE_EXTRA_S = 1 };
 
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wakeup *wakeup,
-                            struct wr_words *words)
+                            struct wr_deferred_log *words)
 {
     struct wr_lane *lane = calloc(1, sizeof *lane);
     char *copy = strdup(name);
@@ -28,6 +28,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wake
     lane->wakeup = wakeup;
     lane->deferred_log = words;
     lane->end_reason = WR_LANE_LIVES;
+    lane->next_id.origin = wr_origin_new();
     return lane;
 }
 
@@ -63,17 +64,17 @@ void wr_lane_log(struct wr_lane *lane, int level, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    wr_remarks_add(&lane->remarks, level, format, arguments);
+    wr_deferred_slots_add(&lane->remarks, level, format, arguments);
     va_end(arguments);
 }
 
 static void unlock_and_log(struct wr_lane *lane)
 {
-    struct wr_remarks remarks = lane->remarks;
+    struct wr_deferred_slots remarks = lane->remarks;
     lane->remarks.count = 0;
     lane->logging++;
     wr_lock_leave(&lane->lock);
-    wr_remarks_say(&remarks, lane->log, lane->name);
+    wr_deferred_slots_write(&remarks, lane->log, lane->name);
     wr_lock_enter(&lane->lock);
     lane->logging--;
     wr_condition_wake(&lane->progress);
@@ -82,9 +83,9 @@ static void unlock_and_log(struct wr_lane *lane)
 
 void wr_lane_unlock(struct wr_lane *lane)
 {
-    bool defers = lane->remarks.count && lane->deferred_log && wr_words_are_kept(lane->deferred_log);
+    bool defers = lane->remarks.count && lane->deferred_log && wr_deferred_log_is_holder(lane->deferred_log);
     if (WR_UNLIKELY(defers))
-        wr_remarks_pass_on(&lane->remarks, lane->deferred_log, lane->name);
+        wr_deferred_slots_pass_on(&lane->remarks, lane->deferred_log, lane->name);
     if (WR_UNLIKELY(lane->remarks.count && !defers))
         unlock_and_log(lane);
     else
@@ -309,10 +310,12 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         .slot = offer->slot,
         .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
         .sequence = lane->position,
+        .id = lane->next_id,
         .since_ns = now_ns,
     };
     lane->offered += offer->count;
     lane->position += offer->count;
+    lane->next_id.sequence += offer->count;
     int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
     if (ending != WR_LANE_LIVES) {
         discard(lane, &range, (enum weir_drop)ending);
@@ -336,11 +339,21 @@ bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t n
     return full;
 }
 
+struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
+{
+    wr_lock_enter(&lane->lock);
+    struct wr_sample_id first = lane->next_id;
+    lane->next_id.sequence += count;
+    wr_lane_unlock(lane);
+    return first;
+}
+
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
 {
     wr_lock_enter(&lane->lock);
     lane->offered += count;
     lane->position += count;
+    lane->next_id.sequence += count;
     wr_lane_count_drop(lane, why, count);
     wr_lane_unlock(lane);
 }

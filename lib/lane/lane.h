@@ -29,7 +29,7 @@ struct wr_log;
 struct wr_range;
 struct wr_segment;
 struct wr_wakeup;
-struct wr_words;
+struct wr_deferred_log;
 
 /* The common options, as numbers. */
 struct wr_lane_settings {
@@ -50,7 +50,7 @@ enum { WR_LANE_LIVES = -1 };
 /* name is copied. wakeup: sent when producers may continue, may be NULL. deferred_log: takes the messages of
  * threads that hold the round lock, may be NULL. Returns NULL if out of memory. */
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wakeup *wakeup,
-                            struct wr_words *deferred_log);
+                            struct wr_deferred_log *deferred_log);
 
 /* Frees a lane that was never offered anything and has no handler. May be NULL. */
 void wr_lane_free_unused(struct wr_lane *lane);
@@ -81,6 +81,10 @@ struct wr_offer {
 /* Queues samples, or drops and counts them. Wakes the worker if it has something new to decide. Returns whether
  * producers have to wait for this lane. */
 bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns);
+
+/* [dispatcher's round] Takes the ids of `count` samples that reach the lane by another way than an offer, and
+ * returns the first; with count 0: that of the next sample to be offered. */
+struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count);
 
 /* Counts samples that could not be put into a segment. */
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why);

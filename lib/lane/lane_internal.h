@@ -13,9 +13,8 @@
 #include "lane/sync_waiters.h"
 #include "os/lock.h"
 #include "os/log.h"
-#include "os/remarks.h"
+#include "os/deferred_log.h"
 #include "os/wakeup.h"
-#include "os/words.h"
 #include "segment/queue.h"
 
 struct wr_instance;
@@ -43,9 +42,9 @@ struct wr_lane {
     const char *name;
     struct wr_lane *next; /* see wr_lane_next */
     struct wr_log *log;
-    struct wr_wakeup *wakeup;      /* sent when producers may continue; may be NULL */
-    struct wr_words *deferred_log; /* the round's messages: a thread that holds the round lock adds the lane's
-                                      to them, to be logged when it leaves the round; may be NULL */
+    struct wr_wakeup *wakeup;             /* sent when producers may continue; may be NULL */
+    struct wr_deferred_log *deferred_log; /* the round's messages: a thread that holds the round lock adds the
+                                      lane's to them, to be logged when it leaves the round; may be NULL */
 
     struct wr_lock lock;          /* for all below */
     struct wr_condition work;     /* the worker waits on it */
@@ -57,8 +56,9 @@ struct wr_lane {
     struct wr_backpressure pressure;
 
     uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
-    uint64_t position;        /* of the next sample: how many were offered or came from a journal */
-    uint64_t left_in_journal; /* samples that stayed there when the lane came to its end */
+    uint64_t position;           /* of the next sample: how many were offered or came from a journal */
+    struct wr_sample_id next_id; /* of the next sample that is offered; its origin never changes */
+    uint64_t left_in_journal;    /* samples that stayed there when the lane came to its end */
 
     /* the handler */
     struct wr_lane_handler handler;   /* instance NULL: none, or no longer */
@@ -109,7 +109,7 @@ struct wr_lane {
     size_t counter_count;
 
     /* messages to be logged after the lock is released */
-    struct wr_remarks remarks;
+    struct wr_deferred_slots remarks;
     unsigned logging; /* threads that have released the lock and are logging */
 };
 

@@ -7,6 +7,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "spool/spool.h"
+#include "spool/spool_block.h"
 #include "lane/spool_policy.h"
 
 /* ---- Using the disk -------------------------------------------------------------------------- */
@@ -91,6 +92,13 @@ void wr_spool_io_search(struct wr_lane *lane)
         wr_spool_policy_found(lane, found.samples, found.more, now_ns);
     else
         wr_spool_policy_not_found(lane, error.code ? error.text : "no memory", now_ns);
+    if (found.other_version)
+        wr_lane_log(
+            lane, WEIR_LOG_ERROR,
+            "%s holds values written by another version of weir (format %u, this one reads %d); they are "
+            "left as they are",
+            lane->spool_state.place ? lane->spool_state.place : "the spool", found.other_version,
+            WR_SPOOL_BLOCK_VERSION);
     wr_spool_policy_log_damage(lane, 0, found.kept_bad);
 }
 

@@ -10,6 +10,7 @@
 #endif
 
 #include "text/common.h"
+#include "os/fd.h"
 
 static int64_t read_clock(clockid_t id)
 {
@@ -42,7 +43,7 @@ int64_t wr_clock_deadline_ns(int64_t timeout_ms)
 static bool is_trusted_by_kernel(void)
 {
     char list[256];
-    int file = open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY | O_CLOEXEC);
+    int file = wr_fd_open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY, 0);
     if (file < 0)
         return true;
     ssize_t length = read(file, list, sizeof list - 1);

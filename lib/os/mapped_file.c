@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "text/buffer.h"
-#include "os/listing.h"
+#include "os/dir_list.h"
+#include "os/fd.h"
 
 enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE = 0600 };
 
@@ -56,7 +57,7 @@ int wr_mapped_file_make(struct wr_journal_map *map, const char *folder, const ch
     *map = (struct wr_journal_map){0};
     if (!put_path(path, folder, kind, number))
         return ENAMETOOLONG;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | FLAGS, MODE);
+    int fd = wr_fd_open(path, O_RDWR | O_CREAT | O_EXCL | FLAGS, MODE);
     if (fd < 0)
         return errno;
     int problem = allocate(fd, size);
@@ -78,7 +79,7 @@ int wr_mapped_file_open(struct wr_journal_map *map, const char *folder, const ch
     *map = (struct wr_journal_map){0};
     if (!put_path(path, folder, kind, number))
         return ENAMETOOLONG;
-    int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | FLAGS);
+    int fd = wr_fd_open(path, (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | FLAGS, 0);
     if (fd < 0)
         return errno;
     int problem = fstat(fd, &status) != 0    ? errno
@@ -137,7 +138,7 @@ uint32_t *wr_mapped_file_list(const char *folder, const char *kind, size_t *coun
     int problem = 0;
     DIR *open = opendir(folder);
     bool good = open && wr_buffer_reserve(&numbers, sizeof number);
-    while (good && (entry = wr_listing_next(open, &problem)))
+    while (good && (entry = wr_dir_list_next(open, &problem)))
         if (read_number(entry->d_name, kind, &number))
             wr_buffer_put(&numbers, &number, sizeof number);
     if (open)

@@ -22,7 +22,7 @@
 #define WR_JOURNAL_RING UINT64_C(0x3172727269657731)
 #define WR_JOURNAL_SEGMENT UINT64_C(0x3167737269657731)
 
-enum { WR_JOURNAL_VERSION = 1 };
+enum { WR_JOURNAL_VERSION = 2 };
 
 /* All zeros: none. */
 struct wr_journal_map {

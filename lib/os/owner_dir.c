@@ -13,8 +13,9 @@
 #include "text/buffer.h"
 #include "text/crc.h"
 #include "text/error.h"
-#include "os/listing.h"
+#include "os/dir_list.h"
 #include "os/file_perms.h"
+#include "os/fd.h"
 
 enum { TRIES = 1000, BAD_MOST = 8, SHOWN_LENGTH = 40 };
 
@@ -142,7 +143,7 @@ static int lock(struct wr_owner_dir *box, int flags)
 {
     struct stat held, found;
     char *path = join(box->path, "lock");
-    int fd = path ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600) : -1;
+    int fd = path ? wr_fd_open(path, O_RDWR | O_NOFOLLOW | flags, 0600) : -1;
     int problem = !path ? ENOMEM : fd < 0 ? errno : 0;
     if (!problem && flock(fd, LOCK_EX | LOCK_NB) != 0)
         problem = errno;
@@ -165,8 +166,7 @@ static int lock(struct wr_owner_dir *box, int flags)
 /* A program that closes all descriptors may have opened something else under this number. */
 static bool is_ours(const struct wr_owner_dir *box, int fd)
 {
-    struct stat status;
-    return fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == box->inode && status.st_dev == box->device;
+    return wr_fd_is_file(fd, box->device, box->inode);
 }
 
 /* The descriptor is forgotten before it is closed: a fork in between must not find a stranger's. */
@@ -212,11 +212,10 @@ bool wr_owner_dir_hold(struct wr_owner_dir *box)
 /* Tries one name. 0; EEXIST: it is taken; or errno. */
 static int make(struct wr_owner_dir *box)
 {
-    int problem = make_folder(box->path);
-    if (problem)
-        return problem;
-    problem = lock(box, O_CREAT);
-    /* somebody took the empty folder for one that has lost its process, and will delete it */
+    if (mkdir(box->path, 0700) != 0)
+        return errno;
+    int problem = chmod(box->path, 0700) == 0 ? lock(box, O_CREAT) : errno;
+    /* another process took the new folder for an orphaned one, and locks or deletes it */
     if (problem == EWOULDBLOCK || problem == ENOENT)
         return EEXIST;
     if (problem)
@@ -266,7 +265,7 @@ static bool has_only_its_lock(const struct wr_owner_dir *box)
     DIR *folder = opendir(box->path);
     bool only = folder;
     int problem = 0;
-    while (only && (entry = wr_listing_next(folder, &problem)))
+    while (only && (entry = wr_dir_list_next(folder, &problem)))
         only = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
                strcmp(entry->d_name, "lock") == 0;
     if (folder)
@@ -319,7 +318,7 @@ static bool list(DIR *folder, struct wr_buffer *numbers)
     const struct dirent *entry;
     uint64_t number;
     int problem;
-    while ((entry = wr_listing_next(folder, &problem)))
+    while ((entry = wr_dir_list_next(folder, &problem)))
         if (read_number(entry->d_name, &number))
             wr_buffer_put(numbers, &number, sizeof number);
     return !problem && !numbers->failed;

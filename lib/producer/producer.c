@@ -126,9 +126,16 @@ static void count_early(struct wr_producers *producers)
     atomic_fetch_add(&producers->refused[WEIR_REFUSED_MEMORY], atomic_exchange(&refused_early, 0));
 }
 
+/* An event of so many values is the caller's error, as in a negative count. It counts as one value: the sum
+ * must not overflow. */
+static uint64_t limit_count(uint64_t count)
+{
+    return count <= UINT32_MAX ? count : 1;
+}
+
 int wr_producers_refuse_early(uint64_t count)
 {
-    atomic_fetch_add(&refused_early, count);
+    atomic_fetch_add(&refused_early, limit_count(count));
     return WEIR_ERR_MEMORY;
 }
 
@@ -417,6 +424,6 @@ int wr_producers_refuse(struct wr_producers *producers, enum weir_refusal why, u
 {
     /* always the common counter: refusals are rare, and a nested call must not write what the interrupted one
      * may be writing */
-    atomic_fetch_add_explicit(&producers->refused[why], count, memory_order_relaxed);
+    atomic_fetch_add_explicit(&producers->refused[why], limit_count(count), memory_order_relaxed);
     return refusal_error(why);
 }

@@ -174,7 +174,7 @@ static struct weir_metric *make_metric(struct wr_registry *registry, const struc
     metric->gate = &key->stream->group->gate;
     metric->stream = (struct weir_stream *)key->stream;
     metric->flags = key->flags;
-    metric->length = (uint16_t)key->length;
+    metric->length = (uint8_t)key->length;
     memcpy(metric->name, key->name, key->length);
     return metric;
 }

@@ -63,14 +63,17 @@ struct weir_metric {
     struct wr_hash_entry entry;
     _Atomic uint32_t *gate; /* the group's */
     struct weir_stream *stream;
-    uint32_t series; /* the id: dense, from 0 */
-    uint16_t flags;  /* WEIR_SAMPLE_CUMULATIVE or 0 */
-    uint16_t length;
+    uint32_t series;                   /* the id: dense, from 0 */
+    uint16_t flags;                    /* WEIR_SAMPLE_CUMULATIVE or 0 */
+    uint8_t length;                    /* of the name */
+    uint8_t described;                 /* [making] so often the description was changed */
     _Atomic(const weir_series *) view; /* as handlers see it; replaced when its description changes */
     char name[];
 };
 
 enum { WR_REGISTRY_CHUNKS = 16, WR_REGISTRY_FIRST_CHUNK = 1024 };
+/* Former descriptions stay readable, so they are never freed: their number is bounded. */
+enum { WR_REGISTRY_DESCRIPTIONS_MAX = 16 };
 enum { WR_REGISTRY_DEFAULT_MAX = 100000, WR_REGISTRY_LARGEST_MAX = 30000000 };
 
 struct wr_registry {

@@ -101,17 +101,19 @@ struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stre
 
 /* ---- Descriptions ---------------------------------------------------------------------------- */
 
-static bool replace_view(struct wr_registry *registry, struct weir_metric *metric, const char *unit,
-                         const char *help)
+/* [making] Returns 0 or an error code. */
+static int replace_view(struct wr_registry *registry, struct weir_metric *metric, const char *unit,
+                        const char *help)
 {
-    sigset_t signals;
-    wr_registry_start_making(registry, &signals);
+    if (metric->described == WR_REGISTRY_DESCRIPTIONS_MAX)
+        return WEIR_ERR_LIMIT;
     const char *unit_copy = unit ? wr_registry_copy_text(registry, unit) : NULL;
     const char *help_copy = help ? wr_registry_copy_text(registry, help) : NULL;
-    bool done = (!unit || unit_copy) && (!help || help_copy) &&
-                wr_registry_set_view(registry, metric, unit_copy, help_copy);
-    wr_registry_end_making(registry, &signals);
-    return done;
+    if ((unit && !unit_copy) || (help && !help_copy) ||
+        !wr_registry_set_view(registry, metric, unit_copy, help_copy))
+        return WEIR_ERR_MEMORY;
+    metric->described++;
+    return 0;
 }
 
 static bool is_same_text(const char *a, const char *b)
@@ -125,9 +127,14 @@ static int describe(struct wr_registry *registry, struct weir_metric *metric, co
     const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
     if (is_same_text(view->unit, unit) && is_same_text(view->help, help))
         return 0; /* a program may say it again and again */
-    if (!replace_view(registry, metric, unit, help))
-        return wr_error_set(error, WEIR_ERR_MEMORY, "name \"%s\": no memory", metric->name);
-    return 0;
+    sigset_t signals;
+    wr_registry_start_making(registry, &signals);
+    int result = replace_view(registry, metric, unit, help);
+    wr_registry_end_making(registry, &signals);
+    if (result == WEIR_ERR_LIMIT)
+        return wr_error_set(error, result, "name \"%s\": its description was changed %d times, the maximum",
+                            metric->name, WR_REGISTRY_DESCRIPTIONS_MAX);
+    return result ? wr_error_set(error, result, "name \"%s\": no memory", metric->name) : 0;
 }
 
 int wr_series_describe(struct wr_registry *registry, struct weir_stream *stream, const char *name,

@@ -7,82 +7,150 @@
 
 #include "config/benchmarkai.h"
 #include "config/config_edit.h"
+#include "config/parse.h"
 #include "engine/commit.h"
+#include "engine/plan.h"
 #include "os/clock.h"
+#include "os/futex.h"
 #include "text/common.h"
 #include "text/error.h"
-#include "os/futex.h"
-#include "config/parse.h"
 
-enum { CONFLICTS_MOST = 1000, PATIENCE_S = 10 };
+enum {
+    COMMITS_MAX = 1000,         /* tries, while other threads commit */
+    FIRST_WAIT_S = 10,          /* for the thread that configures first */
+    JOURNAL_UNKNOWN_MS = 100,   /* a first value waits so long for the configuration to be read, */
+    JOURNAL_EXPECTED_MS = 1000, /* and for its journal to be started */
+};
 
-/* ---- Configurations -------------------------------------------------------------------------- */
+/* ---- One way: config -> config -> plan -> commit --------------------------------------------- */
 
-/* Makes the next configuration from the one in force. */
-typedef struct wr_config *make_config(void *ctx, struct wr_config *in_force, struct wr_error *error);
+/* What the caller wants to be in force. */
+struct request {
+    enum { REPLACE, ROUTE, REREAD } kind;
+    struct wr_config *config;           /* REPLACE: the new one; borrowed */
+    const char *group, *type, *options; /* ROUTE: as weir_configure */
+    bool in_background;                 /* REREAD: with the environment of the first time */
+};
 
-/* The threads that the configuration asks for, beside the dispatcher's and the handlers'. */
-static void start_others(struct wr_runtime *runtime, struct wr_engine *engine)
+static struct wr_config *hold(struct wr_config *config)
+{
+    wr_config_hold(config);
+    return config;
+}
+
+static struct wr_config *reread(struct wr_config *in_force, bool in_background, struct wr_error *error)
+{
+    if (!in_force->path)
+        return hold(in_force);
+    struct wr_environment *environment = in_background ? in_force->environment : NULL;
+    struct wr_config *base = wr_parse_file(in_force->path, environment, error);
+    if (!base)
+        return NULL;
+    struct wr_config *config = wr_config_edit_carry_over(base, in_force, error);
+    wr_config_drop(base);
+    return config;
+}
+
+/* config -> config. NULL: error is set. */
+static struct wr_config *edit(struct wr_config *in_force, const struct request *request, struct wr_error *error)
+{
+    switch (request->kind) {
+    case ROUTE: return wr_config_edit_route(in_force, request->group, request->type, request->options, error);
+    case REREAD: return reread(in_force, request->in_background, error);
+    default: return hold(request->config);
+    }
+}
+
+/* The threads that a configuration may want, besides the dispatcher and the workers. */
+static void start_threads(struct wr_runtime *runtime, struct wr_engine *engine)
 {
     wr_watcher_start(&runtime->watcher);
     wr_status_start(&runtime->status, engine);
 }
 
-static void follow(struct wr_runtime *runtime)
+/* Watcher and status follow the configuration in force. Another thread may commit in between: repeated until
+ * what they were given is the latest. */
+static void follow(struct wr_runtime *runtime, struct wr_engine *engine)
 {
     uint64_t generation;
-    struct wr_engine *engine = wr_runtime_engine(runtime);
-    struct wr_config *config = wr_engine_config(engine, &generation);
-    wr_watcher_set(&runtime->watcher, config->path, config->settings.reload_ns);
-    wr_status_set(&runtime->status, config->settings.status);
-    wr_config_drop(config);
+    do {
+        struct wr_config *config = wr_engine_config(engine, &generation);
+        wr_watcher_set(&runtime->watcher, config->path, config->settings.reload_ns);
+        wr_status_set(&runtime->status, config->settings.status);
+        wr_config_drop(config);
+    } while (atomic_load(&engine->generation) != generation);
     if (wr_engine_is_started(engine))
-        start_others(runtime, engine);
+        start_threads(runtime, engine);
 }
 
-/* Plans and commits; when another configuration came in between, again, on top of that one. */
-static int apply(struct wr_runtime *runtime, make_config *make, void *ctx, bool check_only, bool in_child,
+/* config -> plan. NULL: error is set. */
+static struct wr_plan *make_plan(struct wr_engine *engine, struct wr_config *config, uint64_t generation,
+                                 bool in_child, struct wr_error *error)
+{
+    struct wr_plan_site site = wr_engine_plan_site(engine, generation, in_child);
+    return wr_plan_new(config, &site, error);
+}
+
+/* Optimistic: no lock is held while plugins are loaded; if another thread commits meanwhile, this starts over
+ * on top of its configuration. */
+static int apply(struct wr_runtime *runtime, const struct request *request, bool check_only, bool in_child,
                  struct wr_error *error)
 {
     struct wr_engine *engine = wr_runtime_engine(runtime);
-    for (int i = 0; i < CONFLICTS_MOST; i++) {
+    for (int i = 0; i < COMMITS_MAX; i++) {
         uint64_t generation;
         if (atomic_load(&runtime->producers.closed))
             return wr_error_set(error, WEIR_ERR_CLOSED, "weir has been shut down");
         struct wr_config *in_force = wr_engine_config(engine, &generation);
-        struct wr_config *config = make(ctx, in_force, error);
-        wr_config_drop(in_force);
-        struct wr_plan *plan = config ? wr_engine_plan(engine, config, in_child, error) : NULL;
+        struct wr_config *config = edit(in_force, request, error);
+        struct wr_plan *plan = config ? make_plan(engine, config, generation, in_child, error) : NULL;
         wr_config_drop(config);
+        wr_config_drop(in_force);
         if (!plan)
             return error->code;
         if (check_only) {
             wr_plan_free(plan);
             return 0;
         }
-        if (wr_commit(engine, plan, generation)) {
-            follow(runtime);
+        if (wr_commit(engine, plan)) {
+            follow(runtime, engine);
             return 0;
         }
     }
-    return wr_error_set(error, WEIR_ERR_BUSY, "the configuration is being changed by others all the time");
+    return wr_error_set(error, WEIR_ERR_BUSY, "other threads keep changing the configuration; gave up");
 }
 
-static struct wr_config *make_given(void *ctx, struct wr_config *in_force, struct wr_error *error)
+/* An engine without a valid first configuration gets the routes of the empty one. false: out of memory. */
+static bool ensure_router(struct wr_engine *engine, struct wr_error *error)
 {
-    (void)in_force;
-    (void)error;
-    wr_config_hold(ctx);
-    return ctx;
+    uint64_t generation;
+    if (wr_engine_has_router(engine))
+        return true;
+    struct wr_config *config = wr_engine_config(engine, &generation);
+    struct wr_plan *plan = make_plan(engine, config, generation, true, error);
+    wr_config_drop(config);
+    if (!plan)
+        return false;
+    if (wr_commit(engine, plan) || wr_engine_has_router(engine)) /* or another thread's */
+        return true;
+    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    return false;
 }
 
-/* ---- Readiness ------------------------------------------------------------------------------- */
+/* ---- The first configuration ----------------------------------------------------------------- */
 
-static struct wr_config *read_config(const char *text, struct wr_error *error)
+static struct wr_config *read_variable(const char *text, struct wr_error *error)
 {
     if (*text == '{')
         return wr_parse_text("WEIR_CONFIG", text, strlen(text), NULL, error);
     return wr_parse_file(text, NULL, error);
+}
+
+/* Threads that wait in wait_for_journal learn whether to go on waiting. */
+static void expect_journal(struct wr_runtime *runtime, const struct wr_config *config)
+{
+    bool has_journal = config && config->settings.journal;
+    atomic_store(&runtime->journal, has_journal ? WR_JOURNAL_EXPECTED : WR_JOURNAL_NONE);
 }
 
 static void configure_from_environment(struct wr_runtime *runtime)
@@ -90,27 +158,29 @@ static void configure_from_environment(struct wr_runtime *runtime)
     struct wr_error error = {0};
     const char *text = secure_getenv("WEIR_CONFIG");
     bool has_text = text && *text;
-    struct wr_config *config = has_text ? read_config(text, &error) : wr_benchmarkai_config(&error);
-    wr_prospect_see(&runtime->prospect, config && config->settings.journal);
+    struct wr_config *config = has_text ? read_variable(text, &error) : wr_benchmarkai_config(&error);
+    expect_journal(runtime, config);
     if (!config && !error.code)
         return;
-    /* a child whose parent forked while it was at this point may find the loader unusable */
+    /* the loader may be unusable in a child that was forked while another thread was inside it */
     bool in_child = runtime->plugins.torn;
-    bool done = config && apply(runtime, make_given, config, false, in_child, &error) == 0;
+    const struct request request = {.kind = REPLACE, .config = config};
+    bool applied = config && apply(runtime, &request, false, in_child, &error) == 0;
     wr_config_drop(config);
-    runtime->from_environment = done;
-    if (!done)
+    runtime->from_environment = applied;
+    if (!applied)
         wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; %s is not used", error.text,
                    has_text ? "WEIR_CONFIG" : "BENCHMARK_AI");
 }
 
-/* What its parent had. */
+/* A forked child repeats its parent's configuration. */
 static void configure_child(struct wr_runtime *runtime, const struct wr_engine *parent)
 {
     struct wr_error error = {0};
     struct wr_config *config = atomic_load(&parent->config);
-    wr_prospect_see(&runtime->prospect, config && config->settings.journal);
-    if (apply(runtime, make_given, config, false, true, &error) != 0)
+    expect_journal(runtime, config);
+    const struct request request = {.kind = REPLACE, .config = config};
+    if (apply(runtime, &request, false, true, &error) != 0)
         wr_log_say(&runtime->log, WEIR_LOG_ERROR, "the forked process %ld cannot be configured: %s",
                    (long)getpid(), error.text);
 }
@@ -137,11 +207,12 @@ bool wr_configure_ready(struct wr_runtime *runtime)
     if (state == WR_READINESS_BEGUN ||
         !atomic_compare_exchange_strong(&runtime->readiness, &state, WR_READINESS_BEGUN))
         return state == WR_READINESS_DONE;
-    wr_prospect_forget(&runtime->prospect);
+    atomic_store(&runtime->journal, WR_JOURNAL_UNKNOWN);
     atomic_store(&runtime->configurer, pthread_self());
     configure_first(runtime);
-    if (!wr_commit_make_router(wr_runtime_engine(runtime), &error))
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; values are refused until there is", error.text);
+    if (!ensure_router(wr_runtime_engine(runtime), &error))
+        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; values are refused until memory is available",
+                   error.text);
     atomic_store(&runtime->readiness, WR_READINESS_DONE);
     wr_futex_wake(&runtime->readiness, INT32_MAX);
     return true;
@@ -153,11 +224,11 @@ bool wr_configure_is_here(struct wr_runtime *runtime)
            pthread_equal(atomic_load(&runtime->configurer), pthread_self());
 }
 
-/* Another thread loads plugins, maybe. When it is this one, further up, or takes for ever, the caller is told
- * so. */
+/* Waits for the thread that configures first; it may be loading plugins. false: it is this thread, further up
+ * the stack, or it takes too long. */
 static bool wait_until_ready(struct wr_runtime *runtime)
 {
-    int64_t deadline_ns = wr_clock_monotonic_ns() + PATIENCE_S * WR_NS_PER_S;
+    int64_t deadline_ns = wr_clock_monotonic_ns() + FIRST_WAIT_S * WR_NS_PER_S;
     while (!wr_configure_ready(runtime)) {
         int64_t left_ns = deadline_ns - wr_clock_monotonic_ns();
         if (left_ns <= 0 || wr_configure_is_here(runtime))
@@ -167,60 +238,42 @@ static bool wait_until_ready(struct wr_runtime *runtime)
     return true;
 }
 
-/* ---- What programs ask for ------------------------------------------------------------------- */
+/* ---- The program's calls --------------------------------------------------------------------- */
 
-static int configure(struct wr_runtime *runtime, make_config *make, void *ctx, struct wr_error *error)
+static int fail_not_ready(struct wr_error *error)
+{
+    return wr_error_set(error, WEIR_ERR_BUSY, "the first configuration is not finished yet");
+}
+
+/* A configuration from the environment takes precedence: the program's own are only checked. */
+static int configure(struct wr_runtime *runtime, const struct request *request, struct wr_error *error)
 {
     if (!wait_until_ready(runtime))
-        return wr_error_set(error, WEIR_ERR_BUSY, "weir is still being configured for the first time");
-    return apply(runtime, make, ctx, runtime->from_environment, false, error);
+        return fail_not_ready(error);
+    return apply(runtime, request, runtime->from_environment, false, error);
 }
 
 int wr_configure_whole(struct wr_runtime *runtime, struct wr_config *config, struct wr_error *error)
 {
-    int result = configure(runtime, make_given, config, error);
+    const struct request request = {.kind = REPLACE, .config = config};
+    int result = configure(runtime, &request, error);
     wr_config_drop(config);
     return result;
-}
-
-struct call {
-    const char *group, *type, *options;
-};
-
-static struct wr_config *make_with_route(void *ctx, struct wr_config *in_force, struct wr_error *error)
-{
-    const struct call *call = ctx;
-    return wr_config_edit_route(in_force, call->group, call->type, call->options, error);
 }
 
 int wr_configure_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,
                        struct wr_error *error)
 {
-    struct call call = {group, type, options};
-    return configure(runtime, make_with_route, &call, error);
-}
-
-static struct wr_config *make_reread(void *ctx, struct wr_config *in_force, struct wr_error *error)
-{
-    const bool *in_background = ctx;
-    if (!in_force->path) {
-        wr_config_hold(in_force);
-        return in_force;
-    }
-    struct wr_environment *environment = *in_background ? in_force->sources[0].environment : NULL;
-    struct wr_config *config = wr_parse_file(in_force->path, environment, error);
-    if (!config)
-        return NULL;
-    struct wr_config *whole = wr_config_edit_carry_over(config, in_force, error);
-    wr_config_drop(config);
-    return whole;
+    const struct request request = {.kind = ROUTE, .group = group, .type = type, .options = options};
+    return configure(runtime, &request, error);
 }
 
 int wr_configure_reload(struct wr_runtime *runtime, bool in_background, struct wr_error *error)
 {
+    const struct request request = {.kind = REREAD, .in_background = in_background};
     if (!wait_until_ready(runtime))
-        return wr_error_set(error, WEIR_ERR_BUSY, "weir is still being configured for the first time");
-    int result = apply(runtime, make_reread, &in_background, false, false, error);
+        return fail_not_ready(error);
+    int result = apply(runtime, &request, false, false, error);
     if (!in_background)
         wr_engine_reopen(wr_runtime_engine(runtime));
     return result;
@@ -231,19 +284,28 @@ static void reload_in_background(void *ctx)
     struct wr_runtime *runtime = ctx;
     struct wr_error error = {0};
     if (wr_configure_reload(runtime, true, &error) == 0)
-        wr_log_say(&runtime->log, WEIR_LOG_INFO, "the configuration was read again");
+        wr_log_say(&runtime->log, WEIR_LOG_INFO, "configuration reloaded");
     else
         wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; the configuration in force stays", error.text);
 }
 
 /* ---- A group's first value ------------------------------------------------------------------- */
 
-/* [producer] Another thread is at it. Where that leads to a journal, or may do so, the caller waits: what it
- * added now would not be in it. */
+/* [producer] Another thread configures first. If the configuration has a journal, or is not read yet, this
+ * waits: a value added now would not be in the journal. */
 static void wait_for_journal(struct wr_runtime *runtime)
 {
-    if (!wr_producer_is_own() && !wr_configure_is_here(runtime))
-        wr_prospect_wait(&runtime->prospect, &runtime->readiness, WR_READINESS_BEGUN);
+    if (wr_producer_is_own() || wr_configure_is_here(runtime))
+        return;
+    int64_t start_ns = wr_clock_monotonic_ns(), now_ns = start_ns;
+    while (atomic_load(&runtime->readiness) == WR_READINESS_BEGUN) {
+        uint32_t journal = atomic_load(&runtime->journal);
+        int64_t wait_ms = journal == WR_JOURNAL_EXPECTED ? JOURNAL_EXPECTED_MS : JOURNAL_UNKNOWN_MS;
+        if (journal == WR_JOURNAL_NONE || now_ns - start_ns >= wait_ms * WR_NS_PER_MS)
+            return;
+        wr_futex_wait(&runtime->readiness, WR_READINESS_BEGUN, WR_NS_PER_MS);
+        now_ns = wr_clock_monotonic_ns();
+    }
 }
 
 enum wr_warmth wr_configure_warm(struct wr_runtime *runtime, struct wr_group *group, bool start)
@@ -254,9 +316,9 @@ enum wr_warmth wr_configure_warm(struct wr_runtime *runtime, struct wr_group *gr
     if (!wr_configure_ready(runtime))
         return WR_WARMTH_NOT_YET;
     struct wr_engine *engine = wr_runtime_engine(runtime);
-    if (!wr_commit_make_router(engine, &error))
+    if (!ensure_router(engine, &error))
         return WR_WARMTH_NO_ROUTES;
     if (wr_engine_warm(engine, group, start))
-        start_others(runtime, engine);
+        start_threads(runtime, engine);
     return WR_WARMTH_WARM;
 }

@@ -1,7 +1,8 @@
-/* configure: configurations come into force: the first one, and those that programs give.
+/* configure: applies configurations: the first one, those of the program's calls, and reloads.
  *
- * Planning and committing are optimistic: nothing is locked while plugins are loaded, and who finds that
- * another configuration came in between plans again. */
+ * Each goes one way: text -> document (document) -> config (parse) -> config (config_edit) -> plan (plan) ->
+ * in force (commit). No lock is held while plugins are loaded: if another thread commits meanwhile, the steps
+ * from config_edit on are repeated on top of its configuration. */
 #ifndef WR_CONFIGURE_H
 #define WR_CONFIGURE_H
 
@@ -11,34 +12,36 @@
 
 struct wr_error;
 
-/* Makes sure that the configuration of this process is in force: the environment's, or, in a forked child, its
- * parent's. false: another thread is at it; what is added meanwhile waits in the rings. */
+/* Applies the process's first configuration, if that was not done: the environment's, or, in a forked child,
+ * its parent's. false: another thread is doing so; values added meanwhile wait in the rings. */
 bool wr_configure_ready(struct wr_runtime *runtime);
 
-/* Whether the calling thread is the one that is at it: then it is a plugin of this configuration, or a signal
- * handler, and cannot wait for it. */
+/* Whether the calling thread itself is applying the first configuration, further up its stack: it is inside a
+ * plugin or a signal handler, and must not wait for that. */
 bool wr_configure_is_here(struct wr_runtime *runtime);
 
 enum wr_warmth {
     WR_WARMTH_WARM,
-    WR_WARMTH_NOT_YET,   /* another thread is configuring: a value may go into its ring and wait there */
-    WR_WARMTH_NO_ROUTES, /* there is no memory for them; the gate stays as it was */
+    WR_WARMTH_NOT_YET,   /* another thread configures first: a value may be added, and waits in its ring */
+    WR_WARMTH_NO_ROUTES, /* out of memory; the gate is unchanged */
 };
 
-/* [producer] Makes ready, looks a group up and sets its gate; `start`: a value is coming, so weir's threads
- * have to run if somebody listens, and where another thread is configuring what may have a journal, that is
- * waited for: else the value would not be in it. */
+/* [producer] Configures first if need be, finds a group's route and sets its gate. start: a value follows:
+ * starts the threads if the group has handlers; if another thread configures first, waits for its journal,
+ * since the value would not be in it otherwise. */
 enum wr_warmth wr_configure_warm(struct wr_runtime *runtime, struct wr_group *group, bool start);
 
-/* Puts a configuration in force, or, with one from the environment, only checks it. Takes over the reference.
- */
+/* The following return 0 or an error code, with error set; with a configuration from the environment, the first
+ * two only check theirs. */
+
+/* Replaces the configuration in force. Takes the reference. */
 int wr_configure_whole(struct wr_runtime *runtime, struct wr_config *config, struct wr_error *error);
 
-/* As weir_configure; a change of the configuration in force, whatever that is by then. */
+/* As weir_configure: edits the configuration in force. */
 int wr_configure_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,
                        struct wr_error *error);
 
-/* Reads the file in force again. in_background: with the environment as it was at the first time. */
+/* Rereads the file of the configuration in force. in_background: with the environment of the first time. */
 int wr_configure_reload(struct wr_runtime *runtime, bool in_background, struct wr_error *error);
 
 #endif

@@ -11,7 +11,6 @@
 #include "os/log.h"
 #include "handler/plugin.h"
 #include "producer/producer.h"
-#include "runtime/prospect.h"
 #include "registry/registry.h"
 #include "status/status.h"
 #include "runtime/watcher.h"
@@ -24,6 +23,9 @@ enum wr_readiness {
     WR_READINESS_BEGUN, /* a thread is at it: loading plugins, maybe */
     WR_READINESS_DONE,
 };
+
+/* Whether the first configuration has a journal. */
+enum wr_journal_expectation { WR_JOURNAL_UNKNOWN, WR_JOURNAL_NONE, WR_JOURNAL_EXPECTED };
 
 /* A page that a forked child finds wiped. */
 struct wr_life {
@@ -44,7 +46,7 @@ struct wr_runtime {
     /* each process's own */
     _Atomic(struct wr_engine *) engine;
     _Atomic uint32_t readiness;    /* enum wr_readiness */
-    struct wr_prospect prospect;   /* while readiness is BEGUN */
+    _Atomic uint32_t journal;      /* enum wr_journal_expectation, while readiness is BEGUN */
     _Atomic(pthread_t) configurer; /* the thread that is at it, while readiness is BEGUN */
     struct wr_watcher watcher;
     struct wr_status status;

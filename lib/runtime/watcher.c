@@ -8,7 +8,7 @@
 #include "text/common.h"
 #include "os/thread.h"
 
-/* Symbolic links are followed: what they point to is the file. A file that is gone has a mark of zeros. */
+/* Follows symbolic links. A missing file has a mark of zeros. */
 static struct wr_watcher_mark take_mark(const char *path)
 {
     struct stat status;
@@ -41,8 +41,8 @@ void wr_watcher_set(struct wr_watcher *watcher, const char *path, int64_t interv
     free(before);
 }
 
-/* Whether the file is not what it was when it was looked at last. A file that is gone may be about to be
- * replaced: wait for that. Under the lock, but for the look itself, which a network file system may hold up. */
+/* Whether the file has changed since the last call. A missing file has not: it may be about to be replaced.
+ * Caller holds the lock; it is released during stat, which may block on a network file system. */
 static bool has_changed(struct wr_watcher *watcher)
 {
     char *path = strdup(watcher->path);
@@ -83,7 +83,7 @@ void wr_watcher_start(struct wr_watcher *watcher)
     if (watcher->path && !watcher->running) {
         watcher->running = wr_thread_start(run, watcher, &thread);
         if (watcher->running)
-            pthread_detach(thread); /* it has no end */
+            pthread_detach(thread); /* it never ends */
     }
     wr_lock_leave(&watcher->lock);
 }
@@ -93,6 +93,7 @@ void wr_watcher_after_fork(struct wr_watcher *watcher)
     wr_lock_reset(&watcher->lock);
     watcher->changed = (struct wr_condition){0};
     watcher->running = false;
-    watcher->path =
-        NULL; /* set again when the child configures itself; another thread may have been about to free it */
+    /* not freed: another thread of the parent may have been about to do so. The child configures itself anew.
+     */
+    watcher->path = NULL;
 }

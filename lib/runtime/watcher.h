@@ -1,5 +1,4 @@
-/* watcher: looks now and then whether the configuration's file has changed (settings.reload), and has it read
- * again. */
+/* watcher: polls the configuration's file (settings.reload) and reloads it when it has changed. */
 #ifndef WR_WATCHER_H
 #define WR_WATCHER_H
 
@@ -10,7 +9,7 @@
 
 #include "os/lock.h"
 
-/* What tells one state of a file from another. */
+/* Identifies a state of a file. */
 struct wr_watcher_mark {
     dev_t device;
     ino_t inode;
@@ -22,20 +21,20 @@ struct wr_watcher {
     struct wr_lock lock;
     struct wr_condition changed;
     char *path;          /* NULL: nothing to watch */
-    int64_t interval_ns; /* 0: not at all */
+    int64_t interval_ns; /* 0: never */
     struct wr_watcher_mark mark;
     bool running;
-    void (*reload)(void *ctx); /* called by the watcher's thread, without locks */
+    void (*reload)(void *ctx); /* called on the watcher's thread, without locks */
     void *ctx;
 };
 
-/* Watches a file from now on, or nothing (path NULL or interval 0). Needs no thread before wr_watcher_start. */
+/* Sets the file to watch; path NULL or interval 0: none. The path is copied. */
 void wr_watcher_set(struct wr_watcher *watcher, const char *path, int64_t interval_ns);
 
-/* Starts the thread, if there is something to watch and it does not run. */
+/* Starts the thread, if there is a file to watch and it is not running. */
 void wr_watcher_start(struct wr_watcher *watcher);
 
-/* In a forked child: there is no thread. */
+/* In a forked child: forgets thread and path. */
 void wr_watcher_after_fork(struct wr_watcher *watcher);
 
 #endif

@@ -6,10 +6,10 @@ static const weir_series *find_series(const weir_batch *batch, uint32_t id)
     return atomic_load_explicit(&metric->view, memory_order_acquire);
 }
 
-weir_batch wr_batch_of(const struct wr_range *range, const struct wr_batch_core *core,
+weir_batch wr_batch_of(const struct wr_range *range, struct wr_batch_core *core,
                        const struct wr_label_set *labels)
 {
-    const struct wr_segment_file *file = range->segment->file;
+    wr_origin_put_text(&range->id.origin, core->origin);
     return (weir_batch){
         .size = sizeof(weir_batch),
         .count = range->count,
@@ -19,8 +19,7 @@ weir_batch wr_batch_of(const struct wr_range *range, const struct wr_batch_core 
         .label_count = labels ? labels->count : 0,
         .series = find_series,
         .core = core,
-        .sequence = range->sequence,
-        .origin = file ? file->origin : NULL,
-        .origin_sequence = file ? file->head->base + range->first : 0,
+        .sequence = range->id.sequence,
+        .origin = core->origin,
     };
 }

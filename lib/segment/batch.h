@@ -1,4 +1,4 @@
-/* batch: a range of samples as handlers are given it. */
+/* batch: a range of samples as a handler receives it. */
 #ifndef WR_BATCH_H
 #define WR_BATCH_H
 
@@ -10,14 +10,15 @@
 #include "segment/queue.h"
 #include "registry/registry.h"
 
-/* What a batch knows besides what handlers see. */
+/* What belongs to a batch and is not shown to handlers. */
 struct wr_batch_core {
     const struct wr_registry *registry;
-    uint64_t labels_number; /* of the label set: equal numbers mean equal labels */
+    uint64_t labels_number;      /* of the label set: equal numbers mean equal labels */
+    char origin[WR_ORIGIN_TEXT]; /* set by wr_batch_of */
 };
 
-/* The batch of a range; both, and the core, must outlive it. labels may be NULL. */
-weir_batch wr_batch_of(const struct wr_range *range, const struct wr_batch_core *core,
+/* Returns the batch of a range; range and core must outlive it. Writes core->origin. labels may be NULL. */
+weir_batch wr_batch_of(const struct wr_range *range, struct wr_batch_core *core,
                        const struct wr_label_set *labels);
 
 static inline const struct wr_batch_core *wr_batch_core(const weir_batch *batch)

@@ -34,7 +34,8 @@ bool wr_queue_push(struct wr_queue *queue, const struct wr_range *range)
 {
     struct wr_range *last = queue->count ? at(queue, queue->count - 1) : NULL;
     if (last && last->segment == range->segment && last->first + last->count == range->first &&
-        last->sequence + last->count == range->sequence) {
+        last->sequence + last->count == range->sequence &&
+        wr_sample_id_follows(&range->id, &last->id, last->count)) {
         last->count += range->count;
         last->bytes += range->bytes;
     } else {
@@ -56,6 +57,7 @@ void wr_range_skip(struct wr_range *range, uint32_t samples)
     range->first += samples;
     range->count -= samples;
     range->sequence += samples;
+    range->id.sequence += samples;
 }
 
 struct wr_range wr_range_split(struct wr_range *range, uint32_t most)

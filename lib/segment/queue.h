@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "segment/origin.h"
 #include "segment/segment.h"
 
 struct wr_range {
@@ -13,8 +14,10 @@ struct wr_range {
     uint32_t first, count;
     uint32_t slot; /* the lane's, in the segment's file */
     uint64_t bytes;
-    uint64_t sequence; /* of its first sample among all that the lane was ever offered */
-    int64_t since_ns;  /* monotonic; when its first sample came */
+    uint64_t
+        sequence; /* the lane's position of its first sample, among all that it was given in this process */
+    struct wr_sample_id id; /* of its first sample; the others follow without a gap */
+    int64_t since_ns;       /* monotonic; when its first sample came */
 };
 
 /* All zeros: empty. */
@@ -26,8 +29,8 @@ struct wr_queue {
 
 void wr_queue_fini(struct wr_queue *queue);
 
-/* Puts a range at the end; it takes a reference of its own. A range that goes on where the last one ends
- * becomes part of it. false without memory: nothing happened. */
+/* Appends a range, with a reference of its own; one that continues the last range, in the segment, in position
+ * and in identity, is merged into it. Returns false if out of memory; the queue is unchanged then. */
 bool wr_queue_push(struct wr_queue *queue, const struct wr_range *range);
 
 static inline bool wr_queue_is_empty(const struct wr_queue *queue)

@@ -10,7 +10,7 @@ enum { LANES_MOST = 1 << 16, ROOM_MOST = 1 << 24, BYTES_MOST = 1 << 28 };
 
 /* Where the parts are. */
 struct layout {
-    size_t marks, stride, samples, texts, end;
+    size_t ids, names, marks, stride, samples, texts, end;
 };
 
 static size_t round_up(size_t size)
@@ -22,7 +22,9 @@ static size_t round_up(size_t size)
 static struct layout lay_out(const struct wr_segment_head *head)
 {
     struct layout layout = {.stride = round_up((head->room + 7) / 8)};
-    layout.marks = round_up(sizeof *head + head->name_bytes);
+    layout.ids = sizeof *head;
+    layout.names = layout.ids + head->lanes * sizeof(struct wr_sample_id);
+    layout.marks = round_up(layout.names + head->name_bytes);
     layout.samples = layout.marks + head->lanes * layout.stride;
     layout.texts = layout.samples + head->room * sizeof(weir_sample);
     layout.end = layout.texts + head->text_room;
@@ -38,7 +40,8 @@ static bool is_within_limits(const struct wr_segment_head *head)
 static void find_parts(struct wr_segment_file *file, char *memory)
 {
     struct layout layout = lay_out(file->head);
-    file->names = memory + sizeof *file->head;
+    file->ids = (struct wr_sample_id *)(memory + layout.ids);
+    file->names = memory + layout.names;
     file->marks = (unsigned char *)memory + layout.marks;
     file->stride = layout.stride;
     file->samples = (weir_sample *)(memory + layout.samples);
@@ -58,16 +61,16 @@ static uint32_t measure_names(const struct wr_segment_shape *shape)
 static void put_head(struct wr_segment_file *file, const struct wr_segment_head *head,
                      const struct wr_segment_shape *shape)
 {
-    char *name = file->map.memory + sizeof *head;
     file->head = (struct wr_segment_head *)file->map.memory;
     file->head->version = WR_JOURNAL_VERSION;
     file->head->room = head->room;
     file->head->text_room = head->text_room;
     file->head->lanes = head->lanes;
     file->head->name_bytes = head->name_bytes;
+    find_parts(file, file->map.memory);
+    char *name = file->map.memory + lay_out(head).names;
     for (uint32_t i = 0; i < shape->lanes; i++)
         name = stpcpy(name, shape->names[i]) + 1;
-    find_parts(file, file->map.memory);
     atomic_signal_fence(memory_order_seq_cst);
     file->head->magic = WR_JOURNAL_SEGMENT;
 }
@@ -94,13 +97,12 @@ int wr_segment_file_make(struct wr_segment_file **made, const char *folder, uint
     return 0;
 }
 
-void wr_segment_file_begin(struct wr_segment_file *file, uint64_t sequence, uint32_t feed, uint64_t base)
+void wr_segment_file_begin(struct wr_segment_file *file, uint64_t sequence, uint32_t feed)
 {
     struct wr_segment_head *head = file->head;
     memset(file->marks, 0, head->lanes * file->stride);
     wr_versioned_set(&head->committed, 0);
     head->feed = feed;
-    head->base = base;
     file->text_used = 0;
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&head->sequence, sequence, memory_order_relaxed);
@@ -131,7 +133,7 @@ static int check(const struct wr_journal_map *map)
         return ENODATA;
     bool good = head->magic == WR_JOURNAL_SEGMENT && head->version == WR_JOURNAL_VERSION &&
                 is_within_limits(head) && lay_out(head).end == map->size &&
-                has_names(head, map->memory + sizeof *head);
+                has_names(head, map->memory + lay_out(head).names);
     return good ? 0 : EBADMSG;
 }
 

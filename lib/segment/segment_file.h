@@ -1,7 +1,8 @@
 /* segment_file: a segment of a journal: samples, their texts, and for each lane which of them are settled, in a
  * file that outlives the process.
  *
- *     head | names of the lanes | marks, a bit a sample, for each lane | samples | texts
+ *     head | ids, one for each lane | names of the lanes | marks, a bit a sample, for each lane | samples |
+ * texts
  *
  * The samples and texts that count are those that were committed: see twin.h. A mark is set once the lane is
  * done with the sample, for good: marks need no order, so lanes may settle what they like first. */
@@ -18,6 +19,7 @@
 #include "text/common.h"
 #include "os/mapped_file.h"
 #include "os/versioned.h"
+#include "segment/origin.h"
 
 struct wr_segment_head {
     WR_ALIGNED_LINE uint64_t magic;
@@ -27,7 +29,7 @@ struct wr_segment_head {
     uint32_t lanes;                                /* that are offered it, numbered by slots from 0 */
     uint32_t name_bytes;                           /* of their names, each with a NUL */
     uint32_t feed;                                 /* its number in the process */
-    uint64_t base;                                 /* of its first sample: the number among all of the feed's */
+    uint64_t reserved;                             /* 0 */
     _Atomic uint64_t sequence;                     /* segments were begun in this order; 0: it is not in use */
     WR_ALIGNED_LINE struct wr_versioned committed; /* samples */
 };
@@ -39,11 +41,10 @@ struct wr_segment_shape {
     const char *const *names; /* of the lanes */
 };
 
-enum { WR_SEGMENT_FILE_ORIGIN = 40 };
-
 struct wr_segment_file {
     struct wr_journal_map map;
     struct wr_segment_head *head;
+    struct wr_sample_id *ids; /* by slot: the identity of the first sample, as that lane numbered it */
     const char *names;
     unsigned char *marks;
     size_t stride; /* bytes of the marks of a lane */
@@ -53,7 +54,6 @@ struct wr_segment_file {
     const char *folder; /* borrowed */
     uint32_t number;
     _Atomic bool kept; /* something in it is not settled, and never will be by this process: it stays */
-    char origin[WR_SEGMENT_FILE_ORIGIN]; /* as in weir_batch */
 };
 
 #define WR_SEGMENT_FILE_KIND "seg"
@@ -71,8 +71,8 @@ void wr_segment_file_free(struct wr_segment_file *file);
 /* Unmaps it, and leaves it where it is. May be NULL. */
 void wr_segment_file_close(struct wr_segment_file *file);
 
-/* Takes a file that is not in use into use: empty, with nothing settled. */
-void wr_segment_file_begin(struct wr_segment_file *file, uint64_t sequence, uint32_t feed, uint64_t base);
+/* Takes a file that is not in use into use: empty, with nothing settled. The caller has set file->ids. */
+void wr_segment_file_begin(struct wr_segment_file *file, uint64_t sequence, uint32_t feed);
 
 /* All in it is settled. */
 void wr_segment_file_end(struct wr_segment_file *file);

@@ -97,10 +97,10 @@ static bool encode(struct wr_spool *spool, const struct wr_range *range, const s
 {
     wr_buffer_clear(&spool->out);
     if (!spool->open) {
-        const struct wr_spool_origin origin = {spool->handler, (uint32_t)getpid(), wr_clock_wall_ns(),
-                                               range->sequence};
+        const struct wr_spool_writer_info info = {spool->handler, (uint32_t)getpid(), wr_clock_wall_ns(),
+                                                  range->sequence};
         wr_spool_writer_begin(&spool->writer);
-        wr_spool_block_put_head(&spool->out, &origin);
+        wr_spool_block_put_head(&spool->out, &info);
     }
     return wr_spool_writer_put(&spool->writer, range, labels, &spool->out) && !spool->out.failed;
 }
@@ -269,7 +269,8 @@ static bool fits(const struct wr_spool_part *part, const struct wr_spool_batch *
 {
     const struct wr_range *range = &batch->range;
     return part->kind == WR_SPOOL_PART_GOOD && part->labels == labels &&
-           part->sequence == range->sequence + range->count &&
+           part->position == range->sequence + range->count &&
+           wr_sample_id_follows(&part->id, &range->id, range->count) &&
            part->count <= range->segment->room - range->count && range->bytes + part->length <= want->bytes;
 }
 
@@ -295,8 +296,11 @@ static bool fill(struct wr_spool *spool, const struct wr_spool_part *part, const
         room = want->samples < rest ? want->samples : rest;
     struct wr_label_set *labels = part->labels;
     struct wr_range *range = &batch->range;
-    *range =
-        (struct wr_range){.segment = wr_segment_new(&spool->pool, room), .sequence = part->sequence + skip};
+    *range = (struct wr_range){
+        .segment = wr_segment_new(&spool->pool, room),
+        .sequence = part->position + skip,
+        .id = wr_sample_id_behind(&part->id, skip),
+    };
     bool good = range->segment && load(spool, part, skip, range);
     while (good && fits(part = wr_spool_reader_look(&spool->reader), batch, labels, want))
         good = load(spool, part, 0, range);

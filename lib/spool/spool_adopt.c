@@ -15,14 +15,15 @@
 struct find {
     struct wr_owner_dir *box;
     struct wr_spool_file *first, **end;
-    int64_t created_ns; /* of its first file */
-    bool foreign;       /* another handler's, in spite of its name */
+    int64_t created_ns;     /* of its first file */
+    bool foreign;           /* another handler's, in spite of its name */
+    uint32_t other_version; /* a file has this format; 0: none has another one */
 };
 
 /* Makes an entry of a file's contents. NULL without memory. */
 static struct wr_spool_file *measure(struct find *find, const struct wr_buffer *data)
 {
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     size_t length;
     struct wr_spool_file *file = calloc(1, sizeof *file);
     if (!file)
@@ -35,17 +36,17 @@ static struct wr_spool_file *measure(struct find *find, const struct wr_buffer *
     };
     if (file->settled > file->count)
         file->settled = file->count;
-    if (wr_spool_block_read_head(data->data, data->length, &origin, &length))
-        find->created_ns = find->created_ns ? find->created_ns : origin.created_ns;
+    if (wr_spool_block_read_head(data->data, data->length, &info, &length))
+        find->created_ns = find->created_ns ? find->created_ns : info.created_ns;
     return file;
 }
 
 static bool is_foreign(const struct wr_buffer *data, const char *handler)
 {
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     size_t length;
-    return wr_spool_block_read_head(data->data, data->length, &origin, &length) &&
-           strcmp(origin.handler, handler) != 0;
+    return wr_spool_block_read_head(data->data, data->length, &info, &length) &&
+           strcmp(info.handler, handler) != 0;
 }
 
 /* What cannot be read at this moment stays for the next time. */
@@ -55,6 +56,9 @@ static void look_at_file(struct find *find, uint64_t number, const char *handler
     char *path = wr_owner_dir_file(find->box, number);
     struct wr_spool_file *file = path && wr_spool_disk_read(path, &data) == 0 ? measure(find, &data) : NULL;
     if (file) {
+        uint32_t version = wr_spool_block_read_version(data.data, data.length);
+        if (version && version != WR_SPOOL_BLOCK_VERSION)
+            find->other_version = version;
         file->number = number;
         find->foreign |= is_foreign(&data, handler);
         *find->end = file;
@@ -85,7 +89,7 @@ static bool adopt(struct find *find, const char *place, const char *name, const 
     for (size_t i = 0; i < count; i++)
         look_at_file(find, numbers[i], handler);
     free(numbers);
-    if (find->first && !find->foreign)
+    if (find->first && !find->foreign && !find->other_version)
         return true;
     forget(find);
     return false;
@@ -134,8 +138,11 @@ bool wr_spool_adopt_find(struct wr_spool_index *index, const char *place, const 
         found->more = !find.box;
         if (!found->more && adopt(&find, place, entry->d_name, handler))
             finds[count++] = find;
+        else if (find.other_version && !index->other_version_found)
+            found->other_version = find.other_version;
     }
     closedir(folder);
+    index->other_version_found |= found->other_version != 0;
     qsort(finds, count, sizeof *finds, compare);
     for (size_t i = 0; i < count; i++)
         take_in(index, &finds[i], found);

@@ -12,8 +12,10 @@ struct wr_error;
 /* What a search came upon. */
 struct wr_spool_found {
     uint64_t samples;
-    bool more;     /* there may be others */
-    bool kept_bad; /* a damaged file was kept */
+    bool more; /* there may be others */
+    uint32_t
+        other_version; /* files of this format were left as they are, and this is the first time; 0: none */
+    bool kept_bad;     /* a damaged file was kept */
 };
 
 /* Puts the files of all boxes of the handler in the place that have lost their process on the index, the oldest

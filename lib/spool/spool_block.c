@@ -11,7 +11,7 @@ struct head {
     uint32_t version;
     uint32_t pid;
     int64_t created_ns;
-    uint64_t sequence;
+    uint64_t position;
     uint32_t name_bytes; /* of the handler's name behind the head, with its NUL and padding */
     uint32_t check;      /* of all before, and the name */
     struct wr_spool_mark mark;
@@ -39,19 +39,19 @@ static uint32_t check_head(const struct head *head, const char *name)
     return wr_crc_add(wr_crc_add(0, head, offsetof(struct head, check)), name, head->name_bytes);
 }
 
-void wr_spool_block_put_head(struct wr_buffer *out, const struct wr_spool_origin *origin)
+void wr_spool_block_put_head(struct wr_buffer *out, const struct wr_spool_writer_info *info)
 {
     struct head head = {
         .version = WR_SPOOL_BLOCK_VERSION,
-        .pid = origin->pid,
-        .created_ns = origin->created_ns,
-        .sequence = origin->sequence,
+        .pid = info->pid,
+        .created_ns = info->created_ns,
+        .position = info->position,
         .mark = wr_spool_block_mark(0),
     };
     memcpy(head.magic, head_magic, sizeof head.magic);
     size_t start = out->length;
     wr_buffer_put(out, &head, sizeof head);
-    wr_buffer_put(out, origin->handler, strlen(origin->handler) + 1);
+    wr_buffer_put(out, info->handler, strlen(info->handler) + 1);
     pad(out);
     if (out->failed)
         return;
@@ -60,20 +60,32 @@ void wr_spool_block_put_head(struct wr_buffer *out, const struct wr_spool_origin
     memcpy(out->data + start, &head, sizeof head);
 }
 
-bool wr_spool_block_read_head(const char *data, size_t size, struct wr_spool_origin *origin, size_t *length)
+/* Reads the head of a file of any version. Returns false if it is damaged. */
+static bool find_head(const char *data, size_t size, struct head *head)
+{
+    if (size < sizeof *head)
+        return false;
+    memcpy(head, data, sizeof *head);
+    const char *name = data + sizeof *head;
+    return memcmp(head->magic, head_magic, sizeof head->magic) == 0 && head->name_bytes >= 1 &&
+           head->name_bytes % ALIGNMENT == 0 && head->name_bytes <= size - sizeof *head &&
+           head->check == check_head(head, name) && name[head->name_bytes - 1] == '\0';
+}
+
+bool wr_spool_block_read_head(const char *data, size_t size, struct wr_spool_writer_info *info, size_t *length)
 {
     struct head head;
-    if (size < sizeof head)
+    if (!find_head(data, size, &head) || head.version != WR_SPOOL_BLOCK_VERSION)
         return false;
-    memcpy(&head, data, sizeof head);
-    const char *name = data + sizeof head;
-    if (memcmp(head.magic, head_magic, sizeof head.magic) != 0 || head.version != WR_SPOOL_BLOCK_VERSION ||
-        head.name_bytes < 1 || head.name_bytes % ALIGNMENT || head.name_bytes > size - sizeof head ||
-        head.check != check_head(&head, name) || name[head.name_bytes - 1] != '\0')
-        return false;
-    *origin = (struct wr_spool_origin){name, head.pid, head.created_ns, head.sequence};
+    *info = (struct wr_spool_writer_info){data + sizeof head, head.pid, head.created_ns, head.position};
     *length = sizeof head + head.name_bytes;
     return true;
+}
+
+uint32_t wr_spool_block_read_version(const char *data, size_t size)
+{
+    struct head head;
+    return find_head(data, size, &head) ? head.version : 0;
 }
 
 struct wr_spool_mark wr_spool_block_mark(uint32_t settled)

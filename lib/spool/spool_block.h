@@ -15,18 +15,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "segment/origin.h"
 #include "text/buffer.h"
 
-enum { WR_SPOOL_BLOCK_VERSION = 1, WR_SPOOL_BLOCK_LARGEST = 64 * 1024 * 1024 };
+/* Version 2 added to each block the origin and the sequence of its first sample. */
+enum { WR_SPOOL_BLOCK_VERSION = 2, WR_SPOOL_BLOCK_LARGEST = 64 * 1024 * 1024 };
 
 /* ---- The head -------------------------------------------------------------------------------- */
 
 /* Who wrote a file. */
-struct wr_spool_origin {
+struct wr_spool_writer_info {
     const char *handler;
     uint32_t pid;
     int64_t created_ns; /* wall time */
-    uint64_t sequence;  /* of its first sample, among all that the handler was offered by that process */
+    uint64_t position;  /* the lane's position of the file's first sample, in the process that wrote it */
 };
 
 /* How many samples at the front of a file are settled: the one thing in it that is ever overwritten. */
@@ -35,11 +37,14 @@ struct wr_spool_mark {
 };
 
 /* Appends a head. */
-void wr_spool_block_put_head(struct wr_buffer *out, const struct wr_spool_origin *origin);
+void wr_spool_block_put_head(struct wr_buffer *out, const struct wr_spool_writer_info *info);
 
-/* Reads the head of a file, of which the first `size` bytes are given. false: damaged. *length: where blocks
- * begin; origin->handler points into `data`, and ends with a NUL. */
-bool wr_spool_block_read_head(const char *data, size_t size, struct wr_spool_origin *origin, size_t *length);
+/* Reads the head of a file, of which the first `size` bytes are given. Returns false if it is damaged or of
+ * another version. *length: where blocks begin; info->handler points into `data`, and ends with a NUL. */
+bool wr_spool_block_read_head(const char *data, size_t size, struct wr_spool_writer_info *info, size_t *length);
+
+/* Returns the version of a file whose head is undamaged, or 0. The head's layout is that of all versions. */
+uint32_t wr_spool_block_read_version(const char *data, size_t size);
 
 /* The mark, and where in a file it is. One that is damaged reads as 0: what was settled comes again. */
 extern const size_t wr_spool_block_mark_offset;
@@ -62,9 +67,11 @@ struct wr_spool_block {
     uint32_t first, count;
     uint32_t labels; /* SAMPLES: the number of the label set that is true of them; 0: none */
     uint32_t notes;  /* SAMPLES: how many texts follow the records */
-    uint64_t sequence;
-    uint32_t reserved;
-    uint32_t check; /* of all before */
+    /* SAMPLES: of the first one; the others follow without a gap */
+    uint64_t position; /* the lane's, in the process that wrote it */
+    struct wr_sample_id id;
+    uint32_t reserved[3]; /* 0 */
+    uint32_t check;       /* of all before */
 };
 
 /* Makes room for a block's header; answers where it is. The payload is appended next; then `end` completes the
@@ -81,17 +88,10 @@ bool wr_spool_block_is_whole(const char *data, size_t size, size_t at, const str
 
 /* ---- Definitions ----------------------------------------------------------------------------- */
 
-/* In front of the texts that define a series, each with a NUL behind it: group, name, unit and help if they are
- * given, keys and values of labels. */
+/* Precedes the texts of a series: see series_codec.h. */
 struct wr_spool_series {
     uint16_t flags;
     uint16_t labels;
-};
-
-enum {
-    WR_SPOOL_SERIES_CUMULATIVE = 1,
-    WR_SPOOL_SERIES_UNIT = 2,
-    WR_SPOOL_SERIES_HELP = 4,
 };
 
 #endif

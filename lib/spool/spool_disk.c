@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/fd.h"
+
 enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE = 0600 };
 
 static int write_all(int fd, const char *data, size_t length)
@@ -33,7 +35,7 @@ static int write_at(int fd, uint64_t offset, const void *data, size_t length)
 
 int wr_spool_disk_write(const char *path, uint64_t offset, const void *data, size_t length)
 {
-    int fd = open(path, O_WRONLY | FLAGS | (offset ? 0 : O_CREAT | O_EXCL), MODE);
+    int fd = wr_fd_open(path, O_WRONLY | FLAGS | (offset ? 0 : O_CREAT | O_EXCL), MODE);
     if (fd < 0)
         return errno;
     int problem = write_at(fd, offset, data, length);
@@ -46,7 +48,7 @@ int wr_spool_disk_write(const char *path, uint64_t offset, const void *data, siz
 
 int wr_spool_disk_overwrite(const char *path, uint64_t offset, const void *data, size_t length)
 {
-    int fd = open(path, O_WRONLY | FLAGS);
+    int fd = wr_fd_open(path, O_WRONLY | FLAGS, 0);
     if (fd < 0)
         return errno;
     ssize_t written = pwrite(fd, data, length, (off_t)offset);
@@ -80,7 +82,7 @@ static int read_all(int fd, struct wr_buffer *out)
 
 int wr_spool_disk_read(const char *path, struct wr_buffer *out)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | FLAGS);
+    int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | FLAGS, 0);
     if (fd < 0)
         return errno;
     int problem = read_all(fd, out);

@@ -26,7 +26,8 @@ struct wr_spool_index {
     struct wr_owner_dir *own; /* that new files go to; NULL: none */
     char *place;              /* that it is in */
     struct wr_spool_file *first, *last;
-    uint64_t bytes; /* of all files */
+    uint64_t bytes;           /* of all files */
+    bool other_version_found; /* files of another format; they are left as they are */
 };
 
 /* Leaves everything on disk to whoever wants it. */

@@ -4,19 +4,18 @@
 #include <string.h>
 
 #include "text/error.h"
-#include "registry/series.h"
+#include "segment/series_codec.h"
 #include "spool/spool_block.h"
-#include "registry/stream.h"
 
-enum { MOST_LABELS = 64, KINDS = WEIR_KIND_INT + 1 };
+enum { KINDS = WEIR_KIND_INT + 1 };
 
 void wr_spool_reader_init(struct wr_spool_reader *reader, const char *data, size_t size,
                           struct wr_registry *registry, uint64_t *labels_made)
 {
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     *reader =
         (struct wr_spool_reader){.data = data, .size = size, .registry = registry, .labels_made = labels_made};
-    reader->damaged = !wr_spool_block_read_head(data, size, &origin, &reader->at);
+    reader->damaged = !wr_spool_block_read_head(data, size, &info, &reader->at);
 }
 
 void wr_spool_reader_fini(struct wr_spool_reader *reader)
@@ -28,37 +27,14 @@ void wr_spool_reader_fini(struct wr_spool_reader *reader)
     *reader = (struct wr_spool_reader){0};
 }
 
-/* ---- Texts ----------------------------------------------------------------------------------- */
+/* ---- Definitions of series ------------------------------------------------------------------- */
 
 /* A payload, as it is read from its front. */
 struct bytes {
     const char *at, *end;
 };
 
-/* The next text, or NULL: none is left whole. */
-static const char *take_text(struct bytes *bytes)
-{
-    const char *text = bytes->at, *nul = memchr(text, '\0', (size_t)(bytes->end - text));
-    if (!nul)
-        return NULL;
-    bytes->at = nul + 1;
-    return text;
-}
-
-static bool take_labels(struct bytes *bytes, weir_label *labels, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        labels[i].key = take_text(bytes);
-        labels[i].value = labels[i].key ? take_text(bytes) : NULL;
-        if (!labels[i].value)
-            return false;
-    }
-    return true;
-}
-
-/* ---- Definitions of series ------------------------------------------------------------------- */
-
-/* false: it does not make sense. */
+/* Returns false if it is cut off or has too many labels. */
 static bool take_series(struct bytes *bytes, weir_series *view, weir_label *labels)
 {
     struct wr_spool_series series;
@@ -66,41 +42,7 @@ static bool take_series(struct bytes *bytes, weir_series *view, weir_label *labe
         return false;
     memcpy(&series, bytes->at, sizeof series);
     bytes->at += sizeof series;
-    *view = (weir_series){.labels = labels, .label_count = series.labels};
-    view->cumulative = series.flags & WR_SPOOL_SERIES_CUMULATIVE;
-    view->group = take_text(bytes);
-    view->name = view->group ? take_text(bytes) : NULL;
-    if (!view->name || series.labels > MOST_LABELS)
-        return false;
-    if (series.flags & WR_SPOOL_SERIES_UNIT && !(view->unit = take_text(bytes)))
-        return false;
-    if (series.flags & WR_SPOOL_SERIES_HELP && !(view->help = take_text(bytes)))
-        return false;
-    return take_labels(bytes, labels, series.labels);
-}
-
-/* What this process says of a series itself counts more than what another one said of it. */
-static void describe(struct wr_spool_reader *reader, struct weir_metric *metric, const weir_series *read)
-{
-    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
-    if ((read->unit || read->help) && !view->unit && !view->help)
-        wr_series_describe(reader->registry, metric->stream, read->name, read->unit, read->help, NULL);
-}
-
-/* Answers the id plus 1, or 0: it cannot be had. */
-static uint32_t intern(struct wr_spool_reader *reader, const weir_series *read)
-{
-    struct wr_error error;
-    struct weir_stream *stream =
-        wr_stream_get(reader->registry, read->group, read->labels, read->label_count, &error);
-    struct weir_metric *metric = wr_series_get(reader->registry, stream, read->name,
-                                               read->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0, &error);
-    reader->no_memory |= metric->stream->refusal == WEIR_ERR_MEMORY;
-    if (metric->stream->refusal)
-        return 0;
-    if (metric->stream == stream)
-        describe(reader, metric, read);
-    return metric->series + 1;
+    return wr_series_codec_take(&bytes->at, bytes->end, series.flags, series.labels, view, labels);
 }
 
 static bool grow_series(struct wr_spool_reader *reader, uint32_t count)
@@ -120,7 +62,7 @@ static bool grow_series(struct wr_spool_reader *reader, uint32_t count)
 static void define_series(struct wr_spool_reader *reader, const struct wr_spool_block *block,
                           struct bytes bytes)
 {
-    weir_label labels[MOST_LABELS];
+    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
     size_t most = block->length / sizeof(struct wr_spool_series); /* what could be in it at all */
     if (block->count > most || block->first > reader->size / sizeof(struct wr_spool_series)) {
@@ -136,7 +78,7 @@ static void define_series(struct wr_spool_reader *reader, const struct wr_spool_
             reader->damaged = true;
             return;
         }
-        reader->series[block->first + i] = intern(reader, &view);
+        reader->series[block->first + i] = wr_series_codec_intern(reader->registry, &view, &reader->no_memory);
     }
 }
 
@@ -180,7 +122,7 @@ static void define_labels(struct wr_spool_reader *reader, const struct wr_spool_
         reader->no_memory = true;
         return;
     }
-    if (take_labels(&bytes, items, count)) {
+    if (wr_series_codec_take_labels(&bytes.at, bytes.end, items, count)) {
         wr_labels_drop(reader->labels[block->first - 1]);
         reader->labels[block->first - 1] = make_labels(reader, &(weir_map){count, items});
     }
@@ -220,7 +162,7 @@ static bool is_sound(const struct wr_spool_reader *reader, const struct wr_spool
     }
     struct bytes texts = {payload + block->count * sizeof sample, payload + block->length};
     for (uint32_t i = 0; i < notes; i++)
-        if (!take_text(&texts))
+        if (!wr_series_codec_take_text(&texts.at, texts.end))
             return false;
     return notes == block->notes && !(sample.flags & WEIR_SAMPLE_MORE);
 }
@@ -258,7 +200,8 @@ static bool see_samples(struct wr_spool_reader *reader, size_t at, const struct 
             .kind = WR_SPOOL_PART_GOOD,
             .first = block->first,
             .count = block->count,
-            .sequence = block->sequence,
+            .id = block->id,
+            .position = block->position,
             .labels = block->labels ? reader->labels[block->labels - 1] : NULL,
             .payload = payload,
             .length = block->length,
@@ -324,7 +267,7 @@ bool wr_spool_reader_load(const struct wr_spool_reader *reader, const struct wr_
     struct bytes texts = {part->payload + part->count * sizeof(weir_sample), part->payload + part->length};
     for (uint32_t i = 0; i < part->count; i++) {
         weir_sample sample = read_sample(part->payload, i);
-        const char *text = sample.note ? take_text(&texts) : NULL;
+        const char *text = sample.note ? wr_series_codec_take_text(&texts.at, texts.end) : NULL;
         if (i < skip)
             continue;
         sample.series = reader->series[sample.series] - 1;
@@ -337,11 +280,11 @@ bool wr_spool_reader_load(const struct wr_spool_reader *reader, const struct wr_
 
 uint32_t wr_spool_reader_measure(const char *data, size_t size)
 {
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     struct wr_spool_block block;
     size_t at = 0;
     uint32_t samples = 0;
-    wr_spool_block_read_head(data, size, &origin, &at);
+    wr_spool_block_read_head(data, size, &info, &at);
     while ((at = wr_spool_block_find(data, size, at, &block)) < size) {
         if (block.kind == WR_SPOOL_BLOCK_SAMPLES && block.first >= samples &&
             block.count <= UINT32_MAX - block.first)

@@ -24,7 +24,8 @@ enum wr_spool_part_kind {
 struct wr_spool_part {
     enum wr_spool_part_kind kind;
     uint32_t first, count;       /* in the file */
-    uint64_t sequence;           /* of the first one. GOOD only, as all that follows */
+    struct wr_sample_id id;      /* of the first one. GOOD only, as all that follows */
+    uint64_t position;           /* of the first one, in the lane of the process that wrote it */
     struct wr_label_set *labels; /* borrowed; NULL: none */
     const char *payload;
     size_t length;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "segment/series_codec.h"
 #include "spool/spool_block.h"
 
 void wr_spool_writer_fini(struct wr_spool_writer *writer)
@@ -36,19 +37,13 @@ static void put_labels(struct wr_buffer *out, const weir_label *labels, size_t c
 
 static void put_series(struct wr_buffer *out, const weir_series *view)
 {
-    struct wr_spool_series series = {
-        .flags = (uint16_t)((view->cumulative ? WR_SPOOL_SERIES_CUMULATIVE : 0) |
-                            (view->unit ? WR_SPOOL_SERIES_UNIT : 0) | (view->help ? WR_SPOOL_SERIES_HELP : 0)),
-        .labels = (uint16_t)view->label_count,
-    };
+    const struct wr_spool_series series = {wr_series_codec_flags(view), (uint16_t)view->label_count};
+    size_t bytes = wr_series_codec_bytes(view);
     wr_buffer_put(out, &series, sizeof series);
-    put_text(out, view->group);
-    put_text(out, view->name);
-    if (view->unit)
-        put_text(out, view->unit);
-    if (view->help)
-        put_text(out, view->help);
-    put_labels(out, view->labels, view->label_count);
+    if (!wr_buffer_reserve(out, bytes))
+        return;
+    wr_series_codec_put(out->data + out->length, view);
+    out->length += bytes;
 }
 
 static bool has_room(struct wr_spool_writer *writer, uint32_t series)
@@ -141,7 +136,8 @@ bool wr_spool_writer_put(struct wr_spool_writer *writer, const struct wr_range *
         .labels = define_labels(writer, labels, out),
         .first = writer->samples,
         .count = range->count,
-        .sequence = range->sequence,
+        .position = range->sequence,
+        .id = range->id,
     };
     size_t start = wr_spool_block_begin(out);
     block.notes = put_samples(writer, range, out);

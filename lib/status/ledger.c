@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "os/clock.h"
+#include "text/array.h"
 #include "text/common.h"
 #include "producer/ring.h"
 
@@ -42,19 +43,17 @@ void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
 /* A list that grows. Without memory it holds less than there is. */
 struct list {
     struct wr_ledger_unheard *items;
-    size_t count;
+    uint32_t count, room;
 };
 
 static void append(struct list *list, struct wr_group *group, uint64_t values)
 {
-    if ((list->count & (list->count - 1)) == 0) { /* full, as it grows by doubling */
-        size_t room = list->count ? list->count * 2 : 1;
-        struct wr_ledger_unheard *grown = realloc(list->items, room * sizeof *grown);
-        if (!grown)
-            return;
-        list->items = grown;
-    }
-    list->items[list->count++] = (struct wr_ledger_unheard){group, values};
+    struct wr_ledger_unheard *items =
+        wr_array_reserve(list->items, &list->room, list->count + 1, sizeof *items);
+    if (!items)
+        return;
+    list->items = items;
+    items[list->count++] = (struct wr_ledger_unheard){group, values};
 }
 
 static void append_run(struct list *list, const struct wr_producer *producer)
@@ -75,7 +74,7 @@ static void append_run(struct list *list, const struct wr_producer *producer)
 /* The groups' own counters before the runs, so that none is counted twice. */
 struct wr_ledger_unheard *wr_ledger_list_unheard(struct wr_engine *engine, size_t *count)
 {
-    struct list list = {NULL, 0};
+    struct list list = {NULL, 0, 0};
     const struct wr_producers *producers = engine->producers;
     struct wr_group *group = atomic_load_explicit(&engine->registry->last_group, memory_order_acquire);
     for (; group; group = group->next) {

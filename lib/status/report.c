@@ -65,13 +65,13 @@ static void say_process(struct wr_engine *engine, const struct wr_config *config
     weir_stats stats;
     struct wr_buffer line = {0};
     wr_ledger_read(engine, &stats);
-    wr_buffer_put_format(&line, "process %ld: %" PRIu64 " values added, %" PRIu64 " of them to nobody, ",
+    wr_buffer_put_format(&line, "process %ld: %" PRIu64 " values added, %" PRIu64 " of them unrouted, ",
                          (long)getpid(), stats.added, stats.unrouted);
     put_counts(&line, "refused", stats.refused, WEIR_REFUSALS, wr_report_refusal_name);
     if (!config->route_count)
         wr_buffer_put_text(&line, stats.added ? "; no configuration has a route: set WEIR_CONFIG, or have the "
                                                 "program call weir_configure_file"
-                                              : "; there was nothing to route");
+                                              : "; no configuration has a route");
     say(engine, &line);
 }
 
@@ -103,10 +103,10 @@ static void say_handlers(struct wr_engine *engine)
         if (count++ < HANDLERS_MOST)
             say_handler(engine, lane);
     if (count > HANDLERS_MOST)
-        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu handlers more", count - HANDLERS_MOST);
+        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu more handlers", count - HANDLERS_MOST);
 }
 
-/* ---- Groups that nobody listened to ---------------------------------------------------------- */
+/* ---- Groups with unrouted values ------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -140,15 +140,15 @@ static void say_group(struct wr_engine *engine, const struct wr_config *config,
     const char *name = unrouted->group->name;
     struct wr_buffer line = {0};
     const struct wr_config_route *route = wr_config_find_route(config, name, false);
-    wr_buffer_put_format(&line, "group %s: %" PRIu64 " values went to nobody: ", quote(shown, name),
+    wr_buffer_put_format(&line, "group %s: %" PRIu64 " values not routed to any handler: ", quote(shown, name),
                          unrouted->values);
     if (!route) {
         suggest_route(nearest, config, name);
-        wr_buffer_put_format(&line, "no route leads to it%s", nearest);
+        wr_buffer_put_format(&line, "no route matches it%s", nearest);
     } else if (route->count == 0) {
-        wr_buffer_put_format(&line, "so says the route of %s", quote(above, route->group));
+        wr_buffer_put_format(&line, "the route of %s has no handlers", quote(above, route->group));
     } else {
-        wr_buffer_put_format(&line, "they came when it had no route; it has that of %s now",
+        wr_buffer_put_format(&line, "they were added before it had a route; it now has that of %s",
                              quote(above, route->group));
     }
     say(engine, &line);
@@ -169,8 +169,8 @@ static void say_groups(struct wr_engine *engine, const struct wr_config *config)
     }
     if (count > GROUPS_MOST)
         wr_log_say(engine->log, WEIR_LOG_INFO,
-                   "ledger: %zu groups more, whose %" PRIu64 " values went to nobody", count - GROUPS_MOST,
-                   rest);
+                   "ledger: %zu more groups with %" PRIu64 " values not routed to any handler",
+                   count - GROUPS_MOST, rest);
     free(groups);
 }
 
@@ -200,7 +200,7 @@ static void say_route(struct wr_engine *engine, const char *group)
     struct wr_group *used = atomic_load_explicit(&engine->registry->last_group, memory_order_acquire);
     for (; used; used = used->next)
         wr_suggest_try(&suggest, used->name);
-    wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: route %s: no value ever came this way%s",
+    wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: route %s: no values were routed by it%s",
                quote(shown, group), wr_suggest_words(&suggest, nearest, sizeof nearest));
 }
 
@@ -211,8 +211,7 @@ static void say_routes(struct wr_engine *engine, const struct wr_config *config)
     for (size_t i = 0; i < count && i < ROUTES_MOST; i++)
         say_route(engine, config->routes[unused[i]].group);
     if (count > ROUTES_MOST)
-        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu routes more that no value came by",
-                   count - ROUTES_MOST);
+        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu more routes without values", count - ROUTES_MOST);
     free(unused);
 }
 

@@ -1,9 +1,12 @@
 #include "status/snapshot.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,24 +15,49 @@
 #include "config/document.h"
 #include "lane/lane_stats.h"
 #include "status/ledger.h"
-#include "status/process.h"
+#include "os/fd.h"
 
 /* ---- The process ----------------------------------------------------------------------------- */
+
+/* Field 22 of /proc/PID/stat. Field 2, the program's name in brackets, may contain anything, blanks and
+ * brackets too. */
+uint64_t wr_snapshot_start_ticks(int64_t pid)
+{
+    enum { FIELDS_AFTER_NAME = 20 };
+    char path[64] = "/proc/self/stat", text[1024];
+    if (pid)
+        snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+    int file = wr_fd_open(path, O_RDONLY, 0);
+    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    const char *at = strrchr(text, ')');
+    for (int i = 0; at && i < FIELDS_AFTER_NAME; i++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
+uint64_t wr_snapshot_pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
 
 void wr_snapshot_init(struct wr_snapshot *snapshot)
 {
     memset(snapshot, 0, sizeof *snapshot);
-    snapshot->started_ticks = wr_process_started_ticks(0);
-    snapshot->pid_space = wr_process_pid_space();
+    snapshot->start_ticks = wr_snapshot_start_ticks(0);
+    snapshot->pid_namespace = wr_snapshot_pid_namespace();
 }
 
-static int64_t find_up_ns(uint64_t started_ticks)
+static int64_t find_up_ns(uint64_t start_ticks)
 {
     struct timespec now;
     long per_second = sysconf(_SC_CLK_TCK);
-    if (!started_ticks || per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+    if (!start_ticks || per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
         return -1;
-    int64_t began_ns = (int64_t)started_ticks * (WR_NS_PER_S / per_second);
+    int64_t began_ns = (int64_t)start_ticks * (WR_NS_PER_S / per_second);
     return now.tv_sec * WR_NS_PER_S + now.tv_nsec - began_ns;
 }
 
@@ -61,8 +89,8 @@ static const char *find_source(const struct wr_config *config)
 {
     if (config->path)
         return config->path;
-    if (config->source_count)
-        return config->sources[0].document->name;
+    if (config->document)
+        return config->document->name;
     return config->call_count ? "weir_configure" : "none";
 }
 
@@ -78,11 +106,11 @@ static void take_process(struct wr_snapshot *snapshot, struct wr_engine *engine)
 {
     struct wr_status_process *process = &snapshot->view.process;
     process->pid = getpid();
-    process->pid_space = snapshot->pid_space;
-    process->started_ticks = snapshot->started_ticks;
+    process->pid_namespace = snapshot->pid_namespace;
+    process->start_ticks = snapshot->start_ticks;
     process->taken_ns = wr_clock_monotonic_ns();
     process->taken_wall_ns = wr_clock_wall_ns();
-    process->up_ns = find_up_ns(snapshot->started_ticks);
+    process->up_ns = find_up_ns(snapshot->start_ticks);
     process->snapshots++;
     snprintf(process->program, sizeof process->program, "%s", program_invocation_short_name);
     snprintf(process->weir, sizeof process->weir, "%s", WEIR_VERSION);

@@ -62,7 +62,7 @@ static void tell(struct work *work, const char *setting)
     bool written = write_page(work, setting, &error);
     if (!written && !work->said)
         wr_log_say(work->status->engine->log, WEIR_LOG_WARNING,
-                   "settings.status: %s; this process cannot be looked into", error.text);
+                   "settings.status: %s; weir status cannot inspect this process", error.text);
     work->said = !written;
 }
 

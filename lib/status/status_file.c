@@ -13,13 +13,13 @@
 #include "os/clock.h"
 #include "text/error.h"
 #include "status/status_folder.h"
+#include "os/fd.h"
 
 enum { TRIES = 10 };
 
 static bool is_ours(const struct wr_status_file *file, int fd)
 {
-    struct stat status;
-    return fd >= 0 && fstat(fd, &status) == 0 && status.st_ino == file->inode && status.st_dev == file->device;
+    return wr_fd_is_file(fd, file->device, file->inode);
 }
 
 /* The descriptor is forgotten before it is closed: a fork in between must not find a stranger's. */
@@ -54,7 +54,7 @@ static int make(struct wr_status_file *file, int folder, const char *name, const
     struct stat status = {0};
     char hidden[WR_STATUS_FILE_ROOM + 1];
     snprintf(hidden, sizeof hidden, ".%s", name);
-    int fd = openat(folder, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = wr_fd_open_at(folder, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno;
     int problem =
@@ -139,7 +139,7 @@ static int rewrite(struct wr_status_file *file, int fd, const void *page, size_t
 /* false: the file is gone, or another one is in its place. *problem: 0, or errno. */
 static bool write_again(struct wr_status_file *file, const void *page, size_t length, int *problem)
 {
-    int fd = open(file->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = wr_fd_open(file->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (!is_ours(file, fd)) {
         if (fd >= 0)
             close(fd);
@@ -170,10 +170,9 @@ bool wr_status_file_write(struct wr_status_file *file, const char *setting, cons
 /* Unlocked, a copy of the descriptor that a child may hold without knowing of it does no harm. */
 void wr_status_file_remove(struct wr_status_file *file)
 {
-    struct stat status;
     wr_lock_enter(&file->disk);
     if (file->path) {
-        if (lstat(file->path, &status) == 0 && status.st_ino == file->inode && status.st_dev == file->device)
+        if (wr_fd_path_is_file(file->path, file->device, file->inode))
             unlink(file->path);
         if (is_ours(file, file->lock))
             flock(file->lock, LOCK_UN);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "text/error.h"
+#include "os/fd.h"
 
 /* Nobody is to be kept busy for long by a folder full of rubbish. */
 enum { LOOKED_AT_MOST = 10000 };
@@ -59,7 +60,7 @@ static int open_one(const char *path, struct wr_error *error)
 {
     struct stat status;
     bool made = mkdir(path, 0700) == 0;
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int folder = wr_fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (folder < 0 || fstat(folder, &status) != 0) {
         wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
     } else if (check(path, &status, error)) {
@@ -114,7 +115,7 @@ bool wr_status_folder_is_name(const char *name, int64_t *pid)
 int wr_status_folder_open_file(int folder, const char *name)
 {
     struct stat status;
-    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int file = wr_fd_open_at(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (file < 0 || (fstat(file, &status) == 0 && S_ISREG(status.st_mode)))
         return file;
     close(file);
@@ -152,7 +153,7 @@ static void remove_if_left_behind(int folder, const char *name)
 
 void wr_status_folder_tidy(int folder)
 {
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int copy = wr_fd_open_at(folder, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *list = copy < 0 ? NULL : fdopendir(copy);
     if (!list) {
         if (copy >= 0)

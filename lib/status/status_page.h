@@ -43,8 +43,8 @@ struct wr_status_head {
 
 struct wr_status_process {
     int64_t pid;
-    uint64_t pid_space;     /* inode of the process's pid namespace; 0: not known */
-    uint64_t started_ticks; /* since the machine's start, as in /proc/PID/stat; 0: not known */
+    uint64_t pid_namespace; /* inode of the process's pid namespace; 0: not known */
+    uint64_t start_ticks;   /* since the machine's start, as in /proc/PID/stat; 0: not known */
     int64_t taken_ns;       /* monotonic: the moment of the snapshot */
     int64_t taken_wall_ns;
     int64_t up_ns;

@@ -1,4 +1,4 @@
-/* console: writes values to standard output or standard error, for people. */
+/* console: writes values to standard output or standard error, by default as text for people. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +16,11 @@ struct console_options {
     int64_t to, color;
 };
 
-static const weir_option console_rows[] = {
+static const weir_option console_option_table[] = {
     {"to", WEIR_OPTION_ENUM, WEIR_OPTION_DESTINATION, "stdout", "stdout|stderr", "where to write",
      offsetof(struct console_options, to)},
-    {"color", WEIR_OPTION_ENUM, 0, "auto", "auto|always|never", "auto: on a terminal, unless NO_COLOR is set",
+    {"color", WEIR_OPTION_ENUM, 0, "auto", "auto|always|never",
+     "auto: on a terminal, unless NO_COLOR is set and not empty, or TERM is unset or dumb",
      offsetof(struct console_options, color)},
     {0},
 };
@@ -46,7 +47,7 @@ static void *console_create(const weir_host *host, const void *given)
     const struct console_options *options = given;
     struct console *console = calloc(1, sizeof *console);
     if (!console) {
-        host->refuse(host, "", "no memory");
+        host->refuse(host, "", "out of memory");
         return NULL;
     }
     console->host = host;
@@ -66,16 +67,16 @@ static void console_emit(void *self, const weir_batch *batch, weir_outcome *outc
     for (outcome->done = 0; outcome->done < batch->count;) {
         if (!console->encoder->encode(console->host, batch, outcome->done, CHUNK, &encoded)) {
             outcome->code = WEIR_OUTCOME_RETRY;
-            snprintf(outcome->reason, sizeof outcome->reason, "no memory");
+            snprintf(outcome->reason, sizeof outcome->reason, "out of memory");
             return;
         }
-        int problem = output_write(console->host, console->fd, encoded.data, encoded.length, &written);
+        int error = output_write(console->host, console->fd, encoded.data, encoded.length, &written);
         outcome->done += console->encoder->settled(console->host, written, NULL);
-        if (problem) {
+        if (error) {
             outcome->code = WEIR_OUTCOME_RETRY;
             snprintf(outcome->reason, sizeof outcome->reason, "write to %s: %s",
                      console->fd == STDERR_FILENO ? "standard error" : "standard output",
-                     system_words(problem));
+                     system_strerror(error));
             return;
         }
     }
@@ -92,7 +93,7 @@ static const weir_handler_type console_type = {
     .name = "console",
     .summary = "writes values to standard output or standard error",
     .takes = WEIR_FORMAT_LINES,
-    .options = console_rows,
+    .options = console_option_table,
     .option_size = sizeof(weir_option),
     .options_size = sizeof(struct console_options),
     .standards = console_standards,

@@ -14,30 +14,30 @@
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Reads the end of a name: ".STAMP", ".gz", ".gz.tmp", the first with one of the others, or nothing. false: it
- * is something else, and so is the file. */
-static bool read_ending(const char *ending, struct archive_file *file)
+/* Parses the end of a name: an optional ".STAMP", then "", ".gz" or ".gz.tmp". Returns false for anything
+ * else: not an old file. */
+static bool parse_ending(const char *ending, struct archive_file *file)
 {
     file->age_us = *ending == '.' ? wr_stamp_parse(ending + 1) : -1;
     file->stamped = file->age_us >= 0;
     if (file->stamped)
         ending += 1 + STAMP_LENGTH;
-    file->plain = !*ending;
-    file->packed = strcmp(ending, ".gz") == 0;
-    file->half = strcmp(ending, ".gz.tmp") == 0;
-    return file->plain || file->packed || file->half;
+    file->has_original = !*ending;
+    file->has_gz = strcmp(ending, ".gz") == 0;
+    file->has_partial = strcmp(ending, ".gz.tmp") == 0;
+    return file->has_original || file->has_gz || file->has_partial;
 }
 
-/* Whether a path is that of an old file, or made from one. */
-static bool read_path(const struct settings *settings, const char *current, const char *path,
-                      struct archive_file *file)
+/* Parses the path of an old file or of one that was made from it. Returns false if it is neither. */
+static bool parse_path(const struct settings *settings, const char *current, const char *path,
+                       struct archive_file *file)
 {
     static const size_t endings[] = {0, sizeof ".gz" - 1, sizeof ".gz.tmp" - 1};
     const char *ending = wr_template_match(settings->options->path, path);
     *file = (struct archive_file){0};
-    if (!ending || !read_ending(ending, file))
+    if (!ending || !parse_ending(ending, file))
         return false;
-    size_t length = strlen(path) - endings[file->packed ? 1 : file->half ? 2 : 0];
+    size_t length = strlen(path) - endings[file->has_gz ? 1 : file->has_partial ? 2 : 0];
     bool is_current = strlen(current) == length && memcmp(path, current, length) == 0;
     if (!file->stamped && (!settings->dated || is_current))
         return false;
@@ -45,7 +45,7 @@ static bool read_path(const struct settings *settings, const char *current, cons
     return file->path;
 }
 
-/* Without a stamp: by when it was written last, which a compressed file has taken over. */
+/* Without a stamp: the modification time, which a compressed file has copied. */
 static void find_age(struct archive_file *file, const char *path)
 {
     struct stat status;
@@ -66,7 +66,7 @@ static int compare_ages(const void *a, const void *b)
     return one != other ? (one > other) - (one < other) : compare_paths(a, b);
 }
 
-/* A file and what was made from it are one. */
+/* Merges the entries of an original and of files made from it. */
 static void merge(struct archive *archive)
 {
     size_t count = 0;
@@ -78,9 +78,9 @@ static void merge(struct archive *archive)
             archive->files[count++] = *file;
             continue;
         }
-        last->plain |= file->plain;
-        last->packed |= file->packed;
-        last->half |= file->half;
+        last->has_original |= file->has_original;
+        last->has_gz |= file->has_gz;
+        last->has_partial |= file->has_partial;
         free(file->path);
     }
     archive->count = count;
@@ -93,19 +93,19 @@ bool wr_archive_list(struct archive *archive, const struct settings *settings, c
     *archive = (struct archive){0};
     if (!wr_template_glob(settings->options->path, pattern, sizeof pattern))
         return false;
-    int problem = glob(pattern, GLOB_NOSORT, NULL, &found);
-    if (!problem)
+    int error = glob(pattern, GLOB_NOSORT, NULL, &found);
+    if (!error)
         archive->files = malloc(found.gl_pathc * sizeof *archive->files);
     for (size_t i = 0; archive->files && i < found.gl_pathc; i++) {
         struct archive_file *file = &archive->files[archive->count];
-        if (!read_path(settings, current, found.gl_pathv[i], file))
+        if (!parse_path(settings, current, found.gl_pathv[i], file))
             continue;
         find_age(file, found.gl_pathv[i]);
         archive->count++;
     }
     globfree(&found);
     if (!archive->files)
-        return problem == GLOB_NOMATCH;
+        return error == GLOB_NOMATCH;
     merge(archive);
     qsort(archive->files, archive->count, sizeof *archive->files, compare_ages);
     return true;
@@ -121,36 +121,36 @@ void wr_archive_fini(struct archive *archive)
 
 /* ---- Deleting -------------------------------------------------------------------------------- */
 
-static int delete_one(const char *path, const char *ending)
+static int delete_path(const char *path, const char *ending)
 {
-    char whole[PATH_MAX];
-    if ((size_t)snprintf(whole, sizeof whole, "%s%s", path, ending) >= sizeof whole)
+    char full_path[PATH_MAX];
+    if ((size_t)snprintf(full_path, sizeof full_path, "%s%s", path, ending) >= sizeof full_path)
         return ENAMETOOLONG;
-    return unlink(whole) == 0 || errno == ENOENT ? 0 : errno;
+    return unlink(full_path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* What is half done goes last: a process that is at it sees that its source is gone. */
+/* The partial file last: a process that is compressing checks whether its source still exists. */
 static int delete_file(const struct archive_file *file)
 {
-    int problem = file->plain ? delete_one(file->path, "") : 0;
-    if (!problem && file->packed)
-        problem = delete_one(file->path, ".gz");
-    if (!problem && file->half)
-        problem = delete_one(file->path, ".gz.tmp");
-    return problem;
+    int error = file->has_original ? delete_path(file->path, "") : 0;
+    if (!error && file->has_gz)
+        error = delete_path(file->path, ".gz");
+    if (!error && file->has_partial)
+        error = delete_path(file->path, ".gz.tmp");
+    return error;
 }
 
-int wr_archive_trim(struct archive *archive, size_t keep, const char **stuck)
+int wr_archive_trim(struct archive *archive, size_t keep, const char **failed_path)
 {
     size_t excess = archive->count > keep ? archive->count - keep : 0;
-    int problem = 0;
+    int error = 0;
     for (size_t i = 0; i < excess; i++) {
-        int failed = delete_file(&archive->files[i]);
-        if (failed && !problem) {
-            problem = failed;
-            *stuck = archive->files[i].path;
+        int file_error = delete_file(&archive->files[i]);
+        if (file_error && !error) {
+            error = file_error;
+            *failed_path = archive->files[i].path;
         }
-        archive->files[i].plain = archive->files[i].plain && failed;
+        archive->files[i].has_original = archive->files[i].has_original && file_error;
     }
-    return problem;
+    return error;
 }

@@ -1,7 +1,7 @@
-/* archive: the old files, as their names tell: PATH.STAMP, and the files of earlier dates, all of them with or
+/* archive: lists the old files by their names: PATH.STAMP and the files of earlier dates, each with or
  * without .gz. */
-#ifndef FILE_ATTIC_H
-#define FILE_ATTIC_H
+#ifndef FILE_ARCHIVE_H
+#define FILE_ARCHIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,23 +10,24 @@
 #include "settings.h"
 
 struct archive_file {
-    char *path;     /* as it was before it was compressed */
-    int64_t age_us; /* when it was put aside, or written last: larger is younger */
+    char *path;     /* without .gz or .gz.tmp */
+    int64_t age_us; /* time of rotation, or else of the last write */
     bool stamped;
-    bool plain, packed, half; /* whether there is PATH, PATH.gz, PATH.gz.tmp */
+    bool has_original, has_gz, has_partial; /* which of PATH, PATH.gz, PATH.gz.tmp exist */
 };
 
 struct archive {
-    struct archive_file *files; /* the oldest first */
+    struct archive_file *files; /* sorted, oldest first */
     size_t count;
 };
 
-/* Lists them; `current` is in use and none of them. false: no memory, or the folders cannot be read. */
+/* Lists the old files, without the file in use, `current`. Returns false if out of memory or if the folders
+ * cannot be read. */
 bool wr_archive_list(struct archive *archive, const struct settings *settings, const char *current);
 void wr_archive_fini(struct archive *archive);
 
-/* Deletes the oldest, until `keep` of them are left. 0, or errno, with the place of a file that could not be
- * deleted in *stuck. */
-int wr_archive_trim(struct archive *archive, size_t keep, const char **stuck);
+/* Deletes the oldest files until `keep` of them are left. Returns 0 or errno; *failed_path is the first file
+ * that could not be deleted. */
+int wr_archive_trim(struct archive *archive, size_t keep, const char **failed_path);
 
 #endif

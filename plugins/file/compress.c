@@ -15,96 +15,96 @@
 #include "folder.h"
 #include "stamp.h"
 
-/* A slice takes some milliseconds. */
-enum { PIECE = 64 * 1024, PIECES = 4 };
+/* A step takes some milliseconds. */
+enum { CHUNK_BYTES = 64 * 1024, CHUNKS_PER_STEP = 4 };
 
-bool wr_compress_is_built(void)
+bool wr_compress_is_available(void)
 {
     return true;
 }
 
-void wr_compress_init(struct compress *compress, const weir_host *host)
+void wr_compress_init(struct compression *compression, const weir_host *host)
 {
-    *compress = (struct compress){.host = host, .in = -1, .out = -1};
+    *compression = (struct compression){.host = host, .in = -1, .out = -1};
 }
 
-/* ---- Beginning and ending -------------------------------------------------------------------- */
+/* ---- Starting and stopping ------------------------------------------------------------------- */
 
-static void let_go_of(int *fd)
+static void release(int *fd)
 {
     if (*fd < 0)
         return;
-    flock(*fd, LOCK_UN); /* a forked process may still hold the descriptor for a moment */
+    flock(*fd, LOCK_UN); /* a forked process may still have the descriptor, and with it the lock */
     close(*fd);
     *fd = -1;
 }
 
-static void clean_up(struct compress *compress)
+static void clean_up(struct compression *compression)
 {
-    if (compress->stream)
-        deflateEnd(compress->stream);
-    free(compress->stream);
-    free(compress->room);
-    compress->stream = NULL;
-    compress->room = NULL;
-    let_go_of(&compress->in);
-    let_go_of(&compress->out);
+    if (compression->stream)
+        deflateEnd(compression->stream);
+    free(compression->stream);
+    free(compression->buffer);
+    compression->stream = NULL;
+    compression->buffer = NULL;
+    release(&compression->in);
+    release(&compression->out);
 }
 
-/* While its lock is held: nobody else makes another one of that name. */
-void wr_compress_stop(struct compress *compress)
+/* Deletes the file before releasing its lock, so that it is not one that another process has created. */
+void wr_compress_stop(struct compression *compression)
 {
-    if (compress->out >= 0)
-        unlink(compress->half);
-    clean_up(compress);
+    if (compression->out >= 0)
+        unlink(compression->partial_path);
+    clean_up(compression);
 }
 
-void wr_compress_abandon(const struct compress *compress)
+void wr_compress_abandon(const struct compression *compression)
 {
-    if (compress->in >= 0)
-        close(compress->in);
-    if (compress->out >= 0)
-        close(compress->out);
+    if (compression->in >= 0)
+        close(compression->in);
+    if (compression->out >= 0)
+        close(compression->out);
 }
 
-static enum compress_state fail(struct compress *compress, int problem)
+static enum compress_state fail(struct compression *compression, int error)
 {
-    compress->problem = problem;
-    wr_compress_stop(compress);
+    compression->error = error;
+    wr_compress_stop(compression);
     return COMPRESS_FAILED;
 }
 
-static bool is_at(const char *path, int fd)
+static bool is_file_at(const char *path, int fd)
 {
     struct stat there, here;
     return lstat(path, &there) == 0 && fstat(fd, &here) == 0 && there.st_dev == here.st_dev &&
            there.st_ino == here.st_ino;
 }
 
-/* Not something that somebody has put there for us to overwrite. */
-static bool is_plain(int fd)
+/* A regular file without other links: not one that another user has prepared to be overwritten. */
+static bool is_safe(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
 }
 
-/* Takes the lock that makes the file ours. 0; EWOULDBLOCK: another process has it; or errno. */
-static int take_half(struct compress *compress)
+/* Opens and locks the partial file. Returns 0, EWOULDBLOCK if another process has the lock, or errno. */
+static int lock_partial(struct compression *compression)
 {
-    compress->out = open(compress->half, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (compress->out < 0)
+    compression->out = system_open(compression->partial_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+    if (compression->out < 0)
         return errno;
-    int problem =
-        flock(compress->out, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == EOPNOTSUPP ? 0 : errno;
-    if (!problem && !is_at(compress->half, compress->out))
-        problem = EWOULDBLOCK; /* another one has just finished it */
-    if (!problem && !is_plain(compress->out))
-        problem = EEXIST;
-    if (problem) {
-        close(compress->out);
-        compress->out = -1;
+    int error =
+        flock(compression->out, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == EOPNOTSUPP ? 0 : errno;
+    if (!error && !is_file_at(compression->partial_path, compression->out))
+        error = EWOULDBLOCK; /* another process has just finished it */
+    if (!error && !is_safe(compression->out))
+        error = EEXIST;
+    if (error) {
+        close(compression->out);
+        compression->out = -1;
     }
-    return problem;
+    return error;
 }
 
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
@@ -112,159 +112,162 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* What a file of an earlier date becomes when there is a compressed one of that name already: the file came
- * back, as at the end of summer time. But if that has the file's own time it was made from it, and there was no
- * time left to delete the file. A file with a stamp has its name to itself. */
-static enum compress_state find_name(struct compress *compress, const struct archive_file *file,
+/* A file of an earlier date may be used again after it was compressed, as at the end of daylight saving
+ * time: then a stamp is added to the name of its compressed version. But if the existing compressed file has
+ * the same modification time, it was made from this file, and only the deletion is missing. A name with a
+ * stamp is unique. */
+static enum compress_state find_name(struct compression *compression, const struct archive_file *file,
                                      const struct stat *source)
 {
-    struct stat packed;
+    struct stat gz;
     char stamp[STAMP_LENGTH + 1] = "";
-    if (!file->stamped && lstat(compress->packed, &packed) == 0) {
-        if (is_same_time(&packed.st_mtim, &source->st_mtim)) {
-            unlink(compress->path);
+    if (!file->stamped && lstat(compression->gz_path, &gz) == 0) {
+        if (is_same_time(&gz.st_mtim, &source->st_mtim)) {
+            unlink(compression->path);
             return COMPRESS_DONE;
         }
-        wr_stamp_put(stamp, wr_stamp_now_us());
+        wr_stamp_format(stamp, wr_stamp_now_us());
     }
-    snprintf(compress->packed, sizeof compress->packed, "%s%s%s.gz", file->path, *stamp ? "." : "", stamp);
+    snprintf(compression->gz_path, sizeof compression->gz_path, "%s%s%s.gz", file->path, *stamp ? "." : "",
+             stamp);
     return COMPRESS_WORKING;
 }
 
-static bool start_stream(struct compress *compress)
+static bool start_stream(struct compression *compression)
 {
-    enum { GZIP = 16 }; /* zlib: added to the window's bits, for gzip's header and trailer */
-    compress->room = malloc(2 * PIECE);
-    compress->stream = calloc(1, sizeof *compress->stream);
-    if (compress->room && compress->stream &&
-        deflateInit2(compress->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + GZIP, 8,
+    enum { GZIP = 16 }; /* added to the window bits, selects zlib's gzip format */
+    compression->buffer = malloc(2 * CHUNK_BYTES);
+    compression->stream = calloc(1, sizeof *compression->stream);
+    if (compression->buffer && compression->stream &&
+        deflateInit2(compression->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + GZIP, 8,
                      Z_DEFAULT_STRATEGY) == Z_OK)
         return true;
-    free(compress->stream); /* there is nothing to end */
-    compress->stream = NULL;
+    free(compression->stream); /* deflateEnd not needed */
+    compression->stream = NULL;
     return false;
 }
 
-/* Opens what is compressed, and makes what comes of it like it. */
-static enum compress_state open_source(struct compress *compress, const struct archive_file *file)
+/* Opens the original, and gives the compressed file its permissions and owner. */
+static enum compress_state open_source(struct compression *compression, const struct archive_file *file)
 {
     struct stat status;
-    compress->in = open(compress->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (compress->in < 0 && errno == ENOENT) { /* compressed or deleted meanwhile */
-        wr_compress_stop(compress);
+    compression->in = system_open(compression->path, O_RDWR | O_NOFOLLOW, 0);
+    if (compression->in < 0 && errno == ENOENT) { /* compressed or deleted by another process */
+        wr_compress_stop(compression);
         return COMPRESS_DONE;
     }
-    if (compress->in < 0 || fstat(compress->in, &status) != 0)
-        return fail(compress, errno);
-    if (find_name(compress, file, &status) == COMPRESS_DONE) {
-        wr_compress_stop(compress);
+    if (compression->in < 0 || fstat(compression->in, &status) != 0)
+        return fail(compression, errno);
+    if (find_name(compression, file, &status) == COMPRESS_DONE) {
+        wr_compress_stop(compression);
         return COMPRESS_DONE;
     }
-    if (ftruncate(compress->out, 0) != 0 || fchmod(compress->out, status.st_mode & 07777) != 0)
-        return fail(compress, errno);
-    if (fchown(compress->out, status.st_uid, status.st_gid) != 0 && errno != EPERM)
-        return fail(compress, errno);
-    return start_stream(compress) ? COMPRESS_WORKING : fail(compress, ENOMEM);
+    if (ftruncate(compression->out, 0) != 0 || fchmod(compression->out, status.st_mode & 07777) != 0)
+        return fail(compression, errno);
+    if (fchown(compression->out, status.st_uid, status.st_gid) != 0 && errno != EPERM)
+        return fail(compression, errno);
+    return start_stream(compression) ? COMPRESS_WORKING : fail(compression, ENOMEM);
 }
 
-enum compress_state wr_compress_begin(struct compress *compress, const struct archive_file *file)
+enum compress_state wr_compress_begin(struct compression *compression, const struct archive_file *file)
 {
-    snprintf(compress->path, sizeof compress->path, "%s", file->path);
-    snprintf(compress->half, sizeof compress->half, "%s.gz.tmp", file->path);
-    snprintf(compress->packed, sizeof compress->packed, "%s.gz", file->path);
-    compress->done = 0;
-    int problem = take_half(compress);
-    if (problem == EWOULDBLOCK)
+    snprintf(compression->path, sizeof compression->path, "%s", file->path);
+    snprintf(compression->partial_path, sizeof compression->partial_path, "%s.gz.tmp", file->path);
+    snprintf(compression->gz_path, sizeof compression->gz_path, "%s.gz", file->path);
+    compression->done = 0;
+    int error = lock_partial(compression);
+    if (error == EWOULDBLOCK)
         return COMPRESS_DONE;
-    return problem ? fail(compress, problem) : open_source(compress, file);
+    return error ? fail(compression, error) : open_source(compression, file);
 }
 
-/* ---- Going on -------------------------------------------------------------------------------- */
+/* ---- Compressing ----------------------------------------------------------------------------- */
 
-/* Writes what the compressor has to give, for the bytes that it was given. 0, or errno. */
-static int put_out(struct compress *compress, int how)
+/* Compresses the stream's input and writes the output. Returns 0 or errno. */
+static int write_compressed(struct compression *compression, int flush)
 {
-    unsigned char *out = compress->room + PIECE;
+    unsigned char *out = compression->buffer + CHUNK_BYTES;
     do {
         size_t written;
-        compress->stream->next_out = out;
-        compress->stream->avail_out = PIECE;
-        deflate(compress->stream, how);
-        int problem = output_write(compress->host, compress->out, (const char *)out,
-                                   PIECE - compress->stream->avail_out, &written);
-        if (problem)
-            return problem;
-    } while (compress->stream->avail_out == 0);
+        compression->stream->next_out = out;
+        compression->stream->avail_out = CHUNK_BYTES;
+        deflate(compression->stream, flush);
+        int error = output_write(compression->host, compression->out, (const char *)out,
+                                 CHUNK_BYTES - compression->stream->avail_out, &written);
+        if (error)
+            return error;
+    } while (compression->stream->avail_out == 0);
     return 0;
 }
 
-static int force_out(const struct compress *compress)
+static int sync_output(const struct compression *compression)
 {
-    const weir_waiting *waiting = compress->host->service(compress->host, WEIR_WAITING);
+    const weir_waiting *waiting = compression->host->service(compression->host, WEIR_WAITING);
     if (waiting)
-        waiting->begin(compress->host);
-    int problem = fsync(compress->out) == 0 ? 0 : errno;
+        waiting->begin(compression->host);
+    int error = fsync(compression->out) == 0 ? 0 : errno;
     if (waiting)
-        waiting->end(compress->host);
-    return problem;
+        waiting->end(compression->host);
+    return error;
 }
 
-/* Puts the compressed file in the place of the other one; *source: as it was when all of it was read. */
-static int put_in_place(struct compress *compress, const struct stat *source)
+/* Replaces the original by the compressed file. *source: the original's status when it had been read
+ * completely. */
+static int replace_original(struct compression *compression, const struct stat *source)
 {
     struct timespec times[2] = {source->st_atim, source->st_mtim};
-    int problem = put_out(compress, Z_FINISH);
-    if (!problem && futimens(compress->out, times) != 0)
-        problem = errno;
-    if (!problem)
-        problem = force_out(compress);
-    if (problem)
-        return problem;
-    if (!is_at(compress->path, compress->in)) /* deleted meanwhile: too old to be kept */
-        return unlink(compress->half) == 0 || errno == ENOENT ? 0 : errno;
-    if (rename(compress->half, compress->packed) != 0)
+    int error = write_compressed(compression, Z_FINISH);
+    if (!error && futimens(compression->out, times) != 0)
+        error = errno;
+    if (!error)
+        error = sync_output(compression);
+    if (error)
+        return error;
+    if (!is_file_at(compression->path, compression->in)) /* deleted by another process: too old to keep */
+        return unlink(compression->partial_path) == 0 || errno == ENOENT ? 0 : errno;
+    if (rename(compression->partial_path, compression->gz_path) != 0)
         return errno == ENOENT ? 0 : errno;
-    wr_folder_sync(compress->packed);
-    unlink(compress->path);
+    wr_folder_sync(compression->gz_path);
+    unlink(compression->path);
     return 0;
 }
 
-/* All was read, unless somebody who does not rotate has added to it: such ones are kept out from here on, and
- * find the file deleted then. */
-static enum compress_state finish(struct compress *compress)
+/* At the end of the original. A process that does not rotate may still append to it: the lock excludes that,
+ * and afterwards the process finds that the file is deleted. */
+static enum compress_state finish(struct compression *compression)
 {
     struct stat status;
-    while (flock(compress->in, LOCK_EX) != 0 && errno == EINTR)
+    while (flock(compression->in, LOCK_EX) != 0 && errno == EINTR)
         ;
-    if (fstat(compress->in, &status) != 0)
-        return fail(compress, errno);
-    if (status.st_size > compress->done) {
-        flock(compress->in, LOCK_UN);
+    if (fstat(compression->in, &status) != 0)
+        return fail(compression, errno);
+    if (status.st_size > compression->done) {
+        flock(compression->in, LOCK_UN);
         return COMPRESS_WORKING;
     }
-    int problem = put_in_place(compress, &status);
-    if (problem)
-        return fail(compress, problem);
-    clean_up(compress);
+    int error = replace_original(compression, &status);
+    if (error)
+        return fail(compression, error);
+    clean_up(compression);
     return COMPRESS_DONE;
 }
 
-enum compress_state wr_compress_go_on(struct compress *compress)
+enum compress_state wr_compress_step(struct compression *compression)
 {
-    for (int i = 0; i < PIECES; i++) {
-        ssize_t length = read(compress->in, compress->room, PIECE);
+    for (int i = 0; i < CHUNKS_PER_STEP; i++) {
+        ssize_t length = read(compression->in, compression->buffer, CHUNK_BYTES);
         if (length < 0 && errno == EINTR)
             continue;
         if (length < 0)
-            return fail(compress, errno);
+            return fail(compression, errno);
         if (length == 0)
-            return finish(compress);
-        compress->done += length;
-        compress->stream->next_in = compress->room;
-        compress->stream->avail_in = (uInt)length;
-        int problem = put_out(compress, Z_NO_FLUSH);
-        if (problem)
-            return fail(compress, problem);
+            return finish(compression);
+        compression->done += length;
+        compression->stream->next_in = compression->buffer;
+        compression->stream->avail_in = (uInt)length;
+        int error = write_compressed(compression, Z_NO_FLUSH);
+        if (error)
+            return fail(compression, error);
     }
     return COMPRESS_WORKING;
 }

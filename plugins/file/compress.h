@@ -1,8 +1,8 @@
-/* compress: compresses one old file, a slice at a time, so that nothing else has to wait for long.
+/* compress: compresses one old file in slices, so that nothing else waits for long.
  *
- * What is half done is in PATH.gz.tmp, whose lock says which process is at it. It gets its name when all of it
- * is on the disk, and only then PATH is deleted: whenever a process or a machine dies, one of the two is whole.
- */
+ * The data is written to PATH.gz.tmp, whose lock identifies the process that does this. When all of it is on
+ * disk, it is renamed to PATH.gz, and only then PATH is deleted: if the process or the machine crashes, at
+ * least one of the two is complete. */
 #ifndef FILE_COMPRESS_H
 #define FILE_COMPRESS_H
 
@@ -16,38 +16,38 @@ struct archive_file;
 struct z_stream_s;
 
 enum compress_state {
-    COMPRESS_WORKING, /* there is more to do */
-    COMPRESS_DONE,    /* or there was nothing to do, or somebody else is at it */
-    COMPRESS_FAILED,  /* what is half done is deleted; compress->problem tells why */
+    COMPRESS_WORKING, /* not finished: call wr_compress_step */
+    COMPRESS_DONE,    /* finished, nothing to do, or another process does it */
+    COMPRESS_FAILED,  /* failed; the partial file is deleted; see `error` */
 };
 
-struct compress {
+struct compression {
     const weir_host *host;
-    struct z_stream_s *stream; /* NULL: at no file */
-    unsigned char *room;
+    struct z_stream_s *stream; /* NULL: idle */
+    unsigned char *buffer;
     int in, out;
-    char path[PATH_MAX], half[PATH_MAX + 8], packed[PATH_MAX + 32];
-    off_t done; /* bytes read */
-    int problem;
+    char path[PATH_MAX], partial_path[PATH_MAX + 8], gz_path[PATH_MAX + 32];
+    off_t done; /* bytes read of the original */
+    int error;
 };
 
-/* Whether this build can compress at all; the other functions are called only if it can. */
-bool wr_compress_is_built(void);
+/* Whether this build can compress. If not, the other functions must not be called. */
+bool wr_compress_is_available(void);
 
-void wr_compress_init(struct compress *compress, const weir_host *host);
+void wr_compress_init(struct compression *compression, const weir_host *host);
 
-enum compress_state wr_compress_begin(struct compress *compress, const struct archive_file *file);
-enum compress_state wr_compress_go_on(struct compress *compress);
+enum compress_state wr_compress_begin(struct compression *compression, const struct archive_file *file);
+enum compress_state wr_compress_step(struct compression *compression);
 
-static inline bool wr_compress_is_busy(const struct compress *compress)
+static inline bool wr_compress_is_busy(const struct compression *compression)
 {
-    return compress->stream;
+    return compression->stream;
 }
 
-/* Lets go of the file, and deletes what is half done. */
-void wr_compress_stop(struct compress *compress);
+/* Aborts: releases the file and deletes the partial file. */
+void wr_compress_stop(struct compression *compression);
 
 /* [fork] */
-void wr_compress_abandon(const struct compress *compress);
+void wr_compress_abandon(const struct compression *compression);
 
 #endif

@@ -1,35 +1,35 @@
-/* compress, where there is no zlib: no option leads to it. */
+/* compress, without zlib: settings.c refuses the option. */
 #include "compress.h"
 
-bool wr_compress_is_built(void)
+bool wr_compress_is_available(void)
 {
     return false;
 }
 
-void wr_compress_init(struct compress *compress, const weir_host *host)
+void wr_compress_init(struct compression *compression, const weir_host *host)
 {
-    *compress = (struct compress){.host = host, .in = -1, .out = -1};
+    *compression = (struct compression){.host = host, .in = -1, .out = -1};
 }
 
-enum compress_state wr_compress_begin(struct compress *compress, const struct archive_file *file)
+enum compress_state wr_compress_begin(struct compression *compression, const struct archive_file *file)
 {
-    (void)compress;
+    (void)compression;
     (void)file;
     return COMPRESS_DONE;
 }
 
-enum compress_state wr_compress_go_on(struct compress *compress)
+enum compress_state wr_compress_step(struct compression *compression)
 {
-    (void)compress;
+    (void)compression;
     return COMPRESS_DONE;
 }
 
-void wr_compress_stop(struct compress *compress)
+void wr_compress_stop(struct compression *compression)
 {
-    (void)compress;
+    (void)compression;
 }
 
-void wr_compress_abandon(const struct compress *compress)
+void wr_compress_abandon(const struct compression *compression)
 {
-    (void)compress;
+    (void)compression;
 }

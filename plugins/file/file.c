@@ -1,13 +1,14 @@
-/* file: appends values to a file, whole lines at a time, and puts the file aside when it is large or old.
+/* file: appends values to a file, in whole lines, and optionally rotates it by size or time.
  *
- * The options are in settings.c; the file in target.c; writing to it in writer.c; putting it aside in
- * rotation.c; the old files in archive.c, what becomes of them in maintenance.c and compress.c. */
+ * settings.c checks the options, output_file.c opens and writes the file, writer.c writes encoded values,
+ * rotation.c rotates, archive.c lists the old files, maintenance.c and compress.c delete and compress them. */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <weir/handler.h>
+#include <weir/weir.h>
 
 #include "../output.h"
 #include "settings.h"
@@ -20,10 +21,10 @@ struct file {
     struct settings settings;
     struct writer writer;
     struct maintenance maintenance;
-    unsigned opened;     /* the target's, when old files were thought of last */
-    int64_t sync_due_ms; /* with fsync "interval"; INT64_MAX: nothing is to be forced to the disk */
-    int64_t wake_ms;     /* what wake_in was asked for last; INT64_MAX: nothing */
-    bool said_special;   /* that it is no file that could be rotated */
+    unsigned seen_opened; /* output.opened when maintenance was last started */
+    int64_t sync_due_ms;  /* with fsync "interval": when to sync; INT64_MAX: nothing to sync */
+    int64_t wake_ms;      /* the last time passed to wake_in; INT64_MAX: none */
+    bool logged_special;  /* that the file is not regular has been logged */
 };
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -35,7 +36,7 @@ static void *file_create(const weir_host *host, const void *given)
         return NULL;
     struct file *file = calloc(1, sizeof *file);
     if (!file) {
-        host->refuse(host, "", "no memory");
+        host->refuse(host, "", "out of memory");
         return NULL;
     }
     file->host = host;
@@ -54,37 +55,38 @@ static void file_destroy(void *self)
 
 /* ---- The timer ------------------------------------------------------------------------------- */
 
-static void plan_sync(struct file *file)
+static void schedule_sync(struct file *file)
 {
     const struct settings_options *options = file->settings.options;
-    if (!file->writer.target.dirty)
+    if (!file->writer.output.dirty)
         file->sync_due_ms = INT64_MAX;
     else if (options->fsync == SETTINGS_SYNC_INTERVAL && file->sync_due_ms == INT64_MAX)
         file->sync_due_ms = output_now_ms() + options->fsync_interval_ns / 1000000;
 }
 
-/* Old files are made by whoever rotates, and found by all who notice. */
-static void plan_tending(struct file *file)
+/* There may be new old files whenever a file was opened, whichever process has rotated it. */
+static void schedule_maintenance(struct file *file)
 {
-    const struct output_file *target = &file->writer.target;
-    if (file->opened == target->opened)
+    const struct output_file *output = &file->writer.output;
+    if (file->seen_opened == output->opened)
         return;
-    file->opened = target->opened;
-    if (target->regular)
+    file->seen_opened = output->opened;
+    if (output->regular)
         wr_maintenance_begin(&file->maintenance);
-    else if (!file->said_special && (file->settings.rotates || file->settings.tends))
-        file->host->log(file->host, 2,
-                        "%s is not a regular file: it is not rotated, and there are no old files",
-                        target->path);
-    file->said_special |= !target->regular;
+    else if (!file->logged_special && (file->settings.rotates || file->settings.maintains))
+        file->host->log(
+            file->host, WEIR_LOG_WARNING,
+            "%s is not a regular file: it is not rotated, and no old files are deleted or compressed",
+            output->path);
+    file->logged_special |= !output->regular;
 }
 
-static void plan(struct file *file)
+static void schedule(struct file *file)
 {
-    plan_tending(file);
-    plan_sync(file);
-    int64_t sync_ms = file->sync_due_ms, tend_ms = file->maintenance.due_ms;
-    int64_t due_ms = sync_ms < tend_ms ? sync_ms : tend_ms;
+    schedule_maintenance(file);
+    schedule_sync(file);
+    int64_t sync_ms = file->sync_due_ms, maintenance_ms = file->maintenance.due_ms;
+    int64_t due_ms = sync_ms < maintenance_ms ? sync_ms : maintenance_ms;
     if (due_ms == file->wake_ms)
         return;
     int64_t left_ms = due_ms - output_now_ms();
@@ -95,49 +97,49 @@ static void plan(struct file *file)
 static void file_wake(void *self, int why, weir_outcome *outcome)
 {
     struct file *file = self;
-    struct output_file *target = &file->writer.target;
+    struct output_file *output = &file->writer.output;
     (void)outcome;
     if (why == WEIR_WAKE_RELOAD) {
-        wr_output_file_follow(target);
+        wr_output_file_follow(output);
     } else {
         file->wake_ms = INT64_MAX;
-        if (output_now_ms() >= file->sync_due_ms && target->dirty)
-            wr_output_file_sync(target);
-        wr_maintenance_go_on(&file->maintenance, target->path);
+        if (output_now_ms() >= file->sync_due_ms && output->dirty)
+            wr_output_file_sync(output);
+        wr_maintenance_run(&file->maintenance, output->path);
     }
-    plan(file);
+    schedule(file);
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void say(weir_outcome *outcome, int code, const char *doing, const char *path, int problem)
+static void set_outcome(weir_outcome *outcome, int code, const char *operation, const char *path, int error)
 {
     outcome->code = code;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.180s: %s", doing, path, system_words(problem));
+    snprintf(outcome->reason, sizeof outcome->reason, "%s %.180s: %s", operation, path, system_strerror(error));
 }
 
 static void file_open(void *self, weir_outcome *outcome)
 {
     struct file *file = self;
-    int problem = wr_output_file_reopen(&file->writer.target);
-    if (problem)
-        say(outcome, WEIR_OUTCOME_RETRY, "open", file->settings.options->path, problem);
+    int error = wr_output_file_reopen(&file->writer.output);
+    if (error)
+        set_outcome(outcome, WEIR_OUTCOME_RETRY, "open", file->settings.options->path, error);
     else
-        plan(file);
+        schedule(file);
 }
 
 static void file_close(void *self)
 {
     struct file *file = self;
-    wr_maintenance_stop(&file->maintenance, file->writer.target.path);
-    wr_output_file_close(&file->writer.target);
+    wr_maintenance_stop(&file->maintenance, file->writer.output.path);
+    wr_output_file_close(&file->writer.output);
     file->sync_due_ms = file->wake_ms = INT64_MAX;
 }
 
 static void file_abandon(void *self)
 {
     const struct file *file = self;
-    wr_output_file_abandon(&file->writer.target);
+    wr_output_file_abandon(&file->writer.output);
     wr_maintenance_abandon(&file->maintenance);
 }
 
@@ -146,9 +148,9 @@ static void file_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     const struct file *file = self;
     bool exists = false;
     (void)timeout_ms;
-    int problem = wr_output_file_probe(&file->writer.target, &exists);
-    if (problem)
-        say(outcome, WEIR_OUTCOME_RETRY, "open", file->settings.options->path, problem);
+    int error = wr_output_file_probe(&file->writer.output, &exists);
+    if (error)
+        set_outcome(outcome, WEIR_OUTCOME_RETRY, "open", file->settings.options->path, error);
     else if (!exists)
         snprintf(outcome->reason, sizeof outcome->reason, "it does not exist yet");
 }
@@ -158,54 +160,54 @@ static void file_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
 static void write_batch(struct file *file, const weir_batch *batch, weir_outcome *outcome)
 {
     weir_encoded encoded;
-    const char *path = file->writer.target.path;
+    const char *path = file->writer.output.path;
     uint32_t settled;
     while (outcome->done < batch->count) {
         if (!file->encoder->encode(file->host, batch, outcome->done, wr_writer_chunk(&file->writer),
                                    &encoded)) {
-            say(outcome, WEIR_OUTCOME_RETRY, "write", path, ENOMEM);
+            set_outcome(outcome, WEIR_OUTCOME_RETRY, "write", path, ENOMEM);
             return;
         }
-        int problem = wr_writer_write(&file->writer, &encoded, &settled);
+        int error = wr_writer_write(&file->writer, &encoded, &settled);
         outcome->done += settled;
-        if (problem) {
-            /* with a full disk the file is as good as before; anything else may mean that it is not */
-            bool full = problem == ENOSPC || problem == EDQUOT || problem == EFBIG;
-            say(outcome, full ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_REOPEN, "write", path, problem);
+        if (error) {
+            /* after ENOSPC and the like the file is intact; after other errors it may not be */
+            bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+            set_outcome(outcome, full ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_REOPEN, "write", path, error);
             return;
         }
     }
 }
 
-/* What cannot be forced to the disk is in the file, perhaps; nobody can tell, and to write it again would not
- * help. It counts as refused. */
-static void make_safe(struct file *file, weir_outcome *outcome)
+/* After a failed fsync the state on disk is unknown, and writing again would not help: the values count as
+ * rejected. */
+static void sync_batch(struct file *file, weir_outcome *outcome)
 {
-    struct output_file *target = &file->writer.target;
+    struct output_file *output = &file->writer.output;
     if (file->settings.options->fsync != SETTINGS_SYNC_BATCH)
         return;
-    if (target->dirty)
-        wr_output_file_sync(target);
-    if (!target->sync_problem || !outcome->done)
+    if (output->dirty)
+        wr_output_file_sync(output);
+    if (!output->sync_error || !outcome->done)
         return;
     outcome->rejected = outcome->done;
-    snprintf(outcome->reason, sizeof outcome->reason, "fsync %.180s: %s", target->path,
-             system_words(target->sync_problem));
+    snprintf(outcome->reason, sizeof outcome->reason, "fsync %.180s: %s", output->path,
+             system_strerror(output->sync_error));
 }
 
 static void file_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     struct file *file = self;
     outcome->done = 0;
-    file->writer.target.sync_problem = 0;
-    int problem = wr_output_file_make_sure(&file->writer.target);
-    if (problem) {
-        say(outcome, WEIR_OUTCOME_REOPEN, "open", file->settings.options->path, problem);
+    file->writer.output.sync_error = 0;
+    int error = wr_output_file_ensure(&file->writer.output);
+    if (error) {
+        set_outcome(outcome, WEIR_OUTCOME_REOPEN, "open", file->settings.options->path, error);
         return;
     }
     write_batch(file, batch, outcome);
-    make_safe(file, outcome);
-    plan(file);
+    sync_batch(file, outcome);
+    schedule(file);
 }
 
 static void file_flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
@@ -213,9 +215,9 @@ static void file_flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
     struct file *file = self;
     (void)timeout_ms;
     (void)outcome;
-    if (file->writer.target.dirty)
-        wr_output_file_sync(&file->writer.target);
-    plan(file);
+    if (file->writer.output.dirty)
+        wr_output_file_sync(&file->writer.output);
+    schedule(file);
 }
 
 static const weir_handler_type file_type = {

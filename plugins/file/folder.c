@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../system.h"
+
 void wr_folder_create(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -24,7 +26,7 @@ void wr_folder_sync(const char *path)
         return;
     memcpy(folder, path, length);
     folder[length] = '\0';
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = system_open(folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return;
     fsync(fd);

@@ -1,11 +1,11 @@
-/* folder: the folders that files are in. */
+/* folder: creates and syncs the folders that contain files. */
 #ifndef FILE_FOLDER_H
 #define FILE_FOLDER_H
 
-/* Creates the folders of a path that are missing. What fails is noticed when the file is opened. */
+/* Creates missing folders of a path. Errors are detected when the file is opened. */
 void wr_folder_create(char *path);
 
-/* Forces the names in the folder of a path to the disk, where that can be done. */
+/* Forces the directory entries of a path's folder to disk, if possible. */
 void wr_folder_sync(const char *path);
 
 #endif

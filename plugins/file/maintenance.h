@@ -1,5 +1,5 @@
-/* maintenance: sees to the old files: deletes what is more than `keep`, compresses the others. By the handler's
- * timer, between two batches, at most half of the time. */
+/* maintenance: deletes old files beyond `keep` and compresses the others. Runs on the handler's timer,
+ * between batches, for at most half of the time. */
 #ifndef FILE_MAINTENANCE_H
 #define FILE_MAINTENANCE_H
 
@@ -12,24 +12,25 @@
 struct maintenance {
     const weir_host *host;
     const struct settings *settings;
-    struct compress compress;
-    int64_t due_ms;       /* when there is something to do; INT64_MAX: nothing */
-    bool untrimmed;       /* there may be more old files than are kept */
-    int64_t after_us;     /* the age of the last file that was compressed in this round, */
-    char after[PATH_MAX]; /* and its path */
-    bool failed, said;    /* a file could not be compressed, or deleted */
+    struct compression compression;
+    int64_t due_ms;           /* when to run next; INT64_MAX: nothing to do */
+    bool untrimmed;           /* there may be more old files than `keep` */
+    int64_t last_age_us;      /* the last file that was compressed in this pass: its age */
+    char last_path[PATH_MAX]; /* and its path */
+    bool failed, logged;      /* a file could not be compressed or deleted; that has been logged */
 };
 
 void wr_maintenance_init(struct maintenance *maintenance, const weir_host *host,
                          const struct settings *settings);
 
-/* There may be new old files. */
+/* Starts a pass: there may be new old files. */
 void wr_maintenance_begin(struct maintenance *maintenance);
 
-/* Does what is due, or a part of it; `current`: the path in use. */
-void wr_maintenance_go_on(struct maintenance *maintenance, const char *current);
+/* Does some of the work if it is due; `current`: the path in use. */
+void wr_maintenance_run(struct maintenance *maintenance, const char *current);
 
-/* The handler is closed: deletes what has to be deleted, and leaves the rest to whoever opens it next. */
+/* Called when the handler is closed: deletes excess files. Compression is left to the next process that
+ * opens the file. */
 void wr_maintenance_stop(struct maintenance *maintenance, const char *current);
 
 /* [fork] */

@@ -4,21 +4,23 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include <weir/weir.h>
+
 #include "../output.h"
 #include "folder.h"
 #include "template.h"
 
-enum { LOOK_EVERY_MS = 500 };
+enum { CHECK_INTERVAL_MS = 500 };
 
-void wr_output_file_init(struct output_file *target, const weir_host *host, const struct settings *settings)
+void wr_output_file_init(struct output_file *output, const weir_host *host, const struct settings *settings)
 {
-    *target = (struct output_file){
+    *output = (struct output_file){
         .host = host, .settings = settings, .truncate = !settings->options->append, .fd = -1, .dated_s = -1};
 }
 
-/* ---- The path at this moment ----------------------------------------------------------------- */
+/* ---- The path -------------------------------------------------------------------------------- */
 
-/* Files change at the time that the kernel stamps them with. */
+/* The coarse clock, which the kernel uses for the modification times of files. */
 static time_t now_s(void)
 {
     struct timespec now;
@@ -26,272 +28,272 @@ static time_t now_s(void)
     return now.tv_sec;
 }
 
-/* Works out where the file is by now; *changed: not where it was. 0, or errno. */
-static int find_path(const struct output_file *target, time_t at_s, char *path, bool *changed)
+/* Expands the path for a time; *changed: it is not the path of the open file. Returns 0 or errno. */
+static int expand_path(const struct output_file *output, time_t time_s, char *path, bool *changed)
 {
-    const struct settings_options *options = target->settings->options;
-    if (!wr_template_expand(options->path, at_s, options->utc, path, PATH_MAX))
+    const struct settings_options *options = output->settings->options;
+    if (!wr_template_expand(options->path, time_s, options->utc, path, PATH_MAX))
         return ENAMETOOLONG;
-    *changed = strcmp(path, target->path) != 0;
+    *changed = strcmp(path, output->path) != 0;
     return 0;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* A file of its own making gets exactly the mode that was asked for, whatever the umask; one that exists keeps
- * its own. */
-static int open_path(const struct output_file *target, const char *path)
+/* A created file gets exactly the configured mode, regardless of the umask; an existing file keeps its mode. */
+static int open_path(const struct output_file *output, const char *path)
 {
-    mode_t mode = target->settings->mode;
-    int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;
-    int fd = open(path, flags | O_CREAT | O_EXCL, mode);
+    mode_t mode = output->settings->mode;
+    int flags = O_WRONLY | O_APPEND | O_NOCTTY;
+    int fd = system_open(path, flags | O_CREAT | O_EXCL, mode);
     if (fd >= 0) {
         fchmod(fd, mode);
-        if (target->settings->options->fsync)
+        if (output->settings->options->fsync)
             wr_folder_sync(path);
     } else if (errno == EEXIST) {
-        fd = open(path, flags | O_CREAT | (target->truncate ? O_TRUNC : 0), mode);
+        fd = system_open(path, flags | O_CREAT | (output->truncate ? O_TRUNC : 0), mode);
     }
     return fd;
 }
 
-static int open_with_folders(const struct output_file *target, char *path)
+static int open_with_folders(const struct output_file *output, char *path)
 {
-    int fd = open_path(target, path);
+    int fd = open_path(output, path);
     if (fd >= 0 || errno != ENOENT ||
-        !(target->settings->options->create_folders || target->settings->dated_folders))
+        !(output->settings->options->create_folders || output->settings->dated_folders))
         return fd;
     wr_folder_create(path);
-    return open_path(target, path);
+    return open_path(output, path);
 }
 
-static int adopt(struct output_file *target, int fd, const char *path, time_t at_s)
+static int use_file(struct output_file *output, int fd, const char *path, time_t time_s)
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        int problem = errno;
+        int error = errno;
         close(fd);
-        return problem;
+        return error;
     }
-    wr_output_file_close(target);
-    target->fd = fd;
-    target->device = status.st_dev;
-    target->inode = status.st_ino;
-    target->regular = S_ISREG(status.st_mode);
-    target->truncate = false;
-    target->fresh = true;
-    target->torn = false;
-    target->end = 0;
-    target->said_missed = false;
-    target->opened++;
-    target->looked_ms = output_now_ms();
-    target->dated_s = at_s;
-    memcpy(target->path, path, strlen(path) + 1);
+    wr_output_file_close(output);
+    output->fd = fd;
+    output->device = status.st_dev;
+    output->inode = status.st_ino;
+    output->regular = S_ISREG(status.st_mode);
+    output->truncate = false;
+    output->fresh = true;
+    output->torn = false;
+    output->end = 0;
+    output->logged_missing = false;
+    output->opened++;
+    output->checked_ms = output_now_ms();
+    output->dated_s = time_s;
+    memcpy(output->path, path, strlen(path) + 1);
     return 0;
 }
 
-int wr_output_file_reopen(struct output_file *target)
+int wr_output_file_reopen(struct output_file *output)
 {
     char path[PATH_MAX];
     bool changed;
-    time_t at_s = now_s();
-    int problem = find_path(target, at_s, path, &changed);
-    if (problem)
-        return problem;
-    int fd = open_with_folders(target, path);
-    return fd < 0 ? errno : adopt(target, fd, path, at_s);
+    time_t time_s = now_s();
+    int error = expand_path(output, time_s, path, &changed);
+    if (error)
+        return error;
+    int fd = open_with_folders(output, path);
+    return fd < 0 ? errno : use_file(output, fd, path, time_s);
 }
 
-/* A named pipe in its place is not waited for. */
-int wr_output_file_probe(const struct output_file *target, bool *exists)
+/* O_NONBLOCK: do not wait if the path is a named pipe. */
+int wr_output_file_probe(const struct output_file *output, bool *exists)
 {
     char path[PATH_MAX];
     bool changed;
-    const struct settings *settings = target->settings;
-    int problem = find_path(target, now_s(), path, &changed);
-    if (problem)
-        return problem;
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const struct settings *settings = output->settings;
+    int error = expand_path(output, now_s(), path, &changed);
+    if (error)
+        return error;
+    int fd = system_open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK, 0);
     *exists = fd >= 0;
     if (fd >= 0)
         close(fd);
     else if (errno != ENOENT)
         return errno;
     return *exists ? 0
-                   : output_find_obstacle(path, settings->options->create_folders || settings->dated_folders);
+                   : output_check_create(path, settings->options->create_folders || settings->dated_folders);
 }
 
-void wr_output_file_close(struct output_file *target)
+void wr_output_file_close(struct output_file *output)
 {
-    if (target->fd < 0)
+    if (output->fd < 0)
         return;
-    if (target->dirty)
-        wr_output_file_sync(target);
-    wr_output_file_lock(target, LOCK_UN); /* a forked process may still hold the descriptor */
-    close(target->fd);
-    target->fd = -1;
-    target->dirty = false;
+    if (output->dirty)
+        wr_output_file_sync(output);
+    /* a forked process may still have the descriptor, and with it the lock */
+    wr_output_file_lock(output, LOCK_UN);
+    close(output->fd);
+    output->fd = -1;
+    output->dirty = false;
 }
 
-void wr_output_file_abandon(const struct output_file *target)
+void wr_output_file_abandon(const struct output_file *output)
 {
-    if (target->fd >= 0)
-        close(target->fd);
+    if (output->fd >= 0)
+        close(output->fd);
 }
 
-/* ---- Still the same file? -------------------------------------------------------------------- */
+/* ---- Identity -------------------------------------------------------------------------------- */
 
-/* A program that closes all descriptors, as daemons do, may have given ours to somebody else: it is not ours to
- * write to or close. */
-static bool is_ours(const struct output_file *target)
+/* A program that closes all descriptors, as daemons do, may have reused the number of this one for another
+ * file, which must not be written to or closed. */
+static bool is_ours(const struct output_file *output)
 {
-    struct stat status;
-    return fstat(target->fd, &status) == 0 && status.st_dev == target->device && status.st_ino == target->inode;
+    return system_is_file(output->fd, output->device, output->inode);
 }
 
-bool wr_output_file_is_in_place(const struct output_file *target)
+bool wr_output_file_is_in_place(const struct output_file *output)
 {
-    struct stat status;
-    return stat(target->path, &status) == 0 && status.st_dev == target->device &&
-           status.st_ino == target->inode;
+    return system_leads_to_file(output->path, output->device, output->inode);
 }
 
-void wr_output_file_follow(struct output_file *target)
+void wr_output_file_follow(struct output_file *output)
 {
     char path[PATH_MAX];
     bool changed = false;
-    target->looked_ms = output_now_ms();
-    if (target->settings->dated && find_path(target, now_s(), path, &changed) != 0)
+    output->checked_ms = output_now_ms();
+    if (output->settings->dated && expand_path(output, now_s(), path, &changed) != 0)
         return;
-    if (!changed && wr_output_file_is_in_place(target))
+    if (!changed && wr_output_file_is_in_place(output))
         return;
-    int problem = wr_output_file_reopen(target);
-    if (!problem || target->said_missed)
+    int error = wr_output_file_reopen(output);
+    if (!error || output->logged_missing)
         return;
-    target->said_missed = true;
+    output->logged_missing = true;
     if (changed)
-        target->host->log(target->host, 2, "%s cannot be opened (%s); writing goes on in %s", path,
-                          system_words(problem), target->path);
+        output->host->log(output->host, WEIR_LOG_WARNING,
+                          "%s cannot be opened (%s); values are still written to %s", path,
+                          system_strerror(error), output->path);
     else
-        target->host->log(target->host, 2,
-                          "%s is gone and cannot be opened anew (%s); writing goes on where it went",
-                          target->path, system_words(problem));
+        output->host->log(
+            output->host, WEIR_LOG_WARNING,
+            "%s was moved or deleted and cannot be reopened (%s); values are still written to the old file",
+            output->path, system_strerror(error));
 }
 
-/* Whether the date may be another one by now. */
-static bool is_another_second(const struct output_file *target)
+/* Whether the date may have changed. */
+static bool may_have_changed(const struct output_file *output)
 {
-    return target->settings->dated && !target->said_missed && now_s() != target->dated_s;
+    return output->settings->dated && !output->logged_missing && now_s() != output->dated_s;
 }
 
-static void follow_date(struct output_file *target)
+static void follow_date(struct output_file *output)
 {
     char path[PATH_MAX];
     bool changed;
-    time_t at_s = now_s();
-    if (find_path(target, at_s, path, &changed) == 0 && changed)
-        wr_output_file_follow(target);
+    time_t time_s = now_s();
+    if (expand_path(output, time_s, path, &changed) == 0 && changed)
+        wr_output_file_follow(output);
     else
-        target->dated_s = at_s;
+        output->dated_s = time_s;
 }
 
-int wr_output_file_make_sure(struct output_file *target)
+int wr_output_file_ensure(struct output_file *output)
 {
-    if (target->fd >= 0 && !is_ours(target)) {
-        target->fd = -1;
-        target->dirty = false;
+    if (output->fd >= 0 && !is_ours(output)) {
+        output->fd = -1;
+        output->dirty = false;
     }
-    if (target->fd < 0)
-        return wr_output_file_reopen(target);
-    if (is_another_second(target))
-        follow_date(target);
-    if (output_now_ms() - target->looked_ms >= LOOK_EVERY_MS)
-        wr_output_file_follow(target);
+    if (output->fd < 0)
+        return wr_output_file_reopen(output);
+    if (may_have_changed(output))
+        follow_date(output);
+    if (output_now_ms() - output->checked_ms >= CHECK_INTERVAL_MS)
+        wr_output_file_follow(output);
     return 0;
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Where a file system has no locks there is nothing better to do than to go on. A fork need not wait for a lock
- * that another process has. */
-void wr_output_file_lock(const struct output_file *target, int how)
+/* If the file system does not support locks, continues without one. While it waits for a lock of another
+ * process, the program can fork. */
+void wr_output_file_lock(const struct output_file *output, int operation)
 {
-    if (!target->regular || flock(target->fd, how | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR))
+    if (!output->regular || flock(output->fd, operation | LOCK_NB) == 0 ||
+        (errno != EWOULDBLOCK && errno != EINTR))
         return;
-    const weir_waiting *waiting = target->host->service(target->host, WEIR_WAITING);
+    const weir_waiting *waiting = output->host->service(output->host, WEIR_WAITING);
     if (waiting)
-        waiting->begin(target->host);
-    while (flock(target->fd, how) != 0 && errno == EINTR)
+        waiting->begin(output->host);
+    while (flock(output->fd, operation) != 0 && errno == EINTR)
         ;
     if (waiting)
-        waiting->end(target->host);
+        waiting->end(output->host);
 }
 
-int wr_output_file_end_line(struct output_file *target)
+int wr_output_file_end_line(struct output_file *output)
 {
     size_t written;
-    if (!target->torn)
+    if (!output->torn)
         return 0;
-    int problem = output_write(target->host, target->fd, "\n", 1, &written);
-    target->torn = problem != 0;
-    return problem;
+    int error = output_write(output->host, output->fd, "\n", 1, &written);
+    output->torn = error != 0;
+    return error;
 }
 
-int wr_output_file_write(struct output_file *target, const char *data, size_t length, size_t *written)
+int wr_output_file_write(struct output_file *output, const char *data, size_t length, size_t *written)
 {
     *written = 0;
-    int problem = wr_output_file_end_line(target);
-    if (!problem)
-        problem = output_write(target->host, target->fd, data, length, written);
+    int error = wr_output_file_end_line(output);
+    if (!error)
+        error = output_write(output->host, output->fd, data, length, written);
     if (*written)
-        target->dirty = target->settings->options->fsync != 0;
-    return problem;
+        output->dirty = output->settings->options->fsync != 0;
+    return error;
 }
 
-void wr_output_file_look_at_end(struct output_file *target, off_t size)
+void wr_output_file_check_end(struct output_file *output, off_t size)
 {
-    struct stat status;
     char last = '\n';
-    if (!target->regular || size == target->end || !size)
+    if (!output->regular || size == output->end || !size)
         return;
-    int fd = open(target->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = system_open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return;
-    bool same = fstat(fd, &status) == 0 && status.st_dev == target->device && status.st_ino == target->inode;
-    if (same && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
-        target->torn = true;
+    if (system_is_file(fd, output->device, output->inode) && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
+        output->torn = true;
     close(fd);
 }
 
-void wr_output_file_take_back(struct output_file *target, size_t length)
+void wr_output_file_remove_tail(struct output_file *output, size_t length)
 {
     struct stat status;
-    wr_output_file_lock(target, LOCK_EX);
-    off_t end = lseek(target->fd, 0, SEEK_CUR); /* with O_APPEND: where our last write ended */
+    wr_output_file_lock(output, LOCK_EX);
+    off_t end = lseek(output->fd, 0, SEEK_CUR); /* with O_APPEND: the end of our last write */
     bool last =
-        target->regular && fstat(target->fd, &status) == 0 && end >= (off_t)length && status.st_size == end;
-    bool taken = last && ftruncate(target->fd, end - (off_t)length) == 0;
-    wr_output_file_lock(target, LOCK_UN);
-    target->torn = !taken;
+        output->regular && fstat(output->fd, &status) == 0 && end >= (off_t)length && status.st_size == end;
+    bool removed = last && ftruncate(output->fd, end - (off_t)length) == 0;
+    wr_output_file_lock(output, LOCK_UN);
+    output->torn = !removed;
 }
 
-/* A second try would say that all is well, although the kernel has given up what it could not write. */
-int wr_output_file_sync(struct output_file *target)
+/* Never retried: a second fsync could succeed although the kernel has discarded the data that it could not
+ * write. */
+int wr_output_file_sync(struct output_file *output)
 {
-    const weir_waiting *waiting = target->host->service(target->host, WEIR_WAITING);
-    target->dirty = false;
-    if (!target->regular)
+    const weir_waiting *waiting = output->host->service(output->host, WEIR_WAITING);
+    output->dirty = false;
+    if (!output->regular)
         return 0;
     if (waiting)
-        waiting->begin(target->host);
-    int problem = fdatasync(target->fd) == 0 ? 0 : errno;
+        waiting->begin(output->host);
+    int error = fdatasync(output->fd) == 0 ? 0 : errno;
     if (waiting)
-        waiting->end(target->host);
-    if (!problem)
+        waiting->end(output->host);
+    if (!error)
         return 0;
-    target->sync_problem = problem;
-    target->host->count(target->host, "fsync.failed", 1);
-    target->host->log(target->host, 1, "fsync %s: %s; what was written since the last one may be lost",
-                      target->path, system_words(problem));
-    return problem;
+    output->sync_error = error;
+    output->host->count(output->host, "fsync.failed", 1);
+    output->host->log(output->host, WEIR_LOG_ERROR,
+                      "fsync %s: %s; values written since the last fsync may be lost if the machine crashes",
+                      output->path, system_strerror(error));
+    return error;
 }

@@ -1,4 +1,4 @@
-/* period: which hour, day or week a time is in. */
+/* period: the hour, day or week that contains a time. */
 #ifndef FILE_PERIOD_H
 #define FILE_PERIOD_H
 
@@ -6,11 +6,10 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Whether periods of this length begin when a clock's hands or a calendar's days do: parts of a day in whole
- * seconds, or whole days. */
+/* Whether a length is allowed: fractions of a day in whole seconds, or whole days. */
 bool wr_period_is_allowed(int64_t every_ns);
 
-/* The number of the period of this length that a time is in. Periods shorter than a day are counted from
+/* The number of the period of this length that contains a time. Periods shorter than a day are counted from
  * midnight, whole days from a Monday. */
 int64_t wr_period_number(int64_t every_ns, time_t time, bool utc);
 

@@ -9,22 +9,24 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <weir/weir.h>
+
 #include "../output.h"
 #include "archive.h"
 #include "period.h"
 #include "stamp.h"
 
-enum { PAUSE_MS = 10000, NAME_ROOM = PATH_MAX + STAMP_LENGTH + 2 };
+enum { RETRY_MS = 10000, NAME_MAX_BYTES = PATH_MAX + STAMP_LENGTH + 2 };
 
 void wr_rotation_init(struct rotation *rotation, const struct settings *settings)
 {
-    *rotation = (struct rotation){.settings = settings, .off_until_ms = INT64_MIN};
+    *rotation = (struct rotation){.settings = settings, .retry_at_ms = INT64_MIN};
 }
 
-bool wr_rotation_is_on(const struct rotation *rotation, const struct output_file *target)
+bool wr_rotation_is_on(const struct rotation *rotation, const struct output_file *output)
 {
-    return rotation->settings->rotates && target->regular &&
-           (rotation->off_until_ms == INT64_MIN || output_now_ms() >= rotation->off_until_ms);
+    return rotation->settings->rotates && output->regular &&
+           (rotation->retry_at_ms == INT64_MIN || output_now_ms() >= rotation->retry_at_ms);
 }
 
 /* ---- When ------------------------------------------------------------------------------------ */
@@ -34,9 +36,10 @@ bool wr_rotation_is_empty(const struct rotation *rotation, const struct stat *st
     return status->st_size <= (off_t)rotation->settings->header_length;
 }
 
-/* The file itself knows when it was written last, whoever did it, also before a restart. By the clock that the
- * kernel stamps files with, or a new file might seem to be of before midnight. */
-static bool is_over(const struct settings_options *options, const struct stat *status)
+/* The period is that of the file's last write, by any process, including before a restart. Uses the clock
+ * that the kernel uses for modification times: by a finer clock a new file might seem to be from before
+ * midnight. */
+static bool is_period_over(const struct settings_options *options, const struct stat *status)
 {
     struct timespec now;
     if (!options->rotate_every_ns)
@@ -51,7 +54,7 @@ size_t wr_rotation_room(const struct rotation *rotation, const struct stat *stat
 {
     const struct settings_options *options = rotation->settings->options;
     bool empty = wr_rotation_is_empty(rotation, status);
-    if (!empty && is_over(options, status))
+    if (!empty && is_period_over(options, status))
         return 0;
     if (!options->rotate_size)
         return SIZE_MAX;
@@ -64,86 +67,86 @@ size_t wr_rotation_room(const struct rotation *rotation, const struct stat *stat
 static bool exists(const char *path, const char *ending)
 {
     struct stat status;
-    char whole[NAME_ROOM + 8];
+    char whole[NAME_MAX_BYTES + 8];
     snprintf(whole, sizeof whole, "%s%s", path, ending);
     return lstat(whole, &status) == 0;
 }
 
-/* A name that is younger than all old ones, also where the clock was set back. */
-static void find_name(const struct output_file *target, char name[NAME_ROOM])
+/* A name with a later stamp than all old files, even if the clock was set back. */
+static void find_name(const struct output_file *output, char name[NAME_MAX_BYTES])
 {
     struct archive archive;
     char stamp[STAMP_LENGTH + 1];
     int64_t at_us = wr_stamp_now_us();
-    if (wr_archive_list(&archive, target->settings, target->path))
+    if (wr_archive_list(&archive, output->settings, output->path))
         for (size_t i = 0; i < archive.count; i++)
             if (archive.files[i].stamped && archive.files[i].age_us >= at_us)
                 at_us = archive.files[i].age_us + 1;
     wr_archive_fini(&archive);
     do {
-        wr_stamp_put(stamp, at_us++);
-        snprintf(name, NAME_ROOM, "%s.%s", target->path, stamp);
-    } while (exists(name, "") || exists(name, ".gz")); /* a folder that could not be read */
+        wr_stamp_format(stamp, at_us++);
+        snprintf(name, NAME_MAX_BYTES, "%s.%s", output->path, stamp);
+    } while (exists(name, "") || exists(name, ".gz")); /* in case the folder could not be listed */
 }
 
-/* What is at the path may be a link to the file, as /dev/stdout is: that must stay. */
-static int find_obstacle(const struct output_file *target)
+/* A symbolic link, such as /dev/stdout, is not renamed. */
+static int check_path(const struct output_file *output)
 {
     struct stat status;
-    if (lstat(target->path, &status) != 0)
+    if (lstat(output->path, &status) != 0)
         return errno;
     return S_ISLNK(status.st_mode) ? ELOOP : 0;
 }
 
-/* Between the two names nobody writes: whoever wants to waits for the lock of the file that we hold, and then
- * looks whether it is in place still. */
-static int put_aside(struct output_file *target, const char *name)
+/* No process writes between the rename and the reopen: the others wait for the lock that we hold, and then
+ * check whether the path still names the file. */
+static int rotate_to(struct output_file *output, const char *name)
 {
-    wr_output_file_end_line(target); /* what follows it in the next file would seem to be of the same line */
-    if (target->dirty)
-        wr_output_file_sync(target);
-    if (rename(target->path, name) != 0)
+    wr_output_file_end_line(output); /* or the next file would seem to continue it */
+    if (output->dirty)
+        wr_output_file_sync(output);
+    if (rename(output->path, name) != 0)
         return errno;
     char path[PATH_MAX];
-    memcpy(path, target->path, sizeof path);
-    int problem = wr_output_file_reopen(target);
-    if (problem && renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
-        wr_output_file_close(target);
-    return problem;
+    memcpy(path, output->path, sizeof path);
+    int error = wr_output_file_reopen(output);
+    if (error && renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
+        wr_output_file_close(output);
+    return error;
 }
 
-static void pause_rotation(struct rotation *rotation, const struct output_file *target, int problem)
+static void postpone(struct rotation *rotation, const struct output_file *output, int error)
 {
-    rotation->off_until_ms = output_now_ms() + PAUSE_MS;
-    if (rotation->said)
+    rotation->retry_at_ms = output_now_ms() + RETRY_MS;
+    if (rotation->logged)
         return;
-    rotation->said = true;
-    if (problem == ELOOP)
-        target->host->log(target->host, 2,
-                          "%s is a symbolic link and is not rotated; give the path of the file itself",
-                          target->path);
+    rotation->logged = true;
+    if (error == ELOOP)
+        output->host->log(output->host, WEIR_LOG_WARNING,
+                          "%s is a symbolic link and is not rotated; set \"path\" to the file itself",
+                          output->path);
     else
-        target->host->log(target->host, 2,
-                          "%s cannot be rotated (%s); it goes on growing, and is tried again every %d s",
-                          target->path, system_words(problem), PAUSE_MS / 1000);
+        output->host->log(output->host, WEIR_LOG_WARNING,
+                          "%s cannot be rotated (%s); it continues to grow; next attempt in %d s", output->path,
+                          system_strerror(error), RETRY_MS / 1000);
 }
 
-int wr_rotation_turn(struct rotation *rotation, struct output_file *target)
+int wr_rotation_rotate(struct rotation *rotation, struct output_file *output)
 {
-    char name[NAME_ROOM];
-    unsigned opened = target->opened;
-    int problem = find_obstacle(target);
-    if (!problem) {
-        find_name(target, name);
-        problem = put_aside(target, name);
+    char name[NAME_MAX_BYTES];
+    unsigned opened = output->opened;
+    int error = check_path(output);
+    if (!error) {
+        find_name(output, name);
+        error = rotate_to(output, name);
     }
-    if (!problem) {
-        rotation->said = false;
-        rotation->off_until_ms = INT64_MIN;
+    if (!error) {
+        rotation->logged = false;
+        rotation->retry_at_ms = INT64_MIN;
         return 0;
     }
-    if (target->fd >= 0 && target->opened == opened)
-        wr_output_file_lock(target, LOCK_UN);
-    pause_rotation(rotation, target, problem);
-    return target->fd >= 0 ? 0 : problem;
+    if (output->fd >= 0 && output->opened == opened)
+        wr_output_file_lock(output, LOCK_UN);
+    postpone(rotation, output, error);
+    return output->fd >= 0 ? 0 : error;
 }

@@ -1,4 +1,4 @@
-/* rotation: when the file has to be put aside, and how. Under the target's exclusive lock. */
+/* rotation: when and how the file is rotated. Caller holds the output file's exclusive lock. */
 #ifndef FILE_ROTATION_H
 #define FILE_ROTATION_H
 
@@ -12,25 +12,24 @@
 
 struct rotation {
     const struct settings *settings;
-    int64_t off_until_ms; /* after a failure */
-    bool said;            /* it */
+    int64_t retry_at_ms; /* after a failure: when to try again; INT64_MIN: no failure */
+    bool logged;         /* the failure has been logged */
 };
 
 void wr_rotation_init(struct rotation *rotation, const struct settings *settings);
 
-/* Whether the target is a file that is put aside now and then. */
-bool wr_rotation_is_on(const struct rotation *rotation, const struct output_file *target);
+/* Whether the output file is rotated at all, and not waiting for the next attempt. */
+bool wr_rotation_is_on(const struct rotation *rotation, const struct output_file *output);
 
-/* How many of the next `length` bytes may go into the file as it is, in bytes; SIZE_MAX: any. 0: it has to be
- * put aside first. */
+/* How many bytes fit into the file; SIZE_MAX: no limit; 0: it must be rotated first. */
 size_t wr_rotation_room(const struct rotation *rotation, const struct stat *status);
 
 /* Whether the file holds no values. */
 bool wr_rotation_is_empty(const struct rotation *rotation, const struct stat *status);
 
-/* Puts the file aside and opens a new one, lets go of the lock in any case. Where that fails it is said once,
- * and the rotation is off for a while: then the old file is written to, or, without one, an errno is answered.
- */
-int wr_rotation_turn(struct rotation *rotation, struct output_file *target);
+/* Rotates: renames the file and opens a new one. Releases the lock in all cases. A failure is logged once
+ * and disables rotation for a while: the old file continues to be used. Returns 0, or errno if no file is
+ * open. */
+int wr_rotation_rotate(struct rotation *rotation, struct output_file *output);
 
 #endif

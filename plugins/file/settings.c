@@ -10,27 +10,28 @@
 
 const weir_option wr_settings_table[] = {
     {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
-     "the file; %Y-%m-%d and the like stand for the present date", offsetof(struct settings_options, path)},
-    {"append", WEIR_OPTION_BOOL, 0, "true", NULL, "false: begin with an empty file",
+     "the file, optionally with date fields (metrics-%Y-%m-%d.jsonl)", offsetof(struct settings_options, path)},
+    {"append", WEIR_OPTION_BOOL, 0, "true", NULL, "false: start with an empty file",
      offsetof(struct settings_options, append)},
-    {"mode", WEIR_OPTION_STRING, 0, "0644", NULL, "the permissions of a file that is created, in octal",
+    {"mode", WEIR_OPTION_STRING, 0, "0644", NULL,
+     "the permissions of a created file, in octal, regardless of the umask",
      offsetof(struct settings_options, mode)},
-    {"create_folders", WEIR_OPTION_BOOL, 0, "false", NULL, "create the folders of the path that are missing",
+    {"create_folders", WEIR_OPTION_BOOL, 0, "false", NULL,
+     "create missing folders of the path; folders with date fields are always created",
      offsetof(struct settings_options, create_folders)},
     {"rotate_size", WEIR_OPTION_SIZE, 0, "0B", "0B..16TiB",
-     "put the file aside before it grows beyond this; 0B: never",
-     offsetof(struct settings_options, rotate_size)},
+     "rotate before the file exceeds this size; 0B: never", offsetof(struct settings_options, rotate_size)},
     {"rotate_every", WEIR_OPTION_DURATION, 0, "0s", "0s..366d",
-     "put the file aside when this is over, by the clock: 1h, 1d, 7d; 0s: never",
+     "rotate when this period ends, by the clock: 1h, 1d, 7d; 0s: never",
      offsetof(struct settings_options, rotate_every_ns)},
-    {"keep", WEIR_OPTION_INT, 0, "0", "0..1000000", "how many old files are kept; 0: all of them",
+    {"keep", WEIR_OPTION_INT, 0, "0", "0..1000000", "how many old files to keep; 0: all",
      offsetof(struct settings_options, keep)},
-    {"compress", WEIR_OPTION_ENUM, 0, "none", "none|gzip", "how old files are compressed",
+    {"compress", WEIR_OPTION_ENUM, 0, "none", "none|gzip", "how to compress old files",
      offsetof(struct settings_options, compress)},
-    {"utc", WEIR_OPTION_BOOL, 0, "false", NULL, "dates and days are those of UTC, not those of local time",
+    {"utc", WEIR_OPTION_BOOL, 0, "false", NULL, "use UTC instead of local time for dates and days",
      offsetof(struct settings_options, utc)},
-    {"fsync", WEIR_OPTION_ENUM, 0, "never", "never|interval|batch",
-     "when what was written is forced to the disk", offsetof(struct settings_options, fsync)},
+    {"fsync", WEIR_OPTION_ENUM, 0, "never", "never|interval|batch", "when to force written data to disk",
+     offsetof(struct settings_options, fsync)},
     {"fsync_interval", WEIR_OPTION_DURATION, 0, "1s", "10ms..1h", "how often, with fsync \"interval\"",
      offsetof(struct settings_options, fsync_interval_ns)},
     {0},
@@ -38,11 +39,11 @@ const weir_option wr_settings_table[] = {
 
 static bool check_path(const weir_host *host, const char *path)
 {
-    const char *wrong = wr_template_find_fault(path);
-    if (!wrong)
+    const char *invalid = wr_template_find_error(path);
+    if (!invalid)
         return true;
-    host->refuse(host, "path", "\"%s\": \"%.*s\" is not a part of a date; allowed: %s", path,
-                 wrong[1] > ' ' ? 2 : 1, wrong, WR_TEMPLATE_ALLOWED);
+    host->refuse(host, "path", "\"%s\": \"%.*s\" is not a date field; allowed: %s", path,
+                 invalid[1] > ' ' ? 2 : 1, invalid, WR_TEMPLATE_ALLOWED);
     return false;
 }
 
@@ -50,32 +51,30 @@ static bool check_period(const weir_host *host, int64_t every_ns)
 {
     if (!every_ns || wr_period_is_allowed(every_ns))
         return true;
-    host->refuse(host, "rotate_every",
-                 "%lld ms do not divide a day; allowed: parts of a day in whole seconds, like 15m, 1h, 6h, and "
-                 "whole days, like 1d, 7d",
-                 (long long)(every_ns / 1000000));
+    host->refuse(
+        host, "rotate_every",
+        "%lld ms does not divide a day; allowed: fractions of a day in whole seconds, like 15m, 1h, 6h, and "
+        "whole days, like 1d, 7d",
+        (long long)(every_ns / 1000000));
     return false;
 }
 
 static bool check_compression(const weir_host *host, const struct settings_options *options)
 {
-    if (options->compress != SETTINGS_GZIP || wr_compress_is_built())
+    if (options->compress != SETTINGS_GZIP || wr_compress_is_available())
         return true;
-    host->refuse(host, "compress",
-                 "\"gzip\" needs zlib, which this build of the handler type goes without; allowed: none");
+    host->refuse(host, "compress", "\"gzip\" requires zlib, which this build does not have; allowed: none");
     return false;
 }
 
-/* Old files that nothing ever makes. */
+/* `keep` and `compress` have no effect unless old files are created. */
 static bool check_rotation(const weir_host *host, const struct settings *settings)
 {
     const struct settings_options *options = settings->options;
-    const char *idle = options->keep ? "keep" : "compress";
-    if (settings->rotates || settings->dated || !settings->tends)
+    const char *option = options->keep ? "keep" : "compress";
+    if (settings->rotates || settings->dated || !settings->maintains)
         return true;
-    host->refuse(
-        host, idle,
-        "there are no old files to it; it needs \"rotate_size\", \"rotate_every\" or a date in \"path\"");
+    host->refuse(host, option, "it requires \"rotate_size\", \"rotate_every\" or date fields in \"path\"");
     return false;
 }
 
@@ -95,10 +94,11 @@ bool wr_settings_init(struct settings *settings, const weir_host *host, const st
     settings->dated = wr_template_is_dated(options->path);
     settings->dated_folders = wr_template_has_dated_folders(options->path);
     settings->rotates = options->rotate_size || options->rotate_every_ns;
-    settings->tends = options->keep || options->compress == SETTINGS_GZIP;
+    settings->maintains = options->keep || options->compress == SETTINGS_GZIP;
     if (!check_rotation(host, settings))
         return false;
-    /* here, where the program's environment may be read, and not by the worker's first look at the time */
+    /* here, in the thread that configures, and not in the worker's first use of the local time: reading TZ
+     * is not safe while the program may change its environment */
     if (!options->utc && (settings->dated || options->rotate_every_ns))
         tzset();
     return true;

@@ -1,4 +1,4 @@
-/* settings: the options of the handler type, and what in them does not go together. */
+/* settings: the handler type's option table, checks of option combinations, and values derived from options. */
 #ifndef FILE_SETTINGS_H
 #define FILE_SETTINGS_H
 
@@ -8,10 +8,10 @@
 
 #include <weir/handler.h>
 
-enum { SETTINGS_GZIP = 1 };                               /* of compress */
-enum { SETTINGS_SYNC_INTERVAL = 1, SETTINGS_SYNC_BATCH }; /* of fsync */
+enum { SETTINGS_GZIP = 1 };                               /* value of `compress` */
+enum { SETTINGS_SYNC_INTERVAL = 1, SETTINGS_SYNC_BATCH }; /* values of `fsync` */
 
-/* As the core fills it. */
+/* Filled by the core. */
 struct settings_options {
     const char *path;
     bool append;
@@ -29,15 +29,15 @@ extern const weir_option wr_settings_table[];
 struct settings {
     const struct settings_options *options;
     mode_t mode;
-    const char *header; /* what each file begins with; "": nothing */
+    const char *header; /* the beginning of each file; "": none */
     size_t header_length;
-    bool dated;         /* the path has a date in it */
-    bool dated_folders; /* so have its folders */
-    bool rotates;       /* files are put aside by the handler itself */
-    bool tends;         /* old files are compressed, or deleted */
+    bool dated;         /* the path contains date fields */
+    bool dated_folders; /* its folders contain date fields */
+    bool rotates;       /* rotate_size or rotate_every is set */
+    bool maintains;     /* old files are compressed or deleted */
 };
 
-/* Checks the options and works them out. false: refused, by host->refuse. */
+/* Checks the options and derives the settings. Returns false after host->refuse. */
 bool wr_settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options);
 
 #endif

@@ -10,7 +10,7 @@ int64_t wr_stamp_now_us(void)
     return (int64_t)now.tv_sec * STAMP_US_PER_S + now.tv_nsec / 1000;
 }
 
-void wr_stamp_put(char out[STAMP_LENGTH + 1], int64_t time_us)
+void wr_stamp_format(char out[STAMP_LENGTH + 1], int64_t time_us)
 {
     char text[80];
     struct tm parts;

@@ -1,4 +1,4 @@
-/* stamp: the time that is part of an old file's name: "20261121T104019.123456Z". */
+/* stamp: the timestamp in an old file's name: "20261121T104019.123456Z". */
 #ifndef FILE_STAMP_H
 #define FILE_STAMP_H
 
@@ -8,10 +8,10 @@ enum { STAMP_LENGTH = 23, STAMP_US_PER_S = 1000000 };
 
 int64_t wr_stamp_now_us(void);
 
-/* Writes a stamp and a NUL. */
-void wr_stamp_put(char out[STAMP_LENGTH + 1], int64_t time_us);
+/* Writes a stamp, NUL-terminated. */
+void wr_stamp_format(char out[STAMP_LENGTH + 1], int64_t time_us);
 
-/* Reads what begins with a stamp; -1: it does not. */
+/* Parses a stamp at the beginning of the text. Returns -1 if there is none. */
 int64_t wr_stamp_parse(const char *text);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* What stands for each conversion: '0' for a digit. */
+/* The format of each conversion; '0' is any digit. NULL: not allowed. */
 static const char *shape_of(char conversion)
 {
     switch (conversion) {
@@ -22,19 +22,19 @@ static const char *shape_of(char conversion)
     }
 }
 
-const char *wr_template_find_fault(const char *path)
+const char *wr_template_find_error(const char *path)
 {
-    for (const char *at = strchr(path, '%'); at; at = strchr(at + 2, '%'))
-        if (!shape_of(at[1]))
-            return at;
+    for (const char *pos = strchr(path, '%'); pos; pos = strchr(pos + 2, '%'))
+        if (!shape_of(pos[1]))
+            return pos;
     return NULL;
 }
 
 static const char *find_date(const char *path)
 {
-    for (const char *at = strchr(path, '%'); at; at = strchr(at + 2, '%'))
-        if (at[1] != '%')
-            return at;
+    for (const char *pos = strchr(path, '%'); pos; pos = strchr(pos + 2, '%'))
+        if (pos[1] != '%')
+            return pos;
     return NULL;
 }
 
@@ -51,7 +51,7 @@ bool wr_template_has_dated_folders(const char *path)
 
 /* ---- Expanding ------------------------------------------------------------------------------- */
 
-/* Appends, and ends it with a NUL. false: there is no room for it. */
+/* Appends and NUL-terminates. Returns false if it does not fit. */
 static bool append_text(char *out, size_t room, size_t *length, const char *text, size_t text_length)
 {
     if (*length + text_length >= room)
@@ -84,7 +84,7 @@ bool wr_template_expand(const char *path, time_t time, bool utc, char *out, size
     return true;
 }
 
-/* ---- Finding --------------------------------------------------------------------------------- */
+/* ---- Matching -------------------------------------------------------------------------------- */
 
 static bool append_shape(char *out, size_t room, size_t *length, const char *shape)
 {

@@ -1,4 +1,4 @@
-/* template: a path with parts of the date in it, as strftime has them. */
+/* template: a path with date fields, as in strftime. */
 #ifndef FILE_TEMPLATE_H
 #define FILE_TEMPLATE_H
 
@@ -6,23 +6,25 @@
 #include <stddef.h>
 #include <time.h>
 
-/* Those that are digits, of a fixed number, whatever the locale: so old files can be told by their names. */
+/* Only fields with a fixed number of digits in all locales, so that old files can be recognized by their
+ * names. */
 #define WR_TEMPLATE_ALLOWED "%Y %m %d %H %M %S %y %j %G %V %F, and %% for a percent sign"
 
-/* The first conversion that is not allowed, within the path; NULL: all are. The functions below take only such
- * paths. */
-const char *wr_template_find_fault(const char *path);
+/* Returns the first conversion that is not allowed, or NULL. The functions below require a path without
+ * errors. */
+const char *wr_template_find_error(const char *path);
 
 bool wr_template_is_dated(const char *path);
 bool wr_template_has_dated_folders(const char *path);
 
-/* The path at a time. false: it does not fit. */
+/* Expands the path for a time. Returns false if it does not fit. */
 bool wr_template_expand(const char *path, time_t time, bool utc, char *out, size_t room);
 
-/* A glob(7) pattern of all that begins like the path at some time. false: it does not fit. */
+/* Writes a glob(7) pattern for all names that begin with an expansion of the path. Returns false if it does
+ * not fit. */
 bool wr_template_glob(const char *path, char *out, size_t room);
 
-/* Where in `name` the part ends that is the path at some time; NULL: it does not begin with one. */
+/* Returns the end of the expansion of the path at the beginning of `name`, or NULL if there is none. */
 const char *wr_template_match(const char *path, const char *name);
 
 #endif

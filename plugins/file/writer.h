@@ -1,4 +1,4 @@
-/* writer: puts lines into the target, whole, and has it rotated between them. */
+/* writer: writes whole lines to the output file and rotates it between lines. */
 #ifndef FILE_WRITER_H
 #define FILE_WRITER_H
 
@@ -11,17 +11,17 @@
 struct writer {
     const struct settings *settings;
     const weir_encoder *encoder;
-    struct output_file target;
+    struct output_file output;
     struct rotation rotation;
 };
 
 void wr_writer_init(struct writer *writer, const weir_host *host, const struct settings *settings);
 
-/* How many bytes to encode at once. */
+/* How many bytes to encode at a time. */
 size_t wr_writer_chunk(const struct writer *writer);
 
-/* Writes what was encoded, or a part of it; *settled: how many samples of it are in the file, whole. 0, or
- * errno. */
+/* Writes the encoded values or some of them. *settled: number of samples that were completely written.
+ * Returns 0 or errno. */
 int wr_writer_write(struct writer *writer, const weir_encoded *encoded, uint32_t *settled);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A part of a URL; "" if it has none. */
+/* Copies a part of a URL; "" if it has none. */
 static void get_part(CURLU *url, CURLUPart part, unsigned flags, char *out, size_t room)
 {
     char *text = NULL;
@@ -23,7 +23,7 @@ static CURLU *parse(const char *text)
     return NULL;
 }
 
-static void show(CURLU *url, char *out, size_t room)
+static void format_display(CURLU *url, char *out, size_t room)
 {
     char scheme[32], host[256], port[8], path[256];
     get_part(url, CURLUPART_SCHEME, 0, scheme, sizeof scheme);
@@ -48,18 +48,18 @@ bool address_parse(struct address *address, const char *text)
     get_part(url, CURLUPART_USER, 0, user, sizeof user);
     get_part(url, CURLUPART_PASSWORD, 0, password, sizeof password);
     snprintf(address->peer, sizeof address->peer, "%s:%s", address->host, port);
-    show(url, address->shown, sizeof address->shown);
+    format_display(url, address->display, sizeof address->display);
     address->has_user = *user || *password;
     address->is_http = strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0;
     curl_url_cleanup(url);
     return *address->host != '\0';
 }
 
-void address_show(const char *text, char *out, size_t room)
+void address_format(const char *text, char *out, size_t room)
 {
     CURLU *url = parse(text);
     *out = '\0';
     if (url)
-        show(url, out, room);
+        format_display(url, out, room);
     curl_url_cleanup(url);
 }

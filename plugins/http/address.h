@@ -1,4 +1,5 @@
-/* address: what a URL says, and how it is shown: without user, password and parameters, which may be secret. */
+/* address: the parts of a URL, and its text for messages: without user, password and parameters, which may
+ * be secret. */
 #ifndef HTTP_ADDRESS_H
 #define HTTP_ADDRESS_H
 
@@ -7,16 +8,16 @@
 
 struct address {
     char host[256];
-    char peer[264];  /* host:port */
-    char shown[100]; /* scheme://host:port/path, cut where it is long */
+    char peer[264];    /* host:port */
+    char display[100]; /* scheme://host:port/path, truncated */
     bool has_user;
     bool is_http; /* or https */
 };
 
-/* false: it is no URL with a host. */
+/* Returns false if it is not a URL with a host. */
 bool address_parse(struct address *address, const char *url);
 
-/* Writes any URL as it may be shown: "" if it is none. */
-void address_show(const char *url, char *out, size_t room);
+/* Writes a URL's text for messages; "" if it is not a URL. */
+void address_format(const char *url, char *out, size_t room);
 
 #endif

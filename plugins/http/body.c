@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fastest: lines of metrics are so alike that more effort makes little difference. */
-enum { LEVEL = 1, GZIP_WINDOW = 15 + 16, MEMORY = 8, LARGEST = 1 << 30 };
+/* Level 1: lines of metrics are so similar that higher levels gain little. */
+enum { LEVEL = 1, GZIP_WINDOW = 15 + 16, MEMORY = 8, MAX_BYTES = 1 << 30 };
 
-static bool make_ready(struct body *body)
+static bool init_stream(struct body *body)
 {
     if (!body->ready)
         body->ready =
@@ -14,19 +14,19 @@ static bool make_ready(struct body *body)
     return body->ready;
 }
 
-static bool make_room(struct body *body, size_t bytes)
+static bool grow_buffer(struct body *body, size_t bytes)
 {
-    if (bytes <= body->room_bytes)
+    if (bytes <= body->buffer_bytes)
         return true;
-    unsigned char *room = realloc(body->room, bytes);
-    if (!room)
+    unsigned char *buffer = realloc(body->buffer, bytes);
+    if (!buffer)
         return false;
-    body->room = room;
-    body->room_bytes = bytes;
+    body->buffer = buffer;
+    body->buffer_bytes = bytes;
     return true;
 }
 
-bool body_begin(struct body *body, const char *header, const char **data, size_t *length)
+bool body_prepend(struct body *body, const char *header, const char **data, size_t *length)
 {
     size_t header_length = strlen(header), bytes = header_length + *length;
     if (!header_length)
@@ -47,16 +47,16 @@ bool body_begin(struct body *body, const char *header, const char **data, size_t
 
 bool body_compress(struct body *body, const char **data, size_t *length)
 {
-    if (*length > LARGEST || !make_ready(body) || !make_room(body, deflateBound(&body->stream, *length)))
+    if (*length > MAX_BYTES || !init_stream(body) || !grow_buffer(body, deflateBound(&body->stream, *length)))
         return false;
     z_stream *stream = &body->stream;
     stream->next_in = (unsigned char *)*data;
     stream->avail_in = (unsigned)*length;
-    stream->next_out = body->room;
-    stream->avail_out = (unsigned)body->room_bytes;
+    stream->next_out = body->buffer;
+    stream->avail_out = (unsigned)body->buffer_bytes;
     bool done = deflate(stream, Z_FINISH) == Z_STREAM_END;
-    *data = (const char *)body->room;
-    *length = body->room_bytes - stream->avail_out;
+    *data = (const char *)body->buffer;
+    *length = body->buffer_bytes - stream->avail_out;
     deflateReset(stream);
     return done;
 }
@@ -65,7 +65,7 @@ void body_fini(struct body *body)
 {
     if (body->ready)
         deflateEnd(&body->stream);
-    free(body->room);
+    free(body->buffer);
     free(body->whole);
     *body = (struct body){0};
 }

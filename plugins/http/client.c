@@ -7,17 +7,17 @@
 #include "address.h"
 
 enum {
-    LOOK_MS = 100,              /* how often a wait looks whether a stop was asked */
-    REPLY_MOST = 64 * 1024,     /* a reply is read no further */
-    UPLOAD_BUFFER = 256 * 1024, /* for fewer calls of send(2) */
-    CONNECTION_LIFE_S = 300,    /* then the name is resolved anew */
-    HEADERS_MOST = 64 * 1024,
+    POLL_MS = 100,              /* how often a wait checks for a stop */
+    REPLY_MAX = 64 * 1024,      /* bytes read of a reply */
+    UPLOAD_BUFFER = 256 * 1024, /* reduces send(2) calls */
+    CONNECTION_LIFE_S = 300,    /* then the name is resolved again */
+    HEADERS_MAX = 64 * 1024,
 };
 
-/* ---- What comes back ------------------------------------------------------------------------- */
+/* ---- Receiving ------------------------------------------------------------------------------- */
 
-/* Only its beginning is of interest; an endless one is cut off. */
-static size_t take_body(char *data, size_t size, size_t count, void *ctx)
+/* Keeps the beginning and aborts the transfer after REPLY_MAX bytes. */
+static size_t receive_body(char *data, size_t size, size_t count, void *ctx)
 {
     struct client *client = ctx;
     struct client_reply *reply = client->reply;
@@ -25,19 +25,19 @@ static size_t take_body(char *data, size_t size, size_t count, void *ctx)
     memcpy(reply->text + reply->text_length, data, length < room ? length : room);
     reply->text_length += length < room ? length : room;
     client->reply_bytes += length;
-    return client->reply_bytes > REPLY_MOST ? 0 : length;
+    return client->reply_bytes > REPLY_MAX ? 0 : length;
 }
 
-static size_t take_header(char *data, size_t size, size_t count, void *ctx)
+static size_t receive_header(char *data, size_t size, size_t count, void *ctx)
 {
     struct client *client = ctx;
     size_t length = size * count;
     long status = 0;
     curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && (*data == '\r' || *data == '\n'))
-        client->answered = true;
+        client->responded = true;
     client->header_bytes += length;
-    return client->header_bytes > HEADERS_MOST ? 0 : length;
+    return client->header_bytes > HEADERS_MAX ? 0 : length;
 }
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
@@ -51,10 +51,10 @@ static void set_text(CURL *easy, CURLoption option, const char *text)
 static void set_callbacks(struct client *client)
 {
     CURL *easy = client->easy;
-    sockets_follow(&client->sockets, easy);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    sockets_attach(&client->sockets, easy);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, client);
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, receive_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, client);
 }
 
@@ -63,7 +63,7 @@ static void set_tls(CURL *easy, const struct client_settings *settings)
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, settings->verify ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, settings->verify ? 2L : 0L);
-    if (settings->ca_file) { /* and no other authority */
+    if (settings->ca_file) { /* and no other certificate authority */
         curl_easy_setopt(easy, CURLOPT_CAINFO, settings->ca_file);
         curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
     }
@@ -71,7 +71,7 @@ static void set_tls(CURL *easy, const struct client_settings *settings)
     set_text(easy, CURLOPT_SSLKEY, settings->key_file);
 }
 
-/* An empty proxy means none; without a word libcurl would look into the environment, at any time. */
+/* An empty proxy means none; NULL would make libcurl read the environment, at any time. */
 static void set_request(CURL *easy, const struct client_settings *settings)
 {
     curl_easy_setopt(easy, CURLOPT_URL, settings->url);
@@ -98,7 +98,7 @@ static void set_limits(CURL *easy, const struct client_settings *settings)
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_timeout_ms);
     curl_easy_setopt(easy, CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S);
     curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* nor wait for a resolver that is stuck */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* do not wait for a resolver thread that hangs */
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
 }
@@ -124,19 +124,19 @@ bool client_open(struct client *client, const struct client_settings *settings)
     return true;
 }
 
-static int refuse_to_go_on(void *ctx, char *remote, char *local, int remote_port, int local_port)
+static int abort_request(void *ctx, char *remote, char *local, int remote_port, int local_port)
 {
     (void)ctx, (void)remote, (void)local, (void)remote_port, (void)local_port;
     return CURL_PREREQFUNC_ABORT;
 }
 
-/* Where libcurl closes a kept connection when it is cleaned up, it sets the disposition of SIGPIPE for a
- * moment, as it does not while a handle with NOSIGNAL is at work. So one more request is begun, over that
- * connection, and given up before anything is sent: that closes it. */
+/* When libcurl closes a persistent connection during cleanup, it changes the disposition of SIGPIPE for a
+ * moment; during a transfer with CURLOPT_NOSIGNAL it does not. So start one more request on that connection
+ * and abort it before anything is sent: this closes the connection. */
 static void disconnect(struct client *client)
 {
     int running;
-    curl_easy_setopt(client->easy, CURLOPT_PREREQFUNCTION, refuse_to_go_on);
+    curl_easy_setopt(client->easy, CURLOPT_PREREQFUNCTION, abort_request);
     curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, "");
     curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
     if (curl_multi_add_handle(client->multi, client->easy) != CURLM_OK)
@@ -163,7 +163,7 @@ bool client_is_open(const struct client *client)
     return client->easy;
 }
 
-bool client_is_whole(const struct client *client)
+bool client_owns_descriptors(const struct client *client)
 {
     return sockets_are_ours(&client->sockets);
 }
@@ -182,8 +182,8 @@ void client_abandon(const struct client *client)
 
 /* ---- A request ------------------------------------------------------------------------------- */
 
-/* While a resolver's thread is inside the C library, a child would find its locks taken: a fork has to wait for
- * it, as for any other foreign code. */
+/* While a resolver thread is inside the C library, a forked child would inherit its locks in locked state: a
+ * fork must wait for it, as for any other foreign code. */
 static bool is_resolving(const struct client *client)
 {
     curl_off_t resolved_us = 0;
@@ -191,30 +191,31 @@ static bool is_resolving(const struct client *client)
     return resolved_us == 0;
 }
 
-static void wait_for_something(struct client *client)
+static void wait_for_activity(struct client *client)
 {
-    bool may_leave = client->waiting && !is_resolving(client);
-    if (may_leave)
+    bool may_fork = client->waiting && !is_resolving(client);
+    if (may_fork)
         client->waiting->begin(client->host);
-    curl_multi_poll(client->multi, NULL, 0, LOOK_MS, NULL);
-    if (may_leave)
+    curl_multi_poll(client->multi, NULL, 0, POLL_MS, NULL);
+    if (may_fork)
         client->waiting->end(client->host);
 }
 
-static bool is_time_over(const struct client *client)
+static bool is_expired(const struct client *client)
 {
     return client->waiting && client->waiting->left_ms(client->host) == 0;
 }
 
-/* Answers how it ended without regard to an answer that came: BROKEN, if libcurl has come to an end. */
+/* Returns how the request ended, ignoring a received status: CLIENT_FAILED if libcurl is done, with or
+ * without success. */
 static enum client_end run(struct client *client)
 {
     int running = 1;
     while (curl_multi_perform(client->multi, &running) == CURLM_OK) {
         if (!running)
-            return CLIENT_BROKEN;
-        wait_for_something(client);
-        if (is_time_over(client))
+            return CLIENT_FAILED;
+        wait_for_activity(client);
+        if (is_expired(client))
             return CLIENT_STOPPED;
     }
     return CLIENT_NO_MEMORY;
@@ -251,28 +252,28 @@ static void read_reply(const struct client *client, struct client_reply *reply)
     reply->resolved = is_set(easy, CURLINFO_NAMELOOKUP_TIME_T);
     reply->connected = is_set(easy, CURLINFO_PRETRANSFER_TIME_T);
     if (redirect)
-        address_show(redirect, reply->redirect, sizeof reply->redirect);
+        address_format(redirect, reply->redirect, sizeof reply->redirect);
     reply->text[reply->text_length] = '\0';
 }
 
-/* A status counts as soon as its headers are complete, whatever becomes of the rest. */
+/* A status takes effect once its headers are complete, whatever happens to the rest. */
 static enum client_end find_end(const struct client *client, enum client_end end)
 {
-    if (client->answered)
-        return CLIENT_ANSWERED;
-    return client->header_bytes > HEADERS_MOST ? CLIENT_ENDLESS : end;
+    if (client->responded)
+        return CLIENT_RESPONDED;
+    return client->header_bytes > HEADERS_MAX ? CLIENT_HEADERS_TOO_LARGE : end;
 }
 
 void client_send(struct client *client, const char *body, size_t length, struct client_reply *reply)
 {
     *reply = (struct client_reply){.end = CLIENT_NO_MEMORY};
-    if (is_time_over(client)) {
+    if (is_expired(client)) {
         reply->end = CLIENT_STOPPED;
         return;
     }
     client->reply = reply;
     client->reply_bytes = client->header_bytes = 0;
-    client->answered = false;
+    client->responded = false;
     curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, reply->error);
     curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
@@ -287,19 +288,19 @@ void client_send(struct client *client, const char *body, size_t length, struct 
     client->reply = NULL;
 }
 
-static long shorter_ms(int64_t a, int64_t b)
+static long min_ms(int64_t a, int64_t b)
 {
     return (long)(a < b ? a : b);
 }
 
-/* A request is begun, and given up when all that it needs to be sent is there. */
+/* Starts a request and aborts it once the connection is ready for sending. */
 bool client_connect(struct client *client, const struct client_settings *settings, int64_t timeout_ms,
                     struct client_reply *reply)
 {
     CURL *easy = client->easy;
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, shorter_ms(settings->timeout_ms, timeout_ms));
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, shorter_ms(settings->connect_timeout_ms, timeout_ms));
-    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, refuse_to_go_on);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, min_ms(settings->timeout_ms, timeout_ms));
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, min_ms(settings->connect_timeout_ms, timeout_ms));
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, abort_request);
     client_send(client, "", 0, reply);
-    return reply->end == CLIENT_BROKEN && reply->result == CURLE_ABORTED_BY_CALLBACK;
+    return reply->end == CLIENT_FAILED && reply->result == CURLE_ABORTED_BY_CALLBACK;
 }

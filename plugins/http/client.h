@@ -1,8 +1,8 @@
-/* client: one server, one connection that is kept, one request at a time, by libcurl. Used by the handler's
- * worker alone.
+/* client: an HTTP client for one server on libcurl: one persistent connection, one request at a time. Used
+ * only by the handler's worker.
  *
- * libcurl reads no environment here, follows no redirects, raises and touches no signals, and is never left
- * waiting without the program being able to fork meanwhile. */
+ * libcurl is configured to read no environment variables, follow no redirects and neither raise nor change
+ * signals. The program can fork while a request waits. */
 #ifndef HTTP_CLIENT_H
 #define HTTP_CLIENT_H
 
@@ -17,7 +17,7 @@
 
 enum { CLIENT_TEXT = 4096 };
 
-/* What requests look like. All borrowed; NULL: none. */
+/* The parameters of all requests. All pointers are borrowed; NULL: unset. */
 struct client_settings {
     const char *url, *method, *proxy;
     const char *username, *password;
@@ -27,67 +27,68 @@ struct client_settings {
     int64_t timeout_ms, connect_timeout_ms;
 };
 
-/* What became of a request. */
+/* How a request ended. */
 enum client_end {
-    CLIENT_ANSWERED,  /* with a status, and all of the headers */
-    CLIENT_BROKEN,    /* result tells how */
-    CLIENT_ENDLESS,   /* headers without an end */
-    CLIENT_STOPPED,   /* the time that the core had for it was over */
-    CLIENT_NO_MEMORY, /* it was not even begun */
+    CLIENT_RESPONDED,         /* a status and complete headers were received */
+    CLIENT_FAILED,            /* see `result` */
+    CLIENT_HEADERS_TOO_LARGE, /* more than 64 KiB of headers */
+    CLIENT_STOPPED,           /* the core's time limit for stopping expired */
+    CLIENT_NO_MEMORY,         /* the request was not started */
 };
 
 struct client_reply {
     enum client_end end;
     CURLcode result;
-    int system_error; /* errno of a broken connection; 0: not known */
+    int system_error; /* errno of a failed connection; 0: unknown */
     bool resolved, connected;
     long status;
-    int64_t retry_after_s; /* 0: not said, or nothing sensible */
-    char redirect[256];    /* where it would have led: without what may be secret; empty: nowhere */
+    int64_t retry_after_s; /* 0: absent or invalid */
+    char redirect[256];    /* the redirect's target, without secrets; "": none */
     char error[CURL_ERROR_SIZE];
-    char text[CLIENT_TEXT]; /* how the body begins; ends with a NUL */
+    char text[CLIENT_TEXT]; /* the beginning of the body, NUL-terminated */
     size_t text_length;
 };
 
 struct client {
     const weir_host *host;
-    const weir_waiting *waiting; /* NULL: this core has none */
+    const weir_waiting *waiting; /* NULL: not provided by this core */
     CURLM *multi;
     CURL *easy;
     struct sockets sockets;
-    struct client_reply *reply; /* of the request under way */
+    struct client_reply *reply; /* of the current request */
     size_t reply_bytes, header_bytes;
-    bool answered; /* the headers of a final status are complete */
+    bool responded; /* the headers of a final status are complete */
 };
 
-/* All zeros but these: not open. */
+/* Initializes a client that is not open. */
 void client_init(struct client *client, const weir_host *host);
 
-/* Makes ready; connects with the first request. false without memory, or descriptors. */
+/* Creates the handles; the first request connects. Returns false if out of memory or descriptors. */
 bool client_open(struct client *client, const struct client_settings *settings);
 
-/* Says goodbye to the server. May be called when not open. */
+/* Closes the connection. Allowed if not open. */
 void client_close(struct client *client);
 
 bool client_is_open(const struct client *client);
 
-/* Whether the descriptors are still the client's own. If not, only client_forget may follow. */
-bool client_is_whole(const struct client *client);
+/* Whether the descriptors are still the client's own: the program may have closed them. If not, only
+ * client_forget may be called. */
+bool client_owns_descriptors(const struct client *client);
 
-/* Leaves everything as it is, for good: closing would mean to write to, or to close, what is somebody else's by
- * now. Not open afterwards. */
+/* Leaks the handles: closing them would write to or close descriptors that now belong to other code. Not
+ * open afterwards. */
 void client_forget(struct client *client);
 
-/* Sends a body, and waits for the answer. */
+/* Sends a body and waits for the response. */
 void client_send(struct client *client, const char *body, size_t length, struct client_reply *reply);
 
-/* Connects, with all that TLS and a proxy ask for, and disconnects, without sending a request. timeout_ms: how
- * long that may take, unless the settings allow less. Answers whether it came to that; if not, reply tells why.
- * Only client_close may follow. */
+/* Connects, including TLS and the proxy, and disconnects without sending a request. timeout_ms limits this
+ * further than the settings. Returns whether it succeeded; if not, `reply` has the reason. Only client_close
+ * may follow. */
 bool client_connect(struct client *client, const struct client_settings *settings, int64_t timeout_ms,
                     struct client_reply *reply);
 
-/* [fork] Closes the descriptors that are known, by close(2). */
+/* [fork] Closes the known descriptors with close(2). */
 void client_abandon(const struct client *client);
 
 #endif

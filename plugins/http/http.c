@@ -1,7 +1,7 @@
-/* http: sends values to a server, a batch at a time, over one connection that is kept.
+/* http: sends values to a server over HTTP, one batch per request, on a persistent connection.
  *
- * What the options come to is in settings.c, libcurl in client.c, the meaning of answers in response.c; here is
- * what is sent, in which pieces, and what that settles. */
+ * settings.c checks the options, client.c wraps libcurl, response.c classifies responses. This file divides
+ * batches into requests and reports what was delivered. */
 
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "settings.h"
 #include "response.h"
 
-enum { BODY_MOST = 8 * 1024 * 1024 };
+enum { BODY_MAX = 8 * 1024 * 1024 };
 
 static const weir_standard http_standards[] = {
     {"overflow", "drop_oldest"}, {"queue", "16MiB"}, {"linger", "1s"}, {"format", "json"}, {NULL, NULL}};
@@ -23,19 +23,20 @@ static const weir_standard http_standards[] = {
 struct http {
     const weir_host *host;
     const weir_encoder *encoder;
-    const char *header; /* of each request */
+    const char *header; /* prepended to each request body */
     bool gzip;
     struct settings settings;
-    struct response_site site;
+    struct response_request request;
     struct client client;
     struct body body;
-    uint32_t most; /* samples a request: less than all once a server found a request too large */
+    uint32_t max_samples; /* limit of samples per request: lowered when a server returns 413 */
 
-    /* Of an event whose samples go one by one, when it was interrupted: the first sample that the server has
-     * not had yet, and how many of those before it were refused. */
+    /* Formats of records send one sample per request. State of an interrupted event: the sequence number of
+     * the next sample to send, and how many of the samples before it were refused. */
     uint64_t next;
+    char origin[33]; /* that `next` is a number of */
     uint32_t refused;
-    char refusal[256]; /* why */
+    char refusal[256]; /* the reason of the last refusal */
 };
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -54,12 +55,12 @@ static bool has_curl(void)
     return curl_state == CURLE_OK;
 }
 
-static void fill_site(struct http *http)
+static void init_request(struct http *http)
 {
     const struct settings *settings = &http->settings;
-    http->site = (struct response_site){
+    http->request = (struct response_request){
         .method = settings->client.method,
-        .url = settings->address.shown,
+        .url = settings->address.display,
         .host = settings->address.host,
         .peer = *settings->proxy.host ? settings->proxy.peer : settings->address.peer,
         .timeout_ms = settings->client.timeout_ms,
@@ -77,20 +78,20 @@ static void *http_create(const weir_host *host, const void *given)
     }
     struct http *http = calloc(1, sizeof *http);
     if (!http) {
-        host->refuse(host, "", "no memory");
+        host->refuse(host, "", "out of memory");
         return NULL;
     }
     http->host = host;
     http->encoder = host->service(host, WEIR_ENCODER);
     http->header = weir_encoder_header(http->encoder, host);
     http->gzip = options->compress == SETTINGS_GZIP;
-    http->most = UINT32_MAX;
+    http->max_samples = UINT32_MAX;
     client_init(&http->client, host);
     if (!settings_init(&http->settings, host, options, http->encoder->content_type(host))) {
         free(http);
         return NULL;
     }
-    fill_site(http);
+    init_request(http);
     return http;
 }
 
@@ -104,34 +105,34 @@ static void http_destroy(void *self)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* The connection itself is made with the first request. */
+/* The first request connects. */
 static void http_open(void *self, weir_outcome *outcome)
 {
     struct http *http = self;
     if (client_open(&http->client, &http->settings.client))
         return;
     outcome->code = WEIR_OUTCOME_RETRY;
-    snprintf(outcome->reason, sizeof outcome->reason, "no memory, or no descriptors");
+    snprintf(outcome->reason, sizeof outcome->reason, "out of memory or file descriptors");
 }
 
-/* A connection is all that can be tried without sending something. */
+/* Without sending a request, only the connection can be tested. */
 static void http_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct http *http = self;
-    struct response_site site = http->site;
+    struct response_request request = http->request;
     struct client_reply reply;
     struct response response;
     http_open(http, outcome);
     if (outcome->code != WEIR_OUTCOME_OK)
         return;
-    if (timeout_ms < site.timeout_ms)
-        site.timeout_ms = timeout_ms;
+    if (timeout_ms < request.timeout_ms)
+        request.timeout_ms = timeout_ms;
     if (client_connect(&http->client, &http->settings.client, timeout_ms, &reply)) {
-        snprintf(outcome->reason, sizeof outcome->reason, "%.200s takes connections", site.peer);
+        snprintf(outcome->reason, sizeof outcome->reason, "%.200s accepts connections", request.peer);
     } else {
-        response_find(&site, &reply, &response);
+        response_classify(&request, &reply, &response);
         outcome->code = WEIR_OUTCOME_RETRY;
-        snprintf(outcome->reason, sizeof outcome->reason, "%s", response.words);
+        snprintf(outcome->reason, sizeof outcome->reason, "%s", response.message);
     }
     client_close(&http->client);
 }
@@ -139,7 +140,7 @@ static void http_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
 static void http_close(void *self)
 {
     struct http *http = self;
-    if (client_is_whole(&http->client))
+    if (client_owns_descriptors(&http->client))
         client_close(&http->client);
     else
         client_forget(&http->client);
@@ -151,33 +152,33 @@ static void http_abandon(void *self)
     client_abandon(&http->client);
 }
 
-/* ---- Pieces ---------------------------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
-/* Where the events end that begin with sample number start and have at most `most` samples, or the first one of
- * them has. */
-static uint32_t find_end(const weir_batch *batch, uint32_t start, uint32_t most)
+/* The end of the events that begin at sample `start`: as many events as have at most `max_samples` samples
+ * together, but at least one. */
+static uint32_t find_end(const weir_batch *batch, uint32_t start, uint32_t max_samples)
 {
     uint32_t end = start;
     for (uint32_t i = start; i < batch->count; i++) {
         if (batch->samples[i].flags & WEIR_SAMPLE_MORE && i + 1 < batch->count)
             continue;
-        if (end > start && i + 1 - start > most)
+        if (end > start && i + 1 - start > max_samples)
             break;
         end = i + 1;
     }
     return end;
 }
 
-/* A server that found a request too large is sent half of it, and from then on a little more each time. */
+/* After a 413, the next requests have half of the samples, then grow slowly. */
 static void shrink(struct http *http, uint32_t sent)
 {
-    http->most = sent / 2 ? sent / 2 : 1;
+    http->max_samples = sent / 2 ? sent / 2 : 1;
 }
 
 static void grow(struct http *http, uint32_t sent)
 {
-    if (sent >= http->most && http->most < UINT32_MAX / 2)
-        http->most += http->most / 8 + 1;
+    if (sent >= http->max_samples && http->max_samples < UINT32_MAX / 2)
+        http->max_samples += http->max_samples / 8 + 1;
 }
 
 static void send_text(struct http *http, const weir_encoded *encoded, struct response *response)
@@ -186,33 +187,33 @@ static void send_text(struct http *http, const weir_encoded *encoded, struct res
     size_t length = encoded->length;
     struct client_reply reply;
     *response = (struct response){.kind = RESPONSE_DELIVERED};
-    if (!length) /* nothing of it could be written */
+    if (!length) /* none of the samples can be encoded */
         return;
-    if (!body_begin(&http->body, http->header, &data, &length) ||
+    if (!body_prepend(&http->body, http->header, &data, &length) ||
         (http->gzip && !body_compress(&http->body, &data, &length))) {
-        *response = (struct response){.kind = RESPONSE_LATER, .words = "no memory"};
+        *response = (struct response){.kind = RESPONSE_RETRY, .message = "out of memory"};
         return;
     }
     client_send(&http->client, data, length, &reply);
-    response_find(&http->site, &reply, response);
+    response_classify(&http->request, &reply, response);
 }
 
 static bool encode(struct http *http, const weir_batch *batch, uint32_t start, weir_encoded *encoded,
                    struct response *response)
 {
-    if (http->encoder->encode(http->host, batch, start, BODY_MOST, encoded))
+    if (http->encoder->encode(http->host, batch, start, BODY_MAX, encoded))
         return true;
-    *response = (struct response){.kind = RESPONSE_LATER, .words = "no memory"};
+    *response = (struct response){.kind = RESPONSE_RETRY, .message = "out of memory"};
     return false;
 }
 
-/* ---- Settling -------------------------------------------------------------------------------- */
+/* ---- Outcomes -------------------------------------------------------------------------------- */
 
-static void come_back_later(const struct response *response, weir_outcome *outcome)
+static void set_retry(const struct response *response, weir_outcome *outcome)
 {
     outcome->code = WEIR_OUTCOME_RETRY;
     outcome->retry_after_ms = response->retry_after_ms;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s", response->words);
+    snprintf(outcome->reason, sizeof outcome->reason, "%s", response->message);
 }
 
 static void count_refused(const struct http *http, const struct response *response, uint32_t count)
@@ -224,17 +225,17 @@ static void count_refused(const struct http *http, const struct response *respon
 
 /* ---- Lines and documents --------------------------------------------------------------------- */
 
-/* Sends the events that follow; false: enough for now. */
-static bool send_piece(struct http *http, const weir_batch *batch, weir_outcome *outcome)
+/* Sends the next events. Returns false if the emit must return. */
+static bool send_events(struct http *http, const weir_batch *batch, weir_outcome *outcome)
 {
-    weir_batch piece = *batch;
+    weir_batch part = *batch;
     weir_encoded encoded;
     struct response response;
-    piece.count = find_end(batch, outcome->done, http->most);
-    if (encode(http, &piece, outcome->done, &encoded, &response))
+    part.count = find_end(batch, outcome->done, http->max_samples);
+    if (encode(http, &part, outcome->done, &encoded, &response))
         send_text(http, &encoded, &response);
-    if (response.kind == RESPONSE_LATER) {
-        come_back_later(&response, outcome);
+    if (response.kind == RESPONSE_RETRY) {
+        set_retry(&response, outcome);
         return false;
     }
     if (response.kind == RESPONSE_DELIVERED) {
@@ -243,33 +244,34 @@ static bool send_piece(struct http *http, const weir_batch *batch, weir_outcome 
         return true;
     }
     if (response.kind == RESPONSE_TOO_LARGE &&
-        encoded.count > find_end(&piece, outcome->done, 1) - outcome->done) {
+        encoded.count > find_end(&part, outcome->done, 1) - outcome->done) {
         shrink(http, encoded.count);
         return true;
     }
     count_refused(http, &response, encoded.count);
     outcome->done += encoded.count;
     outcome->rejected = encoded.count;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s", response.words);
-    return false; /* the reason is that of these alone */
+    snprintf(outcome->reason, sizeof outcome->reason, "%s", response.message);
+    return false; /* the reason applies to these samples alone */
 }
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
-/* An event that was interrupted goes on where it was, so that no sample is sent again that the server has had.
- */
+/* Resumes an interrupted event where it stopped, so that no sample is sent twice. */
 static uint32_t find_start(struct http *http, const weir_batch *batch)
 {
-    bool interrupted = http->next > batch->sequence && http->next < batch->sequence + batch->count;
+    bool interrupted = strcmp(http->origin, batch->origin) == 0 && http->next > batch->sequence &&
+                       http->next < batch->sequence + batch->count;
     if (!interrupted)
         http->refused = 0;
     return interrupted ? (uint32_t)(http->next - batch->sequence) : 0;
 }
 
-/* Samples in front of `end` have been sent, one by one; the core knows of whole events only. false: enough for
- * now. */
-static bool settle_records(struct http *http, const weir_batch *batch, uint32_t end, weir_outcome *outcome)
+/* Samples before `end` have been sent one by one; report them if an event ends there, because the core
+ * counts whole events. Returns false if the emit must return. */
+static bool report_records(struct http *http, const weir_batch *batch, uint32_t end, weir_outcome *outcome)
 {
+    snprintf(http->origin, sizeof http->origin, "%s", batch->origin);
     http->next = batch->sequence + end;
     if (end < batch->count && batch->samples[end - 1].flags & WEIR_SAMPLE_MORE)
         return true;
@@ -284,33 +286,33 @@ static bool settle_records(struct http *http, const weir_batch *batch, uint32_t 
 
 static void send_records(struct http *http, const weir_batch *batch, weir_outcome *outcome)
 {
-    uint32_t at = find_start(http, batch);
-    bool go_on = true;
-    while (go_on && at < batch->count) {
+    uint32_t pos = find_start(http, batch);
+    bool proceed = true;
+    while (proceed && pos < batch->count) {
         weir_encoded encoded;
         struct response response;
-        if (encode(http, batch, at, &encoded, &response))
+        if (encode(http, batch, pos, &encoded, &response))
             send_text(http, &encoded, &response);
-        if (response.kind == RESPONSE_LATER) {
-            come_back_later(&response, outcome);
+        if (response.kind == RESPONSE_RETRY) {
+            set_retry(&response, outcome);
             return;
         }
         if (response.kind != RESPONSE_DELIVERED) {
             count_refused(http, &response, 1);
             http->refused++;
-            snprintf(http->refusal, sizeof http->refusal, "%s", response.words);
+            snprintf(http->refusal, sizeof http->refusal, "%s", response.message);
         }
-        at += encoded.count;
-        go_on = settle_records(http, batch, at, outcome);
+        pos += encoded.count;
+        proceed = report_records(http, batch, pos, outcome);
     }
 }
 
 /* ---- The type -------------------------------------------------------------------------------- */
 
-/* A program that has closed all descriptors, as daemons do, gets new ones. */
-static bool is_ready(struct http *http, weir_outcome *outcome)
+/* If the program has closed all descriptors, as daemons do, opens new ones. */
+static bool ensure_open(struct http *http, weir_outcome *outcome)
 {
-    if (!client_is_whole(&http->client))
+    if (!client_owns_descriptors(&http->client))
         client_forget(&http->client);
     if (!client_is_open(&http->client))
         http_open(http, outcome);
@@ -321,13 +323,13 @@ static void http_emit(void *self, const weir_batch *batch, weir_outcome *outcome
 {
     struct http *http = self;
     outcome->done = 0;
-    if (!is_ready(http, outcome))
+    if (!ensure_open(http, outcome))
         return;
     if (http->encoder->shape(http->host) == WEIR_FORMAT_RECORDS) {
         send_records(http, batch, outcome);
         return;
     }
-    while (outcome->done < batch->count && send_piece(http, batch, outcome))
+    while (outcome->done < batch->count && send_events(http, batch, outcome))
         ;
 }
 
@@ -335,9 +337,9 @@ static const weir_handler_type http_type = {
     .size = sizeof http_type,
     .abi = WEIR_ABI,
     .name = "http",
-    .summary = "sends values to a server by HTTP",
+    .summary = "sends values to a server over HTTP",
     .takes = WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS,
-    .options = settings_rows,
+    .options = settings_table,
     .option_size = sizeof(weir_option),
     .options_size = sizeof(struct settings_options),
     .standards = http_standards,

@@ -7,41 +7,42 @@
 
 #include "../system.h"
 
-enum { SHOWN_TEXT = 120, SHORTEST_SECRET = 4, LONGEST_WAIT_S = 86400 };
+enum { EXCERPT_BYTES = 120, MIN_SECRET_BYTES = 4, MAX_DELAY_S = 86400 };
 
-static void say(struct response *response, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void set_message(struct response *response, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void say(struct response *response, const char *format, ...)
+static void set_message(struct response *response, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(response->words, sizeof response->words, format, arguments);
+    vsnprintf(response->message, sizeof response->message, format, arguments);
     va_end(arguments);
 }
 
-/* ---- What the server wrote ------------------------------------------------------------------- */
+/* ---- Text of the reply ----------------------------------------------------------------------- */
 
-/* A server may send back what it was sent. */
+/* A server may echo what it was sent. */
 static void mask(char *text, const char *secret)
 {
     size_t length = strlen(secret);
-    if (length < SHORTEST_SECRET)
+    if (length < MIN_SECRET_BYTES)
         return;
     for (char *found = strstr(text, secret); found; found = strstr(found + length, secret))
         memset(found, '*', length);
 }
 
-/* Its beginning, in one line's length, without blanks at either end. */
-static const char *cut(const struct response_site *site, struct client_reply *reply)
+/* The beginning of the reply, masked and without surrounding blanks. */
+static const char *make_excerpt(const struct response_request *request, struct client_reply *reply)
 {
     static const char blanks[] = " \t\r\n";
-    for (const char *const *secret = site->secrets; *secret; secret++)
+    for (const char *const *secret = request->secrets; *secret; secret++)
         mask(reply->text, *secret);
     char *text = reply->text + strspn(reply->text, blanks);
     size_t length = strlen(text);
-    if (length > SHOWN_TEXT) {
-        length = SHOWN_TEXT;
-        while (length && ((unsigned char)text[length] & 0xc0) == 0x80) /* not within a character */
+    if (length > EXCERPT_BYTES) {
+        length = EXCERPT_BYTES;
+        while (length && ((unsigned char)text[length] & 0xc0) == 0x80) /* not within a UTF-8 character */
             length--;
         memcpy(text + length, "...", 4);
         return text;
@@ -52,31 +53,33 @@ static const char *cut(const struct response_site *site, struct client_reply *re
     return text;
 }
 
-static void say_answer(const struct response_site *site, struct client_reply *reply, struct response *response)
+static void set_status_message(const struct response_request *request, struct client_reply *reply,
+                               struct response *response)
 {
-    const char *text = cut(site, reply);
-    say(response, "%s %s: answered %ld%s%s", site->method, site->url, reply->status, *text ? ": " : "", text);
+    const char *text = make_excerpt(request, reply);
+    set_message(response, "%s %s: returned %ld%s%s", request->method, request->url, reply->status,
+                *text ? ": " : "", text);
 }
 
-/* ---- Answers --------------------------------------------------------------------------------- */
+/* ---- Status ---------------------------------------------------------------------------------- */
 
-static int64_t find_pause(const struct client_reply *reply)
+static int64_t retry_delay_ms(const struct client_reply *reply)
 {
-    int64_t seconds = reply->retry_after_s < LONGEST_WAIT_S ? reply->retry_after_s : LONGEST_WAIT_S;
+    int64_t seconds = reply->retry_after_s < MAX_DELAY_S ? reply->retry_after_s : MAX_DELAY_S;
     return seconds * 1000;
 }
 
-static void judge_redirect(const struct response_site *site, const struct client_reply *reply,
-                           struct response *response)
+static void classify_redirect(const struct response_request *request, const struct client_reply *reply,
+                              struct response *response)
 {
-    response->kind = RESPONSE_LATER;
-    response->retry_after_ms = RESPONSE_LONGEST;
-    say(response, "%s %s: answered %ld%s%.70s; redirects are not followed", site->method, site->url,
-        reply->status, *reply->redirect ? ", which leads to " : "", reply->redirect);
+    response->kind = RESPONSE_RETRY;
+    response->retry_after_ms = RESPONSE_DELAY_MAX;
+    set_message(response, "%s %s: returned %ld%s%.70s; redirects are not followed", request->method,
+                request->url, reply->status, *reply->redirect ? ", a redirect to " : "", reply->redirect);
 }
 
-static void judge_status(const struct response_site *site, struct client_reply *reply,
-                         struct response *response)
+static void classify_status(const struct response_request *request, struct client_reply *reply,
+                            struct response *response)
 {
     long status = reply->status;
     response->status = status;
@@ -85,73 +88,79 @@ static void judge_status(const struct response_site *site, struct client_reply *
         return;
     }
     if (status < 400) {
-        judge_redirect(site, reply, response);
+        classify_redirect(request, reply, response);
         return;
     }
-    say_answer(site, reply, response);
+    set_status_message(request, reply, response);
     if (status == 401 || status == 403 || status == 407) {
-        /* not the values are at fault, but the credentials: they can be put right */
-        response->kind = RESPONSE_LATER;
-        response->retry_after_ms = RESPONSE_LONGEST;
+        /* the credentials are wrong, not the values: the user can fix them */
+        response->kind = RESPONSE_RETRY;
+        response->retry_after_ms = RESPONSE_DELAY_MAX;
     } else if (status == 408 || status == 429 || status >= 500) {
-        response->kind = RESPONSE_LATER;
-        response->retry_after_ms = find_pause(reply);
+        response->kind = RESPONSE_RETRY;
+        response->retry_after_ms = retry_delay_ms(reply);
     } else {
         response->kind = status == 413 ? RESPONSE_TOO_LARGE : RESPONSE_REFUSED;
     }
 }
 
-/* ---- No answer ------------------------------------------------------------------------------- */
+/* ---- No status ------------------------------------------------------------------------------- */
 
-static void say_timeout(const struct response_site *site, const struct client_reply *reply,
-                        struct response *response)
+static void set_timeout_message(const struct response_request *request, const struct client_reply *reply,
+                                struct response *response)
 {
-    int64_t ms = site->timeout_ms;
-    if (!reply->connected && site->connect_timeout_ms < ms)
-        ms = site->connect_timeout_ms;
+    int64_t ms = request->timeout_ms;
+    if (!reply->connected && request->connect_timeout_ms < ms)
+        ms = request->connect_timeout_ms;
     if (!reply->resolved)
-        say(response, "resolve the name of %s: no answer within %" PRId64 " ms", site->peer, ms);
+        set_message(response, "resolve %s: no response within %" PRId64 " ms", request->peer, ms);
     else if (!reply->connected)
-        say(response, "connect %s: no connection within %" PRId64 " ms", site->peer, ms);
+        set_message(response, "connect %s: no connection within %" PRId64 " ms", request->peer, ms);
     else
-        say(response, "%s %s: no complete answer within %" PRId64 " ms", site->method, site->url, ms);
+        set_message(response, "%s %s: no complete response within %" PRId64 " ms", request->method,
+                    request->url, ms);
 }
 
-static void say_broken(const struct response_site *site, const struct client_reply *reply,
-                       struct response *response)
+static void set_error_message(const struct response_request *request, const struct client_reply *reply,
+                              struct response *response)
 {
     const char *why = *reply->error ? reply->error : curl_easy_strerror(reply->result);
-    const char *system = reply->system_error ? system_words(reply->system_error) : why;
+    const char *system = reply->system_error ? system_strerror(reply->system_error) : why;
     switch (reply->result) {
-    case CURLE_OPERATION_TIMEDOUT: say_timeout(site, reply, response); break;
+    case CURLE_OPERATION_TIMEDOUT: set_timeout_message(request, reply, response); break;
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
-        say(response, "resolve the name of %s: it is not known, or no name server answers", site->peer);
+        set_message(response, "resolve %s: unknown name, or no name server responds", request->peer);
         break;
-    case CURLE_COULDNT_CONNECT: say(response, "connect %s: %s", site->peer, system); break;
+    case CURLE_COULDNT_CONNECT: set_message(response, "connect %s: %s", request->peer, system); break;
     case CURLE_PEER_FAILED_VERIFICATION:
-        say(response, "%s: the certificate of %s is not accepted: %s", site->url, site->host, why);
+        set_message(response, "%s: the certificate of %s is not trusted: %s", request->url, request->host, why);
         break;
-    case CURLE_SSL_CACERT_BADFILE: say(response, "ca_file: %s", why); break;
-    case CURLE_SSL_CERTPROBLEM: say(response, "cert_file, key_file: %s", why); break;
-    case CURLE_SSL_CONNECT_ERROR: say(response, "connect %s: TLS: %s", site->peer, why); break;
+    case CURLE_SSL_CACERT_BADFILE: set_message(response, "ca_file: %s", why); break;
+    case CURLE_SSL_CERTPROBLEM: set_message(response, "cert_file, key_file: %s", why); break;
+    case CURLE_SSL_CONNECT_ERROR: set_message(response, "connect %s: TLS: %s", request->peer, why); break;
     case CURLE_GOT_NOTHING:
-        say(response, "%s %s: the connection was closed without an answer", site->method, site->url);
+        set_message(response, "%s %s: the server closed the connection without a response", request->method,
+                    request->url);
         break;
-    default: say(response, "%s %s: %s", site->method, site->url, why);
+    default: set_message(response, "%s %s: %s", request->method, request->url, why);
     }
 }
 
-void response_find(const struct response_site *site, struct client_reply *reply, struct response *response)
+void response_classify(const struct response_request *request, struct client_reply *reply,
+                       struct response *response)
 {
-    *response = (struct response){.kind = RESPONSE_LATER};
+    *response = (struct response){.kind = RESPONSE_RETRY};
     switch (reply->end) {
-    case CLIENT_ANSWERED: judge_status(site, reply, response); break;
-    case CLIENT_BROKEN: say_broken(site, reply, response); break;
-    case CLIENT_ENDLESS: say(response, "%s %s: headers without an end", site->method, site->url); break;
-    case CLIENT_STOPPED:
-        say(response, "%s %s: no answer before the time to stop", site->method, site->url);
+    case CLIENT_RESPONDED: classify_status(request, reply, response); break;
+    case CLIENT_FAILED: set_error_message(request, reply, response); break;
+    case CLIENT_HEADERS_TOO_LARGE:
+        set_message(response, "%s %s: the response headers exceed 64 KiB", request->method, request->url);
         break;
-    case CLIENT_NO_MEMORY: say(response, "no memory"); break;
+    case CLIENT_STOPPED:
+        set_message(response, "%s %s: no response before the time limit for stopping", request->method,
+                    request->url);
+        break;
+    case CLIENT_NO_MEMORY: set_message(response, "out of memory"); break;
     }
 }

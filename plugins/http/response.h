@@ -1,4 +1,4 @@
-/* response: what a reply means for the values that were sent, and how it is said. */
+/* response: classifies a server's reply: what it means for the values that were sent, and the message. */
 #ifndef HTTP_RESPONSE_H
 #define HTTP_RESPONSE_H
 
@@ -9,30 +9,31 @@
 
 enum response_kind {
     RESPONSE_DELIVERED,
-    RESPONSE_LATER,     /* try again after a pause */
-    RESPONSE_TOO_LARGE, /* try again with less */
-    RESPONSE_REFUSED,   /* for good */
+    RESPONSE_RETRY,     /* retry after a delay */
+    RESPONSE_TOO_LARGE, /* retry with a smaller request */
+    RESPONSE_REFUSED,   /* permanently */
 };
 
-/* A pause as long as the core allows: for what only a changed configuration, or its owner, can put right. */
-#define RESPONSE_LONGEST INT64_MAX
+/* The longest delay that the core allows: for errors that only the user can fix, such as wrong credentials. */
+#define RESPONSE_DELAY_MAX INT64_MAX
 
 struct response {
     enum response_kind kind;
-    int64_t retry_after_ms; /* LATER; 0: not said */
-    long status;            /* 0: there was no answer */
-    char words[256];
+    int64_t retry_after_ms; /* RESPONSE_RETRY: the server's delay; 0: none */
+    long status;            /* 0: no response */
+    char message[256];
 };
 
-/* What is said along with it. */
-struct response_site {
-    const char *method, *url, *host; /* as they may be shown */
-    const char *peer;                /* host:port that is connected to: the proxy's where there is one */
+/* The request, for messages. */
+struct response_request {
+    const char *method, *url, *host; /* without secrets */
+    const char *peer;                /* host:port of the connection: the proxy, if there is one */
     int64_t timeout_ms, connect_timeout_ms;
-    const char *const *secrets; /* that no reply may bring into a message; ends with NULL */
+    const char *const *secrets; /* replaced by asterisks in messages; ends with NULL */
 };
 
-/* May write into the reply's text. */
-void response_find(const struct response_site *site, struct client_reply *reply, struct response *response);
+/* Modifies the reply's text. */
+void response_classify(const struct response_request *request, struct client_reply *reply,
+                       struct response *response);
 
 #endif

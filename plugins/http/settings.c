@@ -5,38 +5,39 @@
 #include <string.h>
 #include <strings.h>
 
-const weir_option settings_rows[] = {
+const weir_option settings_table[] = {
     {"url", WEIR_OPTION_STRING, WEIR_OPTION_REQUIRED | WEIR_OPTION_URL | WEIR_OPTION_DESTINATION, NULL, NULL,
-     "where to send to", offsetof(struct settings_options, url)},
-    {"method", WEIR_OPTION_ENUM, 0, "POST", "POST|PUT|PATCH", "how to send",
+     "the destination: http:// or https://; it may contain a user and a password",
+     offsetof(struct settings_options, url)},
+    {"method", WEIR_OPTION_ENUM, 0, "POST", "POST|PUT|PATCH", "the request method",
      offsetof(struct settings_options, method)},
-    {"headers", WEIR_OPTION_MAP, WEIR_OPTION_SECRET, NULL, NULL, "further headers of each request",
+    {"headers", WEIR_OPTION_MAP, WEIR_OPTION_SECRET, NULL, NULL,
+     "additional headers of each request; a Content-Type here takes precedence over the format's",
      offsetof(struct settings_options, headers)},
-    {"username", WEIR_OPTION_STRING, 0, NULL, NULL, "for HTTP's basic authentication",
+    {"username", WEIR_OPTION_STRING, 0, NULL, NULL, "user name for HTTP basic authentication",
      offsetof(struct settings_options, username)},
-    {"password", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL, "of username",
+    {"password", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL, "password for username",
      offsetof(struct settings_options, password)},
     {"bearer_token", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL,
      "sent as \"Authorization: Bearer ...\"", offsetof(struct settings_options, bearer_token)},
-    {"ca_file", WEIR_OPTION_PATH, 0, NULL, NULL,
-     "certificates of the authorities that are trusted, in place of the system's",
+    {"ca_file", WEIR_OPTION_PATH, 0, NULL, NULL, "trusted CA certificates, instead of the system's",
      offsetof(struct settings_options, ca_file)},
-    {"cert_file", WEIR_OPTION_PATH, 0, NULL, NULL, "a certificate to show to the server",
+    {"cert_file", WEIR_OPTION_PATH, 0, NULL, NULL, "a client certificate",
      offsetof(struct settings_options, cert_file)},
-    {"key_file", WEIR_OPTION_PATH, 0, NULL, NULL,
-     "the private key of cert_file, where it is not in the same file",
+    {"key_file", WEIR_OPTION_PATH, 0, NULL, NULL, "the private key of cert_file, if it is not in the same file",
      offsetof(struct settings_options, key_file)},
-    {"verify", WEIR_OPTION_BOOL, 0, "true", NULL, "false: any certificate will do",
+    {"verify", WEIR_OPTION_BOOL, 0, "true", NULL, "false: accept any certificate",
      offsetof(struct settings_options, verify)},
-    {"compress", WEIR_OPTION_ENUM, 0, "none", "none|gzip", "how to compress what is sent",
+    {"compress", WEIR_OPTION_ENUM, 0, "none", "none|gzip", "how to compress request bodies",
      offsetof(struct settings_options, compress)},
-    {"timeout", WEIR_OPTION_DURATION, 0, "30s", "10ms..1h", "how long a request may take in all",
+    {"timeout", WEIR_OPTION_DURATION, 0, "30s", "10ms..1h", "time limit for a whole request",
      offsetof(struct settings_options, timeout_ns)},
     {"connect_timeout", WEIR_OPTION_DURATION, 0, "10s", "10ms..1h",
-     "how long it may take to look up the name, connect and agree on TLS",
+     "time limit for name resolution, connecting and the TLS handshake",
      offsetof(struct settings_options, connect_timeout_ns)},
     {"proxy", WEIR_OPTION_STRING, WEIR_OPTION_URL, NULL, NULL,
-     "a proxy's URL; the environment's proxy variables do not count", offsetof(struct settings_options, proxy)},
+     "a proxy's URL; http_proxy and similar environment variables are ignored",
+     offsetof(struct settings_options, proxy)},
     {0},
 };
 
@@ -44,15 +45,14 @@ enum { NS_PER_MS = 1000000 };
 
 /* ---- Addresses ------------------------------------------------------------------------------- */
 
-/* The value itself is not shown: it may hold a password. */
+/* The message does not contain the value, which may contain a password. */
 static bool check_address(const weir_host *host, const char *option, const char *url, struct address *address)
 {
     if (!address_parse(address, url))
-        host->refuse(host, option,
-                     "the value is not a URL; it looks like http://127.0.0.1:8086/write?db=bench");
+        host->refuse(host, option, "the value is not a URL like http://127.0.0.1:8086/write?db=bench");
     else if (!address->is_http)
-        host->refuse(host, option, "%s is neither http nor https; allowed: http://..., https://...",
-                     address->shown);
+        host->refuse(host, option, "%s is neither HTTP nor HTTPS; allowed: http://..., https://...",
+                     address->display);
     else
         return true;
     return false;
@@ -89,12 +89,14 @@ static bool has_header(const struct settings_options *options, const char *name)
     return false;
 }
 
-static bool refuse_text(const weir_host *host, const char *option, const char *text, const char *marks)
+static bool refuse_invalid_text(const weir_host *host, const char *option, const char *text,
+                                const char *forbidden)
 {
     if (text && has_control(text))
-        host->refuse(host, option, "the value has a control character in it, such as a line break");
-    else if (text && strpbrk(text, marks))
-        host->refuse(host, option, "the value has a colon in it, which basic authentication cannot carry");
+        host->refuse(host, option, "the value contains a control character, such as a line break");
+    else if (text && strpbrk(text, forbidden))
+        host->refuse(host, option,
+                     "the value contains a colon, which HTTP basic authentication does not allow");
     else
         return false;
     return true;
@@ -103,20 +105,20 @@ static bool refuse_text(const weir_host *host, const char *option, const char *t
 static bool check_authentication(const weir_host *host, const struct settings_options *options,
                                  const struct settings *settings)
 {
-    int ways = (options->username != NULL) + (options->bearer_token != NULL) + settings->address.has_user +
-               has_header(options, "Authorization");
-    if (refuse_text(host, "username", options->username, ":") ||
-        refuse_text(host, "password", options->password, "") ||
-        refuse_text(host, "bearer_token", options->bearer_token, ""))
+    int methods = (options->username != NULL) + (options->bearer_token != NULL) + settings->address.has_user +
+                  has_header(options, "Authorization");
+    if (refuse_invalid_text(host, "username", options->username, ":") ||
+        refuse_invalid_text(host, "password", options->password, "") ||
+        refuse_invalid_text(host, "bearer_token", options->bearer_token, ""))
         return false;
     if (options->password && !options->username)
-        host->refuse(host, "password", "there is no \"username\" to it");
-    else if (ways > 1)
+        host->refuse(host, "password", "it requires \"username\"");
+    else if (methods > 1)
         host->refuse(host, "",
-                     "there is more than one way to authenticate; allowed: one of \"username\", "
+                     "more than one authentication method is set; allowed: one of \"username\", "
                      "\"bearer_token\", a user in \"url\", an Authorization in \"headers\"");
     else if (options->key_file && !options->cert_file)
-        host->refuse(host, "key_file", "there is no \"cert_file\" to it");
+        host->refuse(host, "key_file", "it requires \"cert_file\"");
     else
         return true;
     return false;
@@ -127,26 +129,26 @@ static bool check_authentication(const weir_host *host, const struct settings_op
 /* RFC 9110: the characters of a token. */
 static bool is_token(const char *name)
 {
-    static const char marks[] = "!#$%&'*+-.^_`|~";
+    static const char punctuation[] = "!#$%&'*+-.^_`|~";
     for (const char *c = name; *c; c++)
         if (!((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-              strchr(marks, *c)))
+              strchr(punctuation, *c)))
             return false;
     return *name;
 }
 
-static const char *find_header_fault(const weir_label *header)
+static const char *find_header_error(const weir_label *header)
 {
-    static const char *const own[] = {"Content-Length", "Content-Encoding", "Transfer-Encoding",
-                                      "Connection",     "Expect",           "TE",
-                                      "Trailer",        "Upgrade"};
+    static const char *const reserved[] = {"Content-Length", "Content-Encoding", "Transfer-Encoding",
+                                           "Connection",     "Expect",           "TE",
+                                           "Trailer",        "Upgrade"};
     if (!is_token(header->key))
-        return "is not a header's name; allowed: letters, digits and !#$%&'*+-.^_`|~";
+        return "is not a header name; allowed: letters, digits and !#$%&'*+-.^_`|~";
     for (const char *c = header->value; *c; c++)
         if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f)
             return "has a control character in its value, such as a line break";
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (is_header(header->key, own[i]))
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (is_header(header->key, reserved[i]))
             return "is set by the handler itself";
     return NULL;
 }
@@ -155,9 +157,9 @@ static bool check_headers(const weir_host *host, const struct settings_options *
 {
     for (size_t i = 0; i < options->headers.count; i++) {
         const weir_label *header = &options->headers.items[i];
-        const char *fault = find_header_fault(header);
-        if (fault) {
-            host->refuse(host, "headers", "\"%s\" %s", header->key, fault);
+        const char *error = find_header_error(header);
+        if (error) {
+            host->refuse(host, "headers", "\"%s\" %s", header->key, error);
             return false;
         }
     }
@@ -166,14 +168,14 @@ static bool check_headers(const weir_host *host, const struct settings_options *
 
 static bool add_header(struct settings *settings, const char *name, const char *value)
 {
-    size_t room = strlen(name) + strlen(value) + 4;
-    char *line = malloc(room);
+    size_t size = strlen(name) + strlen(value) + 4;
+    char *line = malloc(size);
     if (!line)
         return false;
-    /* libcurl's way to write a header without a value, and to leave one of its own out */
-    snprintf(line, room, *value || is_header(name, "Expect") ? "%s: %s" : "%s;%s", name, value);
+    /* libcurl's syntax: "Name;" sends a header without a value, "Expect:" suppresses libcurl's own header */
+    snprintf(line, size, *value || is_header(name, "Expect") ? "%s: %s" : "%s;%s", name, value);
     struct curl_slist *headers = curl_slist_append(settings->client.headers, line);
-    explicit_bzero(line, room);
+    explicit_bzero(line, size);
     free(line);
     if (headers)
         settings->client.headers = headers;
@@ -231,10 +233,10 @@ static bool list_secrets(struct settings *settings, const struct settings_option
     if (!settings->secrets)
         return false;
     settings->url_password = copy_url_password(options->url);
-    const char *const own[] = {options->password, options->bearer_token, settings->url_password};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (own[i])
-            settings->secrets[count++] = own[i];
+    const char *const values[] = {options->password, options->bearer_token, settings->url_password};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (values[i])
+            settings->secrets[count++] = values[i];
     for (size_t i = 0; i < options->headers.count; i++)
         settings->secrets[count++] = options->headers.items[i].value;
     return true;

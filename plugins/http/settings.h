@@ -1,4 +1,4 @@
-/* settings: the options of the handler type, what in them does not go together, and what they come to. */
+/* settings: the handler type's option table, checks of option combinations, and values derived from options. */
 #ifndef HTTP_SETTINGS_H
 #define HTTP_SETTINGS_H
 
@@ -9,9 +9,9 @@
 #include "address.h"
 #include "client.h"
 
-enum { SETTINGS_GZIP = 1 }; /* of compress */
+enum { SETTINGS_GZIP = 1 }; /* value of `compress` */
 
-/* As the core fills it. */
+/* Filled by the core. */
 struct settings_options {
     const char *url;
     int64_t method;
@@ -24,18 +24,17 @@ struct settings_options {
     const char *proxy;
 };
 
-extern const weir_option settings_rows[];
+extern const weir_option settings_table[];
 
-/* What requests need. */
+/* Derived from the options. */
 struct settings {
-    struct client_settings client; /* its headers are the settings' own */
-    struct address address, proxy; /* proxy.host "": none */
-    const char **secrets;          /* that no message may hold; ends with NULL */
-    char *url_password;            /* one of them; NULL: none */
+    struct client_settings client; /* `headers` is owned, the rest borrowed */
+    struct address address, proxy; /* proxy.host is "" without a proxy */
+    const char **secrets;          /* masked in messages; ends with NULL */
+    char *url_password;            /* the password in `url`, also in `secrets`; NULL: none */
 };
 
-/* Checks the options and works them out; content_type and encoding are what a body is. false: refused, by
- * host->refuse. */
+/* Checks the options and derives the settings. content_type: the format's. Returns false after host->refuse. */
 bool settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options,
                    const char *content_type);
 void settings_fini(struct settings *settings);

@@ -5,20 +5,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../system.h"
 #include "wakeup_fds.h"
 
-static struct sockets_held hold(int fd)
+static struct sockets_fd record(int fd)
 {
     struct stat status;
     if (fd < 0 || fstat(fd, &status) != 0)
-        return (struct sockets_held){.fd = fd};
-    return (struct sockets_held){fd, status.st_dev, status.st_ino};
+        return (struct sockets_fd){.fd = fd};
+    return (struct sockets_fd){fd, status.st_dev, status.st_ino};
 }
 
 void sockets_init(struct sockets *sockets)
 {
     sockets->canary.fd = sockets->wakeup_fds[0].fd = sockets->wakeup_fds[1].fd = -1;
-    for (size_t i = 0; i < SOCKETS_MOST; i++)
+    for (size_t i = 0; i < SOCKETS_MAX; i++)
         sockets->connections[i].fd = -1;
 }
 
@@ -27,8 +28,8 @@ bool sockets_open(struct sockets *sockets, CURLM *multi)
     int fds[2];
     wakeup_fds_find(multi, fds);
     for (int i = 0; i < 2; i++)
-        sockets->wakeup_fds[i] = hold(fds[i]);
-    sockets->canary = hold(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        sockets->wakeup_fds[i] = record(fds[i]);
+    sockets->canary = record(system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
     return sockets->canary.fd >= 0;
 }
 
@@ -41,41 +42,42 @@ void sockets_close(struct sockets *sockets)
 
 /* ---- Connections ----------------------------------------------------------------------------- */
 
-static curl_socket_t make(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+static curl_socket_t open_connection(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct sockets *sockets = ctx;
     (void)purpose;
-    for (size_t i = 0; i < SOCKETS_MOST; i++) {
+    for (size_t i = 0; i < SOCKETS_MAX; i++) {
         if (sockets->connections[i].fd >= 0)
             continue;
-        int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-        sockets->connections[i] = hold(fd);
+        int fd =
+            system_above_stdio(socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol));
+        sockets->connections[i] = record(fd);
         return fd;
     }
     errno = EMFILE;
     return CURL_SOCKET_BAD;
 }
 
-static int drop(void *ctx, curl_socket_t fd)
+static int close_connection(void *ctx, curl_socket_t fd)
 {
     struct sockets *sockets = ctx;
-    for (size_t i = 0; i < SOCKETS_MOST; i++)
+    for (size_t i = 0; i < SOCKETS_MAX; i++)
         if (sockets->connections[i].fd == fd)
             sockets->connections[i].fd = -1;
     return close(fd);
 }
 
-void sockets_follow(struct sockets *sockets, CURL *easy)
+void sockets_attach(struct sockets *sockets, CURL *easy)
 {
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, make);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_connection);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, sockets);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, drop);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_connection);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, sockets);
 }
 
 bool sockets_have_connection(const struct sockets *sockets)
 {
-    for (size_t i = 0; i < SOCKETS_MOST; i++)
+    for (size_t i = 0; i < SOCKETS_MAX; i++)
         if (sockets->connections[i].fd >= 0)
             return true;
     return false;
@@ -83,34 +85,32 @@ bool sockets_have_connection(const struct sockets *sockets)
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
-static bool is_ours(const struct sockets_held *held)
+static bool is_ours(const struct sockets_fd *recorded)
 {
-    struct stat status;
-    return held->fd < 0 ||
-           (fstat(held->fd, &status) == 0 && status.st_dev == held->device && status.st_ino == held->inode);
+    return recorded->fd < 0 || system_is_file(recorded->fd, recorded->device, recorded->inode);
 }
 
 bool sockets_are_ours(const struct sockets *sockets)
 {
     if (!is_ours(&sockets->canary) || !is_ours(&sockets->wakeup_fds[0]) || !is_ours(&sockets->wakeup_fds[1]))
         return false;
-    for (size_t i = 0; i < SOCKETS_MOST; i++)
+    for (size_t i = 0; i < SOCKETS_MAX; i++)
         if (!is_ours(&sockets->connections[i]))
             return false;
     return true;
 }
 
-static void close_held(const struct sockets_held *held)
+static void close_recorded(const struct sockets_fd *recorded)
 {
-    if (held->fd >= 0)
-        close(held->fd);
+    if (recorded->fd >= 0)
+        close(recorded->fd);
 }
 
 void sockets_abandon(const struct sockets *sockets)
 {
-    close_held(&sockets->canary);
-    close_held(&sockets->wakeup_fds[0]);
-    close_held(&sockets->wakeup_fds[1]);
-    for (size_t i = 0; i < SOCKETS_MOST; i++)
-        close_held(&sockets->connections[i]);
+    close_recorded(&sockets->canary);
+    close_recorded(&sockets->wakeup_fds[0]);
+    close_recorded(&sockets->wakeup_fds[1]);
+    for (size_t i = 0; i < SOCKETS_MAX; i++)
+        close_recorded(&sockets->connections[i]);
 }

@@ -1,7 +1,7 @@
-/* sockets: the descriptors that libcurl has, as far as they can be known.
+/* sockets: tracks the descriptors that libcurl uses, as far as they can be known.
  *
- * A program that closes all descriptors, as daemons do, may have given their numbers to somebody else: each is
- * remembered with what it was when it was opened. */
+ * A program that closes all descriptors, as daemons do, may have reused their numbers for other files. So
+ * each descriptor is recorded with the identity of its file. */
 #ifndef HTTP_SOCKETS_H
 #define HTTP_SOCKETS_H
 
@@ -9,39 +9,38 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { SOCKETS_MOST = 16 };
+enum { SOCKETS_MAX = 16 };
 
-struct sockets_held {
+struct sockets_fd {
     int fd; /* -1: none */
     dev_t device;
     ino_t inode;
 };
 
 struct sockets {
-    struct sockets_held connections[SOCKETS_MOST];
-    struct sockets_held wakeup_fds[2]; /* those by which libcurl wakes itself, where they can be found */
-    struct sockets_held canary;        /* unused: when it is gone, so are those that nobody knows of */
+    struct sockets_fd connections[SOCKETS_MAX];
+    struct sockets_fd wakeup_fds[2]; /* libcurl's wakeup descriptors, if they were found */
+    struct sockets_fd canary;        /* unused: if it was closed, so were libcurl's unknown descriptors */
 };
 
-/* None are held. */
+/* No descriptors. */
 void sockets_init(struct sockets *sockets);
 
-/* For a new handle; false: no descriptors can be had. */
+/* Records the descriptors of a new handle. Returns false if no descriptor is available. */
 bool sockets_open(struct sockets *sockets, CURLM *multi);
 
-/* After libcurl has closed its own. */
+/* Call after libcurl has closed its own. */
 void sockets_close(struct sockets *sockets);
 
-/* Has libcurl open and close its connections by way of these. */
-void sockets_follow(struct sockets *sockets, CURL *easy);
+/* Sets callbacks so that libcurl's connections are recorded. */
+void sockets_attach(struct sockets *sockets, CURL *easy);
 
-/* Whether there is a connection. */
 bool sockets_have_connection(const struct sockets *sockets);
 
-/* Whether all that are held are still what they were. */
+/* Whether all recorded descriptors still refer to the same files. */
 bool sockets_are_ours(const struct sockets *sockets);
 
-/* [fork] Closes all, by close(2). */
+/* [fork] Closes all recorded descriptors with close(2). */
 void sockets_abandon(const struct sockets *sockets);
 
 #endif

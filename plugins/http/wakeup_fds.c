@@ -15,14 +15,14 @@ struct candidates {
     int count;
 };
 
-static int option_of(int fd, int option)
+static int get_option(int fd, int option)
 {
     int value = -1;
     socklen_t size = sizeof value;
     return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
-/* Bytes that wait to be read from the descriptor, or to be read by its other end. */
+/* Bytes that can be read from the descriptor, and bytes sent that the other end has not read. */
 static int bytes_in(int fd)
 {
     int bytes = 0;
@@ -38,8 +38,8 @@ static int bytes_out(int fd)
 static bool is_candidate(int fd)
 {
     int flags = fcntl(fd, F_GETFD);
-    return flags >= 0 && !(flags & FD_CLOEXEC) && option_of(fd, SO_DOMAIN) == AF_UNIX &&
-           option_of(fd, SO_TYPE) == SOCK_STREAM && !bytes_in(fd) && !bytes_out(fd);
+    return flags >= 0 && !(flags & FD_CLOEXEC) && get_option(fd, SO_DOMAIN) == AF_UNIX &&
+           get_option(fd, SO_TYPE) == SOCK_STREAM && !bytes_in(fd) && !bytes_out(fd);
 }
 
 static void list_candidates(struct candidates *all)
@@ -55,22 +55,23 @@ static void list_candidates(struct candidates *all)
         closedir(folder);
 }
 
-static bool is_moved(int fd)
+static bool has_bytes(int fd)
 {
     return bytes_in(fd) || bytes_out(fd);
 }
 
-static void keep(struct candidates *all, bool moved)
+static void filter(struct candidates *all, bool with_bytes)
 {
     int kept = 0;
     for (int i = 0; i < all->count; i++)
-        if (is_moved(all->fds[i]) == moved)
+        if (has_bytes(all->fds[i]) == with_bytes)
             all->fds[kept++] = all->fds[i];
     all->count = kept;
 }
 
-/* One end has something to read, the other something on its way, from the call to wake up until the next poll:
- * whatever other threads do meanwhile, nothing else follows that several times. */
+/* Between a wakeup and the next poll, one end has bytes to read and the other has unread bytes sent. No
+ * other sockets of the process show this pattern several times in a row by chance, whatever other threads
+ * do. */
 void wakeup_fds_find(CURLM *multi, int fds[2])
 {
     struct candidates all = {.count = 0};
@@ -78,10 +79,10 @@ void wakeup_fds_find(CURLM *multi, int fds[2])
     for (int i = 0; i < ROUNDS && all.count; i++) {
         if (curl_multi_wakeup(multi) != CURLM_OK)
             all.count = 0;
-        keep(&all, true);
+        filter(&all, true);
         if (curl_multi_poll(multi, NULL, 0, 0, NULL) != CURLM_OK)
             all.count = 0;
-        keep(&all, false);
+        filter(&all, false);
     }
     fds[0] = fds[1] = -1;
     if (all.count != 2)

@@ -1,15 +1,14 @@
-/* wakeup_fds: the two descriptors by which libcurl wakes itself.
+/* wakeup_fds: finds the two descriptors that libcurl uses to wake itself.
  *
- * Older libcurls (Debian 12's among them) open them without FD_CLOEXEC and tell nobody, so every program that
- * is started by exec, and every forked child, would keep them. They are found by what happens to them when
- * libcurl is told to wake up. */
+ * Older versions of libcurl, such as Debian 12's, open them without FD_CLOEXEC and have no function that
+ * returns them, so forked children and executed programs would inherit them. They are found by observing
+ * which descriptors become readable when libcurl is woken up. */
 #ifndef HTTP_WAKEUP_FDS_H
 #define HTTP_WAKEUP_FDS_H
 
 #include <curl/curl.h>
 
-/* Finds the descriptors of a new handle, sets FD_CLOEXEC on them, and puts them into fds; -1 in both: there are
- * none that would need it. */
+/* Finds the descriptors of a new handle and sets FD_CLOEXEC on them. Sets both fds to -1 if none need this. */
 void wakeup_fds_find(CURLM *multi, int fds[2]);
 
 #endif

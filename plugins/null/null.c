@@ -1,18 +1,18 @@
-/* null: takes everything and keeps nothing. For groups that nobody wants to see, and for measuring what
- * measuring costs. */
+/* null: accepts all values and discards them. For groups whose values are not needed, and to measure the
+ * cost of instrumentation. */
 
 #include <weir/handler.h>
 
-static char the_only_one;
+static char instance;
 
 static void *null_create(const weir_host *host, const void *options)
 {
     (void)host;
     (void)options;
-    return &the_only_one;
+    return &instance;
 }
 
-/* The outcome says already that all is done. */
+/* The outcome is initialized to "all delivered". */
 static void null_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     (void)self;
@@ -29,7 +29,7 @@ static const weir_handler_type null_type = {
     .size = sizeof null_type,
     .abi = WEIR_ABI,
     .name = "null",
-    .summary = "takes everything and keeps nothing",
+    .summary = "accepts all values and discards them",
     .create = null_create,
     .emit = null_emit,
     .destroy = null_destroy,

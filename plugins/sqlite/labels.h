@@ -1,4 +1,4 @@
-/* labels: labels as one text of JSON, the same for the same labels. */
+/* labels: labels as canonical JSON text: equal labels give equal text. */
 #ifndef WEIR_PLUGINS_SQLITE_LABELS_H
 #define WEIR_PLUGINS_SQLITE_LABELS_H
 
@@ -6,8 +6,8 @@
 
 #include <weir/types.h>
 
-/* {"a":"1","b":"2"}, sorted by key. Where a key is in both, the first ones count. To be freed by sqlite3_free;
- * NULL: no memory. */
+/* Returns {"a":"1","b":"2"}, sorted by key. If a key is in both lists, the first list takes precedence. Free
+ * the result with sqlite3_free. Returns NULL if out of memory. */
 char *labels_to_json(const weir_label *first, size_t first_count, const weir_label *second,
                      size_t second_count);
 

@@ -1,7 +1,6 @@
-/* sqlite: puts values into an SQLite database, a batch at a time, each in a transaction of its own.
+/* sqlite: inserts values into an SQLite database, one transaction per batch.
  *
- * What is in the database and how is in store.c; here is what each of SQLite's answers means for the core, and
- * what becomes of a connection when its process forks. */
+ * store.c accesses the database. This file maps SQLite's codes to outcomes and handles forks. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,17 +23,18 @@ struct sqlite_options {
 static const char *const journal_modes[] = {"wal", "delete", "truncate", "persist"};
 static const char *const synchronous_modes[] = {"off", "normal", "full", "extra"};
 
-static const weir_option sqlite_rows[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the database's file",
-     offsetof(struct sqlite_options, path)},
-    {"prefix", WEIR_OPTION_STRING, 0, NULL, NULL, "what the names of the tables begin with",
+static const weir_option sqlite_option_table[] = {
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL,
+     "the database file; created if it does not exist", offsetof(struct sqlite_options, path)},
+    {"prefix", WEIR_OPTION_STRING, 0, NULL, NULL, "a prefix for table names: letters, digits and _",
      offsetof(struct sqlite_options, prefix)},
     {"journal_mode", WEIR_OPTION_ENUM, 0, "wal", "wal|delete|truncate|persist", "SQLite's PRAGMA journal_mode",
      offsetof(struct sqlite_options, journal_mode)},
     {"synchronous", WEIR_OPTION_ENUM, 0, "normal", "off|normal|full|extra", "SQLite's PRAGMA synchronous",
      offsetof(struct sqlite_options, synchronous)},
     {"busy_timeout", WEIR_OPTION_DURATION, 0, "1s", "0s..1m",
-     "how long a try waits for a database that is locked", offsetof(struct sqlite_options, busy_timeout_ns)},
+     "how long an attempt waits for a database locked by another connection",
+     offsetof(struct sqlite_options, busy_timeout_ns)},
     {0},
 };
 
@@ -49,8 +49,8 @@ struct sqlite {
 
 /* ---- Creating -------------------------------------------------------------------------------- */
 
-/* It becomes part of names in SQL; they are quoted, but nobody should have to quote them in queries. */
-static bool is_prefix(const char *text)
+/* It becomes part of table names. Statements here quote them, but users' queries should not have to. */
+static bool is_valid_prefix(const char *text)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     return strspn(text, allowed) == strlen(text) && !(*text >= '0' && *text <= '9') && strlen(text) <= 63;
@@ -59,15 +59,16 @@ static bool is_prefix(const char *text)
 static void *sqlite_create(const weir_host *host, const void *given)
 {
     const struct sqlite_options *options = given;
-    if (options->prefix && !is_prefix(options->prefix)) {
-        host->refuse(host, "prefix",
-                     "\"%s\" is not a prefix of names; allowed: a-z, A-Z, _, then 0-9 too, at most 63",
-                     options->prefix);
+    if (options->prefix && !is_valid_prefix(options->prefix)) {
+        host->refuse(
+            host, "prefix",
+            "\"%s\" is not a valid prefix; allowed: up to 63 letters, digits and _, not starting with a digit",
+            options->prefix);
         return NULL;
     }
     struct sqlite *sqlite = calloc(1, sizeof *sqlite);
     if (!sqlite) {
-        host->refuse(host, "", "no memory");
+        host->refuse(host, "", "out of memory");
         return NULL;
     }
     sqlite->host = host;
@@ -77,44 +78,43 @@ static void *sqlite_create(const weir_host *host, const void *given)
 
 /* ---- Forks ----------------------------------------------------------------------------------- */
 
-/* SQLite keeps, for each database of a process, which locks the process has. A forked child inherits that
- * memory but not the locks, so it must never open a database again that was open at the fork: others would
- * change it below its hands. These are they; in the child nobody but abandon has written here before the first
- * thread is started. */
-enum { MOST_INHERITED = 256 };
+/* SQLite records in memory which locks the process holds on each database. A forked child inherits that
+ * memory but not the locks. So it must never open a database that was open at the fork: SQLite would access
+ * it without a lock. This is the list of these databases. In the child, abandon writes it before the first
+ * thread is started; nothing writes it later. */
+enum { MAX_INHERITED = 256 };
 static struct {
     size_t count;
     struct {
         dev_t device;
         ino_t inode;
-    } of[MOST_INHERITED];
+    } files[MAX_INHERITED];
 } inherited;
 
-/* Which descriptors are SQLite's it tells nobody; they stay open until the child ends or executes another
- * program. */
+/* SQLite does not expose its descriptors: they stay open until the child exits or calls exec. */
 static void sqlite_abandon(void *self)
 {
     const struct sqlite *sqlite = self;
     if (!sqlite->store.db)
         return;
-    if (inherited.count < MOST_INHERITED) {
-        inherited.of[inherited.count].device = sqlite->device;
-        inherited.of[inherited.count].inode = sqlite->inode;
+    if (inherited.count < MAX_INHERITED) {
+        inherited.files[inherited.count].device = sqlite->device;
+        inherited.files[inherited.count].inode = sqlite->inode;
     }
     inherited.count++;
 }
 
 static bool is_inherited(const struct stat *status)
 {
-    for (size_t i = 0; i < inherited.count && i < MOST_INHERITED; i++)
-        if (inherited.of[i].device == status->st_dev && inherited.of[i].inode == status->st_ino)
+    for (size_t i = 0; i < inherited.count && i < MAX_INHERITED; i++)
+        if (inherited.files[i].device == status->st_dev && inherited.files[i].inode == status->st_ino)
             return true;
-    return inherited.count > MOST_INHERITED;
+    return inherited.count > MAX_INHERITED;
 }
 
-/* ---- What an answer means -------------------------------------------------------------------- */
+/* ---- Outcomes -------------------------------------------------------------------------------- */
 
-static int code_for(int code)
+static int outcome_code(int code)
 {
     switch (code & 0xff) {
     case SQLITE_BUSY:
@@ -128,11 +128,11 @@ static int code_for(int code)
     }
 }
 
-static void say(const struct sqlite *sqlite, const char *doing, int code, weir_outcome *outcome)
+static void set_outcome(const struct sqlite *sqlite, const char *operation, int code, weir_outcome *outcome)
 {
-    outcome->code = code_for(code);
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.150s: %s", doing, sqlite->options->path,
-             store_words(&sqlite->store, code));
+    outcome->code = outcome_code(code);
+    snprintf(outcome->reason, sizeof outcome->reason, "%s %.150s: %s", operation, sqlite->options->path,
+             store_message(&sqlite->store, code));
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -144,17 +144,17 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Called by SQLite as often as it finds the database locked; 0 ends the try. When a stop is asked the try ends
- * too: the core knows how long there is for another. */
+/* SQLite calls this while the database is locked; returning 0 ends the attempt. The attempt also ends when
+ * the handler must stop: the core knows whether there is time for another one. */
 static int wait_for_lock(void *ctx, int count)
 {
-    enum { LONGEST_MS = 50 };
+    enum { MAX_WAIT_MS = 50 };
     struct sqlite *sqlite = ctx;
     if (count == 0)
         sqlite->busy_since_ns = now_ns();
     if (now_ns() - sqlite->busy_since_ns >= sqlite->options->busy_timeout_ns)
         return 0;
-    return sqlite->host->wait(sqlite->host, count < LONGEST_MS ? count + 1 : LONGEST_MS);
+    return sqlite->host->wait(sqlite->host, count < MAX_WAIT_MS ? count + 1 : MAX_WAIT_MS);
 }
 
 static int open_store(struct sqlite *sqlite)
@@ -171,7 +171,7 @@ static int open_store(struct sqlite *sqlite)
     return store_open(&sqlite->store, &settings);
 }
 
-/* Whether SQLite may be given the path at all. One that cannot be looked at may be an inherited one. */
+/* Whether SQLite may open the path. A path that cannot be checked might be an inherited database. */
 static bool may_open(const char *path, weir_outcome *outcome)
 {
     struct stat status;
@@ -179,15 +179,15 @@ static bool may_open(const char *path, weir_outcome *outcome)
         if (errno == ENOENT)
             return true;
         outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, system_words(errno));
+        snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, system_strerror(errno));
         return false;
     }
     if (!is_inherited(&status))
         return true;
     outcome->code = WEIR_OUTCOME_FAILED;
     snprintf(outcome->reason, sizeof outcome->reason,
-             "open %.120s: the process that forked this one has it open; give each its own, by ${PID} in "
-             "the path",
+             "open %.120s: the parent process has it open; use ${PID} in \"path\" to give each "
+             "process its own file",
              path);
     return false;
 }
@@ -203,7 +203,7 @@ static void sqlite_open(void *self, weir_outcome *outcome)
     if (!code && stat(path, &status) != 0)
         code = SQLITE_CANTOPEN;
     if (code) {
-        say(sqlite, "open", code, outcome);
+        set_outcome(sqlite, "open", code, outcome);
         store_close(&sqlite->store);
         return;
     }
@@ -219,15 +219,14 @@ static void sqlite_close(void *self)
 
 /* ---- Delivering ------------------------------------------------------------------------------ */
 
-/* A database that was moved or deleted goes on taking values that nobody would find. */
+/* SQLite continues to write to a database that was moved or deleted, where the values would be lost or not
+ * found. */
 static bool is_in_place(const struct sqlite *sqlite)
 {
-    struct stat status;
-    return stat(sqlite->options->path, &status) == 0 && status.st_dev == sqlite->device &&
-           status.st_ino == sqlite->inode;
+    return system_leads_to_file(sqlite->options->path, sqlite->device, sqlite->inode);
 }
 
-static void reopen_elsewhere(const struct sqlite *sqlite, weir_outcome *outcome)
+static void request_reopen(const struct sqlite *sqlite, weir_outcome *outcome)
 {
     outcome->code = WEIR_OUTCOME_REOPEN;
     outcome->retry_after_ms = 1;
@@ -239,7 +238,7 @@ static void sqlite_emit(void *self, const weir_batch *batch, weir_outcome *outco
     struct sqlite *sqlite = self;
     outcome->done = 0;
     if (!is_in_place(sqlite)) {
-        reopen_elsewhere(sqlite, outcome);
+        request_reopen(sqlite, outcome);
         return;
     }
     int code = store_put(&sqlite->store, batch);
@@ -247,23 +246,23 @@ static void sqlite_emit(void *self, const weir_batch *batch, weir_outcome *outco
         outcome->done = batch->count;
         return;
     }
-    say(sqlite, "write", code, outcome);
-    store_undo(&sqlite->store);
+    set_outcome(sqlite, "write", code, outcome);
+    store_roll_back(&sqlite->store);
 }
 
 static void sqlite_wake(void *self, int why, weir_outcome *outcome)
 {
     const struct sqlite *sqlite = self;
     if (why == WEIR_WAKE_RELOAD && !is_in_place(sqlite))
-        reopen_elsewhere(sqlite, outcome);
+        request_reopen(sqlite, outcome);
 }
 
 static const weir_handler_type sqlite_type = {
     .size = sizeof sqlite_type,
     .abi = WEIR_ABI,
     .name = "sqlite",
-    .summary = "puts values into an SQLite database",
-    .options = sqlite_rows,
+    .summary = "inserts values into an SQLite database",
+    .options = sqlite_option_table,
     .option_size = sizeof(weir_option),
     .options_size = sizeof(struct sqlite_options),
     .create = sqlite_create,

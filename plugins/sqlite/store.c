@@ -8,8 +8,7 @@
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* Each takes the prefix as often as it names a table. A value keeps the type it was added with, since its
- * column has none. */
+/* All conversions are the prefix. `value` has no type, so that SQLite keeps the type of the inserted value. */
 static const char *const schema[] = {
     "CREATE TABLE IF NOT EXISTS \"%wseries\" (id INTEGER PRIMARY KEY, group_name TEXT NOT NULL, name TEXT NOT "
     "NULL, "
@@ -70,7 +69,8 @@ static int prepare_all(struct store *store, const char *prefix)
     return code;
 }
 
-/* The mode has to be set before the first transaction; changing it needs the database for oneself. */
+/* The journal mode must be set before the first transaction. Changing it requires that no other connection
+ * uses the database. */
 static int set_modes(sqlite3 *db, const struct store_settings *settings)
 {
     int code = run_text(db, sqlite3_mprintf("PRAGMA synchronous = %s", settings->synchronous));
@@ -99,12 +99,12 @@ void store_close(struct store *store)
     sqlite3_finalize(store->put_series);
     sqlite3_finalize(store->put_sample);
     sqlite3_close(store->db);
-    sqlite3_free(store->commons);
+    sqlite3_free(store->common_labels);
     free(store->series);
     *store = (struct store){0};
 }
 
-const char *store_words(const struct store *store, int code)
+const char *store_message(const struct store *store, int code)
 {
     return store->db && sqlite3_errcode(store->db) != SQLITE_OK ? sqlite3_errmsg(store->db)
                                                                 : sqlite3_errstr(code);
@@ -112,58 +112,59 @@ const char *store_words(const struct store *store, int code)
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
-static void forget_series(struct store *store)
+static void clear_series(struct store *store)
 {
-    memset(store->series, 0, store->room * sizeof *store->series);
+    memset(store->series, 0, store->capacity * sizeof *store->series);
 }
 
-/* The series of before have other labels once those of the configuration have changed. */
-static int note_commons(struct store *store, const weir_batch *batch)
+/* The cached rows are of series with the old labels. If the configuration's labels have changed, these are
+ * other series. */
+static int update_common_labels(struct store *store, const weir_batch *batch)
 {
     char *json = labels_to_json(batch->labels, batch->label_count, NULL, 0);
     if (!json)
         return SQLITE_NOMEM;
-    if (!store->commons || strcmp(json, store->commons) != 0)
+    if (!store->common_labels || strcmp(json, store->common_labels) != 0)
         if (store->series)
-            forget_series(store);
-    sqlite3_free(store->commons);
-    store->commons = json;
+            clear_series(store);
+    sqlite3_free(store->common_labels);
+    store->common_labels = json;
     return SQLITE_OK;
 }
 
-/* The place of a series; NULL: no memory. */
+/* The cache entry of a series. Returns NULL if out of memory. */
 static struct store_series *find_series(struct store *store, uint32_t id)
 {
-    if (id < store->room)
+    if (id < store->capacity)
         return &store->series[id];
-    uint32_t room = id < 1024 ? 1024 : id < UINT32_MAX / 2 ? id * 2 : UINT32_MAX;
-    struct store_series *series = realloc(store->series, room * sizeof *series);
+    uint32_t capacity = id < 1024 ? 1024 : id < UINT32_MAX / 2 ? id * 2 : UINT32_MAX;
+    struct store_series *series = realloc(store->series, capacity * sizeof *series);
     if (!series)
         return NULL;
-    memset(series + store->room, 0, (room - store->room) * sizeof *series);
+    memset(series + store->capacity, 0, (capacity - store->capacity) * sizeof *series);
     store->series = series;
-    store->room = room;
+    store->capacity = capacity;
     return &series[id];
 }
 
 static int put_series(struct store *store, const weir_batch *batch, const weir_series *series,
-                      struct store_series *known)
+                      struct store_series *cached)
 {
-    sqlite3_stmt *put = store->put_series;
+    sqlite3_stmt *statement = store->put_series;
     char *labels = labels_to_json(series->labels, series->label_count, batch->labels, batch->label_count);
     if (!labels)
         return SQLITE_NOMEM;
-    sqlite3_bind_text(put, 1, series->group, -1, SQLITE_STATIC);
-    sqlite3_bind_text(put, 2, series->name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(put, 3, labels, -1, sqlite3_free);
-    sqlite3_bind_int(put, 4, series->cumulative);
-    sqlite3_bind_text(put, 5, series->unit, -1, SQLITE_STATIC);
-    sqlite3_bind_text(put, 6, series->help, -1, SQLITE_STATIC);
-    if (sqlite3_step(put) == SQLITE_ROW)
-        *known = (struct store_series){sqlite3_column_int64(put, 0), series->unit, series->help};
-    while (sqlite3_step(put) == SQLITE_ROW)
+    sqlite3_bind_text(statement, 1, series->group, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 2, series->name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 3, labels, -1, sqlite3_free);
+    sqlite3_bind_int(statement, 4, series->cumulative);
+    sqlite3_bind_text(statement, 5, series->unit, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 6, series->help, -1, SQLITE_STATIC);
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        *cached = (struct store_series){sqlite3_column_int64(statement, 0), series->unit, series->help};
+    while (sqlite3_step(statement) == SQLITE_ROW)
         ;
-    return sqlite3_reset(put);
+    return sqlite3_reset(statement);
 }
 
 /* ---- Samples --------------------------------------------------------------------------------- */
@@ -171,22 +172,22 @@ static int put_series(struct store *store, const weir_batch *batch, const weir_s
 static int put_sample(struct store *store, const weir_batch *batch, const weir_sample *sample)
 {
     const weir_series *series = weir_batch_series(batch, sample);
-    struct store_series *known = find_series(store, sample->series);
-    int code = known ? SQLITE_OK : SQLITE_NOMEM;
-    if (!code && (!known->row || known->unit != series->unit || known->help != series->help))
-        code = put_series(store, batch, series, known);
+    struct store_series *cached = find_series(store, sample->series);
+    int code = cached ? SQLITE_OK : SQLITE_NOMEM;
+    if (!code && (!cached->row || cached->unit != series->unit || cached->help != series->help))
+        code = put_series(store, batch, series, cached);
     if (code)
         return code;
-    sqlite3_stmt *put = store->put_sample;
-    sqlite3_bind_int64(put, 1, known->row);
-    sqlite3_bind_int64(put, 2, sample->time_ns);
+    sqlite3_stmt *statement = store->put_sample;
+    sqlite3_bind_int64(statement, 1, cached->row);
+    sqlite3_bind_int64(statement, 2, sample->time_ns);
     if (sample->kind == WEIR_KIND_INT)
-        sqlite3_bind_int64(put, 3, sample->value.i64);
+        sqlite3_bind_int64(statement, 3, sample->value.i64);
     else
-        sqlite3_bind_double(put, 3, sample->value.f64);
-    sqlite3_bind_text(put, 4, sample->note ? batch->notes[sample->note] : NULL, -1, SQLITE_STATIC);
-    sqlite3_step(put);
-    return sqlite3_reset(put);
+        sqlite3_bind_double(statement, 3, sample->value.f64);
+    sqlite3_bind_text(statement, 4, sample->note ? batch->notes[sample->note] : NULL, -1, SQLITE_STATIC);
+    sqlite3_step(statement);
+    return sqlite3_reset(statement);
 }
 
 static int run(sqlite3_stmt *statement)
@@ -197,7 +198,7 @@ static int run(sqlite3_stmt *statement)
 
 int store_put(struct store *store, const weir_batch *batch)
 {
-    int code = note_commons(store, batch);
+    int code = update_common_labels(store, batch);
     if (!code)
         code = run(store->begin);
     for (uint32_t i = 0; !code && i < batch->count; i++)
@@ -205,11 +206,11 @@ int store_put(struct store *store, const weir_batch *batch)
     return code ? code : run(store->commit);
 }
 
-/* Some failures have ended the transaction already. */
-void store_undo(struct store *store)
+/* Some errors have already rolled back the transaction. */
+void store_roll_back(struct store *store)
 {
     if (!sqlite3_get_autocommit(store->db))
         run(store->rollback);
     if (store->series)
-        forget_series(store);
+        clear_series(store);
 }

@@ -1,5 +1,5 @@
-/* store: the database: its tables, its statements, and which series it knows already. All codes are SQLite's;
- * the words to them are in store_words. */
+/* store: the database: its tables, its statements, and a cache of series ids. All codes are SQLite's;
+ * store_message describes them. */
 #ifndef WEIR_PLUGINS_SQLITE_STORE_H
 #define WEIR_PLUGINS_SQLITE_STORE_H
 
@@ -11,36 +11,35 @@
 
 struct store_settings {
     const char *path, *prefix;
-    const char *journal_mode, *synchronous; /* as PRAGMA takes them */
-    int (*busy)(void *ctx, int count);      /* as sqlite3_busy_handler takes it */
+    const char *journal_mode, *synchronous; /* values of the PRAGMA statements */
+    int (*busy)(void *ctx, int count);      /* callback of sqlite3_busy_handler */
     void *ctx;
 };
 
-/* What the database has of a series of this process. */
+/* The row of a series of this process in the table "series". */
 struct store_series {
-    sqlite3_int64 row; /* 0: nothing yet */
+    sqlite3_int64 row; /* 0: not inserted yet */
     const char *unit, *help;
 };
 
-/* All zeros: not open. */
+/* Zero-initialized: not open. */
 struct store {
     sqlite3 *db;
     sqlite3_stmt *begin, *commit, *rollback, *put_series, *put_sample;
-    struct store_series *series; /* by the sample's series */
-    uint32_t room;
-    char *commons; /* the labels of the whole configuration that those were made with, as JSON */
+    struct store_series *series; /* indexed by weir_sample.series */
+    uint32_t capacity;
+    char *common_labels; /* the configuration's labels as JSON; the labels of `series` include them */
 };
 
-/* Opens, or creates, the database and its tables. store_close is due also after a failure. */
+/* Opens or creates the database and its tables. Call store_close also after a failure. */
 int store_open(struct store *store, const struct store_settings *settings);
 void store_close(struct store *store);
 
-/* Puts a batch into the database, in one transaction. Where that fails, store_undo takes back what of it is
- * there already, once store_words has told why. */
+/* Inserts a batch in one transaction. If it fails, call store_message and then store_roll_back. */
 int store_put(struct store *store, const weir_batch *batch);
-void store_undo(struct store *store);
+void store_roll_back(struct store *store);
 
-/* The words of the last failure. */
-const char *store_words(const struct store *store, int code);
+/* Describes the last error. Valid until the next call. */
+const char *store_message(const struct store *store, int code);
 
 #endif

@@ -17,7 +17,7 @@ def check(handlers, *arguments):
 def verdicts(done):
     """What is said of each handler, by its name: (type and destination, verdict)."""
     head, title, *lines = done.stdout.splitlines()
-    assert head == "WEIR_CONFIG: good" and title == "destinations" and done.stderr == "", done
+    assert head == "WEIR_CONFIG: valid" and title == "destinations" and done.stderr == "", done
     found = [re.fullmatch(r"  (\S+) +(\w+(?: .*?)?): (ok.*|[^\"]*)", line) for line in lines]
     assert all(found), lines
     return {match[1]: (match[2], match[3]) for match in found}
@@ -51,11 +51,11 @@ def files_are_neither_created_nor_emptied(folder):
 def a_named_pipe_needs_a_reader(folder):
     path = os.path.join(folder, "pipe")
     pipe = {"type": "fifo", "path": path}
-    assert_verdict(pipe, f"nobody has created the named pipe {path}")
+    assert_verdict(pipe, f"the named pipe {path} does not exist")
     assert_verdict({**pipe, "create": True}, "ok, it does not exist yet")
     assert os.listdir(folder) == []
     os.mkfifo(path)
-    assert_verdict(pipe, f"nobody reads the named pipe {path}")
+    assert_verdict(pipe, f"the named pipe {path} has no reader")
     assert_verdict({"type": "file", "path": path}, f"open {path}: No such device or address")
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     assert_verdict(pipe, "ok")
@@ -72,8 +72,8 @@ def a_named_pipe_needs_a_reader(folder):
 def handlers_that_open_nothing_are_good():
     done = check({"screen": {"type": "console", "to": "stderr"}, "sink": {"type": "null"}})
     assert done.returncode == 0
-    assert verdicts(done) == {"screen": ("console stderr", "ok, there is nothing to open"),
-                              "sink": ("null", "ok, there is nothing to open")}
+    assert verdicts(done) == {"screen": ("console stderr", "ok, nothing to open"),
+                              "sink": ("null", "ok, nothing to open")}
 
 
 @case
@@ -106,14 +106,14 @@ def dead_port():
 def a_server_is_connected_to_and_sent_nothing():
     needs_http()
     with Scripted() as server:
-        assert_verdict({"type": "http", "url": server.url}, f"ok, 127.0.0.1:{server.port} takes connections")
+        assert_verdict({"type": "http", "url": server.url}, f"ok, 127.0.0.1:{server.port} accepts connections")
         wait_for(lambda: server.connections == 1, "the connection")
         assert server.requests == [], server.requests
     holder, port = dead_port()
     assert_verdict({"type": "http", "url": f"http://127.0.0.1:{port}/"}, f"connect 127.0.0.1:{port}: Connection refused")
-    assert_verdict({"type": "http", "url": "http://no-such-name.invalid/"}, r"resolve the name of no-such-name\.invalid:80: .*")
+    assert_verdict({"type": "http", "url": "http://no-such-name.invalid/"}, r"resolve no-such-name\.invalid:80: .*")
     with Scripted() as proxy:
-        assert_verdict({"type": "http", "url": "http://127.0.0.1:1/", "proxy": proxy.url}, f"ok, 127.0.0.1:{proxy.port} takes connections")
+        assert_verdict({"type": "http", "url": "http://127.0.0.1:1/", "proxy": proxy.url}, f"ok, 127.0.0.1:{proxy.port} accepts connections")
         wait_for(lambda: proxy.connections == 1, "the connection")
         assert proxy.requests == [], proxy.requests
     holder.close()
@@ -124,8 +124,8 @@ def tls_is_agreed_on(folder):
     needs_http()
     server = Server(folder)
     peer = server.url.split("/")[2]
-    assert_verdict({"type": "http", "url": server.url}, r".*: the certificate of 127\.0\.0\.1 is not accepted: .*")
-    assert_verdict({"type": "http", "url": server.url, "ca_file": server.certificate}, f"ok, {peer} takes connections")
+    assert_verdict({"type": "http", "url": server.url}, r".*: the certificate of 127\.0\.0\.1 is not trusted: .*")
+    assert_verdict({"type": "http", "url": server.url, "ca_file": server.certificate}, f"ok, {peer} accepts connections")
     assert_verdict({"type": "http", "url": server.url, "ca_file": "/no/such.pem"}, "ca_file: .*")
     server.close()
     with Scripted() as plain:
@@ -193,7 +193,7 @@ def a_wrong_configuration_is_refused_before_anything_is_tried(folder):
 
 @case
 def wrong_use_is_refused():
-    for arguments, words in ((("--open", "--group", "g"), "--open and --group do not go together"),
+    for arguments, words in ((("--open", "--group", "g"), "--open and --group cannot be combined"),
                              (("--open", "-t", "5"), "is not a duration")):
         done = run(WEIR, "check", *arguments, WEIR_CONFIG={"groups": {}})
         assert done.returncode == 2 and words in done.stderr, done

@@ -1,8 +1,9 @@
 """A guest in somebody else's program: what a call costs the system, and what weir leaves alone."""
 
+import json
 import os
 
-from harness import BUILD, case, main, run
+from harness import ADDER, BUILD, case, lines_of, main, run, start, wait_for
 from traces import between_marks, of_main_thread
 
 GUEST = os.path.join(BUILD, "tests", "support", "guest")
@@ -35,11 +36,31 @@ def descriptors_are_closed_on_exec_and_threads_block_all_signals(folder):
     assert done.returncode == 0 and done.stderr == "", done.stderr
 
 
+# Runs the adder with its three standard streams closed.
+CLOSED = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
+
+
+@case
+def nothing_is_written_into_a_file_in_place_of_a_closed_standard_stream(folder):
+    path = os.path.join(folder, "out")
+    config = {"settings": {"journal": os.path.join(folder, "journal"), "status": os.path.join(folder, "status")},
+              "handlers": {"disk": {"type": "file", "path": path, "spool": os.path.join(folder, "spool")}}, "groups": {"*": "disk"}}
+    process = start(*CLOSED, ADDER, "-q", "-n", 100000, "-p", 1000000, WEIR_CONFIG=config, WEIR_LOG="debug")
+    try:
+        wait_for(lambda: os.path.exists(path) and os.listdir(os.path.join(folder, "status")), "the files")
+        low = [fd for fd in ("0", "1", "2") if os.path.exists(f"/proc/{process.pid}/fd/{fd}")]
+        assert not low, low
+    finally:
+        process.kill()
+        process.wait()
+    run(*CLOSED, ADDER, "-q", "-n", 100, WEIR_CONFIG=config, WEIR_LOG="debug")
+    assert all(json.loads(line)["group"] == "my_app" for line in lines_of(path))
+
+
 @case
 def weir_log_says_what_is_said():
     config = {"handlers": {"disk": {"type": "file", "path": "/no/such/folder/x"}}, "groups": {"*": "disk"},
               "settings": {"shutdown_timeout": "1s"}}
-    from harness import ADDER
     assert run(ADDER, "-q", WEIR_CONFIG=config, WEIR_LOG="off").stderr == ""
     errors = run(ADDER, "-q", WEIR_CONFIG=config, WEIR_LOG="error").stderr
     assert errors.count("\n") == 1 and errors.startswith("weir: error: disk: "), errors

@@ -1,4 +1,4 @@
-"""Reading the configuration again: when the file changes, and when the program says so."""
+"""Reloading the configuration: when the file changes, and when the program calls weir_reload."""
 
 import json
 import os
@@ -10,7 +10,7 @@ RELOAD = os.path.join(BUILD, "examples", "reload")
 
 
 def write(path, config):
-    """As editors do it: a new file takes the old one's place."""
+    """Replaces the file by rename, as editors do."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(config if isinstance(config, str) else json.dumps(config))
     os.rename(path + ".new", path)
@@ -30,7 +30,7 @@ def turns(*paths):
 
 
 @case
-def a_changed_file_is_noticed_and_each_value_goes_by_exactly_one_configuration(folder):
+def a_changed_file_is_reloaded_and_each_value_follows_exactly_one_configuration(folder):
     config, a, b = (os.path.join(folder, name) for name in ("config.json", "a", "b"))
     write(config, config_to(a))
     program = start(RELOAD, config)
@@ -44,7 +44,7 @@ def a_changed_file_is_noticed_and_each_value_goes_by_exactly_one_configuration(f
 
 
 @case
-def a_symbolic_link_that_points_elsewhere_is_noticed(folder):
+def a_changed_symbolic_link_is_reloaded(folder):
     config, a, b = (os.path.join(folder, name) for name in ("config.json", "a", "b"))
     write(config + ".1", config_to(a))
     write(config + ".2", config_to(b))
@@ -61,7 +61,7 @@ def a_symbolic_link_that_points_elsewhere_is_noticed(folder):
 
 
 @case
-def a_wrong_file_is_said_once_and_the_configuration_in_force_stays(folder):
+def an_invalid_file_is_logged_once_and_the_configuration_in_force_stays(folder):
     config, a, b, errors = (os.path.join(folder, name) for name in ("config.json", "a", "b", "errors"))
     write(config, config_to(a))
     with open(errors, "w", encoding="utf-8") as file:
@@ -77,14 +77,14 @@ def a_wrong_file_is_said_once_and_the_configuration_in_force_stays(folder):
     wait_for(lambda: size(b), "values in b")
     program.terminate()
     assert program.wait(60) == 0
-    said = lines_of(errors)
-    assert len(said) == 1 and "config.json:1:18: groups.*" in said[0] and said[0].endswith("the configuration in force stays"), said
+    logged = lines_of(errors)
+    assert len(logged) == 1 and "config.json:1:18: groups.*" in logged[0] and logged[0].endswith("the configuration in force stays"), logged
     values = turns(a, b)
     assert values == list(range(len(values)))
 
 
 @case
-def weir_reload_reads_the_file_again(folder):
+def weir_reload_rereads_the_file(folder):
     config, a, b = (os.path.join(folder, name) for name in ("config.json", "a", "b"))
     write(config, config_to(a, reload="0s"))
     program = start(RELOAD, config)
@@ -98,13 +98,13 @@ def weir_reload_reads_the_file_again(folder):
     wait_for(lambda: size(b) > before, "more values in b")
     program.terminate()
     out, err = program.communicate(timeout=60)
-    assert program.returncode == 0 and "reload: " in err and "this { has no }" in err, err
+    assert program.returncode == 0 and "reload: " in err and "unclosed {" in err, err
     values = turns(a, b)
     assert values == list(range(len(values)))
 
 
 @case
-def a_removed_handler_delivers_what_it_had(folder):
+def a_removed_handler_delivers_its_queue(folder):
     first, second, out = (os.path.join(folder, name) for name in ("1.json", "2.json", "out"))
     write(first, config_to(out, reload="0s", linger="1h"))
     write(second, {"groups": {"*": "null"}})

@@ -1,4 +1,4 @@
-"""Wrong configurations: each is refused with place, value and what is allowed, and the one in force goes on working."""
+"""Invalid configurations: each is refused with place, value and what is allowed; the one in force stays."""
 
 import json
 import os
@@ -11,34 +11,34 @@ FILE = '{"handlers":{"disk":{"type":"file","path":"/tmp/x",%s}},"groups":{"*":"d
 GROUPS = '{"groups":%s}'
 SETTINGS = '{"settings":{%s},"groups":{"*":"console"}}'
 
-# (text, line:column, what must be said)
+# (text, line:column, parts of the message)
 WRONG = [
     # the text itself
     ("", "1:1", ["the text ends where a value is expected"]),
-    ("{", "1:1", ["this { has no }"]),
-    ('{"groups": {"*": "console"}', "1:1", ["this { has no }"]),
-    ("[]", "1:1", ["an array is not an object"]),
+    ("{", "1:1", ["unclosed {"]),
+    ('{"groups": {"*": "console"}', "1:1", ["unclosed {"]),
+    ("[]", "1:1", ["must be an object, got an array"]),
     ("nonsense", "1:1", ["expected a value"]),
-    ('{"groups": {}} trailing', "1:16", ["text behind the end"]),
+    ('{"groups": {}} trailing', "1:16", ["text after the end"]),
     ('{"groups": {"*": "console",}}', "1:27", ["trailing comma"]),
     ('{"groups": {"*": ["console",]}}', "1:28", ["trailing comma"]),
-    ('{\n  "groups": {},\n  "groups": {}\n}', "3:3", ["stands twice", '"groups"']),
-    ('{"groups": {"a": "console", "\\u0061": "console"}}', "1:29", ["stands twice", '"a"']),
+    ('{\n  "groups": {},\n  "groups": {}\n}', "3:3", ["duplicate key", '"groups"']),
+    ('{"groups": {"a": "console", "\\u0061": "console"}}', "1:29", ["duplicate key", '"a"']),
     ("{'groups': {}}", "1:2", ["expected a key in double quotes"]),
     ('{"groups" {}}', "1:11", ["expected ':'"]),
     ('{"groups": {"*": "con\nsole"}}', "1:22", ["control character in a string"]),
     ('{"groups": {"*": "con\\qsole"}}', "1:22", ["unknown escape"]),
     ('{"groups": {"*": "con\\u0000"}}', "1:22", ["\\u0000 is not allowed"]),
     ('{"groups": {"*": "\\ud800"}}', "1:19", ["surrogate"]),
-    ('{"settings": {"max_series": 01}}', "1:29", ["not a number as JSON writes it"]),
-    ('{"groups": {} /* no end', "1:15", ["this comment has no end"]),
+    ('{"settings": {"max_series": 01}}', "1:29", ["invalid number"]),
+    ('{"groups": {} /* no end', "1:15", ["unterminated comment"]),
     ("\ufeff{}", "1:1", ["byte order mark"]),
     ("[" * 40, "1:33", ["nested too deeply", "32"]),
     # sections
     ('{"group": {}}', "1:2", ["unknown section", 'did you mean "groups"?', "settings, handlers, groups"]),
-    ('{"handlers": []}', "1:14", ["handlers: an array is not an object"]),
-    ('{"groups": "console"}', "1:12", ['groups: "console" is not an object']),
-    ('{"settings": null}', "1:14", ["settings: null is not an object"]),
+    ('{"handlers": []}', "1:14", ["handlers: must be an object, got an array"]),
+    ('{"groups": "console"}', "1:12", ['groups: must be an object, got "console"']),
+    ('{"settings": null}', "1:14", ["settings: must be an object, got null"]),
     # settings
     (SETTINGS % '"shutdown_timeout": 5', "1:34", ["settings.shutdown_timeout: 5 has no unit", "5s"]),
     (SETTINGS % '"shutdown_timeout": "5"', "1:34", ['settings.shutdown_timeout: "5" has no unit']),
@@ -52,11 +52,11 @@ WRONG = [
     (SETTINGS % '"labels": {"a": 1}', "1:30", ["settings.labels.a: 1 is not a string"]),
     (SETTINGS % '"labels": {"a\\nb": "c"}', None, ["settings.labels", "control character"]),
     (SETTINGS % '"labels": {"host": "${NO_SUCH_VARIABLE}"}', "1:33", ["${NO_SUCH_VARIABLE}", "is not set", ":-default"]),
-    (SETTINGS % '"labels": {"host": "$HOST"}', "1:33", ["a lone $", "$$"]),
+    (SETTINGS % '"labels": {"host": "$HOST"}', "1:33", ["unescaped $", "$$"]),
     (SETTINGS % '"labels": {"host": "${file:/no/such/file}"}', "1:33", ["${file:/no/such/file}", "No such file"]),
     # handlers
     ('{"handlers": {"disk": {"path": "/tmp/x"}}}', "1:23", ['handlers.disk: the option "type" is missing']),
-    ('{"handlers": {"disk": "file"}}', "1:23", ['handlers.disk: "file" is not an object']),
+    ('{"handlers": {"disk": "file"}}', "1:23", ['handlers.disk: must be an object, got "file"']),
     ('{"handlers": {"disk": {"type": "file", "path": "/tmp/x", "retry_min": "1m"}}}', "1:71",
      ["handlers.disk.retry_min: a retry_min of 1m is longer than the retry_max of 30s"]),
     ('{"handlers": {"*": {"retry_max": "10ms"}, "disk": {"type": "file", "path": "/tmp/x"}}}', "1:34",
@@ -64,10 +64,10 @@ WRONG = [
     ('{"handlers": {"disk": {"type": "fil", "path": "/tmp/x"}}}', "1:32",
      ['handlers.disk.type: "fil" is not an installed handler type', 'did you mean "file"?']),
     ('{"handlers": {"disk": {"type": "../evil"}}}', "1:32", ['"../evil" is not a type\'s name', "a-z"]),
-    ('{"handlers": {"disk": {"type": "x", "plugin": "x.so"}}}', "1:47", ['"x.so" is not an absolute path']),
+    ('{"handlers": {"disk": {"type": "x", "plugin": "x.so"}}}', "1:47", ['handlers.disk.plugin: must be absolute, got "x.so"']),
     ('{"handlers": {"disk": {"type": "x", "plugin": "/no/such.so"}}}', "1:47", ["/no/such.so", "No such file"]),
     ('{"handlers": {"disk": {"type": "file"}}}', "1:23", ['handlers.disk: the option "path" is missing', "the file"]),
-    ('{"handlers": {"inherit": {"type": "null"}}}', "1:15", ['"inherit" cannot name a handler']),
+    ('{"handlers": {"inherit": {"type": "null"}}}', "1:15", ['handlers.inherit: the name is reserved']),
     ('{"handlers": {"*": {"type": "file"}}}', "1:21", ["handlers.*.type: unknown option"]),
     ('{"handlers": {"*": {"queue": "5"}}}', "1:30", ["handlers.*.queue", "has no unit"]),
     (FILE % '"pat": "/y"', "1:52", ["handlers.disk.pat: unknown option", 'did you mean "path"?', "allowed:"]),
@@ -88,10 +88,10 @@ WRONG = [
     # routes
     (GROUPS % '{"*": "dsk"}', "1:17", ["groups.*", '"dsk"', "not an installed handler type"]),
     ('{"handlers":{"disk":{"type":"null"}},"groups":{"*":["dsk"]}}', "1:53",
-     ['groups.*[0]: "dsk" is neither a handler', 'did you mean "disk"?']),
-    (GROUPS % '{"*": 5}', "1:17", ["groups.*: 5 is not allowed in a route"]),
-    (GROUPS % '{"*": {"handlers": []}}', "1:17", ["groups.*: an object is not allowed in a route"]),
-    (GROUPS % '{"*": ["console", ["console"]]}', "1:29", ["groups.*[1]: an array is not allowed"]),
+     ['groups.*[0]: must be a handler of this configuration or an installed handler type, got "dsk"', 'did you mean "disk"?']),
+    (GROUPS % '{"*": 5}', "1:17", ["groups.*: must be the name of a handler", "got 5"]),
+    (GROUPS % '{"*": {"handlers": []}}', "1:17", ["groups.*: must be the name of a handler", "got an object"]),
+    (GROUPS % '{"*": ["console", ["console"]]}', "1:29", ["groups.*[1]: must be the name of a handler", "got an array"]),
     (GROUPS % '{"*": "inherit"}', "1:17", ['"*" has no parent']),
     (GROUPS % '{"a..b": "console"}', "1:12", ["empty part"]),
     (GROUPS % '{"a.*": "console"}', "1:12", ["a group has no '*'"]),
@@ -111,15 +111,15 @@ def good_config(folder):
     return write(folder, "good.json", json.dumps(config))
 
 
-def assert_said(text, path, place, words, said):
+def assert_message(text, path, place, parts, message):
     where = f"{path}:{place}: " if place else ""
-    assert said.startswith(where), f"{text!r}: expected {where!r} in front of {said!r}"
-    for word in words:
-        assert word in said, f"{text!r}: expected {word!r} in {said!r}"
+    assert message.startswith(where), f"{text!r}: expected {where!r} before {message!r}"
+    for part in parts:
+        assert part in message, f"{text!r}: expected {part!r} in {message!r}"
 
 
 @case
-def each_is_refused_with_its_place_and_the_one_in_force_goes_on(folder):
+def each_is_refused_with_its_place_and_the_one_in_force_stays(folder):
     assert len(WRONG) >= 40
     paths = [write(folder, f"wrong{i}.json", text) for i, (text, _, _) in enumerate(WRONG)]
     done = run(CONFIGURER, good_config(folder), *paths)
@@ -130,7 +130,7 @@ def each_is_refused_with_its_place_and_the_one_in_force_goes_on(folder):
     for path, answer, (text, place, words) in zip(paths, answers, WRONG):
         assert answer["code"] in (-3, -4), (text, answer)
         try:
-            assert_said(text, path, place, words, answer["error"])
+            assert_message(text, path, place, words, answer["error"])
         except AssertionError as problem:
             wrong.append(str(problem))
     assert not wrong, "\n".join(wrong)
@@ -138,16 +138,16 @@ def each_is_refused_with_its_place_and_the_one_in_force_goes_on(folder):
 
 
 @case
-def weir_check_says_the_same_and_exits_with_1(folder):
+def weir_check_reports_the_same_and_exits_with_1(folder):
     for i, (text, place, words) in enumerate(WRONG):
         path = write(folder, f"wrong{i}.json", text)
         done = run(WEIR, "check", path)
         assert done.returncode == 1 and done.stdout == "", (text, done)
-        assert_said(text, "weir: " + path, place, words, done.stderr)
+        assert_message(text, "weir: " + path, place, words, done.stderr)
 
 
 @case
-def what_is_no_configuration_file_is_refused_in_bounded_time(folder):
+def other_files_are_refused_in_bounded_time(folder):
     fifo = os.path.join(folder, "fifo")
     os.mkfifo(fifo)
     huge = os.path.join(folder, "huge")
@@ -163,13 +163,13 @@ def what_is_no_configuration_file_is_refused_in_bounded_time(folder):
         file.write(b'{"groups":{"\xe9":"console"}}')
     for path, words in ((fifo, "not a regular file"), ("/dev/zero", "not a regular file"), (huge, "at most 16 MiB"),
                         (folder, "not a regular file"), ("/no/such", "No such file"), (writable, "others may write"),
-                        (nul, f"{nul}:1:11: a NUL byte"), (latin, f"{latin}:1:13: invalid UTF-8")):
+                        (nul, f"{nul}:1:11: NUL byte"), (latin, f"{latin}:1:13: invalid UTF-8")):
         done = run(WEIR, "check", path, timeout=20)
         assert done.returncode == 1 and words in done.stderr, (path, done.stderr)
 
 
 @case
-def an_invalid_weir_config_is_said_once_and_the_programs_own_applies(folder):
+def an_invalid_weir_config_is_logged_once_and_the_programs_own_applies(folder):
     good = good_config(folder)
     bad = write(folder, "bad.json", '{"groups": {"*": "consol"}}')
     done = run(CONFIGURER, good, bad, WEIR_CONFIG='{"groups": {"*": ["consol"]}}')
@@ -179,7 +179,7 @@ def an_invalid_weir_config_is_said_once_and_the_programs_own_applies(folder):
 
 
 @case
-def a_valid_weir_config_wins_and_the_programs_own_is_only_checked(folder):
+def a_valid_weir_config_takes_precedence_and_the_programs_own_is_only_checked(folder):
     bad = write(folder, "bad.json", '{"groups": {"*": "consol"}}')
     done = run(CONFIGURER, good_config(folder), bad, WEIR_CONFIG='{"groups": {"*": "console"}}')
     assert done.returncode == 0 and "]: n=0\n" in done.stdout, done

@@ -1,5 +1,5 @@
-/* Configurations: any text is taken or refused, with an error that has its place; what is taken says the same
- * when it is read once more. */
+/* Configurations: any text is accepted, or refused with an error that has a place; parsing it again yields the
+ * same configuration. */
 
 #include "config/config.h"
 #include "text/error.h"

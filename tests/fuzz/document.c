@@ -1,5 +1,4 @@
-/* Texts of configurations: what is taken is the tree that json-c reads in it, and nothing is in another place.
- */
+/* Documents: an accepted text is the tree that json-c parses, with the right places. */
 
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include "config/document.h"
 #include "text/error.h"
 #include "fuzz.h"
-#include "text/scan.h"
+#include "text/json.h"
 
 static void compare(const struct wr_node *node, struct json_object *other);
 
@@ -30,13 +29,13 @@ static void compare_array(const struct wr_node *node, struct json_object *other)
 {
     size_t count = 0;
     for (const struct wr_node *member = node->first; member; member = member->next, count++) {
-        FUZZ_CHECK(member->parent == node && !member->key && member->place == count);
+        FUZZ_CHECK(member->parent == node && !member->key && member->index == count);
         compare(member, json_object_array_get_idx(other, count));
     }
     FUZZ_CHECK(count == json_object_array_length(other));
 }
 
-/* json-c cuts integers to 64 bits, so only those that fit are compared as such. */
+/* json-c truncates integers to 64 bits: only those that fit are compared. */
 static void compare_number(const struct wr_node *node, struct json_object *other)
 {
     const char *at = node->document->text + node->offset;
@@ -70,7 +69,7 @@ static void compare(const struct wr_node *node, struct json_object *other)
     }
 }
 
-/* json-c knows comments, but not where each of them ends: "/" and three stars are too many for it. */
+/* json-c accepts comments, but finds the wrong end of some: of "/" and three stars. */
 static void blank_comments(char *at)
 {
     bool in_string = false;
@@ -91,14 +90,14 @@ static void blank_comments(char *at)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct wr_error error = {0};
-    char *text = calloc(1, size + 1); /* a number at the end is over at the NUL, for json-c */
+    char *text = calloc(1, size + 1); /* with a NUL: json-c needs it after a number at the end */
     FUZZ_CHECK(text);
     memcpy(text, data, size);
     struct wr_document *document = wr_document_parse("TEXT", text, size, &error);
     FUZZ_CHECK((document != NULL) == (error.code == 0));
     if (document) {
         blank_comments(text);
-        struct json_tokener *tokener = json_tokener_new_ex(WR_SCAN_DEEPEST + 2);
+        struct json_tokener *tokener = json_tokener_new_ex(WR_JSON_DEPTH_MAX + 2);
         struct json_object *other = json_tokener_parse_ex(tokener, text, (int)size + 1);
         FUZZ_CHECK(json_tokener_get_error(tokener) == json_tokener_success);
         compare(document->root, other);

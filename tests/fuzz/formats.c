@@ -35,7 +35,8 @@ static const weir_batch batch = {.size = sizeof batch,
                                  .samples = written.samples,
                                  .notes = notes,
                                  .series = find_series,
-                                 .core = &core};
+                                 .core = &core,
+                                 .origin = "0123456789abcdef0123456789abcdef"};
 
 /* ---- Input ----------------------------------------------------------------------------------- */
 

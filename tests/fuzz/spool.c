@@ -16,7 +16,7 @@
 #include "spool/spool_writer.h"
 #include "registry/stream.h"
 
-enum { FEW_SERIES = 2000, WRITTEN = 40, FIRST_SEQUENCE = 1000 };
+enum { FEW_SERIES = 2000, WRITTEN = 40, FIRST_POSITION = 1000 };
 
 static struct wr_registry registry;
 static struct wr_segment_pool pool;
@@ -50,8 +50,10 @@ static void load(const struct wr_spool_reader *reader, const struct wr_spool_par
     FUZZ_CHECK(wr_spool_reader_load(reader, part, 0, segment) && segment->count <= part->count);
     for (uint32_t i = 0; i < segment->count; i++)
         FUZZ_CHECK(wr_registry_series(&registry, segment->samples[i].series));
-    if (is_known)
+    if (is_known) {
         check_values(segment, part->first);
+        FUZZ_CHECK(part->id.sequence == part->first);
+    }
     wr_segment_drop(segment);
 }
 
@@ -79,8 +81,8 @@ static void read_all(const char *data, size_t size, bool is_known)
 
 static void put_head(struct wr_buffer *file)
 {
-    const struct wr_spool_origin origin = {"push", 4711, 17, FIRST_SEQUENCE};
-    wr_spool_block_put_head(file, &origin);
+    const struct wr_spool_writer_info info = {"push", 4711, 17, FIRST_POSITION};
+    wr_spool_block_put_head(file, &info);
 }
 
 static void read_hostile(const uint8_t *data, size_t size)
@@ -98,7 +100,7 @@ static void read_hostile(const uint8_t *data, size_t size)
                                              .count = fields[3],
                                              .labels = fields[4],
                                              .notes = fields[5],
-                                             .sequence = fields[6]};
+                                             .position = fields[6]};
         size_t start = wr_spool_block_begin(&file);
         wr_buffer_put(&file, data, length);
         wr_spool_block_end(&file, start, &block);
@@ -129,7 +131,8 @@ static void put_samples(struct wr_spool_writer *writer, struct wr_segment *segme
                                  .first = i - 7,
                                  .count = 8,
                                  .bytes = wr_segment_bytes(segment, i - 7, 8),
-                                 .sequence = FIRST_SEQUENCE + i - 7};
+                                 .sequence = FIRST_POSITION + i - 7,
+                                 .id.sequence = i - 7};
         FUZZ_CHECK(wr_spool_writer_put(writer, &range, NULL, file));
     }
 }

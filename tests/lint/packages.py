@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds debian/ against the tree: the version, the list of symbols, the name of the library's package."""
+"""Compares debian/ with the tree: the version, the list of symbols, the name of the library's package."""
 
 import re
 import sys
@@ -10,21 +10,22 @@ def read(path):
         return file.read()
 
 
-def compare(what, listed, real):
-    return [f"{what}: {name} is missing" for name in sorted(real - listed)] + [f"{what}: there is no {name}" for name in sorted(listed - real)]
+def compare(path, listed, exported):
+    return [f"{path}: {name} is missing" for name in sorted(exported - listed)] + \
+        [f"{path}: {name} is listed but not exported" for name in sorted(listed - exported)]
 
 
 def check_version():
     released = re.search(r"^AC_INIT\(\[weir\], \[(.*?)\]\)", read("configure.ac"), re.M).group(1)
     packaged = re.match(r"weir \((.*)-[^-]*\) ", read("debian/changelog")).group(1)
-    return [] if packaged == released else [f"debian/changelog: the version is {packaged}, and configure.ac says {released}"]
+    return [] if packaged == released else [f"debian/changelog: the version is {packaged}, in configure.ac {released}"]
 
 
 def check_symbols():
-    shown = read("lib/libweir.map")
-    real = set(re.findall(r"^\s+(weir_\w+);", shown, re.M)) | set(re.findall(r"^(WEIR_\d+) \{", shown, re.M))
+    script = read("lib/api/libweir.map")
+    exported = set(re.findall(r"^\s+(weir_\w+);", script, re.M)) | set(re.findall(r"^(WEIR_\d+) \{", script, re.M))
     listed = set(re.findall(r"^ (\w+)@WEIR_\d+ \d", read("debian/libweir0.symbols"), re.M))
-    return compare("debian/libweir0.symbols", listed, real)
+    return compare("debian/libweir0.symbols", listed, exported)
 
 
 def check_soname():

@@ -7,7 +7,7 @@ import subprocess
 
 from harness import BUILD, Skip, environment
 
-PKG_CONFIG_FILE = os.path.join(BUILD, "lib", "weir.pc")
+PKG_CONFIG_FILE = os.path.join(BUILD, "lib", "api", "weir.pc")
 
 
 def make(*arguments):

@@ -1,4 +1,4 @@
-/* config: what a configuration says. */
+/* config: configurations from texts. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include "configs.h"
 #include "config/parse.h"
 
-Test(config, with_nothing_in_it_there_are_only_default_settings)
+Test(config, the_empty_one_has_default_settings)
 {
     struct wr_config *config = wr_config_new();
     cr_assert_eq(config->settings.shutdown_timeout_ns, 5 * WR_NS_PER_S);
@@ -15,9 +15,10 @@ Test(config, with_nothing_in_it_there_are_only_default_settings)
     cr_assert_eq(config->settings.max_series, 100000);
     cr_assert_eq(config->settings.clock, WR_CLOCK_AUTO);
     cr_assert_eq(config->settings.labels.count, 0);
-    cr_assert_eq(config->handler_count + config->route_count + config->call_count + config->source_count, 0);
+    cr_assert_eq(config->handler_count + config->route_count + config->call_count, 0);
     cr_assert_null(config->path);
     cr_assert_null(config->defaults);
+    cr_assert_null(config->document);
     wr_config_drop(config);
 }
 
@@ -26,7 +27,7 @@ Test(config, an_empty_object_is_a_configuration)
     struct wr_config *config = make_from("{}");
     cr_assert_eq(config->settings.shutdown_timeout_ns, 5 * WR_NS_PER_S);
     cr_assert_eq(config->handler_count + config->route_count, 0);
-    cr_assert_eq(config->source_count, 1);
+    cr_assert_str_eq(config->document->name, "weir.json");
     cr_assert_null(config->path);
     wr_config_drop(config);
 }
@@ -50,7 +51,7 @@ Test(config, settings_are_read)
     wr_config_drop(config);
 }
 
-Test(config, handlers_are_described_in_their_order)
+Test(config, handlers_keep_their_order)
 {
     struct wr_config *config = make_from(
         "{\"handlers\": {\"push\": {\"type\": \"http\", \"url\": \"x\"},\n"
@@ -58,9 +59,9 @@ Test(config, handlers_are_described_in_their_order)
     cr_assert_str_eq(handlers_of(config), "push=http a.b c=file null=null");
     const struct wr_config_handler *push = wr_config_find_handler(config, "push");
     cr_assert_null(push->plugin);
-    cr_assert_null(push->options);
+    cr_assert_null(push->document);
     cr_assert_str_eq(wr_node_member(push->node, "url")->text, "x");
-    cr_assert_eq(push->environment, config->sources[0].environment);
+    cr_assert_eq(push->environment, config->environment);
     cr_assert_str_eq(wr_config_find_handler(config, "a.b c")->plugin, "/p/file.so");
     cr_assert_null(wr_config_find_handler(config, "pus"));
     cr_assert_null(wr_config_find_handler(config, "*"));
@@ -77,7 +78,7 @@ Test(config, type_and_plugin_are_expanded)
     wr_config_drop(config);
 }
 
-Test(config, an_asterisk_among_handlers_holds_defaults_and_is_no_handler)
+Test(config, the_handler_asterisk_holds_defaults)
 {
     struct wr_config *config =
         make_from("{\"handlers\": {\"*\": {\"queue\": \"4MiB\", \"format\": \"json\"}}}");
@@ -101,7 +102,7 @@ Test(config, routes_are_names_and_arrays_of_names)
     wr_config_drop(config);
 }
 
-Test(config, there_may_be_many_of_everything)
+Test(config, there_may_be_many_handlers_and_routes)
 {
     static char text[100000] = "{\"handlers\": {";
     for (int i = 0; i < 500; i++)
@@ -133,7 +134,7 @@ Test(config, sections_may_come_in_any_order_with_comments)
     wr_config_drop(config);
 }
 
-Test(config, a_text_need_not_end_in_nul)
+Test(config, the_text_needs_no_terminating_nul)
 {
     char *text = malloc(2);
     memcpy(text, "{}", 2);
@@ -143,7 +144,7 @@ Test(config, a_text_need_not_end_in_nul)
     wr_config_drop(config);
 }
 
-Test(config, it_can_be_read_with_an_environment_of_another_time)
+Test(config, it_can_be_read_with_an_earlier_environment)
 {
     setenv("WEIR_UNIT", "null", 1);
     struct wr_environment *before = wr_environment_take();
@@ -151,13 +152,13 @@ Test(config, it_can_be_read_with_an_environment_of_another_time)
     static const char text[] = "{\"handlers\": {\"a\": {\"type\": \"${WEIR_UNIT}\"}}}";
     struct wr_config *config = wr_parse_text("weir.json", text, strlen(text), before, &error);
     cr_assert_str_eq(config->handlers[0].type, "null");
-    cr_assert_eq(config->sources[0].environment, before);
+    cr_assert_eq(config->environment, before);
     wr_environment_drop(before);
-    cr_assert_str_eq(wr_environment_get(config->sources[0].environment, "WEIR_UNIT"), "null");
+    cr_assert_str_eq(wr_environment_get(config->environment, "WEIR_UNIT"), "null");
     wr_config_drop(config);
 }
 
-Test(config, a_held_one_outlives_its_first_owner)
+Test(config, it_lives_until_its_last_reference)
 {
     struct wr_config *config = make_from("{\"groups\": {\"a\": \"null\"}}");
     wr_config_hold(config);

@@ -1,8 +1,10 @@
-/* config: what weir_configure makes of a configuration. */
+/* config_edit: calls of weir_configure. */
+#include <malloc.h>
+
 #include "config/config_edit.h"
 #include "configs.h"
 
-/* Puts the configuration with one more route in place of *config. */
+/* Replaces *config by itself with a route edited. */
 static void route(struct wr_config **config, const char *group, const char *type, const char *options)
 {
     error = (struct wr_error){0};
@@ -12,7 +14,7 @@ static void route(struct wr_config **config, const char *group, const char *type
     *config = next;
 }
 
-static void expect_refused(const struct wr_config *config, const char *type, const char *options,
+static void expect_refused(struct wr_config *config, const char *type, const char *options,
                            const char *expected)
 {
     error = (struct wr_error){0};
@@ -21,8 +23,8 @@ static void expect_refused(const struct wr_config *config, const char *type, con
     cr_assert_str_eq(error.text, expected);
 }
 
-/* A file that was read again, with all calls said again. */
-static struct wr_config *read_again(const struct wr_config *config, const char *text)
+/* The configuration of a reread file, with the calls of `config`. */
+static struct wr_config *reread(const struct wr_config *config, const char *text)
 {
     struct wr_config *base = make_from(text), *whole = wr_config_edit_carry_over(base, config, &error);
     cr_assert_not_null(whole, "%s", error.text);
@@ -33,7 +35,7 @@ static struct wr_config *read_again(const struct wr_config *config, const char *
 static const char options_1[] = "{\"path\": \"1\"}", options_2[] = "{\"path\": \"2\"}",
                   options_3[] = "{\"path\": \"3\"}";
 
-Test(config_calls, a_type_without_options_needs_no_description)
+Test(config_calls, a_type_without_options_is_routed_by_its_name)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "console", NULL);
@@ -49,7 +51,7 @@ Test(config_calls, a_handler_is_named_after_its_type)
     route(&config, "a", "file", options_1);
     cr_assert_str_eq(route_of(config, "a", false), "file");
     cr_assert_str_eq(handlers_of(config), "file=file");
-    cr_assert_str_eq(config->handlers[0].options, options_1);
+    cr_assert_str_eq(config->handlers[0].document->text, options_1);
     cr_assert_str_eq(wr_node_member(config->handlers[0].node, "path")->text, "1");
     cr_assert_not_null(config->handlers[0].environment);
     wr_config_drop(config);
@@ -78,7 +80,7 @@ Test(config_calls, other_options_make_a_handler_named_after_type_and_group)
     wr_config_drop(config);
 }
 
-Test(config_calls, options_beside_a_type_used_without_any_make_another_name)
+Test(config_calls, options_next_to_a_type_used_without_any_make_another_name)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", NULL);
@@ -91,17 +93,17 @@ Test(config_calls, options_beside_a_type_used_without_any_make_another_name)
     wr_config_drop(config);
 }
 
-Test(config_calls, no_options_beside_a_handler_with_some_are_an_empty_object)
+Test(config_calls, no_options_next_to_a_handler_with_some_are_an_empty_object)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", options_1);
     route(&config, "b", "file", NULL);
     cr_assert_str_eq(route_of(config, "b", false), "file:b");
-    cr_assert_str_eq(wr_config_find_handler(config, "file:b")->options, "{}");
+    cr_assert_str_eq(wr_config_find_handler(config, "file:b")->document->text, "{}");
     wr_config_drop(config);
 }
 
-Test(config_calls, a_route_is_replaced_and_a_handler_that_nobody_uses_then_goes)
+Test(config_calls, a_replaced_route_removes_its_handler_if_unused)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", options_1);
@@ -109,14 +111,14 @@ Test(config_calls, a_route_is_replaced_and_a_handler_that_nobody_uses_then_goes)
     cr_assert_eq(config->route_count, 1);
     cr_assert_eq(config->call_count, 1);
     cr_assert_str_eq(handlers_of(config), "file=file");
-    cr_assert_str_eq(config->handlers[0].options, options_2);
+    cr_assert_str_eq(config->handlers[0].document->text, options_2);
     route(&config, "a", "null", NULL);
     cr_assert_str_eq(route_of(config, "a", false), "null");
     cr_assert_str_eq(handlers_of(config), "");
     wr_config_drop(config);
 }
 
-Test(config_calls, a_shared_handler_stays_for_the_others)
+Test(config_calls, a_shared_handler_stays_for_other_routes)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", options_1);
@@ -140,7 +142,7 @@ Test(config_calls, a_route_is_removed)
     wr_config_drop(config);
 }
 
-Test(config_calls, all_else_of_a_configuration_stays)
+Test(config_calls, everything_else_is_kept)
 {
     struct wr_config *config =
         make_from("{\"settings\": {\"reload\": \"2s\", \"labels\": {\"host\": \"h1\"}}, \"handlers\": {\"*\":"
@@ -157,11 +159,45 @@ Test(config_calls, all_else_of_a_configuration_stays)
     cr_assert_str_eq(route_of(config, "b", false), "disk");
     route(&config, "a", NULL, NULL);
     route(&config, "b", NULL, NULL);
-    cr_assert_str_eq(handlers_of(config), "disk=file spare=null", "what a document describes stays described");
+    cr_assert_str_eq(handlers_of(config), "disk=file spare=null", "handlers of the document are kept");
     wr_config_drop(config);
 }
 
-Test(config_calls, the_configuration_that_was_given_is_not_changed)
+Test(config_calls, the_settings_of_the_file_outlive_it)
+{
+    struct wr_config *config =
+        make_from("{\"settings\": {\"journal\": \"/j\", \"status\": \"/s\", \"labels\": {\"host\": \"h\"}},"
+                  "\"handlers\": {\"*\": {\"queue\": \"4MiB\"}}, \"groups\": {\"a\": \"console\"}}");
+    for (int i = 0; i < 3; i++)
+        route(&config, "b", "file", options_1);
+    /* what was freed is overwritten here, so that a dangling pointer shows */
+    struct wr_config *other =
+        make_from("{\"settings\": {\"journal\": \"/x\", \"status\": \"/y\", \"labels\": {\"guest\": \"g\"}},"
+                  "\"handlers\": {\"*\": {\"queue\": \"5MiB\"}}, \"groups\": {\"z\": \"null\"}}");
+    cr_assert_str_eq(config->settings.journal, "/j");
+    cr_assert_str_eq(config->settings.status, "/s");
+    cr_assert_str_eq(config->settings.labels.items[0].key, "host");
+    cr_assert_str_eq(wr_node_member(config->defaults, "queue")->text, "4MiB");
+    cr_assert_str_eq(config->document->name, "weir.json");
+    cr_assert_str_eq(route_of(config, "a", false), "console");
+    wr_config_drop(other);
+    wr_config_drop(config);
+}
+
+Test(config_calls, a_configuration_does_not_grow_with_the_calls_that_it_replaces)
+{
+    struct wr_config *config = wr_config_new();
+    route(&config, "a", "file", options_1);
+    struct mallinfo2 before = mallinfo2();
+    for (int i = 0; i < 10000; i++)
+        route(&config, "a", "file", i % 2 ? options_1 : options_2);
+    cr_assert_eq(config->handler_count + config->route_count + config->call_count, 3);
+    struct mallinfo2 after = mallinfo2();
+    cr_assert_lt(after.uordblks, before.uordblks + 100000, "%zu bytes more", after.uordblks - before.uordblks);
+    wr_config_drop(config);
+}
+
+Test(config_calls, the_given_configuration_is_unchanged)
 {
     struct wr_config *config = make_from("{\"groups\": {\"a\": \"console\"}}");
     struct wr_config *next = wr_config_edit_route(config, "a", "file", options_1, &error);
@@ -172,7 +208,7 @@ Test(config_calls, the_configuration_that_was_given_is_not_changed)
     wr_config_drop(next);
 }
 
-Test(config_calls, a_described_handler_of_the_types_name_is_not_taken_over)
+Test(config_calls, a_handler_of_the_document_with_the_types_name_is_not_used)
 {
     struct wr_config *config =
         make_from("{\"handlers\": {\"file\": {\"type\": \"null\"}}, \"groups\": {\"b\": \"file\"}}");
@@ -182,50 +218,48 @@ Test(config_calls, a_described_handler_of_the_types_name_is_not_taken_over)
     wr_config_drop(config);
 }
 
-Test(config_calls, a_name_that_is_taken_altogether_is_refused)
+Test(config_calls, a_call_without_a_free_name_is_refused)
 {
     struct wr_config *config =
         make_from("{\"handlers\": {\"file\": {\"type\": \"null\"}, \"file:a\": {\"type\": \"console\"}}}");
-    expect_refused(config, "file", options_1,
-                   "handlers \"file\" and \"file:a\" exist already, with other options");
+    expect_refused(config, "file", options_1, "handlers \"file\" and \"file:a\" both exist with other options");
     wr_config_drop(config);
 }
 
-Test(config_calls, inherit_is_no_type)
+Test(config_calls, inherit_is_not_a_type)
 {
     struct wr_config *config = wr_config_new();
     expect_refused(config, "inherit", NULL,
-                   "\"inherit\" is not a handler type: in a route it stands for the parent's route");
+                   "the handler type must not be \"inherit\": in a route, that is the parent's route");
     expect_refused(config, "inherit", "{}",
-                   "\"inherit\" is not a handler type: in a route it stands for the parent's route");
+                   "the handler type must not be \"inherit\": in a route, that is the parent's route");
     wr_config_drop(config);
 }
 
-Test(config_calls, options_are_an_object)
+Test(config_calls, options_must_be_an_object)
 {
     struct wr_config *config = wr_config_new();
-    expect_refused(config, "file", "[]", "options:1:1: an array is not an object");
-    expect_refused(config, "file", "\"path\"", "options:1:1: \"path\" is not an object");
+    expect_refused(config, "file", "[]", "options:1:1: must be an object, got an array");
+    expect_refused(config, "file", "\"path\"", "options:1:1: must be an object, got \"path\"");
     expect_refused(config, "file", "{\"path\": }",
                    "options:1:10: expected a value: an object, an array, a string in double quotes, a number, "
                    "true, false or "
                    "null");
-    expect_refused(config, "file", "{\"a\": 1, \"a\": 2}",
-                   "options:1:10: this key stands twice in its object: \"a\"");
+    expect_refused(config, "file", "{\"a\": 1, \"a\": 2}", "options:1:10: duplicate key: \"a\"");
     expect_refused(config, "file", "", "options:1:1: the text ends where a value is expected");
     wr_config_drop(config);
 }
 
-/* ---- After the file was read again ----------------------------------------------------------- */
+/* ---- After the file was reread --------------------------------------------------------------- */
 
-Test(config_calls, they_are_said_again_over_a_file_that_was_read_again)
+Test(config_calls, they_are_applied_again_to_a_reread_file)
 {
     struct wr_config *config =
         make_from("{\"groups\": {\"a\": \"console\", \"b\": \"console\", \"c\": \"console\"}}");
     route(&config, "a", "file", options_1);
     route(&config, "b", NULL, NULL);
-    struct wr_config *again = read_again(
-        config, "{\"groups\": {\"a\": \"null\", \"b\": \"null\", \"c\": \"null\", \"*\": \"null\"}}");
+    struct wr_config *again =
+        reread(config, "{\"groups\": {\"a\": \"null\", \"b\": \"null\", \"c\": \"null\", \"*\": \"null\"}}");
     cr_assert_str_eq(route_of(again, "a", false), "file");
     cr_assert_str_eq(route_of(again, "b", true), "null");
     cr_assert_eq(again->route_count, 3, "b has no route of its own");
@@ -235,17 +269,17 @@ Test(config_calls, they_are_said_again_over_a_file_that_was_read_again)
     wr_config_drop(config);
 }
 
-Test(config_calls, without_any_the_base_stays_what_it_is)
+Test(config_calls, without_any_the_base_is_unchanged)
 {
     struct wr_config *config = make_from("{\"groups\": {\"a\": \"console\"}}");
-    struct wr_config *again = read_again(config, "{\"groups\": {\"b\": \"null\"}}");
+    struct wr_config *again = reread(config, "{\"groups\": {\"b\": \"null\"}}");
     cr_assert_str_eq(route_of(again, "a", false), "-");
     cr_assert_str_eq(route_of(again, "b", false), "null");
     wr_config_drop(again);
     wr_config_drop(config);
 }
 
-Test(config_calls, each_keeps_the_handlers_name_that_it_got_first)
+Test(config_calls, each_keeps_its_handlers_first_name)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", options_1);
@@ -253,56 +287,57 @@ Test(config_calls, each_keeps_the_handlers_name_that_it_got_first)
     route(&config, "a", "file", options_3);
     cr_assert_str_eq(route_of(config, "a", false), "file");
     cr_assert_str_eq(route_of(config, "b", false), "file:b");
-    struct wr_config *again = read_again(config, "{}");
-    cr_assert_str_eq(route_of(again, "a", false), "file", "or what is queued for one would go to the other");
+    struct wr_config *again = reread(config, "{}");
+    cr_assert_str_eq(route_of(again, "a", false), "file",
+                     "else queued values would go to the other's destination");
     cr_assert_str_eq(route_of(again, "b", false), "file:b");
     wr_config_drop(again);
     route(&config, "a", NULL, NULL);
     route(&config, "c", "file", options_1);
-    again = read_again(config, "{}");
+    again = reread(config, "{}");
     cr_assert_str_eq(route_of(again, "b", false), "file:b");
     cr_assert_str_eq(route_of(again, "c", false), "file");
-    cr_assert_str_eq(wr_config_find_handler(again, "file")->options, options_1);
+    cr_assert_str_eq(wr_config_find_handler(again, "file")->document->text, options_1);
     wr_config_drop(again);
     wr_config_drop(config);
 }
 
-Test(config_calls, one_without_options_keeps_its_handlers_name_too)
+Test(config_calls, so_does_one_without_options)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", options_1);
     route(&config, "b", "file", NULL);
     route(&config, "a", NULL, NULL);
-    struct wr_config *again = read_again(config, "{}");
+    struct wr_config *again = reread(config, "{}");
     cr_assert_str_eq(route_of(again, "b", false), "file:b");
     cr_assert_str_eq(handlers_of(again), "file:b=file");
     wr_config_drop(again);
     wr_config_drop(config);
 }
 
-Test(config_calls, a_name_that_the_file_has_taken_meanwhile_is_not_kept)
+Test(config_calls, a_name_that_the_reread_file_uses_is_not_kept)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", options_1);
     struct wr_config *again =
-        read_again(config, "{\"handlers\": {\"file\": {\"type\": \"file\", \"path\": \"9\"}}}");
+        reread(config, "{\"handlers\": {\"file\": {\"type\": \"file\", \"path\": \"9\"}}}");
     cr_assert_str_eq(route_of(again, "a", false), "file:a");
     wr_config_drop(again);
-    again = read_again(config, "{\"groups\": {\"*\": \"file\"}}");
+    again = reread(config, "{\"groups\": {\"*\": \"file\"}}");
     cr_assert_str_eq(route_of(again, "a", false), "file:a");
     cr_assert_str_eq(route_of(again, "b", false), "file");
     wr_config_drop(again);
     wr_config_drop(config);
 }
 
-Test(config_calls, one_that_is_wrong_by_now_is_told)
+Test(config_calls, a_conflict_with_the_reread_file_is_reported)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", options_1);
     struct wr_config *base =
         make_from("{\"handlers\": {\"file\": {\"type\": \"null\"}, \"file:a\": {\"type\": \"null\"}}}");
     cr_assert_null(wr_config_edit_carry_over(base, config, &error));
-    cr_assert_str_eq(error.text, "handlers \"file\" and \"file:a\" exist already, with other options");
+    cr_assert_str_eq(error.text, "handlers \"file\" and \"file:a\" both exist with other options");
     cr_assert_str_eq(handlers_of(base), "file=null file:a=null");
     wr_config_drop(base);
     wr_config_drop(config);

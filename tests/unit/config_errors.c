@@ -1,46 +1,42 @@
-/* config: what is refused, and what is said of it. */
+/* config: error messages. */
 #include "text/common.h"
 #include "configs.h"
 
 static void expect_refused(const char *text, const char *expected)
 {
     struct wr_config *config = read_text(text);
-    cr_assert_null(config, "%s was taken", text);
+    cr_assert_null(config, "%s was accepted", text);
     cr_assert_eq(error.code, WEIR_ERR_CONFIG, "%s: %d", text, error.code);
     cr_assert_str_eq(error.text, expected, "%s: %s", text, error.text);
 }
 
 #define SECTIONS "allowed: $schema, settings, handlers, groups"
 #define SETTINGS "allowed: shutdown_timeout, labels, reload, stats_interval, clock, journal, max_series, status"
-#define COMMONS                                                                                                \
+#define COMMON_OPTIONS                                                                                         \
     "allowed: format, delivery, queue, overflow, block_timeout, batch, batch_bytes, linger, retry_min, "       \
     "retry_max, spool, spool_limit"
 #define DURATION "a duration (like 5s, 200ms; units: ns, us, ms, s, m, h, d)"
 #define ROUTES                                                                                                 \
-    "is not allowed in a route; allowed: the name of a handler or of an installed handler type, \"inherit\", " \
-    "or an "                                                                                                   \
-    "array of these"
+    "must be the name of a handler or of an installed handler type, \"inherit\", or an array of these, got "
 
-Test(config_errors, the_whole_is_an_object)
+Test(config_errors, the_root_is_an_object)
 {
-    expect_refused("[]", "weir.json:1:1: an array is not an object");
-    expect_refused(" null", "weir.json:1:2: null is not an object");
-    expect_refused("5", "weir.json:1:1: 5 is not an object");
-    expect_refused("\"{}\"", "weir.json:1:1: \"{}\" is not an object");
+    expect_refused("[]", "weir.json:1:1: must be an object, got an array");
+    expect_refused(" null", "weir.json:1:2: must be an object, got null");
+    expect_refused("5", "weir.json:1:1: must be an object, got 5");
+    expect_refused("\"{}\"", "weir.json:1:1: must be an object, got \"{}\"");
 }
 
-Test(config_errors, what_is_no_json_is_refused_with_its_place)
+Test(config_errors, invalid_json_is_reported_with_its_place)
 {
     expect_refused("", "weir.json:1:1: the text ends where a value is expected");
     expect_refused("{\"handlers\": {}, }", "weir.json:1:16: trailing comma");
-    expect_refused("{\"groups\": {},\n\"groups\": {}}",
-                   "weir.json:2:1: this key stands twice in its object: \"groups\"");
-    expect_refused("{\"groups\": {\"a\": \"x\", \"a\": \"y\"}}",
-                   "weir.json:1:23: this key stands twice in its object: \"a\"");
-    expect_refused("{\"groups\": {\"a\": \"x\"}", "weir.json:1:1: this { has no }");
+    expect_refused("{\"groups\": {},\n\"groups\": {}}", "weir.json:2:1: duplicate key: \"groups\"");
+    expect_refused("{\"groups\": {\"a\": \"x\", \"a\": \"y\"}}", "weir.json:1:23: duplicate key: \"a\"");
+    expect_refused("{\"groups\": {\"a\": \"x\"}", "weir.json:1:1: unclosed {");
 }
 
-Test(config_errors, an_unknown_section_is_refused_with_the_nearest)
+Test(config_errors, an_unknown_section_is_reported_with_the_nearest_match)
 {
     expect_refused("{\"handler\": {}}",
                    "weir.json:1:2: handler: unknown section; did you mean \"handlers\"? " SECTIONS);
@@ -50,10 +46,10 @@ Test(config_errors, an_unknown_section_is_refused_with_the_nearest)
 
 Test(config_errors, every_section_has_its_type)
 {
-    expect_refused("{\"$schema\": 5}", "weir.json:1:13: $schema: 5 is not a string");
-    expect_refused("{\"settings\": []}", "weir.json:1:14: settings: an array is not an object");
-    expect_refused("{\"handlers\": null}", "weir.json:1:14: handlers: null is not an object");
-    expect_refused("{\"groups\": \"console\"}", "weir.json:1:12: groups: \"console\" is not an object");
+    expect_refused("{\"$schema\": 5}", "weir.json:1:13: $schema: must be a string, got 5");
+    expect_refused("{\"settings\": []}", "weir.json:1:14: settings: must be an object, got an array");
+    expect_refused("{\"handlers\": null}", "weir.json:1:14: handlers: must be an object, got null");
+    expect_refused("{\"groups\": \"console\"}", "weir.json:1:12: groups: must be an object, got \"console\"");
 }
 
 Test(config_errors, settings_are_checked)
@@ -80,15 +76,15 @@ Test(config_errors, settings_are_checked)
     expect_refused("{\"settings\": {\"labels\": [\"host\"]}}",
                    "weir.json:1:25: settings.labels: an array is not an object with strings for values");
     expect_refused("{\"settings\": {\"labels\": {\"a\": \"${WEIR_UNIT_NOPE}\"}}}",
-                   "weir.json:1:31: settings.labels.a: ${WEIR_UNIT_NOPE}: this variable is not set; "
-                   "${WEIR_UNIT_NOPE:-default} gives it a default");
+                   "weir.json:1:31: settings.labels.a: ${WEIR_UNIT_NOPE}: the variable is not set; "
+                   "${WEIR_UNIT_NOPE:-default} sets a default");
 }
 
 Test(config_errors, a_handler_is_an_object_with_a_type)
 {
     expect_refused("{\"handlers\": {\"a\": \"file\"}}",
-                   "weir.json:1:20: handlers.a: \"file\" is not an object");
-    expect_refused("{\"handlers\": {\"a\": null}}", "weir.json:1:20: handlers.a: null is not an object");
+                   "weir.json:1:20: handlers.a: must be an object, got \"file\"");
+    expect_refused("{\"handlers\": {\"a\": null}}", "weir.json:1:20: handlers.a: must be an object, got null");
     expect_refused("{\"handlers\": {\"a\": {\"path\": \"x\"}}}",
                    "weir.json:1:20: handlers.a: the option \"type\" is missing: the handler type, like "
                    "\"file\" or \"console\"");
@@ -98,17 +94,18 @@ Test(config_errors, a_handler_is_an_object_with_a_type)
                    "weir.json:1:29: handlers.a.type: null is not a string");
     expect_refused(
         "{\"handlers\": {\"a\": {\"type\": \"$\"}}}",
-        "weir.json:1:29: handlers.a.type: a lone $: write $$ for a dollar sign, ${NAME} for a variable");
+        "weir.json:1:29: handlers.a.type: unescaped $; write $$ for a dollar sign, ${NAME} for a variable");
 }
 
 Test(config_errors, a_plugin_is_an_absolute_path)
 {
-    static const char why[] = "is not an absolute path; a bare type name is looked for in the plugin folders";
+    static const char hint[] = "without \"plugin\", the plugin folders are searched for the type";
     static const char *const paths[] = {"x.so", "./x.so", "", "../x.so"};
     for (size_t i = 0; i < WR_COUNT_OF(paths); i++) {
-        char text[200], expected[200];
+        char text[200], expected[300];
         snprintf(text, sizeof text, "{\"handlers\": {\"a\": {\"type\": \"x\", \"plugin\": \"%s\"}}}", paths[i]);
-        snprintf(expected, sizeof expected, "weir.json:1:44: handlers.a.plugin: \"%s\" %s", paths[i], why);
+        snprintf(expected, sizeof expected,
+                 "weir.json:1:44: handlers.a.plugin: must be absolute, got \"%s\"; %s", paths[i], hint);
         expect_refused(text, expected);
     }
     expect_refused("{\"handlers\": {\"a\": {\"type\": \"x\", \"plugin\": {}}}}",
@@ -122,7 +119,7 @@ Test(config_errors, a_very_long_plugin_path_leaves_room_for_the_reason)
     memset(text + length, 'x', 2000);
     strcpy(text + length + 2000, "\"}}}");
     cr_assert_null(read_text(text));
-    cr_assert(strstr(error.text, "xxx...\" is not an absolute path"), "%s", error.text);
+    cr_assert(strstr(error.text, "xxx...\"; without \"plugin\""), "%s", error.text);
 }
 
 Test(config_errors, a_handlers_name_follows_the_rules)
@@ -133,21 +130,20 @@ Test(config_errors, a_handlers_name_follows_the_rules)
         "{\"handlers\": {\"a\\nb\": {\"type\": \"x\"}}}",
         "weir.json:1:15: handlers.a\\nb: handler name \"a\\nb\": control character at byte 2; names are valid "
         "UTF-8 without control characters");
-    expect_refused(
-        "{\"handlers\": {\"inherit\": {\"type\": \"x\"}}}",
-        "weir.json:1:15: handlers.inherit: \"inherit\" cannot name a handler: in a route it stands for the "
-        "parent's route");
+    expect_refused("{\"handlers\": {\"inherit\": {\"type\": \"x\"}}}",
+                   "weir.json:1:15: handlers.inherit: the name is reserved: in a route, \"inherit\" is the "
+                   "parent's route");
 }
 
 Test(config_errors, defaults_are_common_options_only)
 {
     expect_refused("{\"handlers\": {\"*\": \"json\"}}",
-                   "weir.json:1:20: handlers.*: \"json\" is not an object");
+                   "weir.json:1:20: handlers.*: must be an object, got \"json\"");
     expect_refused("{\"handlers\": {\"*\": {\"path\": \"x\"}}}",
                    "weir.json:1:21: handlers.*.path: unknown option; did you mean "
-                   "\"batch\"? " COMMONS);
+                   "\"batch\"? " COMMON_OPTIONS);
     expect_refused("{\"handlers\": {\"*\": {\"type\": \"file\"}}}",
-                   "weir.json:1:21: handlers.*.type: unknown option; " COMMONS);
+                   "weir.json:1:21: handlers.*.type: unknown option; " COMMON_OPTIONS);
     expect_refused("{\"handlers\": {\"*\": {\"overflow\": \"drop\"}}}",
                    "weir.json:1:33: handlers.*.overflow: \"drop\" is not allowed; allowed: block, drop_newest, "
                    "drop_oldest");
@@ -161,12 +157,12 @@ Test(config_errors, defaults_are_common_options_only)
 
 Test(config_errors, a_route_holds_names)
 {
-    expect_refused("{\"groups\": {\"a\": 5}}", "weir.json:1:18: groups.a: 5 " ROUTES);
-    expect_refused("{\"groups\": {\"a\": null}}", "weir.json:1:18: groups.a: null " ROUTES);
-    expect_refused("{\"groups\": {\"a\": {\"to\": \"x\"}}}", "weir.json:1:18: groups.a: an object " ROUTES);
-    expect_refused("{\"groups\": {\"a\": [\"x\", 5]}}", "weir.json:1:24: groups.a[1]: 5 " ROUTES);
-    expect_refused("{\"groups\": {\"a\": [[\"x\"]]}}", "weir.json:1:19: groups.a[0]: an array " ROUTES);
-    expect_refused("{\"groups\": {\"a\": [{}]}}", "weir.json:1:19: groups.a[0]: an object " ROUTES);
+    expect_refused("{\"groups\": {\"a\": 5}}", "weir.json:1:18: groups.a: " ROUTES "5");
+    expect_refused("{\"groups\": {\"a\": null}}", "weir.json:1:18: groups.a: " ROUTES "null");
+    expect_refused("{\"groups\": {\"a\": {\"to\": \"x\"}}}", "weir.json:1:18: groups.a: " ROUTES "an object");
+    expect_refused("{\"groups\": {\"a\": [\"x\", 5]}}", "weir.json:1:24: groups.a[1]: " ROUTES "5");
+    expect_refused("{\"groups\": {\"a\": [[\"x\"]]}}", "weir.json:1:19: groups.a[0]: " ROUTES "an array");
+    expect_refused("{\"groups\": {\"a\": [{}]}}", "weir.json:1:19: groups.a[0]: " ROUTES "an object");
 }
 
 Test(config_errors, a_groups_name_follows_the_rules)
@@ -188,7 +184,7 @@ Test(config_errors, a_groups_name_follows_the_rules)
 Test(config_errors, the_default_route_inherits_nothing)
 {
     expect_refused("{\"groups\": {\"*\": \"inherit\"}}",
-                   "weir.json:1:18: groups.*: \"inherit\" is not allowed here: \"*\" has no parent");
+                   "weir.json:1:18: groups.*: must not be \"inherit\": \"*\" has no parent");
     expect_refused("{\"groups\": {\"*\": [\"console\", \"inherit\"]}}",
-                   "weir.json:1:30: groups.*[1]: \"inherit\" is not allowed here: \"*\" has no parent");
+                   "weir.json:1:30: groups.*[1]: must not be \"inherit\": \"*\" has no parent");
 }

@@ -6,7 +6,7 @@
 
 TestSuite(config_file, .fini = remove_folder);
 
-Test(config_file, it_remembers_where_it_came_from)
+Test(config_file, it_stores_its_path)
 {
     const char *path = make_file("weir.json", "{\"groups\": {\"a\": \"null\"}}", 0644);
     struct wr_config *config = wr_parse_file(path, NULL, &error);
@@ -27,7 +27,7 @@ Test(config_file, a_relative_path_is_made_absolute)
     wr_config_drop(config);
 }
 
-Test(config_file, the_path_stays_with_what_is_routed_by_calls)
+Test(config_file, calls_keep_the_path)
 {
     struct wr_config *config = wr_parse_file(make_file("weir.json", "{}", 0644), NULL, &error);
     struct wr_config *next = wr_config_edit_route(config, "a", "null", NULL, &error);
@@ -36,17 +36,17 @@ Test(config_file, the_path_stays_with_what_is_routed_by_calls)
     wr_config_drop(next);
 }
 
-Test(config_file, what_is_wrong_in_it_is_told_with_its_path)
+Test(config_file, errors_name_the_path)
 {
     char expected[500];
     const char *path = make_file("weir.json", "{\n  \"groups\": {\"a\": 5}}", 0644);
     cr_assert_null(wr_parse_file(path, NULL, &error));
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
-    snprintf(expected, sizeof expected, "%s:2:19: groups.a: 5 is not allowed in a route; ", path);
+    snprintf(expected, sizeof expected, "%s:2:19: groups.a: must be the name of a handler ", path);
     cr_assert_eq(strncmp(error.text, expected, strlen(expected)), 0, "%s", error.text);
 }
 
-Test(config_file, one_that_is_not_there_is_told)
+Test(config_file, a_missing_file_is_reported)
 {
     char expected[500];
     const char *path = path_in_folder("missing.json");

@@ -1,4 +1,4 @@
-/* config: which route counts for a group. */
+/* config: the route of a group. */
 #include "configs.h"
 
 static struct wr_config *config;
@@ -17,7 +17,7 @@ static void tear_down(void)
 
 TestSuite(config_routes, .init = set_up, .fini = tear_down);
 
-Test(config_routes, a_groups_own_route_counts)
+Test(config_routes, a_groups_own_route_takes_precedence)
 {
     cr_assert_str_eq(route_of(config, "a", false), "of_a");
     cr_assert_str_eq(route_of(config, "a.b", false), "inherit of_b");
@@ -25,7 +25,7 @@ Test(config_routes, a_groups_own_route_counts)
     cr_assert_str_eq(route_of(config, "*", false), "default");
 }
 
-Test(config_routes, a_group_without_its_own_has_that_of_its_nearest_ancestor)
+Test(config_routes, a_group_without_a_route_has_that_of_its_nearest_ancestor)
 {
     cr_assert_str_eq(route_of(config, "a.x", false), "of_a");
     cr_assert_str_eq(route_of(config, "a.b.c", false), "inherit of_b");
@@ -39,7 +39,7 @@ Test(config_routes, a_group_without_ancestors_has_the_default)
     cr_assert_str_eq(route_of(config, "b.a.b", false), "default");
 }
 
-Test(config_routes, names_that_only_begin_alike_are_no_ancestors)
+Test(config_routes, a_common_prefix_does_not_make_an_ancestor)
 {
     cr_assert_str_eq(route_of(config, "ab", false), "default");
     cr_assert_str_eq(route_of(config, "ab.c", false), "default");
@@ -47,7 +47,7 @@ Test(config_routes, names_that_only_begin_alike_are_no_ancestors)
     cr_assert_str_eq(route_of(config, "A", false), "default");
 }
 
-Test(config_routes, above_a_group_its_own_route_does_not_count)
+Test(config_routes, above_a_group_its_own_route_is_skipped)
 {
     cr_assert_str_eq(route_of(config, "a", true), "default");
     cr_assert_str_eq(route_of(config, "a.b", true), "of_a");
@@ -74,7 +74,7 @@ Test(config_routes, weirs_own_group_does_not_inherit_the_default)
     wr_config_drop(other);
 }
 
-Test(config_routes, without_any_there_is_none)
+Test(config_routes, without_routes_there_is_none)
 {
     struct wr_config *empty = make_from("{}");
     cr_assert_str_eq(route_of(empty, "a.b", false), "-");

@@ -1,4 +1,4 @@
-/* configs: configurations made from texts, for tests of these. What is made is dropped by hand. */
+/* configs: makes configurations from texts. The test drops them. */
 #ifndef CONFIGS_H
 #define CONFIGS_H
 
@@ -24,7 +24,7 @@ static inline struct wr_config *make_from(const char *text)
     return config;
 }
 
-/* The route that counts for a group, as "one two": "-" if there is none. */
+/* The route of a group, as "one two"; "-": none. Static buffer. */
 static inline const char *route_of(const struct wr_config *config, const char *group, bool above)
 {
     static char text[500];
@@ -35,7 +35,7 @@ static inline const char *route_of(const struct wr_config *config, const char *g
     return route ? text : "-";
 }
 
-/* All handlers that are described, as "name=type name=type". */
+/* All handlers, as "name=type name=type". Static buffer. */
 static inline const char *handlers_of(const struct wr_config *config)
 {
     static char text[500];

@@ -1,3 +1,4 @@
+/* document: trees and error messages. */
 #include <criterion/criterion.h>
 #include <locale.h>
 #include <stdio.h>
@@ -21,12 +22,12 @@ static struct wr_document *parse(const char *text)
 static void expect_refused(const char *text, const char *expected)
 {
     error = (struct wr_error){0};
-    cr_assert_null(wr_document_parse("weir.json", text, strlen(text), &error), "%s was taken", text);
+    cr_assert_null(wr_document_parse("weir.json", text, strlen(text), &error), "%s was accepted", text);
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     cr_assert_str_eq(error.text, expected, "%s: %s", text, error.text);
 }
 
-/* What wr_node_error says of a value that is found by keys. */
+/* The message of wr_node_error for a value, found by keys. */
 static const char *error_at(const struct wr_document *document, const char *section, const char *key)
 {
     const struct wr_node *node = wr_node_member(document->root, section);
@@ -36,7 +37,7 @@ static const char *error_at(const struct wr_document *document, const char *sect
     return error.text;
 }
 
-Test(document, every_type_has_its_value)
+Test(document, values_of_every_type_are_parsed)
 {
     struct wr_document *document =
         parse("{\"n\": null, \"t\": true, \"f\": false, \"i\": 12, \"s\": \"x\", \"a\": [], \"o\": {}}");
@@ -65,7 +66,7 @@ Test(document, members_keep_their_order)
     cr_assert_str_eq(z->next->key, "a");
     cr_assert_null(z->next->next);
     for (size_t i = 0; i < 3; i++, item = item->next) {
-        cr_assert_eq(item->place, i);
+        cr_assert_eq(item->index, i);
         cr_assert_eq(item->parent, z);
         cr_assert_null(item->key);
         cr_assert_eq(item->text[0], "312"[i]);
@@ -83,7 +84,7 @@ Test(document, escapes_are_resolved_in_strings_and_keys)
     wr_document_drop(document);
 }
 
-Test(document, numbers_are_kept_as_they_are_written)
+Test(document, numbers_are_kept_as_written)
 {
     static const char *const numbers[] = {"0",
                                           "-0",
@@ -128,13 +129,13 @@ Test(document, comments_are_allowed)
     wr_document_drop(document);
 }
 
-Test(document, what_is_wrong_is_told_with_name_line_and_column)
+Test(document, errors_have_name_line_and_column)
 {
     expect_refused("", "weir.json:1:1: the text ends where a value is expected");
     expect_refused("{\n  \"a\": 1,\n}", "weir.json:2:9: trailing comma");
-    expect_refused("{\"a\": 1, \"a\": 2}", "weir.json:1:10: this key stands twice in its object: \"a\"");
-    expect_refused("{\"a\": 01}", "weir.json:1:7: not a number as JSON writes it");
-    expect_refused("{} x", "weir.json:1:4: text behind the end of the configuration");
+    expect_refused("{\"a\": 1, \"a\": 2}", "weir.json:1:10: duplicate key: \"a\"");
+    expect_refused("{\"a\": 01}", "weir.json:1:7: invalid number");
+    expect_refused("{} x", "weir.json:1:4: text after the end of the configuration");
 }
 
 Test(document, thirty_two_levels_are_allowed)
@@ -163,7 +164,7 @@ Test(document, an_error_names_the_place_by_keys_and_positions)
     cr_assert_str_eq(error.text, "weir.json:3:49: handlers.push.list[1].k: is wrong");
     wr_node_key_error(push->first->next->first, &error, "is wrong");
     cr_assert_str_eq(error.text, "weir.json:3:40: handlers.push.list[0]: is wrong",
-                     "what has no key is told by itself");
+                     "a value without key is reported at the value");
     wr_document_drop(document);
 }
 
@@ -183,7 +184,7 @@ Test(document, keys_are_shown_escaped_in_errors)
     wr_document_drop(document);
 }
 
-Test(document, a_very_long_key_does_not_push_the_reason_out_of_the_message)
+Test(document, a_very_long_key_is_truncated_in_the_message)
 {
     enum { LONG = 1024 * 1024 };
     char *text = malloc(LONG + 100);
@@ -209,7 +210,7 @@ Test(document, a_member_is_found_by_its_whole_key_in_objects_only)
     wr_document_drop(document);
 }
 
-Test(document, values_are_shown_as_they_stand_there)
+Test(document, values_are_shown_as_written)
 {
     static const struct {
         const char *text, *shown;
@@ -235,7 +236,7 @@ Test(document, types_have_names)
     cr_assert_str_eq(wr_node_type_name(WR_NODE_OBJECT), "an object");
 }
 
-Test(document, a_held_one_outlives_its_first_owner)
+Test(document, it_lives_until_its_last_reference)
 {
     struct wr_document *document = parse("{\"a\": 1}");
     wr_document_hold(document);
@@ -245,7 +246,7 @@ Test(document, a_held_one_outlives_its_first_owner)
     wr_document_drop(NULL);
 }
 
-Test(document, it_does_not_depend_on_the_text_it_was_made_from)
+Test(document, it_copies_name_and_text)
 {
     char name[] = "weir.json", text[] = "{\"a\": 1}";
     struct wr_document *document = wr_document_parse(name, text, strlen(text), &error);

@@ -1,4 +1,4 @@
-/* document: which files are read. */
+/* document: from files. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "config/document.h"
 #include "text/error.h"
 #include "folder.h"
-#include "text/scan.h"
+#include "text/json.h"
 
 static struct wr_error error;
 
@@ -35,16 +35,16 @@ Test(document, a_file_is_read_and_named_in_errors, .fini = remove_folder)
     wr_document_drop(document);
 }
 
-Test(document, a_file_with_something_wrong_is_refused_with_its_place, .fini = remove_folder)
+Test(document, an_invalid_file_is_reported_with_its_place, .fini = remove_folder)
 {
     expect_refused(make_file("weir.json", "{\n  \"a\": 1,\n}\n", 0644), ":2:9: trailing comma");
     expect_refused(make_file("empty.json", "", 0644), ":1:1: the text ends where a value is expected");
-    expect_refused(make_file("cut.json", "{\"handlers\": {\"a", 0644), ":1:15: this string has no end");
+    expect_refused(make_file("cut.json", "{\"handlers\": {\"a", 0644), ":1:15: unterminated string");
     expect_refused(make_file("bom.json", "\xef\xbb\xbf{}", 0644),
                    ":1:1: the text begins with a byte order mark; save it without one");
 }
 
-Test(document, a_file_that_is_not_there_is_told, .fini = remove_folder)
+Test(document, a_missing_file_is_reported, .fini = remove_folder)
 {
     expect_refused(path_in_folder("missing.json"), ": No such file or directory");
 }
@@ -58,10 +58,10 @@ Test(document, only_regular_files_are_read, .fini = remove_folder)
     expect_refused("/", ": not a regular file");
 }
 
-Test(document, a_file_that_is_too_large_is_not_even_read, .fini = remove_folder)
+Test(document, a_file_that_is_too_large_is_not_read, .fini = remove_folder)
 {
     const char *path = make_file("large.json", "", 0644);
-    cr_assert_eq(truncate(path, WR_SCAN_LONGEST + 1), 0);
+    cr_assert_eq(truncate(path, WR_JSON_BYTES_MAX + 1), 0);
     expect_refused(path, ": 16777217 bytes; at most 16 MiB are allowed");
     cr_assert_eq(truncate(path, INT64_C(1) << 30), 0);
     expect_refused(path, ": 1073741824 bytes; at most 16 MiB are allowed");
@@ -70,8 +70,8 @@ Test(document, a_file_that_is_too_large_is_not_even_read, .fini = remove_folder)
 Test(document, a_file_of_zeros_is_refused_at_its_first_byte, .fini = remove_folder)
 {
     const char *path = make_file("zeros.json", "", 0644);
-    cr_assert_eq(truncate(path, WR_SCAN_LONGEST), 0);
-    expect_refused(path, ":1:1: a NUL byte");
+    cr_assert_eq(truncate(path, WR_JSON_BYTES_MAX), 0);
+    expect_refused(path, ":1:1: NUL byte");
 }
 
 Test(document, a_file_that_others_may_write_is_refused, .fini = remove_folder)
@@ -80,7 +80,7 @@ Test(document, a_file_that_others_may_write_is_refused, .fini = remove_folder)
                    ": refused: others may write this file (mode 0666); chmod o-w helps");
 }
 
-Test(document, the_way_to_a_file_may_be_a_symbolic_link, .fini = remove_folder)
+Test(document, a_symbolic_link_is_followed, .fini = remove_folder)
 {
     char target[200];
     strcpy(target, make_file("weir.json", "{\"a\": 1}", 0644));

@@ -29,7 +29,7 @@ static void expect_refused(const char *text, const char *expected)
 {
     struct wr_buffer out = {0};
     error = (struct wr_error){0};
-    cr_assert(!wr_expand(&environment, text, &out, &error), "%s was taken", text);
+    cr_assert(!wr_expand(&environment, text, &out, &error), "%s was accepted", text);
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     cr_assert_str_eq(error.text, expected);
     wr_buffer_fini(&out);
@@ -55,7 +55,7 @@ Test(expand, text_without_a_dollar_sign_stays_as_it_is)
     cr_assert_str_eq(expand("/var/log/{NAME} %d \\n \xc3\xa9"), "/var/log/{NAME} %d \\n \xc3\xa9");
 }
 
-Test(expand, a_variable_stands_for_its_value)
+Test(expand, a_variable_is_replaced_by_its_value)
 {
     cr_assert_str_eq(expand("${NAME}"), "value");
     cr_assert_str_eq(expand("<${NAME}>"), "<value>");
@@ -65,22 +65,21 @@ Test(expand, a_variable_stands_for_its_value)
     cr_assert_str_eq(expand("${EMPTY}"), "");
 }
 
-Test(expand, a_value_is_not_expanded_again)
+Test(expand, values_are_not_expanded_again)
 {
     cr_assert_str_eq(expand("${DOLLARS}"), "a$$b${NAME}");
 }
 
-Test(expand, only_the_whole_name_of_a_variable_counts)
+Test(expand, names_are_compared_as_a_whole)
 {
-    expect_refused("${NAM}", "${NAM}: this variable is not set; ${NAM:-default} gives it a default");
-    expect_refused("${NAMEX}", "${NAMEX}: this variable is not set; ${NAMEX:-default} gives it a default");
-    expect_refused("${NOVALUE}",
-                   "${NOVALUE}: this variable is not set; ${NOVALUE:-default} gives it a default");
-    expect_refused("${name}", "${name}: this variable is not set; ${name:-default} gives it a default");
+    expect_refused("${NAM}", "${NAM}: the variable is not set; ${NAM:-default} sets a default");
+    expect_refused("${NAMEX}", "${NAMEX}: the variable is not set; ${NAMEX:-default} sets a default");
+    expect_refused("${NOVALUE}", "${NOVALUE}: the variable is not set; ${NOVALUE:-default} sets a default");
+    expect_refused("${name}", "${name}: the variable is not set; ${name:-default} sets a default");
     cr_assert_str_eq(expand("${NAMES}"), "other");
 }
 
-Test(expand, a_default_stands_in_for_what_is_unset_or_empty)
+Test(expand, a_default_replaces_an_unset_or_empty_variable)
 {
     cr_assert_str_eq(expand("${NOPE:-default}"), "default");
     cr_assert_str_eq(expand("${EMPTY:-default}"), "default");
@@ -97,20 +96,20 @@ Test(expand, two_dollar_signs_are_one)
     cr_assert_str_eq(expand("$$${NAME}"), "$value");
 }
 
-Test(expand, a_lone_dollar_sign_is_refused)
+Test(expand, an_unescaped_dollar_sign_is_refused)
 {
     static const char *const texts[] = {"$", "$NAME", "a$", "5$ a day", "$$$", "$(NAME)", "${NAME}$"};
     for (size_t i = 0; i < WR_COUNT_OF(texts); i++)
-        expect_refused(texts[i], "a lone $: write $$ for a dollar sign, ${NAME} for a variable");
+        expect_refused(texts[i], "unescaped $; write $$ for a dollar sign, ${NAME} for a variable");
 }
 
 Test(expand, braces_that_are_not_closed_are_refused)
 {
-    expect_refused("${NAME", "a ${ without its }: write $$ for a dollar sign, ${NAME} for a variable");
-    expect_refused("a${", "a ${ without its }: write $$ for a dollar sign, ${NAME} for a variable");
+    expect_refused("${NAME", "unclosed ${; write $$ for a dollar sign, ${NAME} for a variable");
+    expect_refused("a${", "unclosed ${; write $$ for a dollar sign, ${NAME} for a variable");
 }
 
-Test(expand, what_is_no_name_of_a_variable_is_refused)
+Test(expand, an_invalid_name_is_refused)
 {
     static const char *const names[] = {"",    "1A",       "A-B",   "A B", " NAME", "NAME ",  "A:B",
                                         "A.B", "\xc3\xa9", "$NAME", ":-x", "A:=x",  "FILE:/x"};
@@ -118,19 +117,18 @@ Test(expand, what_is_no_name_of_a_variable_is_refused)
         char text[100], expected[200];
         snprintf(text, sizeof text, "${%s}", names[i]);
         snprintf(expected, sizeof expected,
-                 "\"%s\" is not a variable; there are ${NAME}, ${NAME:-default}, ${file:/path} and $$",
-                 names[i]);
+                 "must be ${NAME}, ${NAME:-default}, ${file:/path} or $$, got \"%s\" in braces", names[i]);
         expect_refused(text, expected);
     }
 }
 
-Test(expand, a_value_that_is_no_text_is_refused_by_the_variables_name)
+Test(expand, a_value_that_is_not_utf8_is_refused)
 {
     expect_refused("${BAD}", "${BAD}: its value is not valid UTF-8");
     expect_refused("${BAD:-default}", "${BAD}: its value is not valid UTF-8");
 }
 
-Test(expand, what_was_expanded_is_put_behind_what_is_there)
+Test(expand, the_expanded_text_is_appended)
 {
     struct wr_buffer out = {0};
     wr_buffer_put_text(&out, "in front ");
@@ -147,7 +145,7 @@ Test(expand, the_host_is_built_in)
     cr_assert_str_eq(expand("${HOSTNAME:-x}"), host);
 }
 
-Test(expand, the_process_is_built_in_and_told_anew_after_a_fork)
+Test(expand, the_process_is_built_in_and_changes_with_a_fork)
 {
     char pid[30];
     snprintf(pid, sizeof pid, "%ld", (long)getpid());
@@ -162,7 +160,7 @@ Test(expand, the_process_is_built_in_and_told_anew_after_a_fork)
     cr_assert_eq(status, 0);
 }
 
-Test(expand, a_file_stands_for_its_contents_without_the_newline_at_their_end, .fini = remove_folder)
+Test(expand, a_file_is_replaced_by_its_contents_without_the_last_newline, .fini = remove_folder)
 {
     cr_assert_str_eq(expand(in_file(make_file("token", "s3cret", 0600))), "s3cret");
     cr_assert_str_eq(expand(in_file(make_file("line", "s3cret\n", 0600))), "s3cret");
@@ -173,7 +171,7 @@ Test(expand, a_file_stands_for_its_contents_without_the_newline_at_their_end, .f
     cr_assert_str_eq(expand(in_file(make_file("with blank :-x", "c", 0600))), "c");
 }
 
-Test(expand, a_file_that_cannot_be_read_is_told, .fini = remove_folder)
+Test(expand, an_unreadable_file_is_reported, .fini = remove_folder)
 {
     expect_file_refused(path_in_folder("missing"), "No such file or directory");
     expect_file_refused("/", "not a regular file");
@@ -183,7 +181,7 @@ Test(expand, a_file_that_cannot_be_read_is_told, .fini = remove_folder)
     expect_file_refused(fifo, "not a regular file");
 }
 
-Test(expand, a_files_path_is_absolute)
+Test(expand, the_path_of_a_file_must_be_absolute)
 {
     expect_file_refused("token", "the path must be absolute");
     expect_file_refused("./token", "the path must be absolute");
@@ -191,7 +189,7 @@ Test(expand, a_files_path_is_absolute)
     expect_file_refused(" /token", "the path must be absolute");
 }
 
-Test(expand, a_file_of_64_kib_is_the_longest, .fini = remove_folder)
+Test(expand, a_file_has_at_most_64_kib, .fini = remove_folder)
 {
     static char large[65537];
     memset(large, 'x', sizeof large);
@@ -201,10 +199,10 @@ Test(expand, a_file_of_64_kib_is_the_longest, .fini = remove_folder)
     expect_file_refused(path, "too long; at most 64 KiB are allowed");
 }
 
-Test(expand, a_file_that_holds_no_text_is_refused, .fini = remove_folder)
+Test(expand, a_file_that_is_not_text_is_refused, .fini = remove_folder)
 {
-    expect_file_refused(make_file_of("nul", "a\0b", 3, 0600), "its contents are not text");
-    expect_file_refused(make_file("binary", "\xff\xfe", 0600), "its contents are not text");
+    expect_file_refused(make_file_of("nul", "a\0b", 3, 0600), "must be UTF-8 text without NUL");
+    expect_file_refused(make_file("binary", "\xff\xfe", 0600), "must be UTF-8 text without NUL");
 }
 
 Test(expand, reading_leaves_no_descriptor_open, .fini = remove_folder)
@@ -218,7 +216,7 @@ Test(expand, reading_leaves_no_descriptor_open, .fini = remove_folder)
     cr_assert_eq(before, after);
 }
 
-Test(environment, it_is_a_copy_of_one_moment)
+Test(environment, it_is_a_snapshot)
 {
     setenv("WEIR_UNIT", "before", 1);
     struct wr_environment *taken = wr_environment_take();
@@ -231,7 +229,7 @@ Test(environment, it_is_a_copy_of_one_moment)
     wr_environment_drop(taken);
 }
 
-Test(environment, it_knows_the_working_folder, .fini = remove_folder)
+Test(environment, it_has_the_working_folder, .fini = remove_folder)
 {
     path_in_folder("");
     cr_assert_eq(chdir(folder), 0);
@@ -241,7 +239,7 @@ Test(environment, it_knows_the_working_folder, .fini = remove_folder)
     wr_environment_drop(taken);
 }
 
-Test(environment, a_working_folder_that_is_gone_is_none, .fini = remove_folder)
+Test(environment, a_deleted_working_folder_is_null, .fini = remove_folder)
 {
     const char *gone = path_in_folder("gone");
     cr_assert(mkdir(gone, 0700) == 0 && chdir(gone) == 0 && rmdir(gone) == 0);
@@ -252,7 +250,7 @@ Test(environment, a_working_folder_that_is_gone_is_none, .fini = remove_folder)
     cr_assert_eq(chdir("/"), 0);
 }
 
-Test(environment, a_program_may_have_none_at_all)
+Test(environment, it_may_be_empty)
 {
     clearenv();
     struct wr_environment *taken = wr_environment_take();
@@ -260,7 +258,7 @@ Test(environment, a_program_may_have_none_at_all)
     wr_environment_drop(taken);
 }
 
-Test(environment, a_held_one_outlives_its_first_owner)
+Test(environment, it_lives_until_its_last_reference)
 {
     setenv("WEIR_UNIT", "x", 1);
     struct wr_environment *taken = wr_environment_take();

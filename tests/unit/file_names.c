@@ -112,10 +112,10 @@ Test(file_template, local_time_is_that_of_the_zone)
 
 Test(file_template, what_is_no_conversion_is_found)
 {
-    cr_assert_null(wr_template_find_fault("/a/%Y-%m-%d %H:%M:%S %y %j %G %V %F %%b"));
-    cr_assert_str_eq(wr_template_find_fault("/a/%%%b.x"), "%b.x");
-    cr_assert_str_eq(wr_template_find_fault("/a/100%"), "%");
-    cr_assert_str_eq(wr_template_find_fault("/%Ey"), "%Ey");
+    cr_assert_null(wr_template_find_error("/a/%Y-%m-%d %H:%M:%S %y %j %G %V %F %%b"));
+    cr_assert_str_eq(wr_template_find_error("/a/%%%b.x"), "%b.x");
+    cr_assert_str_eq(wr_template_find_error("/a/100%"), "%");
+    cr_assert_str_eq(wr_template_find_error("/%Ey"), "%Ey");
 }
 
 Test(file_template, dates_are_told_from_percent_signs_and_folders_from_names)
@@ -152,7 +152,7 @@ Test(file_stamp, they_come_back_as_they_were_and_sort_by_time)
     char before[STAMP_LENGTH + 1] = "";
     for (size_t i = 0; i < sizeof times_us / sizeof *times_us; i++) {
         char text[STAMP_LENGTH + 1];
-        wr_stamp_put(text, times_us[i]);
+        wr_stamp_format(text, times_us[i]);
         cr_assert_eq(strlen(text), STAMP_LENGTH);
         cr_assert_eq(wr_stamp_parse(text), times_us[i]);
         cr_assert(strcmp(before, text) < 0);
@@ -163,7 +163,7 @@ Test(file_stamp, they_come_back_as_they_were_and_sort_by_time)
 Test(file_stamp, anything_else_is_none)
 {
     char text[STAMP_LENGTH + 1];
-    wr_stamp_put(text, 1795257619123456);
+    wr_stamp_format(text, 1795257619123456);
     for (int i = 0; i < STAMP_LENGTH; i++) {
         char wrong[STAMP_LENGTH + 1];
         strcpy(wrong, text);
@@ -217,7 +217,7 @@ static void make_place(void)
     strcat(place, "/");
 }
 
-Test(file_attic, a_file_and_what_was_made_from_it_are_one_and_the_oldest_is_first, .init = make_place,
+Test(file_archive, a_file_and_what_was_made_from_it_are_one_and_the_oldest_is_first, .init = make_place,
      .fini = remove_folder)
 {
     struct archive archive =
@@ -229,13 +229,14 @@ Test(file_attic, a_file_and_what_was_made_from_it_are_one_and_the_oldest_is_firs
     cr_assert_str_eq(ending_of(&archive, 0), "m.20250101T000000.000000Z");
     cr_assert_str_eq(ending_of(&archive, 1), "m.20260101T000000.000000Z");
     cr_assert_str_eq(ending_of(&archive, 2), "m.20260102T000000.000000Z");
-    cr_assert(!archive.files[0].plain && !archive.files[0].packed && archive.files[0].half);
-    cr_assert(!archive.files[1].plain && archive.files[1].packed && !archive.files[1].half);
-    cr_assert(archive.files[2].plain && !archive.files[2].packed && archive.files[2].half);
+    cr_assert(!archive.files[0].has_original && !archive.files[0].has_gz && archive.files[0].has_partial);
+    cr_assert(!archive.files[1].has_original && archive.files[1].has_gz && !archive.files[1].has_partial);
+    cr_assert(archive.files[2].has_original && !archive.files[2].has_gz && archive.files[2].has_partial);
     wr_archive_fini(&archive);
 }
 
-Test(file_attic, files_of_other_dates_are_as_old_as_their_last_write, .init = make_place, .fini = remove_folder)
+Test(file_archive, files_of_other_dates_are_as_old_as_their_last_write, .init = make_place,
+     .fini = remove_folder)
 {
     struct archive archive = list("m-%Y", true,
                                   (const char *[]){"m-2025", "m-2026", "m-2024.gz",
@@ -247,20 +248,20 @@ Test(file_attic, files_of_other_dates_are_as_old_as_their_last_write, .init = ma
     wr_archive_fini(&archive);
 }
 
-Test(file_attic, the_oldest_are_deleted_with_all_that_was_made_from_them, .init = make_place,
+Test(file_archive, the_oldest_are_deleted_with_all_that_was_made_from_them, .init = make_place,
      .fini = remove_folder)
 {
-    const char *stuck = NULL;
+    const char *failed_path = NULL;
     struct archive archive =
         list("m", false,
              (const char *[]){"m", "m.20260101T000000.000000Z", "m.20260101T000000.000000Z.gz",
                               "m.20260101T000000.000000Z.gz.tmp", "m.20260102T000000.000000Z", NULL});
-    cr_assert_eq(wr_archive_trim(&archive, 1, &stuck), 0);
+    cr_assert_eq(wr_archive_trim(&archive, 1, &failed_path), 0);
     wr_archive_fini(&archive);
     archive = list("m", false, (const char *[]){NULL});
     cr_assert_eq(archive.count, 1);
     cr_assert_str_eq(ending_of(&archive, 0), "m.20260102T000000.000000Z");
-    cr_assert_eq(wr_archive_trim(&archive, 1, &stuck), 0);
+    cr_assert_eq(wr_archive_trim(&archive, 1, &failed_path), 0);
     wr_archive_fini(&archive);
     archive = list("m", false, (const char *[]){NULL});
     cr_assert_eq(archive.count, 1);

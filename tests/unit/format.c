@@ -2,15 +2,6 @@
 #include <string.h>
 
 #include "format/format.h"
-#include "format/format_bai.h"
-#include "format/format_csv.h"
-#include "format/format_graphite.h"
-#include "format/format_influx.h"
-#include "format/format_json.h"
-#include "format/format_mlbench.h"
-#include "format/format_prometheus.h"
-#include "format/format_statsd.h"
-#include "format/format_text.h"
 
 Test(format, each_is_found_by_its_name)
 {

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "format/format_bai.h"
+#include "format/format.h"
 #include "samples.h"
 
 /* What Python's json.dumps({"v": value}) writes. */

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "format/format_csv.h"
+#include "format/format.h"
 #include "samples.h"
 
 static const weir_label route[] = {{"route", "/x"}};

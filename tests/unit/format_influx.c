@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "format/format_influx.h"
+#include "format/format.h"
 #include "samples.h"
 
 #define TIME "1795219607576198123"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "format/format_json.h"
+#include "format/format.h"
 #include "samples.h"
 
 /* What every line here begins with. */
@@ -42,17 +42,16 @@ static const char *line_with_origin(const char *asked, const char *origin, uint6
     forget_samples();
     given.series_count = 0;
     given.batch.origin = origin;
-    given.batch.origin_sequence = sequence;
+    given.batch.sequence = sequence;
     give_double(give_series("my_app", "latency", NULL, 0), 49.403);
     return encode_as(&wr_format_json, "origin", asked);
 }
 
-Test(format_json, where_a_sample_of_a_journal_stands_is_told_when_asked_for)
+Test(format_json, origin_and_sequence_are_written_if_the_option_is_set)
 {
-    cr_assert_str_eq(line_with_origin("true", "00000000deadbeef.1", 41),
-                     HEAD "49.403,\"origin\":\"00000000deadbeef.1\",\"sequence\":41}\n");
-    cr_assert_str_eq(line_with_origin("true", NULL, 0), HEAD "49.403}\n");
-    cr_assert_str_eq(line_with_origin("false", "00000000deadbeef.1", 41), HEAD "49.403}\n");
+    cr_assert_str_eq(line_with_origin("true", "00000000deadbeef00000000deadbeef", 41),
+                     HEAD "49.403,\"origin\":\"00000000deadbeef00000000deadbeef\",\"sequence\":41}\n");
+    cr_assert_str_eq(line_with_origin("false", "00000000deadbeef00000000deadbeef", 41), HEAD "49.403}\n");
 }
 
 Test(format_json, integral_values_have_no_point)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "format/format_mlbench.h"
+#include "format/format.h"
 #include "samples.h"
 
 #define DATE "2026-11-21+00%3A06%3A47.576198"

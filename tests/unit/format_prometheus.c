@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "format/format_prometheus.h"
+#include "format/format.h"
 #include "samples.h"
 
 static const weir_label route[] = {{"route", "/x"}}, other_route[] = {{"route", "/y"}};

@@ -119,14 +119,102 @@ Test(journal, a_sample_bears_the_same_name_whoever_delivers_it)
     weir_batch before = look("A");
     char origin[64];
     snprintf(origin, sizeof origin, "%s", before.origin);
-    cr_assert_eq(before.origin_sequence, 0);
+    cr_assert_eq(before.sequence, 0);
     die();
     recover();
     weir_batch after = look("A");
     cr_assert_eq(after.count, 1);
     cr_assert_str_eq(after.origin, origin);
-    cr_assert_eq(after.origin_sequence, 1);
+    cr_assert_eq(after.sequence, 1);
     cr_assert_str_eq(weir_batch_series(&after, after.samples)->name, "x");
+}
+
+Test(journal, of_another_version_is_left_as_it_is)
+{
+    fixture_add(fixture, "a", "x", 1);
+    fixture_round(fixture);
+    die();
+    journal->head->version = WR_JOURNAL_VERSION - 1;
+    recover();
+    cr_assert(
+        strstr(fixture->dispatcher.words.texts.data, "written by another version of weir (format 1, this one"));
+    cr_assert_eq(fixture_stats(fixture_lane(fixture, "A")).recovered, 0);
+    cr_assert_eq(count_boxes(), 1);
+}
+
+/* ---- Identities ------------------------------------------------------------------------------ */
+
+/* The identity of the first sample that a lane has queued. */
+static struct wr_sample_id id_of(const char *lane)
+{
+    const struct wr_queue *queue = &fixture_lane(fixture, lane)->queue;
+    cr_assert_not(wr_queue_is_empty(queue));
+    return wr_queue_front(queue)->id;
+}
+
+Test(journal, lanes_with_the_same_records_number_them_each_for_itself)
+{
+    fixture_add(fixture, "a", "x", 1);
+    fixture_add(fixture, "b", "x", 2);
+    fixture_round(fixture);
+    struct wr_sample_id a = id_of("A"), b = id_of("B");
+    cr_assert_not(wr_origin_equal(&a.origin, &b.origin));
+    cr_assert_eq(a.sequence + b.sequence, 0);
+    die();
+    recover();
+    struct wr_sample_id again_a = id_of("A"), again_b = id_of("B");
+    cr_assert(wr_sample_id_follows(&again_a, &a, 0));
+    cr_assert(wr_sample_id_follows(&again_b, &b, 0));
+}
+
+Test(journal, numbers_go_on_where_they_were_when_a_lane_gets_other_routes)
+{
+    fixture_add(fixture, "a", "x", 1);
+    fixture_round(fixture);
+    fixture_add(fixture, "a", "x", 2);
+    fixture_round(fixture);
+    struct wr_sample_id first = id_of("A");
+    deliver("A");
+    fixture_route(fixture, "{\"a\": [\"B\", \"A\"]}");
+    fixture_add(fixture, "a", "x", 3);
+    fixture_round(fixture);
+    struct wr_sample_id third = id_of("A"), of_b = id_of("B");
+    cr_assert(wr_sample_id_follows(&third, &first, 2));
+    cr_assert_eq(of_b.sequence, 0);
+    die();
+    recover();
+    third = id_of("A");
+    cr_assert(wr_sample_id_follows(&third, &first, 2));
+}
+
+Test(journal, what_was_lost_before_a_segment_is_a_gap_in_the_numbers)
+{
+    struct wr_feed *feed = &fixture->dispatcher.taking.router->feeds[0];
+    struct wr_sample_id first = wr_lane_take_ids(feed->lanes[0]->lane, 0);
+    feed->lost = 5;
+    weir_sample *sample = wr_feed_reserve(feed, 1, 0, 1);
+    *sample = (weir_sample){.value.f64 = 1};
+    wr_feed_added(feed, 1);
+    cr_assert_eq(feed->lost, 0);
+    cr_assert(wr_sample_id_follows(&feed->segment->file->ids[0], &first, 5));
+    wr_feed_offer(feed, (struct wr_ticket){0}, 1);
+    struct wr_sample_id offered = wr_queue_front(&feed->lanes[0]->lane->queue)->id;
+    cr_assert(wr_sample_id_follows(&offered, &first, 5));
+}
+
+Test(journal, what_was_in_rings_is_numbered_once_by_the_first_to_recover_it)
+{
+    fixture_add(fixture, "a", "x", 1);
+    die();
+    recover();
+    struct wr_sample_id id = id_of("A"), next = wr_lane_take_ids(fixture_lane(fixture, "A"), 0);
+    cr_assert(wr_sample_id_follows(&next, &id, 1));
+    fixture_drop(fixture_lane(fixture, "A")); /* as if this one died too */
+    wr_recovery_leave(&recovery);
+    recovery = (struct wr_recovery){0};
+    recover();
+    struct wr_sample_id again = id_of("A");
+    cr_assert(wr_sample_id_follows(&again, &id, 0));
 }
 
 Test(journal, unit_and_help_come_along)
@@ -136,7 +224,7 @@ Test(journal, unit_and_help_come_along)
     size_t count = 0;
     struct wr_journal_views views = {0};
     struct wr_journal_map map;
-    weir_label labels[WR_JOURNAL_LABELS_MOST];
+    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
     uint32_t *numbers = wr_mapped_file_list(journal->box.path, WR_JOURNAL_SERIES_KIND, &count);
     cr_assert(numbers && count == 1);

@@ -53,7 +53,7 @@ static void read_all(void)
 
 static weir_series get(uint32_t id)
 {
-    static weir_label labels[WR_JOURNAL_LABELS_MOST];
+    static weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
     weir_series view;
     cr_assert(wr_journal_views_get(&views, id, &view, labels));
     return view;

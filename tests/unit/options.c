@@ -224,8 +224,8 @@ Test(options, an_item_of_a_list_is_told_by_its_place)
     cr_assert(!fill_members(&fill, 1, NULL, "{\"list\": [[\"a\"]]}"));
     cr_assert_str_eq(error.text, "weir.json:1:11: list[0]: an array is not a string");
     cr_assert(!fill_members(&fill, 1, NULL, "{\"list\": [\"$\"]}"));
-    cr_assert_str_eq(error.text,
-                     "weir.json:1:11: list[0]: a lone $: write $$ for a dollar sign, ${NAME} for a variable");
+    cr_assert_str_eq(
+        error.text, "weir.json:1:11: list[0]: unescaped $; write $$ for a dollar sign, ${NAME} for a variable");
 }
 
 Test(options, a_map_is_an_object_with_strings)
@@ -308,9 +308,8 @@ Test(options, what_an_expanded_string_becomes_is_checked_too)
 
 Test(options, what_cannot_be_expanded_is_told_with_its_place)
 {
-    expect_refused("port", "\"${NOPE}\"",
-                   "${NOPE}: this variable is not set; ${NOPE:-default} gives it a default");
-    expect_refused("string", "\"5$\"", "a lone $: write $$ for a dollar sign, ${NAME} for a variable");
+    expect_refused("port", "\"${NOPE}\"", "${NOPE}: the variable is not set; ${NOPE:-default} sets a default");
+    expect_refused("string", "\"5$\"", "unescaped $; write $$ for a dollar sign, ${NAME} for a variable");
     expect_refused("path", "\"${file:token}\"", "${file:token}: the path must be absolute");
 }
 

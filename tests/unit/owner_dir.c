@@ -50,6 +50,28 @@ static void orphan(struct wr_owner_dir *box)
     wr_owner_dir_leave(box);
 }
 
+/* Another process that looks for orphans, between a maker's mkdir and its chmod. */
+static bool deletes_new_folder;
+int __real_chmod(const char *path, mode_t mode);
+int __wrap_chmod(const char *path, mode_t mode);
+
+int __wrap_chmod(const char *path, mode_t mode)
+{
+    if (deletes_new_folder)
+        rmdir(path);
+    deletes_new_folder = false;
+    return __real_chmod(path, mode);
+}
+
+Test(spool_box, a_folder_that_another_process_deletes_while_it_is_made_is_made_again)
+{
+    deletes_new_folder = true;
+    struct wr_owner_dir dir = make("push");
+    cr_assert_not(deletes_new_folder);
+    cr_assert(exists(dir.path));
+    wr_owner_dir_remove(&dir);
+}
+
 /* ---- The place ------------------------------------------------------------------------------- */
 
 Test(spool_box, the_place_is_made_for_its_owner_alone)

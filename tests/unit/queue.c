@@ -29,7 +29,11 @@ TestSuite(queue, .init = setup, .fini = teardown);
 /* Appends events of so many samples each, and makes a range of them. */
 static struct wr_range append(uint32_t events, uint32_t samples)
 {
-    struct wr_range range = {segment, segment->count, events * samples, 0, 0, sequence, 0};
+    struct wr_range range = {.segment = segment,
+                             .first = segment->count,
+                             .count = events * samples,
+                             .sequence = sequence,
+                             .id = {{{1}}, 1000 + sequence}};
     for (uint32_t i = 0; i < events * samples; i++)
         segment->samples[segment->count++] = (weir_sample){
             .flags = (i + 1) % samples ? WEIR_SAMPLE_MORE : 0,
@@ -54,6 +58,7 @@ static struct wr_range take(uint32_t most, uint64_t most_bytes)
     cr_assert_eq(queue.bytes, bytes - range.bytes);
     cr_assert_eq(range.bytes, wr_segment_bytes(range.segment, range.first, range.count));
     cr_assert_eq(range.segment->samples[range.first].value.i64, (int64_t)range.sequence);
+    cr_assert_eq(range.id.sequence, 1000 + range.sequence);
     wr_segment_drop(range.segment);
     return range;
 }
@@ -219,13 +224,14 @@ Test(queue, a_part_that_is_split_off_has_a_reference_of_its_own)
 Test(queue, a_batch_shows_a_range_to_a_handler)
 {
     struct wr_range range = append(5, 1);
-    struct wr_batch_core core = {NULL, 7};
+    struct wr_batch_core core = {.labels_number = 7};
     wr_range_skip(&range, 2);
     weir_batch batch = wr_batch_of(&range, &core, NULL);
     cr_assert_eq(batch.size, sizeof batch);
     cr_assert_eq(batch.count, 3);
     cr_assert_eq(batch.samples, segment->samples + 2);
-    cr_assert_eq(batch.sequence, 2);
+    cr_assert_eq(batch.sequence, 1002);
+    cr_assert_str_eq(batch.origin, "01000000000000000000000000000000");
     cr_assert_null(batch.notes);
     cr_assert_eq(batch.label_count, 0);
     cr_assert_eq(wr_batch_core(&batch)->labels_number, 7);
@@ -236,7 +242,7 @@ Test(queue, a_batch_has_the_notes_of_its_segment_and_the_labels_of_the_configura
     struct wr_range range = append(1, 1);
     weir_label items[] = {{"host", "a"}};
     struct wr_label_set labels = {.number = 9, .count = 1, .items = items};
-    struct wr_batch_core core = {NULL, labels.number};
+    struct wr_batch_core core = {.labels_number = labels.number};
     segment->samples[0].note = wr_segment_add_note(segment, "said beside it", 14);
     weir_batch batch = wr_batch_of(&range, &core, &labels);
     cr_assert_str_eq(batch.notes[batch.samples[0].note], "said beside it");
@@ -255,7 +261,7 @@ Test(queue, a_batch_finds_the_series_of_its_samples)
     struct weir_metric *metric = wr_registry_add_metric(&registry, &(struct wr_metric_key){stream, "n", 1, 0});
     wr_registry_end_making(&registry, &signals);
     struct wr_range range = append(1, 1);
-    struct wr_batch_core core = {&registry, 0};
+    struct wr_batch_core core = {.registry = &registry};
     segment->samples[0].series = metric->series;
     weir_batch batch = wr_batch_of(&range, &core, NULL);
     const weir_series *series = weir_batch_series(&batch, &batch.samples[0]);

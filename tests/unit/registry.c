@@ -306,6 +306,22 @@ Test(registry, the_same_description_again_takes_no_memory)
     cr_assert_eq(metric_of(stream, "n")->view, view);
 }
 
+Test(registry, descriptions_that_change_all_the_time_take_bounded_memory)
+{
+    struct weir_stream *stream = stream_of("g");
+    total_of(stream, "n");
+    for (int i = 0; i < WR_REGISTRY_DESCRIPTIONS_MAX; i++)
+        cr_assert_eq(describe(stream, "n", i % 2 ? "ms" : "s", "help"), 0);
+    const struct wr_arena views = registry.views, texts = registry.arena;
+    for (int i = 0; i < 10000; i++)
+        cr_assert_eq(describe(stream, "n", i % 2 ? "ms" : "s", "help"), i % 2 ? 0 : WEIR_ERR_LIMIT);
+    cr_assert_str_eq(error.text, "name \"n\": its description was changed 16 times, the maximum");
+    cr_assert_eq(registry.views.next, views.next);
+    cr_assert_eq(registry.arena.next, texts.next);
+    cr_assert_str_eq(metric_of(stream, "n")->view->unit, "ms", "the last one stays");
+    cr_assert_str_eq(total_of(stream, "n")->view->unit, "ms");
+}
+
 Test(registry, a_description_is_of_both_kinds_of_series)
 {
     struct weir_stream *stream = stream_of("g");

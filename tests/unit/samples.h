@@ -38,6 +38,8 @@ static inline const weir_batch *given_batch(void)
     given.batch.labels = given.labels;
     given.batch.series = find_given;
     given.batch.core = &given.core;
+    if (!given.batch.origin)
+        given.batch.origin = "0123456789abcdef0123456789abcdef";
     return &given.batch;
 }
 

@@ -34,7 +34,9 @@ static struct wr_segment_file *find(void)
 
 Test(segment_file, tells_whoever_finds_it_which_lanes_it_is_for_and_what_is_in_it)
 {
-    wr_segment_file_begin(file, 3, 5, 1000);
+    file->ids[0] = (struct wr_sample_id){{{1}}, 1000};
+    file->ids[1] = (struct wr_sample_id){{{2}}, 2000};
+    wr_segment_file_begin(file, 3, 5);
     file->samples[99] = (weir_sample){.value.f64 = 2.5};
     wr_segment_file_put_text(file, "metadata", 8);
     wr_versioned_put(&file->head->committed, 0, 100);
@@ -43,7 +45,8 @@ Test(segment_file, tells_whoever_finds_it_which_lanes_it_is_for_and_what_is_in_i
     cr_assert_str_eq(wr_segment_file_lane(found, 1), "disk");
     cr_assert_eq(found->head->sequence, 3);
     cr_assert_eq(found->head->feed, 5);
-    cr_assert_eq(found->head->base, 1000);
+    cr_assert(wr_sample_id_follows(&found->ids[0], &file->ids[0], 0));
+    cr_assert(wr_sample_id_follows(&found->ids[1], &file->ids[1], 0));
     cr_assert_eq(wr_versioned_get(&found->head->committed, 1), 100);
     cr_assert_eq(found->samples[99].value.f64, 2.5);
     cr_assert_str_eq(found->texts, "metadata");
@@ -54,7 +57,7 @@ Test(segment_file, marks_exactly_what_is_settled_wherever_it_begins_and_ends)
 {
     for (uint32_t first = 0; first < 20; first++) {
         for (uint32_t count = 0; count < 20; count++) {
-            wr_segment_file_begin(file, 1, 1, 0);
+            wr_segment_file_begin(file, 1, 1);
             wr_segment_file_settle(file, 1, first, count);
             for (uint32_t i = 0; i < ROOM; i++) {
                 cr_assert_eq(wr_segment_file_is_settled(file, 1, i, 1), i >= first && i < first + count);
@@ -66,7 +69,7 @@ Test(segment_file, marks_exactly_what_is_settled_wherever_it_begins_and_ends)
 
 Test(segment_file, several_are_settled_only_when_all_of_them_are)
 {
-    wr_segment_file_begin(file, 1, 1, 0);
+    wr_segment_file_begin(file, 1, 1);
     wr_segment_file_settle(file, 0, 3, 4);
     cr_assert(wr_segment_file_is_settled(file, 0, 3, 4));
     cr_assert_not(wr_segment_file_is_settled(file, 0, 2, 2));
@@ -75,13 +78,13 @@ Test(segment_file, several_are_settled_only_when_all_of_them_are)
 
 Test(segment_file, begun_again_it_is_empty_with_nothing_settled)
 {
-    wr_segment_file_begin(file, 1, 1, 0);
+    wr_segment_file_begin(file, 1, 1);
     wr_segment_file_settle(file, 0, 0, ROOM);
     wr_segment_file_put_text(file, "text", 4);
     wr_versioned_put(&file->head->committed, 4, 50);
     wr_segment_file_end(file);
     cr_assert_eq(file->head->sequence, 0);
-    wr_segment_file_begin(file, 2, 1, 50);
+    wr_segment_file_begin(file, 2, 1);
     cr_assert_eq(wr_versioned_get(&file->head->committed, 5), 0);
     cr_assert_not(wr_segment_file_is_settled(file, 0, 0, 1));
     cr_assert(wr_segment_file_has_room(file, TEXT));

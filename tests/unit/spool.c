@@ -5,13 +5,16 @@
 #include <sys/resource.h>
 
 #include "../support/failing.h"
+#include "text/crc.h"
 #include "text/error.h"
 #include "folder.h"
 #include "registry/series.h"
 #include "spool/spool.h"
+#include "spool/spool_block.h"
+#include "spool/spool_disk.h"
 #include "registry/stream.h"
 
-enum { ROOM = 100000, BIG = 1 << 30 };
+enum { ROOM = 100000, BIG = 1 << 30, ID_OF_FIRST = 70000 };
 
 static struct wr_registry registry;
 static struct wr_segment_pool pool;
@@ -22,6 +25,7 @@ static struct wr_spool_terms terms;
 static struct wr_spool_count dropped, lost;
 static uint32_t series;
 static bool kept_bad;
+static struct wr_origin origin = {{0xfe, 0xed}}; /* of what is put from now on, and of what is fetched */
 
 static struct wr_spool *open_spool(const char *handler)
 {
@@ -61,7 +65,8 @@ static enum wr_spool_result try_put(uint32_t first, uint32_t count)
                              .first = first,
                              .count = count,
                              .bytes = count * sizeof(weir_sample),
-                             .sequence = first};
+                             .sequence = first,
+                             .id = {origin, ID_OF_FIRST + first}};
     return wr_spool_put(spool, &terms, &range, NULL, &dropped, &error);
 }
 
@@ -83,6 +88,10 @@ static struct wr_spool_batch fetch(uint32_t samples)
         const weir_sample *sample = &batch.range.segment->samples[batch.range.first + i];
         cr_assert_eq(sample->value.f64, (double)(batch.range.sequence + i));
         cr_assert_eq(sample->series, series);
+    }
+    if (batch.range.count) {
+        cr_assert(wr_origin_equal(&batch.range.id.origin, &origin));
+        cr_assert_eq(batch.range.id.sequence, ID_OF_FIRST + batch.range.sequence);
     }
     wr_segment_drop(batch.range.segment);
     wr_labels_drop(batch.labels);
@@ -245,6 +254,32 @@ Test(spool, large_amounts_go_to_several_files)
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
+Test(spool, files_of_another_version_are_left_as_they_are_and_reported_once)
+{
+    struct wr_spool_found found;
+    put(0, 10);
+    char *path = wr_owner_dir_file(spool->index.own, 0);
+    struct wr_buffer data = {0};
+    wr_spool_free(spool);
+    cr_assert_eq(wr_spool_disk_read(path, &data), 0);
+    /* the head is: magic, version at 8, ..., bytes of the name at 32, checksum at 36, mark, the name at 48 */
+    uint32_t name_bytes;
+    data.data[8] = 1;
+    memcpy(&name_bytes, data.data + 32, sizeof name_bytes);
+    uint32_t check = wr_crc_add(wr_crc_add(0, data.data, 36), data.data + 48, name_bytes);
+    memcpy(data.data + 36, &check, sizeof check);
+    cr_assert_eq(wr_spool_disk_overwrite(path, 0, data.data, 40), 0);
+    cr_assert_eq(wr_spool_block_read_version(data.data, data.length), 1);
+    spool = open_spool("push");
+    cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
+    cr_assert_eq(found.other_version, 1);
+    cr_assert_eq(found.samples, 0);
+    expect_nothing();
+    cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
+    cr_assert_eq(found.other_version, 0, "it was reported already");
+    cr_assert_eq(access(path, F_OK), 0);
+}
+
 static struct wr_label_set *make_labels(const char *host, uint64_t number)
 {
     weir_label label = {"host", host};
@@ -254,8 +289,12 @@ static struct wr_label_set *make_labels(const char *host, uint64_t number)
 
 static void put_labeled(uint32_t first, struct wr_label_set *labels)
 {
-    struct wr_range range = {
-        .segment = segment, .first = first, .count = 10, .bytes = 10 * sizeof(weir_sample), .sequence = first};
+    struct wr_range range = {.segment = segment,
+                             .first = first,
+                             .count = 10,
+                             .bytes = 10 * sizeof(weir_sample),
+                             .sequence = first,
+                             .id = {origin, ID_OF_FIRST + first}};
     cr_assert_eq(wr_spool_put(spool, &terms, &range, labels, &dropped, &error), WR_SPOOL_OK);
 }
 

@@ -13,7 +13,7 @@
 #include "spool/spool_writer.h"
 #include "registry/stream.h"
 
-enum { MOST = 64, FIRST_SEQUENCE = 1000 };
+enum { MOST = 64, FIRST_POSITION = 1000 };
 
 static struct wr_registry written, read_back; /* the process that wrote, and the one that reads */
 static struct wr_segment_pool pool;
@@ -25,6 +25,7 @@ static size_t blocks[MOST];                 /* where the block of samples number
 static const char *hosts[MOST];             /* the label that is true of it */
 static uint32_t block_count;
 static uint64_t labels_made;
+static const struct wr_sample_id first_id = {{{0xfe, 0xed}}, 70000};
 static struct wr_label_set *here, *there;
 
 static uint32_t series_of(struct wr_registry *registry, const char *group, const char *name,
@@ -49,8 +50,8 @@ static void setup(void)
     segment = wr_segment_new(&pool, MOST);
     writer.registry = &written;
     wr_spool_writer_begin(&writer);
-    const struct wr_spool_origin origin = {"push", 4711, 17, FIRST_SEQUENCE};
-    wr_spool_block_put_head(&file, &origin);
+    const struct wr_spool_writer_info info = {"push", 4711, 17, FIRST_POSITION};
+    wr_spool_block_put_head(&file, &info);
 }
 
 static void teardown(void)
@@ -111,7 +112,8 @@ static void put(const struct wr_label_set *labels)
         .first = put_so_far,
         .count = segment->count - put_so_far,
         .bytes = wr_segment_bytes(segment, put_so_far, segment->count - put_so_far),
-        .sequence = FIRST_SEQUENCE + put_so_far,
+        .sequence = FIRST_POSITION + put_so_far,
+        .id = wr_sample_id_behind(&first_id, put_so_far),
     };
     cr_assert(wr_spool_writer_put(&writer, &range, labels, &file));
     for (; put_so_far < segment->count; put_so_far++)
@@ -215,7 +217,8 @@ static bool see_part(struct wr_spool_reader *reader, const struct wr_spool_part 
     got.no_memory |= !whole;
     if (whole) {
         cr_assert_eq(loaded->count, part->count);
-        cr_assert_eq(part->sequence, FIRST_SEQUENCE + part->first);
+        cr_assert_eq(part->position, FIRST_POSITION + part->first);
+        cr_assert(wr_sample_id_follows(&part->id, &first_id, part->first));
         for (uint32_t i = 0; i < part->count; i++) {
             expect_same(&loaded->samples[i], loaded, part->first + i);
             cr_assert_not(got.good[part->first + i]);
@@ -264,13 +267,13 @@ Test(spool_file, what_was_written_comes_back)
 
 Test(spool_file, the_head_tells_who_wrote_it)
 {
-    struct wr_spool_origin origin;
+    struct wr_spool_writer_info info;
     size_t length;
-    cr_assert(wr_spool_block_read_head(file.data, file.length, &origin, &length));
-    cr_assert_str_eq(origin.handler, "push");
-    cr_assert_eq(origin.pid, 4711);
-    cr_assert_eq(origin.created_ns, 17);
-    cr_assert_eq(origin.sequence, FIRST_SEQUENCE);
+    cr_assert(wr_spool_block_read_head(file.data, file.length, &info, &length));
+    cr_assert_str_eq(info.handler, "push");
+    cr_assert_eq(info.pid, 4711);
+    cr_assert_eq(info.created_ns, 17);
+    cr_assert_eq(info.position, FIRST_POSITION);
     cr_assert_eq(length, file.length);
     cr_assert_eq(length % 8, 0);
 }
@@ -304,8 +307,8 @@ Test(spool_file, another_file_defines_everything_anew)
     append(a, 1, 0, NULL);
     put(NULL);
     file.length = 0;
-    const struct wr_spool_origin origin = {"push", 4711, 17, FIRST_SEQUENCE};
-    wr_spool_block_put_head(&file, &origin);
+    const struct wr_spool_writer_info info = {"push", 4711, 17, FIRST_POSITION};
+    wr_spool_block_put_head(&file, &info);
     wr_spool_writer_begin(&writer);
     put_so_far = 0;
     block_count = 0;

@@ -231,7 +231,8 @@ static void put(struct wr_spool *spool, uint32_t count)
                              .first = first,
                              .count = count,
                              .bytes = count * sizeof(weir_sample),
-                             .sequence = first};
+                             .sequence = first,
+                             .id.sequence = first};
     told->putting = first + count;
     if (wr_spool_put(spool, &terms, &range, NULL, &dropped, &error) != WR_SPOOL_OK)
         _exit(1);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -99,15 +100,22 @@ static void make_series(void)
         add_series(strange_names[i], NULL, 0, "latency", true);
     }
     add_long_names();
-    struct wr_range none = {.segment = wr_segment_new(&pool, 1)};
+    struct wr_range none = {.segment = wr_segment_new(&pool, 1), .id.origin = wr_origin_new()};
     if (!none.segment)
         vet_skip("vet itself: no memory");
-    known.core = (struct wr_batch_core){&known.registry, 1};
+    known.core = (struct wr_batch_core){.registry = &known.registry, .labels_number = 1};
     known.find = wr_batch_of(&none, &known.core, NULL).series;
     wr_segment_drop(none.segment);
 }
 
 /* ---- Samples --------------------------------------------------------------------------------- */
+
+/* What lies on a batch's pages; all of it is lent and taken back together. */
+struct pages {
+    weir_batch batch;
+    char origin[40];
+    weir_sample samples[];
+};
 
 uint64_t vet_batches_draw(uint64_t *state)
 {
@@ -203,7 +211,7 @@ static size_t round_up(size_t bytes)
 
 static size_t bytes_of(uint32_t count)
 {
-    return round_up(sizeof(weir_batch) + count * sizeof(weir_sample));
+    return round_up(sizeof(struct pages) + count * sizeof(weir_sample));
 }
 
 static void note_lent(const weir_batch *was, const weir_batch *is)
@@ -261,10 +269,12 @@ const weir_batch *vet_batches_make(const struct vet_recipe *recipe)
     uint64_t state = recipe->seed;
     pthread_once(&known.once, make_series);
     weir_batch *batch = take_pages(recipe->count);
-    weir_sample *samples = (weir_sample *)(batch + 1);
+    struct pages *pages = (struct pages *)batch;
+    weir_sample *samples = pages->samples;
     for (uint32_t i = 0; i < recipe->count; i++)
         fill_sample(&samples[i], recipe, &state);
     make_events(samples, recipe, &state);
+    snprintf(pages->origin, sizeof pages->origin, "%s", known.core.origin);
     *batch = (weir_batch){
         .size = sizeof *batch,
         .count = recipe->count,
@@ -275,6 +285,7 @@ const weir_batch *vet_batches_make(const struct vet_recipe *recipe)
         .series = known.find,
         .core = &known.core,
         .sequence = recipe->sequence,
+        .origin = pages->origin,
     };
     return lend(batch);
 }
@@ -282,10 +293,12 @@ const weir_batch *vet_batches_make(const struct vet_recipe *recipe)
 const weir_batch *vet_batches_rest(const weir_batch *batch, uint32_t done)
 {
     weir_batch *rest = take_pages(batch->count - done);
+    struct pages *pages = (struct pages *)rest;
     *rest = *batch;
+    rest->origin = memcpy(pages->origin, batch->origin, strlen(batch->origin) + 1);
     rest->count = batch->count - done;
     rest->sequence = batch->sequence + done;
-    rest->samples = memcpy(rest + 1, batch->samples + done, rest->count * sizeof *batch->samples);
+    rest->samples = memcpy(pages->samples, batch->samples + done, rest->count * sizeof *batch->samples);
     return lend(rest);
 }
 

@@ -1,0 +1,302 @@
+#include "api/test_store.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "text/array.h"
+#include "text/common.h"
+#include "os/lock.h"
+
+/* A scripted outcome, for the next `times` batches. */
+struct step {
+    int code;
+    uint32_t done, times;
+};
+
+static struct {
+    struct wr_lock lock;
+    struct wr_condition change;
+    weir_testing_sample *samples; /* each owns its metadata */
+    uint32_t count, room;
+    struct step *script;
+    uint32_t script_next, script_count, script_room;
+    size_t tries;
+    bool block;   /* set by the test: emit waits */
+    bool blocked; /* emit is waiting */
+} store;
+
+/* ---- The store ------------------------------------------------------------------------------- */
+
+/* The thread that held the lock at the fork does not exist in the child, so the child starts with an empty
+ * store and leaks the parent's. */
+static void reset_in_child(void)
+{
+    memset(&store, 0, sizeof store);
+}
+
+static void register_fork_handler(void)
+{
+    pthread_atfork(NULL, NULL, reset_in_child);
+}
+
+static void enter(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_fork_handler);
+    wr_lock_enter(&store.lock);
+}
+
+static void leave(void)
+{
+    wr_lock_leave(&store.lock);
+}
+
+static void free_samples(void)
+{
+    for (size_t i = 0; i < store.count; i++)
+        free((char *)store.samples[i].metadata);
+    free(store.samples);
+    store.samples = NULL;
+    store.count = store.room = 0;
+}
+
+void wr_test_store_reset(bool all)
+{
+    enter();
+    free_samples();
+    if (all) {
+        free(store.script);
+        store.script = NULL;
+        store.script_next = store.script_count = store.script_room = 0;
+        store.tries = 0;
+        store.block = false;
+    }
+    wr_condition_wake(&store.change);
+    leave();
+}
+
+/* ---- Storing --------------------------------------------------------------------------------- */
+
+static bool reserve_samples(uint32_t more)
+{
+    weir_testing_sample *samples =
+        wr_array_reserve(store.samples, &store.room, store.count + more, sizeof *samples);
+    if (samples)
+        store.samples = samples;
+    return samples;
+}
+
+static void append(const weir_batch *batch, const weir_sample *sample)
+{
+    const weir_series *series = weir_batch_series(batch, sample);
+    bool is_integer = sample->kind == WEIR_KIND_INT;
+    store.samples[store.count++] = (weir_testing_sample){
+        .size = sizeof(weir_testing_sample),
+        .group = series->group,
+        .name = series->name,
+        .value = is_integer ? (double)sample->value.i64 : sample->value.f64,
+        .integer = is_integer ? sample->value.i64 : 0,
+        .is_integer = is_integer,
+        .cumulative = series->cumulative,
+        .more = sample->flags & WEIR_SAMPLE_MORE,
+        .time_ns = sample->time_ns,
+        .labels = series->labels,
+        .label_count = series->label_count,
+        .metadata = sample->note ? strdup(batch->notes[sample->note]) : NULL,
+        .unit = series->unit,
+        .help = series->help,
+    };
+}
+
+/* Rounds `done` down to whole events: an event is settled as a whole. */
+static uint32_t round_to_events(const weir_batch *batch, uint32_t done)
+{
+    if (done >= batch->count)
+        return batch->count;
+    while (done && batch->samples[done - 1].flags & WEIR_SAMPLE_MORE)
+        done--;
+    return done;
+}
+
+static struct step next_step(void)
+{
+    if (store.script_next == store.script_count)
+        return (struct step){WEIR_OUTCOME_OK, 0, 0};
+    struct step *step = &store.script[store.script_next];
+    if (--step->times == 0)
+        store.script_next++;
+    return *step;
+}
+
+static void wait_while_blocked(void)
+{
+    while (store.block) {
+        store.blocked = true;
+        wr_condition_wake(&store.change);
+        wr_condition_wait(&store.change, &store.lock, WR_NEVER);
+    }
+    store.blocked = false;
+}
+
+static void take(const weir_batch *batch, weir_outcome *outcome)
+{
+    struct step step = next_step();
+    outcome->done = step.code == WEIR_OUTCOME_OK ? batch->count : round_to_events(batch, step.done);
+    outcome->code = step.code;
+    if (step.code != WEIR_OUTCOME_OK)
+        snprintf(outcome->reason, sizeof outcome->reason, "as scripted by the test");
+    if (!reserve_samples(outcome->done)) {
+        outcome->code = WEIR_OUTCOME_RETRY;
+        outcome->done = 0;
+    }
+    for (uint32_t i = 0; i < outcome->done; i++)
+        append(batch, &batch->samples[i]);
+}
+
+/* ---- The handler type ------------------------------------------------------------------------ */
+
+struct test_options {
+    int64_t run;
+};
+
+/* A handler with other options is a new one: with another number each test starts with a handler that has not
+ * failed yet. */
+static const weir_option rows[] = {
+    {"run", WEIR_OPTION_INT, 0, "0", "0..", "the number of the test", offsetof(struct test_options, run)},
+    {0},
+};
+
+static void *create(const weir_host *host, const void *options)
+{
+    (void)options;
+    return (void *)host;
+}
+
+static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    (void)self;
+    enter();
+    store.tries++;
+    wait_while_blocked();
+    take(batch, outcome);
+    wr_condition_wake(&store.change);
+    leave();
+}
+
+static void destroy(void *self)
+{
+    (void)self;
+}
+
+const weir_handler_type wr_test_store_type = {
+    .size = sizeof(weir_handler_type),
+    .abi = WEIR_ABI,
+    .name = "testing",
+    .summary = "stores values in memory, for tests",
+    .options = rows,
+    .option_size = sizeof(weir_option),
+    .options_size = sizeof(struct test_options),
+    .create = create,
+    .emit = emit,
+    .destroy = destroy,
+};
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static bool matches(const weir_testing_sample *sample, const char *group, const char *name)
+{
+    return (!group || strcmp(group, sample->group) == 0) && (!name || strcmp(name, sample->name) == 0);
+}
+
+static size_t count_locked(const char *group, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < store.count; i++)
+        count += matches(&store.samples[i], group, name);
+    return count;
+}
+
+size_t wr_test_store_count(const char *group, const char *name)
+{
+    enter();
+    size_t count = count_locked(group, name);
+    leave();
+    return count;
+}
+
+bool wr_test_store_get(const char *group, const char *name, size_t number, weir_testing_sample *sample)
+{
+    bool found = false;
+    enter();
+    for (size_t i = 0; i < store.count && !found; i++)
+        if (matches(&store.samples[i], group, name) && number-- == 0) {
+            *sample = store.samples[i];
+            found = true;
+        }
+    leave();
+    return found;
+}
+
+bool wr_test_store_wait(const char *group, const char *name, size_t count, int64_t deadline_ns)
+{
+    enter();
+    while (count_locked(group, name) < count && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait(&store.change, &store.lock, deadline_ns);
+    bool reached = count_locked(group, name) >= count;
+    leave();
+    return reached;
+}
+
+/* ---- The script ------------------------------------------------------------------------------ */
+
+bool wr_test_store_add_step(int code, uint32_t done, uint32_t times)
+{
+    if (!times)
+        return true;
+    enter();
+    struct step *script =
+        wr_array_reserve(store.script, &store.script_room, store.script_count + 1, sizeof *script);
+    if (script) {
+        store.script = script;
+        script[store.script_count++] = (struct step){code, done, times};
+    }
+    leave();
+    return script;
+}
+
+void wr_test_store_block(bool block)
+{
+    enter();
+    store.block = block;
+    wr_condition_wake(&store.change);
+    leave();
+}
+
+bool wr_test_store_is_blocking(void)
+{
+    enter();
+    bool block = store.block;
+    leave();
+    return block;
+}
+
+bool wr_test_store_wait_blocked(int64_t deadline_ns)
+{
+    enter();
+    while (!store.blocked && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait(&store.change, &store.lock, deadline_ns);
+    bool blocked = store.blocked;
+    leave();
+    return blocked;
+}
+
+size_t wr_test_store_tries(void)
+{
+    enter();
+    size_t tries = store.tries;
+    leave();
+    return tries;
+}

@@ -1,0 +1,84 @@
+#include "os/deferred_log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "os/log.h"
+
+/* ---- Any number of messages ------------------------------------------------------------------ */
+
+/* Relaxed suffices for `holder`: a thread only compares it with its own id, which it has stored itself. */
+void wr_deferred_log_enter(struct wr_deferred_log *deferred)
+{
+    atomic_store_explicit(&deferred->holder, pthread_self(), memory_order_relaxed);
+}
+
+void wr_deferred_log_leave(struct wr_deferred_log *deferred)
+{
+    atomic_store_explicit(&deferred->holder, 0, memory_order_relaxed);
+}
+
+bool wr_deferred_log_is_holder(struct wr_deferred_log *deferred)
+{
+    return pthread_equal(atomic_load_explicit(&deferred->holder, memory_order_relaxed), pthread_self());
+}
+
+bool wr_deferred_log_add(struct wr_deferred_log *deferred, const char *about, int level, const char *format,
+                         ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    size_t length = strlen(about) + strlen(text) + sizeof "0: ";
+    if (!wr_buffer_reserve(&deferred->texts, length)) {
+        deferred->texts.failed = false; /* a later, shorter message may fit */
+        return false;
+    }
+    wr_buffer_put_format(&deferred->texts, "%d%s: %s", level, about, text);
+    wr_buffer_put_char(&deferred->texts, '\0');
+    return true;
+}
+
+struct wr_buffer wr_deferred_log_take(struct wr_deferred_log *deferred)
+{
+    struct wr_buffer texts = deferred->texts;
+    deferred->texts = (struct wr_buffer){0};
+    return texts;
+}
+
+void wr_deferred_log_write(struct wr_buffer *texts, struct wr_log *log)
+{
+    for (size_t at = 0; at < texts->length; at += strlen(texts->data + at) + 1)
+        wr_log_say(log, texts->data[at] - '0', "%s", texts->data + at + 1);
+    wr_buffer_fini(texts);
+}
+
+/* ---- The latest few -------------------------------------------------------------------------- */
+
+void wr_deferred_slots_add(struct wr_deferred_slots *slots, int level, const char *format, va_list arguments)
+{
+    if (slots->count == WR_DEFERRED_SLOTS)
+        slots->count--;
+    struct wr_deferred_message *message = &slots->messages[slots->count++];
+    message->level = level;
+    vsnprintf(message->text, sizeof message->text, format, arguments);
+}
+
+void wr_deferred_slots_write(const struct wr_deferred_slots *slots, struct wr_log *log, const char *about)
+{
+    for (unsigned i = 0; i < slots->count; i++)
+        wr_log_say(log, slots->messages[i].level, "%s: %s", about, slots->messages[i].text);
+}
+
+void wr_deferred_slots_pass_on(struct wr_deferred_slots *slots, struct wr_deferred_log *deferred,
+                               const char *about)
+{
+    unsigned moved = 0;
+    while (moved < slots->count && wr_deferred_log_add(deferred, about, slots->messages[moved].level, "%s",
+                                                       slots->messages[moved].text))
+        moved++;
+    slots->count -= moved;
+    memmove(slots->messages, slots->messages + moved, slots->count * sizeof slots->messages[0]);
+}

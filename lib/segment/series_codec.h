@@ -1,0 +1,50 @@
+/* series_codec: definitions of series on disk, as a spool and a journal both store them: texts, each with a
+ * NUL: group, name, unit and help if the flags name them, then key and value of each label. */
+#ifndef WR_SERIES_CODEC_H
+#define WR_SERIES_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+#include "registry/registry.h"
+
+/* Flags of a definition. */
+enum {
+    WR_SERIES_CODEC_CUMULATIVE = 1u << 0,
+    WR_SERIES_CODEC_UNIT = 1u << 1,
+    WR_SERIES_CODEC_HELP = 1u << 2,
+};
+
+enum { WR_SERIES_CODEC_LABELS_MOST = 64 };
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+uint16_t wr_series_codec_flags(const weir_series *view);
+
+/* The length of the texts in bytes. */
+size_t wr_series_codec_bytes(const weir_series *view);
+
+/* Writes the texts, and returns the position behind them. Takes no memory. */
+char *wr_series_codec_put(char *to, const weir_series *view);
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Returns the next text and moves *at behind it; NULL if no NUL follows before `end`. */
+const char *wr_series_codec_take_text(const char **at, const char *end);
+
+/* Reads `count` pairs of texts. Returns false if one is cut off. */
+bool wr_series_codec_take_labels(const char **at, const char *end, weir_label *labels, size_t count);
+
+/* Reads a definition; its texts stay where they are. labels: room for WR_SERIES_CODEC_LABELS_MOST. Returns
+ * false if it is cut off or has too many labels. */
+bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint16_t label_count,
+                          weir_series *view, weir_label *labels);
+
+/* Finds or makes the series in this process, and describes it unless this process has done so itself. Returns
+ * its id plus 1, or 0 if it is refused; then *no_memory is set if that was the reason. */
+uint32_t wr_series_codec_intern(struct wr_registry *registry, const weir_series *view, bool *no_memory);
+
+#endif

@@ -1,0 +1,45 @@
+/* json: parses JSON with comments (both kinds that C has) into a flat list of values.
+ *
+ * Strict: rejects duplicate keys, trailing commas, text after the value, control characters in strings, \u0000,
+ * unpaired surrogates, numbers that JSON does not allow, invalid UTF-8, a byte order mark and deep nesting.
+ * Numbers are kept as text: their range depends on the option that they are for. */
+#ifndef WR_JSON_H
+#define WR_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "text/region.h"
+
+enum { WR_JSON_DEPTH_MAX = 32, WR_JSON_BYTES_MAX = 16 * 1024 * 1024, WR_JSON_VALUES_MAX = 1000000 };
+
+enum wr_node_type { WR_NODE_NULL, WR_NODE_BOOL, WR_NODE_NUMBER, WR_NODE_STRING, WR_NODE_ARRAY, WR_NODE_OBJECT };
+
+struct wr_json_value {
+    enum wr_node_type type;
+    bool truth;        /* of a bool */
+    size_t parent;     /* index of the object or array that it is a member of; the root's is its own */
+    size_t offset;     /* of the value in the text, in bytes */
+    size_t key_offset; /* of its key; without a key: of the value */
+    const char *key;   /* in an object; else NULL */
+    const char *text;  /* of a string: unescaped; of a number: as written; else NULL */
+};
+
+struct wr_json {
+    struct wr_json_value *values; /* in the order of their first bytes: a parent precedes its members */
+    size_t count, capacity;
+    struct wr_region keep; /* keys and texts */
+    /* set on failure */
+    const char *problem; /* static; NULL: out of memory */
+    size_t offset;
+    char detail[300]; /* appended to the problem, or "" */
+};
+
+/* Parses a text. false: failed, see problem. The caller calls wr_json_fini in both cases. */
+bool wr_json_parse(struct wr_json *json, const char *text, size_t length);
+void wr_json_fini(struct wr_json *json);
+
+/* Line and column (in characters) of an offset, both from 1. */
+void wr_json_locate(const char *text, size_t length, size_t offset, unsigned *line, unsigned *column);
+
+#endif
