@@ -67,8 +67,8 @@ void wr_engine_leave(struct wr_visit *visit);
 /* Caller holds the round lock. A lane by its name, or NULL. */
 struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name);
 
-/* Caller holds the round lock. A lane by its index, in the order of their first configuration; NULL: there are not
- * that many. */
+/* Caller holds the round lock. A lane by its index, in the order in which they were first configured; NULL:
+ * there are not that many. */
 struct wr_lane *wr_engine_lane_at(struct wr_engine *engine, size_t index);
 
 /* The configuration in force, referenced, and its generation. */
