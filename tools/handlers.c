@@ -18,7 +18,7 @@ static void put_takes(struct wr_buffer *out, const struct wr_type *type)
     static const uint32_t shapes[] = {WEIR_FORMAT_LINES, WEIR_FORMAT_DOCUMENTS, WEIR_FORMAT_RECORDS};
     const char *separator = "";
     for (size_t i = 0; i < WR_COUNT_OF(shapes); i++) {
-        if (!(type->is.takes & shapes[i]))
+        if (!(type->is.formats & shapes[i]))
             continue;
         wr_buffer_put_format(out, "%s%s", separator, wr_encoder_shape_name(shapes[i]));
         separator = ", ";
@@ -33,7 +33,6 @@ static const char *path_of(const struct wr_type *type)
 
 static void put_one(struct wr_buffer *out, const struct wr_type *type)
 {
-    struct wr_options_table common_options = wr_common_options_table();
     wr_buffer_put_format(out, "%s - ", type->is.name);
     command_put_text(out, type->is.summary);
     wr_buffer_put_text(out, "\n\n  from     ");
@@ -44,11 +43,11 @@ static void put_one(struct wr_buffer *out, const struct wr_type *type)
         wr_buffer_put_text(out, "\noptions\n");
     table_put(out, &type->options, NULL);
     wr_buffer_put_text(out, "\noptions of every handler\n");
-    if (type->is.takes) {
+    if (type->is.formats) {
         wr_buffer_put_text(out, "  format         name      " TABLE_FORMAT_HELP "\n");
-        wr_buffer_put_format(out, "  %13s  %8s  default: %s\n", "", "", wr_instance_standard_format(type));
+        wr_buffer_put_format(out, "  %13s  %8s  default: %s\n", "", "", wr_instance_default_format(type));
     }
-    table_put(out, &common_options, type->is.standards);
+    table_put(out, &type->common_options, type->is.defaults);
 }
 
 static void put_line(struct wr_buffer *out, const struct wr_type *type)
@@ -64,16 +63,15 @@ static void put_line(struct wr_buffer *out, const struct wr_type *type)
 
 static void describe(struct json_object *object, const struct wr_type *type)
 {
-    struct wr_options_table common_options = wr_common_options_table();
     json_add_text(object, "name", type->is.name);
     json_add_text(object, "summary", type->is.summary);
     json_add_text(object, "path", type->path);
-    json_add_bool(object, "lines", type->is.takes & WEIR_FORMAT_LINES);
-    json_add_bool(object, "documents", type->is.takes & WEIR_FORMAT_DOCUMENTS);
-    json_add_bool(object, "records", type->is.takes & WEIR_FORMAT_RECORDS);
-    json_add_text(object, "format", type->is.takes ? wr_instance_standard_format(type) : NULL);
+    json_add_bool(object, "lines", type->is.formats & WEIR_FORMAT_LINES);
+    json_add_bool(object, "documents", type->is.formats & WEIR_FORMAT_DOCUMENTS);
+    json_add_bool(object, "records", type->is.formats & WEIR_FORMAT_RECORDS);
+    json_add_text(object, "format", type->is.formats ? wr_instance_default_format(type) : NULL);
     table_add_json(json_add_array(object, "options"), &type->options, NULL);
-    table_add_json(json_add_array(object, "common_options"), &common_options, type->is.standards);
+    table_add_json(json_add_array(object, "common_options"), &type->common_options, type->is.defaults);
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */

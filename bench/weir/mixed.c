@@ -65,7 +65,7 @@ static void *sink_create(const weir_host *host, const void *options)
 {
     (void)options;
     for (int i = 0; i < SINKS; i++)
-        if (strcmp(sinks[i].name, host->handler) == 0)
+        if (strcmp(sinks[i].name, host->name) == 0)
             return &sinks[i];
     host->refuse(host, "", "there is no such sink");
     return NULL;
@@ -312,7 +312,7 @@ static void prepare(const char *file)
     unlink(file);
     if (!getenv("WEIR_LOG")) /* every failure of flaky would be logged */
         setenv("WEIR_LOG", "off", 1);
-    if (weir_register_handler_type(&sink_type) != 0)
+    if (weir_register_handler_type(&sink_type, NULL) != 0)
         steady_fail("register handler type: %s", weir_last_error());
     for (unsigned i = 0; i < CONFIGS; i++) /* every handler has counters then, even in the shortest run */
         configure(i, file);

@@ -107,7 +107,8 @@ int main(int argc, char **argv)
         measure_fail("usage: stamps CLOCK COUNT");
     stamps = calloc((size_t)count, sizeof *stamps);
     snprintf(config, sizeof config, "{\"settings\":{\"clock\":\"%s\"},\"groups\":{\"*\":\"stamps\"}}", argv[1]);
-    if (!stamps || weir_register_handler_type(&type) != 0 || weir_configure_text(config, strlen(config)) != 0)
+    if (!stamps || weir_register_handler_type(&type, NULL) != 0 ||
+        weir_configure_text(config, strlen(config)) != 0)
         measure_fail("%s", weir_last_error());
     add_all(weir_get_stream("my_app"));
     const int64_t *errors = list_errors();

@@ -197,7 +197,7 @@ weir_handler_type make_type()
     type.name = "cxx_handler";
     type.summary = "appends values to a file as CSV";
     type.options = rows;
-    type.option_size = sizeof(weir_option);
+    type.option_row_size = sizeof(weir_option);
     type.options_size = sizeof(Options);
     type.create = create;
     type.open = open_it;

@@ -30,7 +30,7 @@ static const weir_option rows[] = {
 struct nats_handler {
     const weir_host *host;
     const weir_encoder *encoder;
-    const weir_waiting *waiting;
+    const weir_blocking_call *waiting;
     const struct options *options;
     natsConnection *connection;
 };
@@ -47,8 +47,8 @@ static void *create(const weir_host *host, const void *options)
         return NULL;
     }
     handler->host = host;
-    handler->encoder = host->service(host, WEIR_ENCODER);
-    handler->waiting = host->service(host, WEIR_WAITING);
+    handler->encoder = host->service(host, WEIR_SERVICE_ENCODER);
+    handler->waiting = host->service(host, WEIR_SERVICE_BLOCKING_CALL);
     handler->options = options;
     return handler;
 }
@@ -63,7 +63,7 @@ static void fail(const char *operation, natsStatus status, weir_outcome *outcome
 static int64_t timeout_ms(const struct nats_handler *handler)
 {
     int64_t timeout = handler->options->timeout_ns / 1000000;
-    int64_t left = handler->waiting ? handler->waiting->left_ms(handler->host) : -1;
+    int64_t left = handler->waiting ? handler->waiting->remaining_ms(handler->host) : -1;
     if (left >= 0 && left < timeout)
         timeout = left;
     return timeout > 0 ? timeout : 1;
@@ -196,9 +196,9 @@ static const weir_handler_type type = {
     .abi = WEIR_ABI,
     .name = "nats_handler",
     .summary = "publishes values to NATS",
-    .takes = WEIR_FORMAT_LINES,
+    .formats = WEIR_FORMAT_LINES,
     .options = rows,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct options),
     .create = create,
     .open = open_it,

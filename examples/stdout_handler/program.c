@@ -12,7 +12,7 @@
 int main(void)
 {
 #ifdef REGISTER
-    if (weir_register_handler_type(weir_handler_type_at(0))) {
+    if (weir_register_handler_type(weir_handler_type_at(0), NULL)) {
         fprintf(stderr, "program: %s\n", weir_last_error());
         return 1;
     }

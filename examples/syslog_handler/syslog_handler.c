@@ -31,7 +31,7 @@ static const weir_option rows[] = {
 };
 
 /* In a log, text is easier to read than JSON. */
-static const weir_standard standards[] = {{"format", "text"}, {NULL, NULL}};
+static const weir_default defaults[] = {{"format", "text"}, {NULL, NULL}};
 
 struct syslog_handler {
     const weir_host *host;
@@ -47,7 +47,7 @@ static void *create(const weir_host *host, const void *options)
         return NULL;
     }
     handler->host = host;
-    handler->encoder = host->service(host, WEIR_ENCODER);
+    handler->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     handler->options = options;
     return handler;
 }
@@ -88,11 +88,11 @@ static const weir_handler_type type = {
     .abi = WEIR_ABI,
     .name = "syslog_handler",
     .summary = "sends values to the machine's log",
-    .takes = WEIR_FORMAT_LINES,
+    .formats = WEIR_FORMAT_LINES,
     .options = rows,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct options),
-    .standards = standards,
+    .defaults = defaults,
     .create = create,
     .emit = emit,
     .destroy = free,

@@ -25,7 +25,7 @@ size_t wr_test_store_count(const char *group, const char *name);
 /* Waits until so many samples are stored. Returns false if they are not by deadline_ns (monotonic). */
 bool wr_test_store_wait(const char *group, const char *name, size_t count, int64_t deadline_ns);
 
-/* Appends a step to the script; see weir_testing_answer. Returns false if out of memory. */
+/* Appends a step to the script; see weir_testing_add_outcome. Returns false if out of memory. */
 bool wr_test_store_add_step(int code, uint32_t done, uint32_t times);
 
 void wr_test_store_block(bool block);

@@ -83,7 +83,7 @@ static int register_type(void)
     static _Atomic bool registered;
     if (atomic_exchange(&registered, true))
         return 0;
-    int result = weir_register_handler_type(&wr_test_store_type);
+    int result = weir_register_handler_type(&wr_test_store_type, NULL);
     if (result)
         atomic_store(&registered, false);
     return result;
@@ -181,17 +181,17 @@ bool weir_testing_wait(const char *group, const char *name, size_t count, int64_
 
 /* ---- Failing --------------------------------------------------------------------------------- */
 
-int weir_testing_answer(enum weir_testing_answer answer, uint32_t done, uint32_t times)
+int weir_testing_add_outcome(enum weir_testing_outcome outcome, uint32_t done, uint32_t times)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
         return WEIR_ERR_MEMORY;
-    if ((int)answer < WEIR_TESTING_OK || (int)answer > WEIR_TESTING_FAILED)
+    if ((int)outcome < WEIR_TESTING_OK || (int)outcome > WEIR_TESTING_FAILED)
         return fail(runtime, WEIR_ERR_ARGUMENT,
-                    "weir_testing_answer: answer: must be one of enum weir_testing_answer");
-    return wr_test_store_add_step((int)answer, done, times)
+                    "weir_testing_add_outcome: outcome: must be one of enum weir_testing_outcome");
+    return wr_test_store_add_step((int)outcome, done, times)
                ? 0
-               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_answer: out of memory");
+               : fail(runtime, WEIR_ERR_MEMORY, "weir_testing_add_outcome: out of memory");
 }
 
 void weir_testing_block(void)

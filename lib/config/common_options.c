@@ -1,8 +1,14 @@
 #include "config/common_options.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/common.h"
+
 static const weir_option rows[] = {
     {"delivery", WEIR_OPTION_ENUM, 0, "async", "async|sync",
-     "sync: a call returns only after the handler has answered", offsetof(struct wr_common_options, delivery)},
+     "sync: a call returns after the handler has delivered the value",
+     offsetof(struct wr_common_options, delivery)},
     {"queue", WEIR_OPTION_SIZE, 0, "1MiB", "1KiB..1TiB",
      "how much may wait for the handler in memory; a value takes 32 bytes",
      offsetof(struct wr_common_options, queue_bytes)},
@@ -34,6 +40,54 @@ struct wr_options_table wr_common_options_table(void)
 {
     return WR_OPTIONS_TABLE(rows, struct wr_common_options);
 }
+
+/* ---- Names that a type's own options may have -------------------------------------------------- */
+
+/* Frozen with WEIR_ABI 1, and documented in weir-handler(7): never add to it. */
+static const char *const reserved[] = {
+    "type",  "plugin",      "format", "delivery",  "queue",     "overflow", "block_timeout",
+    "batch", "batch_bytes", "linger", "retry_min", "retry_max", "spool",    "spool_limit",
+};
+
+bool wr_common_options_is_reserved(const char *name)
+{
+    for (size_t i = 0; i < WR_COUNT_OF(reserved); i++)
+        if (strcmp(reserved[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* "tls.verify" is a member of the object "tls", so "tls" is the key that both would have. */
+static bool is_hidden(const weir_option *common, const struct wr_options_table *own)
+{
+    const weir_option *row;
+    for (size_t i = 0; (row = wr_options_row(own, i)); i++) {
+        size_t length = strcspn(row->name, ".");
+        if (strncmp(row->name, common->name, length) == 0 && common->name[length] == '\0')
+            return true;
+    }
+    return false;
+}
+
+bool wr_common_options_of_type(const struct wr_options_table *own, struct wr_options_table *common)
+{
+    size_t count = 0;
+    *common = wr_common_options_table();
+    for (const weir_option *row = rows; row->name; row++)
+        count += is_hidden(row, own);
+    if (!count)
+        return true;
+    weir_option *visible = calloc(WR_COUNT_OF(rows), sizeof *visible);
+    if (!visible)
+        return false;
+    common->rows = visible;
+    for (const weir_option *row = rows; row->name; row++)
+        if (!is_hidden(row, own))
+            *visible++ = *row;
+    return true;
+}
+
+/* ---- Settings -------------------------------------------------------------------------------- */
 
 struct wr_lane_settings wr_common_options_settings(const struct wr_common_options *common_options)
 {

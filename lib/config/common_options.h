@@ -2,6 +2,7 @@
 #ifndef WR_COMMON_OPTIONS_H
 #define WR_COMMON_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <weir/handler.h>
@@ -22,8 +23,17 @@ struct wr_common_options {
     int64_t spool_limit;
 };
 
-/* The table; "format" is not in it, since it may be an object. */
+/* The table. "format" is not in it, since it may be an object. */
 struct wr_options_table wr_common_options_table(void);
+
+/* Whether the name is reserved: no type may have an option of that name. The list is frozen with WEIR_ABI:
+ * plugins built for that number keep loading, so a common option that is added later is not in it. */
+bool wr_common_options_is_reserved(const char *name);
+
+/* The common options that handlers of a type have: all but those that the type's own options hide, by having
+ * the same name up to the first dot. The rows may be allocated, then they are never freed. Returns false if out
+ * of memory. */
+bool wr_common_options_of_type(const struct wr_options_table *own, struct wr_options_table *common);
 
 /* What they mean to a lane. */
 struct wr_lane_settings wr_common_options_settings(const struct wr_common_options *common_options);

@@ -19,7 +19,7 @@ enum { WORDS_ROOM = 600 };
 struct type {
     const char *name;
     size_t bytes, align;
-    const char *hint; /* what a value of it looks like */
+    const char *hint; /* what a value looks like, for messages */
 };
 
 #define TYPE(name, c_type, hint)                                                                               \
@@ -59,7 +59,7 @@ static bool is_option_name(const char *name)
 
 /* ---- Bounds ---------------------------------------------------------------------------------- */
 
-/* "1..65535", "1s..", "..1GiB": the part in front of or behind the dots. */
+/* "1..65535", "1s..", "..1GiB": the part before or after the dots. */
 bool wr_option_get_bound(const weir_option *row, bool upper, char *bound, size_t room)
 {
     const char *dots = row->allowed ? strstr(row->allowed, "..") : NULL;
@@ -74,7 +74,7 @@ bool wr_option_get_bound(const weir_option *row, bool upper, char *bound, size_t
     return true;
 }
 
-/* A number of any type as a double: exact enough to compare it with a bound that people write. */
+/* A number of any type as a double: exact enough for comparing it with a bound. */
 static bool parse_number(uint32_t type, const char *text, double *value)
 {
     int64_t integer;
@@ -108,7 +108,7 @@ static bool is_within(const weir_option *row, double value)
              value > limit);
 }
 
-/* ---- Rows that break the rules --------------------------------------------------------------- */
+/* ---- Invalid rows ---------------------------------------------------------------------------- */
 
 /* Either bound may be missing, but not both. */
 static bool is_range(const weir_option *row)
@@ -126,8 +126,8 @@ static bool is_range(const weir_option *row)
     return !has_low || !has_high || lowest <= highest;
 }
 
-/* "auto|always|never": no word is empty, or there twice. */
-static bool are_words(const char *allowed)
+/* "auto|always|never": no word is empty or repeated. */
+static bool is_word_list(const char *allowed)
 {
     for (const char *word = allowed;; word += strcspn(word, "|") + 1) {
         size_t length = strcspn(word, "|");
@@ -146,13 +146,11 @@ static const char *find_fault_of_allowed(const weir_option *row)
     bool is_number = row->type == WEIR_OPTION_INT || row->type == WEIR_OPTION_DOUBLE ||
                      row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
     if (row->type == WEIR_OPTION_ENUM && !row->allowed)
-        return "it is an enum without words allowed";
-    if (row->type == WEIR_OPTION_ENUM && !are_words(row->allowed))
-        return "what it allows has to be words with a bar between them, like a|b|c, each different and none "
-               "empty";
+        return "an enum needs a list of allowed words";
+    if (row->type == WEIR_OPTION_ENUM && !is_word_list(row->allowed))
+        return "allowed: must be words separated by bars, like a|b|c, each different and none empty";
     if (is_number && row->allowed && !is_range(row))
-        return "what it allows has to be a range like 1..10, 1.. or ..10, of values of its type, the lower one "
-               "first";
+        return "allowed: must be a range like 1..10, 1.. or ..10, of values of its type, the lower one first";
     return NULL;
 }
 
@@ -179,14 +177,14 @@ size_t wr_option_bytes(const weir_option *row)
 
 /* ---- One value as text ----------------------------------------------------------------------- */
 
-/* Why a text is not a value of the row: words that go behind the value itself. */
+/* Why a text is not a value of the row. The caller puts the value before the message. */
 static bool refuse(struct wr_error *error, const char *format, const char *allowed)
 {
     wr_error_set(error, WEIR_ERR_CONFIG, format, allowed);
     return false;
 }
 
-/* A number without its unit is by far the commonest mistake here, and is told apart. */
+/* A number without its unit is by far the most common mistake, and has a message of its own. */
 static bool refuse_number(struct wr_error *error, const weir_option *row, const char *text)
 {
     double number;
@@ -221,8 +219,8 @@ static bool set_bool(const char *text, bool *field, struct wr_error *error)
     return true;
 }
 
-/* "auto|always|never", as people read it: auto, always, never. */
-static const char *put_words(const weir_option *row, char *out, size_t room)
+/* "auto|always|never" as a list for people: auto, always, never. */
+static const char *put_word_list(const weir_option *row, char *out, size_t room)
 {
     size_t used = 0;
     for (const char *c = row->allowed ? row->allowed : ""; *c && used + 3 <= room; c++) {
@@ -256,7 +254,7 @@ static bool set_enum(const weir_option *row, const char *text, int64_t *field, s
         }
     }
     char words[WORDS_ROOM];
-    return refuse(error, "is not allowed; allowed: %s", put_words(row, words, sizeof words));
+    return refuse(error, "is not allowed; allowed: %s", put_word_list(row, words, sizeof words));
 }
 
 static bool set_string(const struct wr_option_site *site, const char *text, const char **field,
@@ -264,11 +262,11 @@ static bool set_string(const struct wr_option_site *site, const char *text, cons
 {
     *field = wr_region_text(site->keep, text, strlen(text));
     if (!*field)
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(error, NULL);
     return *field;
 }
 
-/* Relative paths are meant from the working folder of the moment of configuring. */
+/* A relative path is relative to the working directory at the time of configuring. */
 static bool set_path(const struct wr_option_site *site, const char *text, const char **field,
                      struct wr_error *error)
 {
@@ -284,12 +282,12 @@ static bool set_path(const struct wr_option_site *site, const char *text, const 
     const char *absolute = wr_buffer_text(&path);
     bool done = absolute && set_string(site, absolute, field, error);
     if (!absolute)
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(error, NULL);
     wr_buffer_fini(&path);
     return done;
 }
 
-/* As a default writes it: "a,b". */
+/* As in a default: "a,b". */
 static bool set_list(const struct wr_option_site *site, const char *text, weir_list *field,
                      struct wr_error *error)
 {
@@ -305,8 +303,7 @@ static bool set_list(const struct wr_option_site *site, const char *text, weir_l
             items = NULL;
     }
     if (!items) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-        return false;
+        return wr_error_no_memory(error, NULL);
     }
     *field = (weir_list){count, items};
     return true;
@@ -334,7 +331,7 @@ void wr_option_say_mismatch(const weir_option *row, bool is_number, char *out, s
     if (needs_unit && is_number)
         snprintf(out, room, "has no unit; it must be %s", type_of(row)->hint);
     else if (row->type == WEIR_OPTION_ENUM)
-        snprintf(out, room, "is not allowed; allowed: %s", put_words(row, words, sizeof words));
+        snprintf(out, room, "is not allowed; allowed: %s", put_word_list(row, words, sizeof words));
     else
         snprintf(out, room, "is not %s", type_of(row)->hint);
 }

@@ -35,12 +35,12 @@ const char *wr_option_find_fault(const weir_option *row, size_t struct_bytes);
 /* How long the field is of a row without a fault. */
 size_t wr_option_bytes(const weir_option *row);
 
-/* Sets the option's field in `target` from a text, as a default is written. When it fails, the error's words go
+/* Sets the option's field in `target` from a text, as in a default. On failure the error's message goes
  * behind the value: "is not a duration (like 5s ...". */
 bool wr_option_set(const weir_option *row, void *target, const char *text, const struct wr_option_site *site,
                    struct wr_error *error);
 
-/* The words behind a value of another type than the option's. */
+/* Writes the message for a value of another type than the option's, without the value. */
 void wr_option_say_mismatch(const weir_option *row, bool is_number, char *out, size_t room);
 
 /* Appends the present value, as one would write it; "***" for a secret one, or for what is secret in a URL,

@@ -55,9 +55,9 @@ bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error
 {
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(&fill->table, i)); i++) {
-        if (row->standard && !wr_options_set_text(fill, row, row->standard, error)) {
-            wr_error_prefix(error, "option \"%s\": the default \"%s\" ", row->name, row->standard);
-            if (error->code == WEIR_ERR_CONFIG) /* nobody configured it */
+        if (row->default_value && !wr_options_set_text(fill, row, row->default_value, error)) {
+            wr_error_prefix(error, "option \"%s\": the default \"%s\" ", row->name, row->default_value);
+            if (error->code == WEIR_ERR_CONFIG) /* not an error of the configuration */
                 error->code = WEIR_ERR_PLUGIN;
             return false;
         }
@@ -67,13 +67,13 @@ bool wr_options_set_defaults(const struct wr_options_fill *fill, struct wr_error
 
 /* ---- One value of a configuration ------------------------------------------------------------ */
 
-/* A value, or, where it is not to be seen, only what it is. */
+/* A value, or only its type if it is secret. */
 static const char *show_value(const weir_option *row, const struct wr_node *node, char *out, size_t room)
 {
     return row->flags & WEIR_OPTION_SECRET ? wr_node_type_name(node->type) : wr_node_show(node, out, room);
 }
 
-/* Puts a refused value in front of the words for it. */
+/* Puts a refused value before the message. */
 static bool refuse_value(const struct wr_node *node, const weir_option *row, const char *shown,
                          const struct wr_error *problem, struct wr_error *error)
 {
@@ -99,12 +99,12 @@ static bool expand(const struct wr_options_fill *fill, const struct wr_node *nod
     struct wr_error problem = {0};
     if (wr_expand(fill->environment, node->text, out, &problem) && wr_buffer_text(out))
         return true;
-    wr_node_error(node, error, "%s", problem.code ? problem.text : "no memory");
+    wr_node_error(node, error, "%s", problem.code ? problem.text : "out of memory");
     return false;
 }
 
-/* A string for an option that is no string counts only when something was expanded in it: "${PORT}" may be a
- * number, "80" is not. */
+/* A string for an option that is not a string is accepted only if something is expanded in it: "${PORT}" may be
+ * a number, "80" is not. */
 static bool takes_string(const weir_option *row, const struct wr_node *node)
 {
     bool is_plain =
@@ -138,7 +138,7 @@ static size_t count_members(const struct wr_node *node)
     return count;
 }
 
-/* A string in a list or map, expanded and kept; NULL: the error is set. */
+/* A string in a list or map, expanded and copied. Returns NULL with the error set. */
 static const char *keep_item(const struct wr_options_fill *fill, const weir_option *row,
                              const struct wr_node *item, struct wr_error *error)
 {
@@ -152,7 +152,7 @@ static const char *keep_item(const struct wr_options_fill *fill, const weir_opti
     if (expand(fill, item, &text, error)) {
         kept = wr_region_text(fill->keep, text.data, text.length);
         if (!kept)
-            wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+            wr_error_no_memory(error, NULL);
     }
     wr_buffer_fini(&text);
     return kept;
@@ -164,8 +164,7 @@ static bool set_from_array(const struct wr_options_fill *fill, const weir_option
     size_t count = 0;
     const char **items = wr_region_alloc(fill->keep, (count_members(node) + 1) * sizeof *items);
     if (!items) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-        return false;
+        return wr_error_no_memory(error, NULL);
     }
     for (const struct wr_node *item = node->first; item; item = item->next) {
         items[count] = keep_item(fill, row, item, error);
@@ -182,8 +181,7 @@ static bool set_from_object(const struct wr_options_fill *fill, const weir_optio
     size_t count = 0;
     weir_label *items = wr_region_alloc(fill->keep, (count_members(node) + 1) * sizeof *items);
     if (!items) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-        return false;
+        return wr_error_no_memory(error, NULL);
     }
     for (const struct wr_node *item = node->first; item; item = item->next) {
         items[count].key = wr_region_text(fill->keep, item->key, strlen(item->key));
@@ -290,7 +288,7 @@ static bool refuse_member(const struct members *m, const struct wr_node *member,
     return false;
 }
 
-/* "tls.verify": true beside "tls": {...} would be a key that stands twice, and nobody would see it. */
+/* "tls.verify": true beside "tls": {...} would set one option twice, unnoticed. */
 static bool refuse_dots(const struct members *m, const struct wr_node *member)
 {
     char shown[SHOWN_ROOM];
@@ -372,7 +370,7 @@ static bool check_row(const struct wr_options_table *table, const weir_option *r
     return !fault;
 }
 
-/* Two names may mean the same field; but a field that lies across another would make garbage of both. */
+/* Two names may have the same field, but fields that overlap would corrupt each other. */
 static bool check_fields(const struct wr_options_table *table, const weir_option *row, struct wr_error *error)
 {
     const weir_option *other;
@@ -397,7 +395,7 @@ static bool check_defaults(const struct wr_options_table *table, struct wr_error
     struct wr_options_fill fill = {*table, target, &environment, &keep, NULL};
     bool lawful = target && wr_options_set_defaults(&fill, error);
     if (!target)
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(error, NULL);
     wr_region_fini(&keep);
     return lawful;
 }
@@ -413,7 +411,7 @@ bool wr_options_check_table(const struct wr_options_table *table, struct wr_erro
         if (!check_row(table, row, error))
             return false;
         if (wr_options_find(table, row->name) != row) {
-            wr_error_set(error, WEIR_ERR_PLUGIN, "option \"%s\": it stands twice in the table", row->name);
+            wr_error_set(error, WEIR_ERR_PLUGIN, "option \"%s\": its name is in the table twice", row->name);
             return false;
         }
         if (!check_fields(table, row, error))

@@ -318,7 +318,7 @@ static bool end_thread(struct wr_dispatcher *dispatcher, int64_t deadline_ns, co
     bool ran = dispatcher->running && !dispatcher->stopping;
     dispatcher->stopping = true;
     wr_wakeup_send(&dispatcher->wakeup);
-    wr_deferred_log_leave(&dispatcher->words); /* while we wait, other threads may hold the round lock */
+    wr_deferred_log_leave(&dispatcher->words); /* while this thread waits, others may hold the round lock */
     while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&dispatcher->ended, &dispatcher->round, deadline_ns, signals);
     wr_deferred_log_enter(&dispatcher->words);

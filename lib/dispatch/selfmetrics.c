@@ -11,7 +11,7 @@
 static const char group_name[] = "weir";
 
 /* By enum weir_drop; NULL: not in use yet. */
-static const char *const drop_names[WEIR_DROPS] = {
+static const char *const drop_names[WEIR_DROPPED_MAX] = {
     [WEIR_DROPPED_FULL] = "full",
     [WEIR_DROPPED_REJECTED] = "rejected",
     [WEIR_DROPPED_UNREPRESENTABLE] = "unrepresentable",
@@ -26,7 +26,7 @@ static const char *const drop_names[WEIR_DROPS] = {
 
 const char *wr_selfmetrics_drop_name(int why)
 {
-    return why >= 0 && why < WEIR_DROPS ? drop_names[why] : NULL;
+    return why >= 0 && why < WEIR_DROPPED_MAX ? drop_names[why] : NULL;
 }
 
 void wr_selfmetrics_configure(struct wr_selfmetrics *selfmetrics, struct wr_dispatcher *dispatcher,
@@ -67,7 +67,7 @@ static void add_lane(struct report *report, const weir_handler_stats *stats)
 {
     add(report, NULL, "offered", WEIR_SAMPLE_CUMULATIVE, stats->offered);
     add(report, NULL, "delivered", WEIR_SAMPLE_CUMULATIVE, stats->delivered);
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         if (stats->dropped[i])
             add(report, drop_names[i], "dropped", WEIR_SAMPLE_CUMULATIVE, stats->dropped[i]);
     add(report, NULL, "queue.bytes", 0, stats->queue_bytes);

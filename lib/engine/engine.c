@@ -221,7 +221,7 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 
 void wr_engine_say_overflow(struct wr_engine *engine)
 {
-    struct wr_group *group = atomic_load(&engine->registry->overflown);
+    struct wr_group *group = atomic_load(&engine->registry->first_overflow);
     if (!group || atomic_load(&engine->overflow_logged) || atomic_exchange(&engine->overflow_logged, true))
         return;
     wr_log_say(engine->log, WEIR_LOG_WARNING,
@@ -289,7 +289,7 @@ static uint64_t count_dropped(struct wr_lane *lane)
     uint64_t dropped = 0;
     weir_handler_stats stats;
     wr_lane_stats_get(&stats, lane, 0);
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         dropped += stats.dropped[i];
     return dropped;
 }

@@ -1,7 +1,8 @@
 #include "handler/plugin.h"
 
-/* The shared library finds its handlers as plugins; a program that is linked statically may not be able to load
- * any, and has the plain ones built in. */
+/* Compiled twice: for the shared library, which loads every handler type as a plugin, and for the static one. A
+ * program that is linked statically may be unable to load plugins, so the types without dependencies are built
+ * in. */
 #ifdef WR_BUILTIN_HANDLERS
 const weir_handler_type *wr_builtin_null_type_at(uint32_t index);
 const weir_handler_type *wr_builtin_console_type_at(uint32_t index);

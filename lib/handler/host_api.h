@@ -1,4 +1,4 @@
-/* host: the core's services as a handler calls them. */
+/* host_api: the functions of weir_host, and the services. */
 #ifndef WR_HOST_API_H
 #define WR_HOST_API_H
 
@@ -10,22 +10,23 @@
 #include "os/log.h"
 
 struct wr_error;
+struct wr_type;
 
-/* What the services need to know of a handler. */
+/* A handler's host, with what its functions need. */
 struct wr_host_api {
-    weir_host shown;      /* first: plugins hand it back */
-    struct wr_lane *lane; /* NULL: not in use yet */
+    weir_host shown;      /* first member: plugins pass a pointer to it back */
+    struct wr_lane *lane; /* NULL: the handler is not in use yet */
     struct wr_log *log;
-    struct wr_encoder *encoder; /* NULL: the type writes no format */
-    int64_t patience_ns;        /* how long a try may take on purpose */
-    const char *breach;         /* what create changed that is not its own; NULL: nothing */
+    struct wr_encoder *encoder; /* NULL: the type uses no format */
+    int64_t try_timeout_ns;     /* how long an attempt may block by design */
+    const char *breach;         /* what prepare or create changed and had to leave alone; NULL: nothing */
 
-    /* during create only */
+    /* during prepare and create only */
     struct wr_error *refusal;
     const struct wr_node *node; /* the handler in its configuration; NULL: none */
 };
 
-/* Fills host->shown. handler: the name, valid as long as the host is. */
-void wr_host_api_init(struct wr_host_api *host, const char *handler);
+/* Fills host->shown. name: the handler's name, borrowed as long as the host is used. */
+void wr_host_api_init(struct wr_host_api *host, const char *name, const struct wr_type *type);
 
 #endif

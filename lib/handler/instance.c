@@ -13,7 +13,7 @@
 
 enum { SHOWN_ROOM = 200 };
 
-/* Where the options of a handler come from, the later ones counting more. */
+/* Where the options of a handler come from; the later ones take precedence. */
 struct sources {
     const struct wr_config *config;
     const struct wr_config_handler *handler;
@@ -23,36 +23,35 @@ struct sources {
 
 static bool fail_memory(struct wr_error *error)
 {
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
+    return wr_error_no_memory(error, NULL);
 }
 
 /* ---- The common options ---------------------------------------------------------------------- */
 
-static struct wr_options_fill fill_commons(struct wr_instance *instance, const struct sources *from)
+static struct wr_options_fill fill_of(struct wr_options_table table, struct wr_common_options *target,
+                                      struct wr_instance *instance, const struct sources *from)
 {
-    return (struct wr_options_fill){wr_common_options_table(), &instance->common_options, from->environment,
-                                    &instance->keep, NULL};
+    return (struct wr_options_fill){table, target, from->environment, &instance->keep, NULL};
 }
 
-/* The type's own defaults; a fault in them is the plugin's. */
-static bool set_standards(struct wr_instance *instance, const struct wr_options_fill *fill,
-                          struct wr_error *error)
+/* Sets the type's own defaults. An error in them is the plugin's. */
+static bool set_type_defaults(struct wr_instance *instance, const struct wr_options_fill *fill,
+                              struct wr_error *error)
 {
-    const weir_standard *standard = instance->type->is.standards;
-    for (; standard && standard->name; standard++) {
-        const weir_option *row = wr_options_find(&fill->table, standard->name);
-        if (strcmp(standard->name, "format") == 0)
+    const weir_default *own = instance->type->is.defaults;
+    for (; own && own->name; own++) {
+        const weir_option *row = wr_options_find(&fill->table, own->name);
+        if (strcmp(own->name, "format") == 0)
             continue;
         if (!row) {
             wr_error_set(error, WEIR_ERR_PLUGIN,
-                         "handler type \"%s\": a default for \"%s\", which is no common option",
-                         instance->type->is.name, standard->name);
+                         "handler type \"%s\": a default for \"%s\", which is not a common option",
+                         instance->type->is.name, own->name);
             return false;
         }
-        if (!wr_options_set_text(fill, row, standard->value, error)) {
+        if (!wr_options_set_text(fill, row, own->value, error)) {
             wr_error_prefix(error, "handler type \"%s\": the default \"%s\" of \"%s\" ",
-                            instance->type->is.name, standard->value, standard->name);
+                            instance->type->is.name, own->value, own->name);
             error->code = WEIR_ERR_PLUGIN;
             return false;
         }
@@ -60,24 +59,50 @@ static bool set_standards(struct wr_instance *instance, const struct wr_options_
     return true;
 }
 
+/* What "*" in the configuration sets for an option that the type's own options hide is checked, and not used.
+ */
 static bool set_commons(struct wr_instance *instance, const struct sources *from)
 {
     static const char *const others[] = {"format", NULL};
-    struct wr_options_fill fill = fill_commons(instance, from);
-    if (!wr_options_set_defaults(&fill, from->error) || !set_standards(instance, &fill, from->error))
+    struct wr_common_options unused;
+    struct wr_options_table all = wr_common_options_table();
+    struct wr_options_fill fill = fill_of(all, &instance->common_options, instance, from);
+    const struct wr_options_fill fills[2] = {
+        fill_of(instance->type->common_options, &instance->common_options, instance, from),
+        fill_of(all, &unused, instance, from),
+    };
+    if (!wr_options_set_defaults(&fill, from->error) || !set_type_defaults(instance, &fill, from->error))
         return false;
     return !from->config->defaults ||
-           wr_options_set_members(&fill, 1, others, from->config->defaults, from->error);
+           wr_options_set_members(fills, 2, others, from->config->defaults, from->error);
 }
 
-/* Where an option was given: by the handler, or for all; NULL: nowhere. */
+static bool is_hidden(const struct wr_type *type, const char *option)
+{
+    return !wr_options_find(&type->common_options, option);
+}
+
+static void report_hidden(const struct wr_instance *instance, const char *name)
+{
+    struct wr_options_table all = wr_common_options_table();
+    const weir_option *row;
+    for (size_t i = 0; instance->host.log && (row = wr_options_row(&all, i)); i++)
+        if (is_hidden(instance->type, row->name))
+            wr_log_say(
+                instance->host.log, WEIR_LOG_INFO,
+                "%s: the handler type \"%s\" has an option \"%s\" of its own, so the option of that name "
+                "that every handler has keeps its default",
+                name, instance->type->is.name, row->name);
+}
+
+/* Where an option is set: in the handler, or for all handlers. NULL: nowhere. */
 static const struct wr_node *find_given(const struct sources *from, const char *option)
 {
     const struct wr_node *own = from->handler->node ? wr_node_member(from->handler->node, option) : NULL;
     return own || !from->config->defaults ? own : wr_node_member(from->config->defaults, option);
 }
 
-/* What no row by itself can say. */
+/* A rule about two options. */
 static bool check_pauses(const struct wr_instance *instance, const struct sources *from)
 {
     const struct wr_common_options *common_options = &instance->common_options;
@@ -114,7 +139,7 @@ static bool set_own(struct wr_instance *instance, const struct sources *from)
         return fail_memory(from->error);
     struct wr_options_fill fills[2] = {
         {type->options, instance->options, from->environment, &instance->keep, seen},
-        fill_commons(instance, from),
+        fill_of(type->common_options, &instance->common_options, instance, from),
     };
     if (!wr_options_set_defaults(&fills[0], from->error))
         return false;
@@ -144,7 +169,7 @@ static void refuse_format(const struct wr_node *node, const char *name, struct w
     wr_buffer_fini(&names);
 }
 
-/* The format's name, as a node: of the value itself, or of its "type". NULL: the error is set. */
+/* The node of the format's name: the value itself, or its "type". Returns NULL with the error set. */
 static const struct wr_node *find_format_name(const struct wr_node *node, struct wr_error *error)
 {
     char shown[SHOWN_ROOM];
@@ -195,7 +220,7 @@ static bool set_format_options(struct wr_instance *instance, const struct wr_nod
 static bool check_shape(const struct wr_instance *instance, const struct wr_node *node, struct wr_error *error)
 {
     const struct wr_format *format = instance->format;
-    if (instance->type->is.takes & format->shape)
+    if (instance->type->is.formats & format->shape)
         return true;
     wr_node_error(node, error, "the format \"%s\" makes %s, which the handler type \"%s\" cannot write",
                   format->name, wr_encoder_shape_name(format->shape), instance->type->is.name);
@@ -207,7 +232,7 @@ static bool find_format(struct wr_instance *instance, const struct wr_node *name
     struct wr_buffer text = {0};
     struct wr_error problem = {0};
     if (!wr_expand(from->environment, name->text, &text, &problem) || !wr_buffer_text(&text))
-        wr_node_error(name, from->error, "%s", problem.code ? problem.text : "no memory");
+        wr_node_error(name, from->error, "%s", problem.code ? problem.text : "out of memory");
     else if (!(instance->format = wr_format_find(text.data)))
         refuse_format(name, text.data, from->error);
     wr_buffer_fini(&text);
@@ -224,11 +249,11 @@ static bool choose_format(struct wr_instance *instance, const struct wr_node *no
     return check_shape(instance, name, from->error) && set_format_options(instance, node, from);
 }
 
-const char *wr_instance_standard_format(const struct wr_type *type)
+const char *wr_instance_default_format(const struct wr_type *type)
 {
-    for (const weir_standard *standard = type->is.standards; standard && standard->name; standard++)
-        if (strcmp(standard->name, "format") == 0)
-            return standard->value;
+    for (const weir_default *own = type->is.defaults; own && own->name; own++)
+        if (strcmp(own->name, "format") == 0)
+            return own->value;
     return "json";
 }
 
@@ -237,7 +262,7 @@ static bool set_format(struct wr_instance *instance, const struct sources *from)
     const struct wr_type *type = instance->type;
     const struct wr_node *own = wr_node_member(from->handler->node, "format");
     const struct wr_node *common = wr_node_member(from->config->defaults, "format");
-    if (!type->is.takes) {
+    if (!type->is.formats) {
         if (!own)
             return true;
         wr_node_key_error(own, from->error, "the handler type \"%s\" writes no format", type->is.name);
@@ -245,11 +270,11 @@ static bool set_format(struct wr_instance *instance, const struct sources *from)
     }
     if (own || common)
         return choose_format(instance, own ? own : common, from);
-    instance->format = wr_format_find(wr_instance_standard_format(type));
+    instance->format = wr_format_find(wr_instance_default_format(type));
     if (!instance->format) {
         wr_error_set(from->error, WEIR_ERR_PLUGIN,
                      "handler type \"%s\": its default format \"%s\" does not exist", type->is.name,
-                     wr_instance_standard_format(type));
+                     wr_instance_default_format(type));
         return false;
     }
     return set_format_options(instance, NULL, from);
@@ -271,7 +296,7 @@ static bool set_identity(struct wr_instance *instance, struct wr_error *error)
 {
     struct wr_buffer text = {0};
     struct wr_options_table common_options = wr_common_options_table();
-    /* the address tells types of one name in different shared objects apart */
+    /* the address differs for types of one name in different shared objects */
     wr_buffer_put_format(&text, "%s %p\n", instance->type->is.name, (const void *)instance->type);
     put_table(&text, &common_options, &instance->common_options);
     put_table(&text, &instance->type->options, instance->options);
@@ -321,7 +346,8 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
         wr_instance_free(instance);
         return NULL;
     }
-    wr_host_api_init(&instance->host, name);
+    report_hidden(instance, name);
+    wr_host_api_init(&instance->host, name, type);
     if (instance->format) {
         wr_encoder_init(&instance->encoder, instance->format, instance->format_options);
         instance->host.encoder = &instance->encoder;
@@ -329,9 +355,37 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
     return instance;
 }
 
+static bool call_prepare(const struct wr_instance *instance, struct wr_error *error)
+{
+    const struct wr_type *type = instance->type;
+    struct wr_host_api host = {.log = instance->host.log, .refusal = error, .node = instance->host.node};
+    wr_host_api_init(&host, type->is.name, type);
+    struct wr_thread_state thread_state = wr_thread_state_save();
+    bool prepared = type->is.prepare(&host.shown);
+    const char *breach = wr_thread_state_restore(&thread_state);
+    if (breach && host.log)
+        wr_log_say(host.log, WEIR_LOG_ERROR, "%s: the handler type is at fault: %s", type->is.name, breach);
+    if (!prepared && !error->code)
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: the handler type \"%s\" cannot be used; it gave no reason",
+                     instance->host.shown.name, type->is.name);
+    return prepared;
+}
+
+bool wr_instance_prepare(struct wr_instance *instance, struct wr_error *error)
+{
+    struct wr_type *type = instance->type;
+    *error = (struct wr_error){0};
+    if (!wr_plugins_begin_prepare(type->home, type))
+        return true;
+    bool prepared = call_prepare(instance, error);
+    wr_plugins_end_prepare(type->home, type, prepared);
+    return prepared;
+}
+
 bool wr_instance_create(struct wr_instance *instance, struct wr_error *error)
 {
-    *error = (struct wr_error){0};
+    if (!wr_instance_prepare(instance, error))
+        return false;
     instance->host.refusal = error;
     wr_plugins_enter(instance->type->home, instance->type);
     struct wr_thread_state thread_state = wr_thread_state_save();
@@ -342,8 +396,8 @@ bool wr_instance_create(struct wr_instance *instance, struct wr_error *error)
     instance->host.node = NULL; /* its document may go before the instance does */
     if (!instance->self && !error->code)
         wr_error_set(error, WEIR_ERR_CONFIG,
-                     "%s: the handler type \"%s\" refused its options without saying why",
-                     instance->host.shown.handler, instance->type->is.name);
+                     "%s: the handler type \"%s\" refused its options and gave no reason",
+                     instance->host.shown.name, instance->type->is.name);
     return instance->self;
 }
 
@@ -356,7 +410,7 @@ static void destroy(struct wr_instance *instance)
     const char *breach = wr_thread_state_restore(&thread_state);
     if (breach && instance->host.log)
         wr_log_say(instance->host.log, WEIR_LOG_ERROR, "%s: the handler type is at fault: %s",
-                   instance->host.shown.handler, breach);
+                   instance->host.shown.name, breach);
 }
 
 void wr_instance_free(struct wr_instance *instance)
@@ -383,7 +437,7 @@ struct wr_lane_handler wr_instance_for_lane(struct wr_instance *instance)
         .settings = wr_common_options_settings(&instance->common_options),
         .kinds = instance->type->is.kinds,
         .has_flush = instance->type->is.flush != NULL,
-        .patience_ns = instance->host.patience_ns,
+        .patience_ns = instance->host.try_timeout_ns,
         .breach = instance->host.breach,
     };
 }

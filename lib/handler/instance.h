@@ -1,4 +1,4 @@
-/* instance: a handler type with options: what the plugin sees of the core, and what the core keeps for it. */
+/* instance: a handler: its type, its options, its host and the instance that the plugin created. */
 #ifndef WR_INSTANCE_H
 #define WR_INSTANCE_H
 
@@ -15,30 +15,34 @@
 #include "handler/plugin.h"
 
 struct wr_instance {
-    struct wr_host_api host; /* what the plugin is given */
+    struct wr_host_api host; /* what the plugin gets */
     struct wr_type *type;
-    struct wr_region keep; /* what options point to */
+    struct wr_region keep; /* memory that options point to */
     struct wr_common_options common_options;
     void *options;
     const struct wr_format *format; /* NULL: the type writes no format */
     void *format_options;
     struct wr_encoder encoder;
-    char *identity; /* everything configured, as text: equal texts, equal handlers. Holds secrets. */
-    void *self;     /* the plugin's */
+    char *identity; /* all options as text: handlers with equal texts are equal. Holds secrets. */
+    void *self;     /* the plugin's instance; NULL: not created */
 };
 
-/* Fills the options of a handler, which the plugin does not see yet. NULL: the error tells why. */
+/* Fills the options of a handler; nothing of the plugin is called. Returns NULL with the error set. */
 struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config *config,
                                     const struct wr_config_handler *handler, struct wr_log *log,
                                     struct wr_error *error);
 
 /* The format of a handler for which none is configured, if its type writes any. */
-const char *wr_instance_standard_format(const struct wr_type *type);
+const char *wr_instance_default_format(const struct wr_type *type);
 
-/* [configuring, no locks held] Has the plugin create its side of it. false: the error tells why. */
+/* [configuring, no locks held] Calls the type's prepare, unless that is done. Returns false with the error set.
+ */
+bool wr_instance_prepare(struct wr_instance *instance, struct wr_error *error);
+
+/* [configuring, no locks held] Calls prepare as above, then create. Returns false with the error set. */
 bool wr_instance_create(struct wr_instance *instance, struct wr_error *error);
 
-/* Has the plugin destroy its side, if it was created, and frees the rest. May be NULL. */
+/* Calls destroy if it was created, and frees the instance. May be NULL. */
 void wr_instance_free(struct wr_instance *instance);
 
 /* What a lane knows of the instance, which must have been created. */
@@ -48,10 +52,10 @@ struct wr_lane_handler wr_instance_for_lane(struct wr_instance *instance);
  * calls the instance. */
 void wr_instance_attach(struct wr_instance *instance, struct wr_lane *lane);
 
-/* [fork] Gives up the plugin's side. */
+/* [fork] Calls abandon. */
 void wr_instance_abandon(const struct wr_instance *instance);
 
-/* What of the last batch's first samples the format left out; for wr_lane_worker_finish. */
+/* How many of the last batch's first samples the format left out; for wr_lane_worker_finish. */
 struct wr_lane_omissions wr_instance_omissions(const struct wr_instance *instance);
 
 #endif

@@ -21,21 +21,22 @@ static bool read_header(const char *path, ElfW(Ehdr) * header)
     return whole;
 }
 
-/* Of what this function is in. NULL: that cannot be told. */
+/* The header of the object that contains this function. NULL: not known. */
 static const ElfW(Ehdr) * own_header(void)
 {
     Dl_info here;
     return dladdr((const void *)(uintptr_t)wr_loader_explain, &here) ? here.dli_fbase : NULL;
 }
 
-/* Like ours (magic, length and order of words) but for the processor: of anything else the loader has words. */
+/* Like ours in magic, word size and byte order, but not in the processor. Other differences are explained by
+ * the loader itself. */
 static bool is_for_another_machine(const ElfW(Ehdr) * header, const ElfW(Ehdr) * own)
 {
     return memcmp(header->e_ident, own->e_ident, EI_VERSION) == 0 && header->e_machine != own->e_machine;
 }
 
-/* The loader says of an object for another processor that there is no such file. Its words begin with the path
- * already, most of the time. */
+/* For an object of another processor, the loader reports that there is no such file. Most of its messages begin
+ * with the path already. */
 void wr_loader_explain(const char *path, struct wr_error *error)
 {
     const char *reason = dlerror();

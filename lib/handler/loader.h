@@ -1,4 +1,4 @@
-/* loader: why the system's loader refuses a shared object. */
+/* loader: why dlopen refuses a shared object. */
 #ifndef WR_LOADER_H
 #define WR_LOADER_H
 

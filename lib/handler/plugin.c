@@ -15,9 +15,15 @@
 #include "handler/loader.h"
 #include "text/suggest.h"
 #include "os/file_perms.h"
+#include "config/common_options.h"
 #include "text/utf8.h"
 
-enum { NAME_LONGEST = 63, MOST_TYPES = 1000, SHOWN_ROOM = 200 };
+enum {
+    NAME_LONGEST = 63,
+    MOST_TYPES = 1000,
+    SHOWN_ROOM = 200,
+    DEFAULT_KINDS = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT
+};
 
 /* The entry point's type, by which a plugin offers its handler types. */
 typedef const weir_handler_type *type_at(uint32_t index);
@@ -33,22 +39,16 @@ bool wr_plugins_is_type_name(const char *name)
 
 /* ---- Checking a type ------------------------------------------------------------------------- */
 
-/* Everything up to emit is as old as the contract itself; destroy stands behind it and is needed too. */
-static bool is_long_enough(const weir_handler_type *type)
-{
-    return WR_HAS_FIELD(weir_handler_type, type->size, destroy);
-}
-
 static bool check_head(const weir_handler_type *type, const char *where, struct wr_error *error)
 {
-    /* these two fields are all that may be looked at before both sides know that they mean the same */
+    /* nothing but size and abi may be read before the numbers are known to be equal */
     if (type->abi != WEIR_ABI) {
         wr_error_set(error, WEIR_ERR_PLUGIN, "%s: made for ABI %u, but this weir has ABI %u", where, type->abi,
                      WEIR_ABI);
         return false;
     }
-    if (!is_long_enough(type)) {
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: its handler type is %u bytes long; at least %zu are needed",
+    if (!WEIR_HAS(type, destroy)) { /* the last of the required fields */
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: its handler type is %zu bytes long; at least %zu are needed",
                      where, type->size, offsetof(weir_handler_type, destroy) + sizeof type->destroy);
         return false;
     }
@@ -63,6 +63,19 @@ static bool check_head(const weir_handler_type *type, const char *where, struct 
     return true;
 }
 
+/* The first option whose key in a configuration is reserved for a common option: "spool", "spool.limit". */
+static const weir_option *find_clash(const struct wr_options_table *table)
+{
+    const weir_option *row;
+    char key[NAME_LONGEST + 1];
+    for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(row->name, "."), row->name);
+        if (wr_common_options_is_reserved(key))
+            return row;
+    }
+    return NULL;
+}
+
 static bool check_body(const struct wr_type *type, const char *where, struct wr_error *error)
 {
     const weir_handler_type *is = &type->is;
@@ -75,19 +88,35 @@ static bool check_body(const struct wr_type *type, const char *where, struct wr_
         wr_error_set(error, WEIR_ERR_PLUGIN, "%s: handler type \"%s\" has no %s", where, is->name, missing);
         return false;
     }
-    if (is->options && !WR_HAS_FIELD(weir_option, is->option_size, offset)) {
+    if (is->options && !WR_HAS_FIELD(weir_option, is->option_row_size, offset)) {
         wr_error_set(error, WEIR_ERR_PLUGIN,
-                     "%s: handler type \"%s\": its options' rows are %u bytes long; %zu are needed", where,
-                     is->name, is->option_size, offsetof(weir_option, offset) + sizeof is->options->offset);
+                     "%s: handler type \"%s\": its options' rows are %zu bytes long; %zu are needed", where,
+                     is->name, is->option_row_size, offsetof(weir_option, offset) + sizeof is->options->offset);
         return false;
     }
-    if (wr_options_check_table(&type->options, error))
-        return true;
-    wr_error_prefix(error, "%s: handler type \"%s\": ", where, is->name);
-    return false;
+    if (!wr_options_check_table(&type->options, error)) {
+        wr_error_prefix(error, "%s: handler type \"%s\": ", where, is->name);
+        return false;
+    }
+    const weir_option *clash = find_clash(&type->options);
+    if (clash)
+        wr_error_set(error, WEIR_ERR_PLUGIN,
+                     "%s: handler type \"%s\": option \"%s\": every handler has an option of that name", where,
+                     is->name, clash->name);
+    return !clash;
 }
 
-/* Makes the core's own copy; NULL: the error is set. */
+static void fill_type(struct wr_type *type, const weir_handler_type *given)
+{
+    weir_handler_type *is = &type->is;
+    memcpy(is, given, given->size < sizeof *is ? given->size : sizeof *is);
+    if (!is->kinds)
+        is->kinds = DEFAULT_KINDS; /* not "all": a kind that is added later is withheld */
+    type->given = given;
+    type->options = (struct wr_options_table){is->options, is->option_row_size, is->options_size};
+}
+
+/* Makes the core's own copy. Returns NULL with the error set. */
 static struct wr_type *adopt(struct wr_plugins *plugins, const weir_handler_type *given, const char *path,
                              struct wr_error *error)
 {
@@ -97,15 +126,16 @@ static struct wr_type *adopt(struct wr_plugins *plugins, const weir_handler_type
     struct wr_type *type = calloc(1, sizeof *type);
     char *path_copy = path ? strdup(path) : NULL;
     if (!type || (path && !path_copy)) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", where);
+        wr_error_no_memory(error, where);
     } else {
-        memcpy(&type->is, given, given->size < sizeof type->is ? given->size : sizeof type->is);
+        fill_type(type, given);
         type->path = path_copy;
         type->home = plugins;
-        type->options =
-            (struct wr_options_table){type->is.options, type->is.option_size, type->is.options_size};
-        if (check_body(type, where, error))
-            return type;
+        if (check_body(type, where, error)) {
+            if (wr_common_options_of_type(&type->options, &type->common_options))
+                return type;
+            wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", where);
+        }
     }
     free(path_copy);
     free(type);
@@ -119,7 +149,7 @@ static bool is_from(const struct wr_type *type, const char *path)
     return !path || (type->path && strcmp(type->path, path) == 0);
 }
 
-/* A registered one before a loaded one. */
+/* A registered type takes precedence over a loaded one. */
 static struct wr_type *find_known(const struct wr_plugins *plugins, const char *name, const char *path)
 {
     struct wr_type *found = NULL;
@@ -137,8 +167,8 @@ static struct wr_type *find_known_locked(struct wr_plugins *plugins, const char 
     return type;
 }
 
-/* Another thread may have loaded the same meanwhile, and a built-in type gives way to a plugin's: what was
- * there first stays. */
+/* Appends the type, or frees it if another thread has inserted the same one meanwhile. A plugin takes
+ * precedence over a built-in type of the same name, which then is not inserted. */
 static void insert(struct wr_plugins *plugins, struct wr_type *type)
 {
     wr_lock_enter(&plugins->lock);
@@ -158,7 +188,7 @@ static void insert(struct wr_plugins *plugins, struct wr_type *type)
     }
 }
 
-/* Takes in the types that an entry point offers; only: the name of the one to take, NULL: all. */
+/* Inserts the types that an entry point returns; only: the name of the one to insert, NULL: all. */
 static bool insert_all(struct wr_plugins *plugins, type_at *entry, const char *path, const char *only,
                        struct wr_error *error)
 {
@@ -174,7 +204,8 @@ static bool insert_all(struct wr_plugins *plugins, type_at *entry, const char *p
     return true;
 }
 
-int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *given, struct wr_error *error)
+int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *given, void *context,
+                        struct wr_error *error)
 {
     if (!given)
         return wr_error_set(error, WEIR_ERR_ARGUMENT, "weir_register_handler_type: the type is NULL");
@@ -189,6 +220,7 @@ int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *giv
         return code;
     }
     type->registered = true;
+    type->context = context;
     insert(plugins, type);
     return 0;
 }
@@ -218,6 +250,33 @@ void wr_plugins_leave(struct wr_plugins *plugins, struct wr_type *type)
     wr_lock_enter(&plugins->lock);
     plugins->foreign--;
     --*(type ? &type->busy : &plugins->loading);
+    wr_condition_wake(&plugins->change);
+    wr_lock_leave(&plugins->lock);
+}
+
+bool wr_plugins_begin_prepare(struct wr_plugins *plugins, struct wr_type *type)
+{
+    wr_lock_enter(&plugins->lock);
+    while (plugins->held || type->preparing)
+        wr_condition_wait(&plugins->change, &plugins->lock, WR_NEVER);
+    bool needed = type->is.prepare && !type->prepared;
+    if (needed) {
+        type->preparing = true;
+        plugins->foreign++;
+        type->busy++;
+    }
+    wr_lock_leave(&plugins->lock);
+    return needed;
+}
+
+/* In one section: a child that is forked between the call and this must not call it again. */
+void wr_plugins_end_prepare(struct wr_plugins *plugins, struct wr_type *type, bool prepared)
+{
+    wr_lock_enter(&plugins->lock);
+    type->preparing = false;
+    type->prepared = prepared;
+    plugins->foreign--;
+    type->busy--;
     wr_condition_wake(&plugins->change);
     wr_lock_leave(&plugins->lock);
 }
@@ -253,8 +312,10 @@ void wr_plugins_after_fork(struct wr_plugins *plugins)
     plugins->change = (struct wr_condition){0};
     plugins->foreign = plugins->loading = 0;
     plugins->held = false;
-    for (struct wr_type *type = plugins->types; type; type = type->next)
+    for (struct wr_type *type = plugins->types; type; type = type->next) {
         type->busy = 0;
+        type->preparing = false;
+    }
 }
 
 /* ---- Shared objects -------------------------------------------------------------------------- */
@@ -279,7 +340,7 @@ static bool load_resolved(struct wr_plugins *plugins, const char *path, const ch
     return false;
 }
 
-/* It stays loaded, also when it is refused: unloading runs its destructors, and that is no safer. */
+/* The object stays loaded even if it is refused: unloading would run its destructors, which is no safer. */
 bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
 {
     char *resolved;
@@ -292,7 +353,7 @@ bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_err
     return done;
 }
 
-/* Only what is asked for by name, so that another one does not stand in the way of a plugin. */
+/* Only the type of that name, so that no other built-in type takes the place of a plugin. */
 static bool load_built_in(struct wr_plugins *plugins, const char *name, struct wr_error *error)
 {
     for (size_t i = 0; wr_builtin_types[i]; i++)
@@ -303,7 +364,7 @@ static bool load_built_in(struct wr_plugins *plugins, const char *name, struct w
 
 /* ---- Searching ------------------------------------------------------------------------------- */
 
-/* Calls visit for each folder in turn until it answers false. */
+/* Calls visit for each folder in turn until it returns false. */
 static void walk_folders(const struct wr_plugins *plugins, bool (*visit)(void *ctx, const char *folder),
                          void *ctx)
 {

@@ -28,6 +28,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wake
     lane->wakeup = wakeup;
     lane->deferred_log = deferred_log;
     lane->end_reason = WR_LANE_LIVES;
+    lane->kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
     lane->next_id.origin = wr_origin_new();
     return lane;
 }

@@ -22,7 +22,7 @@ struct wr_lane_handler {
     const char *identity;         /* everything configured, as text. Holds secrets. */
     const char *spool;            /* folder; NULL: none */
     struct wr_lane_settings settings;
-    uint32_t kinds;      /* WEIR_TAKES_*; 0: all */
+    uint32_t kinds;      /* WEIR_KINDS_* that it takes */
     bool has_flush;      /* it has to be called */
     int64_t patience_ns; /* how long an attempt may take in addition to block_timeout */
     const char *breach;  /* process state that create changed; lives until the process ends; NULL: none */

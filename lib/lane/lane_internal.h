@@ -56,7 +56,7 @@ struct wr_lane {
     struct wr_spool_state spool_state;
     struct wr_backpressure pressure;
 
-    uint64_t offered, recovered, delivered, dropped[WEIR_DROPS], retries, faults;
+    uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX], retries, faults;
     uint64_t position;           /* of the next sample: how many were offered or came from a journal */
     struct wr_sample_id next_id; /* of the next sample that is offered; its origin never changes */
     uint64_t left_in_journal;    /* samples that stayed there when the lane came to its end */
@@ -65,7 +65,7 @@ struct wr_lane {
     struct wr_lane_handler handler;   /* instance NULL: none, or no longer */
     struct wr_lane_handler successor; /* replaces the handler once that is closed; instance NULL: none */
     struct wr_label_set *labels;      /* of the configuration; NULL: none */
-    uint32_t kinds;                   /* WEIR_TAKES_*; 0: all */
+    uint32_t kinds;                   /* WEIR_KINDS_* that it takes */
     bool has_flush;
     bool open, must_reopen, needs_flush;
     int end_reason; /* enum weir_drop: why all further samples are dropped; WR_LANE_LIVES: they are not */

@@ -62,7 +62,7 @@ static bool accepts_event(const struct wr_lane *lane, const struct wr_segment *s
                           uint32_t end)
 {
     for (uint32_t i = first; i < end; i++)
-        if (!(lane->kinds >> segment->samples[i].kind & 1))
+        if (segment->samples[i].kind >= 32 || !(lane->kinds >> segment->samples[i].kind & 1))
             return false;
     return true;
 }
@@ -128,7 +128,7 @@ static bool load_flight(struct wr_lane *lane, int64_t now_ns)
     while ((front = find_front(lane))) {
         bool spooled = front == &lane->spool_state.fetched;
         uint32_t most = spooled ? lane->settings.batch : batch_limit(lane, front);
-        uint32_t wanted = lane->kinds ? count_alike(lane, front, true, most) : front->count;
+        uint32_t wanted = count_alike(lane, front, true, most);
         if (wanted) {
             lane->flight.range = take_front(lane, wanted < most ? wanted : most, lane->settings.batch_bytes);
             lane->flight.spooled = spooled;

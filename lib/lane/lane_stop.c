@@ -102,7 +102,7 @@ static void wait_for_logging(struct wr_lane *lane, const sigset_t *signals)
 }
 
 /* Waits for a handler to return: it may be inside a library whose exit handlers destroy what it uses. One that
- * waits (WEIR_WAITING) does not return to its library. */
+ * waits (WEIR_SERVICE_BLOCKING_CALL) does not return to its library. */
 static void wait_for_callback(struct wr_lane *lane, int64_t limit_ns, const sigset_t *signals)
 {
     while (lane->worker == WR_WORKER_RUNNING && lane->in_callback && wr_clock_monotonic_ns() < limit_ns)

@@ -46,7 +46,7 @@ static void store_error(struct wr_lane *lane, weir_outcome *outcome, int64_t now
 static uint64_t count_lost(const struct wr_lane *lane)
 {
     uint64_t lost = 0;
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         lost += lane->dropped[i];
     return lost;
 }
@@ -77,7 +77,7 @@ static void recover(struct wr_lane *lane, int64_t now_ns)
     if (!lane->failing)
         return;
     lane->failing = false;
-    wr_lane_log(lane, WEIR_LOG_WARNING, "recovered after %" PRId64 " s, %" PRIu64 " lost",
+    wr_lane_log(lane, WEIR_LOG_WARNING, "back after %" PRId64 " s, %" PRIu64 " lost",
                 (now_ns - lane->failing_since_ns) / WR_NS_PER_S, count_lost(lane) - lane->lost_before);
 }
 
@@ -121,18 +121,23 @@ static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char 
         wr_lane_log(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
 }
 
-/* Corrects an unknown code, and an error that is out of range. Returns what was wrong, or NULL. */
-static const char *check_code(weir_outcome *outcome)
+/* Corrects a number that is not an error, and a code that is unknown or that the callback may not return: these
+ * become RETRY. Returns what was wrong, or NULL. */
+static const char *check_code(weir_outcome *outcome, bool has_batch)
 {
     const char *fault = NULL;
     if (outcome->error > 0 || outcome->error < -UINT16_MAX) {
         outcome->error = 0;
         fault = "an outcome with an error that is out of range";
     }
-    if (outcome->code >= WEIR_OUTCOME_OK && outcome->code <= WEIR_OUTCOME_FAILED)
+    if (outcome->code == WEIR_OUTCOME_DROP && !has_batch)
+        fault = "an outcome of DROP without a batch";
+    else if (outcome->code < WEIR_OUTCOME_OK || outcome->code > WEIR_OUTCOME_FAILED)
+        fault = "an outcome with an unknown code";
+    else
         return fault;
     outcome->code = WEIR_OUTCOME_RETRY;
-    return "an outcome with an unknown code";
+    return fault;
 }
 
 /* Logs rejected samples, once a minute. They are always counted. */
@@ -169,7 +174,7 @@ static void apply_code(struct wr_lane *lane, weir_outcome *outcome, int64_t now_
 void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
     bool opened = outcome->code == WEIR_OUTCOME_OK; /* even if faults turn the code into FAILED below */
-    count_fault(lane, outcome, check_code(outcome));
+    count_fault(lane, outcome, check_code(outcome, false));
     store_error(lane, outcome, now_ns);
     if (opened) {
         lane->open = true;
@@ -179,8 +184,6 @@ void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now
     }
     if (outcome->code == WEIR_OUTCOME_OK)
         return;
-    if (outcome->code == WEIR_OUTCOME_DROP) /* there is no batch to drop */
-        outcome->code = WEIR_OUTCOME_RETRY;
     apply_code(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);
 }
@@ -214,7 +217,7 @@ static const char *check_counts(const struct wr_range *flight, weir_outcome *out
 /* Only a call without any fault ends a row of faults. A call with several counts as one. */
 static void check(struct wr_lane *lane, weir_outcome *outcome)
 {
-    const char *of_code = check_code(outcome), *of_counts = check_counts(&lane->flight.range, outcome);
+    const char *of_code = check_code(outcome, true), *of_counts = check_counts(&lane->flight.range, outcome);
     if (!of_code && !of_counts && !lane->breach)
         lane->faults_in_a_row = 0;
     count_fault(lane, outcome, of_code ? of_code : of_counts);
@@ -300,11 +303,11 @@ static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
 
 void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t wanted, int64_t now_ns)
 {
-    count_fault(lane, outcome, check_code(outcome));
+    count_fault(lane, outcome, check_code(outcome, false));
     store_error(lane, outcome, now_ns);
     if (outcome->code == WEIR_OUTCOME_OK)
         count_flushed(lane, wanted, now_ns);
-    else if (lane->stopping || lane->successor.instance || outcome->code == WEIR_OUTCOME_DROP)
+    else if (lane->stopping || lane->successor.instance)
         lane->needs_flush = false; /* it is not tried again */
     apply_code(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);
@@ -312,7 +315,7 @@ void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t w
 
 void wr_outcome_of_wake(struct wr_lane *lane, weir_outcome *outcome, int why, int64_t now_ns)
 {
-    count_fault(lane, outcome, check_code(outcome));
+    count_fault(lane, outcome, check_code(outcome, false));
     store_error(lane, outcome, now_ns);
     if (why == WEIR_WAKE_RELOAD)
         lane->reload_wanted = false;

@@ -18,7 +18,7 @@ static int move_above_stdio(int fd)
 
 int wr_fd_open(const char *path, int flags, mode_t mode)
 {
-    return wr_fd_open_at(AT_FDCWD, path, flags, mode);
+    return move_above_stdio(open(path, flags | O_CLOEXEC, mode));
 }
 
 int wr_fd_open_at(int folder, const char *name, int flags, mode_t mode)

@@ -12,7 +12,7 @@
 /* The producers of threads that have none: busy, so that the fast path is not used, and never written. */
 static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true};
 static struct wr_producer no_memory = {
-    .state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .error = {WEIR_ERR_MEMORY, "no memory"}};
+    .state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .error = {WEIR_ERR_MEMORY, "out of memory"}};
 static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1, .cache.closed = true};
 
 _Thread_local struct wr_producer *wr_producer_mine __attribute__((tls_model("initial-exec"))) = &cold;
@@ -343,7 +343,7 @@ void wr_producers_after_fork(struct wr_producers *producers)
     struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
     if (shared)
         wipe(shared);
-    for (size_t i = 0; i < WEIR_REFUSALS; i++)
+    for (size_t i = 0; i < WEIR_REFUSED_MAX; i++)
         atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
     count_early(producers);
 }

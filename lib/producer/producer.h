@@ -80,7 +80,7 @@ struct wr_producers {
      * safe in signal handlers. NULL: not called. */
     void (*wake_reader)(struct wr_producer *producer);
     _Atomic bool closed;
-    _Atomic uint64_t refused[WEIR_REFUSALS];
+    _Atomic uint64_t refused[WEIR_REFUSED_MAX];
 };
 
 /* Called once per process. Returns false if no thread-specific key is available. */

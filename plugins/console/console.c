@@ -25,7 +25,7 @@ static const weir_option console_option_table[] = {
     {0},
 };
 
-static const weir_standard console_standards[] = {{"format", "text"}, {NULL, NULL}};
+static const weir_default console_defaults[] = {{"format", "text"}, {NULL, NULL}};
 
 struct console {
     const weir_host *host;
@@ -51,11 +51,11 @@ static void *console_create(const weir_host *host, const void *given)
         return NULL;
     }
     console->host = host;
-    console->encoder = host->service(host, WEIR_ENCODER);
+    console->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     console->fd = options->to == TO_STDERR ? STDERR_FILENO : STDOUT_FILENO;
-    const weir_terminal *terminal = host->service(host, WEIR_TERMINAL);
-    if (terminal)
-        terminal->set_color(host, wants_color(options->color, console->fd));
+    const weir_color *color = host->service(host, WEIR_SERVICE_COLOR);
+    if (color)
+        color->set(host, wants_color(options->color, console->fd));
     return console;
 }
 
@@ -92,11 +92,11 @@ static const weir_handler_type console_type = {
     .abi = WEIR_ABI,
     .name = "console",
     .summary = "writes values to standard output or standard error",
-    .takes = WEIR_FORMAT_LINES,
+    .formats = WEIR_FORMAT_LINES,
     .options = console_option_table,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct console_options),
-    .standards = console_standards,
+    .defaults = console_defaults,
     .create = console_create,
     .emit = console_emit,
     .destroy = console_destroy,

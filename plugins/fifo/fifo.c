@@ -253,7 +253,7 @@ static const weir_option fifo_option_table[] = {
 
 /* A short retry_max: checking the path is cheap, and the process that creates the pipe cannot notify this
  * one. */
-static const weir_standard fifo_standards[] = {{"format", "bai"}, {"retry_max", "2s"}, {NULL, NULL}};
+static const weir_default fifo_defaults[] = {{"format", "bai"}, {"retry_max", "2s"}, {NULL, NULL}};
 
 struct fifo {
     const weir_host *host;
@@ -284,7 +284,7 @@ static void *fifo_create(const weir_host *host, const void *given)
         return NULL;
     }
     fifo->host = host;
-    fifo->encoder = host->service(host, WEIR_ENCODER);
+    fifo->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     fifo->max_wait_ms = to_ms(options->max_wait_ns);
     fifo->wait_step_ms = to_ms(options->wait_step_ns);
     fifo->pipe = (struct pipe){
@@ -295,7 +295,7 @@ static void *fifo_create(const weir_host *host, const void *given)
         .size = (int)options->pipe_size,
         .fd = -1,
     };
-    const weir_patience *patience = host->service(host, WEIR_PATIENCE);
+    const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     if (patience)
         patience->set(host, fifo->max_wait_ms);
     return fifo;
@@ -316,7 +316,7 @@ static void fail_waiting_calls(struct fifo *fifo, enum pipe_state state, int64_t
     bool is_missing = state == PIPE_MISSING || state == PIPE_WRONG_TYPE || state == PIPE_CREATE_FAILED;
     if (may_change && waited_ms < fifo->max_wait_ms)
         return;
-    weir_outcome_tell(outcome, is_missing ? WEIR_ERR_FIFO_NOT_CREATED : WEIR_ERR_TIMEOUT);
+    weir_outcome_set_error(outcome, is_missing ? WEIR_ERR_FIFO_NOT_CREATED : WEIR_ERR_TIMEOUT);
     fifo->wait_start_ms = 0;
 }
 
@@ -524,7 +524,7 @@ static void refuse_event(weir_outcome *outcome, uint32_t samples, size_t length)
     snprintf(outcome->reason, sizeof outcome->reason,
              "an event of %zu bytes has a line longer than the %d bytes that a named pipe accepts in one write",
              length, PIPE_BUF);
-    weir_outcome_tell(outcome, WEIR_ERR_TOO_LARGE);
+    weir_outcome_set_error(outcome, WEIR_ERR_TOO_LARGE);
 }
 
 /* Writes as many events per write as fit, and a larger event line by line. Returns early after refused
@@ -579,11 +579,11 @@ static const weir_handler_type fifo_type = {
     .abi = WEIR_ABI,
     .name = "fifo",
     .summary = "writes values to a named pipe that another process reads",
-    .takes = WEIR_FORMAT_LINES,
+    .formats = WEIR_FORMAT_LINES,
     .options = fifo_option_table,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct fifo_options),
-    .standards = fifo_standards,
+    .defaults = fifo_defaults,
     .create = fifo_create,
     .open = fifo_open,
     .emit = fifo_emit,

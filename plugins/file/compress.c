@@ -202,7 +202,8 @@ static int write_compressed(struct compression *compression, int flush)
 
 static int sync_output(const struct compression *compression)
 {
-    const weir_waiting *waiting = compression->host->service(compression->host, WEIR_WAITING);
+    const weir_blocking_call *waiting =
+        compression->host->service(compression->host, WEIR_SERVICE_BLOCKING_CALL);
     if (waiting)
         waiting->begin(compression->host);
     int error = fsync(compression->out) == 0 ? 0 : errno;

@@ -40,7 +40,7 @@ static void *file_create(const weir_host *host, const void *given)
         return NULL;
     }
     file->host = host;
-    file->encoder = host->service(host, WEIR_ENCODER);
+    file->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     file->settings = settings;
     file->sync_due_ms = file->wake_ms = INT64_MAX;
     wr_writer_init(&file->writer, host, &file->settings);
@@ -225,9 +225,9 @@ static const weir_handler_type file_type = {
     .abi = WEIR_ABI,
     .name = "file",
     .summary = "appends values to a file",
-    .takes = WEIR_FORMAT_LINES,
+    .formats = WEIR_FORMAT_LINES,
     .options = wr_settings_table,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct settings_options),
     .create = file_create,
     .open = file_open,

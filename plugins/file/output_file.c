@@ -220,7 +220,7 @@ void wr_output_file_lock(const struct output_file *output, int operation)
     if (!output->regular || flock(output->fd, operation | LOCK_NB) == 0 ||
         (errno != EWOULDBLOCK && errno != EINTR))
         return;
-    const weir_waiting *waiting = output->host->service(output->host, WEIR_WAITING);
+    const weir_blocking_call *waiting = output->host->service(output->host, WEIR_SERVICE_BLOCKING_CALL);
     if (waiting)
         waiting->begin(output->host);
     while (flock(output->fd, operation) != 0 && errno == EINTR)
@@ -279,7 +279,7 @@ void wr_output_file_remove_tail(struct output_file *output, size_t length)
  * write. */
 int wr_output_file_sync(struct output_file *output)
 {
-    const weir_waiting *waiting = output->host->service(output->host, WEIR_WAITING);
+    const weir_blocking_call *waiting = output->host->service(output->host, WEIR_SERVICE_BLOCKING_CALL);
     output->dirty = false;
     if (!output->regular)
         return 0;

@@ -80,8 +80,8 @@ static bool check_rotation(const weir_host *host, const struct settings *setting
 
 static const char *find_header(const weir_host *host)
 {
-    const weir_encoder *encoder = host->service(host, WEIR_ENCODER);
-    return weir_encoder_header(encoder, host);
+    const weir_encoder *encoder = host->service(host, WEIR_SERVICE_ENCODER);
+    return encoder->header(host);
 }
 
 bool wr_settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options)

@@ -9,7 +9,7 @@ enum { CHUNK = 128 * 1024, TRIES = 1000 };
 
 void wr_writer_init(struct writer *writer, const weir_host *host, const struct settings *settings)
 {
-    *writer = (struct writer){.settings = settings, .encoder = host->service(host, WEIR_ENCODER)};
+    *writer = (struct writer){.settings = settings, .encoder = host->service(host, WEIR_SERVICE_ENCODER)};
     wr_output_file_init(&writer->output, host, settings);
     wr_rotation_init(&writer->rotation, settings);
 }

@@ -105,7 +105,7 @@ static void set_limits(CURL *easy, const struct client_settings *settings)
 
 void client_init(struct client *client, const weir_host *host)
 {
-    *client = (struct client){.host = host, .waiting = host->service(host, WEIR_WAITING)};
+    *client = (struct client){.host = host, .waiting = host->service(host, WEIR_SERVICE_BLOCKING_CALL)};
     sockets_init(&client->sockets);
 }
 
@@ -203,7 +203,7 @@ static void wait_for_activity(struct client *client)
 
 static bool is_expired(const struct client *client)
 {
-    return client->waiting && client->waiting->left_ms(client->host) == 0;
+    return client->waiting && client->waiting->remaining_ms(client->host) == 0;
 }
 
 /* Returns how the request ended, ignoring a received status: CLIENT_FAILED if libcurl is done, with or

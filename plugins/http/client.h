@@ -51,7 +51,7 @@ struct client_reply {
 
 struct client {
     const weir_host *host;
-    const weir_waiting *waiting; /* NULL: not provided by this core */
+    const weir_blocking_call *waiting; /* NULL: not provided by this core */
     CURLM *multi;
     CURL *easy;
     struct sockets sockets;

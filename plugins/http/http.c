@@ -3,7 +3,6 @@
  * settings.c checks the options, client.c wraps libcurl, response.c classifies responses. This file divides
  * batches into requests and reports what was delivered. */
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 
 enum { BODY_MAX = 8 * 1024 * 1024 };
 
-static const weir_standard http_standards[] = {
+static const weir_default http_defaults[] = {
     {"overflow", "drop_oldest"}, {"queue", "16MiB"}, {"linger", "1s"}, {"format", "json"}, {NULL, NULL}};
 
 struct http {
@@ -41,18 +40,12 @@ struct http {
 
 /* ---- Creating -------------------------------------------------------------------------------- */
 
-static CURLcode curl_state;
-
-static void start_curl(void)
+static bool http_prepare(const weir_host *host)
 {
-    curl_state = curl_global_init(CURL_GLOBAL_ALL);
-}
-
-static bool has_curl(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, start_curl);
-    return curl_state == CURLE_OK;
+    CURLcode code = curl_global_init(CURL_GLOBAL_ALL);
+    if (code != CURLE_OK)
+        host->refuse(host, "", "libcurl cannot be used: %s", curl_easy_strerror(code));
+    return code == CURLE_OK;
 }
 
 static void init_request(struct http *http)
@@ -72,18 +65,14 @@ static void init_request(struct http *http)
 static void *http_create(const weir_host *host, const void *given)
 {
     const struct settings_options *options = given;
-    if (!has_curl()) {
-        host->refuse(host, "", "libcurl cannot be used: %s", curl_easy_strerror(curl_state));
-        return NULL;
-    }
     struct http *http = calloc(1, sizeof *http);
     if (!http) {
         host->refuse(host, "", "out of memory");
         return NULL;
     }
     http->host = host;
-    http->encoder = host->service(host, WEIR_ENCODER);
-    http->header = weir_encoder_header(http->encoder, host);
+    http->encoder = host->service(host, WEIR_SERVICE_ENCODER);
+    http->header = http->encoder->header(host);
     http->gzip = options->compress == SETTINGS_GZIP;
     http->max_samples = UINT32_MAX;
     client_init(&http->client, host);
@@ -325,7 +314,7 @@ static void http_emit(void *self, const weir_batch *batch, weir_outcome *outcome
     outcome->done = 0;
     if (!ensure_open(http, outcome))
         return;
-    if (http->encoder->shape(http->host) == WEIR_FORMAT_RECORDS) {
+    if (http->encoder->format(http->host) == WEIR_FORMAT_RECORDS) {
         send_records(http, batch, outcome);
         return;
     }
@@ -338,11 +327,12 @@ static const weir_handler_type http_type = {
     .abi = WEIR_ABI,
     .name = "http",
     .summary = "sends values to a server over HTTP",
-    .takes = WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS,
+    .formats = WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS,
     .options = settings_table,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct settings_options),
-    .standards = http_standards,
+    .defaults = http_defaults,
+    .prepare = http_prepare,
     .create = http_create,
     .open = http_open,
     .emit = http_emit,

@@ -33,9 +33,9 @@ struct row {
     const char *later;
 };
 
-#define ROW(name, type, flags, standard, allowed, field)                                                       \
+#define ROW(name, type, flags, default_value, allowed, field)                                                  \
     {                                                                                                          \
-        {name, type, flags, standard, allowed, "of the frozen plugin", offsetof(struct options, field)},       \
+        {name, type, flags, default_value, allowed, "of the frozen plugin", offsetof(struct options, field)},  \
             "later"                                                                                            \
     }
 
@@ -55,7 +55,7 @@ static const struct row rows[] = {
 
 static weir_option plain_rows[sizeof rows / sizeof *rows];
 
-static const weir_standard standards[] = {{"retry_min", "1ms"}, {"retry_max", "2ms"}, {NULL, NULL}};
+static const weir_default defaults[] = {{"retry_min", "1ms"}, {"retry_max", "2ms"}, {NULL, NULL}};
 
 struct frozen {
     const weir_host *host;
@@ -64,6 +64,14 @@ struct frozen {
     int64_t retries;
     FILE *file;
 };
+
+static int prepared;
+
+static bool prepare(const weir_host *host)
+{
+    prepared += host->service(host, WEIR_SERVICE_ENCODER) == NULL;
+    return true;
+}
 
 static void *create(const weir_host *host, const void *given)
 {
@@ -78,25 +86,25 @@ static void *create(const weir_host *host, const void *given)
     frozen->host = host;
     frozen->options = options;
     frozen->retries = options->retries;
-    frozen->encoder = host->service(host, WEIR_ENCODER);
-    const weir_patience *patience = host->service(host, WEIR_PATIENCE);
+    frozen->encoder = host->service(host, WEIR_SERVICE_ENCODER);
+    const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     patience->set(host, 1000);
-    if (host->service(host, WEIR_TERMINAL))
-        ((const weir_terminal *)host->service(host, WEIR_TERMINAL))->set_color(host, false);
+    if (host->service(host, WEIR_SERVICE_COLOR))
+        ((const weir_color *)host->service(host, WEIR_SERVICE_COLOR))->set(host, false);
     return frozen;
 }
 
 static void show_options(const struct frozen *frozen)
 {
     const struct options *options = frozen->options;
-    fprintf(frozen->file, "options %s %s %" PRId64 " %" PRId64 " %" PRId64 " %g %d", frozen->host->handler,
+    fprintf(frozen->file, "options %s %s %" PRId64 " %" PRId64 " %" PRId64 " %g %d", frozen->host->name,
             options->title, options->mode, options->pause_ns, options->limit, options->factor, options->loud);
     for (size_t i = 0; i < options->list.count; i++)
         fprintf(frozen->file, " %s", options->list.items[i]);
     for (size_t i = 0; i < options->map.count; i++)
         fprintf(frozen->file, " %s=%s", options->map.items[i].key, options->map.items[i].value);
-    fprintf(frozen->file, "\nhost abi=%u unknown=%d\n", frozen->host->abi,
-            frozen->host->service(frozen->host, "unknown/1") != NULL);
+    fprintf(frozen->file, "\nhost abi=%u unknown=%d type=%s prepared=%d\n", frozen->host->abi,
+            frozen->host->service(frozen->host, "unknown/1") != NULL, frozen->host->type->name, prepared);
 }
 
 static void open_it(void *self, weir_outcome *outcome)
@@ -105,7 +113,7 @@ static void open_it(void *self, weir_outcome *outcome)
     frozen->file = fopen(frozen->options->path, "a");
     if (!frozen->file) {
         outcome->code = WEIR_OUTCOME_RETRY;
-        weir_outcome_tell(outcome, -8); /* WEIR_ERR_TIMEOUT */
+        weir_outcome_set_error(outcome, -8); /* WEIR_ERR_TIMEOUT */
         snprintf(outcome->reason, sizeof outcome->reason, "open %.200s", frozen->options->path);
         return;
     }
@@ -140,7 +148,7 @@ static void show_encoded(const struct frozen *frozen, const weir_batch *batch)
             end != encoded.length)
             abort();
         fprintf(frozen->file, "%s %u %.*s", frozen->encoder->content_type(frozen->host),
-                frozen->encoder->shape(frozen->host), (int)encoded.length, encoded.data);
+                frozen->encoder->format(frozen->host), (int)encoded.length, encoded.data);
     }
 }
 
@@ -148,7 +156,7 @@ static void show_encoded(const struct frozen *frozen, const weir_batch *batch)
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     struct frozen *frozen = self;
-    const weir_waiting *waiting = frozen->host->service(frozen->host, WEIR_WAITING);
+    const weir_blocking_call *waiting = frozen->host->service(frozen->host, WEIR_SERVICE_BLOCKING_CALL);
     waiting->begin(frozen->host);
     waiting->end(frozen->host);
     if (frozen->retries > 0) {
@@ -199,16 +207,17 @@ static void abandon(void *self)
 }
 
 #define FUNCTIONS                                                                                              \
-    .summary = "as it was when the contract became stable", .kinds = WEIR_TAKES_DOUBLE | WEIR_TAKES_INT,       \
-    .takes = WEIR_FORMAT_LINES, .options_size = sizeof(struct options), .standards = standards,                \
-    .create = create, .open = open_it, .emit = emit, .flush = flush, .close = close_it, .destroy = free
+    .summary = "as it was when the contract became stable", .kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT,       \
+    .formats = WEIR_FORMAT_LINES, .options_size = sizeof(struct options), .defaults = defaults,                \
+    .prepare = prepare, .create = create, .open = open_it, .emit = emit, .flush = flush, .close = close_it,    \
+    .destroy = free
 
 static const weir_handler_type of_that_day = {
     .size = sizeof(weir_handler_type),
     .abi = WEIR_ABI,
     .name = "frozen",
     .options = plain_rows,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     FUNCTIONS,
     .wake = wake,
     .abandon = abandon,
@@ -220,7 +229,7 @@ static const weir_handler_type shorter = {
     .abi = WEIR_ABI,
     .name = "frozen_short",
     .options = plain_rows,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     FUNCTIONS,
     .wake = (void (*)(void *, int, weir_outcome *))(uintptr_t)16,
     .abandon = (void (*)(void *))(uintptr_t)16,
@@ -236,7 +245,7 @@ static const struct {
             .abi = WEIR_ABI,
             .name = "frozen_long",
             .options = &rows[0].known,
-            .option_size = sizeof *rows,
+            .option_row_size = sizeof *rows,
             FUNCTIONS,
             .wake = wake,
             .abandon = abandon,

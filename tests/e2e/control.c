@@ -284,10 +284,10 @@ Test(control, linger_delays_values_until_a_batch_is_full)
 Test(control, handlers_are_listed_in_the_order_in_which_they_were_configured)
 {
     cr_assert_null(weir_get_handler_name(0), "nothing is configured");
-    put_in_force("{\"handlers\":{\"b\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"b\"}}");
+    configure("{\"handlers\":{\"b\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"b\"}}");
     cr_assert_str_eq(weir_get_handler_name(0), "b");
     cr_assert_null(weir_get_handler_name(1));
-    put_in_force("{\"handlers\":{\"b\":{\"type\":\"capture\"},\"a\":{\"type\":\"capture\"}},"
+    configure("{\"handlers\":{\"b\":{\"type\":\"capture\"},\"a\":{\"type\":\"capture\"}},"
                  "\"groups\":{\"g\":[\"a\",\"b\"]}}");
     cr_assert_str_eq(weir_get_handler_name(0), "b");
     cr_assert_str_eq(weir_get_handler_name(1), "a");
@@ -297,11 +297,11 @@ Test(control, handlers_are_listed_in_the_order_in_which_they_were_configured)
 
 Test(control, a_handler_that_was_removed_stays_in_the_list_with_its_counters)
 {
-    put_in_force("{\"handlers\":{\"old\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"old\"}}");
+    configure("{\"handlers\":{\"old\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"old\"}}");
     const char *old = weir_get_handler_name(0);
     weir_add_value(weir_get_stream("g"), "x", 1);
     cr_assert_eq(weir_flush(-1), 0);
-    put_in_force("{\"handlers\":{\"new\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"new\"}}");
+    configure("{\"handlers\":{\"new\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"new\"}}");
     cr_assert_eq(weir_get_handler_name(0), old, "the name is the same text until the process ends");
     cr_assert_str_eq(old, "old");
     cr_assert_eq(stats_of(old).delivered, 1);
@@ -334,7 +334,7 @@ Test(control, an_index_keeps_its_handler_while_another_thread_configures, .timeo
     for (int i = 0; i < 10; i++) {
         snprintf(text, sizeof text,
                  "{\"handlers\":{\"h%d\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"h%d\"}}", i, i);
-        put_in_force(text);
+        configure(text);
     }
     is_configured = true;
     pthread_join(thread, NULL);

@@ -67,7 +67,7 @@ def weir_3_declares_every_function_as_the_header_does():
 @case
 def weir_3_explains_every_constant_and_no_other():
     real = API.constants()
-    assert {"WEIR_ERR_BUSY", "WEIR_DROPPED_FULL", "WEIR_REFUSED_NAME", "WEIR_DROPS", "WEIR_LOG_INFO", "WEIR_VERSION_MAJOR"} <= real
+    assert {"WEIR_ERR_BUSY", "WEIR_DROPPED_FULL", "WEIR_REFUSED_NAME", "WEIR_DROPPED_MAX", "WEIR_LOG_INFO", "WEIR_VERSION_MAJOR"} <= real
     explained = [arguments[0] for arguments in PAGE_3.items("Dv")]
     assert len(explained) == len(set(explained)), sorted(explained)
     same(explained, real, "weir.3, .It Dv")

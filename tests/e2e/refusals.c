@@ -139,7 +139,7 @@ Test(refusals, null_arguments_are_refused_everywhere)
     cr_assert(!weir_stream_enabled(NULL));
     cr_assert_eq(weir_configure_file(NULL), WEIR_ERR_ARGUMENT);
     cr_assert_eq(weir_configure_text(NULL, 3), WEIR_ERR_ARGUMENT);
-    cr_assert_eq(weir_register_handler_type(NULL), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_register_handler_type(NULL, NULL), WEIR_ERR_ARGUMENT);
     cr_assert_eq(weir_get_stats(NULL, sizeof stats), WEIR_ERR_ARGUMENT);
     cr_assert_eq(weir_get_handler_stats("no such", (weir_handler_stats *)&stats, sizeof(size_t)),
                  WEIR_ERR_ARGUMENT);

@@ -293,7 +293,7 @@ def a_folder_that_cannot_be_used_is_said_once_and_the_program_goes_on(folder):
         wait_for(lambda: "weir:status" in threads_of(puppet.pid), "the thread")
         assert puppet.tell("flush 10000")["code"] == 0
     assert puppet.stderr == (f"weir: warning: settings.status: {place}: refused: others may write this folder (mode 0777); "
-                             "chmod go-w or +t helps; weir status cannot inspect this process\n"), puppet.stderr
+                             "chmod go-w or +t helps; the status file is not written\n"), puppet.stderr
     assert os.listdir(place) == []
 
 

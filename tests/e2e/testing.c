@@ -79,7 +79,7 @@ Test(testing, clear_and_start_remove_captured_values)
     weir_testing_clear();
     cr_assert_eq(weir_testing_count(NULL, NULL), 0);
     add("a", 2);
-    weir_testing_answer(WEIR_TESTING_RETRY, 0, 1000000);
+    weir_testing_add_outcome(WEIR_TESTING_RETRY, 0, 1000000);
     weir_testing_set_time(5);
     set_up();
     cr_assert_eq(weir_testing_count(NULL, NULL), 0);
@@ -167,9 +167,9 @@ Test(testing, a_script_of_retries_and_partial_deliveries_loses_and_repeats_nothi
     cr_assert(weir_testing_wait_blocked(-1));
     for (int i = 1; i < 6; i++)
         add("a", i);
-    weir_testing_answer(WEIR_TESTING_RETRY, 0, 1);
-    weir_testing_answer(WEIR_TESTING_REOPEN, 1, 1);
-    weir_testing_answer(WEIR_TESTING_RETRY, 2, 1);
+    weir_testing_add_outcome(WEIR_TESTING_RETRY, 0, 1);
+    weir_testing_add_outcome(WEIR_TESTING_REOPEN, 1, 1);
+    weir_testing_add_outcome(WEIR_TESTING_RETRY, 2, 1);
     weir_testing_release();
     cr_assert_eq(weir_testing_values("g", "a", values, 6), 6);
     for (int i = 0; i < 6; i++)
@@ -180,7 +180,7 @@ Test(testing, a_script_of_retries_and_partial_deliveries_loses_and_repeats_nothi
 
 Test(testing, an_event_is_captured_as_a_whole_or_not_at_all)
 {
-    weir_testing_answer(WEIR_TESTING_DROP, 2, 1);
+    weir_testing_add_outcome(WEIR_TESTING_DROP, 2, 1);
     WEIR_EMIT(stream_of("g"), {"a", 1}, {"b", 2}, {"c", 3});
     cr_assert_eq(weir_testing_count(NULL, NULL), 0);
     cr_assert_eq(stats_now().dropped[WEIR_DROPPED_REJECTED], 3);
@@ -188,7 +188,7 @@ Test(testing, an_event_is_captured_as_a_whole_or_not_at_all)
 
 Test(testing, a_handler_that_failed_permanently_works_again_in_the_next_test)
 {
-    weir_testing_answer(WEIR_TESTING_FAILED, 0, 1);
+    weir_testing_add_outcome(WEIR_TESTING_FAILED, 0, 1);
     add("a", 1);
     add("a", 2);
     cr_assert_eq(weir_testing_count(NULL, NULL), 0);
@@ -214,6 +214,6 @@ Test(testing, a_hanging_handler_is_detected_and_released)
 
 Test(testing, unsupported_requests_return_errors)
 {
-    cr_assert_eq(weir_testing_answer((enum weir_testing_answer)9, 0, 1), WEIR_ERR_ARGUMENT);
-    cr_assert(strstr(weir_last_error(), "weir_testing_answer"));
+    cr_assert_eq(weir_testing_add_outcome((enum weir_testing_outcome)9, 0, 1), WEIR_ERR_ARGUMENT);
+    cr_assert(strstr(weir_last_error(), "weir_testing_add_outcome"));
 }

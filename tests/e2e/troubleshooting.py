@@ -157,7 +157,7 @@ def every_reason_is_in_the_tables_and_no_other():
     with open(os.path.join(SOURCE, "include", "weir", "weir.h"), encoding="utf-8") as file:
         header = file.read()
     for word in ("DROPPED", "REFUSED"):
-        real = [name.lower() for name in re.findall(rf"^ {{4}}WEIR_{word}_(\w+)[, ]", header, re.M)]
+        real = [name.lower() for name in re.findall(rf"^ {{4}}WEIR_{word}_(\w+)[, ]", header, re.M) if name != "MAX"]
         documented = [spans(row[word.lower()])[0] for table in PAGE.tables(word.lower()) for row in table]
         assert real and documented == real, (word, documented, real)
 

@@ -179,7 +179,7 @@ static weir_stream *stream;
 static void set_up(void)
 {
     weir_set_log(log_message, NULL);
-    cr_assert_eq(weir_register_handler_type(&type), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_register_handler_type(&type, NULL), 0, "%s", weir_last_error());
     other_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     stream = weir_get_stream("g");
 }

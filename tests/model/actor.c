@@ -15,7 +15,7 @@
 
 enum { LONG_EVENT = 200, TOO_LONG = 1025 };
 
-_Atomic uint64_t actor_refused[WEIR_REFUSALS];
+_Atomic uint64_t actor_refused[WEIR_REFUSED_MAX];
 
 /* The configuration that is being applied, and the last one that was. Only one thread at a time changes
  * them. */
@@ -271,7 +271,7 @@ static void check_reported_drops(void)
         weir_handler_stats stats;
         if (weir_get_handler_stats(world_handlers[i], &stats, sizeof stats) != 0)
             continue;
-        for (int k = 0; k < WEIR_DROPS; k++)
+        for (int k = 0; k < WEIR_DROPPED_MAX; k++)
             dropped += stats.dropped[k];
     }
     if (reported == 0 || reported > dropped)

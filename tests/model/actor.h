@@ -20,7 +20,7 @@ struct actor {
     uint32_t lo;                      /* of the current call */
     uint32_t awaited[WORLD_HANDLERS]; /* one past the last sample that each handler must have received */
     uint64_t added, unrouted[2];
-    uint64_t refused[WEIR_REFUSALS];
+    uint64_t refused[WEIR_REFUSED_MAX];
 };
 
 /* Applies the first configuration. */
@@ -30,7 +30,7 @@ void actor_configure_first(uint32_t number);
 void *actor_run(void *actor);
 
 /* The refused samples of all actors of this process. */
-extern _Atomic uint64_t actor_refused[WEIR_REFUSALS];
+extern _Atomic uint64_t actor_refused[WEIR_REFUSED_MAX];
 
 /* Adds one value to each group. */
 void actor_add_some(struct actor *actor);

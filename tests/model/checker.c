@@ -283,7 +283,7 @@ static void check_reasons(int handler, const weir_handler_stats *stats, bool in_
     bool kept = plan_terms.spool || plan_terms.journal;
     expect_between("unrepresentable", handler, dropped[WEIR_DROPPED_UNREPRESENTABLE], 0,
                    plan_terms.picky && handler == WORLD_HANDLERS - 1 ? UINT64_MAX : 0);
-    for (int i = 0; i < WEIR_DROPS; i++) {
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++) {
         if (i == WEIR_DROPPED_REJECTED || i == WEIR_DROPPED_UNREPRESENTABLE)
             continue;
         bool cause = i == WEIR_DROPPED_FULL || i == WEIR_DROPPED_REMOVED || i == WEIR_DROPPED_FAILED;
@@ -325,7 +325,7 @@ static void check_sums(const struct sums *sums)
     expect_between("added", -1, stats.added, sums->added, sums->added);
     expect_between("in rings", -1, stats.in_rings, 0, 0);
     expect_between("unrouted", -1, stats.unrouted, sums->least_unrouted, sums->most_unrouted);
-    for (int i = 0; i < WEIR_REFUSALS; i++)
+    for (int i = 0; i < WEIR_REFUSED_MAX; i++)
         expect_between("refused", -1, stats.refused[i], atomic_load(&actor_refused[i]),
                        atomic_load(&actor_refused[i]));
     for (int i = 0; i < WORLD_HANDLERS; i++)

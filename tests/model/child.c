@@ -14,7 +14,7 @@ static _Noreturn void run_child(uint32_t process, const struct actor *parent)
         .id = ACTOR_OF_CHILDREN + process, .operations = OPERATIONS, .state = parent->state + process};
     plain_hang_no_longer_than(HANG_S);
     world_self = process;
-    for (int i = 0; i < WEIR_REFUSALS; i++)
+    for (int i = 0; i < WEIR_REFUSED_MAX; i++)
         atomic_store(&actor_refused[i], 0);
     actor_run(&actor);
     actor_add_some(&actor);

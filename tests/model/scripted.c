@@ -31,7 +31,7 @@ static void *create(const weir_host *host, const void *options)
 {
     static _Atomic uint32_t created;
     struct scripted *self = calloc(1, sizeof *self);
-    int handler = host->handler[0] - 'a';
+    int handler = host->name[0] - 'a';
     (void)options;
     if (!self || handler < 0 || handler >= WORLD_HANDLERS) {
         free(self);
@@ -48,7 +48,7 @@ static void destroy(void *instance)
 {
     struct scripted *self = instance;
     if (self->is_open)
-        world_fail("handler %s is destroyed while it is open", self->host->handler);
+        world_fail("handler %s is destroyed while it is open", self->host->name);
     free(self);
 }
 
@@ -63,7 +63,7 @@ static void open_one(void *instance, weir_outcome *outcome)
 {
     struct scripted *self = instance;
     if (self->is_open)
-        world_fail("handler %s is opened twice", self->host->handler);
+        world_fail("handler %s is opened twice", self->host->name);
     if (must_fail(self))
         outcome->code = WEIR_OUTCOME_RETRY;
     self->is_open = outcome->code == WEIR_OUTCOME_OK;
@@ -73,7 +73,7 @@ static void close_one(void *instance)
 {
     struct scripted *self = instance;
     if (!self->is_open)
-        world_fail("handler %s is closed, but was not open", self->host->handler);
+        world_fail("handler %s is closed, but was not open", self->host->name);
     self->is_open = false;
 }
 
@@ -144,7 +144,7 @@ static void check_sample(const struct scripted *self, const weir_batch *batch, u
     uint64_t number = read_number(sample);
     uint32_t actor = (uint32_t)(number >> 32), place = (uint32_t)number;
     char where[80];
-    snprintf(where, sizeof where, "%s: sample %u of actor %u", self->host->handler, place, actor);
+    snprintf(where, sizeof where, "%s: sample %u of actor %u", self->host->name, place, actor);
     if (actor >= WORLD_ACTORS || place >= atomic_load(&world->actors[actor].count))
         world_fail("%s was never added", where);
     const struct world_sample *tried = &world->actors[actor].samples[place];
@@ -162,7 +162,7 @@ static void check_batch(struct scripted *self, const weir_batch *batch)
 {
     uint32_t next[WORLD_ACTORS];
     if (!self->is_open)
-        world_fail("handler %s receives samples, but is not open", self->host->handler);
+        world_fail("handler %s receives samples, but is not open", self->host->name);
     for (int i = 0; i < WORLD_ACTORS; i++)
         next[i] = atomic_load(&self->log->next_number[i]);
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -170,13 +170,13 @@ static void check_batch(struct scripted *self, const weir_batch *batch)
         check_sample(self, batch, i);
         uint32_t actor = (uint32_t)(number >> 32), place = (uint32_t)number;
         if (place < next[actor])
-            world_fail("%s: sample %u of actor %u arrives after %u", self->host->handler, place, actor,
+            world_fail("%s: sample %u of actor %u arrives after %u", self->host->name, place, actor,
                        next[actor] - 1);
         next[actor] = place + 1;
     }
     if (!plan_terms.spool && !plan_terms.journal && batch->sequence < self->settled)
-        world_fail("%s: samples from %" PRIu64 " on are offered, but %" PRIu64 " are settled",
-                   self->host->handler, batch->sequence, self->settled);
+        world_fail("%s: samples from %" PRIu64 " on are offered, but %" PRIu64 " are settled", self->host->name,
+                   batch->sequence, self->settled);
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ static void set_failure(struct scripted *self, const weir_batch *batch, weir_out
         self->down = plain_draw(&self->state, 12);
     if (scripted_behaviour.fails_waiting_calls && outcome->code == WEIR_OUTCOME_RETRY &&
         plain_draw(&self->state, 4) == 0)
-        weir_outcome_tell(outcome, WAITING_ERROR);
+        weir_outcome_set_error(outcome, WAITING_ERROR);
     snprintf(outcome->reason, sizeof outcome->reason, "scripted failure");
 }
 
@@ -260,11 +260,11 @@ static void emit(void *instance, const weir_batch *batch, weir_outcome *outcome)
         .emit = emit, .flush = flush, .close = close_one, .destroy = destroy                                   \
     }
 
-static const weir_handler_type types[] = {TYPE("scripted", 0), TYPE("picky", WEIR_TAKES_DOUBLE)};
+static const weir_handler_type types[] = {TYPE("scripted", 0), TYPE("picky", WEIR_KINDS_DOUBLE)};
 
 void scripted_register(void)
 {
     for (int i = 0; i < 2; i++)
-        if (weir_register_handler_type(&types[i]) != 0)
+        if (weir_register_handler_type(&types[i], NULL) != 0)
             world_fail("weir_register_handler_type: %s", weir_last_error());
 }

@@ -55,7 +55,7 @@ static void *sink_create(const weir_host *host, const void *options)
     static const int numbers[HANDLERS] = {0, 1, 2, 3, 4};
     (void)options;
     for (int i = FIRST_SINK; i < HANDLERS; i++)
-        if (strcmp(host->handler, handler_names[i]) == 0)
+        if (strcmp(host->name, handler_names[i]) == 0)
             return (void *)&numbers[i];
     host->refuse(host, "", "unknown sink");
     return NULL;
@@ -342,7 +342,8 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 64 * 1024);
     mallopt(M_TRIM_THRESHOLD, 128 * 1024);
     children = mmap(NULL, sizeof *children, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (children == MAP_FAILED || weir_register_handler_type(&sink_type) != 0 || read_config("valid", 0) != 0)
+    if (children == MAP_FAILED || weir_register_handler_type(&sink_type, NULL) != 0 ||
+        read_config("valid", 0) != 0)
         steady_fail("cannot start: %s", weir_last_error());
     run(atof(argv[1]));
     return 0;

@@ -174,7 +174,7 @@ def soak(seconds, folder):
     disk, pipe, server = File(folder), Pipe(folder), Server()
     write_configs(folder, disk, pipe, server)
     output = []
-    with open(os.path.join(folder, "said"), "wb") as log:
+    with open(os.path.join(folder, "log"), "wb") as log:
         process = subprocess.Popen([SOAK, str(seconds), folder], stdout=subprocess.PIPE, stderr=log, text=True,
                                    env=environment(WEIR_LOG="error"))
 
@@ -198,7 +198,7 @@ def soak(seconds, folder):
     results = read_results(output)
     for name, row in results.items():
         print(f"{name:6}" + "".join(f"  {word} {number}" for word, number in row.items()))
-    with open(os.path.join(folder, "said"), encoding="utf-8", errors="replace") as file:
+    with open(os.path.join(folder, "log"), encoding="utf-8", errors="replace") as file:
         problems = file.read().splitlines()[-5:] if process.returncode else []
     return problems + (list(check(results, disk, server)) if not process.returncode else [f"exit status {process.returncode}"])
 

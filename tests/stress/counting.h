@@ -59,7 +59,7 @@ static const weir_handler_type counting_type = {
 /* Registers it and routes all groups to it. options: of the handler, or NULL. */
 static inline void counting_configure(const char *options)
 {
-    PLAIN_CHECK(weir_register_handler_type(&counting_type) == 0);
+    PLAIN_CHECK(weir_register_handler_type(&counting_type, NULL) == 0);
     PLAIN_CHECK(weir_configure("*", "counting", options) == 0, "weir_configure failed");
 }
 

@@ -110,7 +110,7 @@ int main(void)
     const char *count = getenv("WEIR_TEST_NAMES");
     const uint64_t names = count ? strtoull(count, NULL, 10) : 300000;
     weir_set_log(log_message, NULL);
-    PLAIN_CHECK(weir_register_handler_type(&type) == 0);
+    PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
     PLAIN_CHECK(weir_configure("*", "sum", NULL) == 0);
     uint64_t sum = add_from(0, LIMIT + 10000);
     long before_kib = read_resident_kib();

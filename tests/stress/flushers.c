@@ -45,7 +45,7 @@ int main(void)
     setenv("WEIR_LOG", "off", 1);
     refusing = counting_type;
     refusing.emit = refuse;
-    PLAIN_CHECK(weir_register_handler_type(&refusing) == 0);
+    PLAIN_CHECK(weir_register_handler_type(&refusing, NULL) == 0);
     PLAIN_CHECK(weir_configure("*", "counting", NULL) == 0);
     for (int i = 0; i < FLUSHERS; i++)
         PLAIN_CHECK(pthread_create(&flushers[i], NULL, flush_often, NULL) == 0);

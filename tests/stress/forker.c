@@ -48,7 +48,7 @@ static void print_ledger(const char *who, const char *handler)
     if (weir_get_handler_stats(handler, &stats, sizeof stats))
         return;
     uint64_t dropped = 0;
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         dropped += stats.dropped[i];
     int length = snprintf(
         line, sizeof line, "%s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", who, handler,

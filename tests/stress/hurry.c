@@ -39,7 +39,7 @@ static void shut_down_at_once(void)
     setenv("WEIR_LOG", "off", 1);
     failing = counting_type;
     failing.emit = fail_with_retry;
-    PLAIN_CHECK(weir_register_handler_type(&failing) == 0);
+    PLAIN_CHECK(weir_register_handler_type(&failing, NULL) == 0);
     PLAIN_CHECK(weir_configure("*", "counting", "{\"overflow\":\"drop_newest\"}") == 0);
     PLAIN_CHECK(weir_add_value(weir_get_stream("hurry"), "value", 0) == 0);
     for (int i = 0; i < THREADS; i++)

@@ -50,7 +50,7 @@ static void shut_down(unsigned after_ms)
     leisurely = counting_type;
     leisurely.name = "leisurely";
     leisurely.create = create;
-    PLAIN_CHECK(weir_register_handler_type(&leisurely) == 0);
+    PLAIN_CHECK(weir_register_handler_type(&leisurely, NULL) == 0);
     PLAIN_CHECK(weir_configure("*", "leisurely", "{\"batch\":5}") == 0);
     PLAIN_CHECK(pthread_create(&thread, NULL, configure_often, NULL) == 0);
     for (int i = 0; i < VALUES; i++)

@@ -104,7 +104,7 @@ static void open_file(void *self, weir_outcome *outcome)
 {
     struct once *once = self;
     char name[40];
-    snprintf(name, sizeof name, "%s.out", once->host->handler);
+    snprintf(name, sizeof name, "%s.out", once->host->name);
     if (plain_draw(&once->random, 10) == 0) {
         outcome->code = WEIR_OUTCOME_RETRY;
         return;
@@ -184,7 +184,7 @@ static const weir_handler_type once_type = {
     .name = "once",
     .summary = "appends what it receives to a file",
     .options = once_rows,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct once_options),
     .create = create,
     .open = open_file,
@@ -288,7 +288,7 @@ static int work(uint64_t quota)
     pthread_t threads[THREADS];
     struct source sources[THREADS];
     bool reloads = strcmp(end, "reload") == 0, forks = strcmp(end, "fork") == 0;
-    PLAIN_CHECK(weir_register_handler_type(&once_type) == 0);
+    PLAIN_CHECK(weir_register_handler_type(&once_type, NULL) == 0);
     configure(0);
     weir_add_int(weir_get_stream("drain"), "value", -1);
     if (forks)
@@ -348,7 +348,7 @@ static void check_ledgers(bool nothing_left)
     for (int i = 0; i < 2; i++) {
         const weir_handler_stats *stats = &progress->stats[i];
         uint64_t dropped = 0;
-        for (int j = 0; j < WEIR_DROPS; j++)
+        for (int j = 0; j < WEIR_DROPPED_MAX; j++)
             dropped += stats->dropped[j];
         PLAIN_CHECK(stats->offered + stats->recovered ==
                     stats->delivered + dropped + stats->queued + stats->spooled);

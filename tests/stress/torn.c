@@ -88,7 +88,7 @@ int main(void)
     setenv("WEIR_CONFIG", "{\"groups\": {\"*\": \"slow\"}}", 1);
     sem_init(&inside, 0, 0);
     sem_init(&go, 0, 0);
-    PLAIN_CHECK(weir_register_handler_type(&slow_type) == 0);
+    PLAIN_CHECK(weir_register_handler_type(&slow_type, NULL) == 0);
     pthread_create(&thread, NULL, add_first, NULL);
     while (sem_wait(&inside) != 0)
         ;

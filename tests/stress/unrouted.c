@@ -33,7 +33,7 @@ static void *count(void *argument)
     return NULL;
 }
 
-/* Reads the groups' counters before the runs, like wr_ledger_list_unheard. */
+/* The groups' own counters before the runs, as wr_ledger_list_unrouted has it. */
 static void sum_up(uint64_t *sums)
 {
     for (int i = 0; i < GROUPS; i++)

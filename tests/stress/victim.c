@@ -108,7 +108,7 @@ static void print_ledger(const char *handler)
     uint64_t dropped = 0;
     if (weir_get_handler_stats(handler, &stats, sizeof stats) != 0)
         return;
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         dropped += stats.dropped[i];
     printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", handler,
            stats.offered, stats.recovered, stats.delivered, dropped, stats.queued, stats.spooled);

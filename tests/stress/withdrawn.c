@@ -91,12 +91,12 @@ int main(void)
     type = counting_type;
     type.name = "replaced";
     type.options = table;
-    type.option_size = sizeof table[0];
+    type.option_row_size = sizeof table[0];
     type.options_size = sizeof(struct options);
     type.create = create;
     type.emit = emit;
     type.destroy = destroy;
-    PLAIN_CHECK(weir_register_handler_type(&type) == 0);
+    PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
     route_to(0);
     add_values();
     route_to(1);

@@ -143,7 +143,7 @@ static void print_handler(const char *name)
            ",\"faults\":%" PRIu64 ",\"failing\":%d,\"open\":%d,",
            name, stats.offered, stats.recovered, stats.delivered, stats.queued, stats.spooled,
            stats.queue_bytes, stats.retries, stats.faults, stats.failing, stats.open);
-    print_counts("dropped", stats.dropped, WEIR_DROPS);
+    print_counts("dropped", stats.dropped, WEIR_DROPPED_MAX);
     printf("}");
 }
 
@@ -154,7 +154,7 @@ static void print_report(int flushed)
     printf("{\"flush\":%d,\"process\":{\"added\":%" PRIu64 ",\"taken\":%" PRIu64 ",\"in_rings\":%" PRIu64
            ",\"unrouted\":%" PRIu64 ",\"threads\":%" PRIu64 ",\"series\":%" PRIu64 ",",
            flushed, stats.added, stats.taken, stats.in_rings, stats.unrouted, stats.threads, stats.series);
-    print_counts("refused", stats.refused, WEIR_REFUSALS);
+    print_counts("refused", stats.refused, WEIR_REFUSED_MAX);
     printf("},\"handlers\":{");
     for (int i = 0; i < told.handler_count; i++) {
         printf("%s", i ? "," : "");

@@ -72,7 +72,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     } else {
         outcome->done = 0;
         copy(outcome->reason, sizeof outcome->reason, capture.reason);
-        weir_outcome_tell(outcome, capture.error);
+        weir_outcome_set_error(outcome, capture.error);
     }
     pthread_mutex_unlock(&capture.lock);
 }
@@ -95,7 +95,7 @@ static const weir_handler_type type = {
 void capture_register(void)
 {
     capture.all = calloc(ROOM, sizeof *capture.all);
-    if (!capture.all || weir_register_handler_type(&type))
+    if (!capture.all || weir_register_handler_type(&type, NULL))
         abort();
 }
 

@@ -17,7 +17,7 @@ static inline void assert_ledger(const char *handler)
         return;
     cr_assert_eq(weir_get_handler_stats(handler, &stats, sizeof stats), 0, "%s", weir_last_error());
     uint64_t went = stats.delivered + stats.queued + stats.spooled;
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         went += stats.dropped[i];
     cr_assert_eq(stats.offered + stats.recovered, went);
 }

@@ -1,4 +1,4 @@
-"""Reading <weir/weir.h> and what it includes: what programs can name; or <weir/handler.h>: what plugins can."""
+"""Reading <weir/weir.h> and what it includes: what programs can name; or <weir/handler.h> and what it includes: what plugins can."""
 
 import os
 import re
@@ -11,7 +11,7 @@ class Header:
             with open(os.path.join(source, "include", "weir", name), encoding="utf-8") as file:
                 text += file.read()
         text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-        self._text = re.sub(r"^#if defined\(__GNUC__\)\n\s+__attribute__.*?^#endif\n", "", text, flags=re.M | re.S)
+        self._text = re.sub(r" WEIR_PRINTF\(\d, \d\)", "", text)
 
     def prototypes(self):
         """Declarations of functions, by name."""

@@ -15,7 +15,7 @@
 static inline uint64_t ledger_dropped(const weir_handler_stats *stats)
 {
     uint64_t dropped = 0;
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         dropped += stats->dropped[i];
     return dropped;
 }

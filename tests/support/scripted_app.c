@@ -76,7 +76,7 @@ static void print_ledger(const char *handler)
     printf("{\"offered\": %" PRIu64 ", \"recovered\": %" PRIu64 ", \"delivered\": %" PRIu64
            ", \"queued\": %" PRIu64 ", \"spooled\": %" PRIu64 ", \"dropped\": [",
            stats.offered, stats.recovered, stats.delivered, stats.queued, stats.spooled);
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         printf("%s%" PRIu64, i ? ", " : "", stats.dropped[i]);
     puts("]}");
     fflush(stdout);

@@ -74,7 +74,7 @@ static void print_stats(void)
     weir_stats stats;
     uint64_t refused = 0;
     weir_get_stats(&stats, sizeof stats);
-    for (int i = 0; i < WEIR_REFUSALS; i++)
+    for (int i = 0; i < WEIR_REFUSED_MAX; i++)
         refused += stats.refused[i];
     printf("{\"added\": %" PRIu64 ", \"unrouted\": %" PRIu64 ", \"refused\": %" PRIu64 "}\n", stats.added,
            stats.unrouted, refused);

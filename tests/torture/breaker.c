@@ -256,6 +256,18 @@ EXPORTED int open(const char *path, int flags, ...)
     return breaks(OPEN) ? -1 : real(path, flags, mode);
 }
 
+EXPORTED int openat(int folder, const char *path, int flags, ...)
+{
+    static int (*real)(int, const char *, int, ...);
+    va_list more;
+    va_start(more, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
+    va_end(more);
+    if (!real)
+        real = (int (*)(int, const char *, int, ...))next("openat");
+    return breaks(OPEN) ? -1 : real(folder, path, flags, mode);
+}
+
 EXPORTED ssize_t write(int fd, const void *data, size_t length)
 {
     static ssize_t (*real)(int, const void *, size_t);
@@ -342,6 +354,22 @@ EXPORTED int unlink(const char *path)
     if (!real)
         real = (int (*)(const char *))next("unlink");
     return breaks(NAME) ? -1 : real(path);
+}
+
+EXPORTED int renameat(int old_folder, const char *old, int new_folder, const char *new)
+{
+    static int (*real)(int, const char *, int, const char *);
+    if (!real)
+        real = (int (*)(int, const char *, int, const char *))next("renameat");
+    return breaks(NAME) ? -1 : real(old_folder, old, new_folder, new);
+}
+
+EXPORTED int unlinkat(int folder, const char *path, int flags)
+{
+    static int (*real)(int, const char *, int);
+    if (!real)
+        real = (int (*)(int, const char *, int))next("unlinkat");
+    return breaks(NAME) ? -1 : real(folder, path, flags);
 }
 
 EXPORTED int rmdir(const char *path)

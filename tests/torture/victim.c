@@ -66,7 +66,7 @@ static weir_handler_stats check_handler(void)
     weir_handler_stats stats;
     if (weir_get_handler_stats(options.handler, &stats, sizeof stats) != 0)
         return (weir_handler_stats){0};
-    uint64_t went = stats.delivered + sum_of(stats.dropped, WEIR_DROPS) + stats.queued + stats.spooled;
+    uint64_t went = stats.delivered + sum_of(stats.dropped, WEIR_DROPPED_MAX) + stats.queued + stats.spooled;
     if (stats.offered + stats.recovered != went)
         fail("where the handler's values went", went, stats.offered + stats.recovered);
     return stats;
@@ -82,8 +82,8 @@ static void check_ledger(void)
         fail("added", stats.added, counts.good);
     if (stats.added != stats.taken + stats.in_rings)
         fail("taken and in rings", stats.taken + stats.in_rings, stats.added);
-    if (sum_of(stats.refused, WEIR_REFUSALS) != counts.refused)
-        fail("refused", sum_of(stats.refused, WEIR_REFUSALS), counts.refused);
+    if (sum_of(stats.refused, WEIR_REFUSED_MAX) != counts.refused)
+        fail("refused", sum_of(stats.refused, WEIR_REFUSED_MAX), counts.refused);
 }
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
@@ -166,8 +166,8 @@ static void report(void)
     snprintf(text, sizeof text,
              "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
              "\n",
-             stats.offered, stats.recovered, stats.delivered, sum_of(stats.dropped, WEIR_DROPS), stats.spooled,
-             counts.refused, counts.failed, counts.silent);
+             stats.offered, stats.recovered, stats.delivered, sum_of(stats.dropped, WEIR_DROPPED_MAX),
+             stats.spooled, counts.refused, counts.failed, counts.silent);
     write_text(STDOUT_FILENO, text);
 }
 

@@ -29,6 +29,9 @@ static struct wr_host_api core;
 static struct wr_encoder encoder;
 static const weir_host *host;
 
+static const weir_handler_type given = {.size = sizeof given};
+static const struct wr_type type = {.given = &given, .context = &book};
+
 /* A host on a lane, without a plugin behind it. */
 static void setup(void)
 {
@@ -40,7 +43,7 @@ static void setup(void)
     wr_lane_set(lane, &settings, 0);
     lane->worker = WR_WORKER_RUNNING;
     core = (struct wr_host_api){.lane = lane, .log = &log_of_test};
-    wr_host_api_init(&core, "push");
+    wr_host_api_init(&core, "push", &type);
     host = &core.shown;
 }
 
@@ -57,7 +60,9 @@ Test(host, tells_who_it_is)
 {
     cr_assert_eq(host->size, sizeof *host);
     cr_assert_eq(host->abi, WEIR_ABI);
-    cr_assert_str_eq(host->handler, "push");
+    cr_assert_str_eq(host->name, "push");
+    cr_assert_eq(host->type, &given);
+    cr_assert_eq(host->context, &book);
 }
 
 /* ---- log ------------------------------------------------------------------------------------- */
@@ -267,9 +272,9 @@ Test(host, a_handler_that_waits_inside_emit_keeps_its_batch_whatever_happens, .t
 
 /* ---- Waiting in calls of the handler's own --------------------------------------------------- */
 
-static const weir_waiting *waiting(void)
+static const weir_blocking_call *waiting(void)
 {
-    const weir_waiting *service = host->service(host, WEIR_WAITING);
+    const weir_blocking_call *service = host->service(host, WEIR_SERVICE_BLOCKING_CALL);
     cr_assert(service && service->size == sizeof *service);
     return service;
 }
@@ -355,14 +360,14 @@ Test(host, a_handler_that_nobody_waited_for_never_comes_back_to_its_libraries, .
 
 Test(host, a_handler_can_ask_how_long_it_may_take)
 {
-    cr_assert_eq(waiting()->left_ms(host), -1);
+    cr_assert_eq(waiting()->remaining_ms(host), -1);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
-    cr_assert_eq(waiting()->left_ms(host), -1);
+    cr_assert_eq(waiting()->remaining_ms(host), -1);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, wr_clock_deadline_ns(3600000));
-    int64_t left_ms = waiting()->left_ms(host);
+    int64_t left_ms = waiting()->remaining_ms(host);
     cr_assert(left_ms > 3000000 && left_ms <= 3600000);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 1);
-    cr_assert_eq(waiting()->left_ms(host), 0);
+    cr_assert_eq(waiting()->remaining_ms(host), 0);
 }
 
 Test(host, in_create_there_is_nothing_to_wait_for)
@@ -370,7 +375,7 @@ Test(host, in_create_there_is_nothing_to_wait_for)
     core.lane = NULL;
     waiting()->begin(host);
     waiting()->end(host);
-    cr_assert_eq(waiting()->left_ms(host), -1);
+    cr_assert_eq(waiting()->remaining_ms(host), -1);
 }
 
 /* ---- Before there is a lane ------------------------------------------------------------------ */
@@ -388,38 +393,38 @@ Test(host, in_create_there_is_nothing_to_count_or_to_wake)
 
 Test(host, an_encoder_is_there_for_those_who_have_a_format)
 {
-    cr_assert_null(host->service(host, WEIR_ENCODER));
+    cr_assert_null(host->service(host, WEIR_SERVICE_ENCODER));
     wr_encoder_init(&encoder, wr_format_find("json"), NULL);
     core.encoder = &encoder;
-    const weir_encoder *service = host->service(host, WEIR_ENCODER);
+    const weir_encoder *service = host->service(host, WEIR_SERVICE_ENCODER);
     cr_assert(service);
     cr_assert_eq(service->size, sizeof *service);
     cr_assert_str_eq(service->content_type(host), encoder.format->content_type);
-    cr_assert_eq(service->shape(host), WEIR_FORMAT_LINES);
+    cr_assert_eq(service->format(host), WEIR_FORMAT_LINES);
 }
 
 Test(host, a_terminal_can_be_told_about_colours)
 {
-    cr_assert_null(host->service(host, WEIR_TERMINAL));
+    cr_assert_null(host->service(host, WEIR_SERVICE_COLOR));
     core.encoder = &encoder;
-    const weir_terminal *terminal = host->service(host, WEIR_TERMINAL);
+    const weir_color *terminal = host->service(host, WEIR_SERVICE_COLOR);
     cr_assert_eq(terminal->size, sizeof *terminal);
     cr_assert_not(encoder.color);
-    terminal->set_color(host, true);
+    terminal->set(host, true);
     cr_assert(encoder.color);
 }
 
 Test(host, patience_is_kept_within_a_day)
 {
-    const weir_patience *patience = host->service(host, WEIR_PATIENCE);
+    const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     cr_assert_eq(patience->size, sizeof *patience);
-    cr_assert_eq(core.patience_ns, 0);
+    cr_assert_eq(core.try_timeout_ns, 0);
     patience->set(host, 1500);
-    cr_assert_eq(core.patience_ns, 1500 * WR_NS_PER_MS);
+    cr_assert_eq(core.try_timeout_ns, 1500 * WR_NS_PER_MS);
     patience->set(host, -1);
-    cr_assert_eq(core.patience_ns, 0);
+    cr_assert_eq(core.try_timeout_ns, 0);
     patience->set(host, INT64_MAX);
-    cr_assert_eq(core.patience_ns, 86400 * WR_NS_PER_S);
+    cr_assert_eq(core.try_timeout_ns, 86400 * WR_NS_PER_S);
 }
 
 Test(host, other_services_and_other_revisions_are_not_there)

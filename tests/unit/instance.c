@@ -29,7 +29,7 @@ static const weir_option rows[] = {
     {0},
 };
 
-static const weir_standard standards[] = {
+static const weir_default defaults[] = {
     {"overflow", "drop_oldest"}, {"linger", "1s"}, {"format", "bai"}, {NULL, NULL}};
 
 static int created, destroyed, abandoned, probe;
@@ -79,12 +79,12 @@ static const weir_handler_type probe_type = {
     .abi = WEIR_ABI,
     .name = "probe",
     .summary = "tells what is done to it",
-    .kinds = WEIR_TAKES_DOUBLE,
-    .takes = WEIR_FORMAT_LINES,
+    .kinds = WEIR_KINDS_DOUBLE,
+    .formats = WEIR_FORMAT_LINES,
     .options = rows,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct options),
-    .standards = standards,
+    .defaults = defaults,
     .create = create,
     .emit = emit,
     .flush = flush,
@@ -107,7 +107,7 @@ static const weir_handler_type any_type = {
     .abi = WEIR_ABI,
     .name = "any",
     .summary = "writes every format",
-    .takes = WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS,
+    .formats = WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS,
     .create = create,
     .emit = emit,
     .destroy = destroy,
@@ -118,9 +118,9 @@ static struct wr_instance *instance;
 
 static void setup(void)
 {
-    cr_assert_eq(wr_plugins_register(&plugins, &probe_type, &error), 0);
-    cr_assert_eq(wr_plugins_register(&plugins, &mute_type, &error), 0);
-    cr_assert_eq(wr_plugins_register(&plugins, &any_type, &error), 0);
+    cr_assert_eq(wr_plugins_register(&plugins, &probe_type, NULL, &error), 0);
+    cr_assert_eq(wr_plugins_register(&plugins, &mute_type, NULL, &error), 0);
+    cr_assert_eq(wr_plugins_register(&plugins, &any_type, NULL, &error), 0);
 }
 
 static void teardown(void)
@@ -242,14 +242,14 @@ Test(instance, a_value_beyond_what_is_allowed_is_refused)
 
 Test(instance, a_default_for_an_option_that_does_not_exist_is_the_plugins_fault)
 {
-    static const weir_standard wrong[] = {{"overflows", "block"}, {NULL, NULL}};
+    static const weir_default wrong[] = {{"overflows", "block"}, {NULL, NULL}};
     weir_handler_type type = mute_type;
     type.name = "wrong";
-    type.standards = wrong;
-    cr_assert_eq(wr_plugins_register(&plugins, &type, &error), 0);
+    type.defaults = wrong;
+    cr_assert_eq(wr_plugins_register(&plugins, &type, NULL, &error), 0);
     cr_assert_null(make_from("{\"h\": {\"type\": \"wrong\"}}"));
     cr_assert_eq(error.code, WEIR_ERR_PLUGIN);
-    cr_assert(strstr(error.text, "\"wrong\": a default for \"overflows\", which is no common option"));
+    cr_assert(strstr(error.text, "\"wrong\": a default for \"overflows\", which is not a common option"));
 }
 
 /* ---- Formats --------------------------------------------------------------------------------- */
@@ -316,7 +316,7 @@ Test(instance, a_format_may_refuse_its_options_together)
     assert_refused(make_from(text),
                    "handlers.h.format: format \"mlbench\": the option \"run_id\" or \"pod_name\" is missing");
     snprintf(text, sizeof text, form, "{\"type\": \"mlbench\", \"run_id\": \"7\", \"pod_name\": \"p\"}");
-    assert_refused(make_from(text), "handlers.h.format: format \"mlbench\": it has both");
+    assert_refused(make_from(text), "handlers.h.format: format \"mlbench\": only one of");
     snprintf(text, sizeof text, form, "{\"type\": \"mlbench\", \"run_id\": \"7\"}");
     cr_assert(make_from(text), "%s", error.text);
 }
@@ -420,7 +420,7 @@ Test(instance, a_plugin_may_refuse_its_options_together)
 
 Test(instance, a_plugin_that_refuses_without_a_word_is_told_of)
 {
-    assert_not_created(NULL, "", "h: the handler type \"probe\" refused its options without saying why");
+    assert_not_created(NULL, "", "h: the handler type \"probe\" refused its options and gave no reason");
 }
 
 Test(instance, refusing_is_for_create_only)
@@ -429,6 +429,182 @@ Test(instance, refusing_is_for_create_only)
     cr_assert(wr_instance_create(instance, &error));
     instance->host.shown.refuse(&instance->host.shown, "limit", "too late");
     cr_assert_eq(error.code, 0);
+}
+
+/* ---- Preparing ------------------------------------------------------------------------------- */
+
+static int prepared, created_before;
+static bool can_prepare;
+static const char *prepare_words;
+
+static bool prepare(const weir_host *host)
+{
+    prepared++;
+    created_before = created;
+    cr_assert_str_eq(host->name, "careful");
+    cr_assert_str_eq(host->type->name, "careful");
+    cr_assert_null(host->service(host, WEIR_SERVICE_ENCODER));
+    cr_assert_not(host->stopping(host));
+    if (prepare_words)
+        host->refuse(host, "", "%s", prepare_words);
+    return can_prepare;
+}
+
+static const weir_handler_type careful_type = {
+    .size = sizeof careful_type,
+    .abi = WEIR_ABI,
+    .name = "careful",
+    .summary = "has to be prepared",
+    .formats = WEIR_FORMAT_LINES,
+    .prepare = prepare,
+    .create = create,
+    .emit = emit,
+    .destroy = destroy,
+};
+
+static bool create_careful(void)
+{
+    cr_assert(make_from("{\"h\": {\"type\": \"careful\"}}"), "%s", error.text);
+    return wr_instance_create(instance, &error);
+}
+
+static void use_careful(bool able, const char *words)
+{
+    if (!prepared)
+        cr_assert_eq(wr_plugins_register(&plugins, &careful_type, NULL, &error), 0);
+    can_prepare = able;
+    prepare_words = words;
+}
+
+Test(instance, a_type_is_prepared_once_and_before_it_creates)
+{
+    use_careful(true, NULL);
+    cr_assert(create_careful());
+    cr_assert(create_careful());
+    cr_assert_eq(prepared, 1);
+    cr_assert_eq(created_before, 0);
+    cr_assert_eq(created, 2);
+}
+
+Test(instance, what_cannot_be_prepared_is_not_created_and_says_why)
+{
+    use_careful(false, "no entropy");
+    cr_assert_not(create_careful());
+    cr_assert(strstr(error.text, "handlers.h: no entropy"), "%s", error.text);
+    cr_assert_eq(error.code, WEIR_ERR_CONFIG);
+    cr_assert_eq(created, 0);
+}
+
+Test(instance, what_cannot_be_prepared_and_says_nothing_is_named)
+{
+    use_careful(false, NULL);
+    cr_assert_not(create_careful());
+    cr_assert_str_eq(error.text, "h: the handler type \"careful\" cannot be used; it gave no reason");
+}
+
+Test(instance, what_could_not_be_prepared_is_tried_again)
+{
+    use_careful(false, "not yet");
+    cr_assert_not(create_careful());
+    use_careful(true, NULL);
+    cr_assert(create_careful());
+    cr_assert(create_careful());
+    cr_assert_eq(prepared, 2);
+}
+
+/* Another thread forks while this one is inside prepare, or before: the child is a copy without that thread. */
+Test(instance, a_child_prepares_what_its_parent_has_not)
+{
+    use_careful(true, NULL);
+    cr_assert(make_from("{\"h\": {\"type\": \"careful\"}}"), "%s", error.text);
+    cr_assert(wr_plugins_begin_prepare(&plugins, instance->type));
+    wr_plugins_mark_torn(&plugins);
+    wr_plugins_after_fork(&plugins);
+    cr_assert(atomic_load(&instance->type->fork_unsafe));
+    cr_assert_not(instance->type->preparing);
+    cr_assert_not(instance->type->prepared);
+}
+
+Test(instance, a_child_does_not_prepare_what_its_parent_has)
+{
+    use_careful(true, NULL);
+    cr_assert(create_careful());
+    wr_plugins_after_fork(&plugins);
+    cr_assert(create_careful());
+    cr_assert_eq(prepared, 1);
+}
+
+/* ---- Options that hide common ones ------------------------------------------------------------- */
+
+/* As if some common options were younger than every plugin. */
+static const char *young;
+
+bool __real_wr_common_options_is_reserved(const char *name);
+bool __wrap_wr_common_options_is_reserved(const char *name);
+bool __wrap_wr_common_options_is_reserved(const char *name)
+{
+    return (!young || strcmp(name, young) != 0) && __real_wr_common_options_is_reserved(name);
+}
+
+static struct wr_instance *make_hiding(const char *name, const char *handlers)
+{
+    static weir_option hiding_rows[2];
+    static weir_handler_type hiding_type;
+    hiding_rows[0] = (weir_option){name, WEIR_OPTION_STRING, 0, "mine", NULL, "hides", 0};
+    hiding_type = (weir_handler_type){
+        .size = sizeof hiding_type,
+        .abi = WEIR_ABI,
+        .name = "hiding",
+        .summary = "has an option of that name",
+        .options = hiding_rows,
+        .option_row_size = sizeof(weir_option),
+        .options_size = sizeof(const char *),
+        .create = create,
+        .emit = emit,
+        .destroy = destroy,
+    };
+    young = "batch";
+    cr_assert_eq(wr_plugins_register(&plugins, &hiding_type, NULL, &error), 0, "%s", error.text);
+    return make_from(handlers);
+}
+
+Test(instance, an_own_option_hides_a_younger_common_one_which_keeps_its_default)
+{
+    cr_assert(make_hiding("batch", "{\"*\": {\"batch\": 7, \"linger\": \"3s\"}, \"h\": {\"type\": \"hiding\", "
+                                   "\"batch\": \"of my own\", \"queue\": \"2KiB\"}}"),
+              "%s", error.text);
+    cr_assert_str_eq(*(const char **)instance->options, "of my own");
+    cr_assert_eq(instance->common_options.batch, 5000);
+    cr_assert_eq(instance->common_options.linger_ns, 3 * WR_NS_PER_S);
+    cr_assert_eq(instance->common_options.queue_bytes, 2048);
+}
+
+Test(instance, an_own_object_hides_a_younger_common_option_too)
+{
+    cr_assert(make_hiding("batch.size", "{\"h\": {\"type\": \"hiding\", \"batch\": {\"size\": \"large\"}}}"),
+              "%s", error.text);
+    cr_assert_str_eq(*(const char **)instance->options, "large");
+    cr_assert_eq(instance->common_options.batch, 5000);
+}
+
+Test(instance, what_all_handlers_get_is_checked_where_it_is_hidden_too)
+{
+    cr_assert_null(make_hiding("batch", "{\"*\": {\"batch\": 0}, \"h\": {\"type\": \"hiding\"}}"));
+    cr_assert(strstr(error.text, "handlers.*.batch: 0 is out of range"), "%s", error.text);
+}
+
+Test(instance, only_the_rows_that_are_hidden_are_missing)
+{
+    make_hiding("batch", "{\"h\": {\"type\": \"hiding\"}}");
+    const struct wr_options_table *common = &instance->type->common_options, all = wr_common_options_table();
+    size_t count = 0, here = 0;
+    while (wr_options_row(&all, count))
+        count++;
+    while (wr_options_row(common, here))
+        here++;
+    cr_assert_eq(here, count - 1);
+    cr_assert_null(wr_options_find(common, "batch"));
+    cr_assert(wr_options_find(common, "batch_bytes"));
 }
 
 /* ---- Taking over, and being abandoned -------------------------------------------------------- */
@@ -461,7 +637,7 @@ Test(instance, a_successor_brings_its_settings)
     cr_assert_eq(instance->host.lane, lane);
     cr_assert_eq(lane->settings.queue_bytes, 2048);
     cr_assert_eq(lane->settings.overflow, WR_OVERFLOW_DROP_OLDEST);
-    cr_assert_eq(lane->kinds, WEIR_TAKES_DOUBLE);
+    cr_assert_eq(lane->kinds, WEIR_KINDS_DOUBLE);
     cr_assert(lane->has_flush);
     wr_lane_free_unused(lane);
 }
@@ -483,7 +659,7 @@ Test(instance, a_successor_of_a_failed_handler_begins_afresh)
 
 static void be_patient(const weir_host *host)
 {
-    const weir_patience *patience = host->service(host, WEIR_PATIENCE);
+    const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     patience->set(host, 7000);
 }
 

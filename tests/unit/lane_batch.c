@@ -226,7 +226,7 @@ static void offer_kinds(const char *kinds)
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
 }
 
-Test(lane_batch, a_handler_that_names_no_kinds_takes_all)
+Test(lane_batch, a_lane_takes_doubles_and_integers)
 {
     use(5000, 0);
     offer_kinds("didi");
@@ -236,16 +236,31 @@ Test(lane_batch, a_handler_that_names_no_kinds_takes_all)
 Test(lane_batch, kinds_that_a_handler_does_not_take_are_withheld_and_counted)
 {
     use(5000, 0);
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     offer_kinds("iidd");
     deliver("2 3");
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 2);
 }
 
+Test(lane_batch, a_kind_of_a_later_day_is_withheld_and_counted)
+{
+    use(5000, 0);
+    offer_kinds("d");
+    fixture_append_kind(&fixture, WEIR_KIND_INT + 1);
+    fixture_append_kind(&fixture, 31);
+    fixture_append_kind(&fixture, 32);
+    fixture_append_kind(&fixture, UINT16_MAX);
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    offer_kinds("i");
+    deliver("0");
+    deliver("5");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 4);
+}
+
 Test(lane_batch, kinds_are_withheld_wherever_they_stand)
 {
     use(5000, 0);
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     offer_kinds("diiddi");
     deliver("0");
     deliver("3 4");
@@ -257,7 +272,7 @@ Test(lane_batch, kinds_are_withheld_wherever_they_stand)
 Test(lane_batch, an_event_with_a_kind_that_is_not_taken_is_withheld_whole)
 {
     use(5000, 0);
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     fixture_append(&fixture, 3, 0, NULL);
     fixture.segment->samples[1].kind = WEIR_KIND_INT;
     fixture_append(&fixture, 1, 0, NULL);
@@ -270,11 +285,11 @@ Test(lane_batch, a_lane_that_was_full_of_what_is_withheld_is_calm_again)
 {
     fixture.settings.queue_bytes = 4 * FIXTURE_SAMPLE_BYTES;
     use(5000, 0);
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     offer_kinds("iiii");
     sleep_until(WR_NEVER);
     cr_assert_not(fixture_check(&fixture, NULL));
-    cr_assert_eq(fixture.wakeup.rung, 1);
+    cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
 /* ---- Timers and reload ----------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ static void answer_open(int code, int told, const char *reason)
     wr_lane_worker_init_outcome(&outcome, 0);
     outcome.code = code;
     snprintf(outcome.reason, sizeof outcome.reason, "%s", reason);
-    weir_outcome_tell(&outcome, told);
+    weir_outcome_set_error(&outcome, told);
     wr_lock_enter(&fixture.lane->lock);
     wr_outcome_of_open(fixture.lane, &outcome, fixture.now_ns);
     wr_lane_unlock(fixture.lane);
@@ -44,14 +44,14 @@ static void answer_emit(int code, uint32_t done, uint32_t rejected, int told, co
 {
     weir_outcome outcome = {.size = sizeof outcome, .code = code, .done = done, .rejected = rejected};
     snprintf(outcome.reason, sizeof outcome.reason, "%s", reason);
-    weir_outcome_tell(&outcome, told);
+    weir_outcome_set_error(&outcome, told);
     fixture_finish_emit_with(&fixture, outcome, 0);
 }
 
 Test(lane_error, an_older_core_has_no_room_for_it)
 {
     weir_outcome outcome = {.size = offsetof(weir_outcome, error)};
-    weir_outcome_tell(&outcome, WEIR_ERR_TIMEOUT);
+    weir_outcome_set_error(&outcome, WEIR_ERR_TIMEOUT);
     cr_assert_eq(outcome.error, 0);
 }
 

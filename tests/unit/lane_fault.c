@@ -92,6 +92,24 @@ Test(lane_fault, an_open_and_a_flush_with_an_unknown_code_are_faults_too)
     cr_assert_eq(fixture_stats(&fixture).open, 0);
 }
 
+/* Only a batch can be dropped. */
+Test(lane_fault, a_drop_by_open_flush_and_wake_is_a_fault_and_a_retry)
+{
+    fixture.lane->has_flush = true;
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_DROP);
+    cr_assert_eq(fixture_stats(&fixture).faults, 1);
+    cr_assert_gt(fixture.lane->retry_at_ns, fixture.now_ns);
+    weir_outcome woken = {.size = sizeof woken, .code = WEIR_OUTCOME_DROP};
+    wr_outcome_of_wake(fixture.lane, &woken, WEIR_WAKE_TIMER, fixture.now_ns);
+    cr_assert_eq(fixture_stats(&fixture).faults, 2);
+    fixture_close(&fixture);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_DROP, NULL);
+    cr_assert_eq(fixture_stats(&fixture).faults, 3);
+    cr_assert_eq(fixture_stats(&fixture).retries, 3);
+    cr_assert_eq(fixture_stats(&fixture).open, 0);
+    cr_assert_eq(fixture.lane->end_reason, WR_LANE_LIVES);
+}
+
 Test(lane_fault, an_error_that_is_none_is_told_to_nobody)
 {
     const int errors[] = {1, INT32_MAX, -UINT16_MAX - 1, INT32_MIN};

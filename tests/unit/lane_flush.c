@@ -146,14 +146,17 @@ Test(lane_flush, that_is_not_done_yet_is_asked_for_again_after_a_pause)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
 }
 
-Test(lane_flush, that_can_never_be_done_counts_as_tried)
+Test(lane_flush, with_a_reopen_is_done_when_the_handler_is_closed)
 {
     fixture.lane->has_flush = true;
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
-    fixture_finish_flush(&fixture, WEIR_OUTCOME_DROP);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_REOPEN);
+    cr_assert_not(is_flushed(position));
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
+    wr_outcome_of_close(fixture.lane);
     rest();
     cr_assert(is_flushed(position));
 }

@@ -196,7 +196,7 @@ Test(lane_ids, a_batch_ends_where_a_kind_is_withheld)
     fixture_append_kind(&fixture, WEIR_KIND_INT);
     fixture_append(&fixture, 3, 0, NULL);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     open_handler(WEIR_OUTCOME_OK);
     deliver(0, 2, 0);
     deliver(3, 3, 0);

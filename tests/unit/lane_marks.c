@@ -101,7 +101,7 @@ Test(lane_marks, what_is_dropped_behind_what_the_handler_has_is_settled_before_t
 
 Test(lane_marks, what_the_handler_does_not_take_is_settled)
 {
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     fixture_append_kind(&fixture, WEIR_KIND_INT);
     fixture_append_kind(&fixture, WEIR_KIND_DOUBLE);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});

@@ -265,7 +265,7 @@ Test(lane_spool, what_the_handler_does_not_take_is_withheld_from_disk_too)
     fixture_append_kind(&fixture, WEIR_KIND_INT);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     fail_to_open();
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     open_at_last();
     expect_delivery(0, 50);
     weir_handler_stats stats = fixture_stats(&fixture);
@@ -287,7 +287,7 @@ Test(lane_spool, what_is_withheld_at_the_end_of_what_was_read_is_not_read_again)
     fixture_offer(&fixture, 60);
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 111);
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     open_at_last();
     for (; next() == WR_LANE_NEXT_EMIT;
          fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0))
@@ -312,7 +312,7 @@ Test(lane_spool, a_batch_of_nothing_but_what_the_handler_does_not_take_is_withhe
     }
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     fail_to_open();
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     open_at_last();
     while (next() == WR_LANE_NEXT_EMIT) {
         numbers += fixture.lane->flight.range.count;

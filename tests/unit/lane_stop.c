@@ -51,7 +51,7 @@ Test(lane_stop, what_is_queued_is_delivered_first)
 
 Test(lane_stop, a_handler_that_takes_nothing_of_what_is_left_is_closed_at_once)
 {
-    fixture.lane->kinds = WEIR_TAKES_DOUBLE;
+    fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     fixture_append_kind(&fixture, WEIR_KIND_INT);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     request_stop();
@@ -251,7 +251,7 @@ Test(lane_stop, the_dispatcher_is_rung_when_producers_waited_for_a_lane_that_end
     request_stop();
     fixture.now_ns = deadline_ns;
     fixture_next(&fixture);
-    cr_assert_eq(fixture.wakeup.rung, 1);
+    cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
 /* ---- Taking over ----------------------------------------------------------------------------- */

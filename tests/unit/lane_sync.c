@@ -70,7 +70,7 @@ Test(lane_sync, a_sample_of_a_dropped_batch_is_answered_with_dropped)
 Test(lane_sync, a_sample_of_a_kind_that_is_not_taken_is_answered_with_dropped)
 {
     struct wr_ticket ticket = fixture_take_ticket(&desks[0]);
-    fixture.lane->kinds = WEIR_TAKES_INT;
+    fixture.lane->kinds = WEIR_KINDS_INT;
     fixture_offer_sync(&fixture, ticket);
     fixture_next(&fixture);
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);

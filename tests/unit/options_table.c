@@ -190,13 +190,13 @@ Test(options_table, fields_do_not_lie_across_each_other)
 Test(options_table, an_enum_has_words)
 {
     expect_faulty((weir_option){"a", WEIR_OPTION_ENUM, 0, NULL, NULL, "h", 0},
-                  "option \"a\": it is an enum without words allowed");
+                  "option \"a\": an enum needs a list of allowed words");
 }
 
 Test(options_table, the_words_of_an_enum_are_different_and_none_is_empty)
 {
-    static const char expected[] = "option \"a\": what it allows has to be words with a bar between them, like "
-                                   "a|b|c, each different and none empty";
+    static const char expected[] = "option \"a\": allowed: must be words separated by bars, like a|b|c, each "
+                                   "different and none empty";
     const char *const wrong[] = {"", "|", "a|", "|a", "a||b", "a|b|a", "a|ab|ab"};
     for (size_t i = 0; i < WR_COUNT_OF(wrong); i++)
         expect_faulty((weir_option){"a", WEIR_OPTION_ENUM, 0, NULL, wrong[i], "h", 0}, expected);
@@ -207,8 +207,9 @@ Test(options_table, the_words_of_an_enum_are_different_and_none_is_empty)
 
 Test(options_table, the_range_of_a_number_is_one)
 {
-    static const char expected[] = "option \"a\": what it allows has to be a range like 1..10, 1.. or ..10, of "
-                                   "values of its type, the lower one first";
+    static const char expected[] =
+        "option \"a\": allowed: must be a range like 1..10, 1.. or ..10, of values of "
+        "its type, the lower one first";
     static const struct {
         uint32_t type;
         const char *allowed;
@@ -253,7 +254,7 @@ Test(options_table, a_name_stands_once)
     const struct wr_options_table wrong = {twice, sizeof twice[0], 16};
     cr_assert(!wr_options_check_table(&wrong, &error));
     cr_assert_eq(error.code, WEIR_ERR_PLUGIN);
-    cr_assert_str_eq(error.text, "option \"a\": it stands twice in the table");
+    cr_assert_str_eq(error.text, "option \"a\": its name is in the table twice");
 }
 
 Test(options_table, a_default_is_a_value_of_its_type)

@@ -325,7 +325,7 @@ Test(plugin, after_a_fork_the_list_is_free)
 static int register_type(const weir_handler_type *type)
 {
     error = (struct wr_error){0};
-    return wr_plugins_register(&plugins, type, &error);
+    return wr_plugins_register(&plugins, type, NULL, &error);
 }
 
 Test(plugin, a_registered_type_is_found_before_a_plugin_of_its_name)
@@ -401,10 +401,52 @@ Test(plugin, what_every_type_needs_may_not_be_missing)
     cr_assert_eq(register_type(&whole), 0);
 }
 
+Test(plugin, a_type_that_names_no_kinds_takes_doubles_and_integers_and_no_later_ones)
+{
+    const weir_handler_type all = {SOUND_TYPE("all")}, one = {SOUND_TYPE("one"), .kinds = WEIR_KINDS_INT};
+    cr_assert_eq(register_type(&all), 0);
+    cr_assert_eq(register_type(&one), 0);
+    cr_assert_eq(find("all")->is.kinds, WEIR_KINDS_DOUBLE | WEIR_KINDS_INT);
+    cr_assert_eq(find("one")->is.kinds, WEIR_KINDS_INT);
+}
+
+static void assert_clash(const char *name)
+{
+    char words[100];
+    const weir_option rows[] = {{name, WEIR_OPTION_INT, 0, "1", NULL, "clashes", 0}, {0}};
+    const weir_handler_type type = {SOUND_TYPE("mine"), .options = rows, .option_row_size = sizeof *rows,
+                                    .options_size = sizeof(int64_t)};
+    snprintf(words, sizeof words,
+             "handler type \"mine\": option \"%s\": every handler has an option of that name", name);
+    cr_assert_eq(register_type(&type), WEIR_ERR_PLUGIN);
+    cr_assert(strstr(error.text, words), "%s", error.text);
+}
+
+/* This list never changes within an ABI: see doc/abi.md. */
+Test(plugin, an_option_with_the_name_of_a_common_one_is_refused)
+{
+    static const char *const names[] = {"type",      "plugin",    "format", "delivery",    "queue",
+                                        "overflow",  "batch",     "linger", "batch_bytes", "block_timeout",
+                                        "retry_min", "retry_max", "spool",  "spool_limit", "spool.limit"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_clash(names[i]);
+}
+
+Test(plugin, an_option_whose_name_only_begins_like_a_common_one_is_not)
+{
+    static const weir_option rows[] = {{"batches", WEIR_OPTION_INT, 0, "1", NULL, "fits", 0},
+                                       {"my.batch", WEIR_OPTION_INT, 0, "1", NULL, "fits", 0},
+                                       {"aggregate", WEIR_OPTION_INT, 0, "1", NULL, "fits", 0},
+                                       {0}};
+    const weir_handler_type type = {SOUND_TYPE("mine"), .options = rows, .option_row_size = sizeof *rows,
+                                    .options_size = sizeof(int64_t)};
+    cr_assert_eq(register_type(&type), 0, "%s", error.text);
+}
+
 Test(plugin, rows_of_options_that_are_too_short_are_refused)
 {
     static const weir_option rows[] = {{0}};
-    weir_handler_type type = {SOUND_TYPE("mine"), .options = rows, .option_size = sizeof(weir_option) - 1};
+    weir_handler_type type = {SOUND_TYPE("mine"), .options = rows, .option_row_size = sizeof(weir_option) - 1};
     cr_assert_eq(register_type(&type), WEIR_ERR_PLUGIN);
     cr_assert(strstr(error.text, "its options' rows are"));
 }

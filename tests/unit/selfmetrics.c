@@ -139,6 +139,6 @@ Test(selfmetrics, every_reason_for_dropping_has_a_name)
         cr_assert(wr_selfmetrics_drop_name(i), "reason %d", i);
     cr_assert_str_eq(wr_selfmetrics_drop_name(WEIR_DROPPED_FORK_UNSAFE), "fork_unsafe");
     cr_assert_null(wr_selfmetrics_drop_name(WEIR_DROPPED_FORK_UNSAFE + 1));
-    cr_assert_null(wr_selfmetrics_drop_name(WEIR_DROPS));
+    cr_assert_null(wr_selfmetrics_drop_name(WEIR_DROPPED_MAX));
     cr_assert_null(wr_selfmetrics_drop_name(-1));
 }

@@ -11,7 +11,8 @@ from markdown import Text
 from mdoc import Page
 
 CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
-CONTRACT = Header(SOURCE, ("handler.h",))
+HEADERS = ("options.h", "host.h", "handler.h")
+CONTRACT = Header(SOURCE, HEADERS)
 PAGE = Page(os.path.join(SOURCE, "doc", "weir-handler.7"))
 GUIDE = Text(os.path.join(SOURCE, "doc", "handler-guide.md"))
 
@@ -19,6 +20,10 @@ GUIDE = Text(os.path.join(SOURCE, "doc", "handler-guide.md"))
 def read(*parts):
     with open(os.path.join(*parts), encoding="utf-8") as file:
         return file.read()
+
+
+def contract_text():
+    return "".join(read(SOURCE, "include", "weir", name) for name in HEADERS)
 
 
 def template(folder, name="probe"):
@@ -38,7 +43,7 @@ def same(documented, real, where):
 @case
 def weir_handler_7_shows_every_structure_with_its_fields_in_order():
     structures = CONTRACT.structures()
-    assert {"weir_handler_type", "weir_outcome", "weir_host", "weir_waiting"} <= set(structures), structures
+    assert {"weir_handler_type", "weir_outcome", "weir_host", "weir_blocking_call"} <= set(structures), structures
     same(PAGE.subsections("STRUCTURES"), structures, "weir-handler.7, STRUCTURES")
     for name, fields in structures.items():
         documented = [" ".join(arguments) for arguments in PAGE.items("Fa", "STRUCTURES", name)]
@@ -54,10 +59,10 @@ def weir_handler_7_explains_every_constant_and_service_and_no_other():
 
 @case
 def weir_handler_7_declares_every_function_of_the_header():
-    text = re.sub(r"/\*.*?\*/", "", read(SOURCE, "include", "weir", "handler.h"), flags=re.S)
+    text = re.sub(r"/\*.*?\*/", "", contract_text(), flags=re.S)
     declared = re.findall(r"^(?:WEIR_PLUGIN_EXPORT|static inline) ([^;{]*?\))(?:;|\n\{)", text, re.M)
     real = [re.sub(r"\* ", "*", " ".join(declaration.split())) for declaration in declared]
-    assert len(real) == 4, real
+    assert len(real) == 3, real
     same([re.sub(r"\* ", "*", text) for text in PAGE.prototypes().values()], real, "weir-handler.7, SYNOPSIS")
 
 
@@ -85,19 +90,19 @@ def the_guide_names_every_callback_outcome_and_service():
     text = GUIDE.text
     fields = [re.search(r"\(\*(\w+)\)", field) for field in CONTRACT.structures()["weir_handler_type"]]
     callbacks = [found.group(1) for found in fields if found]
-    assert callbacks == ["create", "open", "emit", "flush", "close", "destroy", "wake", "abandon", "probe"], callbacks
+    assert callbacks == ["prepare", "create", "open", "emit", "flush", "close", "destroy", "wake", "abandon", "probe"], callbacks
     for callback in callbacks:
         assert f"`{callback}`" in text, callback
     codes = {name for name in CONTRACT.constants() if name.startswith("WEIR_OUTCOME_")}
     explained = {row["code"].strip("`") for table in GUIDE.tables("code") for row in table}
     assert explained == codes, explained ^ codes
-    for service in ("waiting/1", "patience/1"):
+    for service in ("blocking_call/1", "try_timeout/1"):
         assert f"`{service}`" in text, service
 
 
 @case
 def the_guide_and_the_template_name_only_what_the_contract_has(folder):
-    header = read(SOURCE, "include", "weir", "handler.h")
+    header = contract_text() + read(SOURCE, "include", "weir", "types.h")
     known = set(re.findall(r"\b(?:weir|WEIR)_\w+", header + read(SOURCE, "include", "weir", "weir.h")))
     documented = set(re.findall(r"\b(?:weir|WEIR)_\w+\b(?!\.)", GUIDE.text + template(folder)))
     assert documented <= known | {"WEIR_PLUGIN_PATH"}, documented - known

@@ -26,7 +26,7 @@ def a_new_handler_builds_passes_its_tests_and_is_installed(folder):
     probe = os.path.join(folder, "probe")
     done = make(probe, stage, "check", f"WEIR={weir}", "CFLAGS=-O2 -Wall -Wextra -Wpedantic -Wconversion -Werror")
     assert done.returncode == 0 and done.stderr == "", done
-    assert done.stdout.count("\n  ok ") == 24 and " FAIL " not in done.stdout.replace("0 FAIL", ""), done.stdout
+    assert done.stdout.count("\n  ok ") == 25 and " FAIL " not in done.stdout.replace("0 FAIL", ""), done.stdout
     assert done.stdout.endswith("== good\n") and "out: 2 delivered\n" in done.stdout, done.stdout
     done = make(probe, stage, "install", f"DESTDIR={folder}/package", f"plugindir={variable('plugindir')}")
     assert done.returncode == 0, done

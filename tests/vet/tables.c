@@ -2,6 +2,9 @@
  * with which it is built. */
 
 #include <locale.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../support/plugins/sound.h"
 
@@ -26,14 +29,16 @@ static const weir_option rows[] = {
     {"path", WEIR_OPTION_PATH, 0, NULL, NULL, "the path", AT(port)},
 #elif defined(WRONG_REQUIRED)
     {"port", WEIR_OPTION_INT, WEIR_OPTION_REQUIRED, "80", NULL, "the port", AT(port)},
+#elif defined(WRONG_CLASH)
+    {"spool.size", WEIR_OPTION_INT, 0, "80", NULL, "the size", AT(port)},
 #elif defined(WRONG_HELP)
     {"port", WEIR_OPTION_INT, 0, "80", NULL, "", AT(port)},
 #endif
     {0},
 };
 
-#ifdef WRONG_STANDARD
-static const weir_standard standards[] = {{"no_such_option", "1s"}, {NULL, NULL}};
+#ifdef WRONG_COMMON
+static const weir_default defaults[] = {{"no_such_option", "1s"}, {NULL, NULL}};
 #endif
 
 #ifdef WRONG_TIMER
@@ -41,6 +46,38 @@ static void *ask_for_wake(const weir_host *host, const void *options)
 {
     host->wake_in(host, 1000);
     return sound_create(host, options);
+}
+#endif
+
+#ifdef WRONG_PREPARE
+static bool change_umask(const weir_host *host)
+{
+    (void)host;
+    umask(0);
+    return true;
+}
+#endif
+
+#ifdef WRONG_THREAD
+static void *sleep_on(void *ctx)
+{
+    pause();
+    return ctx;
+}
+
+static bool start_thread(const weir_host *host)
+{
+    pthread_t thread;
+    (void)host;
+    return pthread_create(&thread, NULL, sleep_on, NULL) == 0;
+}
+#endif
+
+#ifdef WRONG_REASON
+static bool refuse_silently(const weir_host *host)
+{
+    (void)host;
+    return false;
 }
 #endif
 
@@ -53,12 +90,23 @@ __attribute__((constructor)) static void change_locale(void)
 
 static const weir_handler_type type = {
     SOUND_TYPE("tables"), /* what follows may replace a member */
-    .options = rows,        .option_size = sizeof(weir_option), .options_size = sizeof(struct options),
-#ifdef WRONG_STANDARD
-    .standards = standards,
+    .options = rows,
+    .option_row_size = sizeof(weir_option),
+    .options_size = sizeof(struct options),
+#ifdef WRONG_COMMON
+    .defaults = defaults,
 #endif
 #ifdef WRONG_TIMER
     .create = ask_for_wake,
+#endif
+#ifdef WRONG_PREPARE
+    .prepare = change_umask,
+#endif
+#ifdef WRONG_THREAD
+    .prepare = start_thread,
+#endif
+#ifdef WRONG_REASON
+    .prepare = refuse_silently,
 #endif
 #ifdef WRONG_KINDS
     .kinds = 1u << 7,

@@ -8,12 +8,12 @@
 #include "text/buffer.h"
 #include "text/utf8.h"
 
-const char *table_default_of(const weir_option *row, const weir_standard *standards)
+const char *table_default_of(const weir_option *row, const weir_default *defaults)
 {
-    for (; standards && standards->name; standards++)
-        if (strcmp(standards->name, row->name) == 0)
-            return standards->value;
-    return row->standard;
+    for (; defaults && defaults->name; defaults++)
+        if (strcmp(defaults->name, row->name) == 0)
+            return defaults->value;
+    return row->default_value;
 }
 
 /* "1..65535" unchanged, "a|b" as "a, b". */
@@ -36,9 +36,9 @@ static void put_default(struct wr_buffer *out, const char *value)
         command_put_text(out, *value ? value : "\"\"");
 }
 
-static void put_row(struct wr_buffer *out, const weir_option *row, const weir_standard *standards, size_t width)
+static void put_row(struct wr_buffer *out, const weir_option *row, const weir_default *defaults, size_t width)
 {
-    const char *value = table_default_of(row, standards);
+    const char *value = table_default_of(row, defaults);
     wr_buffer_put_text(out, "  ");
     command_put_padded(out, row->name, width);
     wr_buffer_put_format(out, "  %-8s  ", wr_option_type_name(row->type));
@@ -55,7 +55,7 @@ static void put_row(struct wr_buffer *out, const weir_option *row, const weir_st
     wr_buffer_put_char(out, '\n');
 }
 
-void table_put(struct wr_buffer *out, const struct wr_options_table *table, const weir_standard *standards)
+void table_put(struct wr_buffer *out, const struct wr_options_table *table, const weir_default *defaults)
 {
     const weir_option *row;
     size_t width = 0;
@@ -63,11 +63,11 @@ void table_put(struct wr_buffer *out, const struct wr_options_table *table, cons
         if (strlen(row->name) > width)
             width = strlen(row->name);
     for (size_t i = 0; (row = wr_options_row(table, i)); i++)
-        put_row(out, row, standards, width);
+        put_row(out, row, defaults, width);
 }
 
 void table_add_json(struct json_object *array, const struct wr_options_table *table,
-                    const weir_standard *standards)
+                    const weir_default *defaults)
 {
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
@@ -76,7 +76,7 @@ void table_add_json(struct json_object *array, const struct wr_options_table *ta
         json_add_text(option, "type", wr_option_type_name(row->type));
         json_add_bool(option, "required", row->flags & WEIR_OPTION_REQUIRED);
         json_add_bool(option, "secret", row->flags & WEIR_OPTION_SECRET);
-        json_add_text(option, "default", table_default_of(row, standards));
+        json_add_text(option, "default", table_default_of(row, defaults));
         json_add_text(option, "allowed", row->allowed);
         json_add_text(option, "help", row->help);
     }

@@ -13,14 +13,14 @@ struct wr_buffer;
 #define TABLE_FORMAT_HELP                                                                                      \
     "how values are written, see `weir formats`: a name, or an object with \"type\" and options"
 
-/* The default of an option. `standards` (may be NULL) takes precedence over the table. */
-const char *table_default_of(const weir_option *row, const weir_standard *standards);
+/* The default of an option. `defaults` (may be NULL) takes precedence over the table. */
+const char *table_default_of(const weir_option *row, const weir_default *defaults);
 
 /* Appends each option with type, default, what is allowed, and help. */
-void table_put(struct wr_buffer *out, const struct wr_options_table *table, const weir_standard *standards);
+void table_put(struct wr_buffer *out, const struct wr_options_table *table, const weir_default *defaults);
 
 /* Adds an object for each option to a JSON array. */
 void table_add_json(struct json_object *array, const struct wr_options_table *table,
-                    const weir_standard *standards);
+                    const weir_default *defaults);
 
 #endif

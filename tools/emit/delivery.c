@@ -20,7 +20,7 @@ static uint64_t count_settled(void)
     for (size_t i = 0; (name = weir_get_handler_name(i)); i++) {
         weir_get_handler_stats(name, &stats, sizeof stats);
         settled += stats.delivered;
-        for (int j = 0; j < WEIR_DROPS; j++)
+        for (int j = 0; j < WEIR_DROPPED_MAX; j++)
             settled += stats.dropped[j];
     }
     return settled;
@@ -50,7 +50,7 @@ uint64_t delivery_queued(void)
 
 static void put_drops(struct wr_buffer *out, const weir_handler_stats *stats)
 {
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         if (stats->dropped[i])
             wr_buffer_put_format(out, ", %" PRIu64 " dropped (%s)", stats->dropped[i],
                                  wr_selfmetrics_drop_name(i));

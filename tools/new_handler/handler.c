@@ -36,7 +36,7 @@ static void *create(const weir_host *host, const void *options)
         host->refuse(host, "", "no memory");
         return NULL;
     }
-    *handler = (struct handler){host, host->service(host, WEIR_ENCODER), options, -1};
+    *handler = (struct handler){host, host->service(host, WEIR_SERVICE_ENCODER), options, -1};
     return handler;
 }
 
@@ -86,8 +86,8 @@ static void close_it(void *self)
 
 static const weir_handler_type type = {
     .size = sizeof type, .abi = WEIR_ABI, .name = "@NAME@", .summary = "appends lines to a file",
-    .takes = WEIR_FORMAT_LINES,
-    .options = rows, .option_size = sizeof(weir_option), .options_size = sizeof(struct options),
+    .formats = WEIR_FORMAT_LINES,
+    .options = rows, .option_row_size = sizeof(weir_option), .options_size = sizeof(struct options),
     .create = create, .open = open_it, .emit = emit, .close = close_it, .destroy = free, .abandon = close_it,
 };
 

@@ -100,7 +100,7 @@ static void add_definitions(struct json_object *schema, const struct schema_type
     struct json_object *definitions = json_add_object(schema, "definitions");
     schema_add_value_definitions(definitions);
     add_pattern(definitions, "name", "^[^" CONTROL "]+$",
-                "a name has 1 to 255 bytes and no control characters");
+                "a name must have 1 to 255 bytes and no control characters");
     schema_add_handler_definitions(definitions, types);
     add_destination_definition(definitions, types);
     add_route_definition(definitions);

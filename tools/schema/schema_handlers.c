@@ -99,13 +99,19 @@ static void add_format_definition(struct json_object *definitions, const struct 
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-static void add_common_options(struct json_object *properties, uint32_t takes, const char *default_format,
-                               const weir_standard *standards)
+static void add_common_options(struct json_object *properties, const struct wr_options_table *table,
+                               uint32_t formats, const char *default_format, const weir_default *defaults)
 {
-    const struct wr_options_table common_options = wr_common_options_table();
-    if (takes)
-        add_format_property(properties, takes, default_format);
-    schema_add_options(properties, &common_options, standards);
+    if (formats)
+        add_format_property(properties, formats, default_format);
+    schema_add_options(properties, table, defaults);
+}
+
+/* For a handler of any type. */
+static void add_any_common_options(struct json_object *properties)
+{
+    const struct wr_options_table table = wr_common_options_table();
+    add_common_options(properties, &table, ALL_SHAPES, "json", NULL);
 }
 
 static void add_type_definition(struct json_object *definitions, const struct wr_type *type)
@@ -117,14 +123,15 @@ static void add_type_definition(struct json_object *definitions, const struct wr
     struct json_object *properties = json_add_object(object, "properties");
     schema_add_constant(properties, "type", type->is.name);
     schema_add_options(properties, &type->options, NULL);
-    add_common_options(properties, type->is.takes, wr_instance_standard_format(type), type->is.standards);
+    add_common_options(properties, &type->common_options, type->is.formats, wr_instance_default_format(type),
+                       type->is.defaults);
 }
 
 /* For a handler with "plugin", or whose type is a variable. */
 static void add_unknown_type_definition(struct json_object *definitions)
 {
     struct json_object *object = schema_add_object(definitions, "handler_of_unknown_type", NULL, false);
-    add_common_options(json_add_object(object, "properties"), ALL_SHAPES, "json", NULL);
+    add_any_common_options(json_add_object(object, "properties"));
 }
 
 static bool has_required(const struct wr_type *type)
@@ -204,7 +211,7 @@ static void add_defaults_definition(struct json_object *definitions)
 {
     struct json_object *object =
         schema_add_object(definitions, "defaults", "defaults of the options that every handler has", true);
-    add_common_options(json_add_object(object, "properties"), ALL_SHAPES, "json", NULL);
+    add_any_common_options(json_add_object(object, "properties"));
 }
 
 void schema_add_handler_definitions(struct json_object *definitions, const struct schema_types *types)

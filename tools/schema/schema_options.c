@@ -192,9 +192,9 @@ static void add_constraint(struct json_object *option, const weir_option *row)
 }
 
 static void add_option(struct json_object *properties, const char *key, const weir_option *row,
-                       const weir_standard *standards)
+                       const weir_default *defaults)
 {
-    const char *value = table_default_of(row, standards);
+    const char *value = table_default_of(row, defaults);
     struct json_object *option = json_add_object(properties, key);
     add_description(option, row);
     if (value)
@@ -207,7 +207,7 @@ static void add_option(struct json_object *properties, const char *key, const we
 /* The rows of a table whose names begin with a prefix: "" for all, "tls." for the members of "tls". */
 struct rows {
     const struct wr_options_table *table;
-    const weir_standard *standards;
+    const weir_default *defaults;
     const char *prefix;
 };
 
@@ -275,21 +275,21 @@ static void add_properties(struct json_object *properties, const struct rows *ro
             continue;
         const char *suffix = suffix_of(rows, i), *dot = strchr(suffix, '.');
         if (!dot) {
-            add_option(properties, suffix, row, rows->standards);
+            add_option(properties, suffix, row, rows->defaults);
             continue;
         }
         char key[KEY_ROOM], prefix[KEY_ROOM];
         snprintf(key, sizeof key, "%.*s", (int)(dot - suffix), suffix);
         snprintf(prefix, sizeof prefix, "%.*s", (int)(dot + 1 - row->name), row->name);
-        const struct rows nested = {rows->table, rows->standards, prefix};
+        const struct rows nested = {rows->table, rows->defaults, prefix};
         add_nested(properties, key, &nested);
     }
 }
 
 void schema_add_options(struct json_object *properties, const struct wr_options_table *table,
-                        const weir_standard *standards)
+                        const weir_default *defaults)
 {
-    const struct rows rows = {table, standards, ""};
+    const struct rows rows = {table, defaults, ""};
     add_properties(properties, &rows);
 }
 

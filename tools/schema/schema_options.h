@@ -30,10 +30,10 @@ void schema_add_required(struct json_object *parent, const char *name);
 struct json_object *schema_add_object(struct json_object *parent, const char *key, const char *description,
                                       bool closed);
 
-/* Adds a property for each option; options with dotted names become nested objects. `standards` (may be NULL)
+/* Adds a property for each option; options with dotted names become nested objects. `defaults` (may be NULL)
  * takes precedence over the defaults of the table. */
 void schema_add_options(struct json_object *properties, const struct wr_options_table *table,
-                        const weir_standard *standards);
+                        const weir_default *defaults);
 
 /* An array "required" with the names of the required options. */
 void schema_add_required_options(struct json_object *parent, const struct wr_options_table *table);

@@ -192,7 +192,7 @@ static bool print_part(struct file *file, const struct wr_spool_part *part, uint
 {
     struct wr_segment_pool pool = {0};
     struct wr_encoder encoder;
-    weir_encoded encoded = {.size = sizeof encoded};
+    weir_encoded encoded;
     struct wr_batch_core core = {.registry = file->registry,
                                  .labels_number = part->labels ? part->labels->number : 0};
     struct wr_range range = {.segment = wr_segment_new(&pool, part->count),

@@ -45,7 +45,7 @@ static void add_handler(struct json_object *array, const struct wr_status_handle
     json_add_count(object, "offered", handler->offered);
     json_add_count(object, "recovered", handler->recovered);
     json_add_count(object, "delivered", handler->delivered);
-    add_reasons(object, "dropped", handler->dropped, WEIR_DROPS, wr_selfmetrics_drop_name);
+    add_reasons(object, "dropped", handler->dropped, WEIR_DROPPED_MAX, wr_selfmetrics_drop_name);
     json_add_count(object, "queued", handler->queued);
     json_add_count(object, "queue_bytes", handler->queue_bytes);
     json_add_count(object, "queue_bound", handler->queue_bound);
@@ -89,11 +89,11 @@ void status_json_add(struct json_object *array, const struct status_process *sho
     json_add_count(object, "taken", process->taken);
     json_add_count(object, "in_rings", process->in_rings);
     json_add_count(object, "to_nobody", process->unrouted);
-    add_reasons(object, "refused", process->refused, WEIR_REFUSALS, wr_report_refusal_name);
+    add_reasons(object, "refused", process->refused, WEIR_REFUSED_MAX, wr_report_refusal_name);
     add_rate(object, "added_per_s", process->added_rate);
     json_add_count(object, "rings", process->threads);
     json_add_count(object, "series", process->series);
-    json_add_count(object, "groups_to_nobody_count", process->groups_unheard);
+    json_add_count(object, "groups_to_nobody_count", process->groups_unrouted);
     struct json_object *handlers = json_add_array(object, "handlers");
     for (size_t i = 0; i < view->handler_count; i++)
         add_handler(handlers, &view->handlers[i]);

@@ -146,7 +146,7 @@ static void put_handler(struct wr_buffer *out, const struct wr_status_handler *h
     wr_buffer_put_format(out, "\n    delivered   %" PRIu64, handler->delivered);
     put_rate(out, handler->delivered_rate);
     wr_buffer_put_text(out, "\n    dropped     ");
-    put_counts(out, handler->dropped, WEIR_DROPS, wr_selfmetrics_drop_name);
+    put_counts(out, handler->dropped, WEIR_DROPPED_MAX, wr_selfmetrics_drop_name);
     put_rate(out, handler->dropped_rate);
     wr_buffer_put_char(out, '\n');
     put_queue(out, handler);
@@ -194,9 +194,9 @@ static void put_unrouted(struct wr_buffer *out, const struct wr_status_view *vie
         wr_buffer_put_format(out, "%s%" PRIu64 " of ", i ? ", " : ": ", view->groups[i].values);
         command_put_text(out, view->groups[i].name);
     }
-    if (view->process.groups_unheard > view->group_count)
+    if (view->process.groups_unrouted > view->group_count)
         wr_buffer_put_format(out, ", and %" PRIu64 " more groups",
-                             view->process.groups_unheard - view->group_count);
+                             view->process.groups_unrouted - view->group_count);
     wr_buffer_put_char(out, '\n');
 }
 
@@ -208,7 +208,7 @@ void status_show(struct wr_buffer *out, const struct status_process *shown)
     wr_buffer_put_format(out, "  added         %" PRIu64, process->added);
     put_rate(out, process->added_rate);
     wr_buffer_put_format(out, ", %" PRIu64 " in rings\n  refused       ", process->in_rings);
-    put_counts(out, process->refused, WEIR_REFUSALS, wr_report_refusal_name);
+    put_counts(out, process->refused, WEIR_REFUSED_MAX, wr_report_refusal_name);
     wr_buffer_put_char(out, '\n');
     put_unrouted(out, shown->view);
     wr_buffer_put_format(out, "  series        %" PRIu64 "; thread rings %" PRIu64 "\n", process->series,

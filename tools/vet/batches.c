@@ -164,8 +164,8 @@ static void fill_sample(weir_sample *sample, const struct vet_recipe *recipe, ui
         draws[i] = vet_batches_draw(state);
     bool odd_name = is_strange(recipe->flavour, VET_NAMES, draws[0] >> 32);
     bool odd_number = is_strange(recipe->flavour, VET_NUMBERS, draws[1] >> 32);
-    uint32_t kinds = recipe->kinds ? recipe->kinds : WEIR_TAKES_DOUBLE | WEIR_TAKES_INT;
-    bool integer = kinds & WEIR_TAKES_INT && (!(kinds & WEIR_TAKES_DOUBLE) || draws[2] % 4 == 0);
+    uint32_t kinds = recipe->kinds ? recipe->kinds : WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
+    bool integer = kinds & WEIR_KINDS_INT && (!(kinds & WEIR_KINDS_DOUBLE) || draws[2] % 4 == 0);
     *sample = (weir_sample){
         .series = odd_name ? known.strange[draws[0] % known.strange_count]
                            : known.plain[draws[0] % known.plain_count],

@@ -12,7 +12,7 @@
 
 enum vet_flavour {
     VET_PLAIN,   /* names and numbers as programs have them */
-    VET_NAMES,   /* names, labels, units and metadata with everything in them that is lawful */
+    VET_NAMES,   /* names, labels, units and metadata with everything that is allowed in them */
     VET_NUMBERS, /* NaN, infinities, extremes; times before 1970 and far ahead */
     VET_MIXED,   /* all of these */
 };
@@ -20,7 +20,7 @@ enum vet_flavour {
 struct vet_recipe {
     uint32_t count;
     uint32_t event; /* samples of each event; 0: of random lengths */
-    uint32_t kinds; /* bits of WEIR_TAKES_*; 0: all */
+    uint32_t kinds; /* bits of WEIR_KINDS_*; 0: all */
     enum vet_flavour flavour;
     uint64_t seed;
     uint64_t sequence; /* of the first sample */

@@ -7,8 +7,31 @@
 
 #include "descriptors.h"
 #include "probe.h"
+#include "subject.h"
 #include "state.h"
 #include "watch.h"
+
+/* ---- Prepare --------------------------------------------------------------------------------- */
+
+void vet_check_prepare(const struct vet_subject *subject)
+{
+    struct vet_probe probe;
+    struct vet_state before, after;
+    char words[400];
+    if (!vet_subject_type(subject)->is.prepare)
+        vet_pass("it has none");
+    vet_state_take(&before);
+    int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
+    vet_probe_make(&probe, subject, NULL);
+    vet_state_take(&after);
+    if (vet_descriptors_count() > descriptors)
+        vet_fail("prepare leaves descriptors open: %s", vet_descriptors_show(0, words, sizeof words));
+    if (vet_descriptors_threads(threads) > threads)
+        vet_fail("prepare starts threads, which a forked child would not have");
+    if (vet_state_differs(&before, &after, words, sizeof words))
+        vet_fail("prepare changes %s, which is the program's", words);
+    vet_pass("it leaves no descriptors and no threads behind");
+}
 
 /* ---- Create ---------------------------------------------------------------------------------- */
 
@@ -31,7 +54,7 @@ static void check_traces(const struct vet_subject *subject)
     struct vet_probe probe;
     struct vet_state before, after;
     char words[400];
-    vet_probe_prepare(&probe, subject, NULL);
+    vet_probe_make(&probe, subject, NULL);
     vet_state_take(&before);
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
     vet_probe_finish_create(&probe);
@@ -50,7 +73,7 @@ void vet_check_create(const struct vet_subject *subject)
 {
     struct vet_probe probe;
     char words[400];
-    vet_probe_prepare(&probe, subject, NULL);
+    vet_probe_make(&probe, subject, NULL);
     bool watched = vet_watch(VET_WATCH_IO, create_and_destroy, &probe, words, sizeof words);
     end_where_judged();
     if (watched && *words)
@@ -148,7 +171,7 @@ static void live_and_wake(struct vet_probe *probe)
 void vet_check_manners(const struct vet_subject *subject)
 {
     struct vet_probe probe;
-    vet_probe_prepare(&probe, subject, NULL);
+    vet_probe_make(&probe, subject, NULL);
     probe.before = take_state;
     probe.after = compare_state;
     vet_probe_finish_create(&probe);

@@ -1,5 +1,5 @@
 /* The check of --fuzz: lives of random calls with random batches. What is called follows from the seed alone,
- * so that the same seed makes the same calls, whatever the handler answers. */
+ * so that the same seed makes the same calls, whatever the handler returns. */
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Checks of the order of calls, and of what emit, flush and wake answer. */
+/* Checks of the order of calls, and of the outcomes of emit, flush and wake. */
 
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void deliver_sizes(struct vet_probe *probe)
 void vet_check_batches(const struct vet_subject *subject)
 {
     vet_probe_run(subject, deliver_sizes);
-    vet_pass("0, 1 and up to 5000 samples, in events of 1, of a few, and of all; each outcome is lawful");
+    vet_pass("0, 1 and up to 5000 samples, in events of 1, of a few, and of all; each outcome is valid");
 }
 
 static void deliver_flavour(struct vet_probe *probe, enum vet_flavour flavour)
@@ -131,7 +131,7 @@ void vet_check_formats(const struct vet_subject *subject)
 {
     char names[200] = "";
     const struct wr_format *format;
-    uint32_t takes = vet_subject_type(subject)->is.takes;
+    uint32_t takes = vet_subject_type(subject)->is.formats;
     if (!takes)
         vet_pass("it takes none");
     if (has_own_format(subject))
@@ -154,9 +154,9 @@ static void flush_within(struct vet_probe *probe, int64_t timeout_ms)
     int code = vet_probe_flush(probe, timeout_ms);
     int64_t took_ms = vet_now_ms() - begin_ms;
     if (code == WEIR_OUTCOME_DROP)
-        vet_fail("flush answers DROP; there is no batch to drop");
+        vet_fail("flush returns DROP; there is no batch to drop");
     if (timeout_ms >= 0 && took_ms > timeout_ms + SLACK_MS)
-        vet_fail("flush with a timeout of %lld ms comes back after %lld ms", (long long)timeout_ms,
+        vet_fail("flush with a timeout of %lld ms returns after %lld ms", (long long)timeout_ms,
                  (long long)took_ms);
 }
 
@@ -180,7 +180,7 @@ void vet_check_flush(const struct vet_subject *subject)
     if (!vet_subject_type(subject)->is.flush)
         vet_pass("it has none: emit keeps nothing back");
     vet_probe_run(subject, flush_often);
-    vet_pass("it comes back within its timeout, also of 0 ms, and with nothing to flush");
+    vet_pass("it returns within its timeout, also of 0 ms, and with nothing to flush");
 }
 
 static void wake_often(struct vet_probe *probe)
@@ -211,7 +211,7 @@ static void reach_within(struct vet_probe *probe, int64_t timeout_ms)
     vet_probe_reach(probe, timeout_ms);
     int64_t took_ms = vet_now_ms() - begin_ms;
     if (took_ms > timeout_ms + SLACK_MS)
-        vet_fail("probe with a timeout of %lld ms comes back after %lld ms", (long long)timeout_ms,
+        vet_fail("probe with a timeout of %lld ms returns after %lld ms", (long long)timeout_ms,
                  (long long)took_ms);
     if (vet_descriptors_count() > descriptors)
         vet_fail("probe leaves a descriptor open: %s", vet_descriptors_show(3, shown, sizeof shown));
@@ -230,7 +230,7 @@ void vet_check_probe(const struct vet_subject *subject)
     if (!vet_subject_type(subject)->is.probe)
         vet_pass("it has none: open and close are called instead");
     vet_probe_run(subject, reach_and_live);
-    vet_pass("it comes back within its timeout, and leaves nothing open");
+    vet_pass("it returns within its timeout, and leaves nothing open");
 }
 
 /* With a stop asked from the beginning, whatever waits has to come to an end at once. */
@@ -238,7 +238,7 @@ static void stop_at_once(struct vet_probe *probe)
 {
     atomic_store(&vet_page->stop, 1);
     if (!vet_probe_open(probe) && !vet_probe_open(probe))
-        vet_pass("open comes back when a stop is asked: %.200s", probe->reason);
+        vet_pass("open returns when a stop is requested: %.200s", probe->reason);
     vet_probe_deliver(probe, (struct vet_recipe){.count = 1000});
     vet_probe_flush(probe, 100);
     if (probe->open)
@@ -248,5 +248,5 @@ static void stop_at_once(struct vet_probe *probe)
 void vet_check_stop(const struct vet_subject *subject)
 {
     vet_probe_run(subject, stop_at_once);
-    vet_pass("with a stop asked, open, emit, flush and close come back");
+    vet_pass("with a stop requested, open, emit, flush and close return");
 }

@@ -30,7 +30,7 @@ static void check_guards(struct vet_probe *probe, const char *callback)
 static void live_guarded(const struct vet_subject *subject)
 {
     struct vet_probe probe;
-    vet_probe_prepare(&probe, subject, NULL);
+    vet_probe_make(&probe, subject, NULL);
     probe.before = guard;
     probe.after = check_guards;
     vet_probe_finish_create(&probe);

@@ -69,7 +69,7 @@ static void check_ledger(void)
     if (weir_get_handler_stats("vet", &stats, sizeof stats))
         vet_fail("%s", weir_last_error());
     uint64_t dropped = 0;
-    for (int i = 0; i < WEIR_DROPS; i++)
+    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         dropped += stats.dropped[i];
     if (stats.faults)
         vet_fail("in a program it broke the contract %" PRIu64 " times; WEIR_LOG=error tells how",

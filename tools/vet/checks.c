@@ -7,8 +7,9 @@ enum { WHOLE_LIFE = VET_LOAD | VET_LIFE | VET_FLUSH };
 const struct vet_check vet_checks_of_type[] = {
     {"type", vet_check_type, VET_LOAD, false},
     {"options", vet_check_options, VET_LOAD, false},
-    {"create", vet_check_create, VET_LOAD | VET_CREATE | VET_DESTROY, false},
-    {"values", vet_check_values, VET_LOAD | VET_CREATE | VET_DESTROY, false},
+    {"prepare", vet_check_prepare, VET_LOAD | VET_PREPARE, false},
+    {"create", vet_check_create, VET_LOAD | VET_MAKE, false},
+    {"values", vet_check_values, VET_LOAD | VET_MAKE, false},
     {"life", vet_check_life, WHOLE_LIFE, false},
     {"batches", vet_check_batches, VET_LOAD | VET_LIFE, false},
     {"names", vet_check_names, WHOLE_LIFE, false},

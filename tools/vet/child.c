@@ -157,7 +157,7 @@ static void conclude_hang(const struct child *child, const struct vet_subject *s
     else
         conclude(
             child->result,
-            "%s does not come back within %lld ms, nor when a stop was asked after half of that; it asked for "
+            "%s does not return within %lld ms, nor when a stop was asked after half of that; it asked for "
             "that %llu times (host->wait, host->stopping)%s%s",
             place(page), (long long)subject->deadline_ms, (unsigned long long)atomic_load(&page->waits),
             *said ? "; it said: " : "", said);

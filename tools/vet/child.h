@@ -9,7 +9,7 @@ struct vet_result {
     const char *name;
     enum vet_verdict verdict;
     char words[VET_WORDS];
-    unsigned broken; /* bits of vet_call: what crashed or did not come back */
+    unsigned broken; /* bits of vet_call: what crashed or did not return */
     char heard[600]; /* the end of what a crashed child wrote on standard error */
 };
 

@@ -8,6 +8,7 @@
 
 #include "text/common.h"
 #include "text/error.h"
+#include "os/thread.h"
 #include "services.h"
 #include "subject.h"
 
@@ -39,41 +40,40 @@ static void check_fence(const struct fenced *fenced, const struct vet_probe *pro
         if (bytes[i] != FENCE)
             vet_fail(
                 "%s writes behind the end of the outcome, which is %u bytes long here, as an older core has "
-                "it: look at outcome->size, or use weir_outcome_tell",
+                "it: look at outcome->size, or use weir_outcome_set_error",
                 callback, size);
 }
 
 static void check_code(const weir_outcome *outcome, const char *callback)
 {
     if (outcome->code < WEIR_OUTCOME_OK || outcome->code > WEIR_OUTCOME_FAILED)
-        vet_fail("%s answers the code %d; allowed: 0 (OK) to 4 (FAILED)", callback, outcome->code);
+        vet_fail("%s returns the code %d; allowed: 0 (OK) to 4 (FAILED)", callback, outcome->code);
     if (outcome->retry_after_ms < 0)
-        vet_fail("%s answers retry_after_ms %lld; allowed: 0 and more", callback,
+        vet_fail("%s returns retry_after_ms %lld; allowed: 0 and more", callback,
                  (long long)outcome->retry_after_ms);
     bool has_error = outcome->size >= sizeof *outcome;
     if (has_error && (outcome->error > 0 || outcome->error < -UINT16_MAX))
-        vet_fail("%s answers the error %d, which is none of enum weir_error", callback, outcome->error);
+        vet_fail("%s returns the error %d, which is none of enum weir_error", callback, outcome->error);
 }
 
 static void check_reason(const struct vet_probe *probe, const weir_outcome *outcome, const char *callback)
 {
     if (!memchr(outcome->reason, '\0', sizeof outcome->reason))
-        vet_fail("%s answers a reason without a NUL at its end", callback);
+        vet_fail("%s returns a reason without a NUL at its end", callback);
     if (outcome->code != WEIR_OUTCOME_OK && !*outcome->reason)
-        vet_fail("%s answers the code %d without a reason: whoever runs it has to be told why", callback,
-                 outcome->code);
+        vet_fail("%s returns the code %d without a reason: set outcome->reason", callback, outcome->code);
     vet_services_check_text(probe, "the reason of an outcome", outcome->reason);
 }
 
 static void check_counts(const weir_outcome *outcome, uint32_t count)
 {
     if (outcome->done > count)
-        vet_fail("emit answers done %u of a batch of %u samples", outcome->done, count);
+        vet_fail("emit returns done %u of a batch of %u samples", outcome->done, count);
     if (outcome->rejected > outcome->done)
-        vet_fail("emit answers rejected %u of done %u; rejected samples are among those done",
+        vet_fail("emit returns rejected %u of done %u; rejected samples are among those done",
                  outcome->rejected, outcome->done);
     if (outcome->code == WEIR_OUTCOME_OK && count && !outcome->done)
-        vet_fail("emit answers OK with nothing done: the core would go round for ever");
+        vet_fail("emit returns OK with nothing done: the core would go round for ever");
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ static void end(struct vet_probe *probe, const char *callback)
 {
     vet_leave();
     if (probe->waiting)
-        vet_fail("%s comes back between begin and end of waiting/1", callback);
+        vet_fail("%s returns between begin and end of blocking_call/1", callback);
     if (probe->after)
         probe->after(probe, callback);
 }
@@ -280,7 +280,7 @@ void vet_probe_live(struct vet_probe *probe)
 
 /* ---- Creating and destroying ----------------------------------------------------------------- */
 
-void vet_probe_prepare(struct vet_probe *probe, const struct vet_subject *subject, const char *format)
+void vet_probe_make(struct vet_probe *probe, const struct vet_subject *subject, const char *format)
 {
     struct wr_error error = {0};
     *probe = (struct vet_probe){.subject = subject, .wake_in_ms = -1};
@@ -288,6 +288,10 @@ void vet_probe_prepare(struct vet_probe *probe, const struct vet_subject *subjec
     if (!probe->instance)
         vet_fail_to_create("%s", error.text);
     probe->type = &probe->instance->type->is;
+    vet_enter(VET_PREPARE, "prepare");
+    if (!wr_instance_prepare(probe->instance, &error))
+        vet_fail_to_create("prepare refuses: %s", error.text);
+    vet_leave();
     vet_services_attach(probe);
 }
 
@@ -305,7 +309,7 @@ void vet_probe_finish_create(struct vet_probe *probe)
 
 void vet_probe_create(struct vet_probe *probe, const struct vet_subject *subject, const char *format)
 {
-    vet_probe_prepare(probe, subject, format);
+    vet_probe_make(probe, subject, format);
     vet_probe_finish_create(probe);
 }
 
@@ -338,13 +342,17 @@ void vet_probe_on_worker(void (*script)(struct vet_probe *probe), struct vet_pro
 {
     sigset_t all, before;
     pthread_t thread;
+    pthread_attr_t attributes;
     struct job job = {script, probe};
+    if (pthread_attr_init(&attributes) != 0 || !wr_thread_set_stack(&attributes))
+        vet_skip("vet itself: no thread");
     sigfillset(&all);
     sigdelset(&all, SIGSEGV); /* vet's own handlers look where it was */
     sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int problem = pthread_create(&thread, NULL, work, &job);
+    int problem = pthread_create(&thread, &attributes, work, &job);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
     if (problem)
         vet_skip("vet itself: no thread: %s", strerror(problem));
     pthread_join(thread, NULL);

@@ -1,5 +1,5 @@
-/* probe: one handler under test. Calls it as the core does, judges each answer, and ends the check at the first
- * breach of the contract. */
+/* probe: one handler under test. Calls it as the core does, checks each outcome, and ends the check at the
+ * first breach of the contract. */
 #ifndef WEIR_TOOLS_VET_PROBE_H
 #define WEIR_TOOLS_VET_PROBE_H
 
@@ -23,7 +23,7 @@ struct vet_probe {
     uint64_t sequence;     /* of the next sample */
     uint64_t delivered;
     int64_t wake_in_ms; /* what the handler asked for last; -1: nothing */
-    bool waiting;       /* between begin and end of waiting/1 */
+    bool waiting;       /* between begin and end of blocking_call/1 */
     char reason[256];   /* why it did not deliver */
 
     /* Around each call of the handler's; NULL: nothing. */
@@ -41,14 +41,15 @@ enum vet_delivery {
 /* Makes a handler and has it created; the check ends where that fails. format: or NULL. */
 void vet_probe_create(struct vet_probe *probe, const struct vet_subject *subject, const char *format);
 
-/* The same in two steps: what is set in between holds for create too. */
-void vet_probe_prepare(struct vet_probe *probe, const struct vet_subject *subject, const char *format);
+/* The same in two steps: the first calls prepare, the second create. What is set in between applies to create.
+ */
+void vet_probe_make(struct vet_probe *probe, const struct vet_subject *subject, const char *format);
 void vet_probe_finish_create(struct vet_probe *probe);
 
 /* Destroys it. */
 void vet_probe_destroy(struct vet_probe *probe);
 
-/* [worker] One call each. open answers whether the handler is open; flush and wake answer the outcome's code.
+/* [worker] One call each. open returns whether the handler is open; flush and wake return the outcome's code.
  */
 bool vet_probe_open(struct vet_probe *probe);
 void vet_probe_close(struct vet_probe *probe);

@@ -129,7 +129,7 @@ static void begin_waiting(const weir_host *host)
 {
     struct vet_probe *probe = probe_of(host);
     if (probe->waiting)
-        vet_fail("waiting/1: begin was called twice without an end between");
+        vet_fail("blocking_call/1: begin was called twice without an end between");
     probe->waiting = true;
 }
 
@@ -137,7 +137,7 @@ static void end_waiting(const weir_host *host)
 {
     struct vet_probe *probe = probe_of(host);
     if (!probe->waiting)
-        vet_fail("waiting/1: end was called without a begin");
+        vet_fail("blocking_call/1: end was called without a begin");
     probe->waiting = false;
 }
 
@@ -148,14 +148,14 @@ static int64_t tell_left_ms(const weir_host *host)
     return !is_stop_asked() ? -1 : left_ms < 0 ? 0 : left_ms;
 }
 
-static const weir_waiting waiting = {sizeof waiting, begin_waiting, end_waiting, tell_left_ms};
+static const weir_blocking_call waiting = {sizeof waiting, begin_waiting, end_waiting, tell_left_ms};
 
 static const void *find_service(const weir_host *host, const char *id)
 {
     const struct vet_probe *probe = probe_of(host);
     if (!id)
         vet_fail("host->service was called without a name");
-    return strcmp(id, WEIR_WAITING) == 0 ? &waiting : probe->core.service(host, id);
+    return strcmp(id, WEIR_SERVICE_BLOCKING_CALL) == 0 ? &waiting : probe->core.service(host, id);
 }
 
 /* ---- Attaching ------------------------------------------------------------------------------- */

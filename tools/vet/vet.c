@@ -34,7 +34,8 @@ static const char *find_broken(unsigned broken)
         const char *name;
     } calls[] = {{VET_LOAD, "loading"}, {VET_CREATE, "create"},   {VET_OPEN, "open"},
                  {VET_EMIT, "emit"},    {VET_FLUSH, "flush"},     {VET_WAKE, "wake"},
-                 {VET_CLOSE, "close"},  {VET_DESTROY, "destroy"}, {VET_ABANDON, "abandon"}};
+                 {VET_CLOSE, "close"},  {VET_DESTROY, "destroy"}, {VET_ABANDON, "abandon"},
+                 {VET_PROBE, "probe"},  {VET_PREPARE, "prepare"}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (broken & calls[i].call)
             return calls[i].name;

@@ -27,7 +27,9 @@ enum vet_call {
     VET_DESTROY = 1u << 7,
     VET_ABANDON = 1u << 8,
     VET_PROBE = 1u << 9,
-    VET_LIFE = VET_CREATE | VET_OPEN | VET_EMIT | VET_CLOSE | VET_DESTROY,
+    VET_PREPARE = 1u << 10,
+    VET_MAKE = VET_PREPARE | VET_CREATE | VET_DESTROY,
+    VET_LIFE = VET_PREPARE | VET_CREATE | VET_OPEN | VET_EMIT | VET_CLOSE | VET_DESTROY,
 };
 
 /* What is being vetted. */
@@ -90,6 +92,7 @@ int64_t vet_now_ms(void);
 /* Each handler type's checks, by what they look at. */
 void vet_check_type(const struct vet_subject *subject);
 void vet_check_options(const struct vet_subject *subject);
+void vet_check_prepare(const struct vet_subject *subject);
 void vet_check_create(const struct vet_subject *subject);
 void vet_check_values(const struct vet_subject *subject);
 void vet_check_life(const struct vet_subject *subject);

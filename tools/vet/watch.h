@@ -11,7 +11,7 @@ enum vet_watch_kind {
     VET_WATCH_ALL_BUT_CLOSE, /* everything but close(2), and the end of the process */
 };
 
-/* Runs code in a child process and answers what it did first that is not allowed, in words; "": nothing. false:
+/* Runs code in a child process and writes to words what it did first that is not allowed; "": nothing. false:
  * it cannot be watched here, and the words tell why. What the code does is done: nothing is held back. */
 bool vet_watch(enum vet_watch_kind kind, void (*code)(void *ctx), void *ctx, char *words, size_t room);
 

@@ -33,7 +33,7 @@ static void *create(const weir_host *host, const void *options)
     if (!tls)
         return NULL;
     tls->host = host;
-    tls->encoder = host->service(host, WEIR_ENCODER);
+    tls->encoder = host->service(host, WEIR_SERVICE_ENCODER);
     tls->options = options;
     tls->socket = CURL_SOCKET_BAD;
     return tls;
@@ -102,9 +102,9 @@ static const weir_handler_type type = {
     .abi = WEIR_ABI,
     .name = "tls",
     .summary = "posts over TLS, for tests",
-    .takes = WEIR_FORMAT_LINES,
+    .formats = WEIR_FORMAT_LINES,
     .options = rows,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct options),
     .create = create,
     .open = open_it,

@@ -1,11 +1,34 @@
-/* weir - what both sides of it name: applications (<weir/weir.h>) and handlers (<weir/handler.h>). */
+/* weir - what applications (<weir/weir.h>) and plugins (<weir/handler.h>) have in common. */
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
-/* A label of a stream or of a whole configuration: a name and any valid UTF-8 text. */
+#include <stddef.h>
+
+/* A label of a stream, or of a whole configuration. Both strings end in NUL. This struct never changes. */
 typedef struct weir_label {
-    const char *key;
-    const char *value;
+    const char *key;   /* valid UTF-8, 1 to 255 bytes, no control characters */
+    const char *value; /* valid UTF-8, at most 1023 bytes, control characters allowed */
 } weir_label;
+
+/* The level of a log message. A smaller number is more severe. */
+enum weir_log_level {
+    WEIR_LOG_ERROR = 1,   /* values are lost, or a configuration is invalid */
+    WEIR_LOG_WARNING = 2, /* a failure that may pass; nothing is lost yet */
+    WEIR_LOG_INFO = 3,    /* normal operation */
+    WEIR_LOG_DEBUG = 4,   /* for finding bugs */
+};
+
+/* WEIR_HAS(pointer, field): whether a struct that begins with its size is long enough to hold the field. The
+ * two sides of the contract may be compiled with different versions of these headers: check this before you
+ * read or write a field that is younger than the oldest version that you work with. Evaluates pointer more than
+ * once. */
+#ifdef __cplusplus
+#define WEIR_HAS(pointer, field)                                                                               \
+    ((pointer)->size >= static_cast<size_t>(reinterpret_cast<const char *>(&(pointer)->field + 1) -            \
+                                            reinterpret_cast<const char *>(pointer)))
+#else
+#define WEIR_HAS(pointer, field)                                                                               \
+    ((pointer)->size >= (size_t)((const char *)(&(pointer)->field + 1) - (const char *)(pointer)))
+#endif
 
 #endif

@@ -13,7 +13,7 @@ static const weir_option rows[] = {
 static const weir_handler_type type = {
     SOUND_TYPE("bad_options"),
     .options = rows,
-    .option_size = sizeof(weir_option),
+    .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct options),
 };
 

@@ -2,7 +2,8 @@
 #include "../sound.h"
 
 static const struct {
-    uint32_t size, abi;
+    size_t size;
+    uint32_t abi;
     uint64_t other[40];
 } type = {sizeof(weir_handler_type), WEIR_ABI + 7, {1}};
 
