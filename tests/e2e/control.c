@@ -288,7 +288,7 @@ Test(control, handlers_are_listed_in_the_order_in_which_they_were_configured)
     cr_assert_str_eq(weir_get_handler_name(0), "b");
     cr_assert_null(weir_get_handler_name(1));
     configure("{\"handlers\":{\"b\":{\"type\":\"capture\"},\"a\":{\"type\":\"capture\"}},"
-                 "\"groups\":{\"g\":[\"a\",\"b\"]}}");
+              "\"groups\":{\"g\":[\"a\",\"b\"]}}");
     cr_assert_str_eq(weir_get_handler_name(0), "b");
     cr_assert_str_eq(weir_get_handler_name(1), "a");
     cr_assert_null(weir_get_handler_name(2));

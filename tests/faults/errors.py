@@ -64,7 +64,7 @@ def fault_29_after_a_sleep_of_the_machine_back_off_continues_and_times_follow_th
     assert puppet.do("flush", 60000)["code"] == 0, puppet.said()
     assert puppet.do("add", "x", 2)["code"] == 0
     assert puppet.do("flush", 60000)["code"] == 0, puppet.said()
-    back = re.search(r"h: back after (\d+) s, 0 lost", puppet.said())
+    back = re.search(r"h: recovered after (\d+) s, 0 lost", puppet.said())
     assert back and int(back.group(1)) < 1800, puppet.said()
     stats = puppet.do("ledger", "h")
     assert_handler_ledger(stats)

@@ -197,7 +197,7 @@ def a_full_pipe_is_logged_and_recovers(folder):
     log = program.stderr.readline()
     assert re.search(f"pipe: the named pipe {path} is full: its reader reads nothing, waited \\d+ ms; retrying", log), log
     assert values_of(reader.read_lines(20000)) == list(range(20000))
-    assert re.search("pipe: back after", program.stderr.readline())
+    assert re.search("pipe: recovered after", program.stderr.readline())
     program.kill()
     program.communicate()
 
