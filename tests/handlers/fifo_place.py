@@ -68,7 +68,7 @@ def values_of_failed_calls_arrive_once_the_pipe_exists(folder):
     assert puppet.do("add", "n", 100)["code"] == 0
     assert puppet.ledger()["delivered"] == 101
     puppet.end()
-    assert re.search(r"pipe: back after \d+ s, 0 lost", puppet.said()), puppet.said()
+    assert re.search(r"pipe: recovered after \d+ s, 0 lost", puppet.said()), puppet.said()
 
 
 @case

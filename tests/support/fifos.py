@@ -29,7 +29,7 @@ def make_fifo(folder, name="fifo"):
 
 def but_for_slowness(said):
     """What was said, without what a busy machine adds to it: a reader that did not come to its turn for a while."""
-    return "".join(line for line in said.splitlines(True) if "its reader reads nothing" not in line and "back after" not in line)
+    return "".join(line for line in said.splitlines(True) if "its reader reads nothing" not in line and "recovered after" not in line)
 
 
 class Reader:
