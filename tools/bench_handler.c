@@ -1,5 +1,5 @@
-/* weir bench-handler: how fast does a handler type take values? Only the handler, its format included, is
- * measured: the calls that the core's worker makes, one after the other, without the core around. */
+/* weir bench-handler: measures the throughput of a handler type and its format, without the core: batches are
+ * passed to it one after the other, as a worker does. */
 
 #include <errno.h>
 #include <getopt.h>
@@ -9,14 +9,15 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "command.h"
+#include "common/command.h"
+#include "common/json.h"
 #include "text/error.h"
 #include "text/units.h"
 #include "vet/child.h"
 #include "vet/probe.h"
 #include "vet/subject.h"
 
-enum { MOST_BATCHES = 100000, SIZES = 4 };
+enum { MAX_BATCHES = 100000, SIZES = 4 };
 
 static const uint32_t sizes[SIZES] = {1, 10, 100, 5000};
 
@@ -26,9 +27,9 @@ struct timing {
     double seconds, median_us, p99_us;
 };
 
-/* Shared with the child that measures, so that a plugin's crash does not end the command. */
+/* Shared with the child process that measures, so that a crash of the plugin does not end the command. */
 static struct {
-    int64_t time_ns; /* for each size */
+    int64_t time_ns; /* per size */
     struct timing *timings;
     uint32_t measured; /* sizes */
 } * bench;
@@ -46,7 +47,7 @@ static int compare(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Takes the times of batches of one size until the time is over. */
+/* Measures batches of one size for bench->time_ns. */
 static void measure(struct vet_probe *probe, uint32_t size, int64_t *times_ns, struct timing *timing)
 {
     uint64_t count = 0;
@@ -66,9 +67,9 @@ static void measure(struct vet_probe *probe, uint32_t size, int64_t *times_ns, s
         spent_ns += times_ns[count++];
         vet_batches_end(batch);
         if (outcome.code != WEIR_OUTCOME_OK || outcome.done < size)
-            vet_fail("a batch of %u samples was not taken: %s", size,
-                     *probe->reason ? probe->reason : "done in part");
-    } while (count < MOST_BATCHES && now_ns() - begin_ns < bench->time_ns);
+            vet_fail("a batch of %u samples was not accepted: %s", size,
+                     *probe->reason ? probe->reason : "accepted in part");
+    } while (count < MAX_BATCHES && now_ns() - begin_ns < bench->time_ns);
     qsort(times_ns, count, sizeof *times_ns, compare);
     const int64_t median_ns = times_ns[count / 2], p99_ns = times_ns[count * 99 / 100];
     *timing =
@@ -77,9 +78,9 @@ static void measure(struct vet_probe *probe, uint32_t size, int64_t *times_ns, s
 
 static void measure_all(struct vet_probe *probe)
 {
-    int64_t *times_ns = calloc(MOST_BATCHES, sizeof *times_ns);
+    int64_t *times_ns = calloc(MAX_BATCHES, sizeof *times_ns);
     if (!times_ns)
-        vet_skip("no memory");
+        vet_skip("out of memory");
     vet_probe_must_open(probe);
     for (uint32_t i = 0; i < SIZES; i++) {
         measure(probe, sizes[i], times_ns, &bench->timings[i]);
@@ -96,30 +97,37 @@ static void run_bench(const struct vet_subject *subject)
     vet_pass("measured");
 }
 
-/* ---- What came of it ------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
-static double values_a_second(const struct timing *timing)
+static double values_per_second(const struct timing *timing)
 {
     return timing->seconds > 0 ? (double)(timing->batches * timing->size) / timing->seconds : 0;
 }
 
-static void print(bool json)
+static int print_json(void)
 {
-    if (!json)
-        printf("%8s %10s %14s %12s %12s\n", "batch", "batches", "values/s", "median us", "p99 us");
+    struct json_object *array = json_start_array();
     for (uint32_t i = 0; i < bench->measured; i++) {
         const struct timing *timing = &bench->timings[i];
-        if (json)
-            printf("%s{\"batch\":%u,\"batches\":%" PRIu64
-                   ",\"values_per_second\":%.0f,\"median_us\":%.3f,\"p99_us\":%.3f}",
-                   i ? ",\n " : "[", timing->size, timing->batches, values_a_second(timing), timing->median_us,
-                   timing->p99_us);
-        else
-            printf("%8u %10" PRIu64 " %14.0f %12.2f %12.2f\n", timing->size, timing->batches,
-                   values_a_second(timing), timing->median_us, timing->p99_us);
+        struct json_object *object = json_add_object(array, NULL);
+        json_add_count(object, "batch", timing->size);
+        json_add_count(object, "batches", timing->batches);
+        json_add_decimals(object, "values_per_second", values_per_second(timing), 0);
+        json_add_decimals(object, "median_us", timing->median_us, 3);
+        json_add_decimals(object, "p99_us", timing->p99_us, 3);
     }
-    if (json)
-        printf("%s]\n", bench->measured ? "" : "[");
+    return json_print(array, JSON_LINES, EXIT_SUCCESS);
+}
+
+static int print_text(void)
+{
+    printf("%8s %10s %14s %12s %12s\n", "batch", "batches", "values/s", "median us", "p99 us");
+    for (uint32_t i = 0; i < bench->measured; i++) {
+        const struct timing *timing = &bench->timings[i];
+        printf("%8u %10" PRIu64 " %14.0f %12.2f %12.2f\n", timing->size, timing->batches,
+               values_per_second(timing), timing->median_us, timing->p99_us);
+    }
+    return EXIT_SUCCESS;
 }
 
 static void *share(size_t bytes)
@@ -128,7 +136,7 @@ static void *share(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The first type of the file, unless one is named. */
+/* Measures the first type of the file, unless subject->type is set. */
 static int bench_file(struct vet_subject *subject, int64_t time_ns, bool json)
 {
     const struct vet_check check = {"bench", run_bench, VET_LOAD | VET_LIFE, false};
@@ -137,10 +145,10 @@ static int bench_file(struct vet_subject *subject, int64_t time_ns, bool json)
     struct vet_page *page = share(sizeof *page);
     bench = share(sizeof *bench + SIZES * sizeof *bench->timings);
     if (!page || !bench)
-        return command_fail("no memory");
+        return command_fail("out of memory");
     bench->timings = (struct timing *)(bench + 1);
     bench->time_ns = time_ns;
-    subject->deadline_ms = 60000 + SIZES * time_ns / 500000; /* half of it before a stop is asked */
+    subject->deadline_ms = 60000 + SIZES * time_ns / 500000; /* after half of it the handler is stopped */
     vet_child_run(&vet_check_load, subject, page, &result);
     if (result.verdict != VET_OK)
         return command_fail("%s", result.words);
@@ -148,11 +156,13 @@ static int bench_file(struct vet_subject *subject, int64_t time_ns, bool json)
         subject->type = memcpy(type, page->types[0], sizeof type);
     *page = (struct vet_page){0};
     vet_child_run(&check, subject, page, &result);
-    print(json);
-    return result.verdict == VET_OK ? EXIT_GOOD : command_fail("%s", result.words);
+    int code = json ? print_json() : print_text();
+    return result.verdict == VET_OK ? code : command_fail("%s", result.words);
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
+
+enum { OPTION_TYPE = 256 };
 
 static int take(const struct command *command, struct vet_subject *subject, int option, int64_t *time_ns)
 {
@@ -161,7 +171,7 @@ static int take(const struct command *command, struct vet_subject *subject, int 
     case 'o':
         subject->options = optarg;
         return vet_subject_check_options(optarg, &error) ? 0 : command_refuse(command, "%s", error.text);
-    case 't': subject->type = optarg; return 0;
+    case OPTION_TYPE: subject->type = optarg; return 0;
     case 'd':
         return wr_units_parse_duration(optarg, time_ns)
                    ? 0
@@ -173,17 +183,17 @@ static int take(const struct command *command, struct vet_subject *subject, int 
 static int run(const struct command *command, int argc, char **argv)
 {
     static const struct option options[] = {
-        {"options", required_argument, NULL, 'o'}, {"type", required_argument, NULL, 't'},
+        {"options", required_argument, NULL, 'o'}, {"type", required_argument, NULL, OPTION_TYPE},
         {"time", required_argument, NULL, 'd'},    {"json", no_argument, NULL, 'j'},
         {"help", no_argument, NULL, 'h'},          {0}};
     struct vet_subject subject = {0};
     int64_t time_ns = INT64_C(1000000000);
     bool json = false;
     int error = 0;
-    for (int option; !error && (option = getopt_long(argc, argv, "o:t:d:h", options, NULL)) != -1;) {
+    for (int option; !error && (option = getopt_long(argc, argv, "o:d:h", options, NULL)) != -1;) {
         if (option == 'h') {
             command_print_help(command, stdout);
-            return EXIT_GOOD;
+            return EXIT_SUCCESS;
         }
         json |= option == 'j';
         error = option == 'j' ? 0 : take(command, &subject, option, &time_ns);
@@ -191,7 +201,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (error)
         return error;
     if (argc - optind != 1)
-        return command_refuse(command, "one FILE is expected: the plugin's shared object");
+        return command_refuse(command, "expected one FILE, the shared object of a plugin");
     char *path = realpath(argv[optind], NULL);
     if (!path)
         return command_fail("%s: %s", argv[optind], strerror(errno));
@@ -203,15 +213,15 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_bench_handler = {
     .name = "bench-handler",
-    .arguments = "FILE [-o JSON] [-t NAME] [-d TIME] [--json]",
-    .summary = "Measures how fast a handler type takes values.",
-    .help = "\n  -o, --options JSON  the handler's options, as in a configuration\n"
-            "  -t, --type NAME     which one of the file's handler types; else the first one\n"
-            "  -d, --time TIME     how long to measure for each size of batches (1s)\n"
-            "      --json          as JSON\n"
-            "  -h, --help          this text\n\n"
-            "Batches are handed to the handler one after the other, without the core around it. Exit status 1: "
-            "it could\n"
-            "not be made, or did not take a batch.\n",
+    .arguments = "FILE [-o JSON] [--type NAME] [-d TIME] [--json]",
+    .summary = "Measures the throughput of a handler type.",
+    .help =
+        "\n  -o, --options JSON  the handler's options, as in a configuration\n"
+        "      --type NAME     one of the file's handler types; default: the first\n"
+        "  -d, --time TIME     how long to measure each batch size (1s)\n"
+        "      --json          as JSON\n"
+        "  -h, --help          this text\n\n"
+        "Batches are passed to the handler one after the other, without the core. Exit status 1: the handler\n"
+        "could not be created, or did not accept a batch.\n",
     .run = run,
 };

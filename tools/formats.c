@@ -1,12 +1,11 @@
-/* weir formats: which formats there are. */
+/* weir formats: lists the formats. */
 
-#include <string.h>
-
-#include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
+#include "common/json.h"
+#include "common/table.h"
 #include "format/format.h"
+#include "text/buffer.h"
 #include "text/suggest.h"
-#include "table.h"
 
 static void put_one(struct wr_buffer *out, const struct wr_format *format)
 {
@@ -17,33 +16,46 @@ static void put_one(struct wr_buffer *out, const struct wr_format *format)
     table_put(out, &format->options, NULL);
 }
 
-static void put_one_json(struct wr_buffer *out, const struct wr_format *format)
-{
-    wr_buffer_put_char(out, '{');
-    table_put_json_member(out, "name", format->name);
-    wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "summary", format->summary);
-    wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "makes", wr_encoder_shape_name(format->shape));
-    wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "content_type", format->content_type);
-    wr_buffer_put_text(out, ",\"options\":");
-    table_put_json(out, &format->options, NULL);
-    wr_buffer_put_char(out, '}');
-}
-
-static void put_all(struct wr_buffer *out, bool json)
+static void put_all(struct wr_buffer *out)
 {
     const struct wr_format *format;
-    for (size_t i = 0; (format = wr_format_at(i)); i++) {
-        if (!json) {
-            wr_buffer_put_format(out, "%-12s %s\n", format->name, format->summary);
-            continue;
-        }
-        wr_buffer_put_text(out, i ? ",\n " : "[");
-        put_one_json(out, format);
+    for (size_t i = 0; (format = wr_format_at(i)); i++)
+        wr_buffer_put_format(out, "%-12s %s\n", format->name, format->summary);
+}
+
+static void describe(struct json_object *object, const struct wr_format *format)
+{
+    json_add_text(object, "name", format->name);
+    json_add_text(object, "summary", format->summary);
+    json_add_text(object, "makes", wr_encoder_shape_name(format->shape));
+    json_add_text(object, "content_type", format->content_type);
+    table_add_json(json_add_array(object, "options"), &format->options, NULL);
+}
+
+static int print_one(const struct wr_format *format, bool json)
+{
+    struct wr_buffer out = {0};
+    if (!json) {
+        put_one(&out, format);
+        return command_finish(&out, EXIT_SUCCESS);
     }
-    wr_buffer_put_text(out, json ? "]\n" : "");
+    struct json_object *object = json_start_object();
+    describe(object, format);
+    return json_print(object, JSON_LINES, EXIT_SUCCESS);
+}
+
+static int print_all(bool json)
+{
+    const struct wr_format *format;
+    struct wr_buffer out = {0};
+    if (!json) {
+        put_all(&out);
+        return command_finish(&out, EXIT_SUCCESS);
+    }
+    struct json_object *array = json_start_array();
+    for (size_t i = 0; (format = wr_format_at(i)); i++)
+        describe(json_add_object(array, NULL), format);
+    return json_print(array, JSON_LINES, EXIT_SUCCESS);
 }
 
 static int refuse_name(const char *name)
@@ -54,35 +66,25 @@ static int refuse_name(const char *name)
     wr_suggest_init(&suggest, name);
     for (size_t i = 0; (format = wr_format_at(i)); i++)
         wr_suggest_try(&suggest, format->name);
-    return command_fail("\"%s\" is not a format%s", name, wr_suggest_words(&suggest, nearest, sizeof nearest));
+    return command_fail("unknown format \"%s\"%s", name, wr_suggest_words(&suggest, nearest, sizeof nearest));
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct wr_buffer out = {0};
     struct command_listing listing;
     int result = command_read_listing(command, argc, argv, 1, &listing);
-    if (result != COMMAND_GOES_ON)
+    if (result != COMMAND_CONTINUE)
         return result;
-    if (listing.name) {
-        const struct wr_format *format = wr_format_find(listing.name);
-        if (!format)
-            return refuse_name(listing.name);
-        if (listing.json)
-            put_one_json(&out, format);
-        else
-            put_one(&out, format);
-        wr_buffer_put_text(&out, listing.json ? "\n" : "");
-    } else {
-        put_all(&out, listing.json);
-    }
-    return command_write(&out) ? EXIT_GOOD : command_fail("standard output cannot be written");
+    if (!listing.name)
+        return print_all(listing.json);
+    const struct wr_format *format = wr_format_find(listing.name);
+    return format ? print_one(format, listing.json) : refuse_name(listing.name);
 }
 
 const struct command command_formats = {
     .name = "formats",
     .arguments = "[FORMAT] [--json]",
-    .summary = "Shows the formats that handlers can write, or all about one of them.",
+    .summary = "Lists the formats that handlers write, or describes one of them.",
     .help = "\n      --json  as JSON\n  -h, --help  this text\n",
     .run = run,
 };

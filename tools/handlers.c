@@ -1,44 +1,48 @@
-/* weir handlers: which handler types are installed. */
+/* weir handlers: lists the installed handler types. */
 
-#include "text/buffer.h"
-#include "command.h"
-#include "text/common.h"
+#include "common/command.h"
+#include "common/json.h"
+#include "common/table.h"
 #include "config/common_options.h"
 #include "format/encoder.h"
-#include "text/error.h"
 #include "handler/instance.h"
 #include "handler/plugin.h"
-#include "table.h"
+#include "text/buffer.h"
+#include "text/common.h"
+#include "text/error.h"
+
+/* ---- As text --------------------------------------------------------------------------------- */
 
 static void put_takes(struct wr_buffer *out, const struct wr_type *type)
 {
     static const uint32_t shapes[] = {WEIR_FORMAT_LINES, WEIR_FORMAT_DOCUMENTS, WEIR_FORMAT_RECORDS};
-    const char *before = "";
+    const char *separator = "";
     for (size_t i = 0; i < WR_COUNT_OF(shapes); i++) {
         if (!(type->is.formats & shapes[i]))
             continue;
-        wr_buffer_put_format(out, "%s%s", before, wr_encoder_shape_name(shapes[i]));
-        before = ", ";
+        wr_buffer_put_format(out, "%s%s", separator, wr_encoder_shape_name(shapes[i]));
+        separator = ", ";
     }
-    wr_buffer_put_text(out, *before ? "\n" : "none\n");
+    wr_buffer_put_text(out, *separator ? "\n" : "none\n");
 }
 
-static const char *place_of(const struct wr_type *type)
+static const char *path_of(const struct wr_type *type)
 {
     return type->path ? type->path : "built in";
 }
 
-/* ---- For people ------------------------------------------------------------------------------ */
-
 static void put_one(struct wr_buffer *out, const struct wr_type *type)
 {
-    wr_buffer_put_format(out, "%s - %s\n\n", type->is.name, type->is.summary);
-    wr_buffer_put_format(out, "  from     %s\n  formats  ", place_of(type));
+    wr_buffer_put_format(out, "%s - ", type->is.name);
+    command_put_text(out, type->is.summary);
+    wr_buffer_put_text(out, "\n\n  from     ");
+    command_put_text(out, path_of(type));
+    wr_buffer_put_text(out, "\n  formats  ");
     put_takes(out, type);
     if (wr_options_row(&type->options, 0))
         wr_buffer_put_text(out, "\noptions\n");
     table_put(out, &type->options, NULL);
-    wr_buffer_put_text(out, "\noptions that every handler has\n");
+    wr_buffer_put_text(out, "\noptions of every handler\n");
     if (type->is.formats) {
         wr_buffer_put_text(out, "  format         name      " TABLE_FORMAT_HELP "\n");
         wr_buffer_put_format(out, "  %13s  %8s  default: %s\n", "", "", wr_instance_default_format(type));
@@ -46,85 +50,86 @@ static void put_one(struct wr_buffer *out, const struct wr_type *type)
     table_put(out, &type->common_options, type->is.defaults);
 }
 
-/* ---- For programs ---------------------------------------------------------------------------- */
-
-static void put_one_json(struct wr_buffer *out, const struct wr_type *type)
+static void put_line(struct wr_buffer *out, const struct wr_type *type)
 {
-    wr_buffer_put_char(out, '{');
-    table_put_json_member(out, "name", type->is.name);
-    wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "summary", type->is.summary);
-    wr_buffer_put_char(out, ',');
-    table_put_json_member(out, "path", type->path);
-    wr_buffer_put_format(out, ",\"lines\":%s,\"documents\":%s,\"records\":%s,",
-                         type->is.formats & WEIR_FORMAT_LINES ? "true" : "false",
-                         type->is.formats & WEIR_FORMAT_DOCUMENTS ? "true" : "false",
-                         type->is.formats & WEIR_FORMAT_RECORDS ? "true" : "false");
-    table_put_json_member(out, "format", type->is.formats ? wr_instance_default_format(type) : NULL);
-    wr_buffer_put_text(out, ",\"options\":");
-    table_put_json(out, &type->options, NULL);
-    wr_buffer_put_text(out, ",\"common_options\":");
-    table_put_json(out, &type->common_options, type->is.defaults);
-    wr_buffer_put_char(out, '}');
+    wr_buffer_put_format(out, "%-12s ", type->is.name);
+    command_put_text(out, type->is.summary);
+    wr_buffer_put_text(out, " (");
+    command_put_text(out, path_of(type));
+    wr_buffer_put_text(out, ")\n");
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- As JSON --------------------------------------------------------------------------------- */
 
-static void complain(void *ctx, const struct wr_error *error)
+static void describe(struct json_object *object, const struct wr_type *type)
+{
+    json_add_text(object, "name", type->is.name);
+    json_add_text(object, "summary", type->is.summary);
+    json_add_text(object, "path", type->path);
+    json_add_bool(object, "lines", type->is.formats & WEIR_FORMAT_LINES);
+    json_add_bool(object, "documents", type->is.formats & WEIR_FORMAT_DOCUMENTS);
+    json_add_bool(object, "records", type->is.formats & WEIR_FORMAT_RECORDS);
+    json_add_text(object, "format", type->is.formats ? wr_instance_default_format(type) : NULL);
+    table_add_json(json_add_array(object, "options"), &type->options, NULL);
+    table_add_json(json_add_array(object, "common_options"), &type->common_options, type->is.defaults);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static void report_error(void *ctx, const struct wr_error *error)
 {
     *(int *)ctx = command_fail("%s", error->text);
 }
 
-static int put_all(struct wr_buffer *out, struct wr_plugins *plugins, bool json)
+/* Plugins that cannot be loaded are reported and skipped. */
+static int print_all(struct wr_plugins *plugins, bool json)
 {
-    int result = EXIT_GOOD;
-    const char *before = "[";
-    wr_plugins_load_all(plugins, complain, &result);
+    int result = EXIT_SUCCESS;
+    struct wr_buffer out = {0};
+    wr_plugins_load_all(plugins, report_error, &result);
+    struct json_object *array = json ? json_start_array() : NULL;
     for (struct wr_type *type = wr_plugins_next(plugins, NULL); type; type = wr_plugins_next(plugins, type)) {
-        if (!json) {
-            wr_buffer_put_format(out, "%-12s %s (%s)\n", type->is.name, type->is.summary, place_of(type));
-            continue;
-        }
-        wr_buffer_put_text(out, before);
-        put_one_json(out, type);
-        before = ",\n ";
+        if (json)
+            describe(json_add_object(array, NULL), type);
+        else
+            put_line(&out, type);
     }
     if (json)
-        wr_buffer_put_text(out, *before == '[' ? "[]\n" : "]\n");
-    return result;
+        return json_print(array, JSON_LINES, result);
+    return command_finish(&out, result);
 }
 
-static int put_named(struct wr_buffer *out, struct wr_plugins *plugins, const char *name, bool json)
+static int print_one(struct wr_plugins *plugins, const char *name, bool json)
 {
     struct wr_error error = {0};
+    struct wr_buffer out = {0};
     const struct wr_type *type = wr_plugins_find(plugins, name, NULL, &error);
     if (!type)
         return command_fail("%s", error.text);
-    if (json)
-        put_one_json(out, type);
-    else
-        put_one(out, type);
-    wr_buffer_put_text(out, json ? "\n" : "");
-    return EXIT_GOOD;
+    if (!json) {
+        put_one(&out, type);
+        return command_finish(&out, EXIT_SUCCESS);
+    }
+    struct json_object *object = json_start_object();
+    describe(object, type);
+    return json_print(object, JSON_LINES, EXIT_SUCCESS);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct wr_buffer out = {0};
     struct command_listing listing;
     int result = command_read_listing(command, argc, argv, 1, &listing);
-    if (result != COMMAND_GOES_ON)
+    if (result != COMMAND_CONTINUE)
         return result;
-    result = listing.name ? put_named(&out, command_plugins(), listing.name, listing.json)
-                          : put_all(&out, command_plugins(), listing.json);
-    return command_write(&out) ? result : command_fail("standard output cannot be written");
+    return listing.name ? print_one(command_plugins(), listing.name, listing.json)
+                        : print_all(command_plugins(), listing.json);
 }
 
 const struct command command_handlers = {
     .name = "handlers",
     .arguments = "[TYPE] [--json]",
-    .summary = "Shows the handler types that are installed, or all about one of them.",
-    .help = "\n      --json  as JSON\n  -h, --help  this text\n\nHandler types are looked for in the folders "
+    .summary = "Lists the installed handler types, or describes one of them.",
+    .help = "\n      --json  as JSON\n  -h, --help  this text\n\nHandler types are searched for in the folders "
             "of WEIR_PLUGIN_PATH, then in " WEIR_PLUGINDIR ".\n",
     .run = run,
 };

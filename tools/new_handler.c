@@ -1,30 +1,29 @@
-/* weir new-handler: writes the folder of a new handler type, which builds, passes its tests, and is there to be
- * changed. */
+/* weir new-handler: creates a folder with a new handler type that builds and passes its tests. */
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "text/buffer.h"
-#include "command.h"
-#include "text/error.h"
+#include "common/command.h"
 #include "handler/plugin.h"
+#include "text/buffer.h"
+#include "text/error.h"
 
-/* Pairs of a file's name and one of its lines, ending with NULL; made from tools/new_handler when weir is
- * built. */
+/* Pairs of a file name and one of its lines, ending with NULL. Generated from tools/new_handler/ by the build.
+ */
 extern const char *const new_handler_lines[];
 
-/* Where a template has the new type's name. */
-static const char place_of_name[] = "@NAME@";
+/* What a template has instead of the new type's name. */
+static const char placeholder[] = "@NAME@";
 
 static void put_line(struct wr_buffer *out, const char *line, const char *name)
 {
-    const char *place;
-    while ((place = strstr(line, place_of_name))) {
-        wr_buffer_put(out, line, (size_t)(place - line));
+    const char *found;
+    while ((found = strstr(line, placeholder))) {
+        wr_buffer_put(out, line, (size_t)(found - line));
         wr_buffer_put_text(out, name);
-        line = place + strlen(place_of_name);
+        line = found + strlen(placeholder);
     }
     wr_buffer_put_text(out, line);
     wr_buffer_put_char(out, '\n');
@@ -39,7 +38,7 @@ static bool write_file(const char *path, const struct wr_buffer *text)
     return fclose(file) == 0 && written;
 }
 
-/* Writes the file whose first line is at `line`; answers where the next file begins, or NULL. */
+/* Writes the file whose first line is *line. Returns the first line of the next file, or NULL on failure. */
 static const char *const *make_file(const char *const *line, const char *name)
 {
     struct wr_buffer path = {0}, text = {0};
@@ -71,18 +70,18 @@ static int make_folder(const char *name)
     while (line && *line)
         line = make_file(line, name);
     if (!line)
-        return EXIT_NEGATIVE;
+        return EXIT_FAILURE;
     printf("\nNext: cd %s && make check\n", name);
-    return EXIT_GOOD;
+    return EXIT_SUCCESS;
 }
 
-/* A plugin takes the place of one of its name that is found later, and few would mean that. */
+/* A plugin hides one of the same name that is found later, which is rarely intended. */
 static bool is_taken(const char *name)
 {
     struct wr_error error = {0};
     const struct wr_type *type = wr_plugins_find(command_plugins(), name, NULL, &error);
     if (type)
-        command_fail("\"%s\": there is a handler type of this name already (%s)", name,
+        command_fail("\"%s\": a handler type of this name exists already (%s)", name,
                      type->path ? type->path : "built in");
     return type;
 }
@@ -91,22 +90,23 @@ static int run(const struct command *command, int argc, char **argv)
 {
     const char *name;
     int status = command_read_name(command, argc, argv, 1, &name);
-    if (status != COMMAND_GOES_ON)
+    if (status != COMMAND_CONTINUE)
         return status;
     if (!name)
-        return command_refuse(command, "one NAME is expected: the handler type's");
+        return command_refuse(command, "expected one NAME, of the handler type");
     if (!wr_plugins_is_type_name(name))
         return command_refuse(
-            command, "\"%s\" is not a type's name; allowed: a-z, then a-z, 0-9 and _, at most 63", name);
-    return is_taken(name) ? EXIT_NEGATIVE : make_folder(name);
+            command, "\"%s\" is not a valid name; allowed: a-z, then a-z, 0-9 and _, at most 63", name);
+    return is_taken(name) ? EXIT_FAILURE : make_folder(name);
 }
 
 const struct command command_new_handler = {
     .name = "new-handler",
     .arguments = "NAME",
-    .summary = "Writes a folder with a new handler type, ready to be built.",
-    .help = "\n  -h, --help  this text\n\nThe folder NAME is made in the working folder: a C file, a Makefile, "
-            "a test, a "
-            "README.\nIt builds with the weir that pkg-config finds; nothing is overwritten.\n",
+    .summary = "Creates a folder with a new handler type, ready to build.",
+    .help =
+        "\n  -h, --help  this text\n\n"
+        "The folder NAME is created in the working directory, with a C file, a Makefile, a test and a README.\n"
+        "It builds with the weir that pkg-config finds. Existing files are not overwritten.\n",
     .run = run,
 };

@@ -1,10 +1,11 @@
-/* weir settings: what a configuration may say about weir as a whole. */
+/* weir settings: lists the settings of a configuration. */
 
-#include "text/buffer.h"
-#include "command.h"
+#include "common/command.h"
+#include "common/json.h"
+#include "common/table.h"
 #include "config/config.h"
 #include "config/options.h"
-#include "table.h"
+#include "text/buffer.h"
 
 static int run(const struct command *command, int argc, char **argv)
 {
@@ -12,20 +13,21 @@ static int run(const struct command *command, int argc, char **argv)
     struct wr_buffer out = {0};
     struct command_listing listing;
     int result = command_read_listing(command, argc, argv, 0, &listing);
-    if (result != COMMAND_GOES_ON)
+    if (result != COMMAND_CONTINUE)
         return result;
-    if (listing.json)
-        table_put_json(&out, &table, NULL);
-    else
+    if (!listing.json) {
         table_put(&out, &table, NULL);
-    wr_buffer_put_text(&out, listing.json ? "\n" : "");
-    return command_write(&out) ? EXIT_GOOD : command_fail("standard output cannot be written");
+        return command_finish(&out, EXIT_SUCCESS);
+    }
+    struct json_object *array = json_start_array();
+    table_add_json(array, &table, NULL);
+    return json_print(array, JSON_LINES, EXIT_SUCCESS);
 }
 
 const struct command command_settings = {
     .name = "settings",
     .arguments = "[--json]",
-    .summary = "Shows the settings that a configuration may have, and their defaults.",
+    .summary = "Lists the settings of a configuration and their defaults.",
     .help = "\n      --json  as JSON\n  -h, --help  this text\n",
     .run = run,
 };

@@ -1,47 +1,69 @@
-/* weir: the command: looks at configurations and handler types, and adds values from shell scripts. */
+/* weir: the command. Runs the subcommand that its first argument names. */
 
 #include <string.h>
 
 #include <weir/version.h>
 
-#include "command.h"
+#include "common/command.h"
 #include "text/common.h"
 #include "text/suggest.h"
 
 static const struct command command_help;
 
-static const struct command *const commands[] = {
-    &command_check,  &command_emit,          &command_handlers, &command_formats, &command_settings,
-    &command_schema, &command_spool,         &command_journal,  &command_status,  &command_new_handler,
-    &command_vet,    &command_bench_handler, &command_help,
+/* In the order of the help text. */
+static const struct {
+    const char *title;
+    const struct command *commands[8]; /* ends with NULL */
+} sections[] = {
+    {"Everyday commands",
+     {&command_check, &command_emit, &command_handlers, &command_formats, &command_settings, &command_schema,
+      &command_help}},
+    {"Operating", {&command_status, &command_spool, &command_journal}},
+    {"Writing plugins", {&command_new_handler, &command_vet, &command_bench_handler}},
 };
 
-static void print_help(FILE *to)
+/* Command number i of all sections; NULL after the last. */
+static const struct command *command_at(size_t i)
 {
-    fputs("usage: weir COMMAND [ARGUMENT ...]\n\n", to);
-    for (size_t i = 0; i < WR_COUNT_OF(commands); i++)
-        fprintf(to, "  %-14s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\n      --version  which version this is\n  -h, --help     this text\n", to);
-    fputs("\n`weir COMMAND --help` tells more. Exit status: 0 good, 1 not so good, 2 used wrongly.\n", to);
+    for (size_t s = 0; s < WR_COUNT_OF(sections); s++)
+        for (const struct command *const *command = sections[s].commands; *command; command++)
+            if (i-- == 0)
+                return *command;
+    return NULL;
 }
 
 static const struct command *find(const char *name)
 {
-    for (size_t i = 0; i < WR_COUNT_OF(commands); i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-    return NULL;
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++)
+        if (strcmp(command->name, name) == 0)
+            break;
+    return command;
 }
 
-static int refuse(const char *name)
+static void print_help(FILE *to)
 {
+    fputs("usage: weir COMMAND [ARGUMENT ...]\n", to);
+    for (size_t s = 0; s < WR_COUNT_OF(sections); s++) {
+        fprintf(to, "\n%s:\n", sections[s].title);
+        for (const struct command *const *command = sections[s].commands; *command; command++)
+            fprintf(to, "  %-14s %s\n", (*command)->name, (*command)->summary);
+    }
+    fputs("\nOptions:\n      --version  the version of weir\n  -h, --help     this text\n\n"
+          "`weir COMMAND --help` shows the options of a command.\n"
+          "Exit status: 0 success, 1 failure, 2 usage error.\n",
+          to);
+}
+
+static int refuse_name(const char *name)
+{
+    const struct command *command;
     struct wr_suggest suggest;
     char nearest[100];
     wr_suggest_init(&suggest, name);
-    for (size_t i = 0; i < WR_COUNT_OF(commands); i++)
-        wr_suggest_try(&suggest, commands[i]->name);
-    fprintf(stderr, "weir: there is no command \"%s\"%s\n", name,
-            wr_suggest_words(&suggest, nearest, sizeof nearest));
+    for (size_t i = 0; (command = command_at(i)); i++)
+        wr_suggest_try(&suggest, command->name);
+    command_fail("unknown command \"%s\"%s", name, wr_suggest_words(&suggest, nearest, sizeof nearest));
     print_help(stderr);
     return EXIT_USAGE;
 }
@@ -52,29 +74,29 @@ static int run_help(const struct command *command, int argc, char **argv)
 {
     const char *name;
     int result = command_read_name(command, argc, argv, 1, &name);
-    if (result != COMMAND_GOES_ON)
+    if (result != COMMAND_CONTINUE)
         return result;
-    const struct command *about = name ? find(name) : NULL;
-    if (name && !about)
-        return refuse(name);
-    if (about)
-        command_print_help(about, stdout);
+    const struct command *found = name ? find(name) : NULL;
+    if (name && !found)
+        return refuse_name(name);
+    if (found)
+        command_print_help(found, stdout);
     else
         print_help(stdout);
-    return EXIT_GOOD;
+    return EXIT_SUCCESS;
 }
 
 static const struct command command_help = {
     .name = "help",
     .arguments = "[COMMAND]",
-    .summary = "Shows which commands there are, or how one of them is used.",
+    .summary = "Lists the commands, or shows the usage of one of them.",
     .help = "\n  -h, --help  this text\n",
     .run = run_help,
 };
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- main ------------------------------------------------------------------------------------ */
 
-/* What getopt says of a wrong option begins with argv[0]. */
+/* getopt's messages begin with argv[0]. */
 static int run(const struct command *command, int argc, char **argv)
 {
     static char full_name[40];
@@ -88,16 +110,16 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(stdout);
-        return EXIT_GOOD;
+        return EXIT_SUCCESS;
     }
     if (strcmp(name, "--version") == 0) {
         printf("weir %s\n", WEIR_VERSION);
-        return EXIT_GOOD;
+        return EXIT_SUCCESS;
     }
     if (!*name) {
         print_help(stderr);
         return EXIT_USAGE;
     }
     const struct command *command = find(name);
-    return command ? run(command, argc - 1, argv + 1) : refuse(name);
+    return command ? run(command, argc - 1, argv + 1) : refuse_name(name);
 }

@@ -1,4 +1,4 @@
-/* Timing: the functions of <weir/weir.h> that measure how long something takes. */
+/* prof: the functions of <weir/weir.h> that measure durations. */
 
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ void weir_prof_fail(weir_prof *prof)
 
 void weir_prof_end(weir_prof *prof)
 {
-    /* a name that grows too long on the way is refused like any other that is too long */
+    /* room for longer names than allowed: a name that becomes too long by the suffix is refused by weir_emit */
     char duration[WR_NAME_LONGEST + 32], result[WR_NAME_LONGEST + 32];
     if (!prof->running)
         return;

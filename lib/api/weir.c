@@ -1,4 +1,4 @@
-/* The functions of <weir/weir.h>: each checks its arguments and passes them on. */
+/* The functions of <weir/weir.h>, in the order of the header: each checks its arguments and calls the core. */
 
 #include <weir/weir.h>
 
@@ -22,43 +22,27 @@
 
 static int fail(struct wr_runtime *runtime, const struct wr_error *error)
 {
-    struct wr_error *mine = runtime ? wr_producers_error(&runtime->producers) : NULL;
-    if (mine)
-        *mine = *error;
+    struct wr_error *last = runtime ? wr_producers_error(&runtime->producers) : NULL;
+    if (last)
+        *last = *error;
     return error->code;
 }
 
-static int fail_argument(struct wr_runtime *runtime, const char *words)
+static int fail_argument(struct wr_runtime *runtime, const char *text)
 {
     struct wr_error error;
-    wr_error_set(&error, WEIR_ERR_ARGUMENT, "%s", words);
+    wr_error_set(&error, WEIR_ERR_ARGUMENT, "%s", text);
     return fail(runtime, &error);
 }
 
-static int refuse_argument(const char *words)
+static int refuse_argument(const char *text)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (runtime)
         wr_producers_refuse(&runtime->producers, WEIR_REFUSED_ARGUMENT, 1);
     else
         wr_producers_refuse_early(1);
-    return fail_argument(runtime, words);
-}
-
-const char *weir_last_error(void)
-{
-    const struct wr_producer *producer = wr_producer_mine;
-    return producer->shared ? "" : producer->error.text;
-}
-
-const char *weir_strerror(int error)
-{
-    return wr_error_words(error);
-}
-
-const char *weir_version(void)
-{
-    return WEIR_VERSION;
+    return fail_argument(runtime, text);
 }
 
 /* ---- Streams and values ---------------------------------------------------------------------- */
@@ -72,7 +56,7 @@ weir_stream *weir_get_stream_labeled(const char *group, const weir_label *labels
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
-        return &wr_registry_nothing()->no_memory;
+        return &wr_registry_refusing()->no_memory;
     struct wr_error error = {0};
     weir_stream *stream = wr_stream_get(&runtime->registry, group, labels, count, &error);
     if (error.code)
@@ -80,11 +64,35 @@ weir_stream *weir_get_stream_labeled(const char *group, const weir_label *labels
     return stream;
 }
 
+/* Not inlined, so that the fast path need not save registers. */
+WR_NEVER_INLINE static int add_new(weir_stream *stream, const char *name, struct wr_intake_value value)
+{
+    return wr_intake_add(wr_intake_learn(stream, name), value);
+}
+
+int weir_add_value(weir_stream *stream, const char *name, double value)
+{
+    const struct wr_intake_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
+    if (WR_UNLIKELY(!stream || !name))
+        return refuse_argument("weir_add_value: the stream or the name is NULL");
+    struct weir_metric *metric = wr_intake_recall(stream, name);
+    return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
+}
+
+int weir_add_int(weir_stream *stream, const char *name, int64_t value)
+{
+    const struct wr_intake_value wrapped = {WEIR_KIND_INT, {.i64 = value}};
+    if (WR_UNLIKELY(!stream || !name))
+        return refuse_argument("weir_add_int: the stream or the name is NULL");
+    struct weir_metric *metric = wr_intake_recall(stream, name);
+    return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
+}
+
 weir_metric *weir_get_metric(weir_stream *stream, const char *name)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
-        return wr_registry_nothing()->no_memory_metric;
+        return wr_registry_refusing()->no_memory_metric;
     if (!stream) {
         fail_argument(runtime, "weir_get_metric: the stream is NULL");
         return runtime->registry.bad_name_metric;
@@ -112,30 +120,6 @@ int weir_metric_add_int(weir_metric *metric, int64_t value)
     return wr_intake_add(metric, (struct wr_intake_value){WEIR_KIND_INT, {.i64 = value}});
 }
 
-/* Apart from what is done each time, which then has nothing to save on the stack. */
-WR_NEVER_INLINE static int add_new(weir_stream *stream, const char *name, struct wr_intake_value value)
-{
-    return wr_intake_add(wr_intake_learn(stream, name), value);
-}
-
-int weir_add_value(weir_stream *stream, const char *name, double value)
-{
-    const struct wr_intake_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
-    if (WR_UNLIKELY(!stream || !name))
-        return refuse_argument("weir_add_value: the stream or the name is NULL");
-    struct weir_metric *metric = wr_intake_recall(stream, name);
-    return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
-}
-
-int weir_add_int(weir_stream *stream, const char *name, int64_t value)
-{
-    const struct wr_intake_value wrapped = {WEIR_KIND_INT, {.i64 = value}};
-    if (WR_UNLIKELY(!stream || !name))
-        return refuse_argument("weir_add_int: the stream or the name is NULL");
-    struct weir_metric *metric = wr_intake_recall(stream, name);
-    return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
-}
-
 int weir_emit(weir_stream *stream, const weir_value *values, size_t count)
 {
     if (WR_UNLIKELY(!stream || (count && !values)))
@@ -149,7 +133,7 @@ int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec)
     if (!stream || !spec)
         return refuse_argument("weir_add_sample: the stream or the specification is NULL");
     if (!WEIR_HAS(spec, value))
-        return refuse_argument("weir_add_sample: size is too small; set it to sizeof(weir_sample_spec)");
+        return refuse_argument("weir_add_sample: size is too small; must be sizeof(weir_sample_spec)");
     memcpy(&whole, spec, spec->size < sizeof whole ? spec->size : sizeof whole);
     return wr_event_add_sample(stream, &whole);
 }
@@ -267,6 +251,24 @@ int weir_shutdown(int64_t timeout_ms)
     return wr_runtime_shutdown(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
 }
 
+/* ---- Last error and version ------------------------------------------------------------------ */
+
+const char *weir_last_error(void)
+{
+    const struct wr_producer *producer = wr_producer_mine;
+    return producer->shared ? "" : producer->error.text;
+}
+
+const char *weir_strerror(int error)
+{
+    return wr_error_words(error);
+}
+
+const char *weir_version(void)
+{
+    return WEIR_VERSION;
+}
+
 /* ---- Messages and the ledger ----------------------------------------------------------------- */
 
 void weir_set_log(void (*write)(void *ctx, int level, const char *text), void *ctx)
@@ -276,8 +278,8 @@ void weir_set_log(void (*write)(void *ctx, int level, const char *text), void *c
         wr_log_set_sink(&runtime->log, write, ctx);
 }
 
-/* Copies as much as the caller knows of. */
-static void give(void *to, size_t room, void *from, size_t size)
+/* Copies as much as fits into the caller's struct, which may be older or newer. */
+static void copy_stats(void *to, size_t room, void *from, size_t size)
 {
     if (room > size) {
         memset((char *)to + size, 0, room - size);
@@ -292,10 +294,10 @@ int weir_get_stats(weir_stats *stats, size_t size)
     if (!runtime)
         return WEIR_ERR_MEMORY;
     if (!stats || size < sizeof stats->size)
-        return fail_argument(runtime, "weir_get_stats: no room for an answer");
+        return fail_argument(runtime, "weir_get_stats: stats is NULL, or size is too small");
     weir_stats whole;
     wr_ledger_read(wr_runtime_engine(runtime), &whole);
-    give(stats, size, &whole, sizeof whole);
+    copy_stats(stats, size, &whole, sizeof whole);
     return 0;
 }
 
@@ -306,12 +308,12 @@ int weir_get_handler_stats(const char *handler, weir_handler_stats *stats, size_
     if (!runtime)
         return WEIR_ERR_MEMORY;
     if (!handler || !stats || size < sizeof stats->size)
-        return fail_argument(runtime, "weir_get_handler_stats: no name, or no room for an answer");
+        return fail_argument(runtime, "weir_get_handler_stats: handler or stats is NULL, or size is too small");
     weir_handler_stats whole;
     if (!wr_ledger_read_handler(wr_runtime_engine(runtime), handler, &whole)) {
         wr_error_set(&error, WEIR_ERR_ARGUMENT, "weir_get_handler_stats: there is no handler \"%s\"", handler);
         return fail(runtime, &error);
     }
-    give(stats, size, &whole, sizeof whole);
+    copy_stats(stats, size, &whole, sizeof whole);
     return 0;
 }

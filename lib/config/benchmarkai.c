@@ -129,7 +129,7 @@ struct wr_config *wr_benchmarkai_config(struct wr_error *error)
         if (whole)
             config = wr_parse_text("BENCHMARK_AI", whole, text.length, NULL, error);
         else
-            wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+            wr_error_no_memory(error, NULL);
     }
     wr_buffer_fini(&text);
     return config;

@@ -46,8 +46,7 @@ static bool set_default_settings(struct wr_config *config, const struct wr_envir
 
 static bool fail_memory(struct wr_error *error)
 {
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
+    return wr_error_no_memory(error, NULL);
 }
 
 const char *wr_config_keep_text(struct wr_config *config, const char *text)

@@ -12,8 +12,7 @@
 
 static bool fail_memory(struct wr_error *error)
 {
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
+    return wr_error_no_memory(error, NULL);
 }
 
 static bool is_same(const char *a, const char *b)

@@ -22,7 +22,7 @@ static void set_parse_error(const struct wr_json *json, const char *name, const 
 {
     unsigned line, column;
     if (!json->problem) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", name);
+        wr_error_no_memory(error, name);
         return;
     }
     wr_json_locate(text, length, json->offset, &line, &column);
@@ -120,7 +120,7 @@ static char *read_all(int fd, const char *path, size_t size, size_t *length, str
 {
     char *text = malloc(size + 1);
     if (!text) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", path);
+        wr_error_no_memory(error, path);
         return NULL;
     }
     *length = 0;

@@ -102,7 +102,7 @@ static const char *read_file(int fd, struct wr_buffer *out)
         out->length += (size_t)got;
         left -= (size_t)got;
     }
-    return left ? "no memory" : "too long; at most 64 KiB are allowed";
+    return left ? "out of memory" : "too long; at most 64 KiB are allowed";
 }
 
 static const char *check_file(int fd)
@@ -220,8 +220,7 @@ static bool expand_one(const struct wr_environment *environment, const char **te
     }
     char *inside = strndup(start + 2, (size_t)(end - start - 2));
     if (!inside) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-        return false;
+        return wr_error_no_memory(error, NULL);
     }
     bool done = expand_expression(environment, inside, out, error);
     free(inside);
@@ -240,6 +239,6 @@ bool wr_expand(const struct wr_environment *environment, const char *text, struc
             return false;
     }
     if (out->failed)
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(error, NULL);
     return !out->failed;
 }

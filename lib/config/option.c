@@ -262,7 +262,7 @@ static bool set_string(const struct wr_option_site *site, const char *text, cons
 {
     *field = wr_region_text(site->keep, text, strlen(text));
     if (!*field)
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(error, NULL);
     return *field;
 }
 
@@ -282,7 +282,7 @@ static bool set_path(const struct wr_option_site *site, const char *text, const 
     const char *absolute = wr_buffer_text(&path);
     bool done = absolute && set_string(site, absolute, field, error);
     if (!absolute)
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(error, NULL);
     wr_buffer_fini(&path);
     return done;
 }
@@ -303,8 +303,7 @@ static bool set_list(const struct wr_option_site *site, const char *text, weir_l
             items = NULL;
     }
     if (!items) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-        return false;
+        return wr_error_no_memory(error, NULL);
     }
     *field = (weir_list){count, items};
     return true;

@@ -99,7 +99,7 @@ static bool expand(const struct wr_options_fill *fill, const struct wr_node *nod
     struct wr_error problem = {0};
     if (wr_expand(fill->environment, node->text, out, &problem) && wr_buffer_text(out))
         return true;
-    wr_node_error(node, error, "%s", problem.code ? problem.text : "no memory");
+    wr_node_error(node, error, "%s", problem.code ? problem.text : "out of memory");
     return false;
 }
 
@@ -152,7 +152,7 @@ static const char *keep_item(const struct wr_options_fill *fill, const weir_opti
     if (expand(fill, item, &text, error)) {
         kept = wr_region_text(fill->keep, text.data, text.length);
         if (!kept)
-            wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+            wr_error_no_memory(error, NULL);
     }
     wr_buffer_fini(&text);
     return kept;
@@ -164,8 +164,7 @@ static bool set_from_array(const struct wr_options_fill *fill, const weir_option
     size_t count = 0;
     const char **items = wr_region_alloc(fill->keep, (count_members(node) + 1) * sizeof *items);
     if (!items) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-        return false;
+        return wr_error_no_memory(error, NULL);
     }
     for (const struct wr_node *item = node->first; item; item = item->next) {
         items[count] = keep_item(fill, row, item, error);
@@ -182,8 +181,7 @@ static bool set_from_object(const struct wr_options_fill *fill, const weir_optio
     size_t count = 0;
     weir_label *items = wr_region_alloc(fill->keep, (count_members(node) + 1) * sizeof *items);
     if (!items) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-        return false;
+        return wr_error_no_memory(error, NULL);
     }
     for (const struct wr_node *item = node->first; item; item = item->next) {
         items[count].key = wr_region_text(fill->keep, item->key, strlen(item->key));
@@ -397,7 +395,7 @@ static bool check_defaults(const struct wr_options_table *table, struct wr_error
     struct wr_options_fill fill = {*table, target, &environment, &keep, NULL};
     bool lawful = target && wr_options_set_defaults(&fill, error);
     if (!target)
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(error, NULL);
     wr_region_fini(&keep);
     return lawful;
 }

@@ -16,8 +16,7 @@ enum { SHOWN_ROOM = 200 };
 
 static bool fail_memory(struct wr_error *error)
 {
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
+    return wr_error_no_memory(error, NULL);
 }
 
 /* ---- Settings -------------------------------------------------------------------------------- */

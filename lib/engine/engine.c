@@ -207,8 +207,8 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 
 void wr_engine_say_overflow(struct wr_engine *engine)
 {
-    struct wr_group *group = atomic_load(&engine->registry->overflown);
-    if (!group || atomic_load(&engine->overflow_said) || atomic_exchange(&engine->overflow_said, true))
+    struct wr_group *group = atomic_load(&engine->registry->first_overflow);
+    if (!group || atomic_load(&engine->overflow_logged) || atomic_exchange(&engine->overflow_logged, true))
         return;
     wr_log_say(engine->log, WEIR_LOG_WARNING,
                "settings.max_series (%u) is reached, first by group \"%s\": in each group, values of new names "
@@ -238,14 +238,14 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
     return progress;
 }
 
-bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int answer, struct wr_error *error)
+bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int code, struct wr_error *error)
 {
     struct wr_visit visit;
     bool explained = false;
     wr_engine_enter(engine, &visit);
     const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
     for (size_t i = 0; i < route->lane_count && !explained; i++)
-        explained = route->lanes[i]->sync && wr_lane_describe_error(route->lanes[i]->lane, answer, error);
+        explained = route->lanes[i]->sync && wr_lane_describe_error(route->lanes[i]->lane, code, error);
     wr_engine_leave(&visit);
     return explained;
 }
@@ -320,11 +320,11 @@ static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane)) {
         uint64_t position = positions ? positions[i++] : wr_lane_flush_request(lane, deadline_ns);
         struct wr_error late;
-        int answer = wr_lane_flush_wait(lane, position, deadline_ns, &late);
-        if (rank(answer) <= rank(result))
+        int code = wr_lane_flush_wait(lane, position, deadline_ns, &late);
+        if (rank(code) <= rank(result))
             continue;
         *error = late;
-        result = answer;
+        result = code;
     }
     free(positions);
     return result;

@@ -41,7 +41,7 @@ struct wr_engine {
     _Atomic uint64_t generation;        /* changes with each configuration */
     _Atomic int64_t configured_ns;      /* wall clock of the last commit; 0: none */
     _Atomic uint64_t labels_made;
-    _Atomic bool closed, overflow_said;
+    _Atomic bool closed, overflow_logged;
     bool abandoned;             /* the parent's engine in a forked child, after fork abandoned its handlers */
     struct wr_engine *forsaken; /* in a forked child, the parent's: kept reachable, never touched */
 };
@@ -101,9 +101,9 @@ struct wr_engine_progress {
 };
 struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group);
 
-/* Sets error to the reason why a synchronous handler of a group returned `answer`. false: no reason is known.
+/* Sets error to the reason why a synchronous handler of a group returned `code`. false: no reason is known.
  */
-bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int answer, struct wr_error *error);
+bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int code, struct wr_error *error);
 
 /* As weir_flush, with a deadline. */
 int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);

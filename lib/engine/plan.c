@@ -18,8 +18,7 @@ struct planner {
 
 static bool fail_memory(struct wr_error *error)
 {
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
+    return wr_error_no_memory(error, NULL);
 }
 
 const struct wr_plan_handler *wr_plan_find(const struct wr_plan *plan, const char *name)

@@ -25,10 +25,10 @@ void wr_encoder_fini(struct wr_encoder *encoder)
     *encoder = (struct wr_encoder){0};
 }
 
-/* ---- What stands around values --------------------------------------------------------------- */
+/* ---- Constant text around values ------------------------------------------------------------- */
 
-/* Labels of the configuration are in the text: when they change, everything is made anew. */
-static void follow_labels(struct wr_encoder *encoder)
+/* The affixes contain the labels of the configuration: when these change, all affixes are discarded. */
+static void check_labels(struct wr_encoder *encoder)
 {
     uint64_t labels = wr_batch_core(encoder->batch)->labels_number;
     if (encoder->labels == labels)
@@ -72,7 +72,7 @@ const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uin
     return affixes;
 }
 
-/* ---- What formats leave out ------------------------------------------------------------------ */
+/* ---- Omitted samples ------------------------------------------------------------------------- */
 
 void wr_encoder_omit(struct wr_encoder *encoder, uint32_t sample)
 {
@@ -134,7 +134,7 @@ const char *wr_encoder_shape_name(uint32_t shape)
     }
 }
 
-/* Where the piece of text ends that begins with sample number first. */
+/* Returns the end of the piece (event, record or document) that starts with sample `first`. */
 static uint32_t piece_end(const struct wr_encoder *encoder, uint32_t first)
 {
     const weir_batch *batch = encoder->batch;
@@ -147,7 +147,7 @@ static uint32_t piece_end(const struct wr_encoder *encoder, uint32_t first)
     return first + 1;
 }
 
-/* Encodes piece by piece up to the limit; answers behind the last one that fitted into memory. */
+/* Encodes piece by piece up to the limit. Returns the end of the last one for which there was memory. */
 static uint32_t put_pieces(struct wr_encoder *encoder, uint32_t start, size_t limit)
 {
     struct wr_buffer *out = &encoder->out;
@@ -170,7 +170,7 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
                        weir_encoded *encoded)
 {
     encoder->batch = batch;
-    follow_labels(encoder);
+    check_labels(encoder);
     wr_buffer_clear(&encoder->out);
     encoder->first = start;
     encoder->omitted_count = find_omitted(encoder, start);
@@ -202,7 +202,6 @@ uint32_t wr_encoder_settled(const struct wr_encoder *encoder, size_t length, siz
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Samples of one second share its digits. */
 uint64_t wr_encoder_set_second(struct wr_encoder *encoder, int64_t time_ns)
 {
     int64_t rest_ns = time_ns % WR_NS_PER_S;

@@ -1,8 +1,8 @@
-/* encoder: samples become bytes, for one handler. Used by that handler's worker alone.
+/* encoder: converts samples to bytes of a format, for one handler. Thread: the handler's worker.
  *
- * A format says how one event is written; the encoder keeps the bytes, remembers where each event ends, which
- * samples the format could not carry, and the constant text around each series' value, which is made only once.
- */
+ * A format writes one event at a time. The encoder holds the output, the end of each event in it, the samples
+ * that the format could not represent, and the constant text around the values of each series, which is made
+ * once. */
 #ifndef WR_ENCODER_H
 #define WR_ENCODER_H
 
@@ -26,56 +26,57 @@ struct wr_format {
     uint32_t shape; /* one of WEIR_FORMAT_* */
     struct wr_options_table options;
 
-    /* What is wrong with options that are each right by themselves, in words; NULL: nothing, or no need to ask.
-     */
+    /* Checks options that depend on each other. Returns an error message, static, or NULL if they are valid.
+     * May be NULL. */
     const char *(*find_fault)(const void *options);
 
-    /* Appends what stands before and behind the value of each sample of a series. */
+    /* Append the constant text before and after the value of each sample of a series. put_suffix may be NULL.
+     */
     void (*put_prefix)(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out);
     void (*put_suffix)(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out);
 
-    /* Appends samples [first, end) of encoder->batch: an event; all that is left, in a format of documents; one
-     * sample, in a format of records. */
+    /* Appends samples [first, end) of encoder->batch: one event; in a format of documents all remaining
+     * samples; in a format of records one sample. */
     void (*put_event)(struct wr_encoder *encoder, uint32_t first, uint32_t end);
 
-    /* What a text of its own begins with. Static. NULL: nothing, whatever the options. */
+    /* Returns the text that each file or request starts with. Static. May be NULL: none. */
     const char *(*header)(const void *options);
 
-    /* Frees encoder->state; NULL: the format has none. */
+    /* Frees encoder->state; NULL if the format has none. */
     void (*free_state)(void *state);
 };
 
-/* The constant text around a series' values. */
+/* The constant text around the values of a series. */
 struct wr_affixes {
     uint32_t offset; /* in encoder->affix_text; the suffix follows the prefix */
     uint32_t prefix, suffix;
     bool known;
 };
 
-/* Texts are copied in pieces of so many bytes: what stands behind them is read, and overwritten later. */
+/* wr_encoder_copy copies in pieces of so many bytes. Up to so many bytes after a text are read and written. */
 enum { WR_ENCODER_SLACK = 16 };
 
 struct wr_encoder {
     const struct wr_format *format;
-    const void *options; /* of the format; the format's struct */
-    bool color;          /* what is written goes to a terminal that shows colours */
-    void *state;         /* the format's own; NULL: none yet */
+    const void *options; /* the format's options struct */
+    bool color;          /* the output is shown on a terminal with colours */
+    void *state;         /* private to the format; NULL: not created yet */
     const weir_batch *batch;
     struct wr_buffer out;
 
-    uint32_t first, count; /* of the batch: what `out` holds */
-    uint32_t *ends;        /* for each of these: where in `out` its event ends */
+    uint32_t first, count; /* the samples of the batch that `out` holds */
+    uint32_t *ends;        /* for each of them: the end of its event in `out` */
     uint32_t ends_room;
 
-    uint32_t *omitted; /* numbers of samples in the batch, rising */
+    uint32_t *omitted; /* indexes of samples in the batch, ascending */
     uint32_t omitted_count, omitted_room;
 
     struct wr_affixes *affixes; /* by series id */
     uint32_t affixes_room;
     struct wr_buffer affix_text;
-    uint64_t labels; /* the number of the batch labels that the affixes were made with */
+    uint64_t labels; /* number of the label set that the affixes contain */
 
-    int64_t second_ns; /* when the second began whose digits, and a dot, are below */
+    int64_t second_ns; /* start of the second whose digits and a dot are in second_text */
     char second_text[16];
     unsigned second_length;
 };
@@ -90,7 +91,7 @@ static inline const char *wr_encoder_origin(const struct wr_encoder *encoder)
     return batch->size >= offsetof(weir_batch, origin) + sizeof batch->origin ? batch->origin : "";
 }
 
-/* A batch begins: nothing of it is left out so far. */
+/* Starts a new batch: forgets the samples that were omitted. */
 void wr_encoder_begin(struct wr_encoder *encoder);
 
 /* As weir_encoder.encode. */
@@ -103,18 +104,18 @@ uint32_t wr_encoder_settled(const struct wr_encoder *encoder, size_t length, siz
 /* As weir_encoder.header. */
 const char *wr_encoder_header(const struct wr_encoder *encoder);
 
-/* What a shape is called where formats are described: "lines". */
+/* Returns the name of a shape in documents and messages, like "lines". */
 const char *wr_encoder_shape_name(uint32_t shape);
 
-/* How many of the batch's first `samples` samples were left out. */
+/* Returns how many of the first `samples` samples of the batch were omitted. */
 uint32_t wr_encoder_count_omitted(const struct wr_encoder *encoder, uint32_t samples);
 
 /* ---- For formats ----------------------------------------------------------------------------- */
 
-/* Says that a sample of the batch cannot be written. */
+/* Marks a sample of the batch as one that the format cannot represent. */
 void wr_encoder_omit(struct wr_encoder *encoder, uint32_t sample);
 
-/* The text around the values of a sample's series; NULL without memory. Valid until the next call. */
+/* Returns the constant text of a series. NULL if out of memory. Valid until the next call. */
 const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uint32_t series);
 
 static inline const struct wr_affixes *wr_encoder_affixes(struct wr_encoder *encoder, uint32_t series)
@@ -134,14 +135,14 @@ static inline const char *wr_encoder_suffix(const struct wr_encoder *encoder, co
     return encoder->affix_text.data + affixes->offset + affixes->prefix;
 }
 
-/* The metadata of a sample, or NULL. */
+/* Returns the metadata of a sample, or NULL. */
 static inline const char *wr_encoder_note(const struct wr_encoder *encoder, const weir_sample *sample)
 {
     return sample->note ? encoder->batch->notes[sample->note] : NULL;
 }
 
-/* Copies a text into `out`, where there must be WR_ENCODER_SLACK bytes more than it needs; answers where it
- * ends. from: of the affixes. */
+/* Copies a prefix or suffix into `out`, where WR_ENCODER_SLACK bytes more than its length must be reserved.
+ * Returns its end. */
 static inline char *wr_encoder_copy(char *to, const char *from, size_t length)
 {
     for (size_t done = 0; done < length; done += WR_ENCODER_SLACK)
@@ -149,14 +150,15 @@ static inline char *wr_encoder_copy(char *to, const char *from, size_t length)
     return to + length;
 }
 
-/* Takes the second of a time that is not negative for those to come; answers the rest of it. */
+/* Caches the text of the second of a time, which must not be negative. Returns the nanoseconds within it. */
 uint64_t wr_encoder_set_second(struct wr_encoder *encoder, int64_t time_ns);
 
-/* wr_encoder_put_time for times before 1970. */
+/* As wr_encoder_put_time, for times before 1970. */
 size_t wr_encoder_put_early_time(char *out, int64_t time_ns, int decimals);
 
-/* Writes a time as seconds since 1970 with `decimals` (1 to 9) decimals, cut, not rounded; answers the length,
- * at most 32. */
+/* Writes a time in seconds since 1970 with `decimals` (1 to 9) decimals, truncated. Returns the length, at
+ * most 32.
+ */
 static inline size_t wr_encoder_put_time(struct wr_encoder *encoder, char *out, int64_t time_ns, int decimals)
 {
     static const uint32_t units_ns[] = {0, 100000000, 10000000, 1000000, 100000, 10000, 1000, 100, 10, 1};

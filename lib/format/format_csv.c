@@ -5,7 +5,7 @@
 #include "registry/labels.h"
 #include "text/number.h"
 
-enum { CRLF = 0 }; /* of newline */
+enum { CRLF = 0 }; /* value of the option newline */
 
 struct csv_options {
     bool header;
@@ -30,7 +30,7 @@ static const char *find_header(const void *given)
                                     : "timestamp,group,name,value,labels\n";
 }
 
-/* RFC 4180, 2.5 to 2.7: quoted only where it has to be, and quotes inside doubled. */
+/* RFC 4180, 2.5 to 2.7: quotes are added only where necessary, and quotes inside are doubled. */
 static void put_field(struct wr_buffer *out, const char *text)
 {
     if (!text[strcspn(text, "\",\r\n")]) {
@@ -46,7 +46,7 @@ static void put_field(struct wr_buffer *out, const char *text)
     wr_buffer_put_char(out, '"');
 }
 
-/* One field for all labels: a JSON object, in which nothing breaks the line; empty if there are none. */
+/* One field for all labels: a JSON object, which contains no line break; empty without labels. */
 static void put_labels(const struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
     struct wr_labels_walk walk = {0, 0};

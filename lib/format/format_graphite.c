@@ -17,12 +17,12 @@ static const weir_option option_rows[] = {
     {0},
 };
 
-/* What cannot be in a path that is to be asked for by Graphite's own language, or in a file's name. */
+/* Characters with a meaning in Graphite's query language, or that cannot be part of a file name. */
 static const struct wr_metric_path_rules of_path = {.strip = "", .replace = ";/\\\"'(){}[]*?,|="};
 static const struct wr_metric_path_rules of_key = {.strip = "", .replace = ";!^="};
 static const struct wr_metric_path_rules of_value = {.strip = "", .replace = ";"};
 
-/* A tag may not be called as the path is, "name"; a value may not begin with '~'. */
+/* The tag "name" is reserved for the path; a value must not begin with '~'. */
 static void put_tag(struct wr_buffer *out, const weir_label *label)
 {
     bool tilde = label->value[0] == '~';
@@ -48,7 +48,7 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
     wr_buffer_put_char(out, ' ');
 }
 
-/* -1 would mean the moment of arrival; Graphite begins in 1970. */
+/* Graphite has no times before 1970, and takes -1 as the time of arrival. */
 static bool is_written(const weir_sample *sample)
 {
     return sample->time_ns >= 0 && (sample->kind == WEIR_KIND_INT || isfinite(sample->value.f64));

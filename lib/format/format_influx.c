@@ -13,9 +13,9 @@
 #include "segment/origin.h"
 #include "text/number.h"
 
-/* A point of the same measurement, tags and time as an earlier one takes the place of its fields. So every
- * value gets a time that its field has not had: a repeated one is raised by a nanosecond. When values are
- * offered again they get the times that they got before, so that a repeat changes nothing at the server. */
+/* A point with the measurement, tags and time of an earlier one replaces its fields. So each value gets a time
+ * that its field has not had: a repeated one is raised by a nanosecond. Values that are offered again get the
+ * same times again, so that a repetition changes nothing in the database. */
 
 struct influx_options {
     bool integers;
@@ -28,19 +28,19 @@ static const weir_option option_rows[] = {
     {0},
 };
 
-/* What is known of a series: it is a field of a measurement with tags. */
+/* A series: a field of a measurement with tags. */
 struct field {
-    uint64_t key;     /* a hash of all that tells it apart from others; 0: not known yet */
-    uint64_t line;    /* the last line that it is in */
-    int64_t asked_ns; /* the last value's own time, */
-    int64_t given_ns; /* and the one that it got */
+    uint64_t key;     /* hash of measurement, tags and field name; 0: not known yet */
+    uint64_t line;    /* the last line that contains it */
+    int64_t own_ns;   /* the last value's own time */
+    int64_t given_ns; /* the time that it was given */
 };
 
 struct influx {
-    struct wr_influx_times times; /* of lines that are offered again: by the first sample */
+    struct wr_influx_times times; /* sequence numbers are those of the first samples of lines */
     struct field *fields;         /* by series id */
     uint32_t field_room;
-    uint64_t labels; /* the number of the batch labels that the keys were made with */
+    uint64_t labels; /* number of the label set that the keys contain */
     uint64_t line;
     char origin[WR_ORIGIN_TEXT]; /* that the sequence numbers in `times` belong to */
     uint64_t front;              /* the sequence number of the last batch */
@@ -56,14 +56,14 @@ static void free_state(void *state)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Nothing makes a control character possible: it becomes a blank. */
+/* Control characters cannot be escaped: they become blanks. */
 static char make_plain(char c)
 {
     return ((unsigned char)c < 0x20 && c) || c == 0x7f ? ' ' : c;
 }
 
-/* A blank, a comma and an equals sign have a backslash in front of them. A backslash itself cannot have one:
- * where it would be read as another one's, or as the separator's, it becomes a slash. */
+/* Blanks, commas and equals signs are escaped by a backslash. A backslash itself cannot be escaped: where it
+ * would be read as the escape of the following character, it becomes a slash. */
 static void put_escaped(struct wr_buffer *out, const char *text, const char *marks)
 {
     for (; *text; text++) {
@@ -76,7 +76,7 @@ static void put_escaped(struct wr_buffer *out, const char *text, const char *mar
     }
 }
 
-/* Keys that InfluxDB keeps for itself get a line behind them. */
+/* Keys that InfluxDB reserves get '_' appended. */
 static void put_key(struct wr_buffer *out, const char *key)
 {
     static const char *const reserved[] = {"time", "_field", "_measurement"};
@@ -114,8 +114,8 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
 
-/* Labels of the configuration are in the keys: with other ones all fields are others. */
-static void follow_labels(struct influx *influx, uint64_t labels)
+/* The keys contain the labels of the configuration: when these change, all fields are different ones. */
+static void check_labels(struct influx *influx, uint64_t labels)
 {
     if (influx->labels == labels)
         return;
@@ -137,11 +137,11 @@ static struct field *make_field(struct wr_encoder *encoder, uint32_t series)
     struct field *field = &influx->fields[series];
     const char *text = wr_encoder_prefix(encoder, affixes);
     uint64_t key = wr_hash_bytes(0, text, (size_t)affixes->prefix + affixes->suffix);
-    *field = (struct field){.key = key ? key : 1, .asked_ns = INT64_MIN, .given_ns = INT64_MIN};
+    *field = (struct field){.key = key ? key : 1, .own_ns = INT64_MIN, .given_ns = INT64_MIN};
     return field;
 }
 
-/* NULL without memory. */
+/* Returns NULL if out of memory. */
 static struct field *find_field(struct wr_encoder *encoder, uint32_t series)
 {
     const struct influx *influx = encoder->state;
@@ -152,21 +152,22 @@ static struct field *find_field(struct wr_encoder *encoder, uint32_t series)
 
 /* ---- Times ----------------------------------------------------------------------------------- */
 
-/* The times that may be written: the two lowest and the highest are InfluxDB's own. */
+/* Whether the time may be written: InfluxDB reserves the two lowest and the highest. */
 static bool is_time(int64_t time_ns)
 {
     return time_ns > INT64_MIN + 1 && time_ns < INT64_MAX;
 }
 
-/* The first time from time_ns on that is free for all fields of samples [first, end) that are in the line. */
+/* Returns the first time from time_ns on that is free for all fields of the line, among samples [first, end).
+ */
 static int64_t find_time(struct wr_encoder *encoder, uint32_t first, uint32_t end, int64_t time_ns)
 {
     const struct influx *influx = encoder->state;
     const weir_sample *samples = encoder->batch->samples;
-    int64_t asked_ns = time_ns;
+    int64_t own_ns = time_ns;
     for (uint32_t i = first; i < end;) {
         const struct field *field = &influx->fields[samples[i].series];
-        bool repeated = field->asked_ns == asked_ns && field->given_ns >= time_ns && is_time(field->given_ns);
+        bool repeated = field->own_ns == own_ns && field->given_ns >= time_ns && is_time(field->given_ns);
         int64_t from_ns = repeated ? field->given_ns + 1 : time_ns;
         int64_t free_ns =
             field->line == influx->line ? wr_influx_times_find(&influx->times, field->key, from_ns) : time_ns;
@@ -186,13 +187,13 @@ static bool take_time(struct wr_encoder *encoder, uint32_t first, uint32_t end, 
             continue;
         if (!wr_influx_times_use(&influx->times, field->key, time_ns))
             return false;
-        field->asked_ns = samples[first].time_ns;
+        field->own_ns = samples[first].time_ns;
         field->given_ns = time_ns;
     }
     return true;
 }
 
-/* The time of the line of samples [first, end); false without memory. */
+/* Sets the time of the line of samples [first, end). Returns false if out of memory. */
 static bool give_time(struct wr_encoder *encoder, uint32_t first, uint32_t end, int64_t *time_ns)
 {
     struct influx *influx = encoder->state;
@@ -229,7 +230,7 @@ static size_t put_value(const struct wr_encoder *encoder, char *out, const weir_
     return length;
 }
 
-/* Appends a field, and in front of a line's first one what they share. */
+/* Appends a field; before the first one of a line measurement and tags. */
 static void put_field(struct wr_encoder *encoder, const weir_sample *sample, bool is_first)
 {
     struct wr_buffer *out = &encoder->out;
@@ -262,8 +263,8 @@ static bool have_same_prefix(struct wr_encoder *encoder, uint32_t series, uint32
            memcmp(wr_encoder_prefix(encoder, &one), wr_encoder_prefix(encoder, affixes), one.prefix) == 0;
 }
 
-/* Where the line ends that begins with sample number first, which is written: at a sample of other tags, or of
- * a field that it has already. Marks its fields. */
+/* Returns the end of the line that starts with sample `first`: a sample with other tags, or of a field that the
+ * line contains already. Marks the fields of the line. */
 static uint32_t mark_line(struct wr_encoder *encoder, uint32_t first, uint32_t end)
 {
     struct influx *influx = encoder->state;
@@ -330,7 +331,7 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
         return;
     }
     struct influx *influx = encoder->state;
-    follow_labels(influx, encoder->labels);
+    check_labels(influx, encoder->labels);
     follow_batch(influx, encoder);
     for (uint32_t i = first; i < end && !encoder->out.failed;) {
         if (!is_written(encoder, &encoder->batch->samples[i])) {

@@ -47,7 +47,7 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
         wr_buffer_put_text(out, ",\"cumulative\":true");
 }
 
-/* NaN and infinities are not JSON: they become strings. */
+/* NaN and infinities are not valid in JSON: they are written as strings. */
 static size_t put_special(char *out, double value)
 {
     *out = '"';
@@ -75,7 +75,7 @@ static const char *find_origin(const struct wr_encoder *encoder)
     return *origin ? origin : NULL;
 }
 
-/* What most samples do not have. */
+/* Appends the parts that most samples do not have. */
 static void put_rest(struct wr_encoder *encoder, const weir_sample *sample, const char *note,
                      const char *origin)
 {

@@ -23,9 +23,9 @@ static const char *find_fault(const void *given)
 {
     const struct mlbench_options *options = given;
     if (options->run_id && options->pod_name)
-        return "it has both \"run_id\" and \"pod_name\"; allowed: one of them";
+        return "only one of \"run_id\" and \"pod_name\" is allowed";
     if (!options->run_id && !options->pod_name)
-        return "the option \"run_id\" or \"pod_name\" is missing: what values belong to";
+        return "the option \"run_id\" or \"pod_name\" is missing";
     return NULL;
 }
 
@@ -43,8 +43,8 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
     wr_buffer_put_text(out, series->cumulative ? "&cumulative=True&date=" : "&cumulative=False&date=");
 }
 
-/* The day of the proleptic Gregorian calendar that lies so many days behind 1970-01-01. Counted in years that
- * begin in March, so that the day that leap years have more is the last one; an era is 400 years. */
+/* Converts days since 1970-01-01 to a date of the proleptic Gregorian calendar. Years are counted from March,
+ * so that the leap day is the last one; an era is 400 years. */
 static void find_day(int64_t days, int *year, int *month, int *day)
 {
     enum { ERA_DAYS = 146097, DAYS_TO_1970 = 719468 };
@@ -58,7 +58,7 @@ static void find_day(int64_t days, int *year, int *month, int *day)
     *year = (int)(era * 400 + years + (*month <= 2));
 }
 
-/* 2026-01-31 12:34:56.789012 in UTC, as forms write it. The C library would look at TZ for it. */
+/* Writes 2026-01-31 12:34:56.789012 in UTC, encoded for forms. The C library would read TZ for it. */
 static size_t put_date(char *out, int64_t time_ns)
 {
     enum { DAY_S = 86400 };
@@ -93,7 +93,7 @@ static size_t put_value(char *out, const weir_sample *sample)
                                                   : wr_number_put_double(number, sample->value.f64);
     size_t written = 0;
     for (size_t i = 0; i < length; i++) {
-        if (number[i] == '+') { /* of an exponent: in a form it would be a blank */
+        if (number[i] == '+') { /* of an exponent; in a form it would mean a blank */
             memcpy(out + written, "%2B", 3);
             written += 3;
         } else {

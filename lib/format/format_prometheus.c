@@ -11,14 +11,14 @@
 
 /* A line of the document. */
 struct line {
-    const char *text; /* name{labels} and a blank */
+    const char *text; /* name{labels} and a blank; in the affixes */
     uint32_t length, name_length;
-    uint32_t sample; /* its number in the batch */
+    uint32_t sample; /* index in the batch */
     const weir_series *series;
 };
 
 struct prometheus {
-    uint32_t *latest; /* by series id: the number of its last sample so far, plus one; 0: none */
+    uint32_t *latest; /* by series id: index of its last sample so far, plus one; 0: none */
     uint32_t latest_room;
     struct line *lines;
     uint32_t line_count, line_room;
@@ -44,7 +44,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Every character that a name cannot have becomes one '_'. */
+/* Each character that is not allowed in a name becomes one '_'. */
 static void put_name(struct wr_buffer *out, const char *text)
 {
     for (; *text; text++)
@@ -52,7 +52,7 @@ static void put_name(struct wr_buffer *out, const char *text)
             wr_buffer_put_char(out, is_letter(*text) || is_digit(*text) || *text == ':' ? *text : '_');
 }
 
-/* A label's key as it is written: without a digit in front, or the two '_' of Prometheus' own keys. */
+/* Converts a label's key: it must not begin with a digit, or with '__', which Prometheus reserves. */
 static size_t make_key(char *out, const char *key)
 {
     size_t length = 0;
@@ -70,14 +70,15 @@ static size_t make_key(char *out, const char *key)
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-/* A label of one series, as it is written. */
+/* A label of a series, with its key converted. */
 struct label {
     char key[WR_NAME_LONGEST + 1];
     size_t key_length;
     const char *value;
 };
 
-/* The next label; those without a value are as good as none. false: there is none. */
+/* Reads the next label. An empty value means the same as no label, so it is skipped. Returns false at the end.
+ */
 static bool next_label(struct wr_labels_walk *walk, const weir_series *series, const weir_batch *batch,
                        struct label *label)
 {
@@ -106,7 +107,7 @@ static void put_escaped(struct wr_buffer *out, const char *text, const char *mar
     }
 }
 
-/* Whether a label with the same key stands before number `count`: it has taken this one's value along. */
+/* Whether one of the first `count` labels has the same key, and so was written with this one's value. */
 static bool was_put(const struct label *label, unsigned count, const weir_series *series,
                     const weir_batch *batch)
 {
@@ -118,7 +119,7 @@ static bool was_put(const struct label *label, unsigned count, const weir_series
     return false;
 }
 
-/* Keys that have become the same are one label, with all their values. */
+/* Labels whose keys became equal are written as one label with all their values. */
 static void put_values(struct wr_buffer *out, const struct label *label, struct wr_labels_walk walk,
                        const weir_series *series, const weir_batch *batch)
 {
@@ -183,8 +184,8 @@ static bool has_line_room(struct prometheus *prometheus)
     return lines;
 }
 
-/* A series' first sample makes a line, for the time being without text. */
-static bool note(struct wr_encoder *encoder, uint32_t number)
+/* Records a sample. The first one of a series adds a line, whose text is set later. */
+static bool record(struct wr_encoder *encoder, uint32_t number)
 {
     struct prometheus *prometheus = encoder->state;
     uint32_t series = encoder->batch->samples[number].series;
@@ -197,24 +198,25 @@ static bool note(struct wr_encoder *encoder, uint32_t number)
     return true;
 }
 
-/* Prometheus' numbers are doubles. */
+/* Prometheus' numbers are doubles; integers without an exact double are omitted. */
 static bool is_written(const weir_sample *sample)
 {
     return sample->kind != WEIR_KIND_INT || wr_number_is_double(sample->value.i64);
 }
 
-static bool note_all(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+static bool record_all(struct wr_encoder *encoder, uint32_t first, uint32_t end)
 {
     for (uint32_t i = first; i < end; i++) {
         if (!is_written(&encoder->batch->samples[i]))
             wr_encoder_omit(encoder, i);
-        else if (!note(encoder, i))
+        else if (!record(encoder, i))
             return false;
     }
     return true;
 }
 
-/* Now that no text is made any more, it stays where it is. Leaves nothing for the next document. */
+/* Sets the texts of the lines, after the last affix was made, since making one may move the others. Resets
+ * `latest` for the next document. */
 static void find_texts(struct wr_encoder *encoder)
 {
     struct prometheus *prometheus = encoder->state;
@@ -251,7 +253,7 @@ static bool is_same_text(const struct line *a, const struct line *b)
     return compare_texts(a->text, a->length, b->text, b->length) == 0;
 }
 
-/* By name, then by labels, then by time. */
+/* By name, then by labels, then by position in the batch. */
 static int compare_lines(const void *of_a, const void *of_b)
 {
     const struct line *a = of_a, *b = of_b;
@@ -321,7 +323,7 @@ static void put_line(struct wr_encoder *encoder, const struct line *line)
     out->data[out->length++] = '\n';
 }
 
-/* Series whose names and labels have become the same are one: the latest sample counts. */
+/* Series whose names and labels became equal are one series: its latest sample is written. */
 static void put_family(struct wr_encoder *encoder, const struct line *first, const struct line *end)
 {
     put_help(&encoder->out, first, end);
@@ -357,9 +359,9 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
         return;
     }
     prometheus->line_count = 0;
-    bool noted = note_all(encoder, first, end);
+    bool recorded = record_all(encoder, first, end);
     find_texts(encoder);
-    if (noted)
+    if (recorded)
         put_document(encoder);
     else
         encoder->out.failed = true;

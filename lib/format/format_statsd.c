@@ -7,9 +7,8 @@
 #include "text/number.h"
 #include "format/metric_path.h"
 
-/* Everything is a gauge, running totals too: a counter would have to be sent as differences, of which each one
- * that is lost or comes twice makes the sum wrong for good, while a total is right again with the next value.
- */
+/* All values are gauges, including running totals. A StatsD counter takes increments: if one is lost or sent
+ * twice, the sum stays wrong, while a total is correct again with the next value. */
 
 struct statsd_options {
     bool tags;
@@ -52,8 +51,8 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
     wr_buffer_put_char(out, '\n');
 }
 
-/* A value with a sign is added to a gauge instead of setting it: a gauge that is to become negative is set to
- * zero first. */
+/* A value with a sign changes a gauge instead of setting it. So before a negative value the gauge is set to 0.
+ */
 static bool is_negative(const weir_sample *sample)
 {
     return sample->kind == WEIR_KIND_INT ? sample->value.i64 < 0 : sample->value.f64 < 0;
@@ -63,11 +62,11 @@ static size_t put_value(char *out, const weir_sample *sample)
 {
     if (sample->kind == WEIR_KIND_INT)
         return wr_number_put_int(out, sample->value.i64);
-    return wr_number_put_double(out, sample->value.f64 == 0 ? 0 : sample->value.f64); /* no sign for -0 */
+    return wr_number_put_double(out, sample->value.f64 == 0 ? 0 : sample->value.f64); /* -0 would have a sign */
 }
 
-static char *put_around(char *at, const struct wr_encoder *encoder, const struct wr_affixes *affixes,
-                        const weir_sample *sample)
+static char *put_line(char *at, const struct wr_encoder *encoder, const struct wr_affixes *affixes,
+                      const weir_sample *sample)
 {
     memcpy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
     at += affixes->prefix;
@@ -89,8 +88,8 @@ static void put_sample(struct wr_encoder *encoder, const weir_sample *sample)
     }
     char *at = out->data + out->length;
     if (is_negative(sample))
-        at = put_around(at, encoder, affixes, NULL);
-    at = put_around(at, encoder, affixes, sample);
+        at = put_line(at, encoder, affixes, NULL);
+    at = put_line(at, encoder, affixes, sample);
     out->length = (size_t)(at - out->data);
 }
 

@@ -5,7 +5,7 @@
 #include "text/number.h"
 #include "text/utf8.h"
 
-/* On a terminal the time steps back and the group stands out (ECMA-48: 2 faint, 36 cyan, 0 normal). */
+/* On a terminal the time is faint and the group coloured (ECMA-48: 2 faint, 36 cyan, 0 normal). */
 static const char faint[] = "\x1b[2m", group_color[] = "\x1b[36m", normal[] = "\x1b[0m";
 
 static void put_color(struct wr_buffer *out, const struct wr_encoder *encoder, const char *color)
@@ -14,7 +14,7 @@ static void put_color(struct wr_buffer *out, const struct wr_encoder *encoder, c
         wr_buffer_put_text(out, color);
 }
 
-/* Behind the time, which is not constant. */
+/* The part after the time, which is not constant. */
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
     wr_buffer_put_char(out, ']');

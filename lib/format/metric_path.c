@@ -7,15 +7,14 @@
 #include "text/buffer.h"
 #include "text/utf8.h"
 
-/* What programs that split lines at blanks may take for one (Unicode's White_Space), and what cannot be seen.
- */
+/* Characters that a program may split lines at (Unicode's White_Space), and invisible ones. */
 static bool is_blank(uint32_t c)
 {
     return c == ' ' || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200b) || c == 0x202f || c == 0x205f ||
            c == 0x3000 || wr_utf8_is_disguise(c);
 }
 
-/* Appends the character that text begins with, as the rules want it; answers its bytes. */
+/* Appends the first character of text by the rules. Returns its number of bytes. */
 static size_t put_one(struct wr_buffer *out, const char *text, const struct wr_metric_path_rules *rules)
 {
     uint32_t code_point;

@@ -23,8 +23,7 @@ struct sources {
 
 static bool fail_memory(struct wr_error *error)
 {
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
+    return wr_error_no_memory(error, NULL);
 }
 
 /* ---- The common options ---------------------------------------------------------------------- */
@@ -233,7 +232,7 @@ static bool find_format(struct wr_instance *instance, const struct wr_node *name
     struct wr_buffer text = {0};
     struct wr_error problem = {0};
     if (!wr_expand(from->environment, name->text, &text, &problem) || !wr_buffer_text(&text))
-        wr_node_error(name, from->error, "%s", problem.code ? problem.text : "no memory");
+        wr_node_error(name, from->error, "%s", problem.code ? problem.text : "out of memory");
     else if (!(instance->format = wr_format_find(text.data)))
         refuse_format(name, text.data, from->error);
     wr_buffer_fini(&text);

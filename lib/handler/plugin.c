@@ -126,7 +126,7 @@ static struct wr_type *adopt(struct wr_plugins *plugins, const weir_handler_type
     struct wr_type *type = calloc(1, sizeof *type);
     char *path_copy = path ? strdup(path) : NULL;
     if (!type || (path && !path_copy)) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", where);
+        wr_error_no_memory(error, where);
     } else {
         fill_type(type, given);
         type->path = path_copy;

@@ -63,20 +63,20 @@ static void witness(void *ctx, const weir_series *view)
 static int define_all(struct wr_journal *journal)
 {
     sigset_t signals;
-    wr_registry_start_making(journal->registry, &signals);
+    wr_registry_lock(journal->registry, &signals);
     int problem = catch_up(journal);
     atomic_store(&journal->series_problem, problem);
-    wr_registry_end_making(journal->registry, &signals);
+    wr_registry_unlock(journal->registry, &signals);
     return problem;
 }
 
 static void set_witness(struct wr_journal *journal, bool on)
 {
     sigset_t signals;
-    wr_registry_start_making(journal->registry, &signals);
-    journal->registry->witness = on ? witness : NULL;
-    journal->registry->witness_ctx = journal;
-    wr_registry_end_making(journal->registry, &signals);
+    wr_registry_lock(journal->registry, &signals);
+    journal->registry->on_series = on ? witness : NULL;
+    journal->registry->on_series_ctx = journal;
+    wr_registry_unlock(journal->registry, &signals);
 }
 
 /* ---- Beginning and end ----------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
 {
     struct wr_journal *journal = calloc(1, sizeof *journal);
     if (!journal) {
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", place);
+        wr_error_no_memory(error, place);
         return NULL;
     }
     journal->registry = registry;

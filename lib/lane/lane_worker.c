@@ -18,7 +18,7 @@ bool wr_lane_worker_start(struct wr_lane *lane, struct wr_registry *registry, vo
     bool running = lane->worker == WR_WORKER_RUNNING;
     lane->spool_state.registry = registry;
     if (lane->worker == WR_WORKER_ENDED)
-        wr_thread_let_go(lane->thread);
+        wr_thread_release(lane->thread);
     if (!running) {
         lane->worker_env = env;
         running = wr_thread_start(run, lane, &lane->thread); /* it waits for the lock we hold */

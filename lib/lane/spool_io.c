@@ -65,7 +65,7 @@ void wr_spool_io_move(struct wr_lane *lane)
         terms.place = trip.place;
         result = wr_spool_put(trip.spool, &terms, &range, trip.labels, &dropped, &error);
     } else {
-        wr_error_set(&error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(&error, NULL);
     }
     come_home(&trip);
     int64_t now_ns = wr_clock_monotonic_ns();
@@ -91,7 +91,7 @@ void wr_spool_io_search(struct wr_lane *lane)
     if (looked)
         wr_spool_policy_found(lane, found.samples, found.more, now_ns);
     else
-        wr_spool_policy_not_found(lane, error.code ? error.text : "no memory", now_ns);
+        wr_spool_policy_not_found(lane, error.code ? error.text : "out of memory", now_ns);
     if (found.other_version)
         wr_lane_log(
             lane, WEIR_LOG_ERROR,
@@ -143,7 +143,7 @@ void wr_spool_io_fetch(struct wr_lane *lane)
     if (batch.range.segment)
         wr_spool_policy_fetched(lane, &batch.range, batch.labels, batch.own);
     else if (result != WR_SPOOL_OK)
-        wr_spool_policy_not_fetched(lane, trip.spool ? error.text : "no memory", wr_clock_monotonic_ns());
+        wr_spool_policy_not_fetched(lane, trip.spool ? error.text : "out of memory", wr_clock_monotonic_ns());
     else
         give_up(lane);
 }

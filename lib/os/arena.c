@@ -11,7 +11,7 @@ static size_t padding(const char *at, size_t align)
     return -(uintptr_t)at & (align - 1);
 }
 
-/* What is left of the present chunk is given up: at most one allocation's worth. */
+/* The rest of the current chunk stays unused: it is smaller than one allocation. */
 static bool start_chunk(struct wr_arena *arena, size_t size)
 {
     size_t chunk = arena->chunk_bytes ? arena->chunk_bytes * 2 : FIRST_CHUNK;

@@ -1,7 +1,7 @@
-/* arena: memory that lives until the process ends, straight from mmap.
+/* arena: memory that is never freed, taken directly from mmap.
  *
- * What producers can reach lies here: it is never freed, and getting it takes no lock of malloc's that a signal
- * handler or a forked child might find held. The caller serialises. */
+ * It holds everything that producers can reach. No lock of malloc is taken, which a signal handler or a forked
+ * child might find held. Not thread-safe: the caller serialises. */
 #ifndef WR_ARENA_H
 #define WR_ARENA_H
 
@@ -9,10 +9,10 @@
 
 struct wr_arena {
     char *next, *end;
-    size_t chunk_bytes; /* of the chunk being filled */
+    size_t chunk_bytes; /* size of the current chunk */
 };
 
-/* Zeroed memory, aligned to `align` (a power of two, at most a page); NULL without memory. */
+/* Returns zeroed memory, aligned to `align`, a power of two of at most a page. NULL if out of memory. */
 void *wr_arena_get(struct wr_arena *arena, size_t size, size_t align);
 
 #endif

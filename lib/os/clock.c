@@ -38,8 +38,8 @@ int64_t wr_clock_deadline_ns(int64_t timeout_ms)
 }
 
 #if defined(__x86_64__)
-/* A kernel that has seen the counters of two processors differ, or stand still, strikes "tsc" off its list.
- * Where there is no list to be read nothing is known against it. */
+/* The kernel removes "tsc" from this list once it finds that counters of two processors differ or stop. A list
+ * that cannot be read says nothing against the counter. */
 static bool is_trusted_by_kernel(void)
 {
     char list[256];

@@ -1,6 +1,5 @@
-/* clock: the three clocks: monotonic for durations and deadlines, wall for time stamps, and the processor's
- * time-stamp counter, which costs the caller half of what either does. timeline.h turns its ticks into wall
- * time. */
+/* clock: the monotonic clock for durations and deadlines, the wall clock for timestamps, and the processor's
+ * time-stamp counter, which takes half the time to read. timeline.h converts its ticks to wall time. */
 #ifndef WR_CLOCK_H
 #define WR_CLOCK_H
 
@@ -14,15 +13,14 @@
 int64_t wr_clock_monotonic_ns(void);
 int64_t wr_clock_wall_ns(void);
 
-/* The monotonic time in so many milliseconds; WR_NEVER when they are negative, or more than a clock can hold.
- */
+/* The monotonic time timeout_ms from now. WR_NEVER if timeout_ms is negative, or the result would overflow. */
 int64_t wr_clock_deadline_ns(int64_t timeout_ms);
 
-/* Whether the processor has a counter that runs at one speed on all cores, whatever they do, and the kernel has
- * nothing against it. */
+/* Whether the processor has a counter with the same constant rate on all cores, and the kernel considers it
+ * reliable. */
 bool wr_clock_has_ticks(void);
 
-/* The counter; 0 where there is none. */
+/* Reads the counter; 0 if there is none. */
 static inline uint64_t wr_clock_ticks(void)
 {
 #if defined(__x86_64__)
@@ -32,7 +30,7 @@ static inline uint64_t wr_clock_ticks(void)
 #endif
 }
 
-/* Tells the processor that this is a loop that waits. */
+/* A hint to the processor, for busy-waiting loops. */
 static inline void wr_clock_relax(void)
 {
 #if defined(__x86_64__)

@@ -51,7 +51,7 @@ bool wr_file_perms_check_path(const char *path, char **resolved, int code, struc
     char *copy = strdup(*resolved);
     bool trusted = copy && check_one(*resolved, code, error) && check_one(dirname(copy), code, error);
     if (!copy)
-        wr_error_set(error, WEIR_ERR_MEMORY, "%s: no memory", path);
+        wr_error_no_memory(error, path);
     free(copy);
     if (!trusted) {
         free(*resolved);

@@ -7,10 +7,10 @@
 #include "os/futex.h"
 #include "os/signals.h"
 
-/* The word's states. CONTENDED: somebody may sleep on it, so whoever leaves must wake. */
+/* States of the word. CONTENDED: threads may sleep on it, so releasing it must wake one. */
 enum { FREE, HELD, CONTENDED };
 
-/* Critical sections are short: most are over before a sleep would have begun. */
+/* Critical sections are short: most end before a thread would have gone to sleep. */
 enum { SPINS = 100 };
 
 static bool try_enter(struct wr_lock *lock)
@@ -35,8 +35,8 @@ bool wr_lock_enter_by(struct wr_lock *lock, int64_t deadline_ns)
 {
     if (try_enter(lock) || spin(lock))
         return true;
-    /* acquire: pairs with the release in wr_lock_leave. A sleeper that takes the lock leaves CONTENDED behind,
-     * since it cannot know whether it was the last one: at worst one wake-up too many. */
+    /* acquire: pairs with the release in wr_lock_leave. A sleeper that takes the lock sets CONTENDED, since it
+     * does not know whether it was the last sleeper: at worst one superfluous wake-up. */
     while (atomic_exchange_explicit(&lock->word, CONTENDED, memory_order_acquire) != FREE) {
         int64_t left = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - wr_clock_monotonic_ns();
         if (left <= 0)
@@ -62,8 +62,8 @@ void wr_lock_reset(struct wr_lock *lock)
     atomic_store_explicit(&lock->word, FREE, memory_order_relaxed);
 }
 
-/* The turn is read under the lock and changed under the lock: a wake-up between here and the sleep is not lost,
- * because the kernel compares the word again. */
+/* `turn` is read and changed under the lock. A wake-up between here and the sleep is not lost, because the
+ * kernel compares the word again. */
 static uint32_t begin_wait(struct wr_condition *condition, struct wr_lock *lock)
 {
     uint32_t turn = atomic_load_explicit(&condition->turn, memory_order_relaxed);

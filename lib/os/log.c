@@ -52,12 +52,12 @@ bool wr_log_set_sink(struct wr_log *log, void (*write)(void *ctx, int level, con
                 ;
         }
     }
-    /* release, by the default order: whoever loads the sink sees its fields */
+    /* sequentially consistent, so a release: a thread that loads the sink sees its fields */
     atomic_store(&log->sink, sink);
     return true;
 }
 
-/* Writes to stderr; that nobody reads it any more must not raise SIGPIPE, which would end the program. */
+/* Writes to stderr. If that is a pipe without a reader, SIGPIPE is suppressed: it would end the program. */
 static void write_without_sigpipe(const char *data, size_t size)
 {
     sigset_t pipe_only, saved, pending;
@@ -66,7 +66,8 @@ static void write_without_sigpipe(const char *data, size_t size)
     pthread_sigmask(SIG_BLOCK, &pipe_only, &saved);
     sigpending(&pending);
     ssize_t written = write(STDERR_FILENO, data, size);
-    /* the one that this write has raised is this thread's own; one that waited before is the program's */
+    /* removes the signal that this write has raised, which is pending for this thread; a signal that was
+     * pending before is the program's */
     if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
         sigtimedwait(&pipe_only, NULL, &(struct timespec){0, 0});
     pthread_sigmask(SIG_SETMASK, &saved, NULL);
@@ -83,8 +84,8 @@ static void write_stderr(int level, const char *text)
         size = sizeof line;
         line[size - 1] = '\n';
     }
-    /* one write, so that lines of several threads do not mix; when stderr is closed or full there is nobody to
-     * tell */
+    /* one write, so that lines of several threads do not mix; there is no way to report that stderr is closed
+     * or full */
     write_without_sigpipe(line, size);
 }
 
@@ -93,10 +94,10 @@ void wr_log_say_list(struct wr_log *log, int level, const char *format, va_list 
     if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG || !wr_log_wants(log, level))
         return;
     int saved = errno;
-    /* what foreign code says may hold anything; longer than text by a character, as none is to be cut */
-    char words[TEXT_ROOM + 4], text[TEXT_ROOM];
-    vsnprintf(words, sizeof words, format, arguments);
-    wr_utf8_line(text, sizeof text, words);
+    /* longer than text by one UTF-8 character, so that a character cut here does not show as invalid */
+    char unescaped[TEXT_ROOM + 4], text[TEXT_ROOM];
+    vsnprintf(unescaped, sizeof unescaped, format, arguments);
+    wr_utf8_line(text, sizeof text, unescaped);
     struct wr_log_sink *sink = atomic_load(&log->sink);
     if (sink)
         sink->write(sink->ctx, level, text);

@@ -1,8 +1,8 @@
-/* log: weir's own messages: one line each on stderr, or to a function of the program's; what could disguise
- * others is shown escaped.
+/* log: weir's own messages, one line each, on stderr or passed to a function of the program. Characters that
+ * could hide others on a terminal are escaped.
  *
- * Takes no lock, so it may be used with or without any, from any thread; but never call it with a lock of the
- * core's held: the program's function is foreign code. */
+ * Takes no lock and may be called from any thread, but not with a lock of the core held, since the program's
+ * function is foreign code: see deferred_log.h. */
 #ifndef WR_LOG_H
 #define WR_LOG_H
 
@@ -18,16 +18,17 @@ struct wr_log_sink {
 };
 
 struct wr_log {
-    _Atomic int level;                   /* messages above it are not made; 0: none at all */
-    _Atomic(struct wr_log_sink *) sink;  /* NULL: stderr */
-    _Atomic(struct wr_log_sink *) sinks; /* every sink there was: a thread may still be calling it */
+    _Atomic int level;                  /* messages above it are not written; 0: none are */
+    _Atomic(struct wr_log_sink *) sink; /* NULL: stderr */
+    _Atomic(struct wr_log_sink *)
+        sinks; /* all sinks ever set; never freed, as a thread may still be calling one */
 };
 
-/* Sets the level from WEIR_LOG's text (off, error, warning, info, debug; NULL: warning). false: it is none of
- * them. */
+/* Sets the level by its name (off, error, warning, info, debug; NULL: warning). Returns false, with the level
+ * warning, for any other name. */
 bool wr_log_init(struct wr_log *log, const char *level);
 
-/* See weir_set_log. false: no memory; nothing changed. */
+/* See weir_set_log. Returns false, with nothing changed, if out of memory. */
 bool wr_log_set_sink(struct wr_log *log, void (*write)(void *ctx, int level, const char *text), void *ctx);
 
 void wr_log_say(struct wr_log *log, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));

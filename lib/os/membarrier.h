@@ -1,19 +1,19 @@
-/* membarrier: one side's fence paid by the other.
+/* membarrier: replaces the fence of a frequent operation by a system call of a rare one.
  *
- * Two threads that each write a word of their own and then read the other's need a full fence between both
- * steps, on both sides, lest both miss the other's write. With membarrier(2) the rare side's call stands for
- * the frequent side's fence, which then only has to keep the compiler from swapping its two steps. */
+ * Two threads that each write their own word and then read the other's both need a full fence in between, or
+ * each may miss the other's write. With membarrier(2), a call on the rare side replaces the fence on the
+ * frequent side, where only the compiler must be kept from reordering the two accesses. */
 #ifndef WR_MEMBARRIER_H
 #define WR_MEMBARRIER_H
 
 #include <stdbool.h>
 
-/* Once a process, before any use; forked children inherit it. false: the kernel has none, and both sides need
- * real fences. */
+/* To be called once per process before use; forked children inherit it. Returns false if the kernel does not
+ * support it: then both sides need real fences. */
 bool wr_membarrier_register(void);
 
-/* When this returns, every other thread of the process has executed a full fence since the call; does nothing
- * where the kernel has none. */
+/* When this returns, every other thread of the process has executed a full fence since the call. Without kernel
+ * support it does nothing. */
 void wr_membarrier(void);
 
 #endif

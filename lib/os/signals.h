@@ -1,5 +1,5 @@
-/* signals: keeping a signal handler of the program's from running in the middle of something it might want to
- * do itself. */
+/* signals: blocks signals while state is inconsistent that a signal handler of the program might need, if it
+ * calls weir. */
 #ifndef WR_SIGNALS_H
 #define WR_SIGNALS_H
 

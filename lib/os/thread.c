@@ -52,8 +52,8 @@ void wr_thread_set_name(const char *name)
     prctl(PR_SET_NAME, text);
 }
 
-/* Not pthread_timedjoin_np: its deadline is by the wall clock, which may be set. The end is near, so looking
- * again soon is good enough. */
+/* Polls, since the deadline of pthread_timedjoin_np is by the wall clock, which may be set. The thread is about
+ * to end, so the wait is short. */
 bool wr_thread_join_by(pthread_t thread, int64_t deadline_ns)
 {
     while (pthread_tryjoin_np(thread, NULL) != 0) {
@@ -64,7 +64,7 @@ bool wr_thread_join_by(pthread_t thread, int64_t deadline_ns)
     return true;
 }
 
-void wr_thread_let_go(pthread_t thread)
+void wr_thread_release(pthread_t thread)
 {
     if (pthread_tryjoin_np(thread, NULL) != 0)
         pthread_detach(thread);

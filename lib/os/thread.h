@@ -1,4 +1,4 @@
-/* thread: weir's own threads. */
+/* thread: starts and ends weir's own threads. */
 #ifndef WR_THREAD_H
 #define WR_THREAD_H
 
@@ -13,22 +13,21 @@ enum { WR_THREAD_STACK_FREE = 1024 * 1024, WR_THREAD_STACK_OWN = 256 * 1024 };
 bool wr_thread_set_stack(pthread_attr_t *attributes);
 
 /* Starts a thread with all signals blocked and at least WR_THREAD_STACK_FREE + WR_THREAD_STACK_OWN bytes of
- * stack, whatever the resource limits and the thread-local storage of the program. It has to be joined or let
- * go. Returns false if the system refuses a thread. */
+ * stack, whatever the resource limits and the thread-local storage of the program. It must be joined or
+ * released. Returns false if the system refuses a thread. */
 bool wr_thread_start(void *(*run)(void *), void *argument, pthread_t *thread);
 
-/* Names the calling thread, for debuggers and process lists; at most 15 bytes count. Not pthread_setname_np,
- * which for another thread goes by a file below /proc. */
+/* Names the calling thread, for debuggers and process lists; the name is cut after 15 bytes. */
 void wr_thread_set_name(const char *name);
 
-/* Waits until a thread that is about to end has ended, with all that libraries do on it last; false: not by
- * deadline_ns. */
+/* Waits for a thread that is about to end, including the libraries' cleanup on it. Returns false if it has not
+ * ended by deadline_ns. */
 bool wr_thread_join_by(pthread_t thread, int64_t deadline_ns);
 
-/* The same without waiting: a thread that takes its time ends on its own. */
-void wr_thread_let_go(pthread_t thread);
+/* Joins the thread if it has ended, else detaches it. */
+void wr_thread_release(pthread_t thread);
 
-/* Sleeps until the process is gone. */
+/* Sleeps until the process ends. */
 _Noreturn void wr_thread_park(void);
 
 #endif

@@ -14,9 +14,9 @@ struct wr_thread_state wr_thread_state_save(void)
     return now;
 }
 
-/* Setting it answers what it was, so that looking takes no call of its own. The kernel fills a part of a
- * sigset_t only; the rest is zero in both. */
-static bool mend_signals(const sigset_t *before)
+/* pthread_sigmask returns the mask that it replaces, so a separate call to read it is not needed. The kernel
+ * fills only a part of a sigset_t; the rest is zero in both. */
+static bool restore_signals(const sigset_t *before)
 {
     sigset_t after;
     memset(&after, 0, sizeof after);
@@ -26,7 +26,7 @@ static bool mend_signals(const sigset_t *before)
 
 const char *wr_thread_state_restore(const struct wr_thread_state *before)
 {
-    bool signals = mend_signals(&before->signals), locale = uselocale(before->locale) != before->locale;
+    bool signals = restore_signals(&before->signals), locale = uselocale(before->locale) != before->locale;
     if (signals && locale)
         return "it changed its thread's signal mask and locale";
     if (signals)

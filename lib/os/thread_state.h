@@ -1,6 +1,7 @@
-/* thread_state: what a thread has to itself, and a handler has to leave as it found it: the thread's signal
- * mask and its locale. The process's locale is not looked at: nobody can tell whether it was the program itself
- * that set another one, and nothing that weir writes or reads goes by it. */
+/* thread_state: the attributes of a thread that a handler must leave unchanged: its signal mask and its locale.
+ * The process's locale is not checked: the program may have changed it meanwhile, and weir does not depend on
+ * it.
+ */
 #ifndef WR_THREAD_STATE_H
 #define WR_THREAD_STATE_H
 
@@ -12,11 +13,11 @@ struct wr_thread_state {
     locale_t locale;
 };
 
-/* How it is on the calling thread. */
+/* Returns the state of the calling thread. */
 struct wr_thread_state wr_thread_state_save(void);
 
-/* Puts the calling thread back to how it was. Answers, as the end of a sentence about who was in between, what
- * was changed; NULL: nothing. Static. */
+/* Restores the state of the calling thread. Returns what had been changed, as the end of a message about the
+ * handler; NULL if nothing had. Static. */
 const char *wr_thread_state_restore(const struct wr_thread_state *before);
 
 #endif

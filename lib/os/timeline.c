@@ -7,13 +7,13 @@
 
 enum {
     SHORTEST_LINE_TICKS =
-        400000, /* 0.1 to 0.4 ms: the pairs' own error of some 20 ns does not show in the speed */
+        400000, /* 0.1 to 0.4 ms: long enough for the error of a pair, about 20 ns, not to matter */
     GOOD_PAIR_TICKS = 2000,
     TRIES = 4
 };
 
-/* The counter is read on both sides of the wall clock; the closer both readings, the better. An interruption in
- * between is seen. */
+/* Reads the counter before and after the wall clock. The pair with the closest readings is the best; a large
+ * distance reveals an interruption. */
 static struct wr_timeline_pair take_pair(void)
 {
     struct wr_timeline_pair best = {0, 0};
@@ -36,8 +36,8 @@ void wr_timeline_start(struct wr_timeline *timeline)
     *timeline = (struct wr_timeline){.from = pair, .latest = pair};
 }
 
-/* A clock that is slewed runs at most a tenth faster or slower; more, or backwards, is a step (or a counter
- * that was reset). */
+/* A slewed clock runs at most a tenth faster or slower. A larger difference, or time running backwards, is a
+ * step of the clock, or a counter that was reset. */
 static bool is_step(const struct wr_timeline *timeline, struct wr_timeline_pair pair)
 {
     int64_t passed_ns = pair.wall_ns - timeline->latest.wall_ns;

@@ -1,9 +1,8 @@
-/* timeline: ticks of the processor's counter as wall time.
+/* timeline: converts ticks of the processor's counter to wall time.
  *
- * Pairs of (ticks, wall time) are taken again and again; a tick between two pairs is on the straight line
- * between them. So the counter's speed need not be known, slews of the wall clock are followed by themselves,
- * and time is continuous: it runs backwards only where the wall clock itself was set back. Used by one thread
- * at a time. */
+ * Pairs of (ticks, wall time) are taken repeatedly, and ticks are interpolated linearly. So the counter's rate
+ * need not be known, slewing of the wall clock is followed automatically, and time is continuous: it runs
+ * backwards only if the wall clock itself was set back. Not thread-safe. */
 #ifndef WR_TIMELINE_H
 #define WR_TIMELINE_H
 
@@ -19,19 +18,19 @@ struct wr_timeline_pair {
 
 struct wr_timeline {
     struct wr_timeline_pair from, latest;
-    uint64_t speed; /* nanoseconds a tick, in 2^-32; 0: not known yet */
+    uint64_t speed; /* nanoseconds per tick, in units of 2^-32; 0: not known yet */
 };
 
 /* Takes the first pair. */
 void wr_timeline_start(struct wr_timeline *timeline);
 
-/* Takes a further pair, if the latest is old enough for it to tell anything. */
+/* Takes another pair, if the latest is old enough for a useful rate. */
 void wr_timeline_mark(struct wr_timeline *timeline);
 
-/* The same with a given pair; for tests. */
+/* Adds a given pair; public for tests. */
 void wr_timeline_add(struct wr_timeline *timeline, struct wr_timeline_pair pair);
 
-/* Wall time of a tick. Whatever a damaged journal says, it is some time. */
+/* Converts ticks to wall time. For ticks from a damaged journal the result is any time; overflow is defined. */
 static inline int64_t wr_timeline_wall_ns(const struct wr_timeline *timeline, uint64_t ticks)
 {
     wr_int128 distance = (wr_int128)(int64_t)(ticks - timeline->from.ticks) * (wr_int128)timeline->speed;

@@ -12,7 +12,7 @@
 /* What a thread has that has no producer: busy, so that the fast way is closed to it, and never written. */
 static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true};
 static struct wr_producer poor = {
-    .state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .error = {WEIR_ERR_MEMORY, "no memory"}};
+    .state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .error = {WEIR_ERR_MEMORY, "out of memory"}};
 static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1, .cache.closed = true};
 
 _Thread_local struct wr_producer *wr_producer_mine __attribute__((tls_model("initial-exec"))) = &cold;

@@ -12,12 +12,12 @@ static void put(struct wr_hash_slots *slots, struct wr_hash_entry *entry)
     size_t i = entry->hash & slots->mask;
     while (atomic_load_explicit(&slots->slots[i], memory_order_relaxed))
         i = (i + 1) & slots->mask;
-    /* release: whoever finds the entry sees what it holds */
+    /* release: pairs with the acquire in find; a thread that finds the entry sees its contents */
     atomic_store_explicit(&slots->slots[i], entry, memory_order_release);
 }
 
-/* Readers may go on in the old slots, which therefore stay: they find what was there, and whoever misses an
- * entry looks again under the writer's lock. */
+/* Readers may still use the old slots, which therefore stay: they find the entries of that time, and a reader
+ * that finds none looks again under the writer's lock. */
 static bool grow(struct wr_hash_table *table, struct wr_arena *arena)
 {
     const struct wr_hash_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
@@ -39,7 +39,7 @@ bool wr_hash_table_insert(struct wr_hash_table *table, struct wr_arena *arena, s
 {
     struct wr_hash_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
     if (!slots || table->count >= (slots->mask + 1) / 2) {
-        /* without memory a table may fill up further, as long as one slot stays empty to end each search */
+        /* if out of memory the table may fill up further, but one slot must stay empty to end each search */
         if (!grow(table, arena) && (!slots || table->count >= slots->mask))
             return false;
         slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
@@ -51,7 +51,7 @@ bool wr_hash_table_insert(struct wr_hash_table *table, struct wr_arena *arena, s
 
 uint64_t wr_hash_table_seed(void)
 {
-    /* sixteen random bytes that the kernel hands every program (getauxval(3)) */
+    /* sixteen random bytes that the kernel passes to every program (getauxval(3)) */
     uint64_t seed = 0;
     const char *random = (const char *)getauxval(AT_RANDOM);
     if (random)

@@ -1,8 +1,8 @@
-/* hash_table: finds entries by hash.
+/* hash_table: finds entries by hash, without a lock.
  *
- * The table only grows, and each of its states is published by one release store: readers need no lock, and a
- * forked child finds it consistent even if another thread was inserting at that moment. Entries are never
- * freed. */
+ * The table only grows, and each change is published by one release store: readers need no lock, and the table
+ * is consistent in a forked child even if another thread was inserting at that moment. Entries are never freed.
+ */
 #ifndef WR_HASH_TABLE_H
 #define WR_HASH_TABLE_H
 
@@ -15,7 +15,7 @@
 
 struct wr_arena;
 
-/* The head of everything that lies in a table. */
+/* The first field of every entry. */
 struct wr_hash_entry {
     uint64_t hash;
 };
@@ -31,12 +31,13 @@ struct wr_hash_table {
     size_t count;
 };
 
-/* Whether an entry, whose hash is equal, is the one looked for. */
+/* Whether an entry with an equal hash matches the key. */
 typedef bool wr_hash_table_match(const struct wr_hash_entry *entry, const void *key);
 
-/* [any thread] The entry, or NULL: not there, or not there yet. Inlined, so that match is too. */
+/* [any thread] Returns the entry, or NULL: there is none, or it was not visible yet. Inline, so that match is
+ * inlined as well. */
 static inline struct wr_hash_entry *wr_hash_table_find(const struct wr_hash_table *table, uint64_t hash,
-                                                 wr_hash_table_match *match, const void *key)
+                                                       wr_hash_table_match *match, const void *key)
 {
     /* acquire: pairs with the release stores in wr_hash_table_insert */
     const struct wr_hash_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
@@ -49,10 +50,10 @@ static inline struct wr_hash_entry *wr_hash_table_find(const struct wr_hash_tabl
     }
 }
 
-/* [one thread at a time] Adds an entry that is not there; false without memory. */
+/* [one thread at a time] Adds an entry that is not in the table. Returns false if out of memory. */
 bool wr_hash_table_insert(struct wr_hash_table *table, struct wr_arena *arena, struct wr_hash_entry *entry);
 
-/* A seed that others cannot guess, so that nobody can choose names that all collide. */
+/* Returns a seed that cannot be guessed, so that names cannot be chosen to collide. */
 uint64_t wr_hash_table_seed(void);
 
 #endif

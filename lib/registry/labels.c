@@ -22,11 +22,11 @@ static bool check(const weir_map *map, struct wr_error *error)
 
 static bool copy(struct wr_label_set *set, const weir_map *map)
 {
-    set->items = wr_region_alloc(&set->keep, (map->count + 1) * sizeof *set->items);
+    set->items = wr_region_alloc(&set->memory, (map->count + 1) * sizeof *set->items);
     for (size_t i = 0; set->items && i < map->count; i++) {
         weir_label *item = &set->items[set->count++];
-        item->key = wr_region_text(&set->keep, map->items[i].key, strlen(map->items[i].key));
-        item->value = wr_region_text(&set->keep, map->items[i].value, strlen(map->items[i].value));
+        item->key = wr_region_text(&set->memory, map->items[i].key, strlen(map->items[i].key));
+        item->value = wr_region_text(&set->memory, map->items[i].value, strlen(map->items[i].value));
         if (!item->key || !item->value)
             return false;
     }
@@ -40,9 +40,9 @@ struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct 
     struct wr_label_set *set = calloc(1, sizeof *set);
     if (!set || !copy(set, map)) {
         if (set)
-            wr_region_fini(&set->keep);
+            wr_region_fini(&set->memory);
         free(set);
-        wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+        wr_error_no_memory(error, NULL);
         return NULL;
     }
     qsort(set->items, set->count, sizeof *set->items, compare);
@@ -61,7 +61,7 @@ void wr_labels_drop(struct wr_label_set *set)
 {
     if (!set || atomic_fetch_sub_explicit(&set->references, 1, memory_order_acq_rel) != 1)
         return;
-    wr_region_fini(&set->keep);
+    wr_region_fini(&set->memory);
     free(set);
 }
 

@@ -5,12 +5,10 @@
 #include "text/error.h"
 #include "text/utf8.h"
 
-enum { QUOTE_ROOM = 400 };
-
 static size_t refuse(struct wr_error *error, const char *what, const char *text, size_t length,
                      const char *rule)
 {
-    char quoted[QUOTE_ROOM];
+    char quoted[WR_UTF8_QUOTE_ROOM];
     wr_error_set(error, WEIR_ERR_NAME, "%s %s: %s", what, wr_utf8_quote(quoted, sizeof quoted, text, length),
                  rule);
     return 0;
@@ -19,9 +17,9 @@ static size_t refuse(struct wr_error *error, const char *what, const char *text,
 static size_t refuse_byte(struct wr_error *error, const char *what, const char *text, size_t length,
                           size_t where, const char *problem)
 {
-    char quoted[QUOTE_ROOM];
+    char quoted[WR_UTF8_QUOTE_ROOM];
     wr_error_set(error, WEIR_ERR_NAME,
-                 "%s %s: %s at byte %zu; names are valid UTF-8 without control characters", what,
+                 "%s %s: %s at byte %zu; names must be valid UTF-8 without control characters", what,
                  wr_utf8_quote(quoted, sizeof quoted, text, length), problem, where + 1);
     return 0;
 }
@@ -29,14 +27,14 @@ static size_t refuse_byte(struct wr_error *error, const char *what, const char *
 size_t wr_name_check(const char *name, const char *what, struct wr_error *error)
 {
     if (!name) {
-        wr_error_set(error, WEIR_ERR_NAME, "%s: NULL is no name", what);
+        wr_error_set(error, WEIR_ERR_NAME, "%s: must not be NULL", what);
         return 0;
     }
     size_t length = strnlen(name, WR_NAME_LONGEST + 1);
     if (length == 0)
-        return refuse(error, what, name, length, "empty; a name has 1 to 255 bytes");
+        return refuse(error, what, name, length, "empty; a name must have 1 to 255 bytes");
     if (length > WR_NAME_LONGEST)
-        return refuse(error, what, name, length, "too long; a name has 1 to 255 bytes");
+        return refuse(error, what, name, length, "too long; a name must have 1 to 255 bytes");
     for (size_t i = 0; i < length;) {
         uint32_t code_point;
         unsigned bytes = wr_utf8_decode(name + i, length - i, &code_point);
@@ -55,21 +53,21 @@ size_t wr_name_check_group(const char *group, struct wr_error *error)
     if (!length)
         return 0;
     if (memchr(group, '*', length))
-        return refuse(error, "group", group, length, "a group has no '*'");
+        return refuse(error, "group", group, length, "a group must not contain '*'");
     if (group[0] == '.' || group[length - 1] == '.' || strstr(group, ".."))
         return refuse(error, "group", group, length,
-                      "empty part; a group is one or more names with single dots between");
+                      "empty part; a group is one or more names separated by single dots");
     return length;
 }
 
 bool wr_name_check_text(const char *text, size_t longest, const char *what, struct wr_error *error)
 {
     if (!text) {
-        wr_error_set(error, WEIR_ERR_NAME, "%s: NULL is no text", what);
+        wr_error_set(error, WEIR_ERR_NAME, "%s: must not be NULL", what);
         return false;
     }
     size_t length = strnlen(text, longest + 1);
-    char quoted[QUOTE_ROOM];
+    char quoted[WR_UTF8_QUOTE_ROOM];
     if (length > longest) {
         wr_error_set(error, WEIR_ERR_NAME, "%s %s: too long; at most %zu bytes are allowed", what,
                      wr_utf8_quote(quoted, sizeof quoted, text, length), longest);

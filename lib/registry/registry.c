@@ -72,15 +72,15 @@ struct weir_metric *wr_registry_find_metric(const struct wr_registry *registry, 
                                                     match_metric, key);
 }
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creating -------------------------------------------------------------------------------- */
 
-void wr_registry_start_making(struct wr_registry *registry, sigset_t *signals)
+void wr_registry_lock(struct wr_registry *registry, sigset_t *signals)
 {
     wr_signals_block(signals);
     wr_lock_enter(&registry->lock);
 }
 
-void wr_registry_end_making(struct wr_registry *registry, const sigset_t *signals)
+void wr_registry_unlock(struct wr_registry *registry, const sigset_t *signals)
 {
     wr_lock_leave(&registry->lock);
     wr_signals_restore(signals);
@@ -124,7 +124,7 @@ struct wr_group *wr_registry_add_group(struct wr_registry *registry, const struc
     if (!group || !wr_hash_table_insert(&registry->groups, &registry->arena, &group->entry))
         return NULL;
     group->next = atomic_load_explicit(&registry->last_group, memory_order_relaxed);
-    /* release: whoever walks the list sees each group whole */
+    /* release: pairs with the acquire loads of readers of the list, which see each group complete */
     atomic_store_explicit(&registry->last_group, group, memory_order_release);
     return group;
 }
@@ -197,14 +197,14 @@ bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metr
         .help = help,
         .cumulative = metric->flags & WEIR_SAMPLE_CUMULATIVE,
     };
-    /* release: pairs with the acquire of whoever shows the view to a handler */
+    /* release: pairs with the acquire loads of threads that pass the view to a handler */
     atomic_store_explicit(&metric->view, view, memory_order_release);
-    if (registry->witness)
-        registry->witness(registry->witness_ctx, view);
+    if (registry->on_series)
+        registry->on_series(registry->on_series_ctx, view);
     return true;
 }
 
-/* Gives the metric the next id, and makes room for it where ids are resolved. */
+/* Assigns the next id to the metric, and enters it in the table of ids. */
 static bool set_id(struct wr_registry *registry, struct weir_metric *metric)
 {
     uint32_t id = atomic_load_explicit(&registry->series, memory_order_relaxed);
@@ -223,7 +223,7 @@ static bool set_id(struct wr_registry *registry, struct weir_metric *metric)
     return true;
 }
 
-/* The same name as the other kind of series has the same description. */
+/* The cumulative series of a name and the other one share a description. */
 static const weir_series *find_twin(const struct wr_registry *registry, const struct wr_metric_key *key)
 {
     struct wr_metric_key twin_key = *key;
@@ -241,7 +241,7 @@ struct weir_metric *wr_registry_add_metric(struct wr_registry *registry, const s
     if (!wr_registry_set_view(registry, metric, twin ? twin->unit : NULL, twin ? twin->help : NULL) ||
         !wr_hash_table_insert(&registry->metrics, &registry->arena, &metric->entry))
         return NULL;
-    /* release: the id's place is filled before the id counts */
+    /* release: the table entry of the id is stored before the id counts */
     atomic_store_explicit(&registry->series, metric->series + 1, memory_order_release);
     return metric;
 }
@@ -250,7 +250,7 @@ struct weir_metric *wr_registry_add_metric(struct wr_registry *registry, const s
 
 static struct weir_metric *make_refusing(struct wr_registry *registry, struct weir_stream *stream, int refusal)
 {
-    *stream = (struct weir_stream){.group = registry->nowhere, .refusal = refusal};
+    *stream = (struct weir_stream){.group = registry->refusing_group, .refusal = refusal};
     struct wr_metric_key key = {stream, "", 0, 0};
     return make_metric(registry, &key);
 }
@@ -260,23 +260,23 @@ bool wr_registry_init(struct wr_registry *registry)
     registry->seed = wr_hash_table_seed();
     atomic_store_explicit(&registry->max, WR_REGISTRY_DEFAULT_MAX, memory_order_relaxed);
     struct wr_group_key key = {"", 0};
-    registry->nowhere = make_group(registry, &key);
-    if (!registry->nowhere)
+    registry->refusing_group = make_group(registry, &key);
+    if (!registry->refusing_group)
         return false;
-    atomic_store_explicit(&registry->nowhere->gate, WR_GATE_REFUSE, memory_order_relaxed);
+    atomic_store_explicit(&registry->refusing_group->gate, WR_GATE_REFUSE, memory_order_relaxed);
     registry->bad_name_metric = make_refusing(registry, &registry->bad_name, WEIR_ERR_NAME);
     registry->no_memory_metric = make_refusing(registry, &registry->no_memory, WEIR_ERR_MEMORY);
     registry->over_limit_metric = make_refusing(registry, &registry->over_limit, WEIR_ERR_LIMIT);
     return registry->bad_name_metric && registry->no_memory_metric && registry->over_limit_metric;
 }
 
-struct wr_registry *wr_registry_nothing(void)
+struct wr_registry *wr_registry_refusing(void)
 {
     static struct wr_group group = {.gate = WR_GATE_REFUSE};
     static struct weir_stream stream = {.group = &group, .refusal = WEIR_ERR_MEMORY};
     static struct weir_metric metric = {.gate = &group.gate, .stream = &stream};
     static struct wr_registry registry = {
-        .nowhere = &group,
+        .refusing_group = &group,
         .no_memory = {.group = &group, .refusal = WEIR_ERR_MEMORY},
         .bad_name_metric = &metric,
         .no_memory_metric = &metric,
@@ -288,7 +288,7 @@ struct wr_registry *wr_registry_nothing(void)
 void wr_registry_after_fork(struct wr_registry *registry)
 {
     wr_lock_reset(&registry->lock);
-    registry->witness = NULL; /* it was the parent's */
+    registry->on_series = NULL; /* of the parent's journal */
     struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_relaxed);
     for (; group; group = group->next) {
         atomic_store_explicit(&group->gate, WR_GATE_COLD, memory_order_relaxed);

@@ -1,13 +1,12 @@
-/* registry: what producers name: groups, streams (a group with labels) and series (a name of a stream), each
- * interned once.
+/* registry: the tables of groups, streams (a group with labels) and series (a name in a stream), each interned
+ * once. Other folders use them through stream.h and series.h.
  *
- * Everything here lives until the process ends and is never moved, so a producer may keep pointers without any
- * further care. Finding takes no lock. Making is done under one, with signals blocked, so that a signal handler
- * which names something new cannot find it held by the thread it interrupted; and each thing is complete before
- * the one store that shows it to others, so that a fork in the middle leaves the child without the thing, but
- * with nothing broken.
+ * Objects are never freed or moved, so producers may keep pointers to them. Finding takes no lock. Creating
+ * takes the registry lock with signals blocked, so that a signal handler that creates something does not find
+ * the lock held by the thread that it interrupted. Each object is complete before the one store that publishes
+ * it: in a child that was forked in between the object is missing, but the tables are consistent.
  *
- * Here are the tables; stream.h and series.h are what others ask. */
+ * [registry lock]: the caller is between wr_registry_lock and wr_registry_unlock. */
 #ifndef WR_REGISTRY_H
 #define WR_REGISTRY_H
 
@@ -23,28 +22,27 @@
 #include "registry/hash_table.h"
 #include "os/lock.h"
 
-/* What a producer of a group has to do, as one word: the group's gate. Set by the dispatcher's rounds; slept on
- * while WAIT. */
+/* States of a group's gate, which tells its producers what to do. Set by the dispatcher's rounds; producers
+ * sleep on it while it is WAIT. */
 enum wr_gate {
-    WR_GATE_COLD,   /* not looked at yet, or not since a fork */
-    WR_GATE_OFF,    /* nobody listens */
-    WR_GATE_OPEN,   /* go */
-    WR_GATE_WAIT,   /* a handler's queue is full */
-    WR_GATE_SYNC,   /* go, and wait for the answer */
-    WR_GATE_REFUSE, /* not a group: where bad names lead */
+    WR_GATE_COLD,   /* the route was not resolved yet, or not since a fork */
+    WR_GATE_OFF,    /* no handler in the route */
+    WR_GATE_OPEN,   /* add */
+    WR_GATE_WAIT,   /* wait: a handler's queue is full */
+    WR_GATE_SYNC,   /* add, and wait for the result */
+    WR_GATE_REFUSE, /* refuse: the group of streams whose name is not valid */
 };
 
 struct wr_group {
     struct wr_hash_entry entry;
     _Atomic uint32_t gate;    /* enum wr_gate */
-    _Atomic uint32_t waiters; /* that may sleep on gate */
+    _Atomic uint32_t waiters; /* producers that may sleep on gate */
     uint32_t length;
-    uint32_t route;              /* of the router; under the dispatcher's round lock, as the next line */
+    uint32_t route;              /* of the router; this and the next field are protected by the round lock */
     struct wr_group *route_next; /* the next group of the same route */
-    struct wr_group *next;       /* the group made before this one */
-    _Atomic uint64_t unrouted;   /* values that nobody listened to, but for runs that go on: see unrouted.h */
-    /* where values go when no more may be made: series of known streams, and label sets; NULL: not needed yet
-     */
+    struct wr_group *next;       /* the group created before this one */
+    _Atomic uint64_t unrouted; /* values without a handler, except those of runs in progress: see unrouted.h */
+    /* used beyond settings.max_series, for new names and for new label sets; NULL: not needed yet */
     _Atomic(struct weir_metric *) overflow;
     _Atomic(struct weir_stream *) overflow_stream;
     char name[];
@@ -53,8 +51,8 @@ struct wr_group {
 struct weir_stream {
     struct wr_hash_entry entry;
     struct wr_group *group;
-    int refusal;   /* enum weir_error: what adding to it answers; 0: a good stream */
-    bool overflow; /* stands for label sets beyond the limit: every name is the group's overflow series */
+    int refusal;   /* the error that adding a value returns; 0: a valid stream */
+    bool overflow; /* replaces label sets beyond the limit: every name is the group's overflow series */
     uint32_t label_count;
     const weir_label *labels; /* sorted by key */
 };
@@ -63,11 +61,11 @@ struct weir_metric {
     struct wr_hash_entry entry;
     _Atomic uint32_t *gate; /* the group's */
     struct weir_stream *stream;
-    uint32_t series;                   /* the id: dense, from 0 */
+    uint32_t series;                   /* the id; ids are dense, from 0 */
     uint16_t flags;                    /* WEIR_SAMPLE_CUMULATIVE or 0 */
     uint8_t length;                    /* of the name */
-    uint8_t described;                 /* [making] so often the description was changed */
-    _Atomic(const weir_series *) view; /* as handlers see it; replaced when its description changes */
+    uint8_t described;                 /* [registry lock] number of changes of the description */
+    _Atomic(const weir_series *) view; /* what handlers get; replaced when the description changes */
     char name[];
 };
 
@@ -77,28 +75,29 @@ enum { WR_REGISTRY_DESCRIPTIONS_MAX = 16 };
 enum { WR_REGISTRY_DEFAULT_MAX = 100000, WR_REGISTRY_LARGEST_MAX = 30000000 };
 
 struct wr_registry {
-    struct wr_lock lock; /* for making */
+    struct wr_lock lock; /* for creating */
     uint64_t seed;
     struct wr_arena arena;
-    struct wr_arena views; /* apart: calls never look at them, and series lie closer together without */
+    struct wr_arena views; /* separate: calls do not read them, and series are closer together without them */
     struct wr_hash_table groups, streams, metrics;
-    _Atomic(struct wr_group *) last_group; /* the list of all, latest first */
+    _Atomic(struct wr_group *) last_group; /* list of all groups, latest first */
     _Atomic uint32_t count;                /* groups, label sets and series */
     _Atomic uint32_t max;                  /* settings.max_series */
-    _Atomic uint32_t series;               /* so many ids are in use */
-    /* id -> metric: chunk n holds WR_REGISTRY_FIRST_CHUNK << n of them */
+    _Atomic uint32_t series;               /* number of ids in use */
+    /* id -> metric; chunk n holds WR_REGISTRY_FIRST_CHUNK << n of them */
     _Atomic(struct weir_metric **) chunks[WR_REGISTRY_CHUNKS];
-    /* [making] called with each series that is made or described, before its id is used; NULL: nobody cares */
-    void (*witness)(void *ctx, const weir_series *view);
-    void *witness_ctx;
-    _Atomic(struct wr_group *) overflown; /* the group that reached the limit first */
-    /* where bad names lead, by what adding to it answers */
-    struct wr_group *nowhere;
+    /* [registry lock] called with each series that is created or described, before its id is used; may be NULL
+     */
+    void (*on_series)(void *ctx, const weir_series *view);
+    void *on_series_ctx;
+    _Atomic(struct wr_group *) first_overflow; /* the group that reached the limit first */
+    /* returned for names that are not valid and the like; their group is refusing_group */
+    struct wr_group *refusing_group;
     struct weir_stream bad_name, no_memory, over_limit;
     struct weir_metric *bad_name_metric, *no_memory_metric, *over_limit_metric;
 };
 
-/* What is looked for. Names are checked by then, labels sorted. */
+/* Keys of the tables. Names are validated, labels sorted. */
 struct wr_group_key {
     const char *name;
     size_t length;
@@ -117,54 +116,56 @@ struct wr_metric_key {
     uint16_t flags;
 };
 
-/* false without memory. */
+/* Returns false if out of memory. */
 bool wr_registry_init(struct wr_registry *registry);
 
-/* A registry with nothing in it but what refuses: for when there is no memory even for the first. Static; never
- * NULL. */
-struct wr_registry *wr_registry_nothing(void);
+/* Returns a registry of which only the refusing objects may be used, for when there is no memory for a real
+ * one. Static; never NULL. */
+struct wr_registry *wr_registry_refusing(void);
 
-/* In a forked child: frees the lock, and turns all gates to COLD. */
+/* In a forked child: resets the lock, and sets all gates to COLD. */
 void wr_registry_after_fork(struct wr_registry *registry);
 
-/* [any thread] NULL: not there. */
+/* [any thread] Return NULL if there is none. */
 struct wr_group *wr_registry_find_group(const struct wr_registry *registry, const struct wr_group_key *key);
 struct weir_stream *wr_registry_find_stream(const struct wr_registry *registry,
                                             const struct wr_stream_key *key);
 struct weir_metric *wr_registry_find_metric(const struct wr_registry *registry,
                                             const struct wr_metric_key *key);
 
-/* [any thread] Enters and leaves the part in which things are made. */
-void wr_registry_start_making(struct wr_registry *registry, sigset_t *signals);
-void wr_registry_end_making(struct wr_registry *registry, const sigset_t *signals);
+/* [any thread] Blocks all signals and takes the lock; releases it and restores the signal mask. */
+void wr_registry_lock(struct wr_registry *registry, sigset_t *signals);
+void wr_registry_unlock(struct wr_registry *registry, const sigset_t *signals);
 
-/* [making] Counts one more group, label set or series; false: settings.max_series is reached. */
+/* [registry lock] Counts one more group, label set or series. Returns false if settings.max_series is reached.
+ */
 bool wr_registry_count_one(struct wr_registry *registry);
 
-/* [any thread] Whether it is reached. */
+/* [any thread] Whether settings.max_series is reached. */
 bool wr_registry_is_full(const struct wr_registry *registry);
 
-/* [making] Each for something that is not there yet. NULL without memory. */
+/* [registry lock] Create what does not exist yet. Return NULL if out of memory. */
 struct wr_group *wr_registry_add_group(struct wr_registry *registry, const struct wr_group_key *key);
 struct weir_stream *wr_registry_add_stream(struct wr_registry *registry, const struct wr_stream_key *key);
 struct weir_metric *wr_registry_add_metric(struct wr_registry *registry, const struct wr_metric_key *key);
 
-/* [making] The stream without labels of a group, found or made; NULL without memory. */
+/* [registry lock] Finds or creates the stream without labels of a group. Returns NULL if out of memory. */
 struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const struct wr_group *group);
 
-/* [making] A copy that lives until the process ends; NULL without memory. */
+/* [registry lock] Returns a copy that is never freed. NULL if out of memory. */
 const char *wr_registry_copy_text(struct wr_registry *registry, const char *text);
 
-/* [making] Makes the series as handlers see it from now on; unit and help are kept, not copied. */
+/* [registry lock] Replaces what handlers get of a series. unit and help are not copied. Returns false if out of
+ * memory. */
 bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metric, const char *unit,
                           const char *help);
 
-/* [any thread] The series of an id that was seen in a record. */
+/* [any thread] Returns the series of an id in a record. */
 static inline struct weir_metric *wr_registry_series(const struct wr_registry *registry, uint32_t id)
 {
     unsigned chunk = 31u - (unsigned)__builtin_clz(id / WR_REGISTRY_FIRST_CHUNK + 1);
     uint32_t first = ((1u << chunk) - 1) * WR_REGISTRY_FIRST_CHUNK;
-    /* acquire: pairs with the release in set_id, should the record have come faster than the chunk */
+    /* acquire: pairs with the release in set_id; the record may become visible before the chunk does */
     struct weir_metric **metrics = atomic_load_explicit(&registry->chunks[chunk], memory_order_acquire);
     return metrics[id - first];
 }

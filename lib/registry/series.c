@@ -9,7 +9,7 @@
 
 static const char overflow_name[] = "weir_overflow";
 
-/* There is at most one for each group, and groups are counted, so it is not. */
+/* Not counted against the limit: there is at most one per group, and groups are counted. */
 struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group)
 {
     struct weir_metric *overflow = atomic_load_explicit(&group->overflow, memory_order_relaxed);
@@ -25,13 +25,13 @@ struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_g
     if (!overflow)
         return NULL;
     struct wr_group *none = NULL;
-    atomic_compare_exchange_strong(&registry->overflown, &none, group);
+    atomic_compare_exchange_strong(&registry->first_overflow, &none, group);
     /* release: pairs with the acquire in find_overflow */
     atomic_store_explicit(&group->overflow, overflow, memory_order_release);
     return overflow;
 }
 
-/* Without the lock: from the limit on, every new name comes this way. */
+/* Takes no lock, as beyond the limit every new name gets here. */
 static struct weir_metric *find_overflow(const struct wr_registry *registry, const struct weir_stream *stream)
 {
     if (!stream->overflow && !wr_registry_is_full(registry))
@@ -39,7 +39,7 @@ static struct weir_metric *find_overflow(const struct wr_registry *registry, con
     return atomic_load_explicit(&stream->group->overflow, memory_order_acquire);
 }
 
-/* ---- Finding and making ---------------------------------------------------------------------- */
+/* ---- Finding and creating -------------------------------------------------------------------- */
 
 static struct weir_metric *make_locked(struct wr_registry *registry, const struct wr_metric_key *key)
 {
@@ -55,19 +55,19 @@ static struct weir_metric *make(struct wr_registry *registry, const struct wr_me
                                 struct wr_error *error)
 {
     sigset_t signals;
-    wr_registry_start_making(registry, &signals);
+    wr_registry_lock(registry, &signals);
     struct weir_metric *metric = make_locked(registry, key);
-    wr_registry_end_making(registry, &signals);
+    wr_registry_unlock(registry, &signals);
     if (metric)
         return metric;
-    wr_error_set(error, WEIR_ERR_MEMORY, "name \"%s\": no memory", key->name);
+    wr_error_set(error, WEIR_ERR_MEMORY, "name \"%s\": out of memory", key->name);
     return registry->no_memory_metric;
 }
 
 static struct weir_metric *refuse(struct wr_registry *registry, const struct weir_stream *stream,
                                   struct wr_error *error)
 {
-    wr_error_set(error, stream->refusal, "the stream refuses every value: %s", wr_error_words(stream->refusal));
+    wr_error_set(error, stream->refusal, "the stream refuses all values: %s", wr_error_words(stream->refusal));
     switch (stream->refusal) {
     case WEIR_ERR_MEMORY: return registry->no_memory_metric;
     case WEIR_ERR_LIMIT: return registry->over_limit_metric;
@@ -87,7 +87,7 @@ struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stre
 {
     if (WR_UNLIKELY(stream->refusal))
         return refuse(registry, stream, error);
-    /* what is found was checked when it was made; only what is new needs it */
+    /* names of existing series are valid; only new ones are checked */
     struct weir_metric *metric = name ? wr_series_find(registry, stream, name, flags) : NULL;
     if (metric)
         return metric;
@@ -101,7 +101,7 @@ struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stre
 
 /* ---- Descriptions ---------------------------------------------------------------------------- */
 
-/* [making] Returns 0 or an error code. */
+/* [registry lock] Returns 0 or an error code. */
 static int replace_view(struct wr_registry *registry, struct weir_metric *metric, const char *unit,
                         const char *help)
 {
@@ -126,15 +126,15 @@ static int describe(struct wr_registry *registry, struct weir_metric *metric, co
 {
     const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
     if (is_same_text(view->unit, unit) && is_same_text(view->help, help))
-        return 0; /* a program may say it again and again */
+        return 0; /* a program may repeat the description */
     sigset_t signals;
-    wr_registry_start_making(registry, &signals);
+    wr_registry_lock(registry, &signals);
     int result = replace_view(registry, metric, unit, help);
-    wr_registry_end_making(registry, &signals);
+    wr_registry_unlock(registry, &signals);
     if (result == WEIR_ERR_LIMIT)
         return wr_error_set(error, result, "name \"%s\": its description was changed %d times, the maximum",
                             metric->name, WR_REGISTRY_DESCRIPTIONS_MAX);
-    return result ? wr_error_set(error, result, "name \"%s\": no memory", metric->name) : 0;
+    return result ? wr_error_set(error, result, "name \"%s\": out of memory", metric->name) : 0;
 }
 
 int wr_series_describe(struct wr_registry *registry, struct weir_stream *stream, const char *name,

@@ -1,4 +1,4 @@
-/* series: a name of a stream, as programs ask for it. */
+/* series: finds and creates the series of a name in a stream. */
 #ifndef WR_SERIES_H
 #define WR_SERIES_H
 
@@ -6,16 +6,16 @@
 
 struct wr_error;
 
-/* [any thread] The series of a name: found, or made; beyond settings.max_series the group's overflow series;
- * or, never NULL, one that refuses, and error tells why. */
+/* [any thread] Returns the series of a name, which is created if necessary; beyond settings.max_series the
+ * group's overflow series. Never NULL: on failure a series that refuses values, with the error set. */
 struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stream *stream, const char *name,
                                   uint16_t flags, struct wr_error *error);
 
-/* [any thread] The series of a name that is known already; NULL: it is not. */
+/* [any thread] Returns the series of a name, or NULL if it does not exist. */
 struct weir_metric *wr_series_find(const struct wr_registry *registry, const struct weir_stream *stream,
                                    const char *name, uint16_t flags);
 
-/* [making] The overflow series of a group; NULL without memory. */
+/* [registry lock] Returns the overflow series of a group. NULL if out of memory. */
 struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group);
 
 /* [any thread] See weir_describe. */

@@ -7,9 +7,9 @@
 #include "registry/name.h"
 #include "registry/series.h"
 
-enum { MOST_LABELS = 64 };
+enum { MAX_LABELS = 64 };
 
-/* ---- What is asked for ----------------------------------------------------------------------- */
+/* ---- Labels ---------------------------------------------------------------------------------- */
 
 static int compare_labels(const void *a, const void *b)
 {
@@ -18,9 +18,9 @@ static int compare_labels(const void *a, const void *b)
 
 static bool check_labels(const weir_label *labels, size_t count, struct wr_error *error)
 {
-    if (count > MOST_LABELS || (count && !labels)) {
+    if (count > MAX_LABELS || (count && !labels)) {
         wr_error_set(error, WEIR_ERR_NAME, "labels: %zu of them; 0 to %d are allowed", labels ? count : 0,
-                     MOST_LABELS);
+                     MAX_LABELS);
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ static bool sort_labels(weir_label *sorted, const weir_label *labels, size_t cou
     qsort(sorted, count, sizeof *sorted, compare_labels);
     for (size_t i = 1; i < count; i++) {
         if (strcmp(sorted[i - 1].key, sorted[i].key) == 0) {
-            wr_error_set(error, WEIR_ERR_NAME, "label key \"%s\": given twice; each key may come once",
+            wr_error_set(error, WEIR_ERR_NAME, "label key \"%s\": given twice; keys must be unique",
                          sorted[i].key);
             return false;
         }
@@ -47,10 +47,10 @@ static bool sort_labels(weir_label *sorted, const weir_label *labels, size_t cou
     return true;
 }
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creating -------------------------------------------------------------------------------- */
 
-/* The stream that stands for all label sets of a group that came too late; one for each group, and not counted,
- * since groups are. */
+/* The stream that replaces all label sets of a group beyond the limit. Not counted against it: there is at most
+ * one per group, and groups are counted. */
 static struct weir_stream *get_overflow(struct wr_registry *registry, struct wr_group *group)
 {
     struct weir_stream *stream = atomic_load_explicit(&group->overflow_stream, memory_order_relaxed);
@@ -91,12 +91,12 @@ static struct weir_stream *make(struct wr_registry *registry, const struct wr_gr
     struct weir_stream *stream = NULL;
     bool over_limit = false;
     sigset_t signals;
-    wr_registry_start_making(registry, &signals);
+    wr_registry_lock(registry, &signals);
     struct wr_group *group = make_group(registry, group_key, &over_limit);
     struct wr_stream_key key = {group, labels, count};
     if (group)
         stream = count ? make_labeled(registry, &key) : wr_registry_plain_stream(registry, group);
-    wr_registry_end_making(registry, &signals);
+    wr_registry_unlock(registry, &signals);
     if (stream)
         return stream;
     if (over_limit) {
@@ -104,7 +104,7 @@ static struct weir_stream *make(struct wr_registry *registry, const struct wr_gr
                      group_key->name, atomic_load_explicit(&registry->max, memory_order_relaxed));
         return &registry->over_limit;
     }
-    wr_error_set(error, WEIR_ERR_MEMORY, "group \"%s\": no memory", group_key->name);
+    wr_error_set(error, WEIR_ERR_MEMORY, "group \"%s\": out of memory", group_key->name);
     return &registry->no_memory;
 }
 
@@ -126,7 +126,7 @@ static struct weir_stream *find(const struct wr_registry *registry, const struct
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error)
 {
-    weir_label sorted[MOST_LABELS];
+    weir_label sorted[MAX_LABELS];
     struct wr_group_key key = {group, wr_name_check_group(group, error)};
     if (!key.length || !check_labels(labels, count, error) || !sort_labels(sorted, labels, count, error))
         return &registry->bad_name;

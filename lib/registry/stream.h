@@ -1,4 +1,4 @@
-/* stream: a group with fixed labels, as programs ask for it. */
+/* stream: finds and creates the stream of a group and labels. */
 #ifndef WR_STREAM_H
 #define WR_STREAM_H
 
@@ -6,7 +6,9 @@
 
 struct wr_error;
 
-/* [any thread] As weir_get_stream_labeled: never NULL; error tells why it is one that refuses. */
+/* [any thread] As weir_get_stream_labeled. Never NULL: on failure a stream that refuses values, with the error
+ * set.
+ */
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error);
 

@@ -133,7 +133,7 @@ static bool ensure_router(struct wr_engine *engine, struct wr_error *error)
         return false;
     if (wr_commit(engine, plan) || wr_engine_has_router(engine)) /* or another thread's */
         return true;
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    wr_error_no_memory(error, NULL);
     return false;
 }
 

@@ -40,7 +40,7 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
     if (!is_owner(fork))
         return;
     if (fork->status)
-        wr_status_file_let_go(status);
+        wr_status_file_release(status);
     for (struct wr_lane *lane = fork->round ? engine->lanes : NULL; lane; lane = wr_lane_next(lane))
         wr_lane_fork_parent(lane);
     if (fork->plugins)

@@ -318,7 +318,7 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
     struct wr_error error; /* a kilobyte, so only its code is cleared */
     error.code = 0;
     if (!runtime)
-        return wr_registry_nothing()->no_memory_metric;
+        return wr_registry_refusing()->no_memory_metric;
     struct weir_metric *metric = wr_series_get(&runtime->registry, stream, name, flags, &error);
     struct wr_error *mine = error.code ? wr_producers_error(&runtime->producers) : NULL;
     if (mine)

@@ -13,23 +13,24 @@
 #include "status/report.h"
 #include "os/signals.h"
 
-/* All state of weir hangs off this: a pointer to the runtime; 0 before there is one; an odd number while
- * process number / 2 makes it. */
+/* The root of all state: a pointer to the runtime; 0 before it exists; pid * 2 + 1 while the process `pid`
+ * creates it.
+ */
 static _Atomic uintptr_t the_runtime;
 
 enum { EXITS_MOST = 32, STATUS_PATIENCE_MS = 250 };
 
-static bool is_being_made(uintptr_t word)
+static bool is_being_created(uintptr_t word)
 {
     return word & 1;
 }
 
-/* NULL: there is none yet. */
+/* Returns NULL if it does not exist yet. */
 static struct wr_runtime *find_runtime(void)
 {
-    /* acquire: pairs with the store in make_runtime */
+    /* acquire: pairs with the store in create_runtime */
     uintptr_t word = atomic_load_explicit(&the_runtime, memory_order_acquire);
-    return is_being_made(word) ? NULL : (struct wr_runtime *)word;
+    return is_being_created(word) ? NULL : (struct wr_runtime *)word;
 }
 
 /* ---- Exit ------------------------------------------------------------------------------------ */
@@ -40,7 +41,7 @@ int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct 
     if (!wr_engine_close(engine))
         return 0;
     int result = wr_engine_shutdown(engine, deadline_ns, error);
-    wr_report_say(engine);
+    wr_report_write(engine);
     wr_status_stop(&runtime->status, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
     return result;
 }
@@ -49,17 +50,18 @@ static void at_exit(void)
 {
     struct wr_error error;
     struct wr_runtime *runtime = find_runtime();
-    /* a child that has added nothing since its fork has nothing to deliver; a thread of weir's own cannot wait
-     * for itself */
+    /* a child that has added nothing since its fork has nothing to deliver, and a thread of weir's own cannot
+     * wait for itself */
     if (!runtime || !atomic_load(&runtime->life->alive) || wr_producer_is_own())
         return;
     const struct wr_config *config = atomic_load(&atomic_load(&runtime->engine)->config);
     wr_runtime_shutdown(runtime, wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns, &error);
 }
 
-/* Exit handlers run in the reverse order of their registration. Libraries that handlers use register theirs at
- * their own first use, so ours has to be registered again after that, lest it finds them gone. Each
- * registration takes memory for good: after so many of a type its libraries have surely come to life. */
+/* Exit handlers run in reverse order of registration. Libraries that handlers use register theirs at first use,
+ * so weir's must be registered again after that, to run before theirs. Each registration takes memory
+ * permanently, so it is repeated at most EXITS_MOST times per type: by then the libraries of the type have been
+ * used. */
 static void register_exit(void *ctx, struct wr_type *type)
 {
     (void)ctx;
@@ -122,8 +124,8 @@ static void read_environment(struct wr_runtime *runtime)
     runtime->plugins.folders = folders ? strdup(folders) : NULL;
 }
 
-/* Threads of weir's own run code that must never be unloaded. The shared library is linked for that (-z
- * nodelete); a static copy inside a library that a program may dlclose has to see to it itself. */
+/* weir's threads run code that must not be unloaded. The shared library is linked with -z nodelete; a static
+ * copy inside a library that the program may dlclose has to pin that library. */
 static void pin(void)
 {
     Dl_info info;
@@ -145,11 +147,11 @@ static bool set_up(struct wr_runtime *runtime)
     atomic_store(&runtime->engine, engine);
     atomic_store(&runtime->life->alive, 1);
     if (wr_log_wants(&runtime->log, WEIR_LOG_INFO))
-        atexit(at_exit); /* there is something to say also where no handler ever was */
+        atexit(at_exit); /* the ledger is reported even if no handler was ever created */
     return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
-static struct wr_runtime *make_runtime(void)
+static struct wr_runtime *create_runtime(void)
 {
     struct wr_runtime *runtime = calloc(1, sizeof *runtime);
     if (runtime && !set_up(runtime)) {
@@ -160,36 +162,38 @@ static struct wr_runtime *make_runtime(void)
     return runtime;
 }
 
-/* Makes the runtime, or waits for the thread that does. NULL without memory. */
-static struct wr_runtime *make_or_wait(void)
+/* Creates the runtime, or waits for the thread that does. Returns NULL if out of memory. */
+static struct wr_runtime *create_or_wait(void)
 {
     uintptr_t mine = (uintptr_t)getpid() * 2 + 1;
     for (;;) {
         uintptr_t word = atomic_load(&the_runtime);
         if (word == mine)
             sched_yield();
-        else if (word && !is_being_made(word))
+        else if (word && !is_being_created(word))
             return (struct wr_runtime *)word;
-        else if (atomic_compare_exchange_strong(&the_runtime, &word,
-                                                mine)) /* also what our parent was making when it forked us */
-            return make_runtime();
+        else if (atomic_compare_exchange_strong(
+                     &the_runtime, &word,
+                     mine)) /* also if the parent was creating it when it forked this process */
+            return create_runtime();
     }
 }
 
-/* A signal handler that adds must not wait for what its own thread has only begun. */
-WR_NEVER_INLINE static struct wr_runtime *get_made(void)
+/* Signals are blocked, as a signal handler that adds a value must not wait for the thread that it interrupted.
+ */
+WR_NEVER_INLINE static struct wr_runtime *get_slow(void)
 {
     sigset_t signals;
     wr_signals_block(&signals);
-    struct wr_runtime *runtime = make_or_wait();
+    struct wr_runtime *runtime = create_or_wait();
     wr_signals_restore(&signals);
     return runtime;
 }
 
-/* ---- A forked child comes to life ------------------------------------------------------------ */
+/* ---- After a fork ---------------------------------------------------------------------------- */
 
-/* Everything below the engine goes on as it is; the engine is a new one. */
-static bool revive(struct wr_runtime *runtime)
+/* Creates a new engine. Everything below it is kept. */
+static bool restart(struct wr_runtime *runtime)
 {
     struct wr_engine *old = atomic_load(&runtime->engine);
     wr_registry_after_fork(&runtime->registry);
@@ -208,26 +212,26 @@ static bool revive(struct wr_runtime *runtime)
     return true;
 }
 
-enum { WIPED, ALIVE, REVIVING };
+enum { WIPED, ALIVE, RESTARTING };
 
-static bool revive_or_wait(struct wr_runtime *runtime)
+static bool restart_or_wait(struct wr_runtime *runtime)
 {
     uint32_t state = WIPED;
-    if (atomic_compare_exchange_strong(&runtime->life->alive, &state, REVIVING)) {
-        bool revived = revive(runtime);
-        atomic_store(&runtime->life->alive, revived ? ALIVE : WIPED);
-        return revived;
+    if (atomic_compare_exchange_strong(&runtime->life->alive, &state, RESTARTING)) {
+        bool restarted = restart(runtime);
+        atomic_store(&runtime->life->alive, restarted ? ALIVE : WIPED);
+        return restarted;
     }
-    while (atomic_load(&runtime->life->alive) == REVIVING)
+    while (atomic_load(&runtime->life->alive) == RESTARTING)
         sched_yield();
     return atomic_load(&runtime->life->alive) == ALIVE;
 }
 
-WR_NEVER_INLINE static bool make_alive(struct wr_runtime *runtime)
+WR_NEVER_INLINE static bool restart_slow(struct wr_runtime *runtime)
 {
     sigset_t signals;
     wr_signals_block(&signals);
-    bool alive = revive_or_wait(runtime);
+    bool alive = restart_or_wait(runtime);
     wr_signals_restore(&signals);
     return alive;
 }
@@ -236,10 +240,10 @@ struct wr_runtime *wr_runtime_get(void)
 {
     struct wr_runtime *runtime = find_runtime();
     if (WR_UNLIKELY(!runtime))
-        runtime = get_made();
+        runtime = get_slow();
     if (runtime && WR_LIKELY(atomic_load_explicit(&runtime->life->alive, memory_order_acquire) == ALIVE))
         return runtime;
-    if (runtime && make_alive(runtime))
+    if (runtime && restart_slow(runtime))
         return runtime;
     wr_producer_say_no_memory();
     return NULL;

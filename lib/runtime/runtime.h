@@ -1,4 +1,4 @@
-/* runtime: the one thing that all of weir's state hangs off, and what happens to it at first use, at fork and
+/* runtime: the root of all mutable state of the library, and its initialisation at first use, after fork, and
  * at exit. */
 #ifndef WR_RUNTIME_H
 #define WR_RUNTIME_H
@@ -17,46 +17,46 @@
 
 struct wr_error;
 
-/* How far this process has come. */
+/* Whether this process is configured. */
 enum wr_readiness {
     WR_READINESS_NONE,  /* nothing configured yet */
-    WR_READINESS_BEGUN, /* a thread is at it: loading plugins, maybe */
+    WR_READINESS_BEGUN, /* a thread is configuring, which may load plugins */
     WR_READINESS_DONE,
 };
 
 /* Whether the first configuration has a journal. */
 enum wr_journal_expectation { WR_JOURNAL_UNKNOWN, WR_JOURNAL_NONE, WR_JOURNAL_EXPECTED };
 
-/* A page that a forked child finds wiped. */
+/* A page that is wiped in a forked child. */
 struct wr_life {
-    _Atomic uint32_t alive; /* 1: `engine` is this process's own */
+    _Atomic uint32_t alive; /* 1: `engine` belongs to this process */
 };
 
 struct wr_runtime {
-    /* the same in a forked child */
+    /* kept in a forked child */
     struct wr_log log;
     struct wr_registry registry;
     struct wr_producers producers;
     struct wr_plugins plugins;
     struct wr_life *life;
-    struct wr_fork fork;   /* between the handlers before and after it */
-    bool from_environment; /* WEIR_CONFIG, or BENCHMARK_AI, is valid, and stays in force */
-    bool parent_was_ready; /* in a forked child: the parent's configuration was in force */
+    struct wr_fork fork;   /* between the fork handlers before and after it */
+    bool from_environment; /* WEIR_CONFIG or BENCHMARK_AI is valid, and takes precedence */
+    bool parent_was_ready; /* in a forked child: the parent was configured */
 
-    /* each process's own */
+    /* separate in each process */
     _Atomic(struct wr_engine *) engine;
     _Atomic uint32_t readiness;    /* enum wr_readiness */
     _Atomic uint32_t journal;      /* enum wr_journal_expectation, while readiness is BEGUN */
-    _Atomic(pthread_t) configurer; /* the thread that is at it, while readiness is BEGUN */
+    _Atomic(pthread_t) configurer; /* the configuring thread, while readiness is BEGUN */
     struct wr_watcher watcher;
     struct wr_status status;
 };
 
-/* The runtime, made at first use, and in a forked child brought to life with an engine of its own. NULL without
- * memory. */
+/* Returns the runtime, which is created at first use; a forked child gets its own engine at its first use. NULL
+ * if out of memory. */
 struct wr_runtime *wr_runtime_get(void);
 
-/* This process's engine. */
+/* Returns this process's engine. */
 struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime);
 
 /* As weir_shutdown. */

@@ -58,7 +58,7 @@ bool wr_spool_index_make_sure(struct wr_spool_index *index, const char *place, c
     char *copy = strdup(place);
     if (!box || !copy) {
         wr_error_set(error, WEIR_ERR_MEMORY, "%s: %s", place,
-                     copy ? "too many folders at a time" : "no memory");
+                     copy ? "too many folders at a time" : "out of memory");
         free(copy);
         return false;
     }

@@ -39,22 +39,22 @@ void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
     stats->series = atomic_load_explicit(&engine->registry->count, memory_order_relaxed);
 }
 
-/* ---- Values that nobody listened to ---------------------------------------------------------- */
+/* ---- Values without a handler ---------------------------------------------------------------- */
 
-/* A list that grows. Without memory it holds less than there is. */
+/* If out of memory it is incomplete. */
 struct list {
-    struct wr_ledger_unheard *items;
+    struct wr_ledger_unrouted *items;
     uint32_t count, room;
 };
 
 static void append(struct list *list, struct wr_group *group, uint64_t values)
 {
-    struct wr_ledger_unheard *items =
+    struct wr_ledger_unrouted *items =
         wr_array_reserve(list->items, &list->room, list->count + 1, sizeof *items);
     if (!items)
         return;
     list->items = items;
-    items[list->count++] = (struct wr_ledger_unheard){group, values};
+    items[list->count++] = (struct wr_ledger_unrouted){group, values};
 }
 
 static void append_run(struct list *list, const struct wr_producer *producer)
@@ -72,8 +72,8 @@ static void append_run(struct list *list, const struct wr_producer *producer)
     append(list, group, values);
 }
 
-/* The groups' own counters before the runs, so that none is counted twice. */
-struct wr_ledger_unheard *wr_ledger_list_unheard(struct wr_engine *engine, size_t *count)
+/* Reads the groups' counters before the runs in progress, so that no value is counted twice. */
+struct wr_ledger_unrouted *wr_ledger_list_unrouted(struct wr_engine *engine, size_t *count)
 {
     struct list list = {NULL, 0, 0};
     const struct wr_producers *producers = engine->producers;
@@ -95,7 +95,7 @@ struct wr_ledger_unheard *wr_ledger_list_unheard(struct wr_engine *engine, size_
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-/* With the round held, so that it goes with a snapshot of the process taken at the same time of rest. */
+/* Holds the round lock, so that it is consistent with wr_ledger_read while no value is added. */
 bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_handler_stats *stats)
 {
     struct wr_visit visit;

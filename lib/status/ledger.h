@@ -1,4 +1,4 @@
-/* ledger: what became of every value, exact at any time, without touching a producer. */
+/* ledger: counts what became of every value, exactly and at any time, without involving producers. */
 #ifndef WR_LEDGER_H
 #define WR_LEDGER_H
 
@@ -11,17 +11,17 @@
 /* As weir_get_stats. */
 void wr_ledger_read(struct wr_engine *engine, weir_stats *stats);
 
-/* Values of a group that nobody listened to. */
-struct wr_ledger_unheard {
+/* Values of a group that had no handler. */
+struct wr_ledger_unrouted {
     struct wr_group *group;
     uint64_t values;
 };
 
-/* All groups that have such values, in no order; the caller frees them. Answers how many there are. Their sum
- * is weir_stats.unrouted at rest, and never more. NULL: there are none, or no memory. */
-struct wr_ledger_unheard *wr_ledger_list_unheard(struct wr_engine *engine, size_t *count);
+/* Returns all groups with such values, in no particular order; the caller frees them. NULL if there are none,
+ * or if out of memory. Their sum is weir_stats.unrouted when no thread adds values, and never more. */
+struct wr_ledger_unrouted *wr_ledger_list_unrouted(struct wr_engine *engine, size_t *count);
 
-/* As weir_get_handler_stats; false: there is no handler of that name. */
+/* As weir_get_handler_stats. Returns false if there is no handler with this name. */
 bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_handler_stats *stats);
 
 #endif

@@ -13,8 +13,8 @@
 #include "text/suggest.h"
 #include "text/utf8.h"
 
-/* How many lines there are of a kind; what is beyond is counted. */
-enum { HANDLERS_MOST = 20, GROUPS_MOST = 5, ROUTES_MOST = 5, SHOWN_ROOM = 200 };
+/* The largest number of lines of each kind; the rest is counted. */
+enum { HANDLERS_MOST = 20, GROUPS_MOST = 5, ROUTES_MOST = 5 };
 
 static const char *const refusal_names[WEIR_REFUSED_MAX] = {
     [WEIR_REFUSED_NAME] = "name",         [WEIR_REFUSED_LIMIT] = "limit",
@@ -28,7 +28,7 @@ const char *wr_report_refusal_name(int why)
     return why >= 0 && why < WEIR_REFUSED_MAX ? refusal_names[why] : NULL;
 }
 
-static void say(struct wr_engine *engine, struct wr_buffer *line)
+static void write_line(struct wr_engine *engine, struct wr_buffer *line)
 {
     const char *text = wr_buffer_text(line);
     if (text)
@@ -38,7 +38,7 @@ static void say(struct wr_engine *engine, struct wr_buffer *line)
 
 static const char *quote(char *out, const char *name)
 {
-    return wr_utf8_quote(out, SHOWN_ROOM, name, strlen(name));
+    return wr_utf8_quote(out, WR_UTF8_QUOTE_ROOM, name, strlen(name));
 }
 
 /* "5 dropped", "5 dropped (3 full, 2 rejected)" */
@@ -60,26 +60,26 @@ static void put_counts(struct wr_buffer *line, const char *what, const uint64_t 
     wr_buffer_put_text(line, sum ? ")" : "");
 }
 
-static void say_process(struct wr_engine *engine, const struct wr_config *config)
+static void report_process(struct wr_engine *engine, const struct wr_config *config)
 {
     weir_stats stats;
     struct wr_buffer line = {0};
     wr_ledger_read(engine, &stats);
-    wr_buffer_put_format(&line, "process %ld: %" PRIu64 " values added, %" PRIu64 " of them to nobody, ",
+    wr_buffer_put_format(&line, "process %ld: %" PRIu64 " values added, %" PRIu64 " of them unrouted, ",
                          (long)getpid(), stats.added, stats.unrouted);
     put_counts(&line, "refused", stats.refused, WEIR_REFUSED_MAX, wr_report_refusal_name);
     if (!config->route_count)
-        wr_buffer_put_text(&line, stats.added ? "; no configuration has a route: set WEIR_CONFIG, or have the "
-                                                "program call weir_configure_file"
-                                              : "; there was nothing to route");
-    say(engine, &line);
+        wr_buffer_put_text(&line, stats.added ? "; no route is configured: set WEIR_CONFIG, or call "
+                                                "weir_configure_file in the program"
+                                              : "; no value was added");
+    write_line(engine, &line);
 }
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-static void say_handler(struct wr_engine *engine, struct wr_lane *lane)
+static void report_handler(struct wr_engine *engine, struct wr_lane *lane)
 {
-    char shown[SHOWN_ROOM];
+    char shown[WR_UTF8_QUOTE_ROOM];
     struct wr_lane_status status;
     struct wr_buffer line = {0};
     wr_lane_stats_get_status(&status, lane, wr_clock_monotonic_ns());
@@ -93,30 +93,30 @@ static void say_handler(struct wr_engine *engine, struct wr_lane *lane)
                          stats->spooled, stats->retries);
     if (status.last_error_ns)
         wr_buffer_put_format(&line, "; last error: %s", status.last_error);
-    say(engine, &line);
+    write_line(engine, &line);
 }
 
-static void say_handlers(struct wr_engine *engine)
+static void report_handlers(struct wr_engine *engine)
 {
     size_t count = 0;
     for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
         if (count++ < HANDLERS_MOST)
-            say_handler(engine, lane);
+            report_handler(engine, lane);
     if (count > HANDLERS_MOST)
-        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu handlers more", count - HANDLERS_MOST);
+        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu more handlers", count - HANDLERS_MOST);
 }
 
-/* ---- Groups that nobody listened to ---------------------------------------------------------- */
+/* ---- Unrouted groups ------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
-    const struct wr_ledger_unheard *left = a, *right = b;
+    const struct wr_ledger_unrouted *left = a, *right = b;
     if (left->values != right->values)
         return left->values < right->values ? 1 : -1;
     return strcmp(left->group->name, right->group->name);
 }
 
-/* A group that is inside a misspelt one is misspelt, too: so its ancestors are looked at as well. */
+/* The group may be inside a misspelt one, so its ancestors are compared, too. */
 static void suggest_route(char *nearest, const struct wr_config *config, const char *name)
 {
     char *word = strdup(name);
@@ -128,56 +128,56 @@ static void suggest_route(char *nearest, const struct wr_config *config, const c
         wr_suggest_init(&suggest, word);
         for (size_t i = 0; i < config->route_count; i++)
             wr_suggest_try(&suggest, config->routes[i].group);
-        wr_suggest_words(&suggest, nearest, SHOWN_ROOM + 30);
+        wr_suggest_words(&suggest, nearest, WR_SUGGEST_ROOM);
     }
     free(word);
 }
 
-static void say_group(struct wr_engine *engine, const struct wr_config *config,
-                      const struct wr_ledger_unheard *unrouted)
+static void report_group(struct wr_engine *engine, const struct wr_config *config,
+                         const struct wr_ledger_unrouted *unrouted)
 {
-    char shown[SHOWN_ROOM], above[SHOWN_ROOM], nearest[SHOWN_ROOM + 30];
+    char shown[WR_UTF8_QUOTE_ROOM], above[WR_UTF8_QUOTE_ROOM], nearest[WR_SUGGEST_ROOM];
     const char *name = unrouted->group->name;
     struct wr_buffer line = {0};
     const struct wr_config_route *route = wr_config_find_route(config, name, false);
-    wr_buffer_put_format(&line, "group %s: %" PRIu64 " values went to nobody: ", quote(shown, name),
+    wr_buffer_put_format(&line, "group %s: %" PRIu64 " values had no handler: ", quote(shown, name),
                          unrouted->values);
     if (!route) {
         suggest_route(nearest, config, name);
-        wr_buffer_put_format(&line, "no route leads to it%s", nearest);
+        wr_buffer_put_format(&line, "no route matches%s", nearest);
     } else if (route->count == 0) {
-        wr_buffer_put_format(&line, "so says the route of %s", quote(above, route->group));
+        wr_buffer_put_format(&line, "the route of %s is empty", quote(above, route->group));
     } else {
-        wr_buffer_put_format(&line, "they came when it had no route; it has that of %s now",
+        wr_buffer_put_format(&line, "added while it had no route; now it has the route of %s",
                              quote(above, route->group));
     }
-    say(engine, &line);
+    write_line(engine, &line);
 }
 
-static void say_groups(struct wr_engine *engine, const struct wr_config *config)
+static void report_groups(struct wr_engine *engine, const struct wr_config *config)
 {
     size_t count;
     uint64_t rest = 0;
-    struct wr_ledger_unheard *groups = wr_ledger_list_unheard(engine, &count);
+    struct wr_ledger_unrouted *groups = wr_ledger_list_unrouted(engine, &count);
     if (count)
         qsort(groups, count, sizeof *groups, compare);
     for (size_t i = 0; i < count; i++) {
         if (i < GROUPS_MOST)
-            say_group(engine, config, &groups[i]);
+            report_group(engine, config, &groups[i]);
         else
             rest += groups[i].values;
     }
     if (count > GROUPS_MOST)
         wr_log_say(engine->log, WEIR_LOG_INFO,
-                   "ledger: %zu groups more, whose %" PRIu64 " values went to nobody", count - GROUPS_MOST,
+                   "ledger: %zu more groups, whose %" PRIu64 " values had no handler", count - GROUPS_MOST,
                    rest);
     free(groups);
 }
 
-/* ---- Routes that were never used ------------------------------------------------------------- */
+/* ---- Unused routes --------------------------------------------------------------------------- */
 
-/* The numbers of such routes in the configuration; the caller frees them. weir's own metrics come and go by a
- * timer, so their route may be unused in a short program. */
+/* Returns the indexes of unused routes in the configuration; the caller frees them. The route of weir's own
+ * metrics is left out: they are added by a timer, so a short program may have none. */
 static size_t *list_unused(struct wr_engine *engine, const struct wr_config *config, size_t *count)
 {
     struct wr_visit visit;
@@ -192,39 +192,38 @@ static size_t *list_unused(struct wr_engine *engine, const struct wr_config *con
     return unused;
 }
 
-static void say_route(struct wr_engine *engine, const char *group)
+static void report_route(struct wr_engine *engine, const char *group)
 {
-    char shown[SHOWN_ROOM], nearest[SHOWN_ROOM + 30];
+    char shown[WR_UTF8_QUOTE_ROOM], nearest[WR_SUGGEST_ROOM];
     struct wr_suggest suggest;
     wr_suggest_init(&suggest, group);
     struct wr_group *used = atomic_load_explicit(&engine->registry->last_group, memory_order_acquire);
     for (; used; used = used->next)
         wr_suggest_try(&suggest, used->name);
-    wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: route %s: no value ever came this way%s",
-               quote(shown, group), wr_suggest_words(&suggest, nearest, sizeof nearest));
+    wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: route %s: never used%s", quote(shown, group),
+               wr_suggest_words(&suggest, nearest, sizeof nearest));
 }
 
-static void say_routes(struct wr_engine *engine, const struct wr_config *config)
+static void report_routes(struct wr_engine *engine, const struct wr_config *config)
 {
     size_t count;
     size_t *unused = list_unused(engine, config, &count);
     for (size_t i = 0; i < count && i < ROUTES_MOST; i++)
-        say_route(engine, config->routes[unused[i]].group);
+        report_route(engine, config->routes[unused[i]].group);
     if (count > ROUTES_MOST)
-        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu routes more that no value came by",
-                   count - ROUTES_MOST);
+        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu more routes never used", count - ROUTES_MOST);
     free(unused);
 }
 
-void wr_report_say(struct wr_engine *engine)
+void wr_report_write(struct wr_engine *engine)
 {
     uint64_t generation;
     if (!wr_log_wants(engine->log, WEIR_LOG_INFO))
         return;
     struct wr_config *config = wr_engine_config(engine, &generation);
-    say_process(engine, config);
-    say_handlers(engine);
-    say_groups(engine, config);
-    say_routes(engine, config);
+    report_process(engine, config);
+    report_handlers(engine);
+    report_groups(engine, config);
+    report_routes(engine, config);
     wr_config_drop(config);
 }

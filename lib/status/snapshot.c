@@ -132,7 +132,7 @@ static int64_t find_age_ns(int64_t since_ns, int64_t now_ns)
     return !since_ns ? -1 : since_ns < now_ns ? now_ns - since_ns : 0;
 }
 
-/* New lanes come in front of the list, so the place of a lane in it changes. */
+/* New lanes are prepended to the list, so the index of a lane changes. */
 static struct wr_snapshot_before *find_before(struct wr_snapshot *snapshot, const struct wr_lane *lane)
 {
     for (size_t i = 0; i < WR_STATUS_HANDLERS_MOST; i++) {
@@ -210,10 +210,10 @@ static void take_handlers(struct wr_snapshot *snapshot, struct wr_engine *engine
     }
 }
 
-/* ---- Groups that nobody listens to ----------------------------------------------------------- */
+/* ---- Unrouted groups ------------------------------------------------------------------------- */
 
-/* The list is kept in order, most values first; what comes last falls off. */
-static void put_group(struct wr_status_view *view, const struct wr_ledger_unheard *unrouted)
+/* Inserts into the list, which is sorted by descending values; the last one is removed if it is full. */
+static void put_group(struct wr_status_view *view, const struct wr_ledger_unrouted *unrouted)
 {
     size_t at = view->group_count;
     while (at && view->groups[at - 1].values < unrouted->values)
@@ -230,10 +230,10 @@ static void put_group(struct wr_status_view *view, const struct wr_ledger_unhear
 static void take_groups(struct wr_status_view *view, struct wr_engine *engine)
 {
     size_t count;
-    struct wr_ledger_unheard *unrouted = wr_ledger_list_unheard(engine, &count);
+    struct wr_ledger_unrouted *unrouted = wr_ledger_list_unrouted(engine, &count);
     memset(view->groups, 0, sizeof view->groups);
     view->group_count = 0;
-    view->process.groups_unheard = count;
+    view->process.groups_unrouted = count;
     for (size_t i = 0; i < count; i++)
         put_group(view, &unrouted[i]);
     free(unrouted);

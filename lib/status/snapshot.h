@@ -1,7 +1,8 @@
-/* snapshot: what a process has to tell of itself at one moment, and how fast that changes.
+/* snapshot: the state of the process at one moment, for the status file, and the rates since the snapshot
+ * before.
  *
- * Each handler's part is of one moment, and so is the process's; between them time passes, as nobody is held up
- * for a snapshot. [one thread at a time] */
+ * The numbers of each handler are consistent, and so are those of the process. Between them time passes, as no
+ * thread is stopped for a snapshot. Not thread-safe. */
 #ifndef WR_SNAPSHOT_H
 #define WR_SNAPSHOT_H
 
@@ -10,7 +11,7 @@
 #include "engine/engine.h"
 #include "status/status_page.h"
 
-/* What rates are counted from. */
+/* The counts of the snapshot before, for rates. */
 struct wr_snapshot_before {
     const struct wr_lane *lane; /* lanes are never freed */
     uint64_t offered, delivered, dropped;
@@ -18,16 +19,16 @@ struct wr_snapshot_before {
 
 struct wr_snapshot {
     struct wr_status_view view;
-    int64_t before_ns; /* monotonic: when the one before was taken; 0: there was none */
+    int64_t before_ns; /* time of the snapshot before (monotonic); 0: there was none */
     uint64_t added_before;
     struct wr_snapshot_before before[WR_STATUS_HANDLERS_MOST];
     uint64_t start_ticks, pid_namespace;
 };
 
-/* Starts afresh: learns what does not change while the process lives. */
+/* Sets what does not change during the life of the process; there is no snapshot before. */
 void wr_snapshot_init(struct wr_snapshot *snapshot);
 
-/* Takes another one, into snapshot->view. */
+/* Takes a snapshot, into snapshot->view. */
 void wr_snapshot_take(struct wr_snapshot *snapshot, struct wr_engine *engine);
 
 /* When a process of the caller's pid namespace started, in clock ticks since boot; with the pid it identifies a

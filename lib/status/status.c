@@ -10,15 +10,15 @@
 #include "status/snapshot.h"
 #include "os/thread.h"
 
-/* At first more often, for programs that do not run for long. */
+/* Starts with short intervals, for programs that run only briefly. */
 enum { SHORTEST_MS = 100, LONGEST_MS = 1000 };
 
-/* What the thread has to work with. */
+/* State of the thread. */
 struct work {
     struct wr_status *status;
     struct wr_snapshot *snapshot;
     struct wr_buffer page;
-    bool said; /* that it does not work */
+    bool failed; /* the last write failed, and that was logged */
     int64_t interval_ns;
 };
 
@@ -51,19 +51,18 @@ static bool write_page(struct work *work, const char *setting, struct wr_error *
     }
     if (work->snapshot && !work->page.failed)
         return wr_status_file_write(&work->status->file, setting, work->page.data, work->page.length, error);
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
-    return false;
+    return wr_error_no_memory(error, NULL);
 }
 
-/* Without locks. What does not work is said once, until it works again. */
-static void tell(struct work *work, const char *setting)
+/* Called without locks. A failure is logged once, until a write succeeds again. */
+static void update(struct work *work, const char *setting)
 {
     struct wr_error error;
     bool written = write_page(work, setting, &error);
-    if (!written && !work->said)
+    if (!written && !work->failed)
         wr_log_say(work->status->engine->log, WEIR_LOG_WARNING,
-                   "settings.status: %s; this process cannot be looked into", error.text);
-    work->said = !written;
+                   "settings.status: %s; the status file is not written", error.text);
+    work->failed = !written;
 }
 
 static int64_t next_interval(struct work *work)
@@ -74,7 +73,7 @@ static int64_t next_interval(struct work *work)
     return interval_ns;
 }
 
-/* Under the lock: tells of the process until the setting changes. */
+/* Caller holds the lock, which is released meanwhile. Updates the file until the setting changes. */
 static void follow_setting(struct work *work)
 {
     struct wr_status *status = work->status;
@@ -82,7 +81,7 @@ static void follow_setting(struct work *work)
     uint64_t turn = status->turn;
     while (setting && !status->stopping && status->turn == turn) {
         wr_lock_leave(&status->lock);
-        tell(work, setting);
+        update(work, setting);
         wr_lock_enter(&status->lock);
         int64_t until_ns = wr_clock_monotonic_ns() + next_interval(work);
         while (!status->stopping && status->turn == turn && wr_clock_monotonic_ns() < until_ns)
@@ -91,7 +90,7 @@ static void follow_setting(struct work *work)
     free(setting);
     wr_lock_leave(&status->lock);
     wr_status_file_remove(&status->file);
-    work->said = false;
+    work->failed = false;
     wr_lock_enter(&status->lock);
 }
 
@@ -134,8 +133,8 @@ void wr_status_stop(struct wr_status *status, int64_t deadline_ns)
         pthread_detach(status->thread);
 }
 
-/* The parent's thread may have been about to free the setting. The file is the parent's still where no handler
- * ran at the fork (_Fork). */
+/* The setting is leaked, as the parent's thread may have been freeing it. After _Fork, where no fork handler
+ * ran, the file is still open. */
 void wr_status_after_fork(struct wr_status *status)
 {
     wr_lock_reset(&status->lock);

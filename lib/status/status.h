@@ -1,6 +1,5 @@
-/* status: lets others look into the process (settings.status): a thread writes once a second (at first
- * more often) what there is to tell into a file, see status_page.h and status_file.h. Nobody who reads it can
- * hold up the process, which does not even know whether somebody does. */
+/* status: the thread that writes the status file (settings.status) once a second, at first more often; see
+ * status_page.h and status_file.h. Readers of the file cannot delay the process. */
 #ifndef WR_STATUS_H
 #define WR_STATUS_H
 
@@ -13,26 +12,26 @@
 #include "status/status_file.h"
 
 struct wr_status {
-    struct wr_lock lock; /* for all below, but the file */
+    struct wr_lock lock; /* protects all fields below except file */
     struct wr_condition changed;
     char *setting; /* settings.status; NULL: off */
-    uint64_t turn; /* changes with it */
+    uint64_t turn; /* incremented when the setting changes */
     bool running, stopping;
     pthread_t thread;
     struct wr_engine *engine;
     struct wr_status_file file;
 };
 
-/* The setting of the configuration in force. Needs no thread before wr_status_start. */
+/* Applies the setting of the current configuration; the thread is only started by wr_status_start. */
 void wr_status_set(struct wr_status *status, const char *setting);
 
-/* Starts the thread, if it has something to do and does not run. engine: the process's, for ever. */
+/* Starts the thread, if a folder is set and it does not run yet. engine: borrowed until the process ends. */
 void wr_status_start(struct wr_status *status, struct wr_engine *engine);
 
-/* Removes the file and ends the thread; a disk that takes longer than until deadline_ns is left to itself. */
+/* Removes the file and ends the thread. If the disk is too slow for deadline_ns, the thread is detached. */
 void wr_status_stop(struct wr_status *status, int64_t deadline_ns);
 
-/* In a forked child: there is no thread, and the file is the parent's. */
+/* In a forked child: resets everything, since the thread and the file are the parent's. */
 void wr_status_after_fork(struct wr_status *status);
 
 #endif

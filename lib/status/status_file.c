@@ -22,7 +22,8 @@ static bool is_ours(const struct wr_status_file *file, int fd)
     return wr_fd_is_file(fd, file->device, file->inode);
 }
 
-/* The descriptor is forgotten before it is closed: a fork in between must not find a stranger's. */
+/* Resets the field before it closes the descriptor: a child forked in between must not close a reused number.
+ */
 static void close_lock(struct wr_status_file *file)
 {
     int fd = file->lock;
@@ -31,7 +32,7 @@ static void close_lock(struct wr_status_file *file)
         close(fd);
 }
 
-/* The path goes last: it says that there is a file. */
+/* The path is reset last, as it marks the file as existing. */
 static void forget(struct wr_status_file *file)
 {
     close_lock(file);
@@ -39,16 +40,16 @@ static void forget(struct wr_status_file *file)
     file->path = NULL;
 }
 
-/* ---- Making one ------------------------------------------------------------------------------ */
+/* ---- Creating -------------------------------------------------------------------------------- */
 
-/* All of a page, so that it has its place on the disk. 0, or errno. */
+/* Writes a whole page, which allocates its disk space. Returns 0 or errno. */
 static int write_all(int fd, const void *page, size_t length)
 {
     ssize_t written = pwrite(fd, page, length, 0);
     return written < 0 ? errno : (size_t)written < length ? ENOSPC : 0;
 }
 
-/* A file under a name that nobody looks at; it is shown under its own when it is complete. 0, or errno. */
+/* Creates the file under a hidden name, and renames it when it is complete. Returns 0 or errno. */
 static int make(struct wr_status_file *file, int folder, const char *name, const void *page, size_t length)
 {
     struct stat status = {0};
@@ -61,7 +62,7 @@ static int make(struct wr_status_file *file, int folder, const char *name, const
         fchmod(fd, 0600) != 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &status) != 0 ? errno : 0;
     if (!problem)
         problem = write_all(fd, page, length);
-    /* ENOENT: another process was tidying up, and took it for left behind */
+    /* ENOENT: another process has removed it as left behind, before it was locked */
     if (!problem && renameat(folder, hidden, folder, name) != 0)
         problem = errno;
     if (problem) {
@@ -94,7 +95,7 @@ static bool make_in(struct wr_status_file *file, int folder, const char *path, c
     file->path = wr_buffer_take(&whole);
     if (file->path)
         return true;
-    wr_error_set(error, WEIR_ERR_MEMORY, "no memory");
+    wr_error_no_memory(error, NULL);
     unlinkat(folder, name, 0);
     close_lock(file);
     return false;
@@ -113,10 +114,10 @@ static bool make_anywhere(struct wr_status_file *file, const char *setting, cons
     return made;
 }
 
-/* ---- Writing again --------------------------------------------------------------------------- */
+/* ---- Rewriting ------------------------------------------------------------------------------- */
 
-/* The program may have closed the descriptor with the lock. Should somebody look at the lock just now, the next
- * time will do. */
+/* Locks the file again if the program has closed the descriptor with the lock. If a reader is just testing the
+ * lock, this is retried with the next write. */
 static void keep_lock(struct wr_status_file *file, int *fd)
 {
     if (is_ours(file, file->lock) || flock(*fd, LOCK_EX | LOCK_NB) != 0)
@@ -125,7 +126,7 @@ static void keep_lock(struct wr_status_file *file, int *fd)
     *fd = -1;
 }
 
-/* The old page stays whole when there is no place for a longer one. */
+/* Allocates the space first, so that the old page stays complete if there is none for a longer one. */
 static int rewrite(struct wr_status_file *file, int fd, const void *page, size_t length)
 {
     int problem = length > file->room ? posix_fallocate(fd, 0, (off_t)length) : 0;
@@ -136,7 +137,7 @@ static int rewrite(struct wr_status_file *file, int fd, const void *page, size_t
     return write_all(fd, page, length);
 }
 
-/* false: the file is gone, or another one is in its place. *problem: 0, or errno. */
+/* Returns false if the file was removed or replaced. *problem: 0 or errno. */
 static bool write_again(struct wr_status_file *file, const void *page, size_t length, int *problem)
 {
     int fd = wr_fd_open(file->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
@@ -167,7 +168,7 @@ bool wr_status_file_write(struct wr_status_file *file, const char *setting, cons
     return written;
 }
 
-/* Unlocked, a copy of the descriptor that a child may hold without knowing of it does no harm. */
+/* Unlocks the file explicitly, as a child forked by _Fork may have a copy of the descriptor. */
 void wr_status_file_remove(struct wr_status_file *file)
 {
     wr_lock_enter(&file->disk);
@@ -188,12 +189,12 @@ bool wr_status_file_hold(struct wr_status_file *file, int64_t deadline_ns)
     return wr_lock_enter_by(&file->disk, deadline_ns);
 }
 
-void wr_status_file_let_go(struct wr_status_file *file)
+void wr_status_file_release(struct wr_status_file *file)
 {
     wr_lock_leave(&file->disk);
 }
 
-/* close(2) and nothing else; the path's memory stays behind. */
+/* Calls only close(2), so the memory of the path is leaked. */
 void wr_status_file_abandon(struct wr_status_file *file)
 {
     if (file->path)

@@ -1,11 +1,11 @@
-/* status_file: the file in which a process tells of itself.
+/* status_file: the status file of the process.
  *
- * It is rewritten in place by one write, and never mapped: whatever others do to it, cutting it short or
- * filling the disk, a write may fail, but nothing can kill the program. It is opened anew for each access, and
- * only the descriptor that holds the lock stays open. A program that closes all descriptors takes that one
- * along, and may open something else under its number: so it is compared with the file each time.
+ * It is rewritten in place by one write, and never mapped: if other processes truncate it or fill the disk, a
+ * write may fail, but the program is not killed by a signal. It is opened for each access; only the descriptor
+ * that holds the lock stays open. A program that closes all descriptors may reuse its number, so it is compared
+ * with the file before each use.
  *
- * [the thread of status.h] unless it says otherwise. */
+ * Thread: status, except where noted. */
 #ifndef WR_STATUS_FILE_H
 #define WR_STATUS_FILE_H
 
@@ -20,26 +20,27 @@ struct wr_error;
 
 /* All zeros: there is none. */
 struct wr_status_file {
-    struct wr_lock disk; /* for all below; held for as long as a look at the disk takes */
+    struct wr_lock disk; /* protects all fields below; held during accesses to the disk */
     char *path;          /* NULL: there is none */
     int lock;            /* the descriptor that holds the file's lock */
     dev_t device;
     ino_t inode;
-    size_t room; /* so many bytes surely have their place on the disk */
+    size_t room; /* bytes for which disk space is allocated */
 };
 
-/* Writes a page into the file; makes the file in the setting's folder first, if there is none (any more).
- * false: the error tells why. */
+/* Writes a page to the file, which is created in the folder of the setting if it does not exist. Returns false
+ * with the error set. */
 bool wr_status_file_write(struct wr_status_file *file, const char *setting, const void *page, size_t length,
                           struct wr_error *error);
 
 /* Removes the file, if there is one. */
 void wr_status_file_remove(struct wr_status_file *file);
 
-/* [fork] Before: waits until nobody is at the disk, so that the child knows of every descriptor. false: not by
- * deadline_ns. In the parent: lets go of what was held. In the child: lets go of the parent's file. */
+/* Thread: the one that forks. hold: before the fork, takes the lock, so that the child knows all descriptors;
+ * returns false if it is not free by deadline_ns. release: in the parent. abandon: in the child, closes the
+ * parent's file. */
 bool wr_status_file_hold(struct wr_status_file *file, int64_t deadline_ns);
-void wr_status_file_let_go(struct wr_status_file *file);
+void wr_status_file_release(struct wr_status_file *file);
 void wr_status_file_abandon(struct wr_status_file *file);
 
 #endif

@@ -14,12 +14,12 @@
 #include "text/error.h"
 #include "os/fd.h"
 
-/* Nobody is to be kept busy for long by a folder full of rubbish. */
-enum { LOOKED_AT_MOST = 10000 };
+/* Bounds the time spent in a folder full of other files. */
+enum { TIDY_MOST = 10000 };
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
-/* What a login gave to the user who runs the program; not what another one left in the environment. */
+/* Whether the folder belongs to the effective user: XDG_RUNTIME_DIR may be inherited from another user. */
 static bool is_own_folder(const char *path)
 {
     struct stat status;
@@ -54,8 +54,7 @@ static bool check(const char *path, const struct stat *status, struct wr_error *
     return true;
 }
 
-/* Everything that is looked at and done from here on is so by the descriptor: what the path means later does
- * not matter. */
+/* Checks and uses the folder by its descriptor, so that a path that is replaced meanwhile does no harm. */
 static int open_one(const char *path, struct wr_error *error)
 {
     struct stat status;
@@ -131,7 +130,7 @@ bool wr_status_folder_is_held(int file)
     return false;
 }
 
-/* A file without its process: the lock can be had. */
+/* Whether the process of the file has ended: then its lock is free. */
 static bool is_left_behind(int file)
 {
     struct stat status;
@@ -161,7 +160,7 @@ void wr_status_folder_tidy(int folder)
         return;
     }
     const struct dirent *entry;
-    for (int i = 0; i < LOOKED_AT_MOST && (entry = readdir(list)); i++)
+    for (int i = 0; i < TIDY_MOST && (entry = readdir(list)); i++)
         remove_if_left_behind(folder, entry->d_name);
     closedir(list);
 }

@@ -1,9 +1,9 @@
-/* status_folder: the folders in which status files are, and the rules for both.
+/* status_folder: the folders of status files, and the rules for folders and files.
  *
- * Several users may share a folder, as they share /tmp, if it is sticky: then nobody can take away or replace
- * another one's file. Any other folder is the user's own, or root's. A file's name holds a number that makes it
- * the only one, since processes of several pid namespaces may share a folder. Its process holds a lock on it
- * (flock), which the kernel frees when the process dies, in whatever way. */
+ * Several users may share a folder, like /tmp, if it is sticky: then no user can remove or replace another
+ * one's file. Any other folder must belong to the user or root. File names contain a number beside the pid,
+ * since processes of several pid namespaces may share a folder. A process holds a lock (flock) on its file,
+ * which the kernel releases whenever the process ends. */
 #ifndef WR_STATUS_FOLDER_H
 #define WR_STATUS_FOLDER_H
 
@@ -15,27 +15,28 @@ struct wr_error;
 
 enum { WR_STATUS_FOLDERS_MOST = 3, WR_STATUS_PATH_ROOM = 512, WR_STATUS_FILE_ROOM = 64 };
 
-/* The folders that "auto" may stand for, best first; answers how many there are. */
+/* Lists the folders that "auto" may mean, in order of preference. Returns their number. */
 size_t wr_status_folder_list(char paths[WR_STATUS_FOLDERS_MOST][WR_STATUS_PATH_ROOM]);
 
-/* Opens a folder to make a file in, by the setting: "auto", or a path. It is made if it is missing. path: the
- * folder's, at least WR_STATUS_PATH_ROOM. Answers a descriptor; -1: the error tells why. */
+/* Opens the folder for new files by the setting, "auto" or a path, and creates it if it does not exist. path:
+ * set to the folder's path, at least WR_STATUS_PATH_ROOM bytes. Returns a descriptor, or -1 with the error set.
+ */
 int wr_status_folder_open(const char *setting, char *path, struct wr_error *error);
 
-/* "PID.NUMBER.status"; one that is not complete yet has a dot in front. */
+/* Writes "PID.NUMBER.status". A file that is not complete yet has a dot before its name. */
 void wr_status_folder_put_name(char out[WR_STATUS_FILE_ROOM], int64_t pid, uint32_t number);
 
-/* Whether it is the name of a file that is complete; its process, in whatever pid namespace. */
+/* Whether it is the name of a complete file. *pid: set to its process, in an unknown pid namespace. */
 bool wr_status_folder_is_name(const char *name, int64_t *pid);
 
-/* Opens a file to read, if it is one that a process may have made: a regular one, no link. -1: it is not, or
- * cannot be opened: errno. */
+/* Opens a file for reading. Returns -1 with errno set if that fails, or if it is a link or not a regular file.
+ */
 int wr_status_folder_open_file(int folder, const char *name);
 
-/* Whether the process that made the file lives and holds it. Leaves the file as it is. */
+/* Whether the process of the file is alive, that is, holds its lock. */
 bool wr_status_folder_is_held(int file);
 
-/* Removes the files of the calling user whose processes are gone. */
+/* Removes files of the calling user whose processes have ended. */
 void wr_status_folder_tidy(int folder);
 
 #endif

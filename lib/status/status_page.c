@@ -10,13 +10,13 @@ static const char magic[8] = "weirstat";
 
 enum { CHECKED_FROM = offsetof(struct wr_status_head, length) };
 
-/* What is written as it lies in memory must not hold bytes that nobody has set. */
-_Static_assert(sizeof(struct wr_status_head) == 40, "the head has no gaps");
+/* The structs are written as they are in memory, so they must not contain uninitialised padding. */
+_Static_assert(sizeof(struct wr_status_head) == 40, "the head has no padding");
 _Static_assert(sizeof(struct wr_status_process) == (18 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32,
-               "the process's part has no gaps");
+               "the process's part has no padding");
 _Static_assert(sizeof(struct wr_status_handler) == (19 + WEIR_DROPPED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
-               "a handler's part has no gaps");
-_Static_assert(sizeof(struct wr_status_group) == 8 + WR_STATUS_NAME_ROOM, "a group's part has no gaps");
+               "a handler's part has no padding");
+_Static_assert(sizeof(struct wr_status_group) == 8 + WR_STATUS_NAME_ROOM, "a group's part has no padding");
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -46,13 +46,13 @@ void wr_status_page_put(struct wr_buffer *out, const struct wr_status_view *view
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static enum wr_status_verdict refuse(struct wr_error *error, enum wr_status_verdict verdict, const char *words)
+static enum wr_status_verdict refuse(struct wr_error *error, enum wr_status_verdict verdict, const char *text)
 {
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s", words);
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s", text);
     return verdict;
 }
 
-/* How much the parts take together: 64 bits hold any of it. */
+/* The size of all parts. Cannot overflow 64 bits. */
 static uint64_t sum_of_parts(const struct wr_status_head *head)
 {
     return sizeof *head + (uint64_t)head->process_bytes + (uint64_t)head->handler_count * head->handler_bytes +

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Room of LARGE bytes is a mapping of its own, which takes memory only where it is written to: steps in between
- * would leave holes in the heap. */
-enum { MIDDLING = 32 * 1024, LARGE = 256 * 1024 };
+/* From LARGE on, malloc uses a mapping of its own, whose pages take memory only once they are written. Sizes
+ * between MEDIUM and LARGE are skipped, as they would fragment the heap. */
+enum { MEDIUM = 32 * 1024, LARGE = 256 * 1024 };
 
 void wr_buffer_fini(struct wr_buffer *buffer)
 {
@@ -15,7 +15,7 @@ void wr_buffer_fini(struct wr_buffer *buffer)
     *buffer = (struct wr_buffer){0};
 }
 
-/* Gives up the room that is left: smaller pieces must not follow one that is missing. */
+/* Gives up the remaining room: a smaller piece must not be appended after a missing one. */
 static bool fail(struct wr_buffer *buffer)
 {
     buffer->failed = true;
@@ -29,7 +29,7 @@ bool wr_buffer_grow(struct wr_buffer *buffer, size_t more)
         return fail(buffer);
     size_t room = buffer->room ? buffer->room : 64;
     while (room - buffer->length < more)
-        room = room < MIDDLING || room >= LARGE ? room * 2 : LARGE;
+        room = room < MEDIUM || room >= LARGE ? room * 2 : LARGE;
     char *data = realloc(buffer->data, room);
     if (!data)
         return fail(buffer);

@@ -1,7 +1,7 @@
-/* buffer: bytes that grow. Not for sharing between threads.
+/* buffer: a growing array of bytes. Not thread-safe.
  *
- * Without memory a buffer keeps what it has, remembers that it failed, and takes nothing more: callers check
- * once, at the end. */
+ * If out of memory, a buffer keeps its contents, sets `failed` and accepts nothing more, so callers check for
+ * failure once, at the end. */
 #ifndef WR_BUFFER_H
 #define WR_BUFFER_H
 
@@ -15,10 +15,10 @@ struct wr_buffer {
     bool failed;
 };
 
-/* A buffer of all zeros is empty and ready. */
+/* All zeros: empty. */
 void wr_buffer_fini(struct wr_buffer *buffer);
 
-/* Makes room for more bytes behind the end; false without memory. */
+/* Makes room for `more` bytes after the end. Returns false if out of memory. */
 bool wr_buffer_grow(struct wr_buffer *buffer, size_t more);
 
 void wr_buffer_put(struct wr_buffer *buffer, const void *bytes, size_t length);
@@ -26,11 +26,11 @@ void wr_buffer_put_text(struct wr_buffer *buffer, const char *text);
 void wr_buffer_put_format(struct wr_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The bytes as text, with a NUL behind them that does not count; NULL without memory. Borrowed. */
+/* Returns the bytes with a NUL appended, which is not part of length. Borrowed. NULL if out of memory, now or
+ * before. */
 const char *wr_buffer_text(struct wr_buffer *buffer);
 
-/* The same, and the caller frees it; the buffer is empty then. NULL without memory, the buffer being emptied
- * all the same. */
+/* The same, but the caller frees the text. The buffer is empty afterwards, in any case. */
 char *wr_buffer_take(struct wr_buffer *buffer);
 
 static inline void wr_buffer_clear(struct wr_buffer *buffer)

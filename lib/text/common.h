@@ -1,4 +1,4 @@
-/* common: the few words that every file of the core may use. */
+/* common: macros and constants for all files of the core. */
 #ifndef WR_COMMON_H
 #define WR_COMMON_H
 
@@ -11,20 +11,20 @@
 #define WR_ALWAYS_INLINE static inline __attribute__((always_inline))
 #define WR_NEVER_INLINE __attribute__((noinline))
 
-/* What two threads write must not share a line; 64 bytes on every machine weir is built for. */
+/* The size of a cache line on all supported machines. Data written by different threads must not share one. */
 #define WR_LINE 64
 #define WR_ALIGNED_LINE _Alignas(WR_LINE)
 
 #define WR_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* For structs whose size the other side tells: whether it has the field at all. */
+/* Whether a struct whose size was given by its creator contains the field. */
 #define WR_HAS_FIELD(type, size, field) ((size) >= offsetof(type, field) + sizeof(((type *)0)->field))
 
 #define WR_NS_PER_S INT64_C(1000000000)
 #define WR_NS_PER_MS INT64_C(1000000)
 #define WR_NS_PER_US INT64_C(1000)
 
-/* A deadline that never comes. */
+/* A deadline that is never reached. */
 #define WR_NEVER INT64_MAX
 
 __extension__ typedef __int128 wr_int128;

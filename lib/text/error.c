@@ -6,14 +6,13 @@
 
 #include "text/utf8.h"
 
-/* Everything that is said of an error comes through here: paths, names and what plugins say are shown escaped.
- */
+/* All error texts pass through here, so paths, names and the texts of plugins are escaped. */
 static void set_text(struct wr_error *error, const char *format, va_list arguments)
 {
-    /* longer than error->text by a character, so that none is taken for invalid because it is cut */
-    char words[WR_ERROR_ROOM + 4];
-    vsnprintf(words, sizeof words, format, arguments);
-    wr_utf8_line(error->text, sizeof error->text, words);
+    /* longer than error->text by one UTF-8 character, so that a character cut here does not show as invalid */
+    char unescaped[WR_ERROR_ROOM + 4];
+    vsnprintf(unescaped, sizeof unescaped, format, arguments);
+    wr_utf8_line(error->text, sizeof error->text, unescaped);
 }
 
 int wr_error_set(struct wr_error *error, int code, const char *format, ...)
@@ -26,6 +25,12 @@ int wr_error_set(struct wr_error *error, int code, const char *format, ...)
     set_text(error, format, arguments);
     va_end(arguments);
     return code;
+}
+
+bool wr_error_no_memory(struct wr_error *error, const char *what)
+{
+    wr_error_set(error, WEIR_ERR_MEMORY, "%s%sout of memory", what ? what : "", what ? ": " : "");
+    return false;
 }
 
 void wr_error_prefix(struct wr_error *error, const char *format, ...)
@@ -42,14 +47,14 @@ const char *wr_error_words(int code)
 {
     switch (code) {
     case WEIR_OK: return "no error";
-    case WEIR_ERR_ARGUMENT: return "an argument is missing or out of its range";
-    case WEIR_ERR_NAME: return "a name breaks the rules for names";
-    case WEIR_ERR_CONFIG: return "the configuration is wrong";
+    case WEIR_ERR_ARGUMENT: return "an argument is missing or out of range";
+    case WEIR_ERR_NAME: return "a name is not valid";
+    case WEIR_ERR_CONFIG: return "the configuration is not valid";
     case WEIR_ERR_PLUGIN: return "the handler type cannot be loaded";
-    case WEIR_ERR_MEMORY: return "no memory";
+    case WEIR_ERR_MEMORY: return "out of memory";
     case WEIR_ERR_LIMIT: return "settings.max_series is reached";
     case WEIR_ERR_FULL: return "the handler's queue is full";
-    case WEIR_ERR_TIMEOUT: return "not done in time";
+    case WEIR_ERR_TIMEOUT: return "timed out";
     case WEIR_ERR_DROPPED: return "values were dropped";
     case WEIR_ERR_SPOOLED: return "values are on disk only";
     case WEIR_ERR_CLOSED: return "weir has been shut down";
@@ -63,8 +68,8 @@ const char *wr_error_words(int code)
 const char *wr_error_of_system(int number)
 {
 #ifdef HAVE_STRERRORDESC_NP
-    const char *words = strerrordesc_np(number);
-    return words ? words : "unknown error";
+    const char *text = strerrordesc_np(number);
+    return text ? text : "unknown error";
 #else
     return strerror(number);
 #endif

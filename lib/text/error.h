@@ -1,7 +1,8 @@
-/* error: what went wrong, as a number and in words, on its way to the caller. */
+/* error: an error code with a text, which functions return to their callers. */
 #ifndef WR_ERROR_H
 #define WR_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <weir/weir.h>
@@ -13,19 +14,23 @@ struct wr_error {
     char text[WR_ERROR_ROOM];
 };
 
-/* Sets both; a text that is too long is cut, and what could disguise others is shown escaped. error may be
- * NULL. Answers code. */
+/* Sets both. A text that is too long is cut; characters that could hide others on a terminal are escaped.
+ * error may be NULL. Returns code. */
 int wr_error_set(struct wr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts words in front of the text. */
+/* Sets WEIR_ERR_MEMORY, "what: out of memory"; what NULL: "out of memory". error may be NULL. Returns false,
+ * for callers that return success. */
+bool wr_error_no_memory(struct wr_error *error, const char *what);
+
+/* Inserts text before the error's text. */
 void wr_error_prefix(struct wr_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* An error's name in words. Static. */
+/* Describes an error code. Static. */
 const char *wr_error_words(int code);
 
-/* What errno's numbers mean. Static. Not strerror: that takes a lock of the C library, for translations, which
- * a process that is forked at that moment never gets back. */
+/* Describes an errno number. Static. strerror is not used: it takes a lock of the C library, for translations,
+ * which stays locked in a process that is forked at that moment. */
 const char *wr_error_of_system(int number);
 
 #endif

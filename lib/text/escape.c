@@ -7,7 +7,7 @@
 #include "text/buffer.h"
 #include "text/utf8.h"
 
-/* What JSON has a letter for; 0: nothing. */
+/* The letter of JSON's two-character escape; 0: there is none. */
 static char short_escape(uint32_t c)
 {
     switch (c) {
@@ -51,7 +51,7 @@ static void put_string(struct wr_buffer *out, const char *text, uint32_t last_pl
     for (size_t i = 0; i < length;) {
         uint32_t c;
         unsigned bytes = wr_utf8_decode(text + i, length - i, &c);
-        if (!bytes) { /* cannot be; shown as U+FFFD all the same */
+        if (!bytes) { /* not UTF-8, which callers exclude: U+FFFD */
             bytes = 1;
             c = 0xfffd;
             put_unit(out, c);
@@ -75,7 +75,7 @@ void wr_escape_json_ascii(struct wr_buffer *out, const char *text)
     put_string(out, text, '~');
 }
 
-static bool is_plain_in_form(char c)
+static bool is_unescaped_in_form(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '*' || c == '-' ||
            c == '.' || c == '_';
@@ -87,7 +87,7 @@ void wr_escape_form(struct wr_buffer *out, const char *text)
     for (; *text; text++) {
         unsigned char byte = (unsigned char)*text;
         char escaped[3] = {'%', digits[byte >> 4], digits[byte & 15]};
-        if (is_plain_in_form(*text))
+        if (is_unescaped_in_form(*text))
             wr_buffer_put_char(out, *text);
         else if (*text == ' ')
             wr_buffer_put_char(out, '+');

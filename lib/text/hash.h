@@ -1,4 +1,4 @@
-/* hash: a fast keyed hash of short texts. */
+/* hash: a fast keyed hash for short texts. */
 #ifndef WR_HASH_H
 #define WR_HASH_H
 
@@ -15,7 +15,7 @@ static inline uint64_t wr_hash_mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Hashes bytes on top of seed, eight at a time; multiply and fold, with odd constants of many bits. */
+/* Hashes eight bytes at a time: multiplies by odd constants and folds the 128-bit product. */
 static inline uint64_t wr_hash_bytes(uint64_t seed, const char *bytes, size_t length)
 {
     uint64_t hash = seed ^ (length * UINT64_C(0x9e3779b97f4a7c15)), word = 0;
@@ -23,7 +23,8 @@ static inline uint64_t wr_hash_bytes(uint64_t seed, const char *bytes, size_t le
         memcpy(&word, bytes, 8);
         hash = wr_hash_mix(hash ^ word, UINT64_C(0xa0761d6478bd642f));
     }
-    if (length >= 4) { /* two halves that may overlap: with the length mixed in, still one word for one text */
+    if (length >=
+        4) { /* two halves that may overlap; as the length is mixed in, different texts still differ */
         uint32_t low, high;
         memcpy(&low, bytes, 4);
         memcpy(&high, bytes + length - 4, 4);
@@ -36,7 +37,7 @@ static inline uint64_t wr_hash_bytes(uint64_t seed, const char *bytes, size_t le
     return wr_hash_mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
 }
 
-/* Whether two texts of a length are the same, eight bytes at a time: names are short, and a call costs more. */
+/* Compares two texts of equal length, eight bytes at a time. For short names this is faster than memcmp. */
 static inline bool wr_hash_is_same(const char *a, const char *b, size_t length)
 {
     uint64_t word_a, word_b;

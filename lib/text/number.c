@@ -40,7 +40,7 @@ static unsigned count_digits(uint64_t value)
         1000000000000000000,
         10000000000000000000u,
     };
-    /* 1233/4096 is a little more than log10(2): the guess is the number of digits, or one less */
+    /* 1233/4096 is slightly more than log10(2): the guess is the number of digits, or one less */
     unsigned bits = 64u - (unsigned)__builtin_clzll(value | 1);
     unsigned guess = bits * 1233 >> 12;
     return guess + 1 - (value < powers[guess]);
@@ -51,7 +51,7 @@ static inline void put_pair(char *out, unsigned value)
     memcpy(out, wr_number_pairs + (size_t)value * 2, 2);
 }
 
-/* Writes exactly eight digits, in halves that do not wait for each other. */
+/* Writes exactly eight digits, as two independent halves. */
 static inline void put_eight(char *out, uint32_t value)
 {
     uint32_t high = value / 10000, low = value % 10000;
@@ -81,7 +81,7 @@ static inline void put_digits(char *out, uint64_t value, unsigned digits)
 
 size_t wr_number_put_uint(char *out, uint64_t value)
 {
-    if (value < 100) { /* a single digit is the pair's second one, and what follows it does not count */
+    if (value < 100) { /* a single digit is the second of its pair; the byte copied after it is not counted */
         size_t single = value < 10;
         memcpy(out, wr_number_pairs + value * 2 + single, 2);
         return 2 - single;
@@ -102,8 +102,8 @@ size_t wr_number_put_int(char *out, int64_t value)
 /* ---- Shortest digits of a double ----------------------------------------------------------------
  *
  * After Raffaello Giulietti, "The Schubfach way to render doubles" (2020): the interval of reals that round to
- * the double is scaled by a power of ten so that it holds at most a few integers, and the choice among those is
- * made with 128-bit products whose lost low bits are folded into one ("round to odd"). */
+ * the double is scaled by a power of ten so that it contains only a few integers. One of them is chosen by
+ * 128-bit products whose lost low bits are folded into one ("round to odd"). */
 
 /* digits * 10^exponent */
 struct decimal {
@@ -128,7 +128,7 @@ static inline int floor_log2_pow10(int e)
     return (e * 1741647) >> 19;
 }
 
-/* The upper half of the 192-bit product, its last bit set if anything was lost. */
+/* The high bits of the 192-bit product; the last bit is set if a lower bit was lost. */
 static inline uint64_t multiply_to_odd(const struct pow10 *g, uint64_t factor)
 {
     wr_uint128 low = (wr_uint128)g->low * factor;
@@ -141,7 +141,7 @@ static struct decimal find_shortest(uint64_t fraction, int biased_exponent)
     uint64_t c = biased_exponent ? fraction | (uint64_t)1 << FRACTION_BITS : fraction;
     int q = (biased_exponent ? biased_exponent : 1) - EXPONENT_BIAS;
     bool lower_is_closer = fraction == 0 && biased_exponent > 1;
-    uint64_t open = c & 1; /* an odd significand's bounds are not its own */
+    uint64_t open = c & 1; /* the bounds of an odd significand round to its neighbours */
 
     int k = lower_is_closer ? floor_log10_three_quarters_pow2(q) : floor_log10_pow2(q);
     int shift = q + floor_log2_pow10(-k) + 1;
@@ -150,7 +150,7 @@ static struct decimal find_shortest(uint64_t fraction, int biased_exponent)
     uint64_t value = multiply_to_odd(g, (4 * c) << shift);
     uint64_t upper = multiply_to_odd(g, (4 * c + 2) << shift) - open;
 
-    /* all three are four times a number of the scale 10^k; a multiple of ten inside has a digit less */
+    /* all three are scaled by 4 * 10^-k; a multiple of ten inside the interval has one digit less */
     uint64_t s = value / 4;
     if (s >= 10) {
         uint64_t tens = s / 10;
@@ -181,13 +181,13 @@ static size_t put_exponent(char *out, int exponent)
     return (size_t)(out + digits - start);
 }
 
-/* Writes digits * 10^exponent; digits ends in no zero, but for the number 0. */
+/* Writes digits * 10^exponent; the last digit is not 0, except for the number 0. */
 static size_t put_decimal(char *out, struct decimal decimal, bool point_zero)
 {
     char digits[20] = {0};
     int count = (int)count_digits(decimal.digits);
     put_digits(digits, decimal.digits, (unsigned)count);
-    int point = count + decimal.exponent; /* where the decimal point stands, counted from the first digit */
+    int point = count + decimal.exponent; /* position of the decimal point, from the first digit */
 
     if (point <= -4 || point > 16) {
         char *start = out;
@@ -229,14 +229,14 @@ static size_t put_thousandths(char *out, uint64_t whole, unsigned thousandths)
     return length + 4 - last_is_zero - both_are;
 }
 
-/* Most values that programs measure are integers or have three decimals: they need no search. A decimal of at
- * most 15 digits is determined by its double, so one that divides back to the value is the shortest. 0: not
- * such a value. */
+/* The fast path: most measured values are integers or have at most three decimals. A decimal of at most 15
+ * digits is determined by its double, so thousands that divide back to the value are the shortest form. Returns
+ * 0 for other values. */
 static inline size_t put_plain(char *out, double size, bool point_zero)
 {
     if (!(size < 1e12))
         return 0;
-    int64_t whole = (int64_t)size; /* signed, as processors convert those by one instruction */
+    int64_t whole = (int64_t)size; /* signed: converted by one instruction */
     if ((double)whole == size) {
         size_t length = wr_number_put_uint(out, (uint64_t)whole);
         if (!point_zero)
@@ -258,7 +258,7 @@ static size_t put_special(char *out, bool negative, bool is_nan)
     return length;
 }
 
-/* The values that are not plain; apart, since it needs many registers. */
+/* All other values. Not inlined, as it needs many registers. */
 static __attribute__((noinline)) size_t put_searched(char *out, double value, bool point_zero)
 {
     uint64_t bits;
@@ -271,7 +271,7 @@ static __attribute__((noinline)) size_t put_searched(char *out, double value, bo
         return put_special(out, sign, fraction != 0);
     *out = '-';
     struct decimal decimal = find_shortest(fraction, biased_exponent);
-    while (decimal.digits % 10 == 0) { /* never 0: that is plain */
+    while (decimal.digits % 10 == 0) { /* never 0, which put_plain has written */
         decimal.digits /= 10;
         decimal.exponent++;
     }
@@ -298,7 +298,9 @@ size_t wr_number_put_repr(char *out, double value)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Only what JSON calls a number; strtod takes hexadecimal, "inf" and leading blanks as well. */
+/* Digits with an optional fraction and exponent. strtod would also accept hexadecimal, "inf" and leading
+ * blanks.
+ */
 static bool is_decimal(const char *text)
 {
     if (*text == '-')

@@ -1,7 +1,7 @@
-/* number: doubles and integers as text, and back, whatever the locale.
+/* number: converts doubles and integers to text and back, independently of the locale.
  *
- * A double becomes the fewest digits that read back as the same double and, among those, the nearest; laid out
- * as Python's repr does: 49.403, 1e+16, 1e-05. All functions may be called from any thread. */
+ * A double becomes the fewest digits that read back as the same double and, among those, the nearest, in the
+ * layout of Python's repr: 49.403, 1e+16, 1e-05. All functions may be called from any thread. */
 #ifndef WR_NUMBER_H
 #define WR_NUMBER_H
 
@@ -10,38 +10,37 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Room that any of the functions below may need; none writes a NUL. */
+/* The largest output of any function below. None writes a NUL. */
 enum { WR_NUMBER_ROOM = 32 };
 
-/* Writes a double: integral values without ".0" below 1e16; "NaN", "Infinity", "-Infinity". Answers the length.
+/* Writes a double; integral values below 1e16 without ".0"; "NaN", "Infinity", "-Infinity". Returns the length.
  */
 size_t wr_number_put_double(char *out, double value);
 
-/* The same with ".0" behind an integral value that has no exponent: Python's repr of a float, but for NaN and
- * infinities, as above. */
+/* The same with ".0" after integral values without an exponent: Python's repr of a float, except for NaN and
+ * infinities. */
 size_t wr_number_put_repr(char *out, double value);
 
 size_t wr_number_put_int(char *out, int64_t value);
 size_t wr_number_put_uint(char *out, uint64_t value);
 
-/* Reads a whole text as a double, with a dot for the decimal point; false when it is not one, or out of range.
- */
+/* Parses a whole text as a double with a decimal point. Returns false if it is not one, or out of range. */
 bool wr_number_parse_double(const char *text, double *value);
 
-/* Reads a whole text as a decimal integer; false when it is not one, or out of range. */
+/* Parses a whole text as a decimal integer. Returns false if it is not one, or out of range. */
 bool wr_number_parse_int(const char *text, int64_t *value);
 
-/* "000102...99", and a NUL. */
+/* "000102...99" and a NUL. */
 extern const char wr_number_pairs[201];
 
-/* Whether a double holds the integer exactly: formats whose numbers are doubles cannot carry others. */
+/* Whether the integer has an exact double. Formats whose numbers are doubles cannot represent others. */
 static inline bool wr_number_is_double(int64_t value)
 {
     double nearest = (double)value;
     return nearest < 0x1p63 && (int64_t)nearest == value;
 }
 
-/* Writes value in exactly width digits, zeros in front: the higher digits of a larger value are lost. */
+/* Writes value with exactly `width` digits and leading zeros. Excess higher digits are lost. */
 static inline void wr_number_put_padded(char *out, uint32_t value, int width)
 {
     while (width >= 2) {

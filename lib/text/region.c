@@ -13,39 +13,39 @@ struct wr_region_block {
     alignas(max_align_t) char bytes[];
 };
 
-void wr_region_fini(struct wr_region *keep)
+void wr_region_fini(struct wr_region *region)
 {
-    struct wr_region_block *block = keep->blocks;
+    struct wr_region_block *block = region->blocks;
     while (block) {
         struct wr_region_block *next = block->next;
         free(block);
         block = next;
     }
-    keep->blocks = NULL;
+    region->blocks = NULL;
 }
 
-void *wr_region_alloc(struct wr_region *keep, size_t size)
+void *wr_region_alloc(struct wr_region *region, size_t size)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
     size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
-    struct wr_region_block *block = keep->blocks;
+    struct wr_region_block *block = region->blocks;
     if (!block || block->room - block->used < size) {
         size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
         block = calloc(1, sizeof *block + room);
         if (!block)
             return NULL;
         block->room = room;
-        block->next = keep->blocks;
-        keep->blocks = block;
+        block->next = region->blocks;
+        region->blocks = block;
     }
     void *memory = block->bytes + block->used;
     block->used += size;
     return memory;
 }
 
-char *wr_region_text(struct wr_region *keep, const char *text, size_t length)
+char *wr_region_text(struct wr_region *region, const char *text, size_t length)
 {
-    char *copy = wr_region_alloc(keep, length + 1);
+    char *copy = wr_region_alloc(region, length + 1);
     return copy ? memcpy(copy, text, length) : NULL;
 }

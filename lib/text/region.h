@@ -1,4 +1,4 @@
-/* keep: memory that is freed all at once. Not for sharing between threads. */
+/* region: memory that is freed all at once. Not thread-safe. */
 #ifndef WR_REGION_H
 #define WR_REGION_H
 
@@ -11,12 +11,12 @@ struct wr_region {
     struct wr_region_block *blocks;
 };
 
-void wr_region_fini(struct wr_region *keep);
+void wr_region_fini(struct wr_region *region);
 
-/* Zeroed memory; NULL without memory. */
-void *wr_region_alloc(struct wr_region *keep, size_t size);
+/* Returns zeroed memory, aligned for any type. NULL if out of memory. */
+void *wr_region_alloc(struct wr_region *region, size_t size);
 
-/* A copy of a text, with a NUL behind it. */
-char *wr_region_text(struct wr_region *keep, const char *text, size_t length);
+/* Returns a copy of a text, with a NUL appended. NULL if out of memory. */
+char *wr_region_text(struct wr_region *region, const char *text, size_t length);
 
 #endif

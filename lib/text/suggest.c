@@ -4,17 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/utf8.h"
-
-enum { LONGEST = 64, SHOWN_ROOM = 200 };
+enum { LONGEST = 64 };
 
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Optimal string alignment: insertions, deletions, replacements and swaps of neighbours. Very long words are
- * not compared. */
+/* Optimal string alignment distance: insertions, deletions, substitutions and transpositions of neighbours.
+ * Words longer than LONGEST are not compared. */
 static size_t find_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -42,7 +40,7 @@ static size_t find_distance(const char *a, const char *b)
 
 void wr_suggest_init(struct wr_suggest *suggest, const char *word)
 {
-    /* a third of the letters may be wrong */
+    /* accepts one error per three letters, and one more */
     *suggest = (struct wr_suggest){.word = word, .best_distance = strlen(word) / 3 + 2};
 }
 
@@ -57,10 +55,10 @@ void wr_suggest_try(struct wr_suggest *suggest, const char *candidate)
 
 const char *wr_suggest_words(const struct wr_suggest *suggest, char *out, size_t room)
 {
-    char shown[SHOWN_ROOM];
+    char quoted[WR_UTF8_QUOTE_ROOM];
     if (suggest->best)
         snprintf(out, room, "; did you mean %s?",
-                 wr_utf8_quote(shown, sizeof shown, suggest->best, strlen(suggest->best)));
+                 wr_utf8_quote(quoted, sizeof quoted, suggest->best, strlen(suggest->best)));
     else
         *out = '\0';
     return out;

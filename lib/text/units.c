@@ -12,7 +12,7 @@ struct unit {
     int64_t factor;
 };
 
-/* From small to large, so that printing finds the largest; decimal sizes are read, not printed. */
+/* In ascending order, for put. Decimal sizes are parsed, but not written. */
 static const struct unit durations[] = {
     {"ns", 1},
     {"us", WR_NS_PER_US},
@@ -58,7 +58,7 @@ static int64_t find_factor(const struct unit *units, const char *name)
     return 0;
 }
 
-/* Splits "1.5h" into 1.5 and "h"; blanks between both are allowed. */
+/* Splits "1.5h" into 1.5 and "h"; blanks between them are allowed. */
 static bool split(const char *text, double *number, const char **unit)
 {
     char digits[WR_UNITS_ROOM];
@@ -76,7 +76,7 @@ static bool multiply(double number, int64_t factor, int64_t *result)
     double product = number * (double)factor;
     if (factor == 0 || product > 9e18)
         return false;
-    /* not product + 0.5, which is rounded itself beyond 2^52 */
+    /* product + 0.5 would itself be rounded, beyond 2^52 */
     *result = (int64_t)product;
     *result += product - (double)*result >= 0.5;
     return true;

@@ -7,7 +7,7 @@
 #include "text/buffer.h"
 #include "text/common.h"
 
-static const char stars[] = "***";
+static const char mask[] = "***";
 
 static bool is_secret(const char *name, size_t length)
 {
@@ -20,7 +20,7 @@ static bool is_secret(const char *name, size_t length)
     return false;
 }
 
-/* Appends name=value; answers where it ends. */
+/* Appends name=value. Returns its end. */
 static const char *put_parameter(struct wr_buffer *out, const char *text)
 {
     size_t name = strcspn(text, "=&#"), length = strcspn(text, "&#");
@@ -29,11 +29,11 @@ static const char *put_parameter(struct wr_buffer *out, const char *text)
         return text + length;
     }
     wr_buffer_put(out, text, name + 1);
-    wr_buffer_put_text(out, stars);
+    wr_buffer_put_text(out, mask);
     return text + length;
 }
 
-/* Where the host begins: behind the last @ of what lies between the scheme and the path. */
+/* The host begins after the last @ between scheme and path. */
 static const char *skip_user(const char *authority)
 {
     size_t length = strcspn(authority, "/?#");
@@ -47,7 +47,7 @@ void wr_url_mask(struct wr_buffer *out, const char *url)
     const char *host = skip_user(authority);
     wr_buffer_put(out, url, (size_t)(authority - url));
     if (host != authority) {
-        wr_buffer_put_text(out, stars);
+        wr_buffer_put_text(out, mask);
         wr_buffer_put_char(out, '@');
     }
     size_t path = strcspn(host, "?#");

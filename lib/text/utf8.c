@@ -10,7 +10,7 @@ static bool is_continuation(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* The length that a first byte announces, and the bits of the code point in it. */
+/* Returns the length that the first byte announces, and its bits of the code point. */
 static unsigned read_first(unsigned char byte, uint32_t *bits)
 {
     if (byte < 0x80) {
@@ -77,9 +77,9 @@ bool wr_utf8_is_disguise(uint32_t code_point)
            (code_point >= 0x2066 && code_point <= 0x2069);
 }
 
-/* ---- Showing --------------------------------------------------------------------------------- */
+/* ---- Escaping -------------------------------------------------------------------------------- */
 
-/* One character as it is shown. */
+/* One character, escaped. */
 struct piece {
     char text[8];
     size_t length;
@@ -94,13 +94,13 @@ static void escape(struct piece *piece, uint32_t code_point)
     case '\t': length = snprintf(piece->text, sizeof piece->text, "\\t"); break;
     default:
         length = snprintf(piece->text, sizeof piece->text, code_point < 0x100 ? "\\x%02x" : "\\u%04x",
-                          (unsigned)code_point & 0xffff); /* no disguise is higher */
+                          (unsigned)code_point & 0xffff); /* all disguises are below 0x10000 */
     }
     piece->length = (size_t)length;
 }
 
-/* The character that the text begins with, those in `marked` with a backslash before it; answers its bytes. */
-static size_t show_one(struct piece *piece, const char *text, size_t length, const char *marked)
+/* Escapes the first character of the text; characters in `marked` get a backslash. Returns its bytes. */
+static size_t escape_one(struct piece *piece, const char *text, size_t length, const char *marked)
 {
     uint32_t code_point;
     unsigned bytes = wr_utf8_decode(text, length, &code_point);
@@ -121,7 +121,7 @@ void wr_utf8_show(struct wr_buffer *out, const char *text, size_t length, char q
     const char marked[] = {'\\', quote, '\0'};
     struct piece piece;
     for (size_t i = 0; i < length;) {
-        i += show_one(&piece, text + i, length - i, marked);
+        i += escape_one(&piece, text + i, length - i, marked);
         wr_buffer_put(out, piece.text, piece.length);
     }
 }
@@ -131,10 +131,10 @@ const char *wr_utf8_quote(char *out, size_t room, const char *text, size_t lengt
     enum { SHOWN = 80 };
     static const char end[] = "\"", cut_end[] = "...\"";
     struct piece piece;
-    size_t used = 0, cut = 1; /* behind the last character that leaves room for cut_end */
+    size_t used = 0, cut = 1; /* after the last character that leaves room for cut_end */
     out[used++] = '"';
     for (size_t i = 0; i < length;) {
-        i += show_one(&piece, text + i, length - i, "\\\"");
+        i += escape_one(&piece, text + i, length - i, "\\\"");
         if ((length > SHOWN && i > SHOWN) || used + piece.length + sizeof end > room) {
             memcpy(out + cut, cut_end, sizeof cut_end);
             return out;
@@ -153,7 +153,7 @@ void wr_utf8_line(char *out, size_t room, const char *text)
     struct piece piece;
     size_t length = strlen(text), used = 0;
     for (size_t i = 0; i < length;) {
-        i += show_one(&piece, text + i, length - i, "");
+        i += escape_one(&piece, text + i, length - i, "");
         if (used + piece.length + 1 > room)
             break;
         memcpy(out + used, piece.text, piece.length);

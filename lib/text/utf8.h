@@ -1,4 +1,4 @@
-/* utf8: which bytes are text, and how text is shown. */
+/* utf8: validates UTF-8, and makes text safe to show on a terminal. */
 #ifndef WR_UTF8_H
 #define WR_UTF8_H
 
@@ -8,31 +8,33 @@
 
 struct wr_buffer;
 
-/* The code point at text[0 .. length), and how many bytes it takes (1 to 4); 0 bytes: not valid UTF-8 (RFC
- * 3629: no surrogates, nothing above U+10FFFF, no longer form than needed). length is at least 1. */
+/* Decodes the code point at the start of text. Returns its number of bytes, 1 to 4; 0 if it is not valid UTF-8
+ * by RFC 3629: no surrogates, nothing above U+10FFFF, no overlong form. length: at least 1. */
 unsigned wr_utf8_decode(const char *text, size_t length, uint32_t *code_point);
 
-/* Whether all of it is valid; where: the offset of the first byte that is not, may be NULL. */
+/* Whether the whole text is valid. *where: set to the offset of the first invalid byte; may be NULL. */
 bool wr_utf8_is_valid(const char *text, size_t length, size_t *where);
 
-/* Control characters: C0, DEL and C1. */
+/* Whether it is a control character: C0, DEL and C1. */
 bool wr_utf8_is_control(uint32_t code_point);
 
-/* Characters that show nothing but change how a terminal shows others: control characters, bidirectional
+/* Whether it is invisible and changes how a terminal shows other characters: control characters, bidirectional
  * controls, line and paragraph separators, the byte order mark. */
 bool wr_utf8_is_disguise(uint32_t code_point);
 
-/* Appends text as it may be shown on a terminal: disguises and bytes that are not UTF-8 as \n, \t, \r, \x1b or
- * \u202e, a backslash and the character `quote` (0: none) with a backslash before it. */
+/* Appends text escaped for a terminal: disguises and invalid bytes become \n, \t, \r, \x1b or \u202e; a
+ * backslash and the character `quote` (0: none) get a backslash before them. */
 void wr_utf8_show(struct wr_buffer *out, const char *text, size_t length, char quote);
 
-/* The same for messages: writes "text" in quotes into out, cut with "..." when it is long or out is full (room:
- * at least 8). Answers out. */
+/* Room for any output of wr_utf8_quote without a further cut. */
+enum { WR_UTF8_QUOTE_ROOM = 336 };
+
+/* Writes the text in quotes for a message, escaped as above. It is cut with "..." after 80 bytes of text, or
+ * where out is full. room: at least 8. Returns out. */
 const char *wr_utf8_quote(char *out, size_t room, const char *text, size_t length);
 
-/* Copies a message as one line that may be shown on a terminal, cut where out is full (room: at least 1):
- * disguises and bytes that are not UTF-8 as above, and backslashes as they are, since parts of it may have been
- * escaped before. */
+/* Copies a message as one line for a terminal, cut where out is full. room: at least 1. Disguises and invalid
+ * bytes are escaped as above; backslashes are not, since parts of the message may have been escaped before. */
 void wr_utf8_line(char *out, size_t room, const char *text);
 
 #endif

@@ -17,7 +17,7 @@ def check(handlers, *arguments):
 def verdicts(done):
     """What is said of each handler, by its name: (type and destination, verdict)."""
     head, title, *lines = done.stdout.splitlines()
-    assert head == "WEIR_CONFIG: good" and title == "destinations" and done.stderr == "", done
+    assert head == "WEIR_CONFIG: valid" and title == "destinations" and done.stderr == "", done
     found = [re.fullmatch(r"  (\S+) +(\w+(?: .*?)?): (ok.*|[^\"]*)", line) for line in lines]
     assert all(found), lines
     return {match[1]: (match[2], match[3]) for match in found}
@@ -72,8 +72,8 @@ def a_named_pipe_needs_a_reader(folder):
 def handlers_that_open_nothing_are_good():
     done = check({"screen": {"type": "console", "to": "stderr"}, "sink": {"type": "null"}})
     assert done.returncode == 0
-    assert verdicts(done) == {"screen": ("console stderr", "ok, there is nothing to open"),
-                              "sink": ("null", "ok, there is nothing to open")}
+    assert verdicts(done) == {"screen": ("console stderr", "ok, nothing to open"),
+                              "sink": ("null", "ok, nothing to open")}
 
 
 @case
@@ -111,7 +111,7 @@ def a_server_is_connected_to_and_sent_nothing():
         assert server.requests == [], server.requests
     holder, port = dead_port()
     assert_verdict({"type": "http", "url": f"http://127.0.0.1:{port}/"}, f"connect 127.0.0.1:{port}: Connection refused")
-    assert_verdict({"type": "http", "url": "http://no-such-name.invalid/"}, r"resolve the name of no-such-name\.invalid:80: .*")
+    assert_verdict({"type": "http", "url": "http://no-such-name.invalid/"}, r"resolve no-such-name\.invalid:80: .*")
     with Scripted() as proxy:
         assert_verdict({"type": "http", "url": "http://127.0.0.1:1/", "proxy": proxy.url}, f"ok, 127.0.0.1:{proxy.port} accepts connections")
         wait_for(lambda: proxy.connections == 1, "the connection")
@@ -193,7 +193,7 @@ def a_wrong_configuration_is_refused_before_anything_is_tried(folder):
 
 @case
 def wrong_use_is_refused():
-    for arguments, words in ((("--open", "--group", "g"), "--open and --group do not go together"),
+    for arguments, words in ((("--open", "--group", "g"), "--open and --group cannot be combined"),
                              (("--open", "-t", "5"), "is not a duration")):
         done = run(WEIR, "check", *arguments, WEIR_CONFIG={"groups": {}})
         assert done.returncode == 2 and words in done.stderr, done

@@ -1,4 +1,4 @@
-/* Configuring, flushing, shutting down: by the program's own calls. */
+/* Configuring, flushing and shutting down with the program's own calls. */
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -33,7 +33,7 @@ static void tear_down(void)
 
 TestSuite(control, .init = set_up, .fini = tear_down);
 
-static void put_in_force(const char *config)
+static void configure(const char *config)
 {
     cr_assert_eq(weir_configure_text(config, strlen(config)), 0, "%s", weir_last_error());
 }
@@ -47,7 +47,7 @@ static weir_handler_stats stats_of(const char *handler)
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
-Test(control, without_configuration_values_go_to_nobody_and_that_is_counted)
+Test(control, without_configuration_values_are_discarded_and_counted)
 {
     weir_stats stats;
     weir_stream *stream = weir_get_stream("g");
@@ -82,11 +82,11 @@ Test(control, a_stream_follows_every_later_configuration)
 
 Test(control, values_added_before_a_configuration_go_by_the_old_routes)
 {
-    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    configure("{\"groups\":{\"*\":\"capture\"}}");
     weir_stream *stream = weir_get_stream("g");
     for (int i = 0; i < 1000; i++)
         weir_add_value(stream, "x", i);
-    put_in_force("{\"groups\":{\"*\":\"null\"}}");
+    configure("{\"groups\":{\"*\":\"null\"}}");
     for (int i = 0; i < 500; i++)
         weir_add_value(stream, "x", i);
     cr_assert_eq(weir_flush(-1), 0);
@@ -96,7 +96,7 @@ Test(control, values_added_before_a_configuration_go_by_the_old_routes)
     assert_ledger("null");
 }
 
-Test(control, handlers_are_named_after_their_type_and_apart_where_options_differ)
+Test(control, handlers_are_named_after_their_type_and_numbered_if_options_differ)
 {
     char options[200];
     snprintf(options, sizeof options, "{\"path\":\"%s/a\"}", folder);
@@ -125,9 +125,9 @@ Test(control, a_call_that_replaces_a_route_replaces_its_handler)
     assert_ledger("file");
 }
 
-Test(control, wrong_calls_change_nothing_and_say_where)
+Test(control, invalid_calls_change_nothing_and_name_the_place)
 {
-    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    configure("{\"groups\":{\"*\":\"capture\"}}");
     cr_assert_eq(weir_configure("a..b", "capture", NULL), WEIR_ERR_NAME);
     cr_assert_eq(weir_configure("a", "captur", NULL), WEIR_ERR_PLUGIN);
     cr_assert(strstr(weir_last_error(), "\"capture\"?"), "%s", weir_last_error());
@@ -145,10 +145,9 @@ Test(control, wrong_calls_change_nothing_and_say_where)
     cr_assert_eq(capture_count(), 1);
 }
 
-Test(control, weirs_own_metrics_go_only_where_their_group_is_sent)
+Test(control, weirs_own_metrics_follow_only_the_route_of_their_group)
 {
-    put_in_force(
-        "{\"settings\":{\"stats_interval\":\"5ms\"},\"groups\":{\"*\":\"null\",\"weir\":\"capture\"}}");
+    configure("{\"settings\":{\"stats_interval\":\"5ms\"},\"groups\":{\"*\":\"null\",\"weir\":\"capture\"}}");
     weir_stream *stream = weir_get_stream("my_app");
     for (int i = 0; i < 100; i++)
         weir_add_value(stream, "x", i);
@@ -224,9 +223,9 @@ Test(control, a_journal_stays_where_it_is_when_routes_are_changed_by_calls)
 
 /* ---- Flushing -------------------------------------------------------------------------------- */
 
-Test(control, flush_waits_for_what_was_added_before_and_polls_with_0)
+Test(control, flush_waits_for_earlier_values_and_polls_with_0)
 {
-    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    configure("{\"groups\":{\"*\":\"capture\"}}");
     capture_hold();
     weir_add_value(weir_get_stream("g"), "x", 1);
     cr_assert_eq(weir_flush(0), WEIR_ERR_TIMEOUT);
@@ -239,9 +238,9 @@ Test(control, flush_waits_for_what_was_added_before_and_polls_with_0)
     cr_assert_eq(weir_flush(0), 0);
 }
 
-Test(control, flush_tells_of_drops_once)
+Test(control, flush_reports_drops_once)
 {
-    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    configure("{\"groups\":{\"*\":\"capture\"}}");
     capture_answer(3 /* DROP */, "no use");
     weir_add_value(weir_get_stream("g"), "x", 1);
     cr_assert_eq(weir_flush(-1), WEIR_ERR_DROPPED);
@@ -252,10 +251,10 @@ Test(control, flush_tells_of_drops_once)
     assert_ledger("capture");
 }
 
-Test(control, flush_cuts_a_pause_short)
+Test(control, flush_ends_a_back_off_early)
 {
-    put_in_force("{\"handlers\":{\"c\":{\"type\":\"capture\",\"retry_min\":\"1h\",\"retry_max\":\"1h\"}},"
-                 "\"groups\":{\"*\":\"c\"}}");
+    configure("{\"handlers\":{\"c\":{\"type\":\"capture\",\"retry_min\":\"1h\",\"retry_max\":\"1h\"}},"
+              "\"groups\":{\"*\":\"c\"}}");
     capture_answer(1 /* RETRY */, "not now");
     weir_add_value(weir_get_stream("g"), "x", 1);
     while (stats_of("c").retries == 0)
@@ -265,10 +264,10 @@ Test(control, flush_cuts_a_pause_short)
     cr_assert_eq(capture_count(), 1);
 }
 
-Test(control, linger_lets_values_come_together)
+Test(control, linger_delays_values_until_a_batch_is_full)
 {
-    put_in_force("{\"handlers\":{\"c\":{\"type\":\"capture\",\"linger\":\"1h\",\"batch\":100}},\"groups\":{\"*"
-                 "\":\"c\"}}");
+    configure("{\"handlers\":{\"c\":{\"type\":\"capture\",\"linger\":\"1h\",\"batch\":100}},\"groups\":{\"*"
+              "\":\"c\"}}");
     weir_stream *stream = weir_get_stream("g");
     for (int i = 0; i < 1000; i++)
         weir_add_value(stream, "x", i);
@@ -282,9 +281,9 @@ Test(control, linger_lets_values_come_together)
 
 /* ---- The program's log function -------------------------------------------------------------- */
 
-static _Atomic int asked;
+static _Atomic int reads;
 
-static void ask_for_all_there_is(void *ctx, int level, const char *text)
+static void read_all_stats(void *ctx, int level, const char *text)
 {
     weir_stats stats;
     weir_handler_stats handler;
@@ -293,19 +292,19 @@ static void ask_for_all_there_is(void *ctx, int level, const char *text)
     int wrong = weir_get_stats(&stats, sizeof stats) || weir_get_handler_stats("c", &handler, sizeof handler) ||
                 weir_add_value(weir_get_stream("said"), "x", 1);
     if (!wrong && strstr(text, "configured away"))
-        asked++;
+        reads++;
 }
 
-Test(control, a_log_function_may_use_weir_also_where_a_round_gave_a_handler_up, .timeout = 60)
+Test(control, a_log_function_may_use_weir_even_during_the_removal_of_a_handler, .timeout = 60)
 {
-    put_in_force("{\"settings\":{\"shutdown_timeout\":\"20ms\"},\"handlers\":{\"c\":{\"type\":\"capture\"}},"
-                 "\"groups\":{\"g\":\"c\",\"said\":\"null\"}}");
-    weir_set_log(ask_for_all_there_is, NULL);
+    configure("{\"settings\":{\"shutdown_timeout\":\"20ms\"},\"handlers\":{\"c\":{\"type\":\"capture\"}},"
+              "\"groups\":{\"g\":\"c\",\"said\":\"null\"}}");
+    weir_set_log(read_all_stats, NULL);
     capture_hold();
     weir_add_value(weir_get_stream("g"), "x", 1);
     capture_wait_held();
-    put_in_force("{\"settings\":{\"shutdown_timeout\":\"20ms\"},\"groups\":{\"said\":\"null\"}}");
-    while (!asked)
+    configure("{\"settings\":{\"shutdown_timeout\":\"20ms\"},\"groups\":{\"said\":\"null\"}}");
+    while (!reads)
         usleep(1000);
     capture_let_go();
     weir_set_log(NULL, NULL);
@@ -313,7 +312,7 @@ Test(control, a_log_function_may_use_weir_also_where_a_round_gave_a_handler_up, 
     assert_ledger("c");
 }
 
-Test(control, a_first_use_after_the_end_is_refused_and_nothing_is_said_of_it)
+Test(control, a_first_use_after_shutdown_is_refused_and_nothing_is_logged)
 {
     struct logbook book = {0};
     cr_assert_eq(weir_shutdown(-1), 0);
@@ -330,9 +329,9 @@ Test(control, a_first_use_after_the_end_is_refused_and_nothing_is_said_of_it)
 static const char sync_config[] = "{\"handlers\":{\"c\":{\"type\":\"capture\",\"delivery\":\"sync\",\"block_"
                                   "timeout\":\"50ms\"}},\"groups\":{\"*\":\"c\"}}";
 
-Test(control, a_synchronous_call_returns_after_the_handler_has_answered)
+Test(control, a_synchronous_call_returns_after_the_handler_has_settled_its_value)
 {
-    put_in_force(sync_config);
+    configure(sync_config);
     weir_stream *stream = weir_get_stream("g");
     for (size_t i = 0; i < 100; i++) {
         cr_assert_eq(weir_add_value(stream, "x", (double)i), 0);
@@ -344,9 +343,9 @@ Test(control, a_synchronous_call_returns_after_the_handler_has_answered)
     assert_ledger("c");
 }
 
-Test(control, a_synchronous_call_learns_of_a_drop_and_of_a_handler_that_does_not_answer)
+Test(control, a_synchronous_call_reports_a_drop_and_a_handler_that_does_not_return)
 {
-    put_in_force(sync_config);
+    configure(sync_config);
     weir_stream *stream = weir_get_stream("g");
     capture_answer(3 /* DROP */, "no use");
     cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_DROPPED);
@@ -360,19 +359,19 @@ Test(control, a_synchronous_call_learns_of_a_drop_and_of_a_handler_that_does_not
     assert_ledger("c");
 }
 
-Test(control, a_synchronous_call_and_a_flush_come_back_with_the_error_that_the_handler_tells)
+Test(control, a_synchronous_call_and_a_flush_return_the_error_that_the_handler_sets)
 {
-    put_in_force("{\"handlers\":{\"c\":{\"type\":\"capture\",\"delivery\":\"sync\",\"block_timeout\":\"1h\","
-                 "\"retry_min\":\"1h\",\"retry_max\":\"1h\"}},\"groups\":{\"*\":\"c\"}}");
+    configure("{\"handlers\":{\"c\":{\"type\":\"capture\",\"delivery\":\"sync\",\"block_timeout\":\"1h\","
+              "\"retry_min\":\"1h\",\"retry_max\":\"1h\"}},\"groups\":{\"*\":\"c\"}}");
     weir_stream *stream = weir_get_stream("g");
-    capture_tell(1 /* RETRY */, WEIR_ERR_FIFO_NOT_CREATED, "nobody made it");
+    capture_tell(1 /* RETRY */, WEIR_ERR_FIFO_NOT_CREATED, "the pipe is missing");
     cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_FIFO_NOT_CREATED);
-    cr_assert_str_eq(weir_last_error(), "handler \"c\": nobody made it");
-    cr_assert_eq(weir_add_value(stream, "x", 2), WEIR_ERR_FIFO_NOT_CREATED, "nobody waits again");
+    cr_assert_str_eq(weir_last_error(), "handler \"c\": the pipe is missing");
+    cr_assert_eq(weir_add_value(stream, "x", 2), WEIR_ERR_FIFO_NOT_CREATED, "later calls do not wait");
     cr_assert_eq(capture_batches(), 1);
     cr_assert_eq(weir_flush(-1), WEIR_ERR_FIFO_NOT_CREATED);
-    cr_assert_str_eq(weir_last_error(), "handler \"c\": nobody made it");
-    cr_assert_eq(capture_batches(), 2, "a flush has it tried once more");
+    cr_assert_str_eq(weir_last_error(), "handler \"c\": the pipe is missing");
+    cr_assert_eq(capture_batches(), 2, "a flush causes another attempt");
     capture_answer(0, "");
     cr_assert_eq(weir_flush(-1), 0);
     cr_assert_eq(weir_add_value(stream, "x", 3), 0);
@@ -380,9 +379,9 @@ Test(control, a_synchronous_call_and_a_flush_come_back_with_the_error_that_the_h
     assert_ledger("c");
 }
 
-Test(control, a_synchronous_call_learns_in_words_why_its_value_was_dropped)
+Test(control, a_synchronous_call_reports_why_its_value_was_dropped)
 {
-    put_in_force(sync_config);
+    configure(sync_config);
     weir_stream *stream = weir_get_stream("g");
     capture_tell(3 /* DROP */, WEIR_ERR_TOO_LARGE, "7 bytes are too many");
     cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_TOO_LARGE);
@@ -403,16 +402,16 @@ static void *add_hundred(void *argument)
     return NULL;
 }
 
-Test(control, threads_that_wait_for_answers_do_not_disturb_each_other)
+Test(control, threads_that_wait_do_not_disturb_each_other)
 {
     pthread_t threads[8];
-    void *problem;
-    put_in_force(sync_config);
+    void *error;
+    configure(sync_config);
     for (int i = 0; i < 8; i++)
         pthread_create(&threads[i], NULL, add_hundred, NULL);
     for (int i = 0; i < 8; i++) {
-        pthread_join(threads[i], &problem);
-        cr_assert_null(problem, "%s", (char *)problem);
+        pthread_join(threads[i], &error);
+        cr_assert_null(error, "%s", (char *)error);
     }
     cr_assert_eq(capture_count(), 800);
     assert_ledger("c");
@@ -423,7 +422,7 @@ Test(control, threads_that_wait_for_answers_do_not_disturb_each_other)
 Test(control, shutdown_delivers_and_later_calls_are_counted_no_ops)
 {
     weir_stats stats;
-    put_in_force("{\"groups\":{\"*\":\"capture\"}}");
+    configure("{\"groups\":{\"*\":\"capture\"}}");
     weir_stream *stream = weir_get_stream("g");
     for (int i = 0; i < 100; i++)
         weir_add_value(stream, "x", i);
@@ -452,12 +451,12 @@ static void *add_until_closed(void *argument)
     return NULL;
 }
 
-Test(control, shutdown_while_threads_add_loses_nothing_that_was_answered_with_0)
+Test(control, shutdown_while_threads_add_loses_no_accepted_value)
 {
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
     uint64_t added[THREADS] = {0}, sum = 0;
-    put_in_force("{\"groups\":{\"*\":\"null\"}}");
+    configure("{\"groups\":{\"*\":\"null\"}}");
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, add_until_closed, &added[i]);
     usleep(20000);
@@ -475,34 +474,35 @@ Test(control, shutdown_while_threads_add_loses_nothing_that_was_answered_with_0)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-static char said[10][500];
+static char messages[10][500];
 static int levels[10];
-static _Atomic int said_count;
+static _Atomic int message_count;
 
-static void note(void *ctx, int level, const char *text)
+static void log_message(void *ctx, int level, const char *text)
 {
-    cr_assert_eq(ctx, said);
-    int i = said_count;
-    snprintf(said[i], sizeof said[i], "%s", text);
+    cr_assert_eq(ctx, messages);
+    int i = message_count;
+    snprintf(messages[i], sizeof messages[i], "%s", text);
     levels[i] = level;
-    said_count = i + 1;
+    message_count = i + 1;
 }
 
-Test(control, a_failing_handler_is_announced_once_and_its_return_too)
+Test(control, a_failing_handler_is_logged_once_and_its_recovery_too)
 {
-    weir_set_log(note, said);
-    put_in_force("{\"handlers\":{\"c\":{\"type\":\"capture\",\"retry_min\":\"1ms\",\"retry_max\":\"2ms\"}},"
-                 "\"groups\":{\"*\":\"c\"}}");
-    capture_answer(1 /* RETRY */, "the \x1b[31mpeer\n is away");
+    weir_set_log(log_message, messages);
+    configure("{\"handlers\":{\"c\":{\"type\":\"capture\",\"retry_min\":\"1ms\",\"retry_max\":\"2ms\"}},"
+              "\"groups\":{\"*\":\"c\"}}");
+    capture_answer(1 /* RETRY */, "the \x1b[31mpeer\n is down");
     weir_add_value(weir_get_stream("g"), "x", 1);
     while (stats_of("c").retries < 5)
         usleep(1000);
     cr_assert_eq(stats_of("c").failing, 1);
     capture_answer(0, "");
     cr_assert_eq(weir_flush(-1), 0);
-    cr_assert_eq(said_count, 2);
-    cr_assert_str_eq(said[0], "c: the \\x1b[31mpeer\\n is away; retrying, 1 queued");
-    cr_assert(strncmp(said[1], "c: back after ", 14) == 0 && strstr(said[1], ", 0 lost"), "%s", said[1]);
+    cr_assert_eq(message_count, 2);
+    cr_assert_str_eq(messages[0], "c: the \\x1b[31mpeer\\n is down; retrying, 1 queued");
+    cr_assert(strncmp(messages[1], "c: back after ", 14) == 0 && strstr(messages[1], ", 0 lost"), "%s",
+              messages[1]);
     cr_assert_eq(levels[0], WEIR_LOG_WARNING);
     weir_set_log(NULL, NULL);
 }

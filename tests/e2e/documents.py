@@ -90,7 +90,7 @@ def every_variable_of_the_environment_is_explained():
     variables |= set(re.findall(r'"(BENCHMARK_AI\w*)"', read_sources("lib/config/benchmarkai.c")))
     assert {"WEIR_CONFIG", "WEIR_PLUGIN_PATH", "WEIR_LOG", "BENCHMARK_AI"} <= variables
     same([arguments[0] for arguments in PAGE_3.items("Ev", "ENVIRONMENT")], variables, "weir.3, ENVIRONMENT")
-    variables = set(re.findall(pattern, read_sources("tools/*.c")))
+    variables = set(re.findall(pattern, read_sources("tools/*.c", "tools/*/*.c")))
     same([arguments[0] for arguments in PAGE_1.items("Ev", "ENVIRONMENT")], variables, "weir.1, ENVIRONMENT")
     for name, readme in PLUGIN_READMES.items():
         for variable in re.findall(pattern, read_sources(f"plugins/{name}/*.c")):
@@ -126,7 +126,7 @@ def weir_1_explains_every_command_and_option_and_no_other():
     for subsection, options in shown.items():
         assert ("-h", "--help", False) in options, (subsection, options)
         same(options_of_page(subsection), options, f"weir.1, {subsection or 'options'}")
-    taken = {"--" + name for name in re.findall(r'\{"([\w-]+)", (?:no|required|optional)_argument', read_sources("tools/*.c"))}
+    taken = {"--" + name for name in re.findall(r'\{"([\w-]+)", (?:no|required|optional)_argument', read_sources("tools/*.c", "tools/*/*.c"))}
     same({option[1] for options in shown.values() for option in options} - {"--version"}, taken, "the options that help shows")
 
 

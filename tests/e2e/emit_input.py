@@ -49,7 +49,7 @@ def finish(process, number=None):
 
 
 def assert_read(shown, lines, values, wrong=0):
-    assert f"stdin: {lines} lines, {values} values, {wrong} lines wrong\n" in shown, shown
+    assert f"stdin: {lines} lines, {values} values, {wrong} invalid lines\n" in shown, shown
 
 
 # ---- All of them --------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def a_stop_ends_the_wait_for_a_destination_and_counts_what_is_left(folder):
     process.stderr.readline()
     status, shown, _ = finish(process, signal.SIGTERM)
     left = re.search(r"^disk: 0 delivered(?:, (\d+) dropped \(full\))?, (\d+) not delivered yet, failing$", shown, re.M)
-    read = re.search(r"^stdin: (\d+) lines, (\d+) values, 0 lines wrong$", shown, re.M)
+    read = re.search(r"^stdin: (\d+) lines, (\d+) values, 0 invalid lines$", shown, re.M)
     assert status == 1 and left and read, shown
     assert int(left.group(1) or 0) + int(left.group(2)) == int(read.group(2)) > 0, shown
 
@@ -173,7 +173,7 @@ def a_signal_that_is_ignored_stays_so(folder):
 
 # (line, column or None, what must be said)
 WRONG = [
-    (b"x", 1, '"x" is not a value; it looks like name=12.5'),
+    (b"x", 1, '"x" is not a value (like name=12.5)'),
     (b"=5", 1, '"=5" is not a value'),
     (b"a=1  b=2 c", 10, '"c" is not a value'),
     ("ä=1 b=x".encode(), 5, '"b": "x" is not a number'),
@@ -188,11 +188,11 @@ WRONG = [
     (b"a=1 \xff=2", 5, "invalid UTF-8"),
     (b"a=1 b\x01=2", None, "control character"),
     (b"n" * 256 + b"=1", None, "too long"),
-    (b" ".join(b"n=1" for _ in range(1001)), 4001, "at most 1000 values"),
+    (b" ".join(b"n=1" for _ in range(1001)), 4001, "at most 1000 values are allowed"),
     (b'{"a": 1', 1, "unclosed {"),
     (b'{"a": 1,}', 8, "trailing comma"),
     (b'{"a": 1, "a": 2}', 10, "duplicate key"),
-    (b'{"a": "1"}', 7, 'a: "1" is not a number; as strings only NaN, Infinity and -Infinity are allowed'),
+    (b'{"a": "1"}', 7, 'a: "1" is not a number; the only strings allowed are NaN, Infinity and -Infinity'),
     (b'{"a": true}', 7, "true is not a number"),
     (b'{"a": NaN}', 7, "expected a value"),
     (b'{"a": 1e999}', 7, "1e999 is not a number"),
@@ -201,7 +201,7 @@ WRONG = [
     (b'{"a\\nb": 1}', None, "control character"),
     (b'{"": 1}', None, "empty"),
     (b"[1]", 1, "must be an object, got an array"),
-    (b"{}", 1, "there is no value in it"),
+    (b"{}", 1, "the object has no values"),
     (b'{"name": "n"}', 1, 'the member "value" is missing'),
     (b'{"name": "n", "value": "5"}', 24, 'value: "5" is not a number'),
     (b'{"name": "n", "value": 5, "unit": "s"}', 27, "unit: unknown member"),
@@ -231,7 +231,7 @@ def each_wrong_line_is_said_with_its_number_and_column_and_the_rest_arrives(fold
         for i, (line, column, words) in enumerate(part):
             place = f"weir: stdin:{2 * i + 2}:" + (f"{column}: " if column else " ")
             assert said[i].startswith(place) and words in said[i], (line[:100], place, words, said[i])
-        assert said[-1] == f"weir: stdin: {len(part)} of {2 * len(part)} lines were wrong, and skipped", said[-1]
+        assert said[-1] == f"weir: stdin: {len(part)} of {2 * len(part)} lines are invalid and were skipped", said[-1]
         assert_read(done.stdout, 2 * len(part), len(part), len(part))
         assert f"disk: {len(part)} delivered\n" in done.stdout, done.stdout
         assert lines_of(out) == [f'{{"good": {i}.0}}' for i in range(len(part))]
@@ -243,8 +243,8 @@ def of_many_wrong_lines_only_some_are_said_and_all_are_counted(folder):
     done = feed(folder, "x\n" * 5000 + "x=1\n", "-v", "-g", "g", config=config_to(os.path.join(folder, "out")))
     said = done.stderr.splitlines()
     assert done.returncode == 1 and len(said) == 22, said
-    assert said[20] == "weir: stdin: further lines that are wrong are only counted"
-    assert said[21] == "weir: stdin: 5000 of 5001 lines were wrong, and skipped"
+    assert said[20] == "weir: stdin: further invalid lines are only counted"
+    assert said[21] == "weir: stdin: 5000 of 5001 lines are invalid and were skipped"
     assert_read(done.stdout, 5001, 1, 5000)
 
 
@@ -316,7 +316,7 @@ def a_lines_own_group_and_labels_count_more_than_those_for_all(folder):
         ("g", "a", {"host": "all", "z": "1"}), ("g", "b", {"host": "own", "x": "y", "z": "1"}),
         ("other", "c", {"host": "all", "z": "1"})]
     done = feed(folder, text, "-", config=config_to(out))
-    assert done.returncode == 1 and done.stderr.startswith("weir: stdin:1: it names no group, and there is no -g GROUP\n"), done
+    assert done.returncode == 1 and done.stderr.startswith("weir: stdin:1: the line names no group, and -g GROUP is not given\n"), done
 
 
 # ---- When it reads ------------------------------------------------------------------------------------
@@ -327,12 +327,12 @@ def without_values_it_reads_what_is_no_terminal_and_misses_values_where_there_is
     config = config_to(os.path.join(folder, "out"))
     assert feed(folder, "x=1\n", "-g", "g", config=config).returncode == 0
     done = feed(folder, "", "-g", "g", config=config)
-    assert done.returncode == 2 and "there is no value" in done.stderr, done
+    assert done.returncode == 2 and "no value is given" in done.stderr, done
     done = feed(folder, "", "-g", "g", "-v", "-", config=config)
-    assert done.returncode == 0 and "stdin: 0 lines, 0 values, 0 lines wrong\n" in done.stdout, done
+    assert done.returncode == 0 and "stdin: 0 lines, 0 values, 0 invalid lines\n" in done.stdout, done
     leader, follower = pty.openpty()
     done = run(WEIR, "emit", "-g", "g", stdin=follower, WEIR_CONFIG=config)
-    assert done.returncode == 2 and "there is no value" in done.stderr, done
+    assert done.returncode == 2 and "no value is given" in done.stderr, done
     os.close(leader)
     os.close(follower)
     done = feed(folder, "x=1\n", config=config)
@@ -352,7 +352,7 @@ def progress_is_shown_on_a_terminal(folder):
     process.stdin.write(b"x=1\n" * 1000)
     process.stdin.flush()
     seen = b""
-    while not re.search(rb"\x1b\[K\d+ lines, \d+ values, \d+ waiting\r", seen):
+    while not re.search(rb"\x1b\[K\d+ lines, \d+ values, \d+ queued\r", seen):
         seen += os.read(leader, 10000)
     process.send_signal(signal.SIGTERM)
     threading.Thread(target=drain, args=(leader,), daemon=True).start()
@@ -374,7 +374,7 @@ def drain(descriptor):
 @case
 def a_wrong_weir_config_is_a_failure():
     done = run(WEIR, "emit", "-g", "g", "x=1", WEIR_CONFIG='{"group":{}}')
-    assert done.returncode == 1 and "unknown section" in done.stderr and "would go nowhere" in done.stderr, done
+    assert done.returncode == 1 and "unknown section" in done.stderr and "WEIR_CONFIG is invalid: no value was added" in done.stderr, done
 
 
 main()

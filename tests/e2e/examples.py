@@ -381,7 +381,7 @@ def configurations_for_three_stages_are_good_once_their_secrets_are_there(folder
     assert done.returncode == 1 and "METRICS_URL" in done.stderr, done
     done = check_stage(folder, "production", METRICS_URL="https://metrics.example.com")
     assert done.returncode == 0 and "https://metrics.example.com/api/v2/write" in done.stdout and "s3cr3t" not in done.stdout, done
-    assert re.search(r"^  my_app\.debug +-> nobody$", done.stdout, re.M), done.stdout
+    assert re.search(r"^  my_app\.debug +-> \(unrouted\)$", done.stdout, re.M), done.stdout
 
 
 @case

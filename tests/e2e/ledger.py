@@ -25,22 +25,22 @@ def ledger(lines):
 
 def process(lines):
     """added, to nobody, refused, the rest: as the first line of the report has them."""
-    found = re.match(r"process \d+: (\d+) values added, (\d+) of them to nobody, (\d+) refused(.*)", lines[0])
+    found = re.match(r"process \d+: (\d+) values added, (\d+) of them unrouted, (\d+) refused(.*)", lines[0])
     return *map(int, found.groups()[:3]), found.group(4)
 
 
 def unheard(lines):
     """{group: values} of the lines about groups, and of the one about the others: (how many, values)."""
     groups = {name: int(count) for name, count in
-              (re.match(r'group "([^"]*)": (\d+) values went to nobody', line).groups() for line in lines if line.startswith("group "))}
-    rest = [re.fullmatch(r"(\d+) groups more, whose (\d+) values went to nobody", line) for line in lines]
+              (re.match(r'group "([^"]*)": (\d+) values had no handler', line).groups() for line in lines if line.startswith("group "))}
+    rest = [re.fullmatch(r"(\d+) more groups, whose (\d+) values had no handler", line) for line in lines]
     rest = [tuple(map(int, found.groups())) for found in rest if found]
     assert len(rest) <= 1, lines
     return groups, rest[0] if rest else (0, 0)
 
 
 def assert_whole(stats, lines):
-    """Each value that went to nobody is in the line of a group, and the process's line agrees with what the program counted."""
+    """Each unrouted value is in the line of a group, and the process's line agrees with what the program counted."""
     added, unrouted, refused, _ = process(lines)
     assert (added, unrouted, refused) == (stats["added"], stats["unrouted"], stats["refused"]), (stats, lines)
     groups, rest = unheard(lines)
@@ -60,8 +60,8 @@ def without_a_configuration_the_report_says_so():
     stats, said = stray("-n", 5, "a", WEIR_LOG="info")
     lines = ledger(said)
     assert_whole(stats, lines)
-    assert process(lines)[3].startswith("; no configuration has a route: set WEIR_CONFIG"), lines
-    assert lines[1:] == ['group "a": 5 values went to nobody: no route leads to it'], lines
+    assert process(lines)[3].startswith("; no route is configured: set WEIR_CONFIG"), lines
+    assert lines[1:] == ['group "a": 5 values had no handler: no route matches'], lines
     assert len(lines) == len(said), said
 
 
@@ -92,19 +92,19 @@ def a_misspelt_group_is_shown_beside_what_was_probably_meant():
     stats, said = stray("-n", 3, "my_ap.db", "servr.http.v2", "quite_different", "server.x", WEIR_LOG="info", WEIR_CONFIG=config)
     lines = ledger(said)
     assert_whole(stats, lines)
-    assert 'group "my_ap.db": 3 values went to nobody: no route leads to it; did you mean "my_app.db"?' in lines, lines
-    assert 'group "servr.http.v2": 3 values went to nobody: no route leads to it; did you mean "server"?' in lines, lines
-    assert 'group "quite_different": 3 values went to nobody: no route leads to it' in lines, lines
-    assert 'route "my_app.db": no value ever came this way; did you mean "my_ap.db"?' in lines, lines
+    assert 'group "my_ap.db": 3 values had no handler: no route matches; did you mean "my_app.db"?' in lines, lines
+    assert 'group "servr.http.v2": 3 values had no handler: no route matches; did you mean "server"?' in lines, lines
+    assert 'group "quite_different": 3 values had no handler: no route matches' in lines, lines
+    assert 'route "my_app.db": never used; did you mean "my_ap.db"?' in lines, lines
     assert not any(line.startswith('route "server"') for line in lines), lines
 
 
 @case
-def a_route_to_nobody_is_told_from_none():
+def a_route_without_handlers_is_told_from_none():
     stats, said = stray("loud.noise.x", WEIR_LOG="info", WEIR_CONFIG={"groups": {"*": "null", "loud.noise": []}})
     lines = ledger(said)
     assert_whole(stats, lines)
-    assert 'group "loud.noise.x": 1 values went to nobody: so says the route of "loud.noise"' in lines, lines
+    assert 'group "loud.noise.x": 1 values had no handler: the route of "loud.noise" is empty' in lines, lines
 
 
 @case
@@ -115,7 +115,7 @@ def values_that_came_before_the_configuration_are_told_from_those_after(folder):
     stats, said = stray("-n", 7, "-e", path, "a", WEIR_LOG="info")
     lines = ledger(said)
     assert_whole(stats, lines)
-    assert 'group "a": 7 values went to nobody: they came when it had no route; it has that of "*" now' in lines, lines
+    assert 'group "a": 7 values had no handler: added while it had no route; now it has the route of "*"' in lines, lines
     assert 'handler "null": 1 offered, 1 delivered, 0 dropped, 0 queued, 0 spooled, 0 retries' in lines, lines
 
 
@@ -127,7 +127,7 @@ def thousands_of_groups_take_some_lines_and_every_value_is_counted():
     assert_whole(stats, lines)
     groups, rest = unheard(lines)
     assert groups == {f"g{i}": i + 1 for i in range(1995, 2000)} and rest[0] == 1995, (groups, rest)
-    assert "95 routes more that no value came by" in lines, lines
+    assert "95 more routes never used" in lines, lines
 
 
 @case
@@ -146,7 +146,7 @@ def a_forked_child_reports_its_own_values():
     heads = [line for line in lines if line.startswith("process ")]
     assert [re.search(r": (\d+) values", line).group(1) for line in heads] == ["1", "5"], lines
     assert [line for line in lines if line.startswith("group ")] == [
-        f'group "a": {n} values went to nobody: no route leads to it' for n in (1, 5)], lines
+        f'group "a": {n} values had no handler: no route matches' for n in (1, 5)], lines
 
 
 @case

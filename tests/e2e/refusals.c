@@ -1,4 +1,4 @@
-/* What programs do wrong is refused, counted and explained; nothing crashes. */
+/* Invalid calls are refused, counted and explained; nothing crashes. */
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static uint64_t refused(enum weir_refusal why)
     return stats.refused[why];
 }
 
-Test(refusals, bad_groups_lead_to_a_stream_that_refuses_and_counts)
+Test(refusals, invalid_groups_give_a_stream_that_refuses_and_counts)
 {
     static char long_name[300];
     memset(long_name, 'x', 256);
@@ -60,7 +60,7 @@ Test(refusals, bad_groups_lead_to_a_stream_that_refuses_and_counts)
     assert_ledger("capture");
 }
 
-Test(refusals, bad_names_are_refused_by_the_call_with_the_rule)
+Test(refusals, invalid_names_are_refused_with_the_rule)
 {
     static char mebibyte[1024 * 1024 + 1];
     memset(mebibyte, 'x', sizeof mebibyte - 1);
@@ -82,7 +82,7 @@ Test(refusals, bad_names_are_refused_by_the_call_with_the_rule)
     assert_ledger("capture");
 }
 
-Test(refusals, bad_labels_are_refused)
+Test(refusals, invalid_labels_are_refused)
 {
     char long_value[1100];
     memset(long_value, 'v', 1024);
@@ -147,9 +147,8 @@ Test(refusals, null_arguments_are_refused_everywhere)
     assert_ledger("capture");
 }
 
-/* A thread's cache goes by addresses, and NULL is one too: it has a place, which other names have taken here.
- */
-Test(refusals, a_name_that_is_null_is_refused_in_an_event_whatever_else_is_known)
+/* A thread's name cache is indexed by address. NULL is an address too: here other names occupy its place. */
+Test(refusals, a_null_name_in_an_event_is_refused_whatever_the_name_cache_holds)
 {
     enum { NAMES = 20000 };
     weir_stream *stream = weir_get_stream("g");
@@ -167,7 +166,7 @@ Test(refusals, a_name_that_is_null_is_refused_in_an_event_whatever_else_is_known
     assert_ledger("null");
 }
 
-Test(refusals, beyond_max_series_values_go_to_the_groups_overflow_series_and_totals_stay)
+Test(refusals, beyond_max_series_values_go_to_the_groups_overflow_series_and_totals_are_kept)
 {
     static const char config[] = "{\"settings\":{\"max_series\":50},\"groups\":{\"*\":\"capture\"}}";
     cr_assert_eq(weir_configure_text(config, sizeof config - 1), 0, "%s", weir_last_error());
@@ -201,12 +200,13 @@ static void count_overflow_words(void *ctx, int level, const char *text)
         level == WEIR_LOG_WARNING && strstr(text, "settings.max_series (5) is reached, first by group \"g\"");
 }
 
-/* By a stream without labels, whose names and overflow series are of one stream; and by handle. */
-Test(refusals, that_max_series_is_reached_is_said_once_in_whatever_way_it_comes)
+/* Reached by a stream without labels, whose names and overflow series belong to one stream, and by a metric
+ * handle. */
+Test(refusals, reaching_max_series_is_logged_once_in_every_way)
 {
     static const char config[] = "{\"settings\":{\"max_series\":5},\"groups\":{\"*\":\"capture\"}}";
-    int said = 0;
-    weir_set_log(count_overflow_words, &said);
+    int limit_messages = 0;
+    weir_set_log(count_overflow_words, &limit_messages);
     cr_assert_eq(weir_configure_text(config, sizeof config - 1), 0, "%s", weir_last_error());
     weir_stream *stream = weir_get_stream("g");
     char name[32];
@@ -214,34 +214,34 @@ Test(refusals, that_max_series_is_reached_is_said_once_in_whatever_way_it_comes)
         snprintf(name, sizeof name, "n%d", i);
         cr_assert_eq(weir_metric_add(weir_get_metric(stream, name), i), 0);
     }
-    cr_assert_eq(said, 0, "there is room for a group and four names");
+    cr_assert_eq(limit_messages, 0, "a group and four names fit");
     cr_assert_eq(weir_metric_add(weir_get_metric(stream, "one more"), 4), 0);
-    cr_assert_eq(said, 1);
+    cr_assert_eq(limit_messages, 1);
     cr_assert_eq(weir_add_value(stream, "and one more", 5), 0);
-    cr_assert_eq(said, 1);
+    cr_assert_eq(limit_messages, 1);
     weir_flush(-1);
     cr_assert_eq(capture_count(), 6);
     assert_ledger("capture");
 }
 
-Test(refusals, values_by_name_beyond_max_series_are_said_too)
+Test(refusals, values_by_name_beyond_max_series_are_logged_too)
 {
     static const char config[] = "{\"settings\":{\"max_series\":5},\"groups\":{\"*\":\"capture\"}}";
-    int said = 0;
-    weir_set_log(count_overflow_words, &said);
+    int limit_messages = 0;
+    weir_set_log(count_overflow_words, &limit_messages);
     cr_assert_eq(weir_configure_text(config, sizeof config - 1), 0, "%s", weir_last_error());
     char name[32];
     for (int i = 0; i < 9; i++) {
         snprintf(name, sizeof name, "n%d", i);
         cr_assert_eq(weir_add_value(weir_get_stream("g"), name, i), 0);
     }
-    cr_assert_eq(said, 1);
+    cr_assert_eq(limit_messages, 1);
     weir_flush(-1);
     cr_assert_eq(capture_count(), 9);
     assert_ledger("capture");
 }
 
-Test(refusals, errors_have_words_and_unknown_ones_too)
+Test(refusals, errors_have_a_text_and_unknown_ones_too)
 {
     for (int error = 0; error >= WEIR_ERR_FIFO_NOT_CREATED; error--)
         cr_assert(strlen(weir_strerror(error)) > 5 && strcmp(weir_strerror(error), "unknown error") != 0);

@@ -141,7 +141,7 @@ def a_script_that_emits_leaves_its_value_for_the_next_one(folder):
     assert done.returncode == 1 and done.stdout == "pipe: 0 delivered, 1 on disk, failing\n", done
     reader = Reader(path)
     done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "t0=2")
-    assert done.returncode == 0 and done.stdout == "pipe: 2 delivered (1 of earlier processes were on disk)\n", done
+    assert done.returncode == 0 and done.stdout == "pipe: 2 delivered (1 recovered from disk)\n", done
     reader.read()
     assert values_of(reader.events()) == [1, 2]
 

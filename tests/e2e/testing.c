@@ -1,4 +1,4 @@
-/* <weir/testing.h>, as a test of a program uses it. */
+/* <weir/testing.h>, used as in the tests of a program. */
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -28,7 +28,7 @@ static void add(const char *name, double value)
 
 /* ---- Capturing ------------------------------------------------------------------------------- */
 
-Test(testing, counts_and_values_are_of_the_group_and_name_that_is_asked)
+Test(testing, counts_and_values_are_of_the_requested_group_and_name)
 {
     double values[2] = {0, 0};
     add("a", 1);
@@ -47,7 +47,7 @@ Test(testing, counts_and_values_are_of_the_group_and_name_that_is_asked)
     assert_ledger("testing");
 }
 
-Test(testing, a_sample_has_all_that_was_said_of_it)
+Test(testing, a_sample_has_all_its_properties)
 {
     weir_label labels[] = {{"route", "/x"}};
     weir_testing_sample sample;
@@ -73,7 +73,7 @@ Test(testing, a_sample_has_all_that_was_said_of_it)
     assert_ledger("testing");
 }
 
-Test(testing, clear_and_start_begin_anew)
+Test(testing, clear_and_start_remove_captured_values)
 {
     add("a", 1);
     weir_testing_clear();
@@ -118,7 +118,7 @@ static int64_t time_of(const char *name)
     return sample.time_ns;
 }
 
-Test(testing, time_stands_still_where_it_is_told_to_and_values_of_before_keep_theirs)
+Test(testing, time_can_be_fixed_and_earlier_values_keep_theirs)
 {
     enum { LONG_AGO = 1000000 };
     cr_assert_eq(weir_testing_advance(1), WEIR_ERR_ARGUMENT);
@@ -139,7 +139,7 @@ Test(testing, time_stands_still_where_it_is_told_to_and_values_of_before_keep_th
     assert_ledger("testing");
 }
 
-Test(testing, time_stands_still_for_either_clock)
+Test(testing, time_can_be_fixed_with_either_clock)
 {
     static const char config[] = "{\"settings\":{\"clock\":\"system\"},\"handlers\":{\"testing\":{\"type\":"
                                  "\"testing\"}},\"groups\":{\"*\":\"testing\"}}";
@@ -186,7 +186,7 @@ Test(testing, an_event_is_captured_as_a_whole_or_not_at_all)
     cr_assert_eq(stats_now().dropped[WEIR_DROPPED_REJECTED], 3);
 }
 
-Test(testing, a_handler_that_failed_for_good_is_well_again_in_the_next_test)
+Test(testing, a_handler_that_failed_permanently_works_again_in_the_next_test)
 {
     weir_testing_add_outcome(WEIR_TESTING_FAILED, 0, 1);
     add("a", 1);
@@ -199,7 +199,7 @@ Test(testing, a_handler_that_failed_for_good_is_well_again_in_the_next_test)
     assert_ledger("testing");
 }
 
-Test(testing, a_handler_that_hangs_is_seen_and_let_go)
+Test(testing, a_hanging_handler_is_detected_and_released)
 {
     cr_assert_not(weir_testing_wait_blocked(0));
     weir_testing_block();
@@ -212,7 +212,7 @@ Test(testing, a_handler_that_hangs_is_seen_and_let_go)
     assert_ledger("testing");
 }
 
-Test(testing, what_it_cannot_do_it_says)
+Test(testing, unsupported_requests_return_errors)
 {
     cr_assert_eq(weir_testing_add_outcome((enum weir_testing_outcome)9, 0, 1), WEIR_ERR_ARGUMENT);
     cr_assert(strstr(weir_last_error(), "weir_testing_add_outcome"));

@@ -1,4 +1,4 @@
-/* What programs add is what handlers get. */
+/* Handlers receive the values that programs add. */
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -50,7 +50,7 @@ static int64_t wall_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Adds values under a clock; each has to have the time of its call, but for an error. */
+/* Adds values with a clock; each must have the time of its call, within an error. */
 static void add_and_compare(const char *clock, int64_t error_ns)
 {
     enum { COUNT = 200 };
@@ -70,11 +70,11 @@ static void add_and_compare(const char *clock, int64_t error_ns)
         const struct captured *got = capture_at(had + i);
         cr_assert_geq(got->time_ns, before[i] - error_ns, "%s, number %zu", clock, i);
         cr_assert_leq(got->time_ns, after[i] + error_ns, "%s, number %zu", clock, i);
-        cr_assert(i == 0 || got->time_ns >= capture_at(had + i - 1)->time_ns, "time does not run backwards");
+        cr_assert(i == 0 || got->time_ns >= capture_at(had + i - 1)->time_ns, "time must not go back");
     }
 }
 
-Test(values, the_time_of_a_value_is_that_of_its_call_by_either_clock)
+Test(values, the_time_of_a_value_is_that_of_its_call_with_either_clock)
 {
     /* far more than the counter's own error, which the benchmark measures: a machine that stops this program
      * between two looks at the clocks makes it worse */
@@ -84,7 +84,7 @@ Test(values, the_time_of_a_value_is_that_of_its_call_by_either_clock)
     add_and_compare("auto", COUNTERS_ERROR_NS);
 }
 
-Test(values, the_callers_buffer_for_a_name_may_be_used_again)
+Test(values, the_callers_buffer_for_a_name_may_be_reused)
 {
     char name[8] = "a";
     weir_stream *stream = weir_get_stream("g");
@@ -114,7 +114,7 @@ Test(values, integers_keep_all_their_digits)
     cr_assert_eq(capture_at(5)->integer, 7);
 }
 
-Test(values, doubles_of_every_kind_pass_bit_by_bit)
+Test(values, doubles_of_every_kind_pass_unchanged)
 {
     double extremes[] = {0.0, -0.0, NAN, INFINITY, -INFINITY, 5e-324, 1.7976931348623157e308};
     weir_metric *metric = weir_get_metric(weir_get_stream("g"), "x");
@@ -125,7 +125,7 @@ Test(values, doubles_of_every_kind_pass_bit_by_bit)
         cr_assert(memcmp(&capture_at(i)->value, &extremes[i], sizeof(double)) == 0);
 }
 
-Test(values, the_same_group_and_labels_are_the_same_stream_in_any_order)
+Test(values, equal_groups_and_labels_give_the_same_stream_in_any_order)
 {
     weir_label one[] = {{"route", "/x"}, {"code", "200"}}, other[] = {{"code", "200"}, {"route", "/x"}};
     weir_stream *stream = weir_get_stream_labeled("g", one, 2);
@@ -148,7 +148,7 @@ Test(values, an_event_shares_one_time_and_stays_together)
     cr_assert_leq(capture_at(2)->time_ns, capture_at(3)->time_ns);
 }
 
-Test(values, an_event_with_a_bad_name_is_refused_as_a_whole)
+Test(values, an_event_with_an_invalid_name_is_refused_completely)
 {
     weir_value values[] = {{"good", 1}, {"bad\n", 2}};
     weir_stats stats;
@@ -196,7 +196,7 @@ Test(values, a_sample_has_its_own_time_metadata_and_kind_of_series)
     cr_assert_str_eq(capture_at(1)->note, "");
 }
 
-Test(values, metadata_of_every_length_survives_the_end_of_the_ring)
+Test(values, metadata_of_every_length_may_wrap_around_the_ring)
 {
     static char text[400];
     weir_stream *stream = weir_get_stream("g");
@@ -215,7 +215,7 @@ Test(values, metadata_of_every_length_survives_the_end_of_the_ring)
     }
 }
 
-Test(values, metadata_may_be_32736_bytes_long_and_no_longer)
+Test(values, metadata_may_be_at_most_32736_bytes_long)
 {
     static char text[40000];
     weir_stream *stream = weir_get_stream("g");
@@ -229,7 +229,7 @@ Test(values, metadata_may_be_32736_bytes_long_and_no_longer)
     deliver(1);
 }
 
-Test(values, an_older_and_a_newer_specification_are_understood)
+Test(values, older_and_newer_specifications_are_accepted)
 {
     struct {
         weir_sample_spec spec;
@@ -290,7 +290,7 @@ Test(values, a_guard_adds_duration_and_success_or_failure)
     }
 }
 
-Test(values, ten_thousand_names_in_rotation_are_told_apart)
+Test(values, ten_thousand_names_in_rotation_are_distinguished)
 {
     weir_stream *stream = weir_get_stream("g");
     char name[32];
@@ -308,7 +308,7 @@ Test(values, ten_thousand_names_in_rotation_are_told_apart)
     }
 }
 
-Test(values, times_of_one_thread_never_run_backwards)
+Test(values, times_of_one_thread_never_decrease)
 {
     weir_metric *metric = weir_get_metric(weir_get_stream("g"), "x");
     for (int i = 0; i < 50000; i++)

@@ -94,7 +94,7 @@ WRONG = [
     (GROUPS % '{"*": ["console", ["console"]]}', "1:29", ["groups.*[1]: must be the name of a handler", "got an array"]),
     (GROUPS % '{"*": "inherit"}', "1:17", ['"*" has no parent']),
     (GROUPS % '{"a..b": "console"}', "1:12", ["empty part"]),
-    (GROUPS % '{"a.*": "console"}', "1:12", ["a group has no '*'"]),
+    (GROUPS % '{"a.*": "console"}', "1:12", ["a group must not contain '*'"]),
 ]
 
 

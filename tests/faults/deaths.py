@@ -1,5 +1,5 @@
-"""Programs that die without a journal: what was delivered is whole and in order, and lost is at most what was in rings and queues.
-With one nothing is lost: tests/stress/killing.py."""
+"""Programs that die without a journal: delivered values are complete and in order; at most the contents of rings and queues are lost.
+With a journal nothing is lost: tests/stress/killing.py."""
 
 import json
 import os
@@ -9,8 +9,8 @@ import time
 
 from harness import ADDER, case, lines_of, main, run, start, wait_for
 
-KILLS = max(20, int(os.environ.get("WEIR_TEST_KILLS", 0)) // 5)  # each looks at all that its program had written
-SANITIZED = os.environ.get("WEIR_TEST_SANITIZED")  # which has signals of its own
+KILLS = max(20, int(os.environ.get("WEIR_TEST_KILLS", 0)) // 5)  # each one checks all values that its program has written
+SANITIZED = os.environ.get("WEIR_TEST_SANITIZED")  # sanitizers have their own signal handlers
 RING, QUEUE, BATCH = 4096, 32768, 5000  # samples
 
 
@@ -19,7 +19,7 @@ def config_of(path):
 
 
 def values_of(path):
-    """What is in a file, but for an end that was torn: by thread, in order."""
+    """The values in a file by thread, without a torn last line."""
     values = {}
     text = open(path, encoding="utf-8").read()
     for line in text.split("\n")[:-1]:
@@ -29,10 +29,10 @@ def values_of(path):
 
 
 @case
-def fault_05_a_signal_without_a_handler_costs_at_most_what_was_in_rings_and_queues(folder):
+def fault_05_a_fatal_signal_loses_at_most_the_contents_of_rings_and_queues(folder):
     for number in (signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL):
         path = os.path.join(folder, number.name)
-        # it dies after its last value: more is known to have been added than rings and queues hold
+        # killed after its last value: many more values were added than rings and queues hold
         program = start(ADDER, "-n", 200000, "-x", "sleep", WEIR_CONFIG=config_of(path))
         json.loads(program.stdout.readline())
         program.send_signal(number)
@@ -44,13 +44,13 @@ def fault_05_a_signal_without_a_handler_costs_at_most_what_was_in_rings_and_queu
 
 
 @case
-def fault_06_killed_in_mid_write_what_is_in_the_file_is_an_exact_prefix_of_each_thread(folder):
+def fault_06_after_a_kill_during_a_write_the_file_has_an_exact_prefix_of_each_thread(folder):
     seen = 0
     for i in range(KILLS):
         path = os.path.join(folder, str(i))
         program = start(ADDER, "-q", "-t", 2, "-n", 100000000, WEIR_CONFIG=config_of(path))
         wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the first values")
-        time.sleep(random.random() / 50)  # somewhere in the middle
+        time.sleep(random.random() / 50)  # kill it at a random point
         program.kill()
         program.communicate()
         for values in values_of(path).values():
@@ -62,7 +62,7 @@ def fault_06_killed_in_mid_write_what_is_in_the_file_is_an_exact_prefix_of_each_
 
 
 @case
-def fault_13_a_handler_that_crashes_ends_the_process_and_others_have_what_they_took(folder):
+def fault_13_a_crashing_handler_ends_the_process_and_other_handlers_keep_delivered_values(folder):
     path = os.path.join(folder, "out")
     config = config_of(path)
     config["handlers"]["bad"] = {"type": "crasher"}

@@ -1,4 +1,4 @@
-"""Errors of the system that are hard to come by, and a program that is not to trust its environment."""
+"""System errors that are hard to provoke, and a program that must not trust its environment."""
 
 import errno
 import json
@@ -25,11 +25,11 @@ def write_config(folder, **options):
     return path, config
 
 
-def victim(config, **broken):
-    """The delivered values of a program of which something is broken, and what it said."""
+def run_victim(config, **fault):
+    """Runs a program with a system call that fails. Returns (delivered, dropped, log)."""
     if "thread" in os.environ.get("WEIR_TEST_SANITIZED", ""):
-        raise Skip("ThreadSanitizer does not go with a library in front of it")
-    env = environment(LD_PRELOAD=BREAKER, LSAN_OPTIONS=f"suppressions={LEAKS}:print_suppressions=0", **broken)
+        raise Skip("ThreadSanitizer does not work with a preloaded library")
+    env = environment(LD_PRELOAD=BREAKER, LSAN_OPTIONS=f"suppressions={LEAKS}:print_suppressions=0", **fault)
     done = subprocess.run([VICTIM, config, "victim", "h", "20000", "nofork"], env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     offered, _, delivered, dropped, spooled, _, _, _ = map(int, done.stdout.split())
@@ -38,18 +38,18 @@ def victim(config, **broken):
 
 
 @case
-def fault_19_an_input_output_error_is_said_and_tried_again_after_a_pause_and_nothing_is_torn(folder):
+def fault_19_an_input_output_error_is_logged_and_retried_and_nothing_is_torn(folder):
     path, config = write_config(folder)
-    delivered, dropped, said = victim(config, BREAK_KIND="write", BREAK_AT=1, BREAK_FOR=1, BREAK_ERROR=errno.EIO)
-    assert "Input/output error; retrying" in said and "h: back after" in said, said
+    delivered, dropped, log = run_victim(config, BREAK_KIND="write", BREAK_AT=1, BREAK_FOR=1, BREAK_ERROR=errno.EIO)
+    assert "Input/output error; retrying" in log and "h: back after" in log, log
     assert dropped == 0 and len([json.loads(line) for line in lines_of(path)]) == delivered > 0
 
 
 @case
-def fault_29_when_the_machine_has_slept_back_off_goes_on_and_times_follow_the_wall_clock(folder):
-    """The process stands still while the wall clock, and not the monotonic one, goes on by an hour."""
+def fault_29_after_a_sleep_of_the_machine_back_off_continues_and_times_follow_the_wall_clock(folder):
+    """The process is stopped while the wall clock advances by an hour and the monotonic clock does not."""
     if "thread" in os.environ.get("WEIR_TEST_SANITIZED", ""):
-        raise Skip("ThreadSanitizer does not go with a library in front of it")
+        raise Skip("ThreadSanitizer does not work with a preloaded library")
     place, slept = os.path.join(folder, "later"), os.path.join(folder, "slept")
     path = os.path.join(place, "out")
     handler = {"type": "file", "path": path, "format": "json", "retry_min": "10ms", "retry_max": "50ms"}
@@ -75,24 +75,24 @@ def fault_29_when_the_machine_has_slept_back_off_goes_on_and_times_follow_the_wa
 
 
 @case
-def fault_34_without_descriptors_opening_is_tried_again_until_there_are_some(folder):
+def fault_34_without_descriptors_opening_is_retried_until_there_are_some(folder):
     path, config = write_config(folder)
-    delivered, dropped, said = victim(config, BREAK_KIND="open", BREAK_AT=3, BREAK_FOR=5)
-    assert "Too many open files" in said, said
+    delivered, dropped, log = run_victim(config, BREAK_KIND="open", BREAK_AT=3, BREAK_FOR=5)
+    assert "Too many open files" in log, log
     assert dropped == 0 and len(lines_of(path)) == delivered > 0
 
 
 @case
-def fault_34_what_is_open_goes_on_without_descriptors(folder):
+def fault_34_open_files_work_without_descriptors(folder):
     path, config = write_config(folder)
-    # its configuration and its file are the first: from then on nothing can be opened
-    delivered, dropped, said = victim(config, BREAK_KIND="open", BREAK_AT=5)
-    assert dropped == 0 and len(lines_of(path)) == delivered > 0, said
+    # the first ones are its configuration and its file: afterwards no open succeeds
+    delivered, dropped, log = run_victim(config, BREAK_KIND="open", BREAK_AT=5)
+    assert dropped == 0 and len(lines_of(path)) == delivered > 0, log
 
 
 def setuid_copy(folder):
     if os.getuid() != 0:
-        raise Skip("only root can make a program setuid to somebody else")
+        raise Skip("only root can create a setuid program of another user")
     os.chmod(folder, 0o755)
     copy = os.path.join(folder, "victim")
     shutil.copy(VICTIM, copy)
@@ -102,9 +102,9 @@ def setuid_copy(folder):
 
 
 @case
-def fault_38_a_setuid_program_ignores_what_the_environment_says(folder):
+def fault_38_a_setuid_program_ignores_its_environment(folder):
     if os.environ.get("WEIR_TEST_SANITIZED"):
-        raise Skip("the sanitizers' libraries are not where a setuid program looks for them")
+        raise Skip("a setuid program cannot load the sanitizers' libraries")
     copy = setuid_copy(folder)
     target = os.path.join(folder, "place")
     os.mkdir(target)
@@ -113,13 +113,13 @@ def fault_38_a_setuid_program_ignores_what_the_environment_says(folder):
     env = environment(WEIR_CONFIG={"handlers": {"h": {"type": "file", "path": path}}, "groups": {"*": "h"}}, WEIR_LOG="debug",
                       BENCHMARK_AI="stdout")
     env["WEIR_PLUGIN_PATH"] = PLUGINS
-    for program, heeds in ((VICTIM, True), (copy, False)):
+    for program, uses_environment in ((VICTIM, True), (copy, False)):
         done = subprocess.run([program, "/missing.json", "victim", "h", "5000", "nofork"], env=env, capture_output=True, text=True,
                               timeout=120)
         assert done.returncode == 0, done.stderr
-        assert os.path.exists(path) == heeds, done.stderr
-        assert heeds or "{" not in done.stdout and "debug" not in done.stderr, done
-        if heeds:
+        assert os.path.exists(path) == uses_environment, done.stderr
+        assert uses_environment or "{" not in done.stdout and "debug" not in done.stderr, done
+        if uses_environment:
             os.unlink(path)
 
 

@@ -1,4 +1,4 @@
-"""The table of faults is whole, and names tests that exist."""
+"""The table of faults is complete and lists tests that exist."""
 
 import glob
 import os
@@ -9,7 +9,7 @@ from table import ROWS
 
 
 def source_of(path):
-    """The file that a test is made of."""
+    """The source file of a test."""
     stem, kind = os.path.splitext(os.path.join(SOURCE, path))
     return stem + (".py" if kind == ".py" else ".c")
 
@@ -21,19 +21,19 @@ def there_are_forty_rows_each_with_tests():
 
 
 @case
-def the_tests_that_rows_name_exist():
+def listed_tests_exist():
     for number, row in ROWS.items():
         for test in row.tests:
             path, _, choice = test.partition(":")
             with open(source_of(path), encoding="utf-8") as file:
                 text = file.read()
-            name = choice.rpartition("/")[2].replace("*", r"\w*")
-            pattern = rf"^Test\(\w+, {name}\b" if path.endswith(".t") else rf"^def \w*{name}"
+            suite, _, name = choice.replace("*", r"\w*").rpartition("/")
+            pattern = rf"^Test\({suite}, {name}\b" if path.endswith(".t") else rf"^def \w*{name}"
             assert not choice or re.search(pattern, text, re.M), (number, test)
 
 
 @case
-def a_test_that_names_a_fault_is_in_its_row():
+def tests_named_after_a_fault_are_listed():
     for path in glob.glob(os.path.join(SOURCE, "tests", "*", "*.py")):
         with open(path, encoding="utf-8") as file:
             for number in set(re.findall(r"^def fault_(\d\d)_", file.read(), re.M)):

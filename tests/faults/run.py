@@ -1,4 +1,4 @@
-"""Runs the tests of each fault in the table, and prints a line for each: its number, whether it is survived, and what was tried.
+"""Runs the tests of each fault in the table and prints a line for each: number, result, and what was tried.
 
 usage: run.py [NUMBER...]"""
 
@@ -15,7 +15,7 @@ RUNNER = {".t": "run-criterion", ".p": "run-plain"}
 
 
 def command_of(test):
-    """A test's command: a judge is told a word, a Criterion program a pattern."""
+    """The command of a test: a Python test gets a word, a Criterion program a pattern."""
     path, _, choice = test.partition(":")
     kind = os.path.splitext(path)[1]
     if kind == ".py":
@@ -25,15 +25,15 @@ def command_of(test):
 
 
 def run_test(test, done):
-    """The numbers of cases that passed, failed and were skipped; each test runs once, however many rows name it."""
+    """Returns the numbers of passed, failed and skipped cases, and the output. Each test runs once, even if several rows list it."""
     if test not in done:
         env = dict(os.environ, WEIR_TEST_KILLS="1000", WEIR_TEST_NAMES="10000000")
         out = subprocess.run(command_of(test), env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
         lines = out.splitlines()
-        left_out = sum(line.startswith("ok") and "# SKIP" in line for line in lines)
+        marked_skip = sum(line.startswith("ok") and "# SKIP" in line for line in lines)
         failed = sum(line.startswith(("not ok", "Bail out")) for line in lines)
-        passed = sum(line.startswith("ok") for line in lines) - left_out
-        skipped = 0 if CHOSEN.search(test) else left_out  # Criterion says the same of what was not chosen
+        passed = sum(line.startswith("ok") for line in lines) - marked_skip
+        skipped = 0 if CHOSEN.search(test) else marked_skip  # Criterion also reports unselected tests as skipped
         done[test] = passed, failed, skipped, out
     return done[test]
 
@@ -44,8 +44,8 @@ def run_row(number, done):
     passed = sum(result[1] for result in results)
     bad = [result for result in results if result[2] or not result[1] + result[3]]
     skipped = sum(result[3] for result in results)
-    verdict = "FAILED" if bad else "passed" if passed else "skipped"
-    print(f"{number:02} {verdict}  {row.title}: {row.tried} ({passed} tests" + (f", {skipped} skipped" if skipped else "") + ")" +
+    outcome = "FAILED" if bad else "passed" if passed else "skipped"
+    print(f"{number:02} {outcome}  {row.title}: {row.tried} ({passed} tests" + (f", {skipped} skipped" if skipped else "") + ")" +
           (f" -- {row.lacks if row.lacks.startswith('without') else 'not tried: ' + row.lacks}" if row.lacks else ""), flush=True)
     for test, *_, out in bad:
         print(f"    {test}\n" + "\n".join("    " + line for line in out.splitlines()[-20:]))

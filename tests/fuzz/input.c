@@ -13,12 +13,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../tools/command.h"
-#include "../../tools/delivery.h"
-#include "../../tools/input.h"
-#include "../../tools/lines.h"
-#include "../../tools/input_line.h"
-#include "../../tools/throttle.h"
+#include "emit/delivery.h"
+#include "emit/input.h"
+#include "emit/lines.h"
+#include "emit/input_line.h"
+#include "emit/throttle.h"
 #include "fuzz.h"
 #include "registry/name.h"
 #include "registry/stream.h"
@@ -31,7 +30,7 @@ static const char standard_group[] = "standard";
 
 /* What is expected of the input at hand. */
 static struct {
-    struct input_standards standards;
+    struct input_defaults defaults;
     const uint8_t *at, *end; /* of the lines that were not read yet */
     uint64_t lines, refused, values;
     const struct input_line *taken; /* the line at hand, which is to become an event; NULL: none */
@@ -111,7 +110,7 @@ static void check_words(char *line, const struct input_line *line_reader, bool t
     size_t count = 0;
     bool good = true;
     for (char *word = strtok_r(line, " \t", &rest); word && good; word = strtok_r(NULL, " \t", &rest)) {
-        good = count < READING_MOST_VALUES && find_word(word, &value);
+        good = count < INPUT_LINE_MAX_VALUES && find_word(word, &value);
         if (good && taken)
             FUZZ_CHECK(count < line_reader->count && strcmp(line_reader->values[count].name, value.name) == 0 &&
                        is_same(&line_reader->values[count].value, &value.value));
@@ -120,7 +119,7 @@ static void check_words(char *line, const struct input_line *line_reader, bool t
     FUZZ_CHECK(taken == good);
     if (taken)
         FUZZ_CHECK(count == line_reader->count && !line_reader->group && !line_reader->label_count &&
-                   !line_reader->timed && !line_reader->metadata && !line_reader->cumulative);
+                   !line_reader->has_time && !line_reader->metadata && !line_reader->cumulative);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -207,8 +206,8 @@ static void check_record(struct json_object *object, const struct input_line *li
                      : !line_reader->metadata);
     found = json_object_object_get_ex(object, "cumulative", &member);
     FUZZ_CHECK(line_reader->cumulative == (found && json_object_get_boolean(member)));
-    FUZZ_CHECK(line_reader->timed == json_object_object_get_ex(object, "timestamp", &member));
-    if (line_reader->timed)
+    FUZZ_CHECK(line_reader->has_time == json_object_object_get_ex(object, "timestamp", &member));
+    if (line_reader->has_time)
         check_time(member, line_reader->time_ns);
     if (json_object_object_get_ex(object, "labels", &member))
         check_labels(member, line_reader);
@@ -225,7 +224,7 @@ static void check_values(struct json_object *object, const struct input_line *li
         check_value(value, &line_reader->values[count++].value);
     }
     FUZZ_CHECK(count == line_reader->count && !line_reader->group && !line_reader->label_count &&
-               !line_reader->timed && !line_reader->metadata && !line_reader->cumulative);
+               !line_reader->has_time && !line_reader->metadata && !line_reader->cumulative);
 }
 
 /* Whether nothing can be wrong with it: numbers that doubles hold, and names that differ. */
@@ -246,7 +245,7 @@ static bool is_plain(const char *line, size_t length)
     for (; *line; line++)
         quotes += *line == '"';
     json_object_put(object);
-    return plain && keys <= READING_MOST_VALUES && quotes == 2 * keys;
+    return plain && keys <= INPUT_LINE_MAX_VALUES && quotes == 2 * keys;
 }
 
 static void check_json(const char *line, size_t length, const struct input_line *line_reader, bool taken)
@@ -302,27 +301,27 @@ static void check_line(char *line, size_t length, const struct input_line *line_
         check_words(line, line_reader, taken);
 }
 
-bool __real_input_line_take_line(struct input_line *line_reader, char *line, size_t length,
-                                 struct input_line_fault *fault);
-bool __wrap_input_line_take_line(struct input_line *line_reader, char *line, size_t length,
-                                 struct input_line_fault *fault);
+bool __real_input_line_parse(struct input_line *line_reader, char *line, size_t length,
+                             struct input_line_fault *fault);
+bool __wrap_input_line_parse(struct input_line *line_reader, char *line, size_t length,
+                             struct input_line_fault *fault);
 
-bool __wrap_input_line_take_line(struct input_line *line_reader, char *line, size_t length,
-                                 struct input_line_fault *fault)
+bool __wrap_input_line_parse(struct input_line *line_reader, char *line, size_t length,
+                             struct input_line_fault *fault)
 {
     size_t expected_length;
     char *copy = take_line(&expected_length);
     FUZZ_CHECK(length == expected_length && memcmp(line, copy, length + 1) == 0);
-    bool taken = __real_input_line_take_line(line_reader, line, length, fault);
+    bool taken = __real_input_line_parse(line_reader, line, length, fault);
     check_line(copy, length, line_reader, taken);
     FUZZ_CHECK(!expected.taken); /* what was taken before has become an event */
     expected.refused += !taken;
     expected.taken = taken && line_reader->count ? line_reader : NULL;
-    if (expected.taken && !line_reader->group && !expected.standards.group) {
+    if (expected.taken && !line_reader->group && !expected.defaults.group) {
         expected.refused++;
         expected.taken = NULL;
     }
-    FUZZ_CHECK(taken || *fault->words);
+    FUZZ_CHECK(taken || *fault->text);
     free(copy);
     return taken;
 }
@@ -348,7 +347,7 @@ weir_stream *__wrap_weir_get_stream_labeled(const char *group, const weir_label 
     FUZZ_CHECK(line_reader && strcmp(group, line_reader->group ? line_reader->group : standard_group) == 0);
     FUZZ_CHECK(count >= line_reader->label_count &&
                memcmp(labels, line_reader->labels, line_reader->label_count * sizeof *labels) == 0);
-    bool adds = expected.standards.label_count &&
+    bool adds = expected.defaults.label_count &&
                 !has_key(line_reader->labels, line_reader->label_count, standard_label.key);
     FUZZ_CHECK(count == line_reader->label_count + adds);
     FUZZ_CHECK(!adds || strcmp(labels[count - 1].key, standard_label.key) == 0);
@@ -371,7 +370,7 @@ int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event
     FUZZ_CHECK(line_reader && !stream->refusal);
     FUZZ_CHECK(event->values == line_reader->values && event->count == line_reader->count && event->count);
     FUZZ_CHECK(event->metadata == line_reader->metadata && event->cumulative == line_reader->cumulative);
-    FUZZ_CHECK(line_reader->timed ? *event->time_ns == line_reader->time_ns : !event->time_ns);
+    FUZZ_CHECK(line_reader->has_time ? *event->time_ns == line_reader->time_ns : !event->time_ns);
     for (size_t i = 0; i < event->count; i++)
         if (!wr_name_check(event->values[i].name, "name", &error))
             refusal = error.code;
@@ -391,7 +390,7 @@ void __wrap_lines_catch_signals(void)
 {
 }
 
-bool throttle_take(struct throttle *throttle, const char *group, uint64_t bytes)
+bool throttle_reserve(struct throttle *throttle, const char *group, uint64_t bytes)
 {
     (void)throttle;
     FUZZ_CHECK(group && bytes);
@@ -401,12 +400,6 @@ bool throttle_take(struct throttle *throttle, const char *group, uint64_t bytes)
 uint64_t delivery_queued(void)
 {
     return 0;
-}
-
-int command_fail(const char *format, ...)
-{
-    fuzz_fail(__FILE__, __LINE__, format);
-    return EXIT_NEGATIVE;
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
@@ -437,12 +430,12 @@ static void read_input(const uint8_t *data, size_t size)
     expected.at = data;
     expected.end = data + size;
     stderr = said;
-    input_add_all(&expected.standards, &counts);
+    input_add_all(&expected.defaults, &counts);
     stderr = real_stderr;
     fclose(said);
     FUZZ_CHECK(expected.at == expected.end && !expected.taken && !counts.failed);
     FUZZ_CHECK(counts.lines == expected.lines && counts.values == expected.values &&
-               counts.wrong == expected.refused);
+               counts.invalid == expected.refused);
     check_said(text, length);
     free(text);
 }
@@ -458,11 +451,11 @@ static void read_words(const uint8_t *data, size_t size)
         data = fuzz_take_line(data, end, &word);
         copy = strdup(word);
         size_t count = line_reader.count;
-        bool good = find_word(copy, &value) && count < READING_MOST_VALUES;
-        *fault.words = '\0';
+        bool good = find_word(copy, &value) && count < INPUT_LINE_MAX_VALUES;
+        *fault.text = '\0';
         FUZZ_CHECK(input_line_add_word(&line_reader, word, &fault) == good &&
                    line_reader.count == count + good);
-        FUZZ_CHECK(good == !*fault.words);
+        FUZZ_CHECK(good == !*fault.text);
         if (good)
             FUZZ_CHECK(strcmp(line_reader.values[count].name, value.name) == 0 &&
                        is_same(&line_reader.values[count].value, &value.value));
@@ -477,9 +470,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     memset(&expected, 0, sizeof expected);
-    expected.standards.group = data[0] & WITH_GROUP ? standard_group : NULL;
-    expected.standards.labels = &standard_label;
-    expected.standards.label_count = data[0] & WITH_LABEL ? 1 : 0;
+    expected.defaults.group = data[0] & WITH_GROUP ? standard_group : NULL;
+    expected.defaults.labels = &standard_label;
+    expected.defaults.label_count = data[0] & WITH_LABEL ? 1 : 0;
     if (data[0] == WORDS)
         read_words(data + 1, size - 1);
     else

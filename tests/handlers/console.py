@@ -1,4 +1,4 @@
-"""The console when it is no good: full, gone, or made non-blocking by others."""
+"""The console handler if its output is full, closed, or in non-blocking mode."""
 
 import fcntl
 import json
@@ -22,7 +22,7 @@ def run_into(stdout, stderr, *arguments, **how):
 
 
 class Pipe:
-    """A pipe whose writing end others have made non-blocking, as terminals and pipes that are shared can be."""
+    """A pipe whose write end is in non-blocking mode, as shared terminals and pipes can be."""
 
     def __init__(self):
         self.reader, self.writer = os.pipe()
@@ -30,7 +30,7 @@ class Pipe:
         self.size = fcntl.fcntl(self.writer, fcntl.F_GETPIPE_SZ)
 
     def is_full(self):
-        """Pages that are not filled up count as a whole one."""
+        """A partially filled page counts as full."""
         filled = struct.unpack("i", fcntl.ioctl(self.reader, termios.FIONREAD, b"\0\0\0\0"))[0]
         return filled > self.size - 4096
 
@@ -45,7 +45,7 @@ def values_in(text):
 
 
 def first_warning(stdout):
-    """What weir says first when standard output does not take a value."""
+    """weir's first message if standard output rejects a value."""
     running = subprocess.Popen([ADDER, "-q", "-x", "sleep"], env=environment(WEIR_CONFIG=config()), stdout=stdout, stderr=subprocess.PIPE,
                                text=True)
     try:
@@ -56,7 +56,7 @@ def first_warning(stdout):
 
 
 def assert_nothing_delivered(stderr):
-    """The ledger of three values for a standard error that takes none."""
+    """Checks the ledger of three values if standard error rejects all."""
     done = run_into(subprocess.PIPE, stderr, "-n", 3, "-f", 0, "-H", "c", to="stderr", shutdown_timeout="0s")
     assert done.returncode == 0, done
     report = json.loads(done.stdout)
@@ -65,45 +65,45 @@ def assert_nothing_delivered(stderr):
 
 
 @case
-def a_full_disk_is_said_and_nothing_is_taken_for_delivered():
+def a_full_disk_is_logged_and_nothing_counts_as_delivered():
     with open("/dev/full", "w", encoding="utf-8") as full:
-        said = first_warning(full)
-        assert said == "weir: warning: c: write to standard output: No space left on device; retrying, 1 queued\n", said
+        message = first_warning(full)
+        assert message == "weir: warning: c: write to standard output: No space left on device; retrying, 1 queued\n", message
         assert_nothing_delivered(full)
 
 
 @case
-def a_reader_that_has_gone_raises_no_signal_and_nothing_is_taken_for_delivered():
+def a_closed_reader_raises_no_signal_and_nothing_counts_as_delivered():
     reader, writer = os.pipe()
     os.close(reader)
-    said = first_warning(writer)
-    assert said == "weir: warning: c: write to standard output: Broken pipe; retrying, 1 queued\n", said
+    message = first_warning(writer)
+    assert message == "weir: warning: c: write to standard output: Broken pipe; retrying, 1 queued\n", message
     assert_nothing_delivered(writer)
     os.close(writer)
 
 
 @case
-def a_non_blocking_pipe_that_is_full_is_waited_for_and_gets_everything():
+def a_full_non_blocking_pipe_is_waited_for_and_gets_everything():
     pipe, count = Pipe(), 20000
     running = subprocess.Popen([ADDER, "-n", str(count), "-f", "-1", "-H", "c"], env=environment(WEIR_CONFIG=config(to="stderr", linger="1s")),
                                stdout=subprocess.PIPE, stderr=pipe.writer, text=True)
     wait_for(pipe.is_full, "a full pipe")
-    shown = values_in(pipe.read())
+    values = values_in(pipe.read())
     report = json.loads(running.communicate(timeout=60)[0])
-    assert running.returncode == 0 and shown == list(range(count)), len(shown)
+    assert running.returncode == 0 and values == list(range(count)), len(values)
     assert_ledgers(report)
     assert report["flush"] == 0 and report["handlers"]["c"]["delivered"] == count, report
 
 
 @case
-def a_non_blocking_pipe_that_stays_full_does_not_hold_up_the_end_and_no_value_is_missing_in_the_count():
+def a_non_blocking_pipe_that_stays_full_does_not_delay_the_exit_and_all_values_are_counted():
     pipe, count = Pipe(), 5000
     done = run_into(pipe.writer, subprocess.PIPE, "-q", "-n", count, shutdown_timeout="500ms")
     assert done.returncode == 0, done
-    whole = values_in(pipe.read().rpartition("\n")[0])
+    written = values_in(pipe.read().rpartition("\n")[0])
     dropped = int(re.search(r"(\d+) dropped\n$", done.stderr).group(1))
-    # as many as do not fit; more, if the handler could not tell in time how many are out
-    assert whole == list(range(len(whole))) and count - len(whole) <= dropped <= count, (len(whole), done.stderr)
+    # at least the values that do not fit; more if the handler could not report in time how many were written
+    assert written == list(range(len(written))) and count - len(written) <= dropped <= count, (len(written), done.stderr)
 
 
 main()

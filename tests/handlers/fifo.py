@@ -1,4 +1,4 @@
-"""The fifo handler and its readers, by real named pipes: those that come late, go, are killed, read slowly, or not at all."""
+"""The fifo handler with real named pipes: readers that start late, exit, are killed, read slowly, or do not read."""
 
 import array
 import fcntl
@@ -35,8 +35,8 @@ def a_reader_gets_every_event_as_a_json_object(folder):
 
 
 @case
-def what_is_queued_at_the_end_of_the_program_reaches_a_reader_that_reads(folder):
-    """Much more than the pipe holds."""
+def values_queued_at_exit_reach_the_reader(folder):
+    """Many more values than the pipe can hold."""
     path = make_fifo(folder)
     reader = Reader(path)
     program = start(ADDER, "-q", "-n", 50000, WEIR_CONFIG=config_of(path, shutdown="1m", queue="8MiB"))
@@ -45,7 +45,7 @@ def what_is_queued_at_the_end_of_the_program_reaches_a_reader_that_reads(folder)
 
 
 @case
-def other_formats_go_through_it_too(folder):
+def other_formats_can_be_used(folder):
     path = make_fifo(folder)
     reader = Reader(path)
     program = start(ADDER, "-q", "-n", 100, WEIR_CONFIG=config_of(path, format="json"))
@@ -55,23 +55,23 @@ def other_formats_go_through_it_too(folder):
 
 
 @case
-def two_writers_never_mix_their_lines(folder):
-    """Long group names make long lines: many writes that nearly fill a page."""
+def lines_of_several_writers_never_mix(folder):
+    """Long group names make long lines, and so many writes that nearly fill a page."""
     path = make_fifo(folder)
     reader = Reader(path)
     config = config_of(path, shutdown="1m", format="json", pipe_size="64KiB")
     programs = [start(ADDER, "-q", "-g", letter * 200, "-n", 30000, WEIR_CONFIG=config) for letter in "abc"]
     for program in programs:
         reader.read_to_end_of(program)
-        said = program.communicate()[1]
-        assert program.returncode == 0 and but_for_slowness(said) == "", said
+        log = program.communicate()[1]
+        assert program.returncode == 0 and but_for_slowness(log) == "", log
     events = reader.events()
     for letter in "abc":
         assert [e["value"] for e in events if e["group"] == letter * 200] == list(range(30000))
 
 
 @case
-def writes_are_whole_lines_of_at_most_a_pipe_buf_by_a_thread_that_adds_nothing(folder):
+def writes_are_whole_lines_of_at_most_pipe_buf_bytes_by_the_worker_thread(folder):
     if not shutil.which("strace"):
         raise Skip("strace is not installed")
     path, trace = make_fifo(folder), os.path.join(folder, "trace")
@@ -87,11 +87,11 @@ def writes_are_whole_lines_of_at_most_a_pipe_buf_by_a_thread_that_adds_nothing(f
     assert lengths and max(lengths) <= PIPE_BUF, max(lengths)
     assert all(re.search(r'\\n", \d+', call) for call in writes)
     adding, threads = calls[0].split()[0], {call.split()[0] for call in calls if path in call}
-    assert len(threads) == 1 and adding not in threads, "a thread that adds opens or writes"
+    assert len(threads) == 1 and adding not in threads, "a thread that adds values opens or writes"
 
 
 @case
-def the_example_configuration_does_what_it_says(folder):
+def the_example_configuration_works(folder):
     path, config = make_fifo(folder), os.path.join(SOURCE, "examples", "config", "fifo.json")
     reader = Reader(path)
     program = start(os.path.join(BUILD, "examples", "first_metric"), WEIR_CONFIG=config, METRICS_FIFO=path)
@@ -101,10 +101,10 @@ def the_example_configuration_does_what_it_says(folder):
     assert done.returncode == 0 and "overflow=drop_oldest" in done.stdout, done
 
 
-# ---- Readers that go ---------------------------------------------------------------------------------------------
+# ---- Readers that exit -------------------------------------------------------------------------------------------
 
 @case
-def a_reader_that_is_killed_ten_times_sees_no_torn_line_and_nothing_is_lost_but_what_it_held(folder):
+def readers_killed_ten_times_see_no_torn_line_and_only_their_unprocessed_data_is_lost(folder):
     path, count = make_fifo(folder), 1000000
     program = start(ADDER, "-n", count, "-f", -1, "-H", "pipe", WEIR_CONFIG=config_of(path, shutdown="1m", block_timeout="1h"))
     notes = [os.path.join(folder, f"notes{turn}") for turn in range(11)]
@@ -124,14 +124,14 @@ def a_reader_that_is_killed_ten_times_sees_no_torn_line_and_nothing_is_lost_but_
     assert all(whole for whole, _, _ in reads)
     ends = [-1] + [last for _, _, last in reads]
     gaps = [first - 1 - end for end, (_, first, _) in zip(ends, reads)]
-    assert min(gaps) == 0 and ends[-1] == count - 1, "a value came twice, or the last ones are missing"
-    # a killed reader takes along what it has read and not yet noted: one read at most
+    assert min(gaps) == 0 and ends[-1] == count - 1, "a value was received twice, or the last ones are missing"
+    # a killed reader loses what it has read but not recorded: at most one read
     assert sum(gap > 0 for gap in gaps) <= 10 and max(gaps) <= 65536 / len('{"t0": 0.0}\n'), gaps
     assert "has no reader" in err and re.search(r"pipe: back after \d+ s, 0 lost", err), err
 
 
 @case
-def what_the_pipe_holds_waits_there_for_the_next_reader(folder):
+def data_in_the_pipe_waits_for_the_next_reader(folder):
     path = make_fifo(folder)
     first = Reader(path)
     puppet = Puppet(config_of(path), folder)
@@ -152,11 +152,11 @@ def a_synchronous_program_survives_its_reader_and_delivers_to_the_next(folder):
     reader = Reader(path)
     puppet = Puppet(config_of(path, delivery="sync", max_wait="100ms"), folder)
     assert puppet.do("add", "a", 1) == {"code": 0, "error": ""}
-    assert reader.read_lines(1) == [{"a": 1}], "a synchronous value is there when the call returns"
+    assert reader.read_lines(1) == [{"a": 1}], "a synchronous value is in the pipe when the call returns"
     reader.close()
-    answer = puppet.do("add", "b", 2)
-    assert answer["code"] == TIMEOUT, answer
-    assert re.fullmatch(f'handler "pipe": the named pipe {path} has no reader, waited \\d+ ms', answer["error"]), answer
+    result = puppet.do("add", "b", 2)
+    assert result["code"] == TIMEOUT, result
+    assert re.fullmatch(f'handler "pipe": the named pipe {path} has no reader, waited \\d+ ms', result["error"]), result
     reader = Reader(path)
     wait_for(lambda: puppet.do("add", "c", 3)["code"] == 0, "a call that delivers")
     events = reader.read_lines(2)
@@ -169,8 +169,8 @@ def a_synchronous_program_survives_its_reader_and_delivers_to_the_next(folder):
 
 
 @case
-def a_reader_that_does_not_read_stops_nobody_under_the_drop_policies(folder):
-    """With a block_timeout and a max_wait of an hour: whatever waited for those would be seen by the judge's own time limit."""
+def a_reader_that_does_not_read_blocks_no_call_with_drop_policies(folder):
+    """block_timeout and max_wait are an hour: a call that waited for them would exceed this test's time limit."""
     path = make_fifo(folder)
     reader = Reader(path)
     for policy in ("drop_newest", "drop_oldest"):
@@ -186,7 +186,7 @@ def a_reader_that_does_not_read_stops_nobody_under_the_drop_policies(folder):
 
 
 @case
-def a_full_pipe_is_said_and_recovers(folder):
+def a_full_pipe_is_logged_and_recovers(folder):
     path = make_fifo(folder)
     reader = Reader(path)
     config = config_of(path, shutdown="1m", max_wait="300ms", overflow="drop_newest")
@@ -194,8 +194,8 @@ def a_full_pipe_is_said_and_recovers(folder):
     report = json.loads(program.stdout.readline())
     assert report["flush"] == TIMEOUT
     assert_ledgers(report)
-    said = program.stderr.readline()
-    assert re.search(f"pipe: the named pipe {path} is full: its reader reads nothing, waited \\d+ ms; retrying", said), said
+    log = program.stderr.readline()
+    assert re.search(f"pipe: the named pipe {path} is full: its reader reads nothing, waited \\d+ ms; retrying", log), log
     assert values_of(reader.read_lines(20000)) == list(range(20000))
     assert re.search("pipe: back after", program.stderr.readline())
     program.kill()
@@ -203,8 +203,8 @@ def a_full_pipe_is_said_and_recovers(folder):
 
 
 @case
-def a_slow_reader_makes_progress_that_calls_wait_for(folder):
-    """A batch takes the reader longer than block_timeout, but it is never without progress for so long."""
+def calls_wait_for_a_slow_reader_that_makes_progress(folder):
+    """Reading a batch takes longer than block_timeout, but there is progress all the time."""
     path = make_fifo(folder)
     reader = Reader(path)
     config = config_of(path, shutdown="1m", overflow="block", block_timeout="2s", queue="640KiB", batch=20000)
@@ -215,7 +215,7 @@ def a_slow_reader_makes_progress_that_calls_wait_for(folder):
             reader.data += os.read(reader.fd, 4096)
         except BlockingIOError:
             continue
-        time.sleep(0.05)  # not judged: makes it slow
+        time.sleep(0.05)  # slows the reader down; no assertion depends on it
     reader.read()
     out, err = program.communicate()
     report = json.loads(out)
@@ -228,15 +228,15 @@ def a_slow_reader_makes_progress_that_calls_wait_for(folder):
 
 
 @case
-def a_line_longer_than_a_pipe_buf_is_refused_counted_and_said(folder):
+def a_line_longer_than_pipe_buf_is_refused_counted_and_logged(folder):
     path = make_fifo(folder)
     reader = Reader(path)
     puppet = Puppet(config_of(path, delivery="sync"), folder)
     assert puppet.do("add", "a", 1)["code"] == 0
-    answer = puppet.do("event", 1000)
-    assert answer["code"] == TOO_LARGE, answer
+    result = puppet.do("event", 1000)
+    assert result["code"] == TOO_LARGE, result
     assert re.fullmatch('handler "pipe": an event of \\d{5} bytes has a line longer than the 4096 bytes that a named pipe '
-                        'accepts in one write', answer["error"]), answer
+                        'accepts in one write', result["error"]), result
     assert puppet.do("add", "b", 2)["code"] == 0
     assert reader.read_lines(2) == [{"a": 1}, {"b": 2}]
     ledger = puppet.ledger()
@@ -246,8 +246,8 @@ def a_line_longer_than_a_pipe_buf_is_refused_counted_and_said(folder):
 
 
 @case
-def small_and_too_large_events_in_one_batch_each_go_their_way(folder):
-    """All are queued before the pipe is there, so that they come in one batch."""
+def a_batch_may_mix_small_and_too_large_events(folder):
+    """All are queued before the pipe exists, so that they are in one batch."""
     path = os.path.join(folder, "fifo")
     puppet = Puppet(config_of(path, max_wait="1h"), folder)
     sizes = (1, 1000, 1, 1, 900, 300, 1, 100, 800, 1)
@@ -264,8 +264,8 @@ def small_and_too_large_events_in_one_batch_each_go_their_way(folder):
 
 
 @case
-def a_line_of_exactly_a_pipe_buf_fits_and_one_byte_more_does_not(folder):
-    """json with metadata: the text's length decides on the line's."""
+def a_line_of_exactly_pipe_buf_bytes_fits_and_one_byte_more_does_not(folder):
+    """json with metadata: the length of the metadata determines that of the line."""
     path = make_fifo(folder)
     reader = Reader(path)
     puppet = Puppet(config_of(path, format="json", delivery="sync"), folder)
@@ -286,7 +286,7 @@ def reader_line(reader):
 
 
 @case
-def an_event_of_many_lines_goes_out_in_whole_lines(folder):
+def an_event_of_many_lines_is_written_in_whole_lines(folder):
     path = make_fifo(folder)
     reader = Reader(path)
     puppet = Puppet(config_of(path, format="json", delivery="sync"), folder)
@@ -302,7 +302,7 @@ def an_event_of_many_lines_goes_out_in_whole_lines(folder):
 
 
 @case
-def a_forked_child_writes_through_a_descriptor_of_its_own_and_one_that_adds_nothing_has_none(folder):
+def a_forked_child_opens_its_own_descriptor_and_one_that_adds_nothing_has_none(folder):
     skip_fork_under_sanitizers()
     path = make_fifo(folder)
     reader = Reader(path)
@@ -312,7 +312,7 @@ def a_forked_child_writes_through_a_descriptor_of_its_own_and_one_that_adds_noth
     pipes = puppet.pipes()
     idle = puppet.do("fork")["code"]
     assert pipes
-    wait_for(lambda: pipes_of(idle) == {}, "the child to give up what it inherited")
+    wait_for(lambda: pipes_of(idle) == {}, "the child to close the inherited descriptor")
     puppet.do("fork", "child")
     assert puppet.do("reap")["code"] == 0
     puppet.do("add", "parent", 2)
@@ -324,7 +324,7 @@ def a_forked_child_writes_through_a_descriptor_of_its_own_and_one_that_adds_noth
 
 
 @case
-def a_fork_gets_through_while_the_handler_waits_for_the_pipe_or_for_room_in_it(folder):
+def a_fork_succeeds_while_the_handler_waits_for_the_pipe_or_for_space_in_it(folder):
     skip_fork_under_sanitizers()
     for waiting in ("pipe", "room"):
         os.makedirs(os.path.join(folder, waiting))
@@ -333,7 +333,7 @@ def a_fork_gets_through_while_the_handler_waits_for_the_pipe_or_for_room_in_it(f
         if waiting == "room":
             os.mkfifo(path)
             reader = Reader(path)
-            for _ in range(400):  # some 200 KiB
+            for _ in range(400):  # about 200 KiB
                 puppet.do("event", 40)
             wait_for(lambda: puppet.ledger()["delivered"] > 0 and is_full(reader), "a full pipe")
         else:
@@ -356,8 +356,8 @@ def a_fork_gets_through_while_the_handler_waits_for_the_pipe_or_for_room_in_it(f
 
 
 def is_full(reader):
-    """Whether there is so much in the pipe that its writer is waiting, or soon will be. A page of the pipe takes a write only if all
-    of it fits, so two neighbours hold more than a page together, and sixteen more than half of what they could."""
+    """Whether the pipe contains so much that its writer waits, or soon will. A page of the pipe accepts a write only if all of it
+    fits, so two neighbouring pages contain more than one page of data, and 16 pages more than half of their capacity."""
     held = array.array("i", [0])
     fcntl.ioctl(reader.fd, termios.FIONREAD, held)
     return held[0] > 31 * 1024

@@ -1,4 +1,4 @@
-"""The fifo handler and the place of its pipe: pipes that are not there, are created, replaced, removed, or are none."""
+"""The fifo handler and its path: pipes that are missing, created, replaced or removed, and files that are not pipes."""
 
 import fcntl
 import json
@@ -12,28 +12,28 @@ from fifos import but_for_slowness, NOT_CREATED, TIMEOUT, Puppet, Reader, config
 from harness import ADDER, BUILD, assert_ledgers, case, environment, main, run, start, wait_for
 
 
-# ---- Pipes that are not there ------------------------------------------------------------------------------------
+# ---- Missing pipes -----------------------------------------------------------------------------------------------
 
 
 @case
-def synchronous_calls_and_flushes_fail_by_name_after_max_wait_where_nobody_creates_the_pipe(folder):
+def synchronous_calls_and_flushes_return_not_created_after_max_wait(folder):
     path = os.path.join(folder, "fifo")
     puppet = Puppet(config_of(path, shutdown="200ms", delivery="sync", max_wait="300ms"), folder)
     began = time.monotonic()
     for words in (("add", "a", 1), ("add", "b", 2), ("event", 3), ("flush", -1)):
-        answer = puppet.do(*words)
-        assert time.monotonic() - began >= 0.3, "the first call waits as long as it was told to"
-        assert answer["code"] == NOT_CREATED, answer
-        assert re.fullmatch(f'handler "pipe": the named pipe {path} does not exist, waited \\d+ ms', answer["error"]), answer
+        result = puppet.do(*words)
+        assert time.monotonic() - began >= 0.3, "the first call waits for max_wait"
+        assert result["code"] == NOT_CREATED, result
+        assert re.fullmatch(f'handler "pipe": the named pipe {path} does not exist, waited \\d+ ms', result["error"]), result
     assert puppet.ledger()["queued"] == 5
     puppet.end()
-    said = puppet.said()
-    assert f"weir: warning: pipe: the named pipe {path} does not exist, waited" in said, said
-    assert re.search("pipe: shutting down while failing: the named pipe .* does not exist.*; not delivered in time: 5 dropped", said), said
+    log = puppet.said()
+    assert f"weir: warning: pipe: the named pipe {path} does not exist, waited" in log, log
+    assert re.search("pipe: shutting down while failing: the named pipe .* does not exist.*; not delivered in time: 5 dropped", log), log
 
 
 @case
-def a_synchronous_call_waits_longer_than_block_timeout_when_max_wait_says_so(folder):
+def a_synchronous_call_waits_for_max_wait_even_beyond_block_timeout(folder):
     path = os.path.join(folder, "fifo")
     config = config_of(path, shutdown="0s", delivery="sync", max_wait="1500ms", block_timeout="200ms")
     puppet = Puppet(config, folder)
@@ -51,12 +51,12 @@ def a_pipe_that_is_created_while_a_synchronous_call_waits_is_found(folder):
     reader = Reader(path)
     assert puppet.answer()["code"] == 0
     assert reader.read_lines(1) == [{"a": 1}]
-    assert puppet.said() == "", "nothing went wrong"
+    assert puppet.said() == "", "no error may be logged"
     puppet.end()
 
 
 @case
-def what_was_queued_when_calls_failed_arrives_when_the_pipe_is_there(folder):
+def values_of_failed_calls_arrive_once_the_pipe_exists(folder):
     path = os.path.join(folder, "fifo")
     puppet = Puppet(config_of(path, delivery="sync", max_wait="0s"), folder)
     for number in range(100):
@@ -72,8 +72,8 @@ def what_was_queued_when_calls_failed_arrives_when_the_pipe_is_there(folder):
 
 
 @case
-def an_asynchronous_program_goes_on_without_the_pipe_and_ends_within_shutdown_timeout(folder):
-    """With a max_wait of an hour: whatever waited for that would be seen by the judge's own time limit."""
+def an_asynchronous_program_runs_without_the_pipe_and_ends_within_shutdown_timeout(folder):
+    """max_wait is an hour: a call that waited for it would exceed this test's time limit."""
     for create in (False, True):
         path = os.path.join(folder, f"fifo{create}")
         done = run(ADDER, "-n", 10000, "-f", 50, "-H", "pipe", timeout=60,
@@ -87,7 +87,7 @@ def an_asynchronous_program_goes_on_without_the_pipe_and_ends_within_shutdown_ti
 
 
 @case
-def a_flush_of_an_asynchronous_program_comes_back_by_name_too(folder):
+def a_flush_of_an_asynchronous_program_returns_not_created_too(folder):
     path = os.path.join(folder, "fifo")
     done = run(ADDER, "-n", 10, "-f", -1, "-H", "pipe", WEIR_CONFIG=config_of(path, shutdown="0s", max_wait="100ms"))
     report = json.loads(done.stdout)
@@ -115,7 +115,7 @@ def a_pipe_and_a_reader_that_come_late_get_everything(folder):
 
 
 @case
-def create_makes_the_pipe_with_the_mode_that_was_asked_for_whatever_the_umask(folder):
+def create_makes_the_pipe_with_the_configured_mode_regardless_of_the_umask(folder):
     for umask in ("077", "000"):
         for mode, expected in ((None, 0o600), ("0622", 0o622), ("666", 0o666)):
             path = os.path.join(folder, f"{umask}-{expected:o}")
@@ -127,7 +127,7 @@ def create_makes_the_pipe_with_the_mode_that_was_asked_for_whatever_the_umask(fo
 
 
 @case
-def create_leaves_a_pipe_that_exists_as_it_is_and_removes_none(folder):
+def create_leaves_an_existing_pipe_unchanged_and_removes_none(folder):
     path = make_fifo(folder)
     os.chmod(path, 0o640)
     inode = os.lstat(path).st_ino
@@ -138,24 +138,24 @@ def create_leaves_a_pipe_that_exists_as_it_is_and_removes_none(folder):
 
 
 @case
-def what_cannot_be_created_is_said_with_the_reason(folder):
+def a_failed_creation_is_reported_with_the_reason(folder):
     path = os.path.join(folder, "no", "such", "fifo")
     puppet = Puppet(config_of(path, shutdown="0s", create=True, max_wait="1h"), folder)
     puppet.do("add", "a", 1)
-    answer = puppet.do("flush", -1)
-    assert answer == {"code": NOT_CREATED, "error": f'handler "pipe": create {path}: No such file or directory'}, answer
+    result = puppet.do("flush", -1)
+    assert result == {"code": NOT_CREATED, "error": f'handler "pipe": create {path}: No such file or directory'}, result
     assert puppet.ledger()["queued"] == 1
     puppet.end()
 
 
 @case
-def a_mode_that_is_none_is_refused_when_configuring(folder):
+def an_invalid_mode_is_refused(folder):
     done = run(ADDER, "-q", WEIR_CONFIG=config_of("x", mode="rw"))
     assert 'handlers.pipe.mode: "rw" is not a mode; allowed: octal digits, like 0640' in done.stderr, done.stderr
 
 
 @case
-def the_pipe_is_as_large_as_was_asked_for(folder):
+def the_pipe_has_the_configured_size(folder):
     path = make_fifo(folder)
     reader = Reader(path)
     puppet = Puppet(config_of(path, pipe_size="1MiB"), folder)
@@ -165,16 +165,16 @@ def the_pipe_is_as_large_as_was_asked_for(folder):
     puppet.end()
 
 
-# ---- What is no pipe ---------------------------------------------------------------------------------------------
+# ---- Other file types --------------------------------------------------------------------------------------------
 
 
-def make_wrong(folder, name, kind):
+def make_file_of_type(folder, name, file_type):
     path = os.path.join(folder, name)
-    if kind == "a regular file":
+    if file_type == "a regular file":
         open(path, "wb").close()
-    elif kind == "a symbolic link":
+    elif file_type == "a symbolic link":
         os.symlink(make_fifo(folder, name + "-target"), path)
-    elif kind == "a folder":
+    elif file_type == "a folder":
         os.mkdir(path)
     else:
         with socket.socket(socket.AF_UNIX) as listener:
@@ -182,52 +182,52 @@ def make_wrong(folder, name, kind):
     return path
 
 
-KINDS = ("a regular file", "a symbolic link", "a folder", "a socket")
+FILE_TYPES = ("a regular file", "a symbolic link", "a folder", "a socket")
 
 
 @case
 def anything_but_a_pipe_is_refused(folder):
-    for number, kind in enumerate(KINDS):
-        path = make_wrong(folder, str(number), kind)
+    for number, file_type in enumerate(FILE_TYPES):
+        path = make_file_of_type(folder, str(number), file_type)
         puppet = Puppet(config_of(path, shutdown="0s", max_wait="1h"), folder)
         puppet.do("add", "a", 1)
-        answer = puppet.do("flush", -1)
-        assert answer == {"code": NOT_CREATED, "error": f'handler "pipe": {path} is {kind}, not a named pipe'}, answer
+        result = puppet.do("flush", -1)
+        assert result == {"code": NOT_CREATED, "error": f'handler "pipe": {path} is {file_type}, not a named pipe'}, result
         assert puppet.ledger()["queued"] == 1
         puppet.end()
         assert not os.path.isfile(path) or os.path.getsize(path) == 0
 
 
 @case
-def a_device_is_refused_and_not_even_opened(folder):
+def a_device_is_refused_without_opening_it(folder):
     puppet = Puppet(config_of("/dev/null", shutdown="0s", max_wait="1h"), folder)
     puppet.do("add", "a", 1)
-    answer = puppet.do("flush", -1)
-    assert answer["error"] == 'handler "pipe": /dev/null is a device, not a named pipe', answer
+    result = puppet.do("flush", -1)
+    assert result["error"] == 'handler "pipe": /dev/null is a device, not a named pipe', result
     puppet.end()
 
 
 @case
-def what_takes_the_place_of_the_pipe_is_refused_until_there_is_a_pipe_again(folder):
+def whatever_takes_the_place_of_the_pipe_is_refused_until_it_is_a_pipe_again(folder):
     path = make_fifo(folder)
     reader = Reader(path)
     puppet = Puppet(config_of(path, max_wait="1h"), folder)
     sent = 0
-    for number, kind in enumerate(KINDS):
+    for number, file_type in enumerate(FILE_TYPES):
         puppet.do("add", "n", sent)
         assert puppet.do("flush", -1)["code"] == 0
         sent += 1
         assert values_of(reader.read_lines(1), "n") == [sent - 1]
-        wrong = make_wrong(folder, str(number), kind)
+        wrong = make_file_of_type(folder, str(number), file_type)
         os.unlink(path)
         os.rename(wrong, path)
         puppet.do("reload")
         puppet.do("add", "n", sent)
-        answer = puppet.do("flush", -1)
-        assert answer == {"code": NOT_CREATED, "error": f'handler "pipe": {path} is {kind}, not a named pipe'}, answer
-        if kind == "a regular file":
+        result = puppet.do("flush", -1)
+        assert result == {"code": NOT_CREATED, "error": f'handler "pipe": {path} is {file_type}, not a named pipe'}, result
+        if file_type == "a regular file":
             assert os.path.getsize(path) == 0
-        os.rmdir(path) if kind == "a folder" else os.unlink(path)
+        os.rmdir(path) if file_type == "a folder" else os.unlink(path)
         reader.read_until(lambda: reader.read(), "the end of the old pipe")
         reader.close()
         make_fifo(folder)
@@ -244,7 +244,7 @@ def what_takes_the_place_of_the_pipe_is_refused_until_there_is_a_pipe_again(fold
 
 
 @case
-def the_descriptor_stays_open_while_idle_over_reloads_and_over_other_configurations(folder):
+def the_descriptor_stays_open_while_idle_and_across_reloads_and_new_configurations(folder):
     path = make_fifo(folder)
     reader = Reader(path)
     config = os.path.join(folder, "config.json")
@@ -260,7 +260,7 @@ def the_descriptor_stays_open_while_idle_over_reloads_and_over_other_configurati
     assert puppet.do("flush", -1)["code"] == 0
     pipes = puppet.pipes()
     assert list(pipes.values()) == [os.stat(path).st_ino], pipes
-    assert not reader.read(), "the end of the file, with an idle writer"
+    assert not reader.read(), "end of file although the writer is only idle"
     for number in range(3):
         assert puppet.do("reload")["code"] == 0
         puppet.do("add", "b", number)
@@ -274,7 +274,7 @@ def the_descriptor_stays_open_while_idle_over_reloads_and_over_other_configurati
     assert len(reader.events()) == 5
     assert puppet.ledger()["delivered"] == 5
     puppet.end()
-    assert reader.read(), "at the end of the program comes the end of the file"
+    assert reader.read(), "the reader must see end of file when the program ends"
     assert puppet.said() == "", puppet.said()
 
 
@@ -294,7 +294,7 @@ def the_descriptor_is_closed_on_exec_and_does_not_block(folder):
 
 
 @case
-def a_pipe_that_was_replaced_is_left_for_the_new_one(folder):
+def a_replaced_pipe_is_closed_and_the_new_one_opened(folder):
     path = make_fifo(folder)
     old = Reader(path)
     puppet = Puppet(config_of(path), folder)
@@ -307,7 +307,7 @@ def a_pipe_that_was_replaced_is_left_for_the_new_one(folder):
             puppet.do("reload")
             puppet.do("add", "after", 2)
             assert puppet.do("flush", -1)["code"] == 0
-        else:  # noticed by itself, half a second later
+        else:  # detected without a reload within half a second
             def adds_until_it_arrives():
                 assert puppet.do("add", "after", 2)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
                 new.read()
@@ -324,7 +324,7 @@ def a_pipe_that_was_replaced_is_left_for_the_new_one(folder):
 
 
 @case
-def a_pipe_that_was_removed_is_waited_for_anew(folder):
+def a_removed_pipe_is_closed_and_a_new_one_waited_for(folder):
     path = make_fifo(folder)
     reader = Reader(path)
     puppet = Puppet(config_of(path, max_wait="100ms"), folder)
@@ -344,7 +344,7 @@ def a_pipe_that_was_removed_is_waited_for_anew(folder):
 
 
 @case
-def a_descriptor_that_now_belongs_to_somebody_else_is_left_alone(folder):
+def a_descriptor_reused_by_the_program_is_neither_written_nor_closed(folder):
     path, strangers = make_fifo(folder), os.path.join(folder, "strangers")
     reader = Reader(path)
     program = start(os.path.join(BUILD, "tests", "support", "closer"), strangers, WEIR_CONFIG=config_of(path))

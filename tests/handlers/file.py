@@ -1,4 +1,4 @@
-"""The file handler, against real files: full disks, rotation, deletion, permissions, other writers."""
+"""The file handler with real files: full disks, rotation, deletion, permissions, other writers."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def values_of(path):
 
 
 @case
-def a_new_file_has_the_mode_that_was_asked_for_whatever_the_umask(folder):
+def a_new_file_has_the_configured_mode_regardless_of_the_umask(folder):
     for mode, expected in ((None, 0o644), ("0600", 0o600), ("664", 0o664)):
         path = os.path.join(folder, f"out{expected:o}")
         options = {"mode": mode} if mode else {}
@@ -37,7 +37,7 @@ def environment_of(config):
 
 
 @case
-def append_is_the_default_and_append_false_begins_anew(folder):
+def append_is_the_default_and_append_false_starts_with_an_empty_file(folder):
     path = os.path.join(folder, "out")
     for _ in range(2):
         run(ADDER, "-q", "-n", 3, WEIR_CONFIG=config_of(path))
@@ -47,7 +47,7 @@ def append_is_the_default_and_append_false_begins_anew(folder):
 
 
 @case
-def missing_folders_are_created_only_when_told(folder):
+def missing_folders_are_created_only_with_create_folders(folder):
     path = os.path.join(folder, "a", "b", "out")
     done = run(ADDER, "-q", WEIR_CONFIG={**config_of(path), "settings": {"shutdown_timeout": "100ms"}})
     assert f"disk: open {path}: No such file or directory; retrying, 1 queued" in done.stderr, done.stderr
@@ -56,7 +56,7 @@ def missing_folders_are_created_only_when_told(folder):
 
 
 @case
-def a_relative_path_is_meant_from_the_folder_of_the_moment_of_configuring(folder):
+def a_relative_path_is_relative_to_the_working_directory_at_configuration_time(folder):
     run(ADDER, "-q", cwd=folder, WEIR_CONFIG=config_of("out"))
     assert values_of(os.path.join(folder, "out")) == [0]
 
@@ -91,7 +91,7 @@ def a_rotated_file_is_followed_and_nothing_is_lost(folder):
 
 
 @case
-def a_deleted_file_is_made_anew(folder):
+def a_deleted_file_is_created_again(folder):
     path = os.path.join(folder, "out")
     program = start(ADDER, "-q", "-n", 4000, "-p", 500000, WEIR_CONFIG=config_of(path))
     wait_for(lambda: os.path.exists(path), "the file")
@@ -103,7 +103,7 @@ def a_deleted_file_is_made_anew(folder):
 
 
 @case
-def a_folder_that_is_gone_leaves_the_old_file_in_use_and_is_said_once(folder):
+def a_folder_that_is_gone_leaves_the_old_file_in_use_and_is_logged_once(folder):
     place = os.path.join(folder, "place")
     os.mkdir(place)
     path = os.path.join(place, "out")
@@ -118,7 +118,7 @@ def a_folder_that_is_gone_leaves_the_old_file_in_use_and_is_said_once(folder):
 
 
 @case
-def a_reload_opens_files_anew(folder):
+def a_reload_opens_files_again(folder):
     path = os.path.join(folder, "out")
     config = os.path.join(folder, "config.json")
     with open(config, "w", encoding="utf-8") as file:
@@ -161,11 +161,11 @@ umount "$1/disk"
 
 
 @case
-def a_full_disk_tears_no_line_and_what_fits_the_queue_arrives_when_there_is_space(folder):
-    """64 KiB hold some 3,000 lines; 20,000 values of 32 bytes fit the queue of 1 MiB."""
+def a_full_disk_tears_no_line_and_queued_values_are_written_once_there_is_space(folder):
+    """64 KiB hold about 3,000 lines; 20,000 values of 32 bytes fit into the queue of 1 MiB."""
     probe = subprocess.run(["unshare", "-rm", "true"], capture_output=True)
     if probe.returncode:
-        raise Skip("no right to mount a tmpfs of our own")
+        raise Skip("not allowed to mount a tmpfs")
     from harness import environment
     config = config_of(os.path.join(folder, "disk", "out"))
     done = subprocess.run(["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", folder, ADDER], env=environment(WEIR_CONFIG=config),
@@ -183,7 +183,7 @@ def a_full_disk_tears_no_line_and_what_fits_the_queue_arrives_when_there_is_spac
 
 
 @case
-def a_full_device_drops_by_policy_and_the_program_goes_on():
+def a_full_device_drops_by_policy_and_the_program_continues():
     done = run(ADDER, "-n", 100000, "-f", 10, "-H", "disk",
                WEIR_CONFIG={**config_of("/dev/full", queue="64KiB", block_timeout="10ms"), "settings": {"shutdown_timeout": "50ms"}})
     assert done.returncode == 0 and "write /dev/full: No space left on device" in done.stderr, done.stderr
@@ -215,7 +215,7 @@ def interrupted_and_short_writes_lose_nothing_and_keep_the_order(folder):
 
 
 @case
-def a_write_that_comes_out_short_now_and_then_leaves_no_torn_line(folder):
+def occasional_short_writes_leave_no_torn_line(folder):
     path = os.path.join(folder, "out")
     done = run(ADDER, "-n", 20000, "-p", 1000, "-f", -1, "-H", "disk", LD_PRELOAD=SHIM, WEIR_SHIM="full",
                WEIR_CONFIG=config_of(path))
@@ -225,7 +225,7 @@ def a_write_that_comes_out_short_now_and_then_leaves_no_torn_line(folder):
 
 
 @case
-def a_descriptor_that_now_belongs_to_somebody_else_is_left_alone(folder):
+def a_descriptor_reused_by_the_program_is_neither_written_nor_closed(folder):
     path, strangers = os.path.join(folder, "out"), os.path.join(folder, "strangers")
     program = os.path.join(BUILD, "tests", "support", "closer")
     done = run(program, strangers, WEIR_CONFIG=config_of(path))

@@ -1,4 +1,4 @@
-"""The file handler killed again and again, in the middle of writing, rotating and compressing: what it had written is there, once."""
+"""The file handler killed many times while it writes, rotates and compresses: what it had written is in the files exactly once."""
 
 import collections
 import glob
@@ -30,42 +30,42 @@ def read(path):
     return lines_of(path)
 
 
-def tend(path, config):
-    """One more program, which has the time to see to what the dead ones have left."""
+def finish_maintenance(path, config):
+    """Runs one more program until it has completed what the killed ones left unfinished."""
     with subprocess.Popen([ADDER, "-q", "-g", "last", "-x", "sleep"], env=environment(WEIR_CONFIG=config)) as program:
         wait_for(lambda: all(name.endswith("Z.gz") for name in glob.glob(path + ".*")), "the old files to be compressed", 120)
         program.kill()
 
 
 def values_by_group(path):
-    """In the order of the files; and how many lines are torn: those whose writers were killed meanwhile."""
+    """The values of each group in the order of the files, and the number of torn lines, whose writers were killed."""
     found, torn = collections.defaultdict(list), 0
-    for name in [*sorted(glob.glob(path + ".*")), path]:
+    for name in [*sorted(glob.glob(path + ".*")), *glob.glob(path)]:  # killed between two files, none has its name
         for line in read(name):
-            whole = re.fullmatch(r"\[\d+\.\d{6}\]\[(\w+)\]: t0=(\d+)", line)
-            if whole:
-                found[whole[1]].append(int(whole[2]))
+            match = re.fullmatch(r"\[\d+\.\d{6}\]\[(\w+)\]: t0=(\d+)", line)
+            if match:
+                found[match[1]].append(int(match[2]))
             else:
                 torn += 1
     return found, torn
 
 
 @case
-def what_killed_processes_have_written_is_there_once_and_without_a_gap(folder):
-    """Two at a time, one of which is killed, so that there is always one that goes on with what the other has left."""
+def values_written_by_killed_processes_are_there_once_and_without_gaps(folder):
+    """Two at a time, one of which is killed: the other one continues with the files that it leaves."""
     path = os.path.join(folder, "out")
     config = config_of(path, compress="gzip")
-    chance = random.Random(7)
+    rng = random.Random(7)
     programs = [start_adding("p0", config)]
     for number in range(1, CRASHES + 1):
         programs.append(start_adding(f"p{number}", config))
-        time.sleep(chance.uniform(0, 0.05))  # somewhere in what it does; not judged
+        time.sleep(rng.uniform(0, 0.05))  # kill it at a random point; no assertion depends on the time
         victim = programs.pop(0)
         victim.kill()
         victim.wait()
     programs[0].kill()
     programs[0].wait()
-    tend(path, config)
+    finish_maintenance(path, config)
     found, torn = values_by_group(path)
     assert torn <= CRASHES + 1, torn
     for group, values in found.items():
@@ -74,22 +74,22 @@ def what_killed_processes_have_written_is_there_once_and_without_a_gap(folder):
 
 
 @case
-def a_file_that_is_compressed_while_its_processes_die_is_whole_in_the_end(folder):
-    """An old file large enough for each of them to die over."""
+def a_file_is_complete_although_processes_that_compress_it_are_killed(folder):
+    """The old file is so large that each process is killed while compressing it."""
     path = os.path.join(folder, "out")
     old = path + ".20200101T000000.000000Z"
     config = config_of(path, compress="gzip")
     with open(old, "w", encoding="utf-8") as file:
         for value in range(200000):
             file.write(f"[1577836800.{value:06}][old]: t0={value}\n")
-    chance = random.Random(8)
+    rng = random.Random(8)
     for number in range(CRASHES // 2):
         with subprocess.Popen([ADDER, "-q", "-g", f"p{number}", "-x", "sleep"], env=environment(WEIR_CONFIG=config)) as program:
             wait_for(lambda: os.path.exists(old + ".gz.tmp") or not os.path.exists(old), "the compression")
-            time.sleep(chance.uniform(0, 0.04))  # somewhere in what it does; not judged
+            time.sleep(rng.uniform(0, 0.04))  # kill it at a random point; no assertion depends on the time
             program.kill()
         assert os.path.exists(old) or subprocess.run(["gzip", "--test", old + ".gz"]).returncode == 0
-    tend(path, config)
+    finish_maintenance(path, config)
     found, torn = values_by_group(path)
     assert torn == 0 and found["old"] == list(range(200000))
     assert all(values == [0] for group, values in found.items() if group != "old")

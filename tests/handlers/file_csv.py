@@ -19,7 +19,7 @@ def config_of(path, **options):
 
 
 def rows_of(path, end="\r\n"):
-    """The records of a file behind its header; strict, and each of them one line."""
+    """All records of a file; each must be valid and on one line."""
     with open(path, encoding="utf-8", newline="") as file:
         text = file.read()
     assert text.endswith(end) and text.count("\n") == text.count(end), path
@@ -29,7 +29,7 @@ def rows_of(path, end="\r\n"):
 
 
 @case
-def hostile_names_and_labels_come_back_as_they_were(folder):
+def hostile_names_and_labels_are_read_back_unchanged(folder):
     path = os.path.join(folder, "out.csv")
     for text in HOSTILE:
         labels = {"plain": "x", text.replace("=", "") or "k": text + "\r\n\t\"'"}
@@ -44,7 +44,7 @@ def hostile_names_and_labels_come_back_as_they_were(folder):
 
 
 @case
-def numbers_come_back_to_the_last_digit(folder):
+def numbers_are_read_back_with_all_digits(folder):
     path = os.path.join(folder, "out.csv")
     values = ["0.1", "-0.0", "5e-324", "1.7976931348623157e308", "49.403", "1e16"]
     done = run(WEIR, "emit", "-g", "g", *(f"v={value}" for value in values), WEIR_CONFIG=config_of(path))
@@ -53,7 +53,7 @@ def numbers_come_back_to_the_last_digit(folder):
 
 
 @case
-def the_header_can_be_left_out_and_lines_can_end_as_unix_has_them(folder):
+def the_header_can_be_disabled_and_lines_can_end_with_lf(folder):
     path = os.path.join(folder, "out.csv")
     config = config_of(path, format={"type": "csv", "header": False, "newline": "lf"})
     for _ in range(2):
@@ -62,7 +62,7 @@ def the_header_can_be_left_out_and_lines_can_end_as_unix_has_them(folder):
 
 
 @case
-def each_file_begins_with_one_header_whoever_writes_to_it(folder):
+def each_file_starts_with_one_header_with_several_writers(folder):
     path = os.path.join(folder, "out.csv")
     config = config_of(path, rotate_size="16KiB")
     programs = [start(ADDER, "-g", f"p{i}", "-n", 5000, "-f", -1, "-H", "disk", WEIR_CONFIG=config) for i in range(3)]
@@ -82,7 +82,7 @@ def each_file_begins_with_one_header_whoever_writes_to_it(folder):
 
 
 @case
-def a_file_that_was_emptied_by_somebody_else_gets_its_header_again(folder):
+def a_file_truncated_by_another_process_gets_its_header_again(folder):
     path = os.path.join(folder, "out.csv")
     for _ in range(2):
         assert run(WEIR, "emit", "-g", "g", "v=1", WEIR_CONFIG=config_of(path)).returncode == 0
@@ -99,7 +99,7 @@ def the_console_shows_no_header():
 @case
 def each_request_has_a_header():
     if not os.path.exists(os.path.join(BUILD, "plugins", ".libs", "http.so")):
-        raise Skip("the handler type http was not built")
+        raise Skip("the handler type http is not built")
     for compress in ("none", "gzip"):
         with Scripted() as server:
             handler = {"type": "http", "url": server.url, "format": "csv", "compress": compress, "batch": 100, "overflow": "block"}

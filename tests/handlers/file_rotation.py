@@ -1,4 +1,4 @@
-"""The file handler's rotation, against real files and several real processes: every line is counted."""
+"""The file handler's rotation with real files and several processes: every line is counted."""
 
 import collections
 import datetime
@@ -26,7 +26,7 @@ def config_of(path, **options):
 
 
 def old_files(path):
-    """Those that were put aside, the oldest first, and nothing else that is beside the file."""
+    """The rotated files, oldest first, without other files beside the path."""
     names = sorted(glob.glob(glob.escape(path) + ".*"))
     for name in names:
         assert re.fullmatch(re.escape(path) + rf"\.{STAMP}(\.gz)?", name), names
@@ -56,7 +56,7 @@ def add(count, config, *more):
 
 
 def days_ago(path, days):
-    """As if the file had been written last so many days ago."""
+    """Sets the modification time of the file to so many days ago."""
     past = time.time() - days * 86400
     os.utime(path, (past, past))
 
@@ -65,7 +65,7 @@ def days_ago(path, days):
 
 
 @case
-def a_file_is_put_aside_before_it_grows_beyond_its_size_and_no_line_is_cut(folder):
+def a_file_is_rotated_before_it_exceeds_its_size_and_no_line_is_split(folder):
     path = os.path.join(folder, "out")
     add(20000, config_of(path, rotate_size="16KiB"))
     old = old_files(path)
@@ -76,7 +76,7 @@ def a_file_is_put_aside_before_it_grows_beyond_its_size_and_no_line_is_cut(folde
 
 
 @case
-def an_event_is_never_cut_and_one_that_is_too_large_has_a_file_of_its_own(folder):
+def an_event_is_never_split_and_one_that_is_too_large_has_its_own_file(folder):
     path = os.path.join(folder, "out")
     config = config_of(path, rotate_size="1KiB", format="json")
     done = run(ADDER, "-n", 600, "-e", 100, "-f", -1, "-H", "disk", WEIR_CONFIG=config)
@@ -87,7 +87,7 @@ def an_event_is_never_cut_and_one_that_is_too_large_has_a_file_of_its_own(folder
 
 
 @case
-def the_size_of_a_file_that_was_there_before_counts(folder):
+def the_size_of_an_existing_file_counts(folder):
     path = os.path.join(folder, "out")
     config = config_of(path, rotate_size="1KiB")
     for _ in range(3):
@@ -98,7 +98,7 @@ def the_size_of_a_file_that_was_there_before_counts(folder):
 
 
 @case
-def a_clock_that_was_set_back_makes_no_name_that_is_older_than_the_others(folder):
+def names_sort_by_age_even_if_the_clock_is_set_back(folder):
     path = os.path.join(folder, "out")
     future = f"{path}.29990101T000000.000000Z"
     with open(future, "w", encoding="utf-8") as file:
@@ -108,7 +108,7 @@ def a_clock_that_was_set_back_makes_no_name_that_is_older_than_the_others(folder
 
 
 @case
-def a_line_that_a_dead_process_has_left_torn_is_ended_before_anything_follows(folder):
+def a_torn_line_of_a_dead_process_is_terminated_before_the_next_write(folder):
     for name, options in (("plain", {}), ("rotating", {"rotate_size": "1MiB"}), ("over", {"rotate_size": "20B"})):
         path = os.path.join(folder, name)
         with open(path, "w", encoding="utf-8") as file:
@@ -123,7 +123,7 @@ def a_line_that_a_dead_process_has_left_torn_is_ended_before_anything_follows(fo
 
 
 @case
-def a_file_that_was_written_last_in_an_earlier_period_is_put_aside_by_the_next_value(folder):
+def a_file_of_an_earlier_period_is_rotated_by_the_next_value(folder):
     for every, days in (("1h", 1), ("1d", 1), ("7d", 7)):
         path = os.path.join(folder, every)
         config = config_of(path, rotate_every=every)
@@ -136,7 +136,7 @@ def a_file_that_was_written_last_in_an_earlier_period_is_put_aside_by_the_next_v
 
 
 @case
-def an_empty_file_is_not_put_aside(folder):
+def an_empty_file_is_not_rotated(folder):
     path = os.path.join(folder, "out")
     with open(path, "w", encoding="utf-8"):
         pass
@@ -146,7 +146,7 @@ def an_empty_file_is_not_put_aside(folder):
 
 
 @case
-def periods_pass_while_values_come_and_nothing_is_lost(folder):
+def nothing_is_lost_when_periods_end_while_values_are_added(folder):
     path = os.path.join(folder, "out")
     program = start(ADDER, "-n", 3000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_every="1s"))
     out, err = program.communicate(timeout=60)
@@ -160,7 +160,7 @@ def periods_pass_while_values_come_and_nothing_is_lost(folder):
 
 
 def add_together(count, values, config):
-    """Several processes add values to one file, all at the same time; each in a group of its own."""
+    """Several processes add values to one file at the same time, each to its own group."""
     programs = [start(ADDER, "-g", f"p{i}", "-n", values, "-f", -1, "-H", "disk", WEIR_CONFIG=config) for i in range(count)]
     for program in programs:
         out, err = program.communicate(timeout=120)
@@ -169,7 +169,7 @@ def add_together(count, values, config):
 
 
 def assert_each_line_once(path, count, values):
-    """Each process' values are there once; within a file they are in order."""
+    """The values of each process are there once, and in order within each file."""
     found = [[] for _ in range(count)]
     for name in [*old_files(path), path]:
         for line in read(name):
@@ -182,7 +182,7 @@ def assert_each_line_once(path, count, values):
 
 @case
 def several_processes_rotate_one_file_and_each_line_is_there_once(folder):
-    """./dev rotation makes it a million lines."""
+    """./dev rotation runs this with a million lines."""
     path = os.path.join(folder, "out")
     add_together(4, LINES // 4, config_of(path, format="text", rotate_size="64KiB"))
     assert len(old_files(path)) > LINES * 30 / 65536
@@ -191,14 +191,14 @@ def several_processes_rotate_one_file_and_each_line_is_there_once(folder):
 
 
 @case
-def the_same_with_files_of_a_few_lines_that_are_compressed_meanwhile(folder):
+def several_processes_rotate_small_files_while_they_are_compressed(folder):
     path = os.path.join(folder, "out")
     add_together(3, 4000, config_of(path, format="text", rotate_size="4KiB", compress="gzip"))
     assert_each_line_once(path, 3, 4000)
 
 
 @case
-def a_file_is_put_aside_once_however_many_notice_that_its_time_is_over(folder):
+def a_file_is_rotated_once_even_if_several_processes_detect_the_end_of_its_period(folder):
     path = os.path.join(folder, "out")
     config = config_of(path, format="text", rotate_every="1d")
     add_together(3, 100, config)
@@ -209,12 +209,12 @@ def a_file_is_put_aside_once_however_many_notice_that_its_time_is_over(folder):
 
 
 @case
-def one_that_does_not_rotate_loses_nothing_to_those_that_do(folder):
+def a_process_that_does_not_rotate_loses_nothing_to_one_that_does(folder):
     path = os.path.join(folder, "out")
     plain = start(ADDER, "-g", "p0", "-n", 4000, "-p", 50000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, format="text"))
-    turning = start(ADDER, "-g", "p1", "-n", 4000, "-p", 50000, "-f", -1, "-H", "disk",
+    rotating = start(ADDER, "-g", "p1", "-n", 4000, "-p", 50000, "-f", -1, "-H", "disk",
                     WEIR_CONFIG=config_of(path, format="text", rotate_size="8KiB", compress="gzip"))
-    for program in (plain, turning):
+    for program in (plain, rotating):
         out, err = program.communicate(timeout=120)
         assert program.returncode == 0 and err == "", err
         assert_ledgers(json.loads(out))
@@ -245,7 +245,7 @@ def forked_children_rotate_the_same_file_and_nothing_is_lost(folder):
 
 
 @case
-def the_oldest_files_are_deleted_when_there_are_more_than_are_kept(folder):
+def the_oldest_files_beyond_keep_are_deleted(folder):
     path = os.path.join(folder, "out")
     add(20000, config_of(path, rotate_size="16KiB", keep=3))
     assert len(old_files(path)) == 3
@@ -254,7 +254,7 @@ def the_oldest_files_are_deleted_when_there_are_more_than_are_kept(folder):
 
 
 @case
-def files_that_only_look_alike_are_left_alone(folder):
+def files_with_similar_names_are_left_alone(folder):
     path = os.path.join(folder, "out")
     strangers = [path + ending for ending in ("2", ".1", ".bak", ".gz", ".20200101T000000.000000Z.old", ".20200101T000000Z")]
     for name in strangers:
@@ -268,7 +268,7 @@ def files_that_only_look_alike_are_left_alone(folder):
 
 
 def start_and_wait(config, condition):
-    """Starts a program that adds one value and stays, until a condition holds."""
+    """Starts a program that adds one value and sleeps, and stops it once a condition holds."""
     program = start(ADDER, "-q", "-x", "sleep", WEIR_CONFIG=config)
     try:
         wait_for(condition, "the handler")
@@ -278,32 +278,32 @@ def start_and_wait(config, condition):
     assert err == "", err
 
 
-def wait_for_words(folder, config, **env):
-    """Starts a program that adds one value and stays, until it says something on stderr."""
+def wait_for_message(folder, config, **env):
+    """Starts a program that adds one value and sleeps, and stops it at its first message; returns that."""
     errors = os.path.join(folder, "errors")
     with open(errors, "w", encoding="utf-8") as file:
         program = subprocess.Popen([ADDER, "-q", "-x", "sleep"], stderr=file, env=environment(WEIR_CONFIG=config, **env))
     try:
-        wait_for(lambda: lines_of(errors), "a word")
+        wait_for(lambda: lines_of(errors), "a message")
     finally:
         program.terminate()
         program.wait(60)
     return lines_of(errors)[0]
 
 
-def is_all_packed(path):
+def are_all_compressed(path):
     names = glob.glob(glob.escape(path) + ".*")
     return names and all(name.endswith("Z.gz") for name in names)
 
 
 @case
-def old_files_are_compressed_and_what_the_last_program_left_by_the_next_one(folder):
+def old_files_are_compressed_by_the_same_or_by_the_next_program(folder):
     path = os.path.join(folder, "out")
     add(20000, config_of(path, rotate_size="32KiB"))
     plain = old_files(path)
     modes = {os.stat(name).st_mode for name in plain}
     times = [os.stat(name).st_mtime_ns for name in plain]
-    start_and_wait(config_of(path, rotate_size="32KiB", compress="gzip"), lambda: is_all_packed(path))
+    start_and_wait(config_of(path, rotate_size="32KiB", compress="gzip"), lambda: are_all_compressed(path))
     assert old_files(path) == [name + ".gz" for name in plain]
     assert {os.stat(name).st_mode for name in old_files(path)} == modes
     assert [os.stat(name).st_mtime_ns for name in old_files(path)] == times
@@ -312,7 +312,7 @@ def old_files_are_compressed_and_what_the_last_program_left_by_the_next_one(fold
 
 
 @case
-def what_a_dead_program_has_left_half_done_is_done_anew(folder):
+def an_unfinished_compression_of_a_dead_program_is_repeated(folder):
     path = os.path.join(folder, "out")
     add(5000, config_of(path, rotate_size="32KiB"))
     first, second, *_ = old_files(path)
@@ -321,12 +321,12 @@ def what_a_dead_program_has_left_half_done_is_done_anew(folder):
                           (path + ".20200101T000000.000000Z.gz.tmp", b"alone")):
         with open(name, "wb") as file:
             file.write(content)
-    start_and_wait(config_of(path, rotate_size="32KiB", compress="gzip"), lambda: is_all_packed(path))
+    start_and_wait(config_of(path, rotate_size="32KiB", compress="gzip"), lambda: are_all_compressed(path))
     assert values_of(path) == [*range(5000), 0]
 
 
 @case
-def old_files_that_cannot_be_compressed_are_said_once_and_are_in_nobodys_way(folder):
+def old_files_that_cannot_be_compressed_are_logged_once_and_block_no_others(folder):
     path = os.path.join(folder, "out")
     add(5000, config_of(path, rotate_size="16KiB"))
     first, *others = old_files(path)
@@ -340,16 +340,16 @@ def old_files_that_cannot_be_compressed_are_said_once_and_are_in_nobodys_way(fol
 
 
 @case
-def what_somebody_has_put_in_the_way_of_a_compressed_file_is_not_overwritten(folder):
+def links_at_the_path_of_the_temporary_file_are_not_overwritten(folder):
     path, strangers = os.path.join(folder, "out"), os.path.join(folder, "strangers")
     add(100, config_of(path, rotate_size="1KiB"))
     first, *_ = old_files(path)
-    for put, problem in ((os.link, "File exists"), (os.symlink, "Too many levels of symbolic links")):
+    for create_link, error in ((os.link, "File exists"), (os.symlink, "Too many levels of symbolic links")):
         with open(strangers, "w", encoding="utf-8") as file:
             file.write("x")
-        put(strangers, first + ".gz.tmp")
-        said = wait_for_words(folder, config_of(path, rotate_size="1KiB", compress="gzip"))
-        assert f"{first} cannot be compressed ({problem})" in said, said
+        create_link(strangers, first + ".gz.tmp")
+        log = wait_for_message(folder, config_of(path, rotate_size="1KiB", compress="gzip"))
+        assert f"{first} cannot be compressed ({error})" in log, log
         assert lines_of(strangers) == ["x"] and os.path.exists(first)
         os.unlink(first + ".gz.tmp")
 
@@ -373,7 +373,7 @@ def a_date_in_the_path_names_the_file_and_its_folders(folder):
 
 
 @case
-def dates_are_local_unless_utc_is_asked_for(folder):
+def dates_are_local_unless_utc_is_set(folder):
     for zone, utc, hours in (("XYZ-14", False, 14), ("XYZ-14", True, 0), ("XYZ+12", False, -12)):
         pattern = os.path.join(folder, f"{zone}{utc}-%Y-%m-%dT%H")
         before = time.time()
@@ -385,7 +385,7 @@ def dates_are_local_unless_utc_is_asked_for(folder):
 
 
 @case
-def values_go_on_in_the_next_file_when_the_date_changes(folder):
+def values_continue_in_the_next_file_when_the_date_changes(folder):
     pattern = os.path.join(folder, "out-%H%M%S")
     program = start(ADDER, "-n", 3000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(pattern, utc=True))
     out, err = program.communicate(timeout=60)
@@ -414,7 +414,7 @@ def files_of_earlier_dates_are_old_files(folder):
 
 
 @case
-def a_date_that_comes_back_takes_nobodys_place(folder):
+def a_file_of_a_repeated_date_replaces_no_compressed_one(folder):
     pattern = os.path.join(folder, "out-%Y.jsonl")
     name = os.path.join(folder, "out-1999.jsonl")
     for turn in (1, 2):
@@ -424,7 +424,7 @@ def a_date_that_comes_back_takes_nobodys_place(folder):
     found = sorted(glob.glob(name + "*.gz"))
     assert found[0] == name + ".gz" or len(found) == 2
     assert sorted(line for file in found for line in read(file)) == ['{"t0": 1.0}', '{"t0": 2.0}']
-    # as if the last one had been killed before it could delete what it had compressed
+    # as if the last process had been killed before it could delete the compressed original
     with open(name, "w", encoding="utf-8") as file:
         file.write('{"t0": 1.0}\n')
     os.utime(name, ns=(0, os.stat(name + ".gz").st_mtime_ns))
@@ -432,11 +432,11 @@ def a_date_that_comes_back_takes_nobodys_place(folder):
     assert sorted(glob.glob(name + "*.gz")) == found
 
 
-# ---- What is in the way -------------------------------------------------------------------------------
+# ---- Errors -------------------------------------------------------------------------------------------
 
 
 @case
-def a_link_is_not_rotated_and_that_is_said(folder):
+def a_link_is_not_rotated_and_that_is_logged(folder):
     path, real = os.path.join(folder, "link"), os.path.join(folder, "real")
     os.symlink(real, path)
     done = run(ADDER, "-n", 2000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="1KiB"))
@@ -446,15 +446,15 @@ def a_link_is_not_rotated_and_that_is_said(folder):
 
 
 @case
-def what_is_no_regular_file_is_not_rotated_and_that_is_said(folder):
+def a_file_that_is_not_regular_is_not_rotated_and_that_is_logged(folder):
     pipe = os.path.join(folder, "pipe")
     os.mkfifo(pipe)
     reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
     done = run(ADDER, "-n", 200, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(pipe, rotate_size="1KiB", keep=1))
     assert [json.loads(line)["t0"] for line in reader.communicate(timeout=60)[0].splitlines()] == list(range(200))
-    for said in (done, run(ADDER, "-n", 200, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of("/dev/null", rotate_every="1h"))):
-        assert said.stderr.count("is not a regular file: it is not rotated") == 1, said.stderr
-        assert_ledgers(json.loads(said.stdout))
+    for log in (done, run(ADDER, "-n", 200, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of("/dev/null", rotate_every="1h"))):
+        assert log.stderr.count("is not a regular file: it is not rotated") == 1, log.stderr
+        assert_ledgers(json.loads(log.stdout))
 
 
 def become_nobody():
@@ -465,8 +465,8 @@ def become_nobody():
 
 
 @case
-def a_rotation_that_fails_is_said_once_and_loses_nothing(folder):
-    """In a folder that may not be written to, a file can be written, but not renamed."""
+def a_failed_rotation_is_logged_once_and_loses_nothing(folder):
+    """In a folder without write permission, a file can be written but not renamed."""
     path = os.path.join(folder, "out")
     with open(path, "w", encoding="utf-8"):
         pass
@@ -476,15 +476,15 @@ def a_rotation_that_fails_is_said_once_and_loses_nothing(folder):
                           preexec_fn=become_nobody, env=environment(WEIR_CONFIG=config_of(path, rotate_size="1KiB")))
     os.chmod(folder, 0o755)
     if done.returncode and "plugin" in done.stderr:
-        raise Skip("others may not read what was built")
+        raise Skip("other users cannot read the build folder")
     assert done.stderr.count(f"{path} cannot be rotated (Permission denied); it continues to grow") == 1, done.stderr
     assert_ledgers(json.loads(done.stdout))
     assert values_of(path) == list(range(5000))
 
 
 @case
-def a_new_file_that_cannot_be_opened_leaves_the_old_one_in_its_place(folder):
-    """There is no descriptor left to open it with."""
+def the_old_file_stays_in_use_if_the_new_one_cannot_be_opened(folder):
+    """The process has no descriptors left."""
     path = os.path.join(folder, "out")
     program = start(ADDER, "-n", 1500, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="8KiB"))
     wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
@@ -514,9 +514,9 @@ umount "$1"
 
 
 @case
-def on_a_full_disk_values_wait_and_go_on_where_old_files_are_taken_away(folder):
+def on_a_full_disk_values_wait_until_old_files_are_removed(folder):
     if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
-        raise Skip("no right to mount a tmpfs of our own")
+        raise Skip("not allowed to mount a tmpfs")
     disk = os.path.join(folder, "disk")
     os.mkdir(disk)
     config = config_of(os.path.join(disk, "out"), rotate_size="32KiB", block_timeout="1m")
@@ -531,7 +531,7 @@ def on_a_full_disk_values_wait_and_go_on_where_old_files_are_taken_away(folder):
 
 
 @case
-def an_external_rotation_goes_on_working(folder):
+def an_external_rotation_is_still_followed(folder):
     path = os.path.join(folder, "out")
     program = start(ADDER, "-n", 2000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="1MiB"))
     wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
@@ -542,11 +542,11 @@ def an_external_rotation_goes_on_working(folder):
     assert values_of(path + "-aside") + values_of(path) == list(range(2000))
 
 
-# ---- Forcing to the disk ------------------------------------------------------------------------------
+# ---- fsync --------------------------------------------------------------------------------------------
 
 
 def trace_syncs(folder, *adder, **options):
-    """(what adder reported, how many calls of fdatasync(2) and fsync(2) there were)"""
+    """Returns (the adder's report, number of fdatasync(2) calls, number of fsync(2) calls)."""
     if not shutil.which("strace"):
         raise Skip("strace is not installed")
     path, trace = os.path.join(folder, "out"), os.path.join(folder, "trace")
@@ -560,36 +560,36 @@ def trace_syncs(folder, *adder, **options):
 
 
 @case
-def nothing_is_forced_to_the_disk_unless_it_is_asked_for(folder):
+def nothing_is_synced_by_default(folder):
     assert trace_syncs(folder, "-n", 1000)[1:] == (0, 0)
 
 
 @case
-def each_batch_is_forced_to_the_disk_before_it_counts_as_delivered(folder):
+def each_batch_is_synced_before_it_counts_as_delivered(folder):
     report, data, folders = trace_syncs(folder, "-n", 5, fsync="batch", delivery="sync")
     assert data == 5 and folders == 1 and report["handlers"]["disk"]["delivered"] == 5, (data, folders)
 
 
 @case
-def a_flush_forces_to_the_disk_what_the_interval_has_not(folder):
+def a_flush_syncs_before_the_interval_ends(folder):
     assert trace_syncs(folder, "-n", 1000, fsync="interval", fsync_interval="1h")[1:] == (1, 1)
 
 
 @case
-def what_was_written_is_forced_to_the_disk_when_the_interval_is_over(folder):
-    """Seen by what is said of it where it fails."""
+def written_data_is_synced_when_the_interval_ends(folder):
+    """Detected by the message of a failing fsync."""
     config = config_of(os.path.join(folder, "out"), fsync="interval", fsync_interval="10ms")
-    assert "fsync" in wait_for_words(folder, config, LD_PRELOAD=SHIM, WEIR_SHIM="fsync")
+    assert "fsync" in wait_for_message(folder, config, LD_PRELOAD=SHIM, WEIR_SHIM="fsync")
 
 
 @case
-def a_file_is_forced_to_the_disk_before_it_is_put_aside(folder):
+def a_file_is_synced_before_it_is_rotated(folder):
     _, data, _ = trace_syncs(folder, "-n", 1000, fsync="batch", rotate_size="2KiB")
     assert data >= len(old_files(os.path.join(folder, "out"))) > 3
 
 
 @case
-def fault_19_what_the_disk_does_not_take_is_said_counted_and_not_written_again(folder):
+def fault_19_a_failed_fsync_is_logged_and_counted_and_nothing_is_written_again(folder):
     for fsync in ("batch", "interval"):
         path = os.path.join(folder, fsync)
         done = run(ADDER, "-n", 100, "-e", 100, "-f", -1, "-H", "disk", LD_PRELOAD=SHIM, WEIR_SHIM="fsync",
@@ -606,9 +606,9 @@ def fault_19_what_the_disk_does_not_take_is_said_counted_and_not_written_again(f
 
 
 @case
-def what_is_wrong_is_refused_with_what_is_allowed(folder):
+def invalid_options_are_refused_with_the_allowed_values(folder):
     path = os.path.join(folder, "weir.json")
-    for options, place, words in (
+    for options, option, message in (
             ({"path": "/tmp/m-%b.log"}, "path",
              '"%b" is not a date field; allowed: %Y %m %d %H %M %S %y %j %G %V %F, and %% for a percent sign'),
             ({"path": "/tmp/100%"}, "path", '"/tmp/100%": "%" is not a date field'),
@@ -622,7 +622,7 @@ def what_is_wrong_is_refused_with_what_is_allowed(folder):
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"handlers": {"disk": {"type": "file", "path": "/tmp/m", **options}}, "groups": {"*": "disk"}}, file)
         done = run(WEIR, "check", path)
-        assert done.returncode == 1 and f"handlers.disk.{place}: " in done.stderr and words in done.stderr, (options, done.stderr)
+        assert done.returncode == 1 and f"handlers.disk.{option}: " in done.stderr and message in done.stderr, (options, done.stderr)
 
 
 @case

@@ -1,4 +1,4 @@
-"""The http handler against servers that fail, lie, hang and never end: deadlines hold, memory stays flat, and each case has its words."""
+"""The http handler with broken, silent and malicious servers: deadlines hold, memory use is bounded, errors are logged."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ from harness import ADDER, SOURCE, Skip, assert_ledgers, case, environment, main
 from scripted import Scripted, reply, tls_context
 
 SANITIZED = os.environ.get("WEIR_TEST_SANITIZED", "")
-PATIENCE_MS = 8000 if SANITIZED else 1000  # a first handshake takes its time there
+FLUSH_MS = 8000 if SANITIZED else 1000  # the first handshake is slow with sanitizers
 REJECTED = 1
 
 
@@ -25,27 +25,27 @@ def config_of(url, shutdown="10s", **options):
 
 
 def add(config, count, *arguments, **env):
-    """Adds values and waits until the handler has answered for all; answers (handler's ledger, messages, KiB of memory at the most)."""
+    """Adds values and flushes. Returns (the handler's ledger, messages, peak memory in KiB)."""
     command = [ADDER, "-n", str(count), "-f", "-1", "-H", "push", *map(str, arguments)]
     program = subprocess.Popen(command, env=environment(WEIR_CONFIG=config, **env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watch = threading.Timer(120, program.kill)
     watch.start()
-    said = []
-    reader = threading.Thread(target=lambda: said.append(program.stderr.read()))
+    log = []
+    reader = threading.Thread(target=lambda: log.append(program.stderr.read()))
     reader.start()
     out = program.stdout.read()
     reader.join()
     _, status, usage = os.wait4(program.pid, 0)
     watch.cancel()
     program.returncode = os.waitstatus_to_exitcode(status)
-    assert program.returncode == 0, (program.returncode, said)
+    assert program.returncode == 0, (program.returncode, log)
     report = json.loads(out)
     assert_ledgers(report)
-    return report["handlers"]["push"], said[0], usage.ru_maxrss
+    return report["handlers"]["push"], log[0], usage.ru_maxrss
 
 
 class Hanging:
-    """Answers that stop in the middle until the case is over."""
+    """Responses that stop in the middle until the test ends."""
 
     def __init__(self):
         self.over = threading.Event()
@@ -64,35 +64,35 @@ class Hanging:
 # ---- Too slow -------------------------------------------------------------------------------------
 
 @case
-def fault_24_a_server_that_answers_too_slowly_is_given_up_and_asked_again():
+def fault_24_a_request_without_a_response_in_time_is_repeated():
     for beginning in ([], [b"H"], [b"HTTP/1.1 200 OK\r\nContent-Le"]):
         with Hanging() as hanging:
             state = {"calls": 0}
 
-            def answer(_):
+            def respond(_):
                 state["calls"] += 1
                 return hanging.after(*beginning) if state["calls"] <= 2 else reply(204)
 
-            with Scripted(answer) as server:
-                ledger, said, _ = add(config_of(server.url, timeout="150ms"), 100, "-e", 100)
+            with Scripted(respond) as server:
+                ledger, log, _ = add(config_of(server.url, timeout="150ms"), 100, "-e", 100)
                 assert ledger["delivered"] == 100 and ledger["retries"] >= 2, ledger
-                assert f"push: POST {server.url}/: no complete response within 150 ms; retrying" in said, said
+                assert f"push: POST {server.url}/: no complete response within 150 ms; retrying" in log, log
                 assert server.values()[-100:] == list(range(100))
 
 
 @case
-def fault_24_an_answer_counts_when_its_headers_are_complete_however_slow_the_rest_is():
+def fault_24_a_response_takes_effect_when_its_headers_are_complete():
     with Hanging() as hanging:
         for status, delivered in ((200, 10), (400, 0)):
             head = f"HTTP/1.1 {status} OK\r\nContent-Length: 1000\r\n\r\nbecause".encode()
             with Scripted(lambda _: hanging.after(head)) as server:
-                ledger, said, _ = add(config_of(server.url, timeout="150ms"), 10)
+                ledger, log, _ = add(config_of(server.url, timeout="150ms"), 10)
                 assert ledger["delivered"] == delivered and ledger["dropped"][REJECTED] == 10 - delivered, ledger
-                assert status == 200 or "returned 400: because" in said, said
+                assert status == 200 or "returned 400: because" in log, log
 
 
 @case
-def fault_24_a_server_that_never_answers_delays_neither_the_program_nor_its_end():
+def fault_24_a_silent_server_delays_neither_the_program_nor_its_exit():
     with Hanging() as hanging, Scripted(lambda _: hanging.after()) as server:
         done = run(ADDER, "-n", 100000, "-f", 100, "-H", "push", WEIR_CONFIG=config_of(server.url, "200ms", timeout="1h"), timeout=60)
         report = json.loads(done.stdout)
@@ -103,13 +103,13 @@ def fault_24_a_server_that_never_answers_delays_neither_the_program_nor_its_end(
 
 
 @case
-def a_server_that_accepts_no_connection_is_given_up():
+def a_server_that_accepts_no_connection_causes_a_timeout():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
         port = listener.getsockname()[1]
         fillers = []
-        for _ in range(4):  # what the kernel takes for a listener that accepts nothing
+        for _ in range(4):  # the kernel's backlog of a listener that never accepts
             fillers.append(socket.socket())
             fillers[-1].setblocking(False)
             fillers[-1].connect_ex(("127.0.0.1", port))
@@ -129,86 +129,86 @@ def forever(head, piece):
 
 
 @case
-def fault_26_an_endless_reply_is_cut_off_and_memory_stays_flat():
+def fault_26_an_endless_response_is_aborted_and_memory_use_is_bounded():
     with Scripted() as server:
         _, _, plain = add(config_of(server.url, batch=100), 2000)
     for status, delivered in ((200, 2000), (400, 0)):
         head = f"HTTP/1.1 {status} OK\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
         piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
         with Scripted(lambda _: forever(head, piece)) as server:
-            ledger, said, most = add(config_of(server.url, batch=100), 2000)
+            ledger, log, peak = add(config_of(server.url, batch=100), 2000)
             assert ledger["delivered"] == delivered and ledger["dropped"][REJECTED] == 2000 - delivered, ledger
-            assert server.sent < len(server.requests) * 16 * 1024 * 1024, "no more than what buffers hold"
-            assert SANITIZED or most < plain + 4096, (plain, most)
-            assert status == 200 or "returned 400: " + "x" * 120 + "..." in said, said
+            assert server.sent < len(server.requests) * 16 * 1024 * 1024, "at most the size of the buffers"
+            assert SANITIZED or peak < plain + 4096, (plain, peak)
+            assert status == 200 or "returned 400: " + "x" * 120 + "..." in log, log
 
 
 @case
-def fault_26_headers_without_an_end_are_cut_off():
+def fault_26_endless_headers_are_aborted():
     for piece in (b"X-Header: " + b"y" * 1000 + b"\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"z" * 1000):
         state = {"calls": 0}
 
-        def answer(_):
+        def respond(_):
             state["calls"] += 1
             return forever(b"HTTP/1.1 200 OK\r\n", piece) if state["calls"] <= 2 else reply(204)
 
-        with Scripted(answer) as server:
-            ledger, said, most = add(config_of(server.url), 10)
+        with Scripted(respond) as server:
+            ledger, log, peak = add(config_of(server.url), 10)
             assert ledger["delivered"] == 10 and ledger["retries"] == 2, ledger
-            assert f"push: POST {server.url}/: " in said and "retrying" in said, said
-            assert SANITIZED or most < 64 * 1024, most
+            assert f"push: POST {server.url}/: " in log and "retrying" in log, log
+            assert SANITIZED or peak < 64 * 1024, peak
 
 
 @case
-def fault_26_a_reply_that_would_grow_is_left_as_it_is():
+def fault_26_a_compressed_response_is_not_decompressed():
     bomb = gzip.compress(bytes(200 * 1024 * 1024), 9)
     with Scripted(lambda _: reply(200, bomb, Content_Encoding="gzip")) as server:
-        ledger, said, most = add(config_of(server.url), 10)
-        assert ledger["delivered"] == 10 and said == "" and (SANITIZED or most < 64 * 1024), (ledger, said, most)
+        ledger, log, peak = add(config_of(server.url), 10)
+        assert ledger["delivered"] == 10 and log == "" and (SANITIZED or peak < 64 * 1024), (ledger, log, peak)
 
 
 # ---- Broken ---------------------------------------------------------------------------------------
 
 @case
-def a_connection_that_is_closed_before_the_headers_are_complete_is_made_anew():
+def a_connection_closed_before_the_headers_are_complete_is_opened_again():
     for pieces in ([], [b"HTTP/1.1 2"], [b"HTTP/1.1 204 OK\r\n"], [b"HTTP/1.1 204 OK\r\nServer: x\r\n"],
                    [b"HTTP/1.1 100 Continue\r\n\r\n"]):
         state = {"calls": 0}
 
-        def answer(_):
+        def respond(_):
             state["calls"] += 1
             return iter(pieces) if state["calls"] == 1 else reply(204)
 
-        with Scripted(answer) as server:
-            ledger, said, _ = add(config_of(server.url), 10, "-e", 10)
-            assert ledger["delivered"] == 10 and ledger["retries"] == 1, (pieces, ledger, said)
-            assert len(server.requests) == 2 and f"push: POST {server.url}/: " in said, (pieces, said)
+        with Scripted(respond) as server:
+            ledger, log, _ = add(config_of(server.url), 10, "-e", 10)
+            assert ledger["delivered"] == 10 and ledger["retries"] == 1, (pieces, ledger, log)
+            assert len(server.requests) == 2 and f"push: POST {server.url}/: " in log, (pieces, log)
 
 
 @case
-def a_connection_that_is_closed_within_the_answers_body_changes_nothing():
+def a_connection_closed_within_the_response_body_changes_nothing():
     with Scripted(lambda _: iter([b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"])) as server:
-        ledger, said, _ = add(config_of(server.url), 10)
-        assert ledger["delivered"] == 10 and ledger["retries"] == 0 and said == "", (ledger, said)
+        ledger, log, _ = add(config_of(server.url), 10)
+        assert ledger["delivered"] == 10 and ledger["retries"] == 0 and log == "", (ledger, log)
 
 
 @case
-def what_is_no_http_is_no_answer():
+def a_reply_that_is_not_http_is_an_error():
     for garbage in (b"SSH-2.0-OpenSSH_9.2\r\n", b"\x00\xff\x1b[31m\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b"HTTP/9.9 200 OK\r\n\r\n", b"\r\n\r\n"):
         state = {"calls": 0}
 
-        def answer(_):
+        def respond(_):
             state["calls"] += 1
             return iter([garbage]) if state["calls"] == 1 else reply(204)
 
-        with Scripted(answer) as server:
-            ledger, said, _ = add(config_of(server.url), 10)
-            assert ledger["delivered"] == 10 and ledger["retries"] == 1, (garbage, ledger, said)
-            assert f"push: POST {server.url}/: " in said and "\x1b" not in said, (garbage, said)
+        with Scripted(respond) as server:
+            ledger, log, _ = add(config_of(server.url), 10)
+            assert ledger["delivered"] == 10 and ledger["retries"] == 1, (garbage, ledger, log)
+            assert f"push: POST {server.url}/: " in log and "\x1b" not in log, (garbage, log)
 
 
 @case
-def a_server_that_is_down_is_said_and_when_it_comes_nothing_is_lost():
+def a_server_that_is_down_is_logged_and_nothing_is_lost_once_it_starts():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -217,14 +217,14 @@ def a_server_that_is_down_is_said_and_when_it_comes_nothing_is_lost():
     first = program.stderr.readline()
     assert f"weir: warning: push: connect 127.0.0.1:{port}: Connection refused; retrying, " in first, first
     with Scripted(port=port) as server:
-        out, said = program.communicate(timeout=60)
-        assert program.returncode == 0 and re.search(r"push: back after \d+ s, 0 lost", said), said
+        out, log = program.communicate(timeout=60)
+        assert program.returncode == 0 and re.search(r"push: back after \d+ s, 0 lost", log), log
         assert_ledgers(json.loads(out))
         assert server.values() == list(range(2000))
 
 
 @case
-def a_server_that_goes_and_comes_again_loses_nothing_and_order_is_kept():
+def a_server_that_restarts_loses_nothing_and_order_is_kept():
     program = None
     taken, port = [], 0
     for turn in range(4):
@@ -235,33 +235,33 @@ def a_server_that_goes_and_comes_again_loses_nothing_and_order_is_kept():
                                 WEIR_CONFIG=config_of(server.url, batch=50, timeout="1s"))
             if turn < 3:
                 server.wait(lambda s: len(s.requests) > 5, "requests")
-                server.answer = lambda _: None  # as a killed one would: no answer, and the connection is gone
-                server.wait(lambda s, n=len(server.requests): len(s.requests) > n, "a request that is not answered")
+                server.answer = lambda _: None  # like a killed server: no response, and the connection is closed
+                server.wait(lambda s, n=len(server.requests): len(s.requests) > n, "a request without a response")
             else:
-                out, said = program.communicate(timeout=60)
+                out, log = program.communicate(timeout=60)
             server.close()
             taken += server.values()
-    assert program.returncode == 0 and json.loads(out)["handlers"]["push"]["delivered"] == 4000, (out, said)
+    assert program.returncode == 0 and json.loads(out)["handlers"]["push"]["delivered"] == 4000, (out, log)
     assert_ledgers(json.loads(out))
     first_seen = list(dict.fromkeys(taken))
-    assert first_seen == list(range(4000)), "each came, and for the first time in order"
+    assert first_seen == list(range(4000)), "all values must arrive, in order at first arrival"
 
 
 # ---- Names ----------------------------------------------------------------------------------------
 
 @case
-def fault_28_a_name_that_is_not_known_is_said():
+def fault_28_an_unknown_name_is_logged():
     done = run(ADDER, "-f", 1000, "-H", "push", timeout=60,
                WEIR_CONFIG=config_of("http://user:geheim@no-such-host.invalid/", "100ms", connect_timeout="20s"))
     assert "push: resolve no-such-host.invalid:80: unknown name, or no name server responds; retrying" in done.stderr, done.stderr
     assert "geheim" not in done.stderr
 
 
-def inside_own_network(*arguments):
-    """Runs tests/support/names.py where nobody minds another name server; answers what it prints, as JSON."""
+def run_in_network_namespace(*arguments):
+    """Runs tests/support/names.py in a network namespace with its own name server. Returns its JSON output."""
     probe = subprocess.run(["unshare", "-rmn", "true"], capture_output=True)
     if probe.returncode:
-        raise Skip("no right to a network of our own")
+        raise Skip("not allowed to create a network namespace")
     done = subprocess.run(["unshare", "-rmn", sys.executable, "-B", os.path.join(SOURCE, "tests", "support", "names.py"), *arguments],
                           env=environment(), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -269,20 +269,20 @@ def inside_own_network(*arguments):
 
 
 @case
-def fault_28_a_name_server_that_never_answers_delays_neither_the_program_nor_its_end():
-    """The resolver would wait for 150 seconds."""
-    told = inside_own_network("silent")
-    assert told["code"] == 0 and told["report"]["process"]["added"] == 100000, told
-    assert_ledgers(told["report"])
-    assert "push: resolve the name of db.test:" in told["said"] and "no answer within 100 ms; retrying" in told["said"], told
+def fault_28_a_silent_name_server_delays_neither_the_program_nor_its_exit():
+    """The resolver itself would wait for 150 seconds."""
+    result = run_in_network_namespace("silent")
+    assert result["code"] == 0 and result["report"]["process"]["added"] == 100000, result
+    assert_ledgers(result["report"])
+    assert "push: resolve db.test:" in result["said"] and "no response within 100 ms; retrying" in result["said"], result
 
 
 @case
-def fault_28_an_address_that_changes_is_found_anew():
-    told = inside_own_network("moving")
-    assert told["code"] == 0 and told["report"]["handlers"]["push"]["delivered"] == 3000, told
-    assert_ledgers(told["report"])
-    assert told["first"] > 0 and told["second"] > 0 and told["values"] == list(range(3000)), told["said"]
+def fault_28_a_changed_address_is_resolved_again():
+    result = run_in_network_namespace("moving")
+    assert result["code"] == 0 and result["report"]["handlers"]["push"]["delivered"] == 3000, result
+    assert_ledgers(result["report"])
+    assert result["first"] > 0 and result["second"] > 0 and result["values"] == list(range(3000)), result["said"]
 
 
 # ---- Certificates ---------------------------------------------------------------------------------
@@ -291,13 +291,13 @@ def fault_28_an_address_that_changes_is_found_anew():
 def a_certificate_of_a_trusted_authority_is_accepted_over_one_connection(folder):
     certificate, key = certificates.make(folder, "good")
     with Scripted(tls=tls_context(certificate, key), address="127.0.0.1") as server:
-        ledger, said, _ = add(config_of(f"https://localhost:{server.port}/", ca_file=certificate, batch=100), 10000)
-        assert ledger["delivered"] == 10000 and said == "" and server.connections == 1, (ledger, said)
+        ledger, log, _ = add(config_of(f"https://localhost:{server.port}/", ca_file=certificate, batch=100), 10000)
+        assert ledger["delivered"] == 10000 and log == "" and server.connections == 1, (ledger, log)
         assert server.values() == list(range(10000))
 
 
 def refused(folder, certificate, key, host, **options):
-    """What is said when a server shows a certificate that must not be accepted; nothing may have been sent."""
+    """Returns the log for a server whose certificate must not be accepted. Nothing may have been sent."""
     with Scripted(tls=tls_context(certificate, key), address="127.0.0.1") as server:
         done = run(ADDER, "-f", 1000, "-H", "push", timeout=60,
                    WEIR_CONFIG=config_of(f"https://u:geheim@{host}:{server.port}/w", "100ms", **options))
@@ -311,7 +311,7 @@ def refused(folder, certificate, key, host, **options):
 
 
 @case
-def fault_27_a_certificate_that_nobody_vouches_for_is_refused(folder):
+def fault_27_a_self_signed_certificate_is_refused(folder):
     certificate, key = certificates.make(folder, "own")
     other, _ = certificates.make(folder, "other")
     assert "self-signed" in refused(folder, certificate, key, "localhost")
@@ -319,7 +319,7 @@ def fault_27_a_certificate_that_nobody_vouches_for_is_refused(folder):
 
 
 @case
-def fault_27_a_certificate_that_has_expired_is_refused(folder):
+def fault_27_an_expired_certificate_is_refused(folder):
     certificate, key = certificates.make(folder, "old", days=-1)
     assert "expired" in refused(folder, certificate, key, "localhost", ca_file=certificate)
 
@@ -327,33 +327,33 @@ def fault_27_a_certificate_that_has_expired_is_refused(folder):
 @case
 def fault_27_a_certificate_for_another_host_is_refused(folder):
     certificate, key = certificates.make(folder, "elsewhere", host="elsewhere.example")
-    assert "localhost" in refused(folder, certificate, key, "localhost", ca_file=certificate).split("not accepted", 1)[1]
+    assert "localhost" in refused(folder, certificate, key, "localhost", ca_file=certificate).split("not trusted", 1)[1]
     certificate, key = certificates.make(folder, "name", host="localhost")
     refused(folder, certificate, key, "127.0.0.1", ca_file=certificate)
 
 
 @case
-def any_certificate_will_do_when_told_so(folder):
+def without_verify_any_certificate_is_accepted(folder):
     certificate, key = certificates.make(folder, "old", host="elsewhere.example", days=-1)
     with Scripted(tls=tls_context(certificate, key)) as server:
-        ledger, said, _ = add(config_of(server.url, verify=False), 10)
-        assert ledger["delivered"] == 10 and said == "", (ledger, said)
+        ledger, log, _ = add(config_of(server.url, verify=False), 10)
+        assert ledger["delivered"] == 10 and log == "", (ledger, log)
 
 
 @case
-def a_server_may_ask_for_a_certificate(folder):
+def a_server_may_require_a_client_certificate(folder):
     certificate, key = certificates.make(folder, "server")
     own, own_key = certificates.make(folder, "client")
     with Scripted(tls=tls_context(certificate, key, own)) as server:
         url = f"https://localhost:{server.port}/"
-        ledger, said, _ = add(config_of(url, ca_file=certificate, cert_file=own, key_file=own_key), 10, "-e", 10)
-        assert ledger["delivered"] == 10 and said == "", (ledger, said)
+        ledger, log, _ = add(config_of(url, ca_file=certificate, cert_file=own, key_file=own_key), 10, "-e", 10)
+        assert ledger["delivered"] == 10 and log == "", (ledger, log)
         done = run(ADDER, "-f", 1000, "-H", "push", WEIR_CONFIG=config_of(url, "100ms", ca_file=certificate), timeout=60)
         assert "push: " in done.stderr and "retrying, 1 queued" in done.stderr and len(server.requests) == 1, done.stderr
 
 
 @case
-def files_of_certificates_that_are_missing_are_named(folder):
+def missing_certificate_files_are_named(folder):
     certificate, key = certificates.make(folder, "server")
     with Scripted(tls=tls_context(certificate, key)) as server:
         url = f"https://localhost:{server.port}/"
@@ -365,13 +365,13 @@ def files_of_certificates_that_are_missing_are_named(folder):
 
 
 @case
-def fault_27_there_is_no_falling_back_to_plain(folder):
+def fault_27_there_is_no_fallback_to_plain_http(folder):
     with Scripted() as server:
-        done = run(ADDER, "-f", PATIENCE_MS, "-H", "push", timeout=60, WEIR_CONFIG=config_of(f"https://127.0.0.1:{server.port}/", "100ms"))
+        done = run(ADDER, "-f", FLUSH_MS, "-H", "push", timeout=60, WEIR_CONFIG=config_of(f"https://127.0.0.1:{server.port}/", "100ms"))
         assert f"push: connect 127.0.0.1:{server.port}: TLS: " in done.stderr and not server.requests, done.stderr
     certificate, key = certificates.make(folder, "server")
     with Scripted(tls=tls_context(certificate, key)) as server:
-        done = run(ADDER, "-f", PATIENCE_MS, "-H", "push", timeout=60, WEIR_CONFIG=config_of(f"http://127.0.0.1:{server.port}/", "100ms"))
+        done = run(ADDER, "-f", FLUSH_MS, "-H", "push", timeout=60, WEIR_CONFIG=config_of(f"http://127.0.0.1:{server.port}/", "100ms"))
         assert "retrying, 1 queued" in done.stderr and not server.requests, done.stderr
 
 

@@ -1,4 +1,4 @@
-"""The http handler and its formats against the servers that they are made for: what arrived is read back from them."""
+"""The http handler and its formats with real servers: the values are read back from them."""
 
 import json
 import os
@@ -46,8 +46,8 @@ def example(name):
 @case
 def a_million_values_arrive_in_victoriametrics_each_once(folder):
     with VictoriaMetrics(folder) as server:
-        ledger, said = add(config_of(server.url + "/write"), VALUES)
-        assert ledger["delivered"] == VALUES and said == "", (ledger, said)
+        ledger, log = add(config_of(server.url + "/write"), VALUES)
+        assert ledger["delivered"] == VALUES and log == "", (ledger, log)
         values = server.await_series('{__name__="my_app_t0"}', VALUES)["my_app_t0"]
         assert len(values) == VALUES and sum(values) == VALUES * (VALUES - 1) // 2 and sorted(values) == list(range(VALUES))
 
@@ -55,13 +55,13 @@ def a_million_values_arrive_in_victoriametrics_each_once(folder):
 @case
 def values_of_two_threads_for_one_series_arrive_in_victoriametrics_each_once(folder):
     with VictoriaMetrics(folder) as server:
-        ledger, said = add(config_of(server.url + "/write", compress="gzip"), VALUES // 2, "-t", 2, "-s")
-        assert ledger["delivered"] == VALUES and said == "", (ledger, said)
+        ledger, log = add(config_of(server.url + "/write", compress="gzip"), VALUES // 2, "-t", 2, "-s")
+        assert ledger["delivered"] == VALUES and log == "", (ledger, log)
         assert sorted(server.await_series('{__name__="my_app_t"}', VALUES)["my_app_t"]) == list(range(VALUES))
 
 
 @case
-def the_example_for_victoriametrics_takes_a_whole_program(folder):
+def the_example_for_victoriametrics_works_with_a_whole_program(folder):
     with VictoriaMetrics(folder) as server:
         done = run(SCAN, "-c", example("victoriametrics.json"), os.path.join(SOURCE, "lib"), VICTORIAMETRICS_URL=server.url)
         assert done.returncode == 0 and done.stderr == "", done
@@ -70,7 +70,7 @@ def the_example_for_victoriametrics_takes_a_whole_program(folder):
 
 
 @case
-def every_document_is_taken_by_victoriametrics_too(folder):
+def documents_are_accepted_by_victoriametrics(folder):
     with VictoriaMetrics(folder) as server:
         config = config_of(server.url + "/api/v1/import/prometheus", format="prometheus")
         done = emit(config, "latency=49.403", "b c=2", labels=["route=/x\"\\\n{}"])
@@ -79,10 +79,10 @@ def every_document_is_taken_by_victoriametrics_too(folder):
 
 
 @case
-def a_limit_in_front_of_the_server_is_met_by_smaller_requests(folder):
+def requests_shrink_below_a_size_limit_in_front_of_the_server(folder):
     with VictoriaMetrics(folder) as server, Nginx(folder, server.url, "client_max_body_size 20k;") as front:
-        ledger, said = add(config_of(front.url + "/write"), 20000)
-        assert ledger["delivered"] == 20000 and ledger["retries"] == 0 and said == "", (ledger, said)
+        ledger, log = add(config_of(front.url + "/write"), 20000)
+        assert ledger["delivered"] == 20000 and ledger["retries"] == 0 and log == "", (ledger, log)
         assert sorted(server.await_series('{__name__="my_app_t0"}', 20000)["my_app_t0"]) == list(range(20000))
 
 
@@ -98,18 +98,18 @@ def assert_all_in(server, field, count):
 def a_million_values_arrive_in_influxdb_each_once(folder):
     with InfluxDB(folder) as server:
         server.query("CREATE DATABASE bench")
-        ledger, said = add(config_of(server.url + "/write?db=bench"), VALUES)
-        assert ledger["delivered"] == VALUES and said == "", (ledger, said)
+        ledger, log = add(config_of(server.url + "/write?db=bench"), VALUES)
+        assert ledger["delivered"] == VALUES and log == "", (ledger, log)
         assert_all_in(server, "t0", VALUES)
 
 
 @case
 def values_of_two_threads_for_one_series_arrive_in_influxdb_each_once(folder):
-    """Where two values have one time, InfluxDB would keep one of them."""
+    """InfluxDB keeps only one of two values with the same time."""
     with InfluxDB(folder) as server:
         server.query("CREATE DATABASE bench")
-        ledger, said = add(config_of(server.url + "/write?db=bench", compress="gzip"), VALUES // 2, "-t", 2, "-s", "-b", "handle")
-        assert ledger["delivered"] == VALUES and said == "", (ledger, said)
+        ledger, log = add(config_of(server.url + "/write?db=bench", compress="gzip"), VALUES // 2, "-t", 2, "-s", "-b", "handle")
+        assert ledger["delivered"] == VALUES and log == "", (ledger, log)
         assert_all_in(server, "t", VALUES)
 
 
@@ -118,11 +118,11 @@ def values_of_one_time_arrive_in_influxdb_each_once(folder):
     with InfluxDB(folder) as server:
         server.query("CREATE DATABASE bench")
         now = time.time_ns() // 10**9 * 10**9
-        ledger, said = add(config_of(server.url + "/write?db=bench"), 100000, "-t", 2, "-s", "-a", now)
-        assert ledger["delivered"] == 200000 and said == "", (ledger, said)
+        ledger, log = add(config_of(server.url + "/write?db=bench"), 100000, "-t", 2, "-s", "-a", now)
+        assert ledger["delivered"] == 200000 and log == "", (ledger, log)
         assert_all_in(server, "t", 200000)
         row = server.query("SELECT count(t) FROM my_app WHERE time >= %d AND time < %d" % (now, now + 200000), db="bench")[0]
-        assert row["count"] == 200000, "they must lie side by side"
+        assert row["count"] == 200000, "the times must be consecutive"
 
 
 @case
@@ -137,7 +137,7 @@ def events_are_points_with_a_field_for_each_name(folder):
 
 
 @case
-def names_of_all_kinds_arrive_in_influxdb_as_they_are(folder):
+def names_of_all_kinds_arrive_in_influxdb_unchanged(folder):
     names = ["plain", "with space", "comma,equals=", "quote\"'", "naïve €😀", "#hash", "C:\\dir", "a.b/c", "{}[]()", "-", "1"]
     with InfluxDB(folder) as server:
         server.query("CREATE DATABASE bench")
@@ -154,7 +154,7 @@ def names_of_all_kinds_arrive_in_influxdb_as_they_are(folder):
 
 
 @case
-def what_influxdb_refuses_is_counted_and_said_in_its_words(folder):
+def values_refused_by_influxdb_are_counted_and_its_message_is_logged(folder):
     with InfluxDB(folder) as server:
         done = emit(config_of(server.url + "/write?db=bench"), "a=1")
         assert done.stdout == "push: 0 delivered, 1 dropped (rejected), status.404 1\n", done
@@ -162,7 +162,7 @@ def what_influxdb_refuses_is_counted_and_said_in_its_words(folder):
 
 
 @case
-def integers_are_integers_when_told_so_and_a_field_has_one_type(folder):
+def the_option_integers_determines_the_type_of_fields(folder):
     program = os.path.join(BUILD, "tests", "support", "guest")
     with InfluxDB(folder) as server:
         server.query("CREATE DATABASE bench")
@@ -173,12 +173,12 @@ def integers_are_integers_when_told_so_and_a_field_has_one_type(folder):
             done = run(program, "allocations", WEIR_CONFIG=config)
             found = {row["fieldKey"]: row["fieldType"] for row in server.query("SHOW FIELD KEYS", db="bench")}
             assert types.items() <= found.items(), (integers, found)
-            # "a" is added both as a double and as an integer: with true that is the user's mistake, and is said
+            # "a" is added both as a double and as an integer: an error of the user if `integers` is true; it is logged
             assert ("field type conflict" in done.stderr) == integers, done.stderr
 
 
 @case
-def a_server_that_is_killed_again_and_again_loses_nothing_and_order_is_kept(folder):
+def a_server_that_is_killed_repeatedly_loses_nothing_and_order_is_kept(folder):
     count = 20000
     server = InfluxDB(folder)
     try:
@@ -188,10 +188,10 @@ def a_server_that_is_killed_again_and_again_loses_nothing_and_order_is_kept(fold
         for turn in range(1, 6):
             wait_for(lambda: count_in(server) > turn * count // 8, "values")
             server.kill()
-            time.sleep(0.1)  # not judged: gives the handler time to notice
+            time.sleep(0.1)  # gives the handler time to detect it; no assertion depends on it
             server.start()
-        out, said = program.communicate(timeout=120)
-        assert program.returncode == 0 and said.count("back after") >= 1 and "0 lost" in said, said
+        out, log = program.communicate(timeout=120)
+        assert program.returncode == 0 and log.count("back after") >= 1 and "0 lost" in log, log
         report = json.loads(out)
         assert_ledgers(report)
         assert report["handlers"]["push"]["delivered"] == count, report
@@ -227,7 +227,7 @@ def the_example_for_influxdb_works_with_a_password(folder):
 # ---- Pushgateway ----------------------------------------------------------------------------------
 
 def metrics_of(server):
-    """{line without its value: value} of a Pushgateway's own page, and the comments on it."""
+    """Returns {line without its value: value} of a Pushgateway's metrics page, and its comments."""
     lines = [line for line in server.get("/metrics").splitlines() if "my_app" in line or "scan" in line]
     values = {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if not line.startswith("#")}
     return values, [line for line in lines if line.startswith("#")]
@@ -237,8 +237,8 @@ def metrics_of(server):
 def a_pushgateway_shows_the_last_values_with_help_and_type(folder):
     with Pushgateway(folder) as server:
         config = config_of(server.url + "/metrics/job/bench", format="prometheus")
-        ledger, said = add(config, 10000, "-t", 3)
-        assert ledger["delivered"] == 30000 and said == "", (ledger, said)
+        ledger, log = add(config, 10000, "-t", 3)
+        assert ledger["delivered"] == 30000 and log == "", (ledger, log)
         values, comments = metrics_of(server)
         assert values == {f'my_app_t{i}{{instance="",job="bench"}}': 9999.0 for i in range(3)}, values
         for i in range(3):
@@ -246,7 +246,7 @@ def a_pushgateway_shows_the_last_values_with_help_and_type(folder):
 
 
 @case
-def whatever_names_and_labels_there_are_a_pushgateway_takes_the_document(folder):
+def documents_with_any_names_and_labels_are_accepted_by_a_pushgateway(folder):
     with Pushgateway(folder) as server:
         config = config_of(server.url + "/metrics/job/bench", format="prometheus")
         done = emit(config, "a b=1", "a.b=2", "a_b=3", "ünï=4", "9=5", "c:d=6", "x{y}=7",
@@ -260,7 +260,7 @@ def whatever_names_and_labels_there_are_a_pushgateway_takes_the_document(folder)
 
 
 @case
-def the_example_for_a_pushgateway_leaves_the_results_of_a_job(folder):
+def the_example_for_a_pushgateway_stores_the_results_of_a_job(folder):
     with Pushgateway(folder) as server:
         done = run(SCAN, "-c", example("pushgateway.json"), os.path.join(SOURCE, "lib"), PUSHGATEWAY_URL=server.url, PUSHGATEWAY_JOB="scan")
         assert done.returncode == 0 and done.stderr == "", done
@@ -269,7 +269,7 @@ def the_example_for_a_pushgateway_leaves_the_results_of_a_job(folder):
 
 
 @case
-def promtool_finds_nothing_wrong_with_a_document():
+def promtool_accepts_a_document():
     promtool = shutil.which("promtool")
     if not promtool:
         raise Skip("promtool is not installed (Debian: prometheus)")
@@ -291,8 +291,8 @@ def every_value_is_a_metric_of_its_run_with_all_fields():
         done = emit(config_of(server.url + "/api/metrics/", format={"type": "mlbench", "run_id": "7"}),
                     "loss=0.25", "Prec@1 &+%é=1e+20", "big=12345678901234567", labels=["rank=0"])
         assert done.returncode == 0 and done.stderr == "" and not server.faults, (done, server.faults)
-        with urllib.request.urlopen(server.url + "/api/metrics/7?metric_type=run") as answer:
-            metrics = json.load(answer)
+        with urllib.request.urlopen(server.url + "/api/metrics/7?metric_type=run") as response:
+            metrics = json.load(response)
         assert {name: float(of[0]["value"]) for name, of in metrics.items()} == {
             "loss": 0.25, "Prec@1 &+%é": 1e20, "big": 12345678901234567.0}, metrics
         assert all(of[0]["cumulative"] is False and of[0]["metadata"] == "" for of in metrics.values()), metrics
@@ -308,17 +308,17 @@ def _timestamp(date):
 
 
 @case
-def many_metrics_go_over_one_connection_in_order():
+def many_metrics_are_sent_over_one_connection_in_order():
     with MLBench(runs=[7]) as server:
-        ledger, said = add(config_of(server.url + "/api/metrics/", format={"type": "mlbench", "run_id": "7"}), 3000, "-e", 3)
-        assert ledger["delivered"] == 3000 and said == "" and server.connections == 1, (ledger, said, server.connections)
+        ledger, log = add(config_of(server.url + "/api/metrics/", format={"type": "mlbench", "run_id": "7"}), 3000, "-e", 3)
+        assert ledger["delivered"] == 3000 and log == "" and server.connections == 1, (ledger, log, server.connections)
         assert [float(metric["value"]) for metric in server.metrics["run", 7]] == list(range(3000)) and not server.faults
         dates = [metric["date"] for metric in server.metrics["run", 7]]
         assert dates == sorted(dates)
 
 
 @case
-def a_pod_that_does_not_exist_is_refused_and_a_run_that_does_not_may_come():
+def a_missing_pod_is_refused_and_a_missing_run_is_retried():
     with MLBench() as server:
         done = emit(config_of(server.url + "/api/metrics/", format={"type": "mlbench", "pod_name": "nobody"}), "a=1")
         assert done.stdout == "push: 0 delivered, 1 dropped (rejected), status.404 1\n" and "Pod not found" in done.stderr, done

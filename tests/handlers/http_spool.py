@@ -1,4 +1,4 @@
-"""The http handler with a spool: servers that are away, for a while or for longer than the program runs."""
+"""The http handler with a spool: servers that are down for a while or for longer than the program runs."""
 
 import glob
 import json
@@ -14,8 +14,8 @@ def config_of(folder, port, shutdown="1m", **options):
     return {"settings": {"shutdown_timeout": shutdown}, "handlers": {"push": handler}, "groups": {"*": "push"}}
 
 
-class Taker(Scripted):
-    """A server that can be told to be away: it closes each connection, and takes nothing."""
+class SwitchableServer(Scripted):
+    """A server that can be switched off: it then closes each connection without a response."""
 
     def __init__(self, **options):
         self.away, self.taken = False, []
@@ -38,12 +38,12 @@ def on_disk(folder):
 
 
 @case
-def what_a_program_could_not_send_while_it_ran_the_next_one_sends_first(folder):
+def values_that_a_program_could_not_send_are_sent_first_by_the_next_one(folder):
     port = free_port()
     done = run(ADDER, "-n", 50000, "-H", "push", WEIR_CONFIG=config_of(folder, port, shutdown="200ms"))
     assert done.returncode == 0 and "50000 spooled" in done.stderr, done.stderr
     assert_ledgers(json.loads(done.stdout))
-    with Taker(port=port) as server:
+    with SwitchableServer(port=port) as server:
         done = run(ADDER, "-n", 1000, "-f", -1, "-H", "push", WEIR_CONFIG=config_of(folder, port))
         report = json.loads(done.stdout)
         assert_ledgers(report)
@@ -53,15 +53,15 @@ def what_a_program_could_not_send_while_it_ran_the_next_one_sends_first(folder):
 
 
 @case
-def a_server_that_goes_away_five_times_gets_everything_in_order_and_callers_do_not_wait_for_it(folder):
-    with Taker() as server:
+def a_server_that_is_down_five_times_gets_everything_in_order_and_callers_do_not_wait(folder):
+    with SwitchableServer() as server:
         program = start(ADDER, "-n", 60000, "-p", 1000, "-f", -1, "-H", "push", WEIR_CONFIG=config_of(folder, server.port, queue="16KiB"))
         for _ in range(5):
             server.away = True
             wait_for(lambda: on_disk(folder) or program.poll() is not None, "values on disk")
             taken = len(server.taken)
             server.away = False
-            wait_for(lambda: len(server.taken) > taken or program.poll() is not None, "values that are sent again")
+            wait_for(lambda: len(server.taken) > taken or program.poll() is not None, "values sent after the outage")
         out, err = program.communicate(timeout=120)
         report = json.loads(out)
         assert_ledgers(report)

@@ -1,4 +1,4 @@
-"""The sqlite handler and real databases: killed programs, locks, full disks, damage, other writers, forks."""
+"""The sqlite handler with real databases: killed programs, locks, full disks, damage, other writers, forks."""
 
 import contextlib
 import json
@@ -24,24 +24,24 @@ def config_of(path, labels=None, shutdown="10s", **options):
     return {"settings": {"labels": labels or {}, "shutdown_timeout": shutdown}, "handlers": {"db": handler}, "groups": {"*": "db"}}
 
 
-def ask(path, query, *arguments):
+def query_all(path, query, *arguments):
     with contextlib.closing(sqlite3.connect(path, timeout=60)) as db:
         return db.execute(query, arguments).fetchall()
 
 
 def values_of(path, name="v"):
-    return [value for value, in ask(path, "SELECT value FROM samples JOIN series ON id = series WHERE name = ? ORDER BY samples.rowid", name)]
+    return [value for value, in query_all(path, "SELECT value FROM samples JOIN series ON id = series WHERE name = ? ORDER BY samples.rowid", name)]
 
 
 def assert_sound(path):
-    assert ask(path, "PRAGMA integrity_check") == [("ok",)] and ask(path, "PRAGMA foreign_key_check") == []
+    assert query_all(path, "PRAGMA integrity_check") == [("ok",)] and query_all(path, "PRAGMA foreign_key_check") == []
 
 
 def text_of(time_ns):
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time_ns // 10**9)) + f".{time_ns % 10**9:09d}"
 
 
-def account_of(puppet):
+def ledger_of(puppet):
     stats = puppet.do("ledger", "db")
     assert_handler_ledger(stats)
     return stats
@@ -54,29 +54,29 @@ def account_of(puppet):
 def values_are_stored_with_series_labels_time_and_metadata(folder):
     path = os.path.join(folder, "m.db")
     config = config_of(path, labels={"host": 'a"b', "route": "hidden"})
-    for _ in range(2):  # by two processes, which find the same series
+    for _ in range(2):  # two processes, which use the same series
         done = run(WEIR, "emit", "-g", "my_app", "-l", "route=/x\\", "latency=49.5", "n=3", WEIR_CONFIG=config)
         assert done.returncode == 0 and done.stderr == "", done.stderr
-    assert ask(path, "SELECT group_name, name, cumulative FROM series ORDER BY id") == [("my_app", "latency", 0), ("my_app", "n", 0)]
-    text = ask(path, "SELECT DISTINCT labels FROM series")
+    assert query_all(path, "SELECT group_name, name, cumulative FROM series ORDER BY id") == [("my_app", "latency", 0), ("my_app", "n", 0)]
+    text = query_all(path, "SELECT DISTINCT labels FROM series")
     assert len(text) == 1 and list(json.loads(text[0][0]).items()) == [("host", 'a"b'), ("route", "/x\\")], text
-    shown = ask(path, 'SELECT time, name, value FROM "values"')
-    stored = ask(path, "SELECT time_ns, name, value FROM samples JOIN series ON id = series")
-    assert sorted(row[1:] for row in shown) == [("latency", 49.5)] * 2 + [("n", 3)] * 2, shown
+    view_rows = query_all(path, 'SELECT time, name, value FROM "values"')
+    stored = query_all(path, "SELECT time_ns, name, value FROM samples JOIN series ON id = series")
+    assert sorted(row[1:] for row in view_rows) == [("latency", 49.5)] * 2 + [("n", 3)] * 2, view_rows
     assert all(abs(time_ns - time.time_ns()) < 3600 * 10**9 for time_ns, _, _ in stored), stored
-    assert sorted((text_of(time_ns), *row) for time_ns, *row in stored) == sorted(shown), (stored, shown)
+    assert sorted((text_of(time_ns), *row) for time_ns, *row in stored) == sorted(view_rows), (stored, view_rows)
     assert_sound(path)
 
 
 @case
-def integers_doubles_and_notes_keep_what_they_are(folder):
+def integers_doubles_and_metadata_keep_their_types(folder):
     path = os.path.join(folder, "m.db")
     assert run(REPORTER, "db", 2**53, 2, WEIR_CONFIG=config_of(path, prefix="weir_")).returncode == 0
     puppet = Puppet(config_of(path, prefix="weir_"), folder)
     for words in (("add", "x", 5), ("add", "x", "nan"), ("note", 10)):
         assert puppet.do(*words)["code"] == 0
     puppet.end()
-    rows = ask(path, "SELECT value, typeof(value), metadata FROM weir_samples ORDER BY rowid")
+    rows = query_all(path, "SELECT value, typeof(value), metadata FROM weir_samples ORDER BY rowid")
     assert rows == [(2**53, "integer", None), (2**53 + 1, "integer", None), (5.0, "real", None), (None, "null", None),
                     (1.0, "real", "x" * 10)], rows
 
@@ -90,21 +90,21 @@ def labels_of_a_new_configuration_make_new_series(folder):
             json.dump(config_of(path, labels={"run": number}), out)
         assert puppet.do("configure", file)["code"] == 0
         assert puppet.do("add", "v", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-    assert account_of(puppet)["delivered"] == 3
+    assert ledger_of(puppet)["delivered"] == 3
     puppet.end()
-    rows = ask(path, "SELECT labels, count(*) FROM samples JOIN series ON id = series GROUP BY id ORDER BY id")
+    rows = query_all(path, "SELECT labels, count(*) FROM samples JOIN series ON id = series GROUP BY id ORDER BY id")
     assert rows == [('{"run":"1"}', 2), ('{"run":"2"}', 1)], rows
 
 
 @case
-def the_readmes_queries_answer(folder):
+def the_queries_of_the_readme_work(folder):
     path = os.path.join(folder, "m.db")
     done = run(WEIR, "emit", "-g", "my_app", "-l", "route=/x", "latency=49.5", WEIR_CONFIG=config_of(path))
     assert done.returncode == 0, done.stderr
     queries = Text(os.path.join(SOURCE, "plugins", "sqlite", "README.md")).snippets("sql")
     assert len(queries) == 5, queries
     for query in queries:
-        rows = ask(path, query)
+        rows = query_all(path, query)
         assert rows if query.startswith("SELECT") else rows == [], query
     assert values_of(path, "latency") == [49.5]
 
@@ -113,46 +113,46 @@ def the_readmes_queries_answer(folder):
 
 
 def last_report(text):
-    """The last whole line: how many had been delivered."""
+    """The number of delivered values in the last complete line."""
     lines = text.split(b"\n")[:-1]
     return int(lines[-1]) if lines else 0
 
 
 def run_until(path, begin, end, goal):
-    """Runs a program that adds the values from begin to end, and kills it once it has reported that many; answers its last report."""
+    """Runs a program that adds the values from begin to end and kills it once it has reported `goal`. Returns its last report."""
     program = subprocess.Popen([REPORTER, "db", str(begin), str(end - begin)], env=environment(WEIR_CONFIG=config_of(path)),
                                stdout=subprocess.PIPE)
-    said = b""
-    while goal is None or last_report(said) < goal:
+    log = b""
+    while goal is None or last_report(log) < goal:
         assert select.select([program.stdout], [], [], 120)[0], "no report"
         more = os.read(program.stdout.fileno(), 1 << 16)
         if not more:
             break
-        said += more
+        log += more
     if goal is not None:
         program.send_signal(signal.SIGKILL)
-    said += program.stdout.read()
+    log += program.stdout.read()
     program.stdout.close()
     program.wait(120)
-    return last_report(said)
+    return last_report(log)
 
 
 @case
-def a_million_values_survive_kills_and_what_was_reported_delivered_is_there(folder):
+def a_million_values_survive_kills_and_delivered_values_are_there(folder):
     path, total, begin = os.path.join(folder, "m.db"), 100000 if SANITIZED else 1000000, 0
     for part in (1, 3, 2, 4):
         reported = run_until(path, begin, total, total // 20 * part)
-        count, largest = ask(path, "SELECT count(*), max(value) FROM samples")[0]
+        count, largest = query_all(path, "SELECT count(*), max(value) FROM samples")[0]
         assert count == largest + 1 >= begin + reported > begin, (count, largest, begin, reported)
         assert_sound(path)
         begin = count
     reported = run_until(path, begin, total, None)
     assert reported == total - begin, (reported, begin)
-    assert ask(path, "SELECT count(*), count(DISTINCT value), min(value), max(value) FROM samples") == [(total, total, 0, total - 1)]
+    assert query_all(path, "SELECT count(*), count(DISTINCT value), min(value), max(value) FROM samples") == [(total, total, 0, total - 1)]
     assert_sound(path)
 
 
-# ---- What stands in the way --------------------------------------------------------------------------------------
+# ---- Errors ------------------------------------------------------------------------------------------------------
 
 
 @case
@@ -164,15 +164,15 @@ def a_locked_database_is_waited_for_and_nothing_is_lost(folder):
         other.execute("BEGIN IMMEDIATE")
         assert puppet.do("add", "v", 1)["code"] == 0
         wait_for(lambda: f"write {path}: database is locked" in puppet.said(), "the warning")
-        assert account_of(puppet)["queued"] == 1
+        assert ledger_of(puppet)["queued"] == 1
         other.execute("COMMIT")
-    assert puppet.do("flush", -1)["code"] == 0 and account_of(puppet)["delivered"] == 2
+    assert puppet.do("flush", -1)["code"] == 0 and ledger_of(puppet)["delivered"] == 2
     puppet.end()
     assert values_of(path) == [0, 1]
 
 
 @case
-def a_program_ends_in_time_though_its_database_is_locked(folder):
+def a_program_ends_in_time_although_its_database_is_locked(folder):
     path = os.path.join(folder, "m.db")
     assert run(REPORTER, "db", 0, 1, WEIR_CONFIG=config_of(path)).returncode == 0
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -192,10 +192,10 @@ cp "$1"/disk/m.db* "$1"
 
 
 @case
-def a_full_disk_is_told_and_leaves_whole_batches(folder):
+def a_full_disk_is_logged_and_leaves_complete_batches(folder):
     os.mkdir(os.path.join(folder, "disk"))
     if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
-        raise Skip("no right to mount a tmpfs of our own")
+        raise Skip("not allowed to mount a tmpfs")
     path = os.path.join(folder, "disk", "m.db")
     config = config_of(path, shutdown="100ms", batch=500, queue="8MiB")
     done = subprocess.run(["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", folder, ADDER], env=environment(WEIR_CONFIG=config),
@@ -210,7 +210,7 @@ def a_full_disk_is_told_and_leaves_whole_batches(folder):
 
 
 @case
-def what_is_no_database_is_told_and_left_alone(folder):
+def a_file_that_is_not_a_database_is_logged_and_not_changed(folder):
     text = os.path.join(folder, "text")
     with open(text, "w", encoding="utf-8") as file:
         file.write("this is not a database, and it is longer than the head of one\n" * 100)
@@ -224,14 +224,14 @@ def what_is_no_database_is_told_and_left_alone(folder):
 
 
 @case
-def tables_of_others_and_folders_that_are_missing_are_told(folder):
+def foreign_tables_and_missing_folders_are_logged(folder):
     other = os.path.join(folder, "other.db")
-    ask(other, "CREATE TABLE series (title TEXT)")
+    query_all(other, "CREATE TABLE series (title TEXT)")
     done = run(ADDER, "-n", 5, "-f", -1, "-H", "db", WEIR_CONFIG=config_of(other))
     assert f"db: open {other}: " in done.stderr and "no column named" in done.stderr, done.stderr
-    assert ask(other, "SELECT name FROM pragma_table_info('series')") == [("title",)]
+    assert query_all(other, "SELECT name FROM pragma_table_info('series')") == [("title",)]
     assert run(ADDER, "-n", 5, "-f", -1, "-H", "db", WEIR_CONFIG=config_of(other, prefix="weir_")).returncode == 0
-    assert ask(other, "SELECT count(*) FROM weir_samples") == [(5,)]
+    assert query_all(other, "SELECT count(*) FROM weir_samples") == [(5,)]
     missing = os.path.join(folder, "missing", "m.db")
     done = run(ADDER, "-n", 5, "-q", WEIR_CONFIG=config_of(missing, shutdown="50ms"))
     assert f"open {missing}: unable to open database file" in done.stderr, done.stderr
@@ -240,14 +240,14 @@ def tables_of_others_and_folders_that_are_missing_are_told(folder):
 
 
 @case
-def a_database_that_was_moved_is_made_anew(folder):
+def a_moved_database_is_created_again(folder):
     path = os.path.join(folder, "m.db")
     puppet = Puppet(config_of(path), folder)
     assert puppet.do("add", "v", 0)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
     for suffix in ("", "-wal", "-shm"):
         os.rename(path + suffix, os.path.join(folder, "moved.db" + suffix))
     assert puppet.do("add", "v", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-    assert account_of(puppet)["delivered"] == 2
+    assert ledger_of(puppet)["delivered"] == 2
     puppet.end()
     assert values_of(path) == [1] and values_of(os.path.join(folder, "moved.db")) == [0]
 
@@ -262,7 +262,7 @@ def several_processes_write_to_one_database(folder):
         assert_ledgers(json.loads(out))
         assert json.loads(out)["handlers"]["db"]["delivered"] == 3000
     for i in range(count):
-        rows = ask(path, "SELECT value FROM samples JOIN series ON id = series WHERE group_name = ? ORDER BY samples.rowid", f"g{i}")
+        rows = query_all(path, "SELECT value FROM samples JOIN series ON id = series WHERE group_name = ? ORDER BY samples.rowid", f"g{i}")
         assert [value for value, in rows] == list(range(3000)), i
     assert_sound(path)
 
@@ -271,29 +271,29 @@ def several_processes_write_to_one_database(folder):
 
 
 @case
-def a_forked_child_does_without_its_parents_database_and_says_so(folder):
+def a_forked_child_does_not_open_its_parents_database_and_logs_this(folder):
     skip_fork_under_sanitizers()
     path = os.path.join(folder, "m.db")
     puppet = Puppet(config_of(path), folder)
     assert puppet.do("add", "v", 0)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
     assert puppet.do("fork", "of_child")["code"] > 0 and puppet.do("reap")["code"] == 0
-    said = puppet.said()
-    assert f"db: open {path}: the parent process has it open" in said and "${PID}" in said, said
+    log = puppet.said()
+    assert f"db: open {path}: the parent process has it open" in log and "${PID}" in log, log
     assert puppet.do("add", "v", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-    assert account_of(puppet)["delivered"] == 2
+    assert ledger_of(puppet)["delivered"] == 2
     puppet.end()
     assert values_of(path) == [0, 1] and values_of(path, "of_child") == []
     assert_sound(path)
 
 
 @case
-def with_the_process_id_in_the_path_each_child_has_its_own(folder):
+def with_the_process_id_in_the_path_each_child_has_its_own_database(folder):
     skip_fork_under_sanitizers()
     puppet = Puppet(config_of(os.path.join(folder, "m.${PID}.db")), folder)
     assert puppet.do("add", "v", 0)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
     child = puppet.do("fork", "of_child")["code"]
     assert puppet.do("reap")["code"] == 0
-    assert account_of(puppet)["delivered"] == 1
+    assert ledger_of(puppet)["delivered"] == 1
     parent = puppet.program.pid
     puppet.end()
     assert puppet.said() == ""

@@ -11,28 +11,29 @@
 #include "../support/plain.h"
 #include "child.h"
 #include "plan.h"
-#include "verdict.h"
+#include "checker.h"
 
 enum { LONG_EVENT = 200, TOO_LONG = 1025 };
 
 _Atomic uint64_t actor_refused[WEIR_REFUSED_MAX];
 
-/* Configurations that were begun to be put in force, and that are. One thread at a time changes them. */
-static _Atomic uint32_t begun, done;
+/* The configuration that is being applied, and the last one that was. Only one thread at a time changes
+ * them. */
+static _Atomic uint32_t applying, applied;
 static pthread_mutex_t configuring = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Writes the next sample down. */
+/* Records the next sample. */
 static struct world_sample *plan_sample(struct actor *actor, uint32_t group, uint32_t place, uint32_t length)
 {
-    struct world_actor *mine = &world->actors[actor->id];
-    uint32_t number = atomic_load(&mine->count);
-    struct world_sample *sample = &mine->samples[number];
+    struct world_actor *own = &world->actors[actor->id];
+    uint32_t number = atomic_load(&own->count);
+    struct world_sample *sample = &own->samples[number];
     if (number + 1 == WORLD_SAMPLES)
-        world_fail("the model has too little room for what actors add");
+        world_fail("too many samples for the model");
     if (place == 0)
-        actor->lo = atomic_load(&done);
+        actor->lo = atomic_load(&applied);
     *sample = (struct world_sample){.lo = actor->lo,
                                     .hi = PLAN_CONFIGS - 1,
                                     .group = (uint8_t)group,
@@ -42,8 +43,8 @@ static struct world_sample *plan_sample(struct actor *actor, uint32_t group, uin
     return sample;
 }
 
-/* From here on handlers may be given it. */
-static uint64_t show_sample(struct actor *actor)
+/* From here on handlers may receive it. */
+static uint64_t publish_sample(struct actor *actor)
 {
     return world_number(actor->id, atomic_fetch_add(&world->actors[actor->id].count, 1));
 }
@@ -55,26 +56,26 @@ static enum weir_refusal refusal_of(int result)
     case WEIR_ERR_ARGUMENT: return WEIR_REFUSED_ARGUMENT;
     case WEIR_ERR_TOO_LARGE: return WEIR_REFUSED_TOO_LARGE;
     case WEIR_ERR_CLOSED: return WEIR_REFUSED_CLOSED;
-    default: world_fail("a call was answered \"%s\": %s", weir_strerror(result), weir_last_error());
+    default: world_fail("a call returned \"%s\": %s", weir_strerror(result), weir_last_error());
     }
 }
 
-/* A call that waited for its handlers has its values in the ledger whatever it was told. */
+/* The values of a synchronous call are in the ledger, whatever it returned. */
 static bool is_taken(int result)
 {
     return result == 0 || result == WEIR_ERR_DROPPED || result == WEIR_ERR_FULL || result == WEIR_ERR_TIMEOUT ||
            result == WEIR_ERR_SPOOLED || result == WEIR_ERR_FIFO_NOT_CREATED;
 }
 
-/* Which handlers must have been given a sample once all before it is settled: those to which it went for sure.
- */
-static uint8_t sure_handlers(const struct world_sample *sample)
+/* The handlers that must have received a sample once all earlier ones are settled: those of its route, if
+ * its configuration is known. */
+static uint8_t certain_handlers(const struct world_sample *sample)
 {
     unsigned routes = plan_configs[sample->lo].routes[sample->group], withheld = plan_withheld(sample);
     return sample->lo == sample->hi ? (uint8_t)(routes & ~withheld) : 0;
 }
 
-/* Where nothing is lost, what was added in this order was given in this order: so the last one is enough. */
+/* If nothing may be lost, samples are received in the order of adding: it is enough to check the last one. */
 static void expect_settled(const struct actor *actor, uint8_t handlers, const char *why)
 {
     if (atomic_load(&world->ends[world_self].in_a_hurry))
@@ -82,38 +83,38 @@ static void expect_settled(const struct actor *actor, uint8_t handlers, const ch
     for (int i = 0; i < WORLD_HANDLERS; i++) {
         uint32_t next = atomic_load(&world->logs[world_self][i].next_number[actor->id]);
         if (plan_terms.lossless && handlers >> i & 1 && next < actor->awaited[i] && world_self == 0)
-            world_fail("%s, but %s was given samples of actor %u up to %u, not to %u", why, world_handlers[i],
+            world_fail("%s, but %s received samples of actor %u up to %u, not to %u", why, world_handlers[i],
                        actor->id, next, actor->awaited[i]);
     }
 }
 
-static void await(struct actor *actor, uint8_t handlers, uint32_t next)
+static void set_awaited(struct actor *actor, uint8_t handlers, uint32_t next)
 {
     for (int i = 0; i < WORLD_HANDLERS; i++)
         if (handlers >> i & 1)
             actor->awaited[i] = next;
 }
 
-/* A call that added the last `count` samples has come back. */
+/* Records the result of a call that added the last `count` samples. */
 static int conclude(struct actor *actor, uint32_t count, int result)
 {
-    struct world_actor *mine = &world->actors[actor->id];
-    uint32_t end = atomic_load(&mine->count), hi = atomic_load(&begun);
-    uint8_t sure = 0;
+    struct world_actor *own = &world->actors[actor->id];
+    uint32_t end = atomic_load(&own->count), hi = atomic_load(&applying);
+    uint8_t certain = 0;
     for (uint32_t i = end - count; i < end; i++) {
-        mine->samples[i].hi = hi;
-        mine->samples[i].fate = is_taken(result) ? WORLD_TAKEN : WORLD_REFUSED;
-        sure = sure_handlers(&mine->samples[i]);
+        own->samples[i].hi = hi;
+        own->samples[i].fate = is_taken(result) ? WORLD_TAKEN : WORLD_REFUSED;
+        certain = certain_handlers(&own->samples[i]);
     }
     if (!is_taken(result)) {
         atomic_fetch_add(&actor_refused[refusal_of(result)], count);
         return result;
     }
-    await(actor, sure, end);
+    set_awaited(actor, certain, end);
     if (result == 0)
-        expect_settled(actor, sure & plan_configs[hi].sync, "a call that waits has come back with 0");
+        expect_settled(actor, certain & plan_configs[hi].sync, "a synchronous call has returned 0");
     else if (!plan_terms.sync)
-        world_fail("a call that does not wait was answered %s", weir_strerror(result));
+        world_fail("an asynchronous call returned %s", weir_strerror(result));
     return result;
 }
 
@@ -136,7 +137,7 @@ static int add_value(struct actor *actor)
     uint32_t group;
     weir_stream *stream = draw_stream(actor, &group);
     plan_sample(actor, group, 0, 1);
-    return conclude(actor, 1, weir_add_value(stream, draw_name(actor), (double)show_sample(actor)));
+    return conclude(actor, 1, weir_add_value(stream, draw_name(actor), (double)publish_sample(actor)));
 }
 
 static int add_int(struct actor *actor)
@@ -144,7 +145,7 @@ static int add_int(struct actor *actor)
     uint32_t group;
     weir_stream *stream = draw_stream(actor, &group);
     plan_sample(actor, group, 0, 1)->integer = true;
-    return conclude(actor, 1, weir_add_int(stream, draw_name(actor), (int64_t)show_sample(actor)));
+    return conclude(actor, 1, weir_add_int(stream, draw_name(actor), (int64_t)publish_sample(actor)));
 }
 
 static int add_by_metric(struct actor *actor)
@@ -153,7 +154,7 @@ static int add_by_metric(struct actor *actor)
     weir_stream *stream = draw_stream(actor, &group);
     weir_metric *metric = weir_get_metric(stream, draw_name(actor));
     plan_sample(actor, group, 0, 1)->integer = integer;
-    uint64_t number = show_sample(actor);
+    uint64_t number = publish_sample(actor);
     return conclude(actor, 1,
                     integer ? weir_metric_add_int(metric, (int64_t)number)
                             : weir_metric_add(metric, (double)number));
@@ -166,7 +167,7 @@ static int emit_several(struct actor *actor)
     weir_stream *stream = draw_stream(actor, &group);
     for (uint32_t i = 0; i < count; i++) {
         plan_sample(actor, group, i, count);
-        values[i] = (weir_value){draw_name(actor), (double)show_sample(actor)};
+        values[i] = (weir_value){draw_name(actor), (double)publish_sample(actor)};
     }
     return conclude(actor, count, weir_emit(stream, values, count));
 }
@@ -180,7 +181,7 @@ static int add_sample(struct actor *actor)
     sample->noted = plain_draw(&actor->state, 2);
     sample->cumulative = plain_draw(&actor->state, 2);
     sample->time_ns = plain_draw(&actor->state, 2) ? 1 + (int64_t)plain_draw(&actor->state, 1000000) : 0;
-    uint64_t number = show_sample(actor);
+    uint64_t number = publish_sample(actor);
     world_note(text, sizeof text, actor->id, (uint32_t)number);
     const weir_sample_spec spec = {.size = sizeof spec,
                                    .name = draw_name(actor),
@@ -196,12 +197,12 @@ void actor_add_some(struct actor *actor)
     for (uint32_t i = 0; i < WORLD_GROUPS; i++) {
         plan_sample(actor, i, 0, 1);
         conclude(actor, 1,
-                 weir_add_value(weir_get_stream(world_groups[i]), "last", (double)show_sample(actor)));
+                 weir_add_value(weir_get_stream(world_groups[i]), "last", (double)publish_sample(actor)));
     }
 }
 
-/* Nothing of it may be in the ledger but under `refused`. */
-static int add_what_is_refused(struct actor *actor)
+/* It may be counted only as refused. */
+static int add_invalid(struct actor *actor)
 {
     static weir_value many[TOO_LONG];
     weir_stream *stream = weir_get_stream("m");
@@ -217,55 +218,55 @@ static int add_what_is_refused(struct actor *actor)
         result = weir_emit(stream, many, count);
     }
     if (result == 0)
-        world_fail("what is wrong was taken");
+        world_fail("an invalid call was accepted");
     atomic_fetch_add(&actor_refused[refusal_of(result)], count);
     return result;
 }
 
 /* ---- Everything else ------------------------------------------------------------------------- */
 
-static int put_in_force(uint32_t number)
+static int apply(uint32_t number)
 {
     const char *text = plan_configs[number].text;
-    atomic_store(&begun, number);
+    atomic_store(&applying, number);
     int result = weir_configure_text(text, strlen(text));
     if (result != 0 && result != WEIR_ERR_CLOSED)
         world_fail("configuring: %s\n%s", weir_last_error(), text);
     if (result == 0)
-        atomic_store(&done, number);
+        atomic_store(&applied, number);
     return result;
 }
 
 void actor_configure_first(uint32_t number)
 {
-    if (put_in_force(number) != 0)
+    if (apply(number) != 0)
         world_fail("the first configuration: %s", weir_last_error());
 }
 
-/* The next one, one that is wrong, or the same again. */
+/* The next configuration, an invalid one, or the same again. */
 static int configure(struct actor *actor)
 {
     static const char wrong[] = "{\"handlers\":{\"a\":{\"type\":\"scripted\"}},\"groups\":{\"*\":\"nobody\"}}";
     pthread_mutex_lock(&configuring);
-    uint32_t how = plain_draw(&actor->state, 4), next = atomic_load(&done) + 1;
+    uint32_t action = plain_draw(&actor->state, 4), next = atomic_load(&applied) + 1;
     int result = 0;
-    if (how == 0 && weir_configure_text(wrong, sizeof wrong - 1) == 0)
-        world_fail("a wrong configuration was taken");
-    if (how == 1)
+    if (action == 0 && weir_configure_text(wrong, sizeof wrong - 1) == 0)
+        world_fail("an invalid configuration was accepted");
+    if (action == 1)
         result = weir_reload();
-    if (how > 1 && next < PLAN_CONFIGS)
-        result = put_in_force(next);
+    if (action > 1 && next < PLAN_CONFIGS)
+        result = apply(next);
     if (result != 0 && result != WEIR_ERR_CLOSED)
         world_fail("reloading: %s", weir_last_error());
     pthread_mutex_unlock(&configuring);
     return result;
 }
 
-/* What it says of drops must be true. */
-static void check_count_of_drops(void)
+/* The number of drops in the message must be possible. */
+static void check_reported_drops(void)
 {
-    const char *words = weir_last_error();
-    unsigned long long said = strtoull(words, NULL, 10), dropped = 0;
+    const char *message = weir_last_error();
+    unsigned long long reported = strtoull(message, NULL, 10), dropped = 0;
     for (int i = 0; i < WORLD_HANDLERS; i++) {
         weir_handler_stats stats;
         if (weir_get_handler_stats(world_handlers[i], &stats, sizeof stats) != 0)
@@ -273,24 +274,23 @@ static void check_count_of_drops(void)
         for (int k = 0; k < WEIR_DROPPED_MAX; k++)
             dropped += stats.dropped[k];
     }
-    if (said == 0 || said > dropped)
-        world_fail("a flush says \"%s\", and %llu were", words, dropped);
+    if (reported == 0 || reported > dropped)
+        world_fail("a flush reports \"%s\", but %llu values were dropped", message, dropped);
 }
 
 static int flush(struct actor *actor)
 {
-    static const int64_t patience[] = {0, 3, 30, -1};
-    int result = weir_flush(patience[plain_draw(&actor->state, 4)]);
-    bool maybe_spooled = plan_terms.spool && result == WEIR_ERR_DROPPED; /* drops are told first */
+    static const int64_t timeouts_ms[] = {0, 3, 30, -1};
+    int result = weir_flush(timeouts_ms[plain_draw(&actor->state, 4)]);
+    bool maybe_spooled = plan_terms.spool && result == WEIR_ERR_DROPPED; /* drops take precedence */
     if ((result == 0 || result == WEIR_ERR_DROPPED) && !maybe_spooled)
-        expect_settled(actor, UINT8_MAX,
-                       result ? "a flush was answered WEIR_ERR_DROPPED" : "a flush was answered 0");
+        expect_settled(actor, UINT8_MAX, result ? "a flush returned WEIR_ERR_DROPPED" : "a flush returned 0");
     if (result == WEIR_ERR_DROPPED)
-        check_count_of_drops();
+        check_reported_drops();
     else if (result == WEIR_ERR_SPOOLED
                  ? !plan_terms.spool && !plan_terms.journal
                  : result != 0 && result != WEIR_ERR_TIMEOUT && result != WEIR_ERR_FIFO_NOT_CREATED)
-        world_fail("a flush was answered %s", weir_strerror(result));
+        world_fail("a flush returned %s", weir_strerror(result));
     return 0;
 }
 
@@ -300,10 +300,10 @@ static int pause_briefly(struct actor *actor)
     return 0;
 }
 
-static int look(struct actor *actor)
+static int check_ledger(struct actor *actor)
 {
     (void)actor;
-    verdict_of_moment();
+    checker_check_now();
     return 0;
 }
 
@@ -331,18 +331,18 @@ static int act(struct actor *actor)
     if (drawn < 880)
         return add_sample(actor);
     if (drawn < 890)
-        return add_what_is_refused(actor);
+        return add_invalid(actor);
     if (drawn < 930)
         return pause_briefly(actor);
     if (drawn < 950)
-        return look(actor);
+        return check_ledger(actor);
     if (drawn < 960)
         return describe(actor);
     if (drawn < 975)
         return flush(actor);
     if (drawn < 995)
-        return actor->configures ? configure(actor) : look(actor);
-    return actor->forks ? child_fork(actor) : look(actor);
+        return actor->configures ? configure(actor) : check_ledger(actor);
+    return actor->forks ? child_fork(actor) : check_ledger(actor);
 }
 
 void *actor_run(void *argument)

@@ -3,13 +3,12 @@
 #include <unistd.h>
 
 #include "../support/plain.h"
-#include "verdict.h"
+#include "checker.h"
 
 enum { OPERATIONS = 120, HANG_S = 100, LONG_MS = 80000 };
 
-/* Whatever the parent's threads were doing, this process begins with empty rings and has accounts of its own.
- */
-static _Noreturn void live(uint32_t process, const struct actor *parent)
+/* Whatever the parent's threads were doing, this process starts with empty rings and its own ledger. */
+static _Noreturn void run_child(uint32_t process, const struct actor *parent)
 {
     struct actor actor = {
         .id = ACTOR_OF_CHILDREN + process, .operations = OPERATIONS, .state = parent->state + process};
@@ -19,8 +18,8 @@ static _Noreturn void live(uint32_t process, const struct actor *parent)
         atomic_store(&actor_refused[i], 0);
     actor_run(&actor);
     actor_add_some(&actor);
-    verdict_of_moment();
-    verdict_of_process(verdict_shut_down(LONG_MS));
+    checker_check_now();
+    checker_check_process(checker_shut_down(LONG_MS));
     _exit(0);
 }
 
@@ -33,8 +32,8 @@ int child_fork(struct actor *actor)
     }
     pid_t pid = fork();
     if (pid == 0)
-        live(process, actor);
+        run_child(process, actor);
     if (pid < 0)
-        world_fail("no child could be forked");
+        world_fail("fork failed");
     return 0;
 }

@@ -1,12 +1,12 @@
-/* model: random sequences of everything that a program may do with weir, by several threads and forked
- * children, against a model that knows what must have arrived, where, in which order, and what may be missing.
+/* model: random sequences of weir's calls, by several threads and forked children, checked against a model
+ * of which values must have arrived, where, in which order, and which may be missing.
  *
- *     WEIR_TEST_SEED=N  WEIR_TEST_ROUNDS=N  WEIR_TEST_VARIANT=plain|spool|journal|both  model
+ * WEIR_TEST_SEED=N  WEIR_TEST_ROUNDS=N  WEIR_TEST_VARIANT=plain|spool|journal|both  model
  *
- * Each seed is one life: a process that adds, is configured anew, flushes, forks and shuts down, or is killed;
- * with a spool or a journal another process comes after it, to which all must be given that was left. What
- * fails says by which seed; where threads decide by chance what happens, it may take several runs to see it
- * again. */
+ * Each seed is one life: a process that adds values, is reconfigured, flushes, forks, and shuts down or is
+ * killed; with a spool or a journal, another process runs afterwards and must receive everything that was
+ * left. A failure prints its seed; because it may depend on the scheduling of threads, it may take several
+ * runs to reproduce it. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 #include "actor.h"
 #include "plan.h"
 #include "scripted.h"
-#include "verdict.h"
+#include "checker.h"
 #include "world.h"
 
 enum { ROUNDS = 6, OPERATIONS = 500, HANG_S = 100, LONG_MS = 80000 };
@@ -48,10 +48,10 @@ static void draw_terms(uint64_t seed, int variant, const char *folder)
     plan_terms.lossless = plain_draw(&state, 3) != 0;
     plan_terms.picky = plain_draw(&state, 3) == 0;
     plan_terms.sync = plain_draw(&state, 3) == 0;
-    scripted_temper = (struct scripted_temper){
-        .trouble = plain_draw(&state, 3) ? 3 + plain_draw(&state, 20) : 0,
+    scripted_behaviour = (struct scripted_behaviour){
+        .failure_odds = plain_draw(&state, 3) ? 3 + plain_draw(&state, 20) : 0,
         .rejects = plain_draw(&state, 2),
-        .tells = plain_draw(&state, 4) == 0,
+        .fails_waiting_calls = plain_draw(&state, 4) == 0,
         .fails = !plan_terms.lossless && plain_draw(&state, 2),
     };
     end = (enum end)plain_draw(&state, 3);
@@ -60,15 +60,15 @@ static void draw_terms(uint64_t seed, int variant, const char *folder)
     plan_draw(&state);
 }
 
-static void nap_us(uint32_t us)
+static void sleep_us(uint32_t us)
 {
     nanosleep(&(struct timespec){.tv_nsec = us * 1000L}, NULL);
 }
 
-/* Ends while the others are still at it. */
+/* Ends while the other threads still work. */
 static void end_early(uint64_t *state)
 {
-    nap_us(plain_draw(state, 20000));
+    sleep_us(plain_draw(state, 20000));
     atomic_store(&world->ends[world_self].in_a_hurry, true);
     if (end == KILL) {
         atomic_store(&world->ends[world_self].leaves, true);
@@ -76,7 +76,7 @@ static void end_early(uint64_t *state)
     }
 }
 
-static void live(void)
+static void run_first(void)
 {
     pthread_t threads[ACTOR_THREADS];
     struct actor actors[ACTOR_THREADS];
@@ -94,46 +94,46 @@ static void live(void)
     }
     if (end == SHUT_DOWN_UNDER_WAY || end == KILL) {
         end_early(&state);
-        result = verdict_shut_down(plain_draw(&state, 2) ? LONG_MS : 0);
+        result = checker_shut_down(plain_draw(&state, 2) ? LONG_MS : 0);
     }
     for (int i = 0; i < ACTOR_THREADS; i++)
         pthread_join(threads[i], NULL);
     if (end == HURRY)
         atomic_store(&world->ends[world_self].in_a_hurry, true);
     if (end != SHUT_DOWN_UNDER_WAY)
-        result = verdict_shut_down(end == HURRY ? plain_draw(&state, 20) : LONG_MS);
-    verdict_of_process(result);
+        result = checker_shut_down(end == HURRY ? plain_draw(&state, 20) : LONG_MS);
+    checker_check_process(result);
 }
 
-/* Takes over what all others have left, and loses nothing. */
-static void come_last(void)
+/* The last process: adopts run all others have left, and may lose nothing. */
+static void run_last(void)
 {
     struct actor actor = {.id = WORLD_ACTORS - 1, .state = 1};
     world_self = WORLD_LAST;
     plan_terms.lossless = true;
     plan_terms.sync = false;
-    scripted_temper = (struct scripted_temper){0};
+    scripted_behaviour = (struct scripted_behaviour){0};
     scripted_register();
     actor_configure_first(PLAN_LAST);
     actor_add_some(&actor);
     int flushed = weir_flush(LONG_MS);
     if (flushed != 0 && !(flushed == WEIR_ERR_DROPPED && plan_terms.picky))
         world_fail("the last flush: %s", weir_last_error());
-    verdict_of_process(verdict_shut_down(LONG_MS));
+    checker_check_process(checker_shut_down(LONG_MS));
 }
 
 /* ---- Processes ------------------------------------------------------------------------------- */
 
-static int run_process(void (*what)(void), bool may_be_killed)
+static int run_process(void (*run)(void), bool may_be_killed)
 {
     int status, result = 0;
     pid_t first = fork(), pid;
     if (first == 0) {
         plain_hang_no_longer_than(HANG_S);
-        what();
+        run();
         _exit(0);
     }
-    /* children of a child that is gone come to this process */
+    /* this process is a subreaper: it also waits for orphaned children */
     while ((pid = wait(&status)) > 0 || errno == EINTR) {
         bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && pid == first && may_be_killed;
         if (pid > 0 && !killed && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
@@ -145,10 +145,10 @@ static int run_process(void (*what)(void), bool may_be_killed)
     return result;
 }
 
-static void judge_all(void)
+static void check_all(void)
 {
     for (uint32_t i = 0; i < WORLD_LAST; i++)
-        verdict_of_all(i);
+        checker_check_life(i);
 }
 
 static int run_life(uint64_t seed, int variant, const char *folder)
@@ -156,11 +156,11 @@ static int run_life(uint64_t seed, int variant, const char *folder)
     char command[200];
     draw_terms(seed, variant, folder);
     world_make();
-    int result = run_process(live, end == KILL);
+    int result = run_process(run_first, end == KILL);
     if (!result && variant)
-        result = run_process(come_last, false);
+        result = run_process(run_last, false);
     if (!result && variant)
-        result = run_process(judge_all, false);
+        result = run_process(check_all, false);
     if (!result) {
         snprintf(command, sizeof command, "rm -rf %s/*", folder);
         PLAIN_CHECK(system(command) == 0);
@@ -173,17 +173,17 @@ static int run_life(uint64_t seed, int variant, const char *folder)
     return result;
 }
 
-/* With a spool a life takes long under sanitizers: it is run there only if asked for. */
-static bool is_wanted(int variant)
+/* With a spool a life takes long with sanitizers: it runs only if selected. */
+static bool is_selected(int variant)
 {
-    const char *wanted = getenv("WEIR_TEST_VARIANT");
-    return wanted ? strcmp(wanted, variants[variant]) == 0 : !is_sanitized || !(variant & 1);
+    const char *selected = getenv("WEIR_TEST_VARIANT");
+    return selected ? strcmp(selected, variants[variant]) == 0 : !is_sanitized || !(variant & 1);
 }
 
-static uint64_t read_number(const char *name, uint64_t standard)
+static uint64_t read_number(const char *name, uint64_t default_value)
 {
     const char *text = getenv(name);
-    return text && *text ? strtoull(text, NULL, 10) : standard;
+    return text && *text ? strtoull(text, NULL, 10) : default_value;
 }
 
 int main(void)
@@ -200,7 +200,7 @@ int main(void)
            (unsigned long long)(first_seed + rounds - 1));
     for (uint64_t seed = first_seed; seed < first_seed + rounds; seed++)
         for (int i = 0; i < 4; i++)
-            if (is_wanted(i) && run_life(seed, i, folder) != 0)
+            if (is_selected(i) && run_life(seed, i, folder) != 0)
                 return 1;
     rmdir(folder);
     return 0;

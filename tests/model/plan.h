@@ -1,4 +1,4 @@
-/* plan: the configurations of a life, drawn from its seed, and where each says that a group goes. */
+/* plan: the configurations of a life, drawn from its seed, and the routes of each. */
 #ifndef MODEL_PLAN_H
 #define MODEL_PLAN_H
 
@@ -9,12 +9,12 @@
 
 enum { PLAN_CONFIGS = 24, PLAN_LAST = PLAN_CONFIGS, PLAN_TEXT = 4096 };
 
-/* What holds for all configurations of a life. */
+/* Properties of all configurations of a life. */
 struct plan_terms {
     uint64_t seed;
-    bool lossless; /* nothing may be lost but what a handler refuses */
+    bool lossless; /* no values may be lost except those that a handler refuses */
     bool spool, journal;
-    bool picky; /* the last handler takes no integers */
+    bool picky; /* the last handler accepts no integers */
     bool sync;  /* some configurations have delivery "sync" */
     const char *folder;
 };
@@ -26,11 +26,11 @@ struct plan_config {
 };
 
 extern struct plan_terms plan_terms;
-/* Those of the first process, in the order in which they are put in force, and that of the last process, by
- * which everything goes to all handlers. */
+/* The configurations of the first process, in the order of use, and that of the last process, which routes
+ * all groups to all handlers. */
 extern struct plan_config plan_configs[PLAN_CONFIGS + 1];
 
-/* The handlers that take no such sample. */
+/* The handlers that do not accept this sample. */
 uint8_t plan_withheld(const struct world_sample *sample);
 
 /* Draws all of them. */

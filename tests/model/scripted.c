@@ -12,35 +12,35 @@
 #include "plan.h"
 #include "world.h"
 
-enum { TOLD = WEIR_ERR_FIFO_NOT_CREATED };
+enum { WAITING_ERROR = WEIR_ERR_FIFO_NOT_CREATED };
 
-struct scripted_temper scripted_temper;
+struct scripted_behaviour scripted_behaviour;
 
 struct scripted {
     const weir_host *host;
     struct world_log *log;
-    uint64_t state;   /* of the script */
-    uint32_t down;    /* so many answers more are failures */
-    uint64_t settled; /* the sequence behind what was settled last */
+    uint64_t state;   /* random state of the script */
+    uint32_t down;    /* so many further results are failures */
+    uint64_t settled; /* one past the last settled sequence number */
     bool is_open;
 };
 
-/* ---- The life of one ------------------------------------------------------------------------- */
+/* ---- Life cycle ------------------------------------------------------------------------------ */
 
 static void *create(const weir_host *host, const void *options)
 {
-    static _Atomic uint32_t made;
+    static _Atomic uint32_t created;
     struct scripted *self = calloc(1, sizeof *self);
     int handler = host->name[0] - 'a';
     (void)options;
     if (!self || handler < 0 || handler >= WORLD_HANDLERS) {
         free(self);
-        host->refuse(host, "", "there is no such handler in the model");
+        host->refuse(host, "", "unknown handler");
         return NULL;
     }
     self->host = host;
     self->log = &world->logs[world_self][handler];
-    self->state = plan_terms.seed * 1000003 + (uint64_t)handler * 101 + world_self * 7 + ++made;
+    self->state = plan_terms.seed * 1000003 + (uint64_t)handler * 101 + world_self * 7 + ++created;
     return self;
 }
 
@@ -52,11 +52,11 @@ static void destroy(void *instance)
     free(self);
 }
 
-static bool has_trouble(struct scripted *self)
+static bool must_fail(struct scripted *self)
 {
     if (self->down)
         return self->down--;
-    return scripted_temper.trouble && plain_draw(&self->state, scripted_temper.trouble) == 0;
+    return scripted_behaviour.failure_odds && plain_draw(&self->state, scripted_behaviour.failure_odds) == 0;
 }
 
 static void open_one(void *instance, weir_outcome *outcome)
@@ -64,7 +64,7 @@ static void open_one(void *instance, weir_outcome *outcome)
     struct scripted *self = instance;
     if (self->is_open)
         world_fail("handler %s is opened twice", self->host->name);
-    if (has_trouble(self))
+    if (must_fail(self))
         outcome->code = WEIR_OUTCOME_RETRY;
     self->is_open = outcome->code == WEIR_OUTCOME_OK;
 }
@@ -73,20 +73,19 @@ static void close_one(void *instance)
 {
     struct scripted *self = instance;
     if (!self->is_open)
-        world_fail("handler %s is closed, and was not open", self->host->name);
+        world_fail("handler %s is closed, but was not open", self->host->name);
     self->is_open = false;
 }
 
 static void flush(void *instance, int64_t timeout_ms, weir_outcome *outcome)
 {
     (void)timeout_ms;
-    if (has_trouble(instance))
+    if (must_fail(instance))
         outcome->code = WEIR_OUTCOME_RETRY;
 }
 
-/* ---- What it is given ------------------------------------------------------------------------ */
+/* ---- Checks ---------------------------------------------------------------------------------- */
 
-/* The number in the sample's value. */
 static uint64_t read_number(const weir_sample *sample)
 {
     return sample->kind == WEIR_KIND_INT ? (uint64_t)sample->value.i64 : (uint64_t)sample->value.f64;
@@ -97,7 +96,7 @@ static void check_kind(const weir_sample *sample, const struct world_sample *tri
     if ((sample->kind == WEIR_KIND_INT) != tried->integer)
         world_fail("%s is of kind %u", where, sample->kind);
     if (tried->integer && plan_terms.picky && where[0] == 'a' + WORLD_HANDLERS - 1)
-        world_fail("%s is of a kind that its handler does not take", where);
+        world_fail("%s is of a kind that its handler does not accept", where);
     if (((sample->flags & WEIR_SAMPLE_CUMULATIVE) != 0) != tried->cumulative)
         world_fail("%s has the flags %x", where, sample->flags);
     if (tried->time_ns && sample->time_ns != tried->time_ns)
@@ -115,23 +114,23 @@ static void check_note(const weir_batch *batch, const weir_sample *sample, const
         world_fail("%s has the metadata %s", where, note ? note : "NULL");
 }
 
-/* An event is whole, and its samples share one time. */
+/* An event is complete, and its samples have the same time. */
 static void check_event(const weir_batch *batch, uint32_t i, const struct world_sample *tried,
                         const char *where)
 {
     const weir_sample *sample = &batch->samples[i];
     bool more = sample->flags & WEIR_SAMPLE_MORE, first = tried->place == 0;
     if (more != (tried->place + 1 < tried->length) || (more && i + 1 == batch->count))
-        world_fail("%s is number %u of %u in its event: the event was split behind it", where, tried->place,
+        world_fail("%s is number %u of %u in its event: the event was split after it", where, tried->place,
                    tried->length);
     if (!first && (i == 0 || read_number(sample) != read_number(sample - 1) + 1))
         world_fail("%s is number %u of %u in its event: the event was split before it", where, tried->place,
                    tried->length);
     if (!first && sample->time_ns != sample[-1].time_ns)
-        world_fail("%s has another time than the rest of its event", where);
+        world_fail("%s does not have the time of its event", where);
 }
 
-/* What processes leave behind goes to whoever comes to it first, and be it a child of theirs. */
+/* Values that a process leaves are adopted by the next process that starts, possibly by its own child. */
 static bool can_be_adopted(uint32_t process)
 {
     return world_self == WORLD_LAST ||
@@ -158,13 +157,12 @@ static void check_sample(const struct scripted *self, const weir_batch *batch, u
     check_event(batch, i, tried, where);
 }
 
-/* Those of one actor come in their order, and none twice; what is offered again begins behind what was settled.
- */
+/* Samples of one actor arrive in order and only once; a repeated batch starts after the settled samples. */
 static void check_batch(struct scripted *self, const weir_batch *batch)
 {
     uint32_t next[WORLD_ACTORS];
     if (!self->is_open)
-        world_fail("handler %s is given samples, and is not open", self->host->name);
+        world_fail("handler %s receives samples, but is not open", self->host->name);
     for (int i = 0; i < WORLD_ACTORS; i++)
         next[i] = atomic_load(&self->log->next_number[i]);
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -172,18 +170,18 @@ static void check_batch(struct scripted *self, const weir_batch *batch)
         check_sample(self, batch, i);
         uint32_t actor = (uint32_t)(number >> 32), place = (uint32_t)number;
         if (place < next[actor])
-            world_fail("%s: sample %u of actor %u comes after %u", self->host->name, place, actor,
+            world_fail("%s: sample %u of actor %u arrives after %u", self->host->name, place, actor,
                        next[actor] - 1);
         next[actor] = place + 1;
     }
     if (!plan_terms.spool && !plan_terms.journal && batch->sequence < self->settled)
-        world_fail("%s: samples from %" PRIu64 " on are offered, where %" PRIu64 " are settled",
+        world_fail("%s: samples from %" PRIu64 " on are offered, but %" PRIu64 " are settled",
                    self->host->name, batch->sequence, self->settled);
 }
 
-/* ---- What it answers ------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
-/* Whole events only, as the core takes it. */
+/* Rounds down to complete events, like the core. */
 static uint32_t round_down(const weir_batch *batch, uint32_t done)
 {
     while (done && done < batch->count && batch->samples[done - 1].flags & WEIR_SAMPLE_MORE)
@@ -191,39 +189,40 @@ static uint32_t round_down(const weir_batch *batch, uint32_t done)
     return done;
 }
 
-static void fail_somehow(struct scripted *self, const weir_batch *batch, weir_outcome *outcome)
+static void set_failure(struct scripted *self, const weir_batch *batch, weir_outcome *outcome)
 {
     static const int codes[] = {WEIR_OUTCOME_RETRY, WEIR_OUTCOME_RETRY, WEIR_OUTCOME_REOPEN, WEIR_OUTCOME_OK,
                                 WEIR_OUTCOME_DROP};
-    outcome->code = codes[plain_draw(&self->state, scripted_temper.rejects ? 5 : 4)];
+    outcome->code = codes[plain_draw(&self->state, scripted_behaviour.rejects ? 5 : 4)];
     outcome->done = plain_draw(&self->state, batch->count + 1);
-    if (scripted_temper.fails && plain_draw(&self->state, 40) == 0)
+    if (scripted_behaviour.fails && plain_draw(&self->state, 40) == 0)
         outcome->code = WEIR_OUTCOME_FAILED;
     if (outcome->code == WEIR_OUTCOME_OK && round_down(batch, outcome->done) == 0)
         outcome->code = WEIR_OUTCOME_RETRY;
     if (plain_draw(&self->state, 4) == 0)
         self->down = plain_draw(&self->state, 12);
-    if (scripted_temper.tells && outcome->code == WEIR_OUTCOME_RETRY && plain_draw(&self->state, 4) == 0)
-        weir_outcome_set_error(outcome, TOLD);
-    snprintf(outcome->reason, sizeof outcome->reason, "by its script");
+    if (scripted_behaviour.fails_waiting_calls && outcome->code == WEIR_OUTCOME_RETRY &&
+        plain_draw(&self->state, 4) == 0)
+        weir_outcome_set_error(outcome, WAITING_ERROR);
+    snprintf(outcome->reason, sizeof outcome->reason, "scripted failure");
 }
 
-static void hesitate(struct scripted *self)
+static void delay(struct scripted *self)
 {
-    const struct timespec moment = {.tv_nsec = plain_draw(&self->state, 3000000)};
-    uint32_t how = plain_draw(&self->state, 24);
-    if (how == 0)
-        nanosleep(&moment, NULL);
-    else if (how == 1)
+    const struct timespec duration = {.tv_nsec = plain_draw(&self->state, 3000000)};
+    uint32_t action = plain_draw(&self->state, 24);
+    if (action == 0)
+        nanosleep(&duration, NULL);
+    else if (action == 1)
         self->host->wait(self->host, 1 + plain_draw(&self->state, 3));
 }
 
-static void write_down(struct scripted *self, const weir_batch *batch, uint32_t end, uint32_t delivered)
+static void record(struct scripted *self, const weir_batch *batch, uint32_t end, uint32_t delivered)
 {
     struct world_log *log = self->log;
     uint32_t count = atomic_load(&log->count);
     if (count + end > WORLD_ENTRIES)
-        world_fail("the model has too little room for what handlers are given");
+        world_fail("too many received samples for the model");
     atomic_store(&log->last_batch, count);
     for (uint32_t i = 0; i < end; i++) {
         uint64_t number = read_number(&batch->samples[i]);
@@ -239,26 +238,26 @@ static void emit(void *instance, const weir_batch *batch, weir_outcome *outcome)
 {
     struct scripted *self = instance;
     check_batch(self, batch);
-    if (scripted_temper.trouble)
-        hesitate(self);
-    if (has_trouble(self))
-        fail_somehow(self, batch, outcome);
+    if (scripted_behaviour.failure_odds)
+        delay(self);
+    if (must_fail(self))
+        set_failure(self, batch, outcome);
     uint32_t done = round_down(batch, outcome->done), end = done;
-    if (scripted_temper.rejects && done && plain_draw(&self->state, 20) == 0)
+    if (scripted_behaviour.rejects && done && plain_draw(&self->state, 20) == 0)
         outcome->rejected = plain_draw(&self->state, done + 1);
     if (outcome->code == WEIR_OUTCOME_DROP)
         end = batch->count;
     self->settled = batch->sequence + end;
-    write_down(self, batch, end, done - outcome->rejected);
+    record(self, batch, end, done - outcome->rejected);
 }
 
 /* ---- The types ------------------------------------------------------------------------------- */
 
 #define TYPE(word, taken)                                                                                      \
     {                                                                                                          \
-        .size = sizeof(weir_handler_type), .abi = WEIR_ABI, .name = (word), .summary = "answers by a script",  \
-        .kinds = (taken), .create = create, .open = open_one, .emit = emit, .flush = flush,                    \
-        .close = close_one, .destroy = destroy                                                                 \
+        .size = sizeof(weir_handler_type), .abi = WEIR_ABI, .name = (word),                                    \
+        .summary = "behaves as scripted, for tests", .kinds = (taken), .create = create, .open = open_one,     \
+        .emit = emit, .flush = flush, .close = close_one, .destroy = destroy                                   \
     }
 
 static const weir_handler_type types[] = {TYPE("scripted", 0), TYPE("picky", WEIR_KINDS_DOUBLE)};
@@ -267,5 +266,5 @@ void scripted_register(void)
 {
     for (int i = 0; i < 2; i++)
         if (weir_register_handler_type(&types[i], NULL) != 0)
-            world_fail("no handler type: %s", weir_last_error());
+            world_fail("weir_register_handler_type: %s", weir_last_error());
 }

@@ -1,21 +1,20 @@
-/* scripted: handler types that take, refuse, fail, hesitate and recover by a script, which is drawn from the
- * seed; and check each sample they are given against what its actor wrote down. */
+/* scripted: handler types that accept, refuse, fail, delay and recover by a script drawn from the seed, and
+ * check each received sample against the actor's record. */
 #ifndef MODEL_SCRIPTED_H
 #define MODEL_SCRIPTED_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How handlers behave. */
-struct scripted_temper {
-    uint32_t trouble;    /* one answer of so many is none of OK; 0: all are OK */
-    bool rejects, fails; /* it refuses samples; it may give up for good */
-    bool tells;          /* it tells those who wait not to */
+struct scripted_behaviour {
+    uint32_t failure_odds;    /* one in so many results is not OK; 0: all are OK */
+    bool rejects, fails;      /* it refuses samples; it may fail permanently */
+    bool fails_waiting_calls; /* it returns an error to waiting calls */
 };
 
-extern struct scripted_temper scripted_temper;
+extern struct scripted_behaviour scripted_behaviour;
 
-/* Makes the types "scripted" and "picky", which takes no integers, known. */
+/* Registers the types "scripted" and "picky", which accepts no integers. */
 void scripted_register(void);
 
 #endif

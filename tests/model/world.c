@@ -18,12 +18,12 @@ void world_make(void)
     world =
         mmap(NULL, sizeof *world, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (world == MAP_FAILED)
-        world_fail("no memory for the model");
+        world_fail("out of memory for the model");
     world_self = 0;
     atomic_store(&world->processes, 1);
 }
 
-/* Texts of several lengths, so that they take one slot of a ring or more. */
+/* Texts of several lengths, so that they take one or more slots of a ring. */
 void world_note(char *text, size_t size, uint32_t actor, uint32_t number)
 {
     snprintf(text, size, "%u.%u%.*s", actor, number, (int)(number % 50),

@@ -1,13 +1,12 @@
-/* soak: mixed load for as long as is asked for, while somebody else (soak.py) injects faults from outside.
- * Threads come and go, children are forked, configurations valid and invalid are read, handlers are slow, fail
- * and come back. All the while the ledger has to be exact, and memory and descriptors have to stay where they
- * are.
+/* soak: mixed load for a given time, while soak.py injects faults from outside. Threads start and end,
+ * children are forked, valid and invalid configurations are read, handlers are slow, fail and recover. The
+ * ledger must be exact at all times, and memory and descriptors must not grow.
  *
- *     soak SECONDS FOLDER
+ * usage: soak SECONDS FOLDER
  *
- * FOLDER has valid.0.json, valid.1.json, ... and wrong.0.json, ... Exit status 0, or 1 with words on stderr.
- * The last line on stdout is for the judge: what the file, the server and the pipe must have got, by this
- * process and its children. */
+ * FOLDER contains valid.0.json, valid.1.json, ... and wrong.0.json, ... Exit status: 0 success, 1 failure,
+ * with a message on stderr, 2 usage error. The last lines on stdout, for soak.py, are the values that the
+ * file, the server and the pipe must have received from this process and its children. */
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -23,35 +22,32 @@
 #include "../support/steady.h"
 
 enum {
-    PRODUCERS = 4, /* threads at a time; each lives for up to so many calls: */
-    LONGEST_LIFE = 3000,
-    REST_EVERY = 8, /* calls, so that it is load and no race */
+    PRODUCERS = 4, /* threads at a time; each makes up to MAX_CALLS calls */
+    MAX_CALLS = 3000,
+    PAUSE_EVERY = 8, /* pause after so many calls: load, not a race */
     CHILD_CALLS = 200,
     VALID = 3,
     WRONG = 2,
 };
 
 static const char *const groups[] = {"soak.disk", "soak.push", "soak.pipe", "soak.many"};
-static const char *const names_of_handlers[] = {"disk", "push", "pipe", "slow", "flaky"};
+static const char *const handler_names[] = {"disk", "push", "pipe", "slow", "flaky"};
 
-enum {
-    GROUPS = sizeof groups / sizeof groups[0],
-    HANDLERS = sizeof names_of_handlers / sizeof names_of_handlers[0]
-};
-enum { FIRST_SINK = 3 /* slow and flaky live in this program */ };
+enum { GROUPS = sizeof groups / sizeof groups[0], HANDLERS = sizeof handler_names / sizeof handler_names[0] };
+enum { FIRST_SINK = 3 /* slow and flaky are implemented in this program */ };
 
 static atomic_bool over;
 static _Atomic uint64_t threads_started, snapshots, reloads, refused_configs, accepted[GROUPS];
 static const char *folder;
 
-/* What children have delivered to the handlers, and how many of them came to their end; shared with them. */
+/* Shared memory: what children have delivered to the handlers, and how many have ended. */
 static struct children {
     _Atomic uint64_t forked, ended, delivered[HANDLERS];
 } * children;
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
-/* What a handler of this program has really taken. */
+/* The values that each handler of this program has accepted. */
 static _Atomic uint64_t taken[HANDLERS];
 
 static void *sink_create(const weir_host *host, const void *options)
@@ -59,9 +55,9 @@ static void *sink_create(const weir_host *host, const void *options)
     static const int numbers[HANDLERS] = {0, 1, 2, 3, 4};
     (void)options;
     for (int i = FIRST_SINK; i < HANDLERS; i++)
-        if (strcmp(host->name, names_of_handlers[i]) == 0)
+        if (strcmp(host->name, handler_names[i]) == 0)
             return (void *)&numbers[i];
-    host->refuse(host, "", "there is no such sink");
+    host->refuse(host, "", "unknown sink");
     return NULL;
 }
 
@@ -70,8 +66,8 @@ static void sink_destroy(void *self)
     (void)self;
 }
 
-/* Phases of some seconds: it takes everything, then it fails, then it refuses some. */
-static void be_flaky(const weir_batch *batch, weir_outcome *outcome)
+/* Phases of four seconds: accepts all, fails, fails otherwise, refuses some. */
+static void emit_flaky(const weir_batch *batch, weir_outcome *outcome)
 {
     long phase = (long)(steady_now_s() / 4) % 4;
     snprintf(outcome->reason, sizeof outcome->reason, "flaky");
@@ -91,7 +87,7 @@ static void sink_emit(void *self, const weir_batch *batch, weir_outcome *outcome
     if (number == FIRST_SINK)
         steady_sleep_ms(5);
     else
-        be_flaky(batch, outcome);
+        emit_flaky(batch, outcome);
     atomic_fetch_add(&taken[number], outcome->done - outcome->rejected);
 }
 
@@ -121,35 +117,35 @@ static uint64_t add_something(weir_stream *stream, uint64_t *state)
     }
 }
 
-static void add_many(uint64_t *state, uint32_t calls, uint64_t *mine)
+static void add_many(uint64_t *state, uint32_t calls, uint64_t *own)
 {
     weir_stream *streams[GROUPS];
     for (int i = 0; i < GROUPS; i++)
         streams[i] = weir_get_stream(groups[i]);
     for (uint32_t i = 0; i < calls; i++) {
         uint32_t group = plain_draw(state, GROUPS);
-        mine[group] += add_something(streams[group], state);
-        if (i % REST_EVERY == 0)
+        own[group] += add_something(streams[group], state);
+        if (i % PAUSE_EVERY == 0)
             steady_sleep_ms(1);
     }
 }
 
 static void *produce(void *argument)
 {
-    uint64_t mine[GROUPS] = {0}, *state = argument;
-    add_many(state, plain_draw(state, LONGEST_LIFE), mine);
+    uint64_t own[GROUPS] = {0}, *state = argument;
+    add_many(state, plain_draw(state, MAX_CALLS), own);
     for (int i = 0; i < GROUPS; i++)
-        atomic_fetch_add(&accepted[i], mine[i]);
+        atomic_fetch_add(&accepted[i], own[i]);
     return NULL;
 }
 
-/* Has one thread after the other. */
+/* Runs one thread after the other. */
 static void *keep_producing(void *argument)
 {
     while (!atomic_load(&over)) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, produce, argument) != 0)
-            steady_fail("no thread: %s", strerror(errno));
+            steady_fail("pthread_create: %s", strerror(errno));
         pthread_join(thread, NULL);
         atomic_fetch_add(&threads_started, 1);
     }
@@ -161,14 +157,14 @@ static void *keep_producing(void *argument)
 static void *keep_checking(void *argument)
 {
     while (!atomic_load(&over)) {
-        steady_check_ledger(names_of_handlers, HANDLERS);
+        steady_check_ledger(handler_names, HANDLERS);
         atomic_fetch_add(&snapshots, 1);
         steady_sleep_ms(20);
     }
     return argument;
 }
 
-/* Everything that was added is with its handlers, and each of them has settled or counted it. */
+/* All added values have reached their handlers, and each is delivered, counted as dropped or spooled. */
 static void check_end(const uint64_t *added, bool counts_sinks)
 {
     uint64_t sum = 0;
@@ -180,36 +176,36 @@ static void check_end(const uint64_t *added, bool counts_sinks)
                     sum, process.in_rings);
     for (int i = 0; i < HANDLERS; i++) {
         weir_handler_stats stats;
-        if (!steady_read_handler(names_of_handlers[i], &stats))
+        if (!steady_read_handler(handler_names[i], &stats))
             continue;
         if (stats.queued || (i < FIRST_SINK && stats.offered != added[i]))
-            steady_fail("%s: offered %" PRIu64 " of %" PRIu64 ", %" PRIu64 " queued", names_of_handlers[i],
+            steady_fail("%s: offered %" PRIu64 " of %" PRIu64 ", %" PRIu64 " queued", handler_names[i],
                         stats.offered, i < FIRST_SINK ? added[i] : stats.offered, stats.queued);
         if (counts_sinks && i >= FIRST_SINK && stats.delivered != atomic_load(&taken[i]))
-            steady_fail("%s: delivered %" PRIu64 ", but it has %" PRIu64, names_of_handlers[i], stats.delivered,
+            steady_fail("%s: delivered %" PRIu64 ", but it has %" PRIu64, handler_names[i], stats.delivered,
                         atomic_load(&taken[i]));
     }
 }
 
 /* ---- Children -------------------------------------------------------------------------------- */
 
-static _Noreturn void live_as_child(uint64_t seed)
+static _Noreturn void run_child(uint64_t seed)
 {
-    uint64_t mine[GROUPS] = {0}, state = seed;
+    uint64_t own[GROUPS] = {0}, state = seed;
     plain_hang_no_longer_than(120);
-    add_many(&state, CHILD_CALLS, mine);
+    add_many(&state, CHILD_CALLS, own);
     weir_shutdown(20000);
-    check_end(mine, false);
+    check_end(own, false);
     for (int i = 0; i < HANDLERS; i++) {
         weir_handler_stats stats;
-        if (steady_read_handler(names_of_handlers[i], &stats))
+        if (steady_read_handler(handler_names[i], &stats))
             atomic_fetch_add(&children->delivered[i], stats.delivered);
     }
     atomic_fetch_add(&children->ended, 1);
     _exit(0);
 }
 
-/* A child that has found nothing wrong ends with 0. */
+/* A child exits with 0 if its checks have passed. */
 static void wait_for_child(pid_t child)
 {
     int status;
@@ -224,9 +220,9 @@ static void *keep_forking(void *argument)
     while (!atomic_load(&over)) {
         pid_t child = fork();
         if (child == 0)
-            live_as_child(1 + atomic_load(&children->forked));
+            run_child(1 + atomic_load(&children->forked));
         if (child < 0)
-            steady_fail("no child: %s", strerror(errno));
+            steady_fail("fork: %s", strerror(errno));
         atomic_fetch_add(&children->forked, 1);
         wait_for_child(child);
         steady_sleep_ms(300);
@@ -250,7 +246,7 @@ static void *keep_configuring(void *argument)
         if (read_config("valid", turn % VALID) != 0 || weir_reload() != 0)
             steady_fail("configuring: %s", weir_last_error());
         if (read_config("wrong", turn % WRONG) == 0)
-            steady_fail("a wrong configuration was taken");
+            steady_fail("an invalid configuration was accepted");
         atomic_fetch_add(&reloads, 2);
         atomic_fetch_add(&refused_configs, 1);
     }
@@ -259,7 +255,7 @@ static void *keep_configuring(void *argument)
 
 /* ---- The run --------------------------------------------------------------------------------- */
 
-static void say_minute(double now_s)
+static void print_progress(double now_s)
 {
     weir_stats process = steady_read_process();
     printf("%6.0f s: %" PRIu64 " values, %" PRIu64 " threads, %" PRIu64 " children, %" PRIu64
@@ -275,15 +271,15 @@ static void watch(double seconds, struct steady *steady)
     for (double now = 0; now < seconds; now = steady_now_s() - start) {
         steady_watch(steady, now / seconds);
         if (now >= minute) {
-            say_minute(now);
+            print_progress(now);
             minute += 60;
         }
         steady_sleep_ms(200);
     }
-    say_minute(steady_now_s() - start);
+    print_progress(steady_now_s() - start);
 }
 
-static void say_result(const struct steady *steady)
+static void print_result(const struct steady *steady)
 {
     printf("resident %ld KiB early, %ld KiB late; descriptors %ld early, %ld late; %" PRIu64
            " wrong configurations refused; %" PRIu64 " snapshots of the ledger, each exact\n",
@@ -291,18 +287,18 @@ static void say_result(const struct steady *steady)
            atomic_load(&refused_configs), atomic_load(&snapshots));
     for (int i = 0; i < HANDLERS; i++) {
         weir_handler_stats stats;
-        if (steady_read_handler(names_of_handlers[i], &stats))
+        if (steady_read_handler(handler_names[i], &stats))
             printf("result %s offered %" PRIu64 " recovered %" PRIu64 " delivered %" PRIu64 " dropped %" PRIu64
                    " spooled %" PRIu64 " children %" PRIu64 "\n",
-                   names_of_handlers[i], stats.offered, stats.recovered, stats.delivered,
-                   ledger_dropped(&stats), stats.spooled, atomic_load(&children->delivered[i]));
+                   handler_names[i], stats.offered, stats.recovered, stats.delivered, ledger_dropped(&stats),
+                   stats.spooled, atomic_load(&children->delivered[i]));
     }
 }
 
 static void start(pthread_t *thread, void *(*run)(void *argument), void *argument)
 {
     if (pthread_create(thread, NULL, run, argument) != 0)
-        steady_fail("no thread");
+        steady_fail("pthread_create");
 }
 
 static void run(double seconds)
@@ -330,7 +326,7 @@ static void run(double seconds)
     for (int i = 0; i < GROUPS; i++)
         added[i] = atomic_load(&accepted[i]);
     check_end(added, true);
-    say_result(&steady);
+    print_result(&steady);
     steady_judge(&steady, seconds);
 }
 
@@ -341,13 +337,13 @@ int main(int argc, char **argv)
         return 2;
     }
     folder = argv[2];
-    /* large blocks, such as a file of the spool that is read, go back at once: resident memory is what is in
-     * use, and not what has been at some time */
+    /* return large blocks to the system at once, such as a buffer for a spool file: resident memory is then
+     * what is in use, not the peak */
     mallopt(M_MMAP_THRESHOLD, 64 * 1024);
     mallopt(M_TRIM_THRESHOLD, 128 * 1024);
     children = mmap(NULL, sizeof *children, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (children == MAP_FAILED || weir_register_handler_type(&sink_type, NULL) != 0 || read_config("valid", 0) != 0)
-        steady_fail("cannot begin: %s", weir_last_error());
+        steady_fail("cannot start: %s", weir_last_error());
     run(atof(argv[1]));
     return 0;
 }

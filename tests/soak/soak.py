@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Mixed load for a long time, with faults injected from outside; called by `./dev soak`, which builds first.
 
-The program (soak.c) adds values by threads that come and go and by forked children, under configurations that change, with a journal. From
-here its file is rotated and deleted, the reader of its pipe is killed and comes back, its server answers errors, hangs up and goes away. A
-line each minute, then the figures; the exit status is 0 if everything that was added was delivered or counted, the ledger was exact in
-every snapshot, and memory and descriptors stayed where they were.
+The program (soak.c) adds values from short-lived threads and forked children, with changing configurations and a journal. This script
+rotates and deletes its file, kills and restarts the reader of its pipe, and its server returns errors, closes connections and is down for
+a while. Prints a line each minute, then the results. Exit status 0 if all added values were delivered or counted, the ledger was exact in
+every snapshot, and memory and descriptors did not grow.
 
     soak.py [--minutes N]
 """
@@ -27,7 +27,7 @@ SOAK = os.path.join(BUILD, "tests", "soak", "soak")
 
 
 class File:
-    """What the handler `file` writes to: moved away, or deleted, again and again; each line that was ever there is counted."""
+    """The output of the handler `file`, which is moved or deleted repeatedly. All lines ever written are counted."""
 
     def __init__(self, folder):
         self.folder, self.path = folder, os.path.join(folder, "disk")
@@ -41,11 +41,11 @@ class File:
             os.rename(self.path, name)
             self.rotations += 1
         else:
-            os.link(self.path, name)  # for us, to count: to the handler it is gone
+            os.link(self.path, name)  # a link for counting; the path is gone for the handler
             os.unlink(self.path)
             self.deletions += 1
         self.kept.append(name)
-        if len(self.kept) > 8:  # by then nobody writes there any more
+        if len(self.kept) > 8:  # nothing is written to the oldest ones any more
             self.count(self.kept.pop(0))
 
     def count(self, path):
@@ -61,7 +61,7 @@ class File:
 
 
 class Pipe:
-    """A FIFO whose reader is killed and comes back."""
+    """A FIFO whose reader is killed and restarted."""
 
     def __init__(self, folder):
         self.path, self.reader, self.kills = os.path.join(folder, "pipe"), None, 0
@@ -79,7 +79,7 @@ class Pipe:
         else:
             self.start()
 
-    def calm_down(self):
+    def stop_faults(self):
         if self.reader.poll() is not None:
             self.start()
 
@@ -89,7 +89,7 @@ class Pipe:
 
 
 class Server:
-    """Takes values, answers errors, hangs up, or is away for a while."""
+    """An HTTP server that accepts values, returns errors, closes connections, or is down for a while."""
 
     def __init__(self):
         self.mood, self.taken, self.refused, self.away = "well", 0, 0, 0
@@ -99,7 +99,7 @@ class Server:
 
     def answer(self, request):
         with self.lock:
-            self.server.requests.clear()  # it would keep everything for ever
+            self.server.requests.clear()  # it would grow forever
             if self.mood == "well":
                 self.taken += len(request.lines())
                 return reply(204)
@@ -116,7 +116,7 @@ class Server:
             self.away += 1
             self.server.close()
 
-    def calm_down(self):
+    def stop_faults(self):
         if self.server.closed:
             self.server = Scripted(self.answer, port=self.port)
         self.mood = "well"
@@ -145,7 +145,7 @@ def write_configs(folder, disk, pipe, server):
 
 
 def read_results(output):
-    """{handler: {word: number}} of the lines that begin with `result`."""
+    """Returns {handler: {word: number}} from the lines that start with `result`."""
     results = {}
     for line in output:
         words = line.split()
@@ -154,53 +154,53 @@ def read_results(output):
     return results
 
 
-def judge(results, disk, server):
-    """What is wrong with the account of what arrived; nothing, if all is well."""
-    came = {name: row["delivered"] + row["children"] for name, row in results.items()}
-    if results["disk"]["dropped"] or disk.lines != came["disk"]:
-        yield f"the file got {disk.lines} values, {came['disk']} were delivered to it and {results['disk']['dropped']} dropped"
-    if server.taken < came["push"]:
-        yield f"the server took {server.taken} values, but {came['push']} were delivered to it"
+def check(results, disk, server):
+    """Yields a message for each difference between received and delivered values."""
+    delivered = {name: row["delivered"] + row["children"] for name, row in results.items()}
+    if results["disk"]["dropped"] or disk.lines != delivered["disk"]:
+        yield f"the file contains {disk.lines} values, {delivered['disk']} were delivered to it and {results['disk']['dropped']} dropped"
+    if server.taken < delivered["push"]:
+        yield f"the server accepted {server.taken} values, but {delivered['push']} were delivered to it"
 
 
-def disturb(process, things, ends):
-    """Injects a fault into one thing after the other, until it is time for all to calm down."""
+def disturb(process, destinations, ends):
+    """Injects faults into one destination after the other until the time is over, then stops all faults."""
     while time.monotonic() < ends and process.poll() is None:
         time.sleep(random.uniform(0.3, 1.5))
-        random.choice(things).disturb()
+        random.choice(destinations).disturb()
 
 
 def soak(seconds, folder):
     disk, pipe, server = File(folder), Pipe(folder), Server()
     write_configs(folder, disk, pipe, server)
     output = []
-    with open(os.path.join(folder, "said"), "wb") as said:
-        process = subprocess.Popen([SOAK, str(seconds), folder], stdout=subprocess.PIPE, stderr=said, text=True,
+    with open(os.path.join(folder, "said"), "wb") as log:
+        process = subprocess.Popen([SOAK, str(seconds), folder], stdout=subprocess.PIPE, stderr=log, text=True,
                                    env=environment(WEIR_LOG="error"))
 
-    def pass_on():
+    def forward_output():
         for line in process.stdout:
             output.append(line)
             if not line.startswith("result"):
                 print(line, end="", flush=True)
 
-    reader = threading.Thread(target=pass_on)
+    reader = threading.Thread(target=forward_output)
     reader.start()
     disturb(process, [disk, pipe, server], time.monotonic() + seconds)
-    pipe.calm_down()
-    server.calm_down()
+    pipe.stop_faults()
+    server.stop_faults()
     process.wait()
     reader.join()
     pipe.end()
     disk.end()
     print(f"{disk.rotations} rotations and {disk.deletions} deletions of the file, {pipe.kills} readers of the pipe killed, "
-          f"{server.refused} errors of the server, {server.away} times away")
+          f"{server.refused} errors of the server, {server.away} times down")
     results = read_results(output)
     for name, row in results.items():
         print(f"{name:6}" + "".join(f"  {word} {number}" for word, number in row.items()))
     with open(os.path.join(folder, "said"), encoding="utf-8", errors="replace") as file:
         problems = file.read().splitlines()[-5:] if process.returncode else []
-    return problems + (list(judge(results, disk, server)) if not process.returncode else [f"exit status {process.returncode}"])
+    return problems + (list(check(results, disk, server)) if not process.returncode else [f"exit status {process.returncode}"])
 
 
 def main():
@@ -214,7 +214,7 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
     for problem in problems:
         print("wrong: " + problem)
-    print("soak: " + ("FAILED" if problems else "all that was added was delivered or counted; nothing has grown"))
+    print("soak: " + ("FAILED" if problems else "all added values were delivered or counted; memory and descriptors have not grown"))
     sys.exit(1 if problems else 0)
 
 

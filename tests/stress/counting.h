@@ -1,5 +1,5 @@
-/* counting: a handler type for stress programs: it counts what it is given, and looks that each series' values
- * are 0, 1, 2, ... in this order. */
+/* counting: a handler type for stress programs. It counts values and checks that those of each series are 0,
+ * 1, 2, ... in this order. */
 #ifndef COUNTING_H
 #define COUNTING_H
 
@@ -13,9 +13,9 @@
 enum { COUNTING_SERIES = 64 };
 
 static _Atomic uint64_t counting_count;
-static _Atomic uint64_t counting_next[COUNTING_SERIES];  /* by series id */
-static void (*counting_before)(const weir_batch *batch); /* called before a batch is looked at; may be NULL */
-static bool counting_allows_gaps;                        /* values may have been dropped in between */
+static _Atomic uint64_t counting_next[COUNTING_SERIES];  /* next expected value by series id */
+static void (*counting_before)(const weir_batch *batch); /* called before a batch is checked; may be NULL */
+static bool counting_allows_gaps;                        /* values may have been dropped */
 
 static inline void *counting_create(const weir_host *host, const void *options)
 {
@@ -50,17 +50,17 @@ static const weir_handler_type counting_type = {
     .size = sizeof counting_type,
     .abi = WEIR_ABI,
     .name = "counting",
-    .summary = "counts what it is given",
+    .summary = "counts values, for tests",
     .create = counting_create,
     .emit = counting_emit,
     .destroy = counting_destroy,
 };
 
-/* Sends everything to it. options: of the handler, or NULL. */
+/* Registers it and routes all groups to it. options: of the handler, or NULL. */
 static inline void counting_configure(const char *options)
 {
     PLAIN_CHECK(weir_register_handler_type(&counting_type, NULL) == 0);
-    PLAIN_CHECK(weir_configure("*", "counting", options) == 0, "cannot be configured");
+    PLAIN_CHECK(weir_configure("*", "counting", options) == 0, "weir_configure failed");
 }
 
 #endif

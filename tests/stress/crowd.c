@@ -1,5 +1,6 @@
-/* crowd: many threads. A hundred race for the first use of all; a hundred thousand come and go; more are alive
- * at once than there are rings. Nothing is lost, and memory follows the peak, not the sum. */
+/* crowd: many threads. A hundred race for the first use; a hundred thousand short-lived ones add one value
+ * each; more threads than rings exist at the same time. Nothing is lost, and memory follows the peak number
+ * of threads, not the sum. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -30,7 +31,7 @@ static void *race(void *argument)
     return NULL;
 }
 
-static void *live_shortly(void *argument)
+static void *add_one(void *argument)
 {
     (void)argument;
     if (weir_add_value(weir_get_stream("my_app"), "short", 1))
@@ -39,8 +40,8 @@ static void *live_shortly(void *argument)
     return NULL;
 }
 
-/* All add their first value before any of them ends, so that each needs a ring of its own. */
-static void *stand_in_crowd(void *argument)
+/* All threads add their first value before any of them ends, so that each needs its own ring. */
+static void *add_in_crowd(void *argument)
 {
     (void)argument;
     weir_stream *stream = weir_get_stream("my_app");
@@ -69,18 +70,18 @@ static void run_all(int count, void *(*run)(void *))
 static void run_short_lived(void)
 {
     pthread_t threads[AT_ONCE];
-    const char *sanitized = getenv("WEIR_TEST_SANITIZED"); /* then each takes its time */
+    const char *sanitized = getenv("WEIR_TEST_SANITIZED"); /* sanitizers make each thread slow */
     int rounds = SHORT_LIVED / AT_ONCE / (sanitized && *sanitized ? 10 : 1);
     for (int i = 0; i < rounds; i++) {
         for (int j = 0; j < AT_ONCE; j++)
-            if (pthread_create(&threads[j], NULL, live_shortly, NULL))
+            if (pthread_create(&threads[j], NULL, add_one, NULL))
                 fail("a thread");
         for (int j = 0; j < AT_ONCE; j++)
             pthread_join(threads[j], NULL);
     }
 }
 
-static void check(uint64_t most_rings)
+static void check(uint64_t max_rings)
 {
     weir_stats process;
     weir_handler_stats handler;
@@ -89,7 +90,7 @@ static void check(uint64_t most_rings)
     weir_get_stats(&process, sizeof process);
     weir_get_handler_stats("null", &handler, sizeof handler);
     if (process.added == added && process.taken == added && handler.delivered == added &&
-        process.threads <= most_rings)
+        process.threads <= max_rings)
         return;
     fprintf(stderr, "crowd: added %" PRIu64 " of %" PRIu64 ", delivered %" PRIu64 ", %" PRIu64 " rings\n",
             process.added, (uint64_t)added, handler.delivered, process.threads);
@@ -105,7 +106,7 @@ int main(void)
     check(RACERS + 10);
     run_short_lived();
     check(RACERS + 10);
-    run_all(CROWD, stand_in_crowd);
+    run_all(CROWD, add_in_crowd);
     check(1024);
     return 0;
 }

@@ -1,7 +1,9 @@
-/* doubles: what is written reads back as the very same double, in the fewest digits that do. Over kinds of
- * doubles where algorithms go wrong: all bits at random, the neighbours of powers of two and ten, few decimals,
- * subnormals, large integers. One argument: how many of them; the default is what each run of the tests can
- * afford, hundreds of millions are for one's patience. */
+/* doubles: written numbers read back as exactly the same double, with the fewest possible digits. Tests
+ * kinds of doubles on which algorithms fail: random bits, neighbours of powers of two and ten, few decimals,
+ * subnormals, large integers.
+ *
+ * usage: doubles [COUNT [SEED]]. The default count is small enough for each test run; hundreds of millions
+ * are possible. */
 
 #include <inttypes.h>
 #include <math.h>
@@ -40,8 +42,8 @@ static void expect(bool good, const char *what, const char *text, double value)
     exit(1);
 }
 
-/* Some steps away from a value in the order of doubles. */
-static double near(double value)
+/* A double within three steps of a value. */
+static double neighbour_of(double value)
 {
     return from_bits(to_bits(value) + draw() % 7 - 3);
 }
@@ -49,11 +51,11 @@ static double near(double value)
 static double draw_double(uint64_t i)
 {
     switch (i % 8) {
-    case 0: return near(ldexp(1, (int)(draw() % 2098) - 1074));
+    case 0: return neighbour_of(ldexp(1, (int)(draw() % 2098) - 1074));
     case 1: {
         char text[16];
         snprintf(text, sizeof text, "1e%d", (int)(draw() % 632) - 323);
-        return near(strtod(text, NULL));
+        return neighbour_of(strtod(text, NULL));
     }
     case 2: return (double)(draw() % 100000000) / 1000;
     case 3: return from_bits(draw() >> 12); /* subnormal */
@@ -77,8 +79,8 @@ static unsigned count_digits(const char *text)
     return digits - zeros;
 }
 
-/* Fewer digits do not do: neither the nearest decimal of one digit less, nor the ones beside it, since the
- * shortest need not be the nearest. */
+/* Checks that no shorter decimal reads back as the value: neither the nearest one with one digit less, nor
+ * its neighbours, because the shortest one need not be the nearest. */
 static void check_shortest(double value, const char *text)
 {
     unsigned digits = count_digits(text);
@@ -102,13 +104,13 @@ static void check(double value)
     text[length] = '\0';
     char *end;
     double back = strtod(text, &end);
-    expect(*end == '\0' && to_bits(back) == to_bits(value), "strtod reads another one", text, value);
+    expect(*end == '\0' && to_bits(back) == to_bits(value), "strtod returns another value", text, value);
     check_shortest(value, text);
     repr[wr_number_put_repr(repr, value)] = '\0';
-    expect(to_bits(strtod(repr, NULL)) == to_bits(value), "strtod reads another one", repr, value);
+    expect(to_bits(strtod(repr, NULL)) == to_bits(value), "strtod returns another value", repr, value);
     double parsed;
-    expect(wr_number_parse_double(text, &parsed) && to_bits(parsed) == to_bits(value), "weir reads another one",
-           text, value);
+    expect(wr_number_parse_double(text, &parsed) && to_bits(parsed) == to_bits(value),
+           "wr_number_parse_double returns another value", text, value);
 }
 
 int main(int argc, char **argv)
@@ -123,6 +125,6 @@ int main(int argc, char **argv)
         check(value);
         checked++;
     }
-    printf("%" PRIu64 " doubles read back as they were, each in its fewest digits\n", checked);
+    printf("%" PRIu64 " doubles read back unchanged, each with the fewest digits\n", checked);
     return 0;
 }

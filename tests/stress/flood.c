@@ -1,8 +1,8 @@
-/* flood: far more names than settings.max_series allows, by one thread, each used once: those beyond the limit
- * share one series, no value is lost, memory stays where it was when the limit was reached, and that is said
- * once.
+/* flood: one thread uses far more names than settings.max_series allows, each once. Names beyond the limit
+ * share one series, no value is lost, memory does not grow after the limit was reached, and the limit is
+ * logged once.
  *
- * WEIR_TEST_NAMES sets how many names there are; 300,000 otherwise. */
+ * WEIR_TEST_NAMES: the number of names; default 300,000. */
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -16,19 +16,19 @@
 enum {
     LIMIT = 100000,
     GROWTH_KIB = 16 * 1024
-}; /* the default of settings.max_series; what the rest may cost */
+}; /* LIMIT: the default of settings.max_series; GROWTH_KIB: allowed growth beyond it */
 
-/* ---- A handler that adds up ------------------------------------------------------------------ */
+/* ---- Handler --------------------------------------------------------------------------------- */
 
 static struct {
     _Atomic uint64_t values, sum, in_overflow;
-} came;
+} received;
 
 static void *create(const weir_host *host, const void *options)
 {
     (void)host;
     (void)options;
-    return &came;
+    return &received;
 }
 
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
@@ -37,9 +37,9 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     (void)outcome;
     for (uint32_t i = 0; i < batch->count; i++) {
         const weir_series *series = weir_batch_series(batch, &batch->samples[i]);
-        came.values++;
-        came.sum += (uint64_t)batch->samples[i].value.f64;
-        came.in_overflow += strcmp(series->name, "weir_overflow") == 0;
+        received.values++;
+        received.sum += (uint64_t)batch->samples[i].value.f64;
+        received.in_overflow += strcmp(series->name, "weir_overflow") == 0;
     }
 }
 
@@ -52,21 +52,21 @@ static const weir_handler_type type = {
     .size = sizeof type,
     .abi = WEIR_ABI,
     .name = "sum",
-    .summary = "adds up, for tests",
+    .summary = "sums up values, for tests",
     .create = create,
     .emit = emit,
     .destroy = destroy,
 };
 
-/* ---- What is said ---------------------------------------------------------------------------- */
+/* ---- Log ------------------------------------------------------------------------------------- */
 
-static _Atomic unsigned said;
+static _Atomic unsigned limit_messages;
 
-static void hear(void *ctx, int level, const char *text)
+static void log_message(void *ctx, int level, const char *text)
 {
     (void)ctx;
     (void)level;
-    said += strstr(text, "settings.max_series (100000) is reached, first by group \"flood\"") != NULL;
+    limit_messages += strstr(text, "settings.max_series (100000) is reached, first by group \"flood\"") != NULL;
 }
 
 /* ---- The flood ------------------------------------------------------------------------------- */
@@ -78,14 +78,14 @@ static uint64_t add_from(uint64_t first, uint64_t end)
     uint64_t sum = 0;
     for (uint64_t i = first; i < end; i++) {
         snprintf(name, sizeof name, "name%" PRIu64, i);
-        PLAIN_CHECK(weir_add_value(stream, name, (double)(i % 1000)) == 0, "it is not taken");
+        PLAIN_CHECK(weir_add_value(stream, name, (double)(i % 1000)) == 0, "a value was refused");
         sum += i % 1000;
     }
     PLAIN_CHECK(weir_flush(-1) == 0);
     return sum;
 }
 
-/* What the process has in memory. */
+/* The resident memory of the process. */
 static long read_resident_kib(void)
 {
     long pages = 0;
@@ -107,9 +107,9 @@ static void check_ledger(uint64_t names)
 
 int main(void)
 {
-    const char *told = getenv("WEIR_TEST_NAMES");
-    const uint64_t names = told ? strtoull(told, NULL, 10) : 300000;
-    weir_set_log(hear, NULL);
+    const char *count = getenv("WEIR_TEST_NAMES");
+    const uint64_t names = count ? strtoull(count, NULL, 10) : 300000;
+    weir_set_log(log_message, NULL);
     PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
     PLAIN_CHECK(weir_configure("*", "sum", NULL) == 0);
     uint64_t sum = add_from(0, LIMIT + 10000);
@@ -117,13 +117,13 @@ int main(void)
     sum += add_from(LIMIT + 10000, names);
     long grown_kib = read_resident_kib() - before_kib;
     check_ledger(names);
-    PLAIN_CHECK(came.values == names && came.sum == sum, "totals are not kept");
-    PLAIN_CHECK(came.in_overflow >= names - LIMIT && came.in_overflow <= names - LIMIT + 10,
-                "beyond the limit");
-    PLAIN_CHECK(said == 1, "it is said once");
-    PLAIN_CHECK(grown_kib < GROWTH_KIB, "memory grows");
+    PLAIN_CHECK(received.values == names && received.sum == sum, "the totals are wrong");
+    PLAIN_CHECK(received.in_overflow >= names - LIMIT && received.in_overflow <= names - LIMIT + 10,
+                "wrong number of values in the overflow series");
+    PLAIN_CHECK(limit_messages == 1, "the limit must be logged once");
+    PLAIN_CHECK(grown_kib < GROWTH_KIB, "memory has grown");
     printf("%" PRIu64 " names, %" PRIu64
-           " of them in the overflow series; %ld KiB in memory, of which %ld came later\n",
-           names, (uint64_t)came.in_overflow, before_kib + grown_kib, grown_kib);
+           " of them in the overflow series; %ld KiB in memory, growth beyond the limit %ld KiB\n",
+           names, (uint64_t)received.in_overflow, before_kib + grown_kib, grown_kib);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Producers that are faster than the handler: rings fill up, gates close and open all the time, and nothing may
- * get lost, neither a value nor a wake-up. */
+/* flow: producers that are faster than the handler: rings fill up, gates close and open all the time. No
+ * value and no wake-up may be lost. */
 
 #include <pthread.h>
 #include <sched.h>
@@ -28,8 +28,8 @@ static void *produce(void *argument)
     return (void *)(uintptr_t)value;
 }
 
-/* A handler that is slow at times. */
-static void dawdle(const weir_batch *batch)
+/* Makes the handler slow at times. */
+static void delay_handler(const weir_batch *batch)
 {
     static uint64_t random = 1;
     (void)batch;
@@ -42,7 +42,7 @@ int main(void)
     pthread_t threads[THREADS];
     uint64_t added = 0;
     plain_hang_no_longer_than(120);
-    counting_before = dawdle;
+    counting_before = delay_handler;
     counting_configure("{\"queue\": \"4KiB\", \"batch\": 50, \"block_timeout\": \"1d\"}");
     end_ns = wr_clock_monotonic_ns() + SECONDS * WR_NS_PER_S;
     for (uintptr_t i = 0; i < THREADS; i++)

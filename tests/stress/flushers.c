@@ -1,5 +1,5 @@
-/* flushers: several threads add and flush at the same time, and their handler refuses what they add. Each value
- * that was dropped is told to exactly one of them. */
+/* flushers: several threads add and flush at the same time, and their handler refuses the values. Each
+ * dropped value must be reported to exactly one flush. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { FLUSHERS = 4, FLUSHES = 2000 };
 
-static _Atomic uint64_t told;
+static _Atomic uint64_t reported;
 
 static void refuse(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
@@ -16,14 +16,14 @@ static void refuse(void *self, const weir_batch *batch, weir_outcome *outcome)
     outcome->rejected = batch->count;
 }
 
-/* The last error says how many. */
+/* The last error starts with the number of dropped values. */
 static void flush(void)
 {
     int result = weir_flush(-1);
     PLAIN_CHECK(result == 0 || result == WEIR_ERR_DROPPED);
     uint64_t dropped = result ? strtoull(weir_last_error(), NULL, 10) : 0;
-    PLAIN_CHECK(dropped <= FLUSHERS * FLUSHES, "more are said to be dropped than were added");
-    atomic_fetch_add(&told, dropped);
+    PLAIN_CHECK(dropped <= FLUSHERS * FLUSHES, "more values are reported as dropped than were added");
+    atomic_fetch_add(&reported, dropped);
 }
 
 static void *flush_often(void *argument)
@@ -55,6 +55,6 @@ int main(void)
     PLAIN_CHECK(weir_get_handler_stats("counting", &stats, sizeof stats) == 0);
     PLAIN_CHECK(stats.offered == FLUSHERS * FLUSHES);
     PLAIN_CHECK(stats.dropped[WEIR_DROPPED_REJECTED] == stats.offered);
-    PLAIN_CHECK(told == stats.offered, "some drops were told to nobody, or to several");
+    PLAIN_CHECK(reported == stats.offered, "a drop was reported to no flush, or to several");
     return 0;
 }

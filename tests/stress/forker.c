@@ -1,10 +1,10 @@
-/* forker: forks again and again while threads add values, for a judge to look at.
+/* forker: forks repeatedly while threads add values; tests/stress/forks.py checks the results.
  *
  * usage: forker FORKS THREADS VALUES
  *
- * The parent's threads add 0, 1, 2, ... under "p<k>" until the last fork. Child number i adds VALUES values
- * under "c" with the value i and ends in one of several ways; only some of them use weir at all. A child that
- * does not end within a minute is a hang. */
+ * The parent's threads add 0, 1, 2, ... with the name "p<k>" until the last fork. Child number i adds VALUES
+ * values i with the name "c" and ends in one of several ways; some of them do not use weir at all. A child
+ * that does not end within a minute counts as hanging. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,10 +20,10 @@
 
 #include <weir/weir.h>
 
-enum { MOST_THREADS = 16, HANG_S = 60 };
+enum { MAX_THREADS = 16, HANG_S = 60 };
 
 static _Atomic bool stop;
-static _Atomic long added[MOST_THREADS];
+static _Atomic long added[MAX_THREADS];
 static int values;
 
 static void *add(void *argument)
@@ -40,7 +40,7 @@ static void *add(void *argument)
     return NULL;
 }
 
-/* What the child's handlers make of it goes to the judge by a line of its own. */
+/* Writes a handler's ledger as one line, with one write(2). */
 static void print_ledger(const char *who, const char *handler)
 {
     weir_handler_stats stats;
@@ -70,7 +70,7 @@ static void *add_in_thread(void *argument)
     return NULL;
 }
 
-static void be_child(int number)
+static void run_child(int number)
 {
     pthread_t thread;
     alarm(HANG_S);
@@ -115,8 +115,8 @@ int main(int argc, char **argv)
         return 2;
     int forks = atoi(argv[1]), threads = atoi(argv[2]), failed = 0, running = 0;
     values = atoi(argv[3]);
-    pthread_t ids[MOST_THREADS];
-    int numbers[MOST_THREADS];
+    pthread_t ids[MAX_THREADS];
+    int numbers[MAX_THREADS];
     for (int i = 0; i < threads; i++) {
         numbers[i] = i;
         pthread_create(&ids[i], NULL, add, &numbers[i]);
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < forks; i++) {
         pid_t child = fork();
         if (child == 0)
-            be_child(i);
+            run_child(i);
         running += child > 0;
         if (child < 0) {
             perror("forker: fork");

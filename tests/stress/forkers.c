@@ -1,5 +1,5 @@
-/* forkers: several threads fork at the same time, while others add. No child hangs, the parent loses nothing,
- * and goes on. */
+/* forkers: several threads fork at the same time while others add. No child hangs, the parent loses nothing
+ * and continues. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,8 +28,8 @@ static void *add(void *argument)
     return NULL;
 }
 
-/* What it added is delivered, or dropped because the parent's worker was caught inside the handler. */
-static void be_child(void)
+/* Its values are delivered, or dropped because the parent's worker was inside the handler at the fork. */
+static void run_child(void)
 {
     weir_stats process;
     weir_handler_stats handler;
@@ -39,8 +39,8 @@ static void be_child(void)
         weir_add_value(stream, "x", i);
     weir_flush(-1);
     weir_get_stats(&process, sizeof process);
-    bool known = weir_get_handler_stats("null", &handler, sizeof handler) == 0;
-    _exit(known && process.added == CHILD_VALUES && handler.offered == CHILD_VALUES &&
+    bool has_stats = weir_get_handler_stats("null", &handler, sizeof handler) == 0;
+    _exit(has_stats && process.added == CHILD_VALUES && handler.offered == CHILD_VALUES &&
                   handler.delivered + handler.dropped[WEIR_DROPPED_FORK_UNSAFE] == CHILD_VALUES
               ? 0
               : 1);
@@ -53,7 +53,7 @@ static void *fork_often(void *argument)
         pid_t child = fork();
         PLAIN_CHECK(child >= 0);
         if (child == 0)
-            be_child();
+            run_child();
         int status;
         PLAIN_CHECK(waitpid(child, &status, 0) == child);
         PLAIN_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -66,7 +66,7 @@ int main(void)
     const char *sanitized = getenv("WEIR_TEST_SANITIZED");
     pthread_t forkers[FORKERS], adders[ADDERS];
     if (sanitized && *sanitized) {
-        puts("the sanitizers' allocators and thread lists do not survive a fork of a threaded program");
+        puts("the sanitizers' allocators and thread lists do not support a fork of a threaded program");
         return 77;
     }
     plain_hang_no_longer_than(300);

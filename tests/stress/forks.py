@@ -1,4 +1,4 @@
-"""Forking a threaded program: nothing is lost, nothing comes twice, no child hangs."""
+"""Forks of a threaded program: nothing is lost, nothing is delivered twice, no child hangs."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def assert_disk(path, output):
     added = {row[1]: int(row[2]) for row in map(str.split, output.splitlines()) if row[0] == "added"}
     for name, count in added.items():
         assert parents[name] == list(range(count)), f"{name}: {len(parents[name])} of {count}, or out of order"
-    # a child whose parent's worker could not be kept out of its handler in time does without, and says so
+    # in a child whose parent's worker was inside the handler at the fork, the handler is disabled; its values are counted
     unsafe = sum(row[3] for row in ledgers(output, "child", "disk"))
     expected = {i: VALUES for i in range(FORKS) if i % 5 >= 2}
     wrong = {i: children.get(i, 0) for i in expected if children.get(i, 0) not in (0, VALUES)}
@@ -62,7 +62,7 @@ def five_thousand_children_of_a_threaded_program(folder):
 def five_thousand_children_while_a_handler_is_busy_with_libcurl_over_tls(folder):
     skip_fork_under_sanitizers()
     if not os.path.exists(os.path.join(TEST_PLUGINS, "tls.so")):
-        raise Skip("libcurl was not found when the tests were built")
+        raise Skip("the tests were built without libcurl")
     server = Server(folder)
     path = os.path.join(folder, "out")
     config = {
@@ -74,7 +74,7 @@ def five_thousand_children_while_a_handler_is_busy_with_libcurl_over_tls(folder)
         },
         "groups": {"*": "disk", "my_app.parent": ["disk", "tls"]},
     }
-    # every tenth child uses TLS as well: a handshake takes Python's server some milliseconds
+    # children use TLS in another test, with fewer forks: a handshake takes Python's server some milliseconds
     done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
     server.close()
     assert done.returncode == 0, done.stderr[-2000:]
@@ -85,7 +85,7 @@ def five_thousand_children_while_a_handler_is_busy_with_libcurl_over_tls(folder)
 
 
 def fork_and_send(folder, share, describe):
-    """Parent and children send over TLS: what the server has counted is what both have delivered. A share of the usual forks."""
+    """Parent and children send over TLS: the server's count equals the delivered values. Runs 1/share of the usual forks."""
     global FORKS
     server = Server(folder)
     path = os.path.join(folder, "out")
@@ -115,7 +115,7 @@ def fork_and_send(folder, share, describe):
 def children_that_use_tls_themselves(folder):
     skip_fork_under_sanitizers()
     if not os.path.exists(os.path.join(TEST_PLUGINS, "tls.so")):
-        raise Skip("libcurl was not found when the tests were built")
+        raise Skip("the tests were built without libcurl")
     fork_and_send(folder, 10, lambda server: {"type": "tls", "url": server.url, "ca": server.certificate})
 
 
@@ -123,7 +123,7 @@ def children_that_use_tls_themselves(folder):
 def children_of_a_program_that_sends_by_http_over_tls_and_do_so_themselves(folder):
     skip_fork_under_sanitizers()
     if not os.path.exists(os.path.join(PLUGINS, "http.so")):
-        raise Skip("the handler type http was not built")
+        raise Skip("the handler type http is not built")
     fork_and_send(folder, 5, lambda server: {"type": "http", "url": server.url, "ca_file": server.certificate, "linger": "0s",
                                              "overflow": "block"})
 

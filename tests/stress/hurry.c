@@ -1,6 +1,5 @@
-/* hurry: weir_shutdown(0) while other threads add, and look at the ledger all the time: what is left is dropped
- * and counted all the same, for none of them holds anything for long. Each shutdown is that of a process of its
- * own. */
+/* hurry: weir_shutdown(0) while other threads add values and read the ledger. Remaining values are dropped
+ * and counted, because no thread holds any lock for long. Each shutdown has its own process. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -11,7 +10,7 @@ enum { SHUTDOWNS = 20, THREADS = 3 };
 
 static atomic_bool over;
 
-static void refuse_for_now(void *self, const weir_batch *batch, weir_outcome *outcome)
+static void fail_with_retry(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     (void)self;
     (void)batch;
@@ -19,7 +18,7 @@ static void refuse_for_now(void *self, const weir_batch *batch, weir_outcome *ou
     outcome->done = 0;
 }
 
-static void *add_and_look(void *argument)
+static void *add_and_read_stats(void *argument)
 {
     weir_stream *stream = weir_get_stream("hurry");
     weir_stats stats;
@@ -39,21 +38,21 @@ static void shut_down_at_once(void)
     plain_hang_no_longer_than(100);
     setenv("WEIR_LOG", "off", 1);
     failing = counting_type;
-    failing.emit = refuse_for_now;
+    failing.emit = fail_with_retry;
     PLAIN_CHECK(weir_register_handler_type(&failing, NULL) == 0);
     PLAIN_CHECK(weir_configure("*", "counting", "{\"overflow\":\"drop_newest\"}") == 0);
     PLAIN_CHECK(weir_add_value(weir_get_stream("hurry"), "value", 0) == 0);
     for (int i = 0; i < THREADS; i++)
-        PLAIN_CHECK(pthread_create(&threads[i], NULL, add_and_look, NULL) == 0);
+        PLAIN_CHECK(pthread_create(&threads[i], NULL, add_and_read_stats, NULL) == 0);
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    PLAIN_CHECK(weir_shutdown(0) == WEIR_ERR_DROPPED, "what was left is not said to be dropped");
+    PLAIN_CHECK(weir_shutdown(0) == WEIR_ERR_DROPPED, "the remaining values are not reported as dropped");
     atomic_store(&over, true);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     weir_get_stats(&process, sizeof process);
     PLAIN_CHECK(weir_get_handler_stats("counting", &stats, sizeof stats) == 0);
     PLAIN_CHECK(process.added == process.taken && process.taken == stats.offered && stats.delivered == 0);
-    PLAIN_CHECK(stats.queued == 0, "something is queued for ever");
+    PLAIN_CHECK(stats.queued == 0, "values stay queued");
     PLAIN_CHECK(stats.offered == stats.dropped[WEIR_DROPPED_FULL] + stats.dropped[WEIR_DROPPED_SHUTDOWN]);
 }
 

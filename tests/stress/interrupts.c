@@ -1,5 +1,5 @@
-/* interrupts: signal handlers that add, also when they interrupt adding. Each call is in the ledger or refused
- * with WEIR_ERR_BUSY and counted. */
+/* interrupts: signal handlers add values, also while they interrupt adding. Each call is in the ledger, or
+ * refused with WEIR_ERR_BUSY and counted. */
 
 #include <inttypes.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static void interrupt(int signal)
     }
 }
 
-static bool is_time_over(time_t *end)
+static bool is_expired(time_t *end)
 {
     if (!*end)
         *end = time(NULL) + 3;
@@ -47,10 +47,10 @@ static uint64_t add(weir_stream *stream)
     uint64_t added = 0;
     time_t end = 0;
     char name[32];
-    for (int i = 0; !is_time_over(&end); i++) {
+    for (int i = 0; !is_expired(&end); i++) {
         for (int j = 0; j < 2000; j++)
             added += weir_add_value(stream, "x", j) == 0;
-        /* the slow ways: a new name, an event, a flush, a configuration */
+        /* slow paths: a new name, an event, a flush, a configuration */
         snprintf(name, sizeof name, "n%d", i % 5000);
         weir_value event[] = {{name, 1}, {"y", 2}};
         added += weir_emit(stream, event, 2) == 0 ? 2 : 0;
@@ -62,14 +62,14 @@ static uint64_t add(weir_stream *stream)
     return added;
 }
 
-/* The handlers fill the ring, and wait for the dispatcher, whatever this thread is just holding. */
-static void ask(void)
+/* The signal handlers fill the ring and wait for the dispatcher, whatever locks this thread holds. */
+static void flush_and_read_stats(void)
 {
     time_t end = 0;
     weir_stats process;
     weir_handler_stats handler;
     burst = 1000;
-    while (!is_time_over(&end)) {
+    while (!is_expired(&end)) {
         weir_flush(0);
         weir_flush(-1);
         weir_get_stats(&process, sizeof process);
@@ -91,9 +91,9 @@ int main(void)
     struct itimerval interval = {{0, 50}, {0, 50}};
     setitimer(ITIMER_REAL, &interval, NULL);
     uint64_t added = add(stream);
-    interval = (struct itimerval){{0, 3000}, {0, 3000}}; /* far more than a burst takes */
+    interval = (struct itimerval){{0, 3000}, {0, 3000}}; /* much longer than a burst takes */
     setitimer(ITIMER_REAL, &interval, NULL);
-    ask();
+    flush_and_read_stats();
     memset(&interval, 0, sizeof interval);
     setitimer(ITIMER_REAL, &interval, NULL);
 

@@ -1,5 +1,5 @@
-"""Programs that are killed while they add values: with a journal nothing is lost, and nothing but what a handler had in its hands
-comes twice."""
+"""Programs that are killed while they add values: with a journal nothing is lost, and only values of the batch that a handler was
+delivering may be delivered twice."""
 
 import json
 import os
@@ -23,7 +23,7 @@ RECORD = '{"timestamp":'
 
 
 class Victims:
-    """Program after program on one journal, each of which dies."""
+    """Programs that use one journal, one after the other; each of them dies."""
 
     def __init__(self, folder, config):
         self.config = config
@@ -32,7 +32,7 @@ class Victims:
         config["groups"].setdefault("drain", [])
         self.journal = config["settings"]["journal"]
         self.progress = os.path.join(folder, "progress")
-        self.promised = {}
+        self.added = {}
         self.deaths = 0
         self.log = open(os.path.join(folder, "said"), "w+", encoding="utf-8")
 
@@ -44,7 +44,7 @@ class Victims:
 
     @staticmethod
     def kill(process):
-        """With its children; comes back when all are gone."""
+        """Kills the process group; returns when all its processes are gone."""
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
@@ -52,34 +52,34 @@ class Victims:
         with open(self.progress, "rb") as file:
             return struct.unpack(f"{SLOTS}Q", file.read())[:THREADS]
 
-    def take_down(self):
-        """What was answered with 0, by the one that has just died."""
+    def record_progress(self):
+        """Records how many values the process that has just died had added successfully."""
         for thread, number in enumerate(self.read_progress()):
-            self.promised[f"t{thread}", f"r{self.deaths}"] = number
+            self.added[f"t{thread}", f"r{self.deaths}"] = number
         self.deaths += 1
 
     def kill_working(self, end="wait"):
-        """One that has come so far that all its threads add."""
+        """Kills a process once all its threads add values."""
         process = self.start(end)
         wait_for(lambda: min(self.read_progress()) > 300, "values")
         self.kill(process)
-        self.take_down()
+        self.record_progress()
 
     def kill_one(self, seconds, end="wait"):
         process = self.start(end)
         time.sleep(seconds)
         self.kill(process)
-        self.take_down()
+        self.record_progress()
 
     def wait_for_end(self, end, status):
-        """One that is not killed. A sanitizer has signals of its own, and its own way to end."""
+        """Runs a process that ends itself. Sanitizers have their own signal handlers and exit codes."""
         process = self.start(end)
         process.communicate()
         assert process.returncode == status or SANITIZED and status < 0 and process.returncode, (end, process.returncode)
-        self.take_down()
+        self.record_progress()
 
     def drain(self, *handlers):
-        """One that adds nothing, and lives until everything is delivered. Answers the ledgers."""
+        """Runs a process that adds no values and ends when everything is delivered. Returns the ledgers."""
         done = run(VICTIM, self.progress, "drain", 0, "drain", *handlers, WEIR_CONFIG=self.config)
         assert done.returncode == 0, done
         self.log.write(done.stderr)
@@ -92,7 +92,7 @@ class Victims:
 
 
 def read_record(line, torn):
-    """A line's record; or None: its writer was killed by the kernel in the midst of it, and the next one has ended it."""
+    """Returns a line's record, or None if its writer was killed while writing and the next process terminated the line."""
     try:
         return json.loads(line)
     except ValueError:
@@ -102,7 +102,7 @@ def read_record(line, torn):
 
 
 def read_rows(path, deaths=0):
-    """The numbers that each thread of each run has in the file, as they stand there. A death may have left a torn line, no more."""
+    """Returns the numbers of each thread of each run in file order. Each death may leave at most one torn line."""
     rows, torn = {}, []
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -117,22 +117,22 @@ def read_rows(path, deaths=0):
 
 
 def assert_prefixes(victims, path, repeats_allowed):
-    """Each row is 0, 1, 2, ... up to at least what was promised; where it steps back it was in the hands of a handler that died.
-    Answers how many values there are, repeats not counted."""
+    """Each row is 0, 1, 2, ... up to at least the number of added values; a step back is a batch that was being delivered at a death.
+    Returns the number of values without repetitions."""
     rows = read_rows(path, victims.deaths)
     repeats = values = 0
-    for key, promised in victims.promised.items():
+    for key, added in victims.added.items():
         row = rows.pop(key, [])
         expected = 0
         for number in row:
-            assert number <= expected, f"{key}: {number} comes before {expected}"
+            assert number <= expected, f"{key}: {number} is followed by {expected} only later"
             repeats += expected - number
             expected = number + 1
         values += expected
-        assert expected >= promised, f"{key}: {promised} values were taken, {expected} came"
-        assert expected <= promised + 3, f"{key}: {promised} values were taken, but {expected} came"
-    assert not rows, f"values of nobody: {list(rows)}"
-    assert repeats <= repeats_allowed, f"{repeats} values came twice, where {repeats_allowed} could have been in a handler's hands"
+        assert expected >= added, f"{key}: {added} values were added, {expected} delivered"
+        assert expected <= added + 3, f"{key}: {added} values were added, but {expected} delivered"
+    assert not rows, f"values of unknown threads: {list(rows)}"
+    assert repeats <= repeats_allowed, f"{repeats} values were delivered twice, at most {repeats_allowed} are allowed"
     return values
 
 
@@ -151,17 +151,17 @@ def file_handler(folder, name, **more):
     return {"type": "file", "path": os.path.join(folder, name), "format": "json", "batch": BATCH, **more}
 
 
-def moments(count, longest):
-    """When to kill; always the same ones, from long before the first value to the midst of work."""
+def kill_times(count, longest):
+    """Times to kill, the same in each run: from long before the first value until values are delivered."""
     generator = random.Random(4711)
     return [generator.uniform(0.0, longest) for _ in range(count)]
 
 
 @case
-def fault_06_killed_again_and_again_every_value_arrives(folder):
+def fault_06_after_many_kills_every_value_is_delivered(folder):
     config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
     victims = Victims(folder, config)
-    for seconds in moments(ROUNDS, 0.12):
+    for seconds in kill_times(ROUNDS, 0.12):
         victims.kill_one(seconds)
     victims.kill_working()
     assert_balance(victims.drain("disk"))
@@ -171,7 +171,7 @@ def fault_06_killed_again_and_again_every_value_arrives(folder):
 
 
 @case
-def a_server_that_could_not_answer_in_time_can_leave_out_what_comes_twice(folder):
+def a_server_can_detect_repeated_values_by_their_origin(folder):
     may_answer = threading.Event()
     with Scripted(lambda _: may_answer.wait(120) and reply(204)) as server:
         push = {"type": "http", "url": server.url, "format": {"type": "json", "origin": True}, "batch": BATCH, "linger": "0s",
@@ -181,7 +181,7 @@ def a_server_that_could_not_answer_in_time_can_leave_out_what_comes_twice(folder
             process = victims.start()
             server.wait(lambda taken, count=count: len(taken.requests) >= count, "a request")
             victims.kill(process)
-            victims.take_down()
+            victims.record_progress()
         may_answer.set()
         assert_balance(victims.drain("push"))
         records = [json.loads(line) for request in server.requests for line in request.lines()]
@@ -191,32 +191,32 @@ def a_server_that_could_not_answer_in_time_can_leave_out_what_comes_twice(folder
         if places.setdefault(place, record) is record:
             rows.setdefault((record["group"], record["name"]), []).append(record["value"])
         assert places[place] == record, f"{place} is {places[place]} and {record}"
-    assert len(records) > len(places), "nothing came twice"
-    for key, promised in victims.promised.items():
+    assert len(records) > len(places), "no value was sent twice"
+    for key, added in victims.added.items():
         row = rows.get(key, [])
-        assert row == list(range(len(row))) and len(row) >= promised, (key, promised, row[:20])
+        assert row == list(range(len(row))) and len(row) >= added, (key, added, row[:20])
     assert_gone(victims)
 
 
 @case
-def two_handlers_by_different_routes_each_get_every_value_of_theirs(folder):
+def two_handlers_with_different_routes_each_get_all_their_values(folder):
     config = {"handlers": {"disk": file_handler(folder, "out"), "other": file_handler(folder, "more")},
               "groups": {"*": ["disk", "other"], "t2": "disk"}}
     victims = Victims(folder, config)
-    for seconds in moments(ROUNDS // 2, 0.1):
+    for seconds in kill_times(ROUNDS // 2, 0.1):
         victims.kill_one(seconds)
     victims.kill_working()
     assert_balance(victims.drain("disk", "other"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
-    for key in list(victims.promised):
+    for key in list(victims.added):
         if key[0] == "t2":
-            del victims.promised[key]
+            del victims.added[key]
     assert_prefixes(victims, os.path.join(folder, "more"), BATCH * victims.deaths)
     assert_gone(victims)
 
 
 @case
-def fault_05_programs_that_end_by_themselves_without_a_word_lose_nothing_either(folder):
+def fault_05_programs_that_end_without_shutdown_lose_nothing(folder):
     config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
     victims = Victims(folder, config)
     ends = {"abort": -signal.SIGABRT, "segv": -signal.SIGSEGV, "term": -signal.SIGTERM, "_exit": 3, "exit": 0}
@@ -228,25 +228,25 @@ def fault_05_programs_that_end_by_themselves_without_a_word_lose_nothing_either(
 
 
 @case
-def fault_13_a_plugin_that_crashes_costs_nothing_not_even_what_it_was_given(folder):
+def fault_13_a_crashing_plugin_loses_nothing_not_even_its_batch(folder):
     bad = os.path.join(folder, "bad")
     config = {"handlers": {"disk": file_handler(folder, "out"), "bad": {"type": "crasher"}},
               "groups": {"*": "disk", "t1": ["disk", "bad"]}}
     victims = Victims(folder, config)
-    for _ in range(3):  # after the first, by what is recovered
+    for _ in range(3):  # after the first time, by the recovered values
         victims.wait_for_end("wait", -signal.SIGSEGV)
     config["handlers"]["bad"] = file_handler(folder, "bad")
     assert_balance(victims.drain("disk", "bad"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH * victims.deaths)
-    for key in [key for key in victims.promised if key[0] != "t1"]:
-        del victims.promised[key]
+    for key in [key for key in victims.added if key[0] != "t1"]:
+        del victims.added[key]
     assert_prefixes(victims, bad, BATCH * victims.deaths)
-    assert any(victims.promised.values()), victims.promised
+    assert any(victims.added.values()), victims.added
     assert_gone(victims)
 
 
 @case
-def killed_while_the_configuration_is_read_again_and_again(folder):
+def killed_during_reloads_every_value_is_delivered(folder):
     config = {"handlers": {"disk": file_handler(folder, "out"), "other": file_handler(folder, "more")},
               "groups": {"*": ["disk", "other"], "t2": "disk"}}
     victims = Victims(folder, config)
@@ -254,7 +254,7 @@ def killed_while_the_configuration_is_read_again_and_again(folder):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(config, file)
     victims.config = path
-    for seconds in moments(ROUNDS // 4, 0.1):
+    for seconds in kill_times(ROUNDS // 4, 0.1):
         victims.kill_one(seconds, "reload")
     victims.kill_working("reload")
     assert_balance(victims.drain("disk"))
@@ -263,7 +263,7 @@ def killed_while_the_configuration_is_read_again_and_again(folder):
 
 
 class Reader:
-    """What comes out of a FIFO, in a file."""
+    """Copies a FIFO to a file."""
 
     def __init__(self, folder):
         self.fifo, self.path = os.path.join(folder, "fifo"), os.path.join(folder, "out")
@@ -279,11 +279,11 @@ def fifo_handler(reader, **more):
 
 
 @case
-def what_nobody_reads_waits_through_many_deaths_until_somebody_does(folder):
+def values_without_a_reader_survive_many_deaths(folder):
     reader = Reader(folder)
     config = {"handlers": {"pipe": fifo_handler(reader, queue="64MiB")}, "groups": {"*": "pipe"}}
     victims = Victims(folder, config)
-    for seconds in moments(ROUNDS // 3, 0.1):
+    for seconds in kill_times(ROUNDS // 3, 0.1):
         victims.kill_one(seconds)
     victims.kill_working()
     process = reader.start()
@@ -294,30 +294,30 @@ def what_nobody_reads_waits_through_many_deaths_until_somebody_does(folder):
 
 
 @case
-def what_went_to_the_spool_is_not_delivered_by_the_journal_too(folder):
+def spooled_values_are_not_delivered_by_the_journal_too(folder):
     reader = Reader(folder)
     spool = os.path.join(folder, "spool")
     config = {"handlers": {"pipe": fifo_handler(reader, queue="32KiB", spool=spool)},
               "groups": {"*": "pipe", "drain": "pipe"}}
     victims = Victims(folder, config)
-    for seconds in moments(ROUNDS // 4, 0.2):
+    for seconds in kill_times(ROUNDS // 4, 0.2):
         victims.kill_one(seconds)
     victims.kill_working()
     process = reader.start()
     assert_balance(victims.drain("pipe"))
     process.wait()
     values = read_rows(reader.path)
-    for key, promised in victims.promised.items():
-        assert set(range(promised)) <= set(values.get(key, [])), f"{key}: of {promised} some are missing"
+    for key, added in victims.added.items():
+        assert set(range(added)) <= set(values.get(key, [])), f"{key}: of {added} some are missing"
     assert_gone(victims)
 
 
 @case
-def a_forked_child_has_a_journal_of_its_own(folder):
+def a_forked_child_has_its_own_journal(folder):
     skip_fork_under_sanitizers()
     config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk", "parent": []}}
     victims = Victims(folder, config)
-    for seconds in moments(ROUNDS // 4, 0.15):
+    for seconds in kill_times(ROUNDS // 4, 0.15):
         victims.kill_one(seconds, "forked")
     victims.kill_working("forked")
     assert_balance(victims.drain("disk"))
@@ -326,7 +326,7 @@ def a_forked_child_has_a_journal_of_its_own(folder):
 
 
 @case
-def a_process_that_lives_is_left_alone(folder):
+def the_journal_of_a_running_process_is_not_touched(folder):
     config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
     victims = Victims(folder, config)
     living = victims.start()
@@ -336,7 +336,7 @@ def a_process_that_lives_is_left_alone(folder):
     ledger = victims.drain("disk")["disk"]
     assert ledger[:2] == [0, 0], ledger
     victims.kill(living)
-    victims.take_down()
+    victims.record_progress()
     assert_balance(victims.drain("disk"))
     assert_prefixes(victims, os.path.join(folder, "out"), BATCH)
     assert_gone(victims)
@@ -355,8 +355,8 @@ def the_command_lists_verifies_and_delivers(folder):
     path = os.path.join(folder, "weir.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump({**config, "settings": {}}, file)
-    in_vain = run(WEIR, "journal", "replay", victims.journal, "-c", path, "-t", "50ms")
-    assert in_vain.returncode == 1 and "left in the journal" in in_vain.stderr, in_vain
+    failed = run(WEIR, "journal", "replay", victims.journal, "-c", path, "-t", "50ms")
+    assert failed.returncode == 1 and "left in the journal" in failed.stderr, failed
     process = reader.start()
     replayed = run(WEIR, "journal", "replay", victims.journal, "-c", path)
     process.wait()
@@ -369,7 +369,7 @@ def the_command_lists_verifies_and_delivers(folder):
 
 
 @case
-def values_of_a_handler_that_is_no_more_are_kept_until_it_is_back(folder):
+def values_of_a_removed_handler_are_kept_until_it_exists_again(folder):
     reader = Reader(folder)
     config = {"handlers": {"pipe": fifo_handler(reader, queue="64MiB")}, "groups": {"*": "pipe"}}
     victims = Victims(folder, config)
@@ -389,14 +389,14 @@ def values_of_a_handler_that_is_no_more_are_kept_until_it_is_back(folder):
 
 
 class Disk:
-    """A small file system of its own."""
+    """A small file system."""
 
     def __init__(self, folder, size):
         self.path = os.path.join(folder, "small")
         os.mkdir(self.path)
         if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", self.path],
                           stderr=subprocess.DEVNULL, check=False).returncode:
-            raise Skip("no file system can be mounted here")
+            raise Skip("not allowed to mount a file system")
         self.filler = os.path.join(self.path, "filler")
 
     def fill(self):
@@ -439,7 +439,7 @@ def wait_until_written(path, numbers):
 
 
 @case
-def on_a_full_disk_values_go_on_without_the_journal_and_come_back_to_it(folder):
+def on_a_full_disk_values_are_delivered_without_the_journal_until_there_is_space(folder):
     disk = Disk(folder, "16m")
     out = os.path.join(folder, "out")
     try:
@@ -449,16 +449,16 @@ def on_a_full_disk_values_go_on_without_the_journal_and_come_back_to_it(folder):
         disk.fill()
         process = victims.start()
         wait_for(lambda: os.path.exists(out), "the first value")
-        said = victims.messages()
-        assert said.count("No space left on device; values go on without it") == 1, said
+        log = victims.messages()
+        assert log.count("No space left on device; values go on without it") == 1, log
         os.remove(disk.filler)
-        wait_for(lambda: "values are kept there again" in victims.messages(), "the journal to be back")
+        wait_for(lambda: "values are kept there again" in victims.messages(), "the journal to be used again")
         wait_for(lambda: count_rings(victims.journal) >= THREADS, "the rings")
         time.sleep(0.1)
         added = victims.read_progress()
         wait_until_written(out, added)
         victims.kill(process)
-        victims.take_down()
+        victims.record_progress()
         assert_balance(victims.drain("disk"))
         assert_prefixes(victims, out, BATCH)
         assert_gone(victims)
@@ -467,7 +467,7 @@ def on_a_full_disk_values_go_on_without_the_journal_and_come_back_to_it(folder):
 
 
 @case
-def a_disk_that_fills_up_in_the_midst_of_it_kills_nobody(folder):
+def a_disk_that_fills_up_during_work_ends_no_process(folder):
     disk = Disk(folder, "420k")
     out = os.path.join(folder, "out")
     try:

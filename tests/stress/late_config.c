@@ -1,5 +1,5 @@
-/* late_config: weir_shutdown while another thread puts one configuration after the other in force: the end
- * comes all the same, and what comes after it is refused. Each shutdown is that of a process of its own. */
+/* late_config: weir_shutdown while another thread applies one configuration after the other. The shutdown
+ * completes, and later configurations are refused. Each shutdown has its own process. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -9,25 +9,25 @@
 
 enum { SHUTDOWNS = 20, VALUES = 50 };
 
-static void nap(long ms)
+static void sleep_ms(long ms)
 {
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* Configuring takes a while, and so does delivering: the end comes in the midst of both. */
+/* Configuring and delivering are slow, so that the shutdown begins during both. */
 static void *create(const weir_host *host, const void *options)
 {
-    nap(3);
+    sleep_ms(3);
     return counting_create(host, options);
 }
 
-static void take_long(const weir_batch *batch)
+static void delay_emit(const weir_batch *batch)
 {
     (void)batch;
-    nap(6);
+    sleep_ms(6);
 }
 
-/* Until it is too late. */
+/* Until weir is shut down. */
 static void *configure_often(void *argument)
 {
     static const char *const texts[] = {
@@ -46,7 +46,7 @@ static void shut_down(unsigned after_ms)
     pthread_t thread;
     weir_handler_stats stats;
     plain_hang_no_longer_than(60);
-    counting_before = take_long;
+    counting_before = delay_emit;
     leisurely = counting_type;
     leisurely.name = "leisurely";
     leisurely.create = create;
@@ -55,7 +55,7 @@ static void shut_down(unsigned after_ms)
     PLAIN_CHECK(pthread_create(&thread, NULL, configure_often, NULL) == 0);
     for (int i = 0; i < VALUES; i++)
         PLAIN_CHECK(weir_add_int(weir_get_stream("late"), "value", i) == 0);
-    nap(after_ms);
+    sleep_ms(after_ms);
     PLAIN_CHECK(weir_shutdown(-1) == 0);
     pthread_join(thread, NULL);
     PLAIN_CHECK(weir_get_handler_stats("leisurely", &stats, sizeof stats) == 0);

@@ -1,6 +1,5 @@
-/* lifecycle: adding at all the times when a careful program would not: before main, in destructors of threads,
- * after shutdown, in exit handlers and destructors. Each value is in the ledger or refused and counted; nothing
- * crashes. */
+/* lifecycle: adds values at unusual times: before main, in destructors of threads, after shutdown, in exit
+ * handlers and destructors. Each value is in the ledger, or refused and counted; nothing crashes. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -25,7 +24,7 @@ static void add(const char *name)
     }
 }
 
-/* The counts as the library has them. Shutting down is over by the time this is called last. */
+/* Compares with the library's counts. Shutting down has completed before the last call. */
 static void check(const char *when)
 {
     weir_stats stats;
@@ -57,7 +56,7 @@ static void in_exit_handler(void)
 static void when_thread_ends(void *value)
 {
     add("thread's destructor");
-    /* setting it again makes the system call this once more, perhaps after weir's own */
+    /* setting it again makes the C library call this once more, perhaps after weir's destructor */
     if (value == &first_key)
         pthread_setspecific(second_key, &second_key);
 }
@@ -70,7 +69,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Registered by a library that was loaded before weir came to life, say: it runs after weir's own. */
+/* Registered before weir's first use, so it runs after weir's exit handler. */
 __attribute__((constructor(101))) static void very_early(void)
 {
     atexit(in_exit_handler);

@@ -1,5 +1,5 @@
-/* Locks, conditions, bells and gates, each by many threads at once. Nothing here has a time limit: a wake-up
- * that got lost hangs. */
+/* lock: locks, conditions, wakeups and gates used by many threads at the same time. There are no time
+ * limits: a lost wake-up hangs. */
 
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ struct counting {
     uint64_t count, given_up; /* under the lock */
 };
 
-/* Every third time in a hurry: whoever gives up must not leave the lock in a state that keeps others out. */
+/* Every third time with a short timeout: a thread that gives up must leave the lock usable for others. */
 static void *count(void *argument)
 {
     struct counting *counting = argument;
@@ -41,7 +41,7 @@ static void *count(void *argument)
         }
         counting->count++;
         if (i % 64 == 0)
-            sched_yield(); /* so that others come to sleep */
+            sched_yield(); /* so that others fall asleep */
         wr_lock_leave(&counting->lock);
     }
     wr_lock_enter(&counting->lock);
@@ -54,41 +54,41 @@ static void stress_lock(void)
 {
     static struct counting counting;
     run_threads(count, &counting);
-    PLAIN_CHECK(counting.count == THREADS * TURNS, "two were inside at once");
-    PLAIN_CHECK(wr_lock_enter_by(&counting.lock, 0), "everybody has left");
+    PLAIN_CHECK(counting.count == THREADS * TURNS, "two threads held the lock at the same time");
+    PLAIN_CHECK(wr_lock_enter_by(&counting.lock, 0), "the lock must be free");
     printf("lock: given up %llu times\n", (unsigned long long)counting.given_up);
 }
 
 /* ---- Conditions ------------------------------------------------------------------------------ */
 
-/* A queue with one place: those who put wait for those who take, and the other way round. */
-struct place {
+/* A queue of length one: producers wait for consumers, and the other way round. */
+struct slot {
     struct wr_lock lock;
     struct wr_condition filled, emptied;
     bool full;
     uint64_t put, taken;
 };
 
-static void put(struct place *place)
+static void put(struct slot *slot)
 {
-    wr_lock_enter(&place->lock);
-    while (place->full)
-        wr_condition_wait(&place->emptied, &place->lock, WR_NEVER);
-    place->full = true;
-    place->put++;
-    wr_condition_wake(&place->filled);
-    wr_lock_leave(&place->lock);
+    wr_lock_enter(&slot->lock);
+    while (slot->full)
+        wr_condition_wait(&slot->emptied, &slot->lock, WR_NEVER);
+    slot->full = true;
+    slot->put++;
+    wr_condition_wake(&slot->filled);
+    wr_lock_leave(&slot->lock);
 }
 
-static void take(struct place *place)
+static void take(struct slot *slot)
 {
-    wr_lock_enter(&place->lock);
-    while (!place->full)
-        wr_condition_wait(&place->filled, &place->lock, WR_NEVER);
-    place->full = false;
-    place->taken++;
-    wr_condition_wake(&place->emptied);
-    wr_lock_leave(&place->lock);
+    wr_lock_enter(&slot->lock);
+    while (!slot->full)
+        wr_condition_wait(&slot->filled, &slot->lock, WR_NEVER);
+    slot->full = false;
+    slot->taken++;
+    wr_condition_wake(&slot->emptied);
+    wr_lock_leave(&slot->lock);
 }
 
 static void *put_many(void *argument)
@@ -107,28 +107,28 @@ static void *take_many(void *argument)
 
 static void stress_condition(void)
 {
-    static struct place place;
+    static struct slot slot;
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
-        PLAIN_CHECK(pthread_create(&threads[i], NULL, i % 2 ? put_many : take_many, &place) == 0);
+        PLAIN_CHECK(pthread_create(&threads[i], NULL, i % 2 ? put_many : take_many, &slot) == 0);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    PLAIN_CHECK(place.put == 2 * TURNS && place.taken == 2 * TURNS);
-    PLAIN_CHECK(place.filled.waiters == 0 && place.emptied.waiters == 0);
+    PLAIN_CHECK(slot.put == 2 * TURNS && slot.taken == 2 * TURNS);
+    PLAIN_CHECK(slot.filled.waiters == 0 && slot.emptied.waiters == 0);
 }
 
-/* ---- Bells ----------------------------------------------------------------------------------- */
+/* ---- Wakeups --------------------------------------------------------------------------------- */
 
 struct work {
     struct wr_wakeup wakeup;
-    _Atomic uint64_t brought;
+    _Atomic uint64_t produced;
 };
 
-static void *bring(void *argument)
+static void *produce(void *argument)
 {
     struct work *work = argument;
     for (int i = 0; i < TURNS; i++) {
-        atomic_fetch_add(&work->brought, 1);
+        atomic_fetch_add(&work->produced, 1);
         wr_wakeup_send(&work->wakeup);
         if (i % 4 == 0)
             sched_yield();
@@ -136,29 +136,29 @@ static void *bring(void *argument)
     return NULL;
 }
 
-/* As the dispatcher does: prepare, look for the last time, sleep. */
+/* Like the dispatcher: prepare, check a last time, sleep. */
 static void *wait_for_work(void *argument)
 {
     struct work *work = argument;
     uint64_t seen = 0, sleeps = 0;
     while (seen < THREADS * TURNS) {
-        seen = atomic_load(&work->brought);
+        seen = atomic_load(&work->produced);
         if (seen == THREADS * TURNS)
             break;
         wr_wakeup_prepare(&work->wakeup);
-        wr_wakeup_wait(&work->wakeup, atomic_load(&work->brought) == seen ? WR_NEVER : 0);
+        wr_wakeup_wait(&work->wakeup, atomic_load(&work->produced) == seen ? WR_NEVER : 0);
         sleeps++;
     }
-    printf("bell: slept %llu times\n", (unsigned long long)sleeps);
+    printf("wakeup: slept %llu times\n", (unsigned long long)sleeps);
     return NULL;
 }
 
-static void stress_bell(void)
+static void stress_wakeup(void)
 {
     static struct work work;
     pthread_t sleeper;
     PLAIN_CHECK(pthread_create(&sleeper, NULL, wait_for_work, &work) == 0);
-    run_threads(bring, &work);
+    run_threads(produce, &work);
     pthread_join(sleeper, NULL);
 }
 
@@ -180,7 +180,7 @@ static void *pass(void *argument)
     return NULL;
 }
 
-/* Whoever waits when the gate leaves WAIT is woken by that, and not by the next time. */
+/* A thread that waits when the gate leaves WAIT must be woken by this change, not by the next one. */
 static void *open_and_close(void *argument)
 {
     uint64_t random = 7;
@@ -211,7 +211,7 @@ int main(void)
     plain_hang_no_longer_than(120);
     stress_lock();
     stress_condition();
-    stress_bell();
+    stress_wakeup();
     stress_gate();
     return 0;
 }

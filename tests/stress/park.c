@@ -1,5 +1,5 @@
-/* Values that end an idle period, as often as that can be had: rings are parked as soon as they are empty. A
- * wake-up that got lost would leave a value in its ring until another one comes; here none comes before. */
+/* park: values that end an idle period, as often as possible: rings are parked as soon as they are empty.
+ * After a lost wake-up a value would stay in its ring until the next one; this test adds no next one before. */
 
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 #include "dispatch/dispatcher.h"
 #include "runtime/runtime.h"
 
-enum { THREADS = 4, SECONDS = 3, PATIENCE_S = 60 };
+enum { THREADS = 4, SECONDS = 3, TIMEOUT_S = 60 };
 
 static int64_t end_ns;
 static _Atomic bool done;
@@ -22,17 +22,17 @@ static _Atomic uint64_t idle_periods;
 static void wait_until_taken(void)
 {
     const struct wr_ring *ring = &wr_producer_mine->ring;
-    int64_t patience_ns = wr_clock_monotonic_ns() + PATIENCE_S * WR_NS_PER_S;
+    int64_t timeout_ns = wr_clock_monotonic_ns() + TIMEOUT_S * WR_NS_PER_S;
     for (int i = 0; wr_ring_fill(ring); i++) {
         if (i % 16 == 15)
             sched_yield();
         if (i % 1024 == 1023)
-            PLAIN_CHECK(wr_clock_monotonic_ns() < patience_ns,
-                        "a value stays in its ring: the wake-up got lost");
+            PLAIN_CHECK(wr_clock_monotonic_ns() < timeout_ns,
+                        "a value stays in its ring: the wake-up was lost");
     }
 }
 
-/* Mostly one value, now and then more than the ring holds. */
+/* Mostly one value, sometimes more than the ring can hold. */
 static uint32_t draw_burst(uint64_t *random)
 {
     uint32_t drawn = plain_draw(random, 100);
@@ -56,7 +56,7 @@ static void *produce(void *argument)
     return (void *)(uintptr_t)value;
 }
 
-/* Has every ring be quiet for long enough, whenever it gets at them. */
+/* Makes every ring look idle for long enough to be parked. */
 static void *age(void *argument)
 {
     struct wr_dispatcher *dispatcher = &wr_runtime_engine(wr_runtime_get())->dispatcher;

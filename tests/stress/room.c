@@ -1,5 +1,5 @@
-/* A ring of a few slots, which is full nearly all the time: a writer that sleeps until there is room, and a
- * reader that never gives back the same slots twice. A writer that is not told of room sleeps for ever. */
+/* room: a ring of a few slots that is full most of the time: the writer sleeps until there is space, and the
+ * reader frees the slots in changing portions. A writer that is not woken sleeps forever. */
 
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ static const struct wr_worker_env worker_env = {.registry = &registry, .producer
 static _Atomic bool done;
 static uint64_t waits;
 
-/* Events of one or two slots, the largest that such a ring takes. */
+/* Writes an event of one or two slots, the maximum for such a ring. */
 static void write_one(struct wr_producer *producer, const struct weir_metric *metric, uint32_t samples)
 {
     struct wr_ring *ring = &producer->ring;
@@ -77,7 +77,7 @@ int main(void)
     plain_hang_no_longer_than(60);
     PLAIN_CHECK(wr_registry_init(&registry) && wr_producers_init(&producers));
     wr_dispatcher_init(&dispatcher, &registry, &worker_env);
-    struct wr_config *config = wr_config_new(); /* without routes: what is taken is counted, and that is all */
+    struct wr_config *config = wr_config_new(); /* without routes: values are only counted */
     dispatcher.taking.router = wr_router_new(config, &dispatcher.taking.pool, find_no_lane, NULL);
     wr_config_drop(config);
     PLAIN_CHECK(pthread_create(&writer, NULL, write_many, NULL) == 0);

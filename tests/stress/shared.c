@@ -1,4 +1,5 @@
-/* More threads than there are rings: the last ones share one, while others read the ledger and close it all. */
+/* shared: more threads than rings: the last ones share one, while another thread reads the ledger and weir
+ * is shut down. */
 
 #include <pthread.h>
 
@@ -41,13 +42,13 @@ static void *read_ledger(void *argument)
     return NULL;
 }
 
-/* Gives all rings away, to this thread, which goes back to what it had. */
-static void use_up_rings(struct wr_producer *none)
+/* Attaches all rings to this thread, then restores its own. */
+static void use_up_rings(struct wr_producer *unattached)
 {
     struct wr_producers *producers = &wr_runtime_get()->producers;
     struct wr_producer *mine = wr_producer_mine;
     while (atomic_load(&producers->count) < WR_PRODUCERS_MOST) {
-        wr_producer_mine = none;
+        wr_producer_mine = unattached;
         PLAIN_CHECK(wr_producers_attach(producers));
     }
     wr_producer_mine = mine;
@@ -55,14 +56,14 @@ static void use_up_rings(struct wr_producer *none)
 
 int main(void)
 {
-    struct wr_producer *none = wr_producer_mine;
+    struct wr_producer *unattached = wr_producer_mine;
     pthread_t threads[THREADS], reader;
     weir_stats stats;
     plain_hang_no_longer_than(120);
     counting_configure(NULL);
     weir_add_int(weir_get_stream("stress"), "first", 0);
     PLAIN_CHECK(pthread_create(&reader, NULL, read_ledger, NULL) == 0);
-    use_up_rings(none);
+    use_up_rings(unattached);
     for (uintptr_t i = 0; i < THREADS; i++)
         PLAIN_CHECK(pthread_create(&threads[i], NULL, produce, (void *)(i + 1)) == 0);
     usleep(RUN_US);

@@ -1,5 +1,5 @@
-/* Threads that add, come and go while weir is shut down: what was answered with 0 is in the ledger and was
- * delivered, and everything else was refused. */
+/* shutdown: threads add values, start and end while weir is shut down. Each value of a call that returned 0
+ * is in the ledger and delivered; all others were refused. */
 
 #include <pthread.h>
 
@@ -31,7 +31,7 @@ static void *produce(void *argument)
     return NULL;
 }
 
-/* One value each, from threads that begin and end all the time. */
+/* One value per thread, from threads that start and end all the time. */
 static void *add_one(void *argument)
 {
     int result = weir_add_int(weir_get_stream("short"), argument, 0);
@@ -74,7 +74,7 @@ int main(void)
     printf("%llu accepted, %llu refused\n", (unsigned long long)atomic_load(&accepted),
            (unsigned long long)atomic_load(&refused));
     PLAIN_CHECK(stats.added == atomic_load(&accepted));
-    PLAIN_CHECK(stats.taken == stats.added && stats.in_rings == 0, "a value came in behind the last round");
+    PLAIN_CHECK(stats.taken == stats.added && stats.in_rings == 0, "a value was added after the last round");
     PLAIN_CHECK(stats.refused[WEIR_REFUSED_CLOSED] == atomic_load(&refused));
     PLAIN_CHECK(atomic_load(&counting_count) == atomic_load(&accepted));
     return 0;

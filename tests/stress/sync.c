@@ -1,5 +1,5 @@
-/* Synchronous calls of many threads, to a handler that is late at times: a call that was answered with 0 has
- * been delivered, also right after calls that were given up. */
+/* sync: synchronous calls of many threads to a handler that is slow at times. When a call returns 0, its
+ * value has been delivered, also right after calls that timed out. */
 
 #include <pthread.h>
 
@@ -12,7 +12,7 @@
 enum { THREADS = 4, SECONDS = 3 };
 
 static int64_t end_ns;
-static _Atomic uint64_t answered, given_up;
+static _Atomic uint64_t succeeded, timed_out;
 
 static void *produce(void *argument)
 {
@@ -25,15 +25,15 @@ static void *produce(void *argument)
         PLAIN_CHECK(result == 0 || result == WEIR_ERR_TIMEOUT);
         if (result == 0)
             PLAIN_CHECK(atomic_load(&counting_next[metric->series]) == value + 1,
-                        "answered before its delivery");
-        atomic_fetch_add(result ? &given_up : &answered, 1);
+                        "the call returned before its value was delivered");
+        atomic_fetch_add(result ? &timed_out : &succeeded, 1);
         value++;
     }
     return (void *)(uintptr_t)value;
 }
 
-/* Later than the shortest time that callers wait. */
-static void dawdle(const weir_batch *batch)
+/* Longer than block_timeout. */
+static void delay_handler(const weir_batch *batch)
 {
     static uint64_t random = 1;
     (void)batch;
@@ -46,7 +46,7 @@ int main(void)
     pthread_t threads[THREADS];
     uint64_t added = 0;
     plain_hang_no_longer_than(120);
-    counting_before = dawdle;
+    counting_before = delay_handler;
     counting_configure("{\"delivery\": \"sync\", \"block_timeout\": \"1ms\"}");
     end_ns = wr_clock_monotonic_ns() + SECONDS * WR_NS_PER_S;
     for (uintptr_t i = 0; i < THREADS; i++)
@@ -57,8 +57,8 @@ int main(void)
         added += (uintptr_t)values;
     }
     PLAIN_CHECK(weir_flush(-1) == 0);
-    PLAIN_CHECK(atomic_load(&counting_count) == added, "what was given up on was delivered too");
-    printf("%llu answered, %llu given up\n", (unsigned long long)atomic_load(&answered),
-           (unsigned long long)atomic_load(&given_up));
+    PLAIN_CHECK(atomic_load(&counting_count) == added, "values of calls that timed out must be delivered too");
+    printf("%llu succeeded, %llu timed out\n", (unsigned long long)atomic_load(&succeeded),
+           (unsigned long long)atomic_load(&timed_out));
     return 0;
 }

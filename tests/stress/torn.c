@@ -1,5 +1,5 @@
-/* torn: the program forks while another thread is inside a handler type's create, at the program's very first
- * value. In the child nobody goes into that code again, for it may have been left half done; the child's values
+/* torn: the program forks while another thread is inside a handler type's create, during the program's first
+ * value. The child must not call that code again, because its state may be inconsistent; the child's values
  * are counted, and nothing hangs. */
 
 #include <pthread.h>
@@ -15,19 +15,19 @@
 #include "../support/plain.h"
 
 static sem_t inside, go;
-static pid_t who_is_inside;
+static pid_t creating_pid;
 
 static void *create(const weir_host *host, const void *options)
 {
     static int instance;
     (void)host;
     (void)options;
-    PLAIN_CHECK(!who_is_inside, "create was left half done, and is called again");
-    who_is_inside = getpid();
+    PLAIN_CHECK(!creating_pid, "create was interrupted by the fork and is called again");
+    creating_pid = getpid();
     sem_post(&inside);
     while (sem_wait(&go) != 0)
         ;
-    who_is_inside = 0;
+    creating_pid = 0;
     return &instance;
 }
 
@@ -46,7 +46,7 @@ static void destroy(void *self)
 static const weir_handler_type slow_type = {.size = sizeof slow_type,
                                             .abi = WEIR_ABI,
                                             .name = "slow",
-                                            .summary = "takes its time to be created",
+                                            .summary = "has a slow create, for tests",
                                             .create = create,
                                             .emit = emit,
                                             .destroy = destroy};
@@ -66,7 +66,7 @@ static weir_handler_stats read_stats(void)
     return stats;
 }
 
-static void be_child(void)
+static void run_child(void)
 {
     plain_hang_no_longer_than(60);
     weir_add_value(weir_get_stream("g"), "a", 2);
@@ -81,7 +81,7 @@ int main(void)
     pthread_t thread;
     int status;
 #ifdef __SANITIZE_THREAD__
-    puts("ThreadSanitizer knows no threads that a forked child starts");
+    puts("ThreadSanitizer does not support threads of a forked child");
     return 77;
 #endif
     plain_hang_no_longer_than(120);
@@ -94,7 +94,7 @@ int main(void)
         ;
     pid_t child = fork();
     if (child == 0)
-        be_child();
+        run_child();
     PLAIN_CHECK(waitpid(child, &status, 0) == child && status == 0);
     sem_post(&go);
     pthread_join(thread, NULL);

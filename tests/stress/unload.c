@@ -1,5 +1,7 @@
-/* unload: loads a library that uses weir, uses it, and unloads it, again and again; weir's threads must survive
- * that, and at exit everything is delivered. usage: unload LIBRARY */
+/* unload: loads, uses and unloads a library that uses weir, repeatedly. weir's threads must survive this,
+ * and everything is delivered at exit.
+ *
+ * usage: unload LIBRARY */
 
 #include <dlfcn.h>
 #include <stdint.h>

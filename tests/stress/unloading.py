@@ -1,4 +1,4 @@
-"""A library that uses weir may be unloaded: with the shared libweir, and with a static copy of its own."""
+"""Unloading a library that uses weir: with the shared libweir, and with its own static copy."""
 
 import os
 

@@ -1,15 +1,15 @@
-/* victim: adds values until it is killed, or ends itself, for a judge to look at what came of them.
+/* victim: adds values until it is killed or ends itself; tests/stress/killing.py checks the results.
  *
- * usage: victim PROGRESS RUN THREADS END
+ * usage: victim PROGRESS RUN THREADS END [HANDLER...]
  *
- * Thread number k adds 0, 1, 2, ... to group "t<k>" under the name "r<RUN>": most by themselves, some as events
- * of three, some with metadata. How many were answered with 0 stands in the file PROGRESS, a 64-bit number for
- * each thread, which is mapped and so survives the process as the journal does.
+ * Thread number k adds 0, 1, 2, ... to group "t<k>" with the name "r<RUN>": most values one by one, some in
+ * events of three, some with metadata. The file PROGRESS contains the number of successfully added values of
+ * each thread, as 64-bit numbers. It is mapped, and so survives the process as the journal does.
  *
- * END: "wait", until it is killed; "abort", "segv", "term", "_exit", "exit", by a thread of its own, after 30
- * ms and at least a value; "reload", as "wait", and the configuration is read again all the time; "forked", as
- * "wait", in a child that was forked after the parent had used weir; "drain": one value of group "drain", and a
- * shutdown; the ledgers of the handlers that are named behind it are printed. */
+ * END: "wait": until it is killed; "abort", "segv", "term", "_exit", "exit": by another thread, after 30 ms
+ * and at least one value; "reload": like "wait", with constant reloads of the configuration; "forked": like
+ * "wait", in a child forked after the parent had used weir; "drain": one value of the group "drain" and a
+ * shutdown, then prints the ledgers of each HANDLER. */
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,17 +27,17 @@
 
 #include <weir/weir.h>
 
-enum { MOST_THREADS = 16, BURST = 60, EVENT = 3 };
+enum { MAX_THREADS = 16, BURST = 60, EVENT = 3 };
 
 static _Atomic uint64_t *progress;
 static const char *run;
 
-static void nap(long us)
+static void sleep_us(long us)
 {
     nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
 }
 
-/* Adds the number, and perhaps some that follow; answers how many. */
+/* Adds the number and perhaps the next ones. Returns action many. */
 static uint64_t add(weir_stream *stream, weir_metric *metric, const char *name, uint64_t number)
 {
     double value = (double)number;
@@ -67,30 +67,30 @@ static void *add_all(void *argument)
         number += add(stream, metric, name, number);
         atomic_store(&progress[thread], number);
         if (number % BURST < EVENT)
-            nap(1000);
+            sleep_us(1000);
     }
     return NULL;
 }
 
 static void *reload(void *unused)
 {
-    for (;; nap(3000))
+    for (;; sleep_us(3000))
         weir_reload();
     return unused;
 }
 
-static void *end(void *argument)
+static void *end_process(void *argument)
 {
-    const char *how = argument;
-    for (nap(30000); !progress[0]; nap(1000))
+    const char *action = argument;
+    for (sleep_us(30000); !progress[0]; sleep_us(1000))
         continue;
-    if (strcmp(how, "abort") == 0)
+    if (strcmp(action, "abort") == 0)
         abort();
-    if (strcmp(how, "segv") == 0)
+    if (strcmp(action, "segv") == 0)
         raise(SIGSEGV);
-    if (strcmp(how, "term") == 0)
+    if (strcmp(action, "term") == 0)
         kill(getpid(), SIGTERM);
-    if (strcmp(how, "exit") == 0)
+    if (strcmp(action, "exit") == 0)
         exit(0);
     _exit(3);
 }
@@ -114,12 +114,11 @@ static void print_ledger(const char *handler)
            stats.offered, stats.recovered, stats.delivered, dropped, stats.queued, stats.spooled);
 }
 
-/* What earlier ones have left goes to the handlers as soon as anybody asks for them. */
+/* Values of earlier processes are delivered once the handlers are created. */
 static int drain(char **handlers)
 {
     bool enabled = weir_stream_enabled(weir_get_stream("t0"));
-    weir_add_value(weir_get_stream("drain"), "value",
-                   0); /* a handler looks for its spool once it has a thread */
+    weir_add_value(weir_get_stream("drain"), "value", 0); /* a handler reads its spool once its thread runs */
     weir_flush(20000);
     int result = weir_shutdown(20000);
     for (; *handlers; handlers++)
@@ -127,8 +126,8 @@ static int drain(char **handlers)
     return enabled && (result == 0 || result == WEIR_ERR_SPOOLED) ? 0 : 1;
 }
 
-/* What follows is done by a child. */
-static void go_on_in_child(void)
+/* Returns in the child; the parent sleeps. */
+static void continue_in_child(void)
 {
     weir_add_value(weir_get_stream("parent"), "number", 0);
     if (fork() == 0)
@@ -139,19 +138,19 @@ static void go_on_in_child(void)
 
 int main(int argc, char **argv)
 {
-    static int numbers[MOST_THREADS];
+    static int numbers[MAX_THREADS];
     if (argc < 5)
         return 2;
     int threads = atoi(argv[3]), file = open(argv[1], O_RDWR);
-    void *memory = mmap(NULL, MOST_THREADS * sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (threads > MOST_THREADS || memory == MAP_FAILED)
+    void *memory = mmap(NULL, MAX_THREADS * sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (threads > MAX_THREADS || memory == MAP_FAILED)
         return 2;
     progress = memory;
     run = argv[2];
     if (strcmp(argv[4], "drain") == 0)
         return drain(argv + 5);
     if (strcmp(argv[4], "forked") == 0)
-        go_on_in_child();
+        continue_in_child();
     for (int i = 0; i < threads; i++) {
         numbers[i] = i;
         start(add_all, &numbers[i]);
@@ -159,7 +158,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[4], "reload") == 0)
         start(reload, NULL);
     else if (strcmp(argv[4], "wait") != 0 && strcmp(argv[4], "forked") != 0)
-        start(end, argv[4]);
+        start(end_process, argv[4]);
     for (;;)
         pause();
 }

@@ -1,5 +1,5 @@
-/* withdrawn: a handler is replaced, or comes back, and is configured away while the old one is just being
- * destroyed: what is queued is delivered by the new one. */
+/* withdrawn: a handler is replaced or added again, and is removed while the old instance is being destroyed:
+ * the new instance delivers the queued values. */
 #include <semaphore.h>
 #include <string.h>
 
@@ -15,14 +15,14 @@ static const weir_option table[] = {
     {"number", WEIR_OPTION_INT, 0, "0", "0..9", "makes handlers differ", offsetof(struct options, number)},
     {0}};
 
-static sem_t being_destroyed, may_go;
-static _Atomic int held = 0; /* the number of the one that takes its time to go */
+static sem_t in_destroy, may_continue;
+static _Atomic int blocked_number = 0; /* number of the instance whose destroy blocks */
 
 struct handler {
     int number;
 };
 
-/* The first one takes nothing. */
+/* The first instance rejects all values with RETRY. */
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     if (((struct handler *)self)->number > 0) {
@@ -43,9 +43,9 @@ static void *create(const weir_host *host, const void *options)
 
 static void destroy(void *self)
 {
-    if (((struct handler *)self)->number == held) {
-        sem_post(&being_destroyed);
-        sem_wait(&may_go);
+    if (((struct handler *)self)->number == blocked_number) {
+        sem_post(&in_destroy);
+        sem_wait(&may_continue);
     }
     free(self);
 }
@@ -86,8 +86,8 @@ int main(void)
     static weir_handler_type type;
     plain_hang_no_longer_than(100);
     setenv("WEIR_LOG", "off", 1);
-    sem_init(&being_destroyed, 0, 0);
-    sem_init(&may_go, 0, 0);
+    sem_init(&in_destroy, 0, 0);
+    sem_init(&may_continue, 0, 0);
     type = counting_type;
     type.name = "replaced";
     type.options = table;
@@ -100,20 +100,20 @@ int main(void)
     route_to(0);
     add_values();
     route_to(1);
-    sem_wait(&being_destroyed);
+    sem_wait(&in_destroy);
     configure(nothing);
-    sem_post(&may_go);
+    sem_post(&may_continue);
     expect_delivered(VALUES);
-    held = 3;
+    blocked_number = 3;
     route_to(3);
     add_values();
     expect_delivered(2 * VALUES);
     configure(nothing);
-    sem_wait(&being_destroyed);
+    sem_wait(&in_destroy);
     route_to(2);
     add_values();
     configure(nothing);
-    sem_post(&may_go);
+    sem_post(&may_continue);
     expect_delivered(3 * VALUES);
     PLAIN_CHECK(weir_shutdown(-1) == 0);
     return 0;

@@ -1,10 +1,11 @@
-/* breaker: preloaded into a program under test, has its Nth call of a kind fail.
+/* breaker: a preloaded library that makes the Nth call of a kind fail.
  *
- * BREAK_KIND: what fails, one of the names below; BREAK_AT: the number of the first call that does, from 1;
- * BREAK_FOR: how many do, 0: all from then on; BREAK_NOTE: a file that is created when one does, so that
- * whoever counts up knows when to stop; BREAK_SPARE: parts of the names of libraries, with colons between,
- * whose own calls get all the memory and keys they ask for. Calls count from breaker_start to breaker_stop, and
- * only those of the program and its libraries: what libc calls by itself is not seen. */
+ * BREAK_KIND: the kind of calls, a name from the table below; BREAK_AT: the number of the first failing
+ * call, from 1; BREAK_FOR: how many calls fail, 0: all from then on; BREAK_ERROR: the errno, 0: that of the
+ * kind; BREAK_NOTE: a file that is created when a call fails, so that the caller knows when to stop;
+ * BREAK_SPARE: parts of library names, separated by colons, whose own allocations and keys never fail. Calls
+ * are counted from breaker_start to breaker_stop, and only those of the program and its libraries: calls
+ * inside libc are not seen. */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -27,7 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SHOWN __attribute__((visibility("default")))
+#define EXPORTED __attribute__((visibility("default")))
 
 enum kind {
     ALLOC,
@@ -47,7 +48,7 @@ enum kind {
     KINDS
 };
 
-/* What each is called, and the error that it fails with. */
+/* The name of each kind, and its errno. */
 static const struct {
     const char *name;
     int error;
@@ -61,8 +62,8 @@ static const struct {
 
 static _Atomic bool started;
 static enum kind chosen = KINDS;
-static uint64_t first, last; /* numbers of the calls that fail */
-static int error;            /* 0: the kind's own */
+static uint64_t first, last; /* numbers of the failing calls */
+static int error;            /* 0: that of the kind */
 static _Atomic uint64_t calls;
 
 static uint64_t number_of(const char *variable)
@@ -71,7 +72,7 @@ static uint64_t number_of(const char *variable)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-__attribute__((constructor)) static void listen_to_the_environment(void)
+__attribute__((constructor)) static void read_environment(void)
 {
     const char *name = getenv("BREAK_KIND");
     for (enum kind kind = 0; name && kind < KINDS; kind++)
@@ -82,7 +83,7 @@ __attribute__((constructor)) static void listen_to_the_environment(void)
     last = number_of("BREAK_FOR") ? first + number_of("BREAK_FOR") - 1 : UINT64_MAX;
 }
 
-/* Where the code of spared libraries lies. */
+/* Addresses of the code of spared libraries. */
 static struct {
     uintptr_t from, to;
 } spared[8];
@@ -122,7 +123,7 @@ static bool is_spared(const void *caller)
     return false;
 }
 
-/* Also of a library that was loaded since. Not for calls that the loader makes itself. */
+/* Also finds libraries loaded later. Not for calls of the loader itself. */
 static bool is_spared_now(const void *caller)
 {
     const char *names = getenv("BREAK_SPARE");
@@ -130,10 +131,10 @@ static bool is_spared_now(const void *caller)
     return names && dladdr(caller, &library) && is_named(library.dli_fname, names);
 }
 
-SHOWN void breaker_start(void);
-SHOWN void breaker_stop(void);
+EXPORTED void breaker_start(void);
+EXPORTED void breaker_stop(void);
 
-SHOWN void breaker_start(void)
+EXPORTED void breaker_start(void)
 {
     char *names = getenv("BREAK_SPARE");
     if (names)
@@ -141,7 +142,7 @@ SHOWN void breaker_start(void)
     started = true;
 }
 
-SHOWN void breaker_stop(void)
+EXPORTED void breaker_stop(void)
 {
     started = false;
 }
@@ -183,12 +184,12 @@ static void *get_memory(size_t size, const void *caller)
     return !is_spared(caller) && breaks(ALLOC) ? NULL : real(size);
 }
 
-SHOWN void *malloc(size_t size)
+EXPORTED void *malloc(size_t size)
 {
     return get_memory(size, __builtin_return_address(0));
 }
 
-SHOWN void *calloc(size_t count, size_t size)
+EXPORTED void *calloc(size_t count, size_t size)
 {
     static void *(*real)(size_t, size_t);
     if (!real)
@@ -196,7 +197,7 @@ SHOWN void *calloc(size_t count, size_t size)
     return !is_spared(__builtin_return_address(0)) && breaks(ALLOC) ? NULL : real(count, size);
 }
 
-SHOWN void *realloc(void *memory, size_t size)
+EXPORTED void *realloc(void *memory, size_t size)
 {
     static void *(*real)(void *, size_t);
     if (!real)
@@ -215,17 +216,17 @@ static char *copy_text(const char *text, size_t most, const void *caller)
     return copy;
 }
 
-SHOWN char *strndup(const char *text, size_t most)
+EXPORTED char *strndup(const char *text, size_t most)
 {
     return copy_text(text, most, __builtin_return_address(0));
 }
 
-SHOWN char *strdup(const char *text)
+EXPORTED char *strdup(const char *text)
 {
     return copy_text(text, SIZE_MAX, __builtin_return_address(0));
 }
 
-SHOWN void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+EXPORTED void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
     static void *(*real)(void *, size_t, int, int, int, off_t);
     if (!real)
@@ -233,7 +234,7 @@ SHOWN void *mmap(void *address, size_t length, int protection, int flags, int fd
     return breaks(MMAP) ? MAP_FAILED : real(address, length, protection, flags, fd, offset);
 }
 
-SHOWN int madvise(void *address, size_t length, int advice)
+EXPORTED int madvise(void *address, size_t length, int advice)
 {
     static int (*real)(void *, size_t, int);
     if (!real)
@@ -243,7 +244,7 @@ SHOWN int madvise(void *address, size_t length, int advice)
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-SHOWN int open(const char *path, int flags, ...)
+EXPORTED int open(const char *path, int flags, ...)
 {
     static int (*real)(const char *, int, ...);
     va_list more;
@@ -255,7 +256,7 @@ SHOWN int open(const char *path, int flags, ...)
     return breaks(OPEN) ? -1 : real(path, flags, mode);
 }
 
-SHOWN ssize_t write(int fd, const void *data, size_t length)
+EXPORTED ssize_t write(int fd, const void *data, size_t length)
 {
     static ssize_t (*real)(int, const void *, size_t);
     if (!real)
@@ -263,7 +264,7 @@ SHOWN ssize_t write(int fd, const void *data, size_t length)
     return breaks(WRITE) ? -1 : real(fd, data, length);
 }
 
-SHOWN ssize_t pwrite(int fd, const void *data, size_t length, off_t offset)
+EXPORTED ssize_t pwrite(int fd, const void *data, size_t length, off_t offset)
 {
     static ssize_t (*real)(int, const void *, size_t, off_t);
     if (!real)
@@ -271,7 +272,7 @@ SHOWN ssize_t pwrite(int fd, const void *data, size_t length, off_t offset)
     return breaks(WRITE) ? -1 : real(fd, data, length, offset);
 }
 
-SHOWN int ftruncate(int fd, off_t length)
+EXPORTED int ftruncate(int fd, off_t length)
 {
     static int (*real)(int, off_t);
     if (!real)
@@ -279,7 +280,7 @@ SHOWN int ftruncate(int fd, off_t length)
     return breaks(WRITE) ? -1 : real(fd, length);
 }
 
-SHOWN ssize_t read(int fd, void *data, size_t length)
+EXPORTED ssize_t read(int fd, void *data, size_t length)
 {
     static ssize_t (*real)(int, void *, size_t);
     if (!real)
@@ -287,7 +288,7 @@ SHOWN ssize_t read(int fd, void *data, size_t length)
     return breaks(READ) ? -1 : real(fd, data, length);
 }
 
-SHOWN int stat(const char *restrict path, struct stat *restrict status)
+EXPORTED int stat(const char *restrict path, struct stat *restrict status)
 {
     static int (*real)(const char *restrict, struct stat *restrict);
     if (!real)
@@ -295,7 +296,7 @@ SHOWN int stat(const char *restrict path, struct stat *restrict status)
     return breaks(STAT) ? -1 : real(path, status);
 }
 
-SHOWN int lstat(const char *restrict path, struct stat *restrict status)
+EXPORTED int lstat(const char *restrict path, struct stat *restrict status)
 {
     static int (*real)(const char *restrict, struct stat *restrict);
     if (!real)
@@ -303,7 +304,7 @@ SHOWN int lstat(const char *restrict path, struct stat *restrict status)
     return breaks(STAT) ? -1 : real(path, status);
 }
 
-SHOWN int fstat(int fd, struct stat *status)
+EXPORTED int fstat(int fd, struct stat *status)
 {
     static int (*real)(int, struct stat *);
     if (!real)
@@ -311,7 +312,7 @@ SHOWN int fstat(int fd, struct stat *status)
     return breaks(STAT) ? -1 : real(fd, status);
 }
 
-SHOWN DIR *opendir(const char *path)
+EXPORTED DIR *opendir(const char *path)
 {
     static DIR *(*real)(const char *);
     if (!real)
@@ -319,7 +320,7 @@ SHOWN DIR *opendir(const char *path)
     return breaks(FOLDER) ? NULL : real(path);
 }
 
-SHOWN struct dirent *readdir(DIR *folder)
+EXPORTED struct dirent *readdir(DIR *folder)
 {
     static struct dirent *(*real)(DIR *);
     if (!real)
@@ -327,7 +328,7 @@ SHOWN struct dirent *readdir(DIR *folder)
     return breaks(FOLDER) ? NULL : real(folder);
 }
 
-SHOWN int rename(const char *old, const char *new)
+EXPORTED int rename(const char *old, const char *new)
 {
     static int (*real)(const char *, const char *);
     if (!real)
@@ -335,7 +336,7 @@ SHOWN int rename(const char *old, const char *new)
     return breaks(NAME) ? -1 : real(old, new);
 }
 
-SHOWN int unlink(const char *path)
+EXPORTED int unlink(const char *path)
 {
     static int (*real)(const char *);
     if (!real)
@@ -343,7 +344,7 @@ SHOWN int unlink(const char *path)
     return breaks(NAME) ? -1 : real(path);
 }
 
-SHOWN int rmdir(const char *path)
+EXPORTED int rmdir(const char *path)
 {
     static int (*real)(const char *);
     if (!real)
@@ -351,7 +352,7 @@ SHOWN int rmdir(const char *path)
     return breaks(NAME) ? -1 : real(path);
 }
 
-SHOWN int mkdir(const char *path, mode_t mode)
+EXPORTED int mkdir(const char *path, mode_t mode)
 {
     static int (*real)(const char *, mode_t);
     if (!real)
@@ -359,7 +360,7 @@ SHOWN int mkdir(const char *path, mode_t mode)
     return breaks(NAME) ? -1 : real(path, mode);
 }
 
-SHOWN int flock(int fd, int operation)
+EXPORTED int flock(int fd, int operation)
 {
     static int (*real)(int, int);
     if (!real)
@@ -367,8 +368,8 @@ SHOWN int flock(int fd, int operation)
     return breaks(LOCK) ? -1 : real(fd, operation);
 }
 
-/* All that is asked for here takes no argument, or one that fits a pointer. */
-SHOWN int fcntl(int fd, int command, ...)
+/* All commands used here take no argument, or one that fits into a pointer. */
+EXPORTED int fcntl(int fd, int command, ...)
 {
     static int (*real)(int, int, ...);
     va_list more;
@@ -382,7 +383,7 @@ SHOWN int fcntl(int fd, int command, ...)
 
 /* ---- Threads, and waiting -------------------------------------------------------------------- */
 
-SHOWN int pthread_attr_init(pthread_attr_t *attributes)
+EXPORTED int pthread_attr_init(pthread_attr_t *attributes)
 {
     static int (*real)(pthread_attr_t *);
     if (!real)
@@ -390,8 +391,8 @@ SHOWN int pthread_attr_init(pthread_attr_t *attributes)
     return breaks(THREAD) ? ENOMEM : real(attributes);
 }
 
-SHOWN int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
-                         void *(*run)(void *), void *restrict argument)
+EXPORTED int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
+                            void *(*run)(void *), void *restrict argument)
 {
     static int (*real)(pthread_t *restrict, const pthread_attr_t *restrict, void *(*)(void *), void *restrict);
     if (!real)
@@ -400,7 +401,7 @@ SHOWN int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restr
     return breaks(THREAD) ? EAGAIN : real(thread, attributes, run, argument);
 }
 
-SHOWN int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+EXPORTED int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {
     static int (*real)(pthread_key_t *, void (*)(void *));
     if (!real)
@@ -408,7 +409,7 @@ SHOWN int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
     return !is_spared_now(__builtin_return_address(0)) && breaks(KEY) ? EAGAIN : real(key, destructor);
 }
 
-SHOWN int pthread_setspecific(pthread_key_t key, const void *value)
+EXPORTED int pthread_setspecific(pthread_key_t key, const void *value)
 {
     static int (*real)(pthread_key_t, const void *);
     if (!real)
@@ -416,7 +417,7 @@ SHOWN int pthread_setspecific(pthread_key_t key, const void *value)
     return !is_spared_now(__builtin_return_address(0)) && breaks(KEY) ? ENOMEM : real(key, value);
 }
 
-SHOWN int poll(struct pollfd *files, nfds_t count, int timeout_ms)
+EXPORTED int poll(struct pollfd *files, nfds_t count, int timeout_ms)
 {
     static int (*real)(struct pollfd *, nfds_t, int);
     if (!real)
@@ -426,7 +427,7 @@ SHOWN int poll(struct pollfd *files, nfds_t count, int timeout_ms)
 
 /* ---- The network ----------------------------------------------------------------------------- */
 
-SHOWN int socket(int domain, int type, int protocol)
+EXPORTED int socket(int domain, int type, int protocol)
 {
     static int (*real)(int, int, int);
     if (!real)
@@ -434,7 +435,7 @@ SHOWN int socket(int domain, int type, int protocol)
     return breaks(NETWORK) ? -1 : real(domain, type, protocol);
 }
 
-SHOWN ssize_t send(int fd, const void *data, size_t length, int flags)
+EXPORTED ssize_t send(int fd, const void *data, size_t length, int flags)
 {
     static ssize_t (*real)(int, const void *, size_t, int);
     if (!real)
@@ -442,7 +443,7 @@ SHOWN ssize_t send(int fd, const void *data, size_t length, int flags)
     return breaks(NETWORK) ? -1 : real(fd, data, length, flags);
 }
 
-SHOWN ssize_t recv(int fd, void *data, size_t length, int flags)
+EXPORTED ssize_t recv(int fd, void *data, size_t length, int flags)
 {
     static ssize_t (*real)(int, void *, size_t, int);
     if (!real)

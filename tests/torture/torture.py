@@ -1,7 +1,7 @@
-"""Has every call fail that can, one after the other, through the whole life of a program, for handlers of each kind: the program goes on
-and ends, nothing leaks, and every value is delivered, on disk, or counted.
+"""Makes each call that can fail do so, one per run of a program, with each handler type: the program must continue and end, nothing may
+leak, and every value must be delivered, on disk, or counted.
 
-As an ordinary test it leaves most out, and says how many it tried; with --whole it leaves nothing out, and --kind and --handler choose."""
+As an ordinary test it tries a part of the calls; with --whole it tries all, and --kind and --handler select some."""
 
 import argparse
 import concurrent.futures
@@ -27,16 +27,16 @@ LEAKS = os.path.join(SOURCE, "tests", "torture", "leaks")
 KINDS = ("alloc", "mmap", "madvise", "open", "write", "read", "stat", "folder", "name", "lock", "thread", "key", "poll", "network")
 SANITIZED = bool(os.environ.get("WEIR_TEST_SANITIZED"))
 HANG_S = 60
-VALUES = 120  # that one run through victim's ways of adding makes
+VALUES = 120  # values that victim adds in one call of add()
 
 
 class Handler:
-    """A destination of its own for each run."""
+    """The destination of one run."""
 
     options = {}
     settings = {}
-    spare = ()  # libraries whose calls are let through
-    foreign = False  # nearly all allocations are those of other libraries: under a sanitizer some are enough
+    spare = ()  # libraries whose calls never fail
+    foreign = False  # nearly all allocations are made by other libraries: with a sanitizer, try only some
 
     def __init__(self, folder):
         self.folder = folder
@@ -46,7 +46,7 @@ class Handler:
         options = {"retry_min": "1ms", "retry_max": "20ms", "block_timeout": "50ms", "type": self.type, **self.options}
         return {"settings": {"shutdown_timeout": "1s", **self.settings}, "handlers": {"h": options}, "groups": {"victim": "h"}}
 
-    def check(self, reports, said):
+    def check(self, reports, log):
         pass
 
     def close(self):
@@ -61,8 +61,8 @@ class Console(Handler):
     type = "console"
     options = {"stream": "stderr"}
 
-    def check(self, reports, said):
-        lines = sum(line.endswith("]") or "][victim]: " in line for line in said.splitlines())
+    def check(self, reports, log):
+        lines = sum(line.endswith("]") or "][victim]: " in line for line in log.splitlines())
         assert lines == delivered(reports), (lines, reports)
 
 
@@ -78,7 +78,7 @@ class File(Handler):
         assert not lines or lines.endswith("\n"), lines[-200:]
         return len([json.loads(line) for line in lines.splitlines()])
 
-    def check(self, reports, said):
+    def check(self, reports, log):
         assert self.count_lines() == delivered(reports), reports
 
 
@@ -90,14 +90,14 @@ class Sqlite(Handler):
         super().__init__(folder)
         self.options = {"path": self.path}
 
-    def check(self, reports, said):
+    def check(self, reports, log):
         rows = 0
         if os.path.exists(self.path) and os.path.getsize(self.path):
             with contextlib.closing(sqlite3.connect(self.path)) as database:
                 assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
                 if database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'samples'").fetchone()[0]:
                     rows = database.execute("SELECT count(*) FROM samples").fetchone()[0]
-        assert rows >= delivered(reports), (rows, reports)  # a commit that has to be made anew makes a repeat
+        assert rows >= delivered(reports), (rows, reports)  # a repeated commit stores values twice
 
 
 class Fifo(Handler):
@@ -116,7 +116,7 @@ class Fifo(Handler):
         while not self.data.endswith(b"end\n"):
             self.data += os.read(self.fd, 65536)
 
-    def check(self, reports, said):
+    def check(self, reports, log):
         os.write(self.fd, b"end\n")
         self.reader.join()
         lines = self.data.decode().splitlines()[:-1]
@@ -141,16 +141,16 @@ class Http(Handler):
         self.server = Scripted(lambda request: reply(204))
         self.options = {"url": self.server.url, "linger": "0s", "timeout": "2s"}
 
-    def check(self, reports, said):
+    def check(self, reports, log):
         lines = [json.loads(line) for request in self.server.requests for line in request.lines()]
-        assert len(lines) >= delivered(reports), reports  # an answer that is lost makes a repeat
+        assert len(lines) >= delivered(reports), reports  # a lost response makes a repetition
 
     def close(self):
         self.server.close()
 
 
 class Spool(Handler):
-    """Everything goes to disk: the file's folder is not there."""
+    """All values go to the spool: the file's folder does not exist."""
 
     type = "file"
 
@@ -159,14 +159,14 @@ class Spool(Handler):
         self.spool = os.path.join(folder, "spool")
         self.options = {"path": os.path.join(folder, "missing", "out"), "spool": self.spool}
 
-    def check(self, reports, said):
+    def check(self, reports, log):
         on_disk = len(run(WEIR, "spool", "replay", self.spool).stdout.splitlines()) if os.path.isdir(self.spool) else 0
         kept = sum(report["spooled"] - report["recovered"] for report in reports)
         assert on_disk == kept, (on_disk, reports)
 
 
 class Recovered(File):
-    """What an earlier program left on disk is delivered as well."""
+    """Values that an earlier program left in the spool are delivered too."""
 
     left = None
     lock = threading.Lock()
@@ -188,18 +188,18 @@ class Recovered(File):
 
 
 class Journal(File):
-    """What a file's handler is sent is in the journal until it is there."""
+    """Values for a file are in the journal until they are written."""
 
-    inherited = 0  # values that were in the journal before
+    inherited = 0  # values in the journal at the start
 
     def __init__(self, folder):
         super().__init__(folder)
         self.journal = os.path.join(folder, "journal")
         self.settings = {"journal": self.journal}
 
-    def check(self, reports, said):
-        """What was kept comes with the next program, and only that."""
-        super().check(reports, said)
+    def check(self, reports, log):
+        """The next program delivers exactly the kept values."""
+        super().check(reports, log)
         kept = self.inherited + sum(report["spooled"] - report["recovered"] for report in reports)
         replayed = ""
         if os.path.isdir(self.journal):
@@ -210,20 +210,20 @@ class Journal(File):
 
 
 class Kept(Journal):
-    """Everything stays in the journal: the file's folder is not there, until the next program comes."""
+    """All values stay in the journal: the file's folder does not exist until the next program runs."""
 
     def __init__(self, folder):
         super().__init__(folder)
         self.path = os.path.join(folder, "missing", "out")
         self.options = {"path": self.path}
 
-    def check(self, reports, said):
+    def check(self, reports, log):
         os.mkdir(os.path.dirname(self.path))
-        super().check(reports, said)
+        super().check(reports, log)
 
 
 class Adopted(Journal):
-    """What an earlier program left in its journal is delivered as well."""
+    """Values that an earlier program left in its journal are delivered too."""
 
     left = None
     lock = threading.Lock()
@@ -263,15 +263,15 @@ def reports_of(out):
 
 
 def stacks_of(pid):
-    """What all threads of a program are doing, if there is a debugger to tell."""
+    """The stacks of all threads of a program, if gdb is installed."""
     if not shutil.which("gdb"):
-        return "(no gdb to tell where)"
+        return "(gdb is not installed)"
     return subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt"], stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout
 
 
 def try_once(handler, kind, first, count):
-    """Runs the victim once; answers whether anything was broken by then."""
+    """Runs the victim once. Returns whether a call has failed."""
     note, config = os.path.join(handler.folder, "note"), os.path.join(handler.folder, "config.json")
     with open(config, "w", encoding="utf-8") as file:
         json.dump(handler.config(), file)
@@ -279,24 +279,24 @@ def try_once(handler, kind, first, count):
                       LSAN_OPTIONS=f"suppressions={LEAKS}:print_suppressions=0")
     if kind:
         env["BREAK_KIND"] = kind
-        # libc needs it for the sanitizer's threads
+        # libc's calls must not fail in the sanitizer's threads
         env["BREAK_SPARE"] = ":".join((*handler.spare, *(["libc.so"] if SANITIZED else [])))
-    if isinstance(handler, Http) and kind == "stat":  # curl's handles are left alone: nobody can tell whose descriptors they hold
+    if isinstance(handler, Http) and kind == "stat":  # curl's handles are leaked: the owner of their descriptors cannot be checked
         env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    patience = "300" if kind and count == 0 or isinstance(handler, (Spool, Kept)) else "5000"
-    command = [VICTIM, config, "victim", "h", patience] + (["nofork"] if SANITIZED else [])
+    timeout_ms = "300" if kind and count == 0 or isinstance(handler, (Spool, Kept)) else "5000"
+    command = [VICTIM, config, "victim", "h", timeout_ms] + (["nofork"] if SANITIZED else [])
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
-            out, said = program.communicate(timeout=HANG_S)
+            out, log = program.communicate(timeout=HANG_S)
         except subprocess.TimeoutExpired:
             where = stacks_of(program.pid)
             program.kill()
             raise AssertionError(f"it hangs\n{where}") from None
-    assert program.returncode == 0, f"exit status {program.returncode}: {said}"
+    assert program.returncode == 0, f"exit status {program.returncode}: {log}"
     reports = reports_of(out)
-    # a thread without a ring of its own has no place for words
+    # a thread without its own ring has no space for an error message
     assert kind == "mmap" or not any(report["silent"] for report in reports), reports
-    handler.check(reports, said)
+    handler.check(reports, log)
     return os.path.exists(note)
 
 
@@ -315,7 +315,7 @@ def try_in_folder(name, kind, first, count):
 
 
 def torture(name, kind, numbers, count, failures):
-    """Until a run comes to its end with nothing broken; answers how many runs were tortured."""
+    """Runs the victim until no call fails any more. Returns the number of runs with a failure."""
     tried = 0
     for first in numbers:
         try:
@@ -328,22 +328,22 @@ def torture(name, kind, numbers, count, failures):
     return tried
 
 
-def torture_all(handlers, kinds, step, step_for_good, workers, tell=lambda key, count: None):
+def torture_all(handlers, kinds, step, step_for_good, workers, report=lambda key, count: None):
     failures, tried = [], {}
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # for the servers; programs get it back
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # for the servers; programs get the default again
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         jobs = {}
         for name, kind in itertools.product(handlers, kinds):
-            if SANITIZED and kind == "key":  # the sanitizer itself does not survive that
+            if SANITIZED and kind == "key":  # the sanitizer itself does not support that
                 continue
             once = step * 29 if SANITIZED and kind == "alloc" and HANDLERS[name].foreign else step
             jobs[name, kind, "once"] = pool.submit(torture, name, kind, itertools.count(1 + len(jobs) % once, once), 1, failures)
-            if SANITIZED and kind == "alloc":  # nor that its threads never have any memory
+            if SANITIZED and kind == "alloc":  # nor threads that never get memory
                 continue
             jobs[name, kind, "from then on"] = pool.submit(torture, name, kind, itertools.count(1, step_for_good), 0, failures)
         for key, job in jobs.items():
             tried[key] = job.result()
-            tell(key, tried[key])
+            report(key, tried[key])
     for earlier in (Recovered, Adopted):
         if earlier.left:
             shutil.rmtree(earlier.left)
@@ -352,23 +352,23 @@ def torture_all(handlers, kinds, step, step_for_good, workers, tell=lambda key, 
 
 
 @case
-def whatever_fails_a_program_goes_on_and_counts_and_its_values_are_where_the_ledger_says():
+def after_any_failing_call_a_program_continues_and_the_ledger_is_correct():
     if "thread" in os.environ.get("WEIR_TEST_SANITIZED", ""):
-        raise Skip("ThreadSanitizer does not go with a library in front of it")
+        raise Skip("ThreadSanitizer does not work with a preloaded library")
     step, step_for_good = (61, 211) if SANITIZED else (29, 97)
-    handlers = [name for name in HANDLERS if name not in ("http", "kept", "adopted")]  # they take longest
-    if SANITIZED:  # for leaks, of which most are the core's; ./dev torture looks at all
+    handlers = [name for name in HANDLERS if name not in ("http", "kept", "adopted")]  # these take longest
+    if SANITIZED:  # to find leaks, most of them in the core; ./dev torture tries all handlers
         handlers = ["file", "spool", "journal"]
     tried, failures = torture_all(handlers, KINDS, step, step_for_good, 2)
-    print(f"# {sum(tried.values())} failures in turn", flush=True)
+    print(f"# {sum(tried.values())} failing calls tried", flush=True)
     assert sum(tried.values()) > (30 if SANITIZED else 60), tried
     assert not failures, "\n".join(failures)
 
 
 def break_each(name, kind):
-    """Each call of one kind by itself, none left out, by some at once."""
+    """Makes each call of one kind fail, one per run, with several runs in parallel."""
     if SANITIZED:
-        raise Skip("left to ./dev torture")
+        raise Skip("only with ./dev torture")
     failures, workers = [], 4
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         jobs = [pool.submit(torture, name, kind, itertools.count(1 + i, workers), 1, failures) for i in range(workers)]
@@ -378,40 +378,40 @@ def break_each(name, kind):
 
 
 @case
-def a_database_that_cannot_be_looked_at_is_not_opened_by_a_child_whose_parent_has_it_open():
+def a_child_does_not_open_a_database_that_it_cannot_stat():
     if "sqlite" not in HANDLERS:
-        raise Skip("there is no SQLite")
+        raise Skip("the handler type sqlite is not built")
     break_each("sqlite", "stat")
 
 
 @case
-def a_folder_that_cannot_be_read_to_its_end_costs_nothing_that_a_journal_keeps():
+def a_failing_readdir_loses_no_values_in_the_journal():
     break_each("kept", "folder")
 
 
-def tell_one(key, count):
+def print_one(key, count):
     name, kind, how = key
     if count:
-        print(f"{name:10} {kind:8} {how:13} {count:5} calls failed in turn", flush=True)
+        print(f"{name:10} {kind:8} {how:13} {count:5} failing calls tried", flush=True)
 
 
-def tell_all():
+def print_all():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--whole", action="store_true")
     arguments.add_argument("--handler", action="append", choices=HANDLERS)
     arguments.add_argument("--kind", action="append", choices=KINDS)
     arguments.add_argument("--step", type=int, default=1)
-    asked = arguments.parse_args()
-    tried, failures = torture_all(asked.handler or HANDLERS, asked.kind or KINDS, asked.step, 7 * asked.step, judge_workers(), tell_one)
-    print(f"{sum(tried.values())} failures tried, {len(failures)} not survived")
+    options = arguments.parse_args()
+    tried, failures = torture_all(options.handler or HANDLERS, options.kind or KINDS, options.step, 7 * options.step, count_workers(), print_one)
+    print(f"{sum(tried.values())} failing calls tried, {len(failures)} failures")
     return 1 if failures else 0
 
 
-def judge_workers():
+def count_workers():
     return (os.cpu_count() or 1) + 1
 
 
 if __name__ == "__main__":
     if "--whole" in sys.argv:
-        sys.exit(tell_all())
+        sys.exit(print_all())
     harness.main()

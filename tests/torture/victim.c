@@ -1,13 +1,13 @@
-/* victim: a program that does with weir what programs do, once: configures it, adds in all ways and from two
- * threads, reloads, flushes, forks, configures again, shuts down. Whatever fails meanwhile, it goes on, and the
- * ledger is right whenever it can be read.
+/* victim: a program that uses weir as programs do: configures it, adds values in all ways and from two
+ * threads, reloads, flushes, forks, configures again, shuts down. It continues if a call fails, and the
+ * ledger must be correct whenever it can be read.
  *
  * usage: victim FILE GROUP HANDLER MILLISECONDS [nofork]
  *
- * FILE is its configuration, HANDLER the one whose account it looks at; flushes and the shutdown take
- * MILLISECONDS at most. It prints a line for each process: offered, recovered, delivered, dropped, spooled,
- * refused, how many calls failed, and how many of these without words. It ends with 0, or with words on stderr
- * and 1. */
+ * FILE is its configuration, HANDLER the one whose ledger it checks; flushes and the shutdown take at most
+ * MILLISECONDS. It prints a line for each process: offered, recovered, delivered, dropped, spooled, refused,
+ * the number of failed calls, and the number of failed calls without an error message. Exit status: 0
+ * success, 1 failure, with a message on stderr, 2 usage error. */
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -24,20 +24,20 @@
 
 #include "breaker.h"
 
-/* Of one process; what was added before a fork is the parent's. */
+/* Counts of one process; values added before a fork are the parent's. */
 static struct {
     uint64_t good, refused;  /* values */
-    uint64_t failed, silent; /* calls; those without words */
-} did;
+    uint64_t failed, silent; /* failed calls; those without an error message */
+} counts;
 
 static struct {
     const char *file, *group, *handler;
     int timeout_ms;
     bool forks;
-} told;
+} options;
 
-/* As the program itself says it, also when nothing can be had any more. */
-static void say(int fd, const char *text)
+/* Writes without calls that breaker makes fail. */
+static void write_text(int fd, const char *text)
 {
     syscall(SYS_write, fd, text, strlen(text));
 }
@@ -45,26 +45,26 @@ static void say(int fd, const char *text)
 static void fail(const char *what, uint64_t is, uint64_t expected)
 {
     char text[300];
-    breaker_tell("breaker_stop");
+    breaker_call("breaker_stop");
     snprintf(text, sizeof text, "victim: %s: %" PRIu64 ", expected %" PRIu64 "\n", what, is, expected);
-    say(STDERR_FILENO, text);
+    write_text(STDERR_FILENO, text);
     _exit(1);
 }
 
 /* ---- The ledger ------------------------------------------------------------------------------ */
 
-static uint64_t sum_of(const uint64_t *counts, int count)
+static uint64_t sum_of(const uint64_t *values, int count)
 {
     uint64_t sum = 0;
     for (int i = 0; i < count; i++)
-        sum += counts[i];
+        sum += values[i];
     return sum;
 }
 
 static weir_handler_stats check_handler(void)
 {
     weir_handler_stats stats;
-    if (weir_get_handler_stats(told.handler, &stats, sizeof stats) != 0)
+    if (weir_get_handler_stats(options.handler, &stats, sizeof stats) != 0)
         return (weir_handler_stats){0};
     uint64_t went = stats.delivered + sum_of(stats.dropped, WEIR_DROPPED_MAX) + stats.queued + stats.spooled;
     if (stats.offered + stats.recovered != went)
@@ -78,31 +78,31 @@ static void check_ledger(void)
     check_handler();
     if (weir_get_stats(&stats, sizeof stats) != 0)
         return;
-    if (stats.added != did.good)
-        fail("added", stats.added, did.good);
+    if (stats.added != counts.good)
+        fail("added", stats.added, counts.good);
     if (stats.added != stats.taken + stats.in_rings)
         fail("taken and in rings", stats.taken + stats.in_rings, stats.added);
-    if (sum_of(stats.refused, WEIR_REFUSED_MAX) != did.refused)
-        fail("refused", sum_of(stats.refused, WEIR_REFUSED_MAX), did.refused);
+    if (sum_of(stats.refused, WEIR_REFUSED_MAX) != counts.refused)
+        fail("refused", sum_of(stats.refused, WEIR_REFUSED_MAX), counts.refused);
 }
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
-/* A call that failed has said why. */
-static int took(int result)
+/* A failed call must set the last error. */
+static int check_result(int result)
 {
     if (result == 0)
         return 0;
-    did.failed++;
+    counts.failed++;
     if (result > 0 || result < WEIR_ERR_FIFO_NOT_CREATED)
-        fail("an answer that is no error", (uint64_t)-result, 0);
-    did.silent += !*weir_last_error();
+        fail("a result that is not an error code", (uint64_t)-result, 0);
+    counts.silent += !*weir_last_error();
     return result;
 }
 
 static void added(int result, uint64_t values)
 {
-    *(took(result) ? &did.refused : &did.good) += values;
+    *(check_result(result) ? &counts.refused : &counts.good) += values;
 }
 
 static void *add(void *argument)
@@ -110,12 +110,12 @@ static void *add(void *argument)
     static const weir_label labels[] = {{"route", "/x"}, {"method", "GET"}};
     const char *who = argument;
     char name[32];
-    weir_stream *stream = weir_get_stream(told.group);
-    weir_stream *labeled = weir_get_stream_labeled(told.group, labels, 2);
+    weir_stream *stream = weir_get_stream(options.group);
+    weir_stream *labeled = weir_get_stream_labeled(options.group, labels, 2);
     weir_metric *metric = weir_get_metric(stream, "handle");
     weir_sample_spec spec = {
         .size = sizeof spec, .name = "sample", .value = 1, .cumulative = true, .metadata = "a note"};
-    took(weir_describe(stream, "handle", "ms", "how long it took"));
+    check_result(weir_describe(stream, "handle", "ms", "how long it check_result"));
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "%s%d", who, i % 7);
         added(weir_add_value(stream, name, i), 1);
@@ -127,7 +127,7 @@ static void *add(void *argument)
     return NULL;
 }
 
-static void add_by_a_thread(void)
+static void add_in_thread(void)
 {
     pthread_t thread;
     if (pthread_create(&thread, NULL, add, "other") == 0)
@@ -149,11 +149,11 @@ static uint64_t count_entries(const char *path)
     return count;
 }
 
-/* What a shutdown did not wait for may be there for a moment longer. */
+/* Threads and descriptors that the shutdown did not wait for may exist for a moment longer. */
 static void check_entries(const char *path, uint64_t expected)
 {
-    enum { PATIENCE = 1000 };
-    for (int i = 0; i < PATIENCE && count_entries(path) != expected; i++)
+    enum { MAX_TRIES = 1000 };
+    for (int i = 0; i < MAX_TRIES && count_entries(path) != expected; i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     if (count_entries(path) != expected)
         fail(path, count_entries(path), expected);
@@ -167,20 +167,20 @@ static void report(void)
              "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
              "\n",
              stats.offered, stats.recovered, stats.delivered, sum_of(stats.dropped, WEIR_DROPPED_MAX), stats.spooled,
-             did.refused, did.failed, did.silent);
-    say(STDOUT_FILENO, text);
+             counts.refused, counts.failed, counts.silent);
+    write_text(STDOUT_FILENO, text);
 }
 
-/* Nothing is left in queues then, and what comes later is refused and counted. Answers whether everything was
+/* Queues are empty afterwards, and later values are refused and counted. Returns whether everything was
  * delivered. */
 static bool shut_down(void)
 {
-    bool delivered = took(weir_shutdown(told.timeout_ms)) == 0;
+    bool delivered = check_result(weir_shutdown(options.timeout_ms)) == 0;
     check_ledger();
     weir_handler_stats stats = check_handler();
     if (stats.queued)
         fail("queued at the end", stats.queued, 0);
-    added(weir_add_value(weir_get_stream(told.group), "late", 1), 1);
+    added(weir_add_value(weir_get_stream(options.group), "late", 1), 1);
     check_ledger();
     report();
     return delivered;
@@ -189,9 +189,9 @@ static bool shut_down(void)
 static void fork_once(void)
 {
     int status = 0;
-    pid_t child = told.forks ? fork() : -1;
+    pid_t child = options.forks ? fork() : -1;
     if (child == 0) {
-        did.good = did.refused = did.failed = did.silent = 0;
+        counts.good = counts.refused = counts.failed = counts.silent = 0;
         add("child");
         check_ledger();
         shut_down();
@@ -207,27 +207,27 @@ static bool breaks_stat(void)
     return kind && strcmp(kind, "stat") == 0;
 }
 
-static void listen_to(char **argv)
+static void read_arguments(char **argv)
 {
-    told.file = argv[1];
-    told.group = argv[2];
-    told.handler = argv[3];
-    told.timeout_ms = atoi(argv[4]);
-    told.forks = !argv[5];
+    options.file = argv[1];
+    options.group = argv[2];
+    options.handler = argv[3];
+    options.timeout_ms = atoi(argv[4]);
+    options.forks = !argv[5];
 }
 
-static bool live(void)
+static bool run(void)
 {
-    took(weir_configure_file(told.file));
+    check_result(weir_configure_file(options.file));
     add("first");
     check_ledger();
-    took(weir_reload());
-    took(weir_flush(told.timeout_ms));
-    add_by_a_thread();
+    check_result(weir_reload());
+    check_result(weir_flush(options.timeout_ms));
+    add_in_thread();
     fork_once();
-    took(weir_configure("victim.other", "null", NULL));
+    check_result(weir_configure("victim.other", "null", NULL));
     add("last");
-    took(weir_configure_file(told.file));
+    check_result(weir_configure_file(options.file));
     check_ledger();
     return shut_down();
 }
@@ -236,14 +236,14 @@ int main(int argc, char **argv)
 {
     if (argc < 5)
         return 2;
-    listen_to(argv);
+    read_arguments(argv);
     uint64_t descriptors = count_entries("/proc/self/fd"), threads = count_entries("/proc/self/task");
-    breaker_tell("breaker_start");
-    bool delivered = live();
-    breaker_tell("breaker_stop");
-    if (!delivered) /* a thread that was late for the end of its handler is kept for good, as documented */
+    breaker_call("breaker_start");
+    bool delivered = run();
+    breaker_call("breaker_stop");
+    if (!delivered) /* a worker that did not stop in time is kept permanently, as documented */
         return 0;
-    if (!breaks_stat()) /* a handler that cannot tell whether a descriptor is its own leaves it alone */
+    if (!breaks_stat()) /* a handler that cannot check whether a descriptor is its own does not close it */
         check_entries("/proc/self/fd", descriptors);
     check_entries("/proc/self/task", threads);
     return 0;

@@ -125,11 +125,11 @@ Test(config_errors, a_very_long_plugin_path_leaves_room_for_the_reason)
 Test(config_errors, a_handlers_name_follows_the_rules)
 {
     expect_refused("{\"handlers\": {\"\": {\"type\": \"x\"}}}",
-                   "weir.json:1:15: handlers.: handler name \"\": empty; a name has 1 to 255 bytes");
-    expect_refused(
-        "{\"handlers\": {\"a\\nb\": {\"type\": \"x\"}}}",
-        "weir.json:1:15: handlers.a\\nb: handler name \"a\\nb\": control character at byte 2; names are valid "
-        "UTF-8 without control characters");
+                   "weir.json:1:15: handlers.: handler name \"\": empty; a name must have 1 to 255 bytes");
+    expect_refused("{\"handlers\": {\"a\\nb\": {\"type\": \"x\"}}}",
+                   "weir.json:1:15: handlers.a\\nb: handler name \"a\\nb\": control character at byte 2; names "
+                   "must be valid "
+                   "UTF-8 without control characters");
     expect_refused("{\"handlers\": {\"inherit\": {\"type\": \"x\"}}}",
                    "weir.json:1:15: handlers.inherit: the name is reserved: in a route, \"inherit\" is the "
                    "parent's route");
@@ -168,17 +168,17 @@ Test(config_errors, a_route_holds_names)
 Test(config_errors, a_groups_name_follows_the_rules)
 {
     expect_refused("{\"groups\": {\"\": \"x\"}}",
-                   "weir.json:1:13: groups.: group \"\": empty; a name has 1 to 255 bytes");
+                   "weir.json:1:13: groups.: group \"\": empty; a name must have 1 to 255 bytes");
     expect_refused("{\"groups\": {\"a..b\": \"x\"}}",
                    "weir.json:1:13: groups.a..b: group \"a..b\": empty part; a group is one or "
-                   "more names with single dots between");
+                   "more names separated by single dots");
     expect_refused("{\"groups\": {\".\": []}}",
                    "weir.json:1:13: groups..: group \".\": empty part; a group is one or more names "
-                   "with single dots between");
+                   "separated by single dots");
     expect_refused("{\"groups\": {\"a.*\": \"x\"}}",
-                   "weir.json:1:13: groups.a.*: group \"a.*\": a group has no '*'");
+                   "weir.json:1:13: groups.a.*: group \"a.*\": a group must not contain '*'");
     expect_refused("{\"groups\": {\"**\": \"x\"}}",
-                   "weir.json:1:13: groups.**: group \"**\": a group has no '*'");
+                   "weir.json:1:13: groups.**: group \"**\": a group must not contain '*'");
 }
 
 Test(config_errors, the_default_route_inherits_nothing)

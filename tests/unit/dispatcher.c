@@ -251,7 +251,7 @@ Test(dispatcher, a_ring_is_watched_once_it_has_woken_up)
     cr_assert_eq(ring()->parked, 1);
     fixture_add(fixture, "a", "n", 1);
     cr_assert_eq(ring()->parked, 0);
-    cr_assert_eq(fixture->dispatcher.wakeup.rung, 1);
+    cr_assert_eq(fixture->dispatcher.wakeup.sent, 1);
     fixture_round(fixture);
     cr_assert_eq(fixture->dispatcher.active_count, 1);
     wr_dispatcher_wake(&fixture->dispatcher, fixture->producer);
@@ -313,7 +313,7 @@ Test(dispatcher, waiting_for_room_that_is_there_ends_at_once, .timeout = 60)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     wr_dispatcher_wait_room(&fixture->dispatcher, fixture->producer, 1, WR_NEVER);
-    cr_assert_eq(fixture->dispatcher.wakeup.rung, 1);
+    cr_assert_eq(fixture->dispatcher.wakeup.sent, 1);
 }
 
 /* ---- Switching ------------------------------------------------------------------------------- */

@@ -53,6 +53,17 @@ Test(error, what_does_not_fit_behind_a_prefix_is_cut)
     cr_assert_eq(strspn(error.text, "y"), WR_ERROR_ROOM - 1);
 }
 
+Test(error, no_memory_may_name_what_failed)
+{
+    struct wr_error error;
+    cr_assert(!wr_error_no_memory(&error, NULL));
+    cr_assert_eq(error.code, WEIR_ERR_MEMORY);
+    cr_assert_str_eq(error.text, "out of memory");
+    cr_assert(!wr_error_no_memory(&error, "/etc/weir.json"));
+    cr_assert_str_eq(error.text, "/etc/weir.json: out of memory");
+    cr_assert(!wr_error_no_memory(NULL, "x"));
+}
+
 Test(error, every_number_has_words_of_its_own)
 {
     for (int code = WEIR_OK; code >= WEIR_ERR_FIFO_NOT_CREATED; code--) {
@@ -62,7 +73,7 @@ Test(error, every_number_has_words_of_its_own)
             cr_assert_str_neq(words, wr_error_words(other), "%d and %d", code, other);
     }
     cr_assert_str_eq(wr_error_words(WEIR_OK), "no error");
-    cr_assert_str_eq(wr_error_words(WEIR_ERR_MEMORY), "no memory");
+    cr_assert_str_eq(wr_error_words(WEIR_ERR_MEMORY), "out of memory");
 }
 
 Test(error, any_other_number_is_an_unknown_error)

@@ -51,7 +51,7 @@ Test(format_mlbench, one_of_the_two_is_needed)
     cr_assert(strstr(format->find_fault(given_options(format, NULL, NULL)), "is missing"));
     void *both = given_options(format, "run_id", "7");
     *(const char **)((char *)both + wr_options_find(&format->options, "pod_name")->offset) = "p";
-    cr_assert(strstr(format->find_fault(both), "both"));
+    cr_assert(strstr(format->find_fault(both), "only one of"));
 }
 
 Test(format_mlbench, a_running_total_and_metadata_are_said)

@@ -316,7 +316,7 @@ Test(instance, a_format_may_refuse_its_options_together)
     assert_refused(make_from(text),
                    "handlers.h.format: format \"mlbench\": the option \"run_id\" or \"pod_name\" is missing");
     snprintf(text, sizeof text, form, "{\"type\": \"mlbench\", \"run_id\": \"7\", \"pod_name\": \"p\"}");
-    assert_refused(make_from(text), "handlers.h.format: format \"mlbench\": it has both");
+    assert_refused(make_from(text), "handlers.h.format: format \"mlbench\": only one of");
     snprintf(text, sizeof text, form, "{\"type\": \"mlbench\", \"run_id\": \"7\"}");
     cr_assert(make_from(text), "%s", error.text);
 }

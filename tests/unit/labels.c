@@ -76,10 +76,10 @@ Test(labels, a_bad_key_is_refused)
 {
     cr_assert_null(MAKE({"good", "x"}, {"", "y"}));
     cr_assert_eq(error.code, WEIR_ERR_NAME);
-    cr_assert_str_eq(error.text, "label key \"\": empty; a name has 1 to 255 bytes");
+    cr_assert_str_eq(error.text, "label key \"\": empty; a name must have 1 to 255 bytes");
     cr_assert_null(MAKE({"a\nb", "y"}));
     cr_assert_str_eq(error.text,
-                     "label key \"a\\nb\": control character at byte 2; names are valid UTF-8 without "
+                     "label key \"a\\nb\": control character at byte 2; names must be valid UTF-8 without "
                      "control characters");
 }
 

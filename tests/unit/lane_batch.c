@@ -289,7 +289,7 @@ Test(lane_batch, a_lane_that_was_full_of_what_is_withheld_is_calm_again)
     offer_kinds("iiii");
     sleep_until(WR_NEVER);
     cr_assert_not(fixture_check(&fixture, NULL));
-    cr_assert_eq(fixture.wakeup.rung, 1);
+    cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
 /* ---- Timers and reload ----------------------------------------------------------------------- */

@@ -73,18 +73,18 @@ Test(lane, the_dispatcher_is_rung_when_producers_may_go_on)
     use(WR_OVERFLOW_BLOCK, 8);
     fixture_offer(&fixture, 8);
     open_and_load();
-    cr_assert_eq(fixture.wakeup.rung, 0);
+    cr_assert_eq(fixture.wakeup.sent, 0);
     fixture_answer(&fixture, WEIR_OUTCOME_OK, 8, 0);
-    cr_assert_eq(fixture.wakeup.rung, 1);
+    cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
 Test(lane, the_dispatcher_is_rung_when_another_bound_lets_producers_go_on)
 {
     use(WR_OVERFLOW_BLOCK, 8);
     cr_assert(fixture_offer(&fixture, 8));
-    cr_assert_eq(fixture.wakeup.rung, 0);
+    cr_assert_eq(fixture.wakeup.sent, 0);
     use(WR_OVERFLOW_BLOCK, 80);
-    cr_assert_eq(fixture.wakeup.rung, 1);
+    cr_assert_eq(fixture.wakeup.sent, 1);
     cr_assert_not(fixture_check(&fixture, NULL));
 }
 

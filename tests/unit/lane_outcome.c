@@ -329,7 +329,7 @@ Test(lane_outcome, nobody_waits_for_a_failed_handler)
     fixture_next(&fixture);
     fixture_answer(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
     cr_assert_not(fixture_check(&fixture, NULL));
-    cr_assert_eq(fixture.wakeup.rung, 1, "the dispatcher has gates to open");
+    cr_assert_eq(fixture.wakeup.sent, 1, "the dispatcher has gates to open");
 }
 
 Test(lane_outcome, a_handler_that_failed_before_it_was_open_lets_producers_go_on_too)
@@ -340,7 +340,7 @@ Test(lane_outcome, a_handler_that_failed_before_it_was_open_lets_producers_go_on
     fixture_offer(&fixture, 2);
     fixture_answer_open(&fixture, WEIR_OUTCOME_FAILED, NULL);
     cr_assert_not(fixture_check(&fixture, NULL));
-    cr_assert_eq(fixture.wakeup.rung, 1);
+    cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
 /* ---- Answers that come too late -------------------------------------------------------------- */

@@ -251,7 +251,7 @@ Test(lane_stop, the_dispatcher_is_rung_when_producers_waited_for_a_lane_that_end
     request_stop();
     fixture.now_ns = deadline_ns;
     fixture_next(&fixture);
-    cr_assert_eq(fixture.wakeup.rung, 1);
+    cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
 /* ---- Taking over ----------------------------------------------------------------------------- */

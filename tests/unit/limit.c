@@ -66,10 +66,10 @@ Test(limit, overflow_series_are_not_counted)
 
 Test(limit, the_group_that_reached_it_first_is_kept_in_mind)
 {
-    cr_assert_null(registry.overflown);
+    cr_assert_null(registry.first_overflow);
     get(other, "new");
     get(stream, "new");
-    cr_assert_eq(registry.overflown, other->group);
+    cr_assert_eq(registry.first_overflow, other->group);
 }
 
 Test(limit, bad_names_are_refused_as_before)

@@ -41,7 +41,7 @@ Test(name, two_hundred_and_fifty_five_bytes_are_the_longest)
     name[255] = 'n';
     cr_assert_eq(wr_name_check(name, "name", &error), 0);
     cr_assert_eq(error.code, WEIR_ERR_NAME);
-    cr_assert(strstr(error.text, "nnn...\": too long; a name has 1 to 255 bytes"), "%s", error.text);
+    cr_assert(strstr(error.text, "nnn...\": too long; a name must have 1 to 255 bytes"), "%s", error.text);
 }
 
 Test(name, of_a_name_without_end_only_the_beginning_is_read)
@@ -55,35 +55,37 @@ Test(name, of_a_name_without_end_only_the_beginning_is_read)
 
 Test(name, empty_and_null_are_refused)
 {
-    expect_refused("", "name \"\": empty; a name has 1 to 255 bytes");
-    expect_refused(NULL, "name: NULL is no name");
+    expect_refused("", "name \"\": empty; a name must have 1 to 255 bytes");
+    expect_refused(NULL, "name: must not be NULL");
 }
 
 Test(name, control_characters_are_refused_with_their_place)
 {
     expect_refused(
         "a\nb",
-        "name \"a\\nb\": control character at byte 2; names are valid UTF-8 without control characters");
+        "name \"a\\nb\": control character at byte 2; names must be valid UTF-8 without control characters");
     expect_refused(
         "\x1b[0m",
-        "name \"\\x1b[0m\": control character at byte 1; names are valid UTF-8 without control characters");
+        "name \"\\x1b[0m\": control character at byte 1; names must be valid UTF-8 without control characters");
     expect_refused(
         "ab\x7f",
-        "name \"ab\\x7f\": control character at byte 3; names are valid UTF-8 without control characters");
-    expect_refused("\xc3\xa9\xc2\x85", "name \"\xc3\xa9\\x85\": control character at byte 3; names are valid "
-                                       "UTF-8 without control characters");
+        "name \"ab\\x7f\": control character at byte 3; names must be valid UTF-8 without control characters");
+    expect_refused("\xc3\xa9\xc2\x85",
+                   "name \"\xc3\xa9\\x85\": control character at byte 3; names must be valid "
+                   "UTF-8 without control characters");
 }
 
 Test(name, invalid_utf8_is_refused_with_its_place)
 {
     expect_refused(
         "ab\xff",
-        "name \"ab\\xff\": invalid UTF-8 at byte 3; names are valid UTF-8 without control characters");
-    expect_refused("\xc3",
-                   "name \"\\xc3\": invalid UTF-8 at byte 1; names are valid UTF-8 without control characters");
+        "name \"ab\\xff\": invalid UTF-8 at byte 3; names must be valid UTF-8 without control characters");
+    expect_refused(
+        "\xc3",
+        "name \"\\xc3\": invalid UTF-8 at byte 1; names must be valid UTF-8 without control characters");
     expect_refused(
         "\xc0\x80",
-        "name \"\\xc0\\x80\": invalid UTF-8 at byte 1; names are valid UTF-8 without control characters");
+        "name \"\\xc0\\x80\": invalid UTF-8 at byte 1; names must be valid UTF-8 without control characters");
 }
 
 Test(name, a_character_cut_by_the_end_of_the_name_is_invalid)
@@ -98,7 +100,7 @@ Test(name, a_character_cut_by_the_end_of_the_name_is_invalid)
 Test(name, the_error_says_whose_name_it_is_and_may_be_left_out)
 {
     cr_assert_eq(wr_name_check("", "label key", &error), 0);
-    cr_assert_str_eq(error.text, "label key \"\": empty; a name has 1 to 255 bytes");
+    cr_assert_str_eq(error.text, "label key \"\": empty; a name must have 1 to 255 bytes");
     cr_assert_eq(wr_name_check("", "label key", NULL), 0);
     cr_assert_eq(wr_name_check("\xff", "label key", NULL), 0);
 }
@@ -116,26 +118,26 @@ Test(name, a_group_with_an_empty_part_is_refused)
     static const char *const groups[] = {".", "..", ".a", "a.", "a..b", "a.b."};
     for (size_t i = 0; i < WR_COUNT_OF(groups); i++) {
         cr_assert_eq(wr_name_check_group(groups[i], &error), 0, "%s", groups[i]);
-        cr_assert(strstr(error.text, "empty part; a group is one or more names with single dots between"));
+        cr_assert(strstr(error.text, "empty part; a group is one or more names separated by single dots"));
     }
     expect_group_refused("a..b",
-                         "group \"a..b\": empty part; a group is one or more names with single dots between");
+                         "group \"a..b\": empty part; a group is one or more names separated by single dots");
 }
 
 Test(name, a_group_with_an_asterisk_is_refused)
 {
-    expect_group_refused("*", "group \"*\": a group has no '*'");
-    expect_group_refused("a.*", "group \"a.*\": a group has no '*'");
-    expect_group_refused("a*b", "group \"a*b\": a group has no '*'");
+    expect_group_refused("*", "group \"*\": a group must not contain '*'");
+    expect_group_refused("a.*", "group \"a.*\": a group must not contain '*'");
+    expect_group_refused("a*b", "group \"a*b\": a group must not contain '*'");
 }
 
 Test(name, what_is_no_name_is_no_group)
 {
-    expect_group_refused("", "group \"\": empty; a name has 1 to 255 bytes");
-    expect_group_refused(NULL, "group: NULL is no name");
+    expect_group_refused("", "group \"\": empty; a name must have 1 to 255 bytes");
+    expect_group_refused(NULL, "group: must not be NULL");
     expect_group_refused(
         "a\tb",
-        "group \"a\\tb\": control character at byte 2; names are valid UTF-8 without control characters");
+        "group \"a\\tb\": control character at byte 2; names must be valid UTF-8 without control characters");
 }
 
 Test(name, a_text_may_be_empty_and_hold_control_characters)
@@ -154,5 +156,5 @@ Test(name, a_text_that_is_too_long_or_invalid_is_refused)
     cr_assert_eq(error.code, WEIR_ERR_NAME);
     cr_assert_str_eq(error.text, "help \"ab\\xe2\\x82\": invalid UTF-8 at byte 3");
     cr_assert(!wr_name_check_text(NULL, 10, "help", &error));
-    cr_assert_str_eq(error.text, "help: NULL is no text");
+    cr_assert_str_eq(error.text, "help: must not be NULL");
 }

@@ -255,11 +255,11 @@ Test(queue, a_batch_finds_the_series_of_its_samples)
     static struct wr_registry registry;
     cr_assert(wr_registry_init(&registry));
     sigset_t signals;
-    wr_registry_start_making(&registry, &signals);
+    wr_registry_lock(&registry, &signals);
     struct wr_group *group = wr_registry_add_group(&registry, &(struct wr_group_key){"g", 1});
     struct weir_stream *stream = wr_registry_plain_stream(&registry, group);
     struct weir_metric *metric = wr_registry_add_metric(&registry, &(struct wr_metric_key){stream, "n", 1, 0});
-    wr_registry_end_making(&registry, &signals);
+    wr_registry_unlock(&registry, &signals);
     struct wr_range range = append(1, 1);
     struct wr_batch_core core = {.registry = &registry};
     segment->samples[0].series = metric->series;

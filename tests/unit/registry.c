@@ -258,12 +258,12 @@ Test(registry, a_stream_that_refuses_has_series_that_refuse)
     cr_assert_eq(metric, registry.bad_name_metric);
     cr_assert_eq(*metric->gate, WR_GATE_REFUSE);
     cr_assert_eq(error.code, WEIR_ERR_NAME);
-    cr_assert(strstr(error.text, "refuses every value"));
+    cr_assert(strstr(error.text, "refuses all values"));
 }
 
 Test(registry, the_registry_without_memory_refuses_everything)
 {
-    struct wr_registry *nothing = wr_registry_nothing();
+    struct wr_registry *nothing = wr_registry_refusing();
     cr_assert_eq(nothing->no_memory.refusal, WEIR_ERR_MEMORY);
     cr_assert_eq(wr_series_get(nothing, &nothing->no_memory, "n", 0, &error), nothing->no_memory_metric);
     cr_assert_eq(*nothing->no_memory_metric->gate, WR_GATE_REFUSE);
@@ -365,7 +365,7 @@ Test(registry, after_a_fork_all_gates_are_cold_and_the_lock_is_free)
     cr_assert_eq(group->route, 0);
     cr_assert_eq(other->gate, WR_GATE_COLD);
     cr_assert(wr_lock_enter_by(&registry.lock, 0));
-    cr_assert_eq(registry.nowhere->gate, WR_GATE_REFUSE);
+    cr_assert_eq(registry.refusing_group->gate, WR_GATE_REFUSE);
 }
 
 /* ---- Many threads ---------------------------------------------------------------------------- */

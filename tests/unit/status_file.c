@@ -313,7 +313,7 @@ Test(status_file, a_child_lets_go_of_its_parents_file_and_may_have_its_own)
         wr_status_file_remove(&file);
         _exit(good ? 0 : 1);
     }
-    wr_status_file_let_go(&file);
+    wr_status_file_release(&file);
     waitpid(child, &status, 0);
     cr_assert_eq(status, 0);
     cr_assert_eq(count_entries(place), 1);

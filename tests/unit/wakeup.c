@@ -41,7 +41,7 @@ Test(wakeup, sleeping_forgets_what_was_rung_before)
     wr_wakeup_send(&wakeup);
     wr_wakeup_prepare(&wakeup);
     wr_wakeup_wait(&wakeup, WR_NEVER);
-    cr_assert_eq(wakeup.rung, 0);
+    cr_assert_eq(wakeup.sent, 0);
     cr_assert_eq(wakeup.asleep, 0);
 }
 

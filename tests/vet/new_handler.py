@@ -76,10 +76,10 @@ def nothing_is_overwritten(folder):
 def bad_names_are_refused_with_the_rule(folder):
     for name in ("", "Probe", "2probe", "pro-be", "pro/be", "../probe", "x" * 64):
         done = run(WEIR, "new-handler", name, cwd=folder)
-        assert done.returncode == 2 and "is not a type's name; allowed: a-z, then a-z, 0-9 and _, at most 63" in done.stderr, done
+        assert done.returncode == 2 and "is not a valid name; allowed: a-z, then a-z, 0-9 and _, at most 63" in done.stderr, done
     assert run(WEIR, "new-handler", cwd=folder).returncode == 2
     done = run(WEIR, "new-handler", "file", cwd=folder)
-    assert done.returncode == 1 and 'there is a handler type of this name already' in done.stderr, done
+    assert done.returncode == 1 and 'a handler type of this name exists already' in done.stderr, done
     assert os.listdir(folder) == []
 
 

@@ -201,7 +201,7 @@ def no_shared_object_and_no_file_are_told(folder):
 
 @case
 def a_crash_is_shown_with_what_was_said_before_it():
-    done = run(WEIR, "vet", FAULTY, "-o", '{"fault": "emit_crashes"}', "-c", "life", LC_ALL="C")
+    done = run(WEIR, "vet", FAULTY, "-o", '{"fault": "emit_crashes"}', "--check", "life", LC_ALL="C")
     assert done.returncode == 1 and re.search(r"^  FAIL +life +killed by .* in emit of 40 samples$|^  FAIL +life ", done.stdout, re.M), done
     assert done.stdout.endswith("not good: 1 ok, 1 FAIL, 0 skipped\n"), done.stdout
 
@@ -211,7 +211,7 @@ def a_destination_that_is_not_there_is_no_breach_unless_it_is_strict():
     options = {"path": "/no/such/folder/file"}
     status, checks = vet(os.path.join(PLUGINS, "file.so"), options, "--check", "life")
     assert status == 0 and checks["life"][0] == "skipped" and "No such file or directory" in checks["life"][1], checks
-    done = run(WEIR, "vet", os.path.join(PLUGINS, "file.so"), "-o", json.dumps(options), "-c", "life", "--strict")
+    done = run(WEIR, "vet", os.path.join(PLUGINS, "file.so"), "-o", json.dumps(options), "--check", "life", "--strict")
     assert done.returncode == 1 and done.stdout.endswith("not good: 1 ok, 0 FAIL, 1 skipped\n"), done
 
 
@@ -225,8 +225,8 @@ def a_handler_that_waits_until_a_stop_is_asked_breaks_nothing():
 
 @case
 def each_type_of_a_file_is_tried_or_only_the_one_that_is_named():
-    for arguments, types in (((), {"", "pair", "other_of_pair"}), (("-t", "other_of_pair"), {"", "other_of_pair"})):
-        done = run(WEIR, "vet", os.path.join(TEST_PLUGINS, "pair.so"), "-c", "life", "--json", *arguments)
+    for arguments, types in (((), {"", "pair", "other_of_pair"}), (("--type", "other_of_pair"), {"", "other_of_pair"})):
+        done = run(WEIR, "vet", os.path.join(TEST_PLUGINS, "pair.so"), "--check", "life", "--json", *arguments)
         report = json.loads(done.stdout)
         assert done.returncode == 0 and {check["type"] for check in report["checks"]} == types, report
         assert report["ok"] == len(types), report
@@ -242,17 +242,17 @@ def options_that_do_not_fit_are_told_once():
 
 @case
 def wrong_use_exits_with_2():
-    for arguments, words in (((), "one FILE is expected"),
-                             ((FAULTY, FAULTY), "one FILE is expected"),
+    for arguments, words in (((), "expected one FILE"),
+                             ((FAULTY, FAULTY), "expected one FILE"),
                              ((FAULTY, "-o", "{"), "--options:1:"),
                              ((FAULTY, "-o", "[]"), "must be an object, got an array"),
-                             ((FAULTY, "-c", "lief"), 'there is no check "lief"'),
+                             ((FAULTY, "--check", "lief"), 'unknown check "lief"'),
                              ((FAULTY, "-d", "5"), '"5" is not a duration'),
                              ((FAULTY, "-f", "x"), '"x" is not a seed')):
         done = run(WEIR, "vet", *arguments)
         assert done.returncode == 2 and words in done.stderr, (arguments, done.stderr)
-    done = run(WEIR, "vet", FAULTY, "-t", "other")
-    assert done.returncode == 1 and 'it has no handler type "other"' in done.stderr, done
+    done = run(WEIR, "vet", FAULTY, "--type", "other")
+    assert done.returncode == 1 and 'the file has no handler type "other"' in done.stderr, done
 
 
 # ---- Fuzz ---------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Completion of `weir` for bash. What there is to complete is asked of the command itself, by its help texts, so it is always that of
-# the version that is installed. Works with and without the package bash-completion.
+# Completion of `weir` for bash. It reads the help texts of the installed command, so both always agree. It does not need the package
+# bash-completion.
 
-# The commands that a version has.
+# The commands.
 _weir_commands() {
     "$1" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z0-9_-]*\)  *[A-Z].*/\1/p'
 }
@@ -12,7 +12,7 @@ _weir_options() {
     sed -n 's/^  *\(\(-[A-Za-z]\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p'
 }
 
-# What an option in a help text takes: FILE, GROUP, ...; nothing for one that takes nothing.
+# The argument of an option in a help text: FILE, GROUP, ...; empty if it has none.
 _weir_argument_of() {
     local option=$1
     sed -n "s/^  *\(-[A-Za-z], \)\{0,1\}\(--[a-z-]*\) \([A-Z][A-Z=]*\)  .*/\1 \2, \3/p" | while read -r line; do
@@ -20,14 +20,14 @@ _weir_argument_of() {
     done
 }
 
-# What stands at the places of the usage line on standard input, a line each: FILE, or list|verify|replay. Options and what they take
-# are left out; the last place counts for all that follow when it has dots behind it.
-_weir_places() {
+# The operands in the usage line on standard input, one per line: FILE, or list|verify|replay. Options and their arguments are left out.
+# A last operand that ends in ... may be repeated.
+_weir_operands() {
     sed -n '1s/^usage: weir [a-z-]* *//p' | sed 's/ | / /g; s/--[a-z]*\[=[A-Z]*\]//g; s/-\{1,2\}[a-z]* [A-Z][A-Z=]*//g; s/-\{1,2\}[a-z][a-z]*//g; s/[][]/ /g; s/ \.\.\.//g' |
         tr -s ' ' '\n' | grep '[A-Za-z]'
 }
 
-# The configuration among the words, and the groups that have a route in it.
+# The groups with a route in the configuration that the words name.
 _weir_groups() {
     local weir=$1 file='' i
     for ((i = 2; i < ${#COMP_WORDS[@]}; i++)); do
@@ -46,10 +46,10 @@ _weir_processes() {
     done
 }
 
-# Offers what a place takes, as far as it goes on from the word that is there.
+# Offers the completions of a word for an operand or an argument.
 _weir_offer() {
-    local weir=$1 place=$2 word=$3
-    case $place in
+    local weir=$1 operand=$2 word=$3
+    case $operand in
     FILE | FILE...)
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -63,41 +63,41 @@ _weir_offer() {
     FORMAT) mapfile -t COMPREPLY < <(compgen -W "$("$weir" formats 2>/dev/null | sed 's/ .*//')" -- "$word") ;;
     GROUP) mapfile -t COMPREPLY < <(compgen -W "$(_weir_groups "$weir")" -- "$word") ;;
     PID | PID...) mapfile -t COMPREPLY < <(compgen -W "$(_weir_processes)" -- "$word") ;;
-    *[a-z]*) mapfile -t COMPREPLY < <(compgen -W "${place//|/ }" -- "$word") ;;
+    *[a-z]*) mapfile -t COMPREPLY < <(compgen -W "${operand//|/ }" -- "$word") ;;
     esac
 }
 
-# Which of the places the present word is at: those before it that are neither options nor what these take are counted.
-_weir_place() {
-    local help=$1 i number=0 places
+# The operand that the current word stands for: the words before it that are neither options nor their arguments are counted.
+_weir_operand() {
+    local help=$1 i number=0 operands
     for ((i = 2; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         -?*) [ -z "$(_weir_argument_of "${COMP_WORDS[i]}" <<<"$help")" ] || ((i++)) ;;
         *) ((number++)) ;;
         esac
     done
-    mapfile -t places < <(_weir_places <<<"$help")
-    if [ "$number" -ge ${#places[@]} ] && [ ${#places[@]} -gt 0 ] && [[ ${places[-1]} == *... ]]; then
-        number=$((${#places[@]} - 1))
+    mapfile -t operands < <(_weir_operands <<<"$help")
+    if [ "$number" -ge ${#operands[@]} ] && [ ${#operands[@]} -gt 0 ] && [[ ${operands[-1]} == *... ]]; then
+        number=$((${#operands[@]} - 1))
     fi
-    printf '%s\n' "${places[number]:-}"
+    printf '%s\n' "${operands[number]:-}"
 }
 
 _weir() {
-    local weir=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]:-} before=${COMP_WORDS[COMP_CWORD - 1]} help taken
+    local weir=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]:-} previous=${COMP_WORDS[COMP_CWORD - 1]} help argument
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W "$(_weir_commands "$weir") $("$weir" --help 2>/dev/null | _weir_options)" -- "$word")
         return
     fi
     help=$("$weir" "${COMP_WORDS[1]}" --help 2>/dev/null) || return 0
-    taken=$(_weir_argument_of "$before" <<<"$help")
-    if [ -n "$taken" ]; then
-        _weir_offer "$weir" "$taken" "$word"
+    argument=$(_weir_argument_of "$previous" <<<"$help")
+    if [ -n "$argument" ]; then
+        _weir_offer "$weir" "$argument" "$word"
     elif [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(_weir_options <<<"$help")" -- "$word")
     else
-        _weir_offer "$weir" "$(_weir_place "$help")" "$word"
+        _weir_offer "$weir" "$(_weir_operand "$help")" "$word"
     fi
 }
 

@@ -1,0 +1,272 @@
+/* weir check: validates a configuration and explains where values go. */
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/command.h"
+#include "config/config.h"
+#include "config/option.h"
+#include "engine/plan.h"
+#include "handler/plugin.h"
+#include "os/log.h"
+#include "probe.h"
+#include "registry/name.h"
+#include "segment/segment.h"
+#include "text/buffer.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "text/units.h"
+
+enum { NAME_WIDTH = 14 };
+
+/* A valid configuration. */
+struct checked {
+    struct wr_config *config;
+    struct wr_plan *plan;
+    struct wr_log log;
+    struct wr_segment_pool pool;
+};
+
+/* Does what a program does when it configures: loads handler types and creates handlers, but opens nothing. */
+static bool check(struct checked *checked, const char *file, struct wr_error *error)
+{
+    wr_log_init(&checked->log, secure_getenv("WEIR_LOG"));
+    checked->config = command_read_config(file, error);
+    if (!checked->config)
+        return false;
+    const struct wr_plan_site site = {
+        .plugins = command_plugins(),
+        .log = &checked->log,
+        .pool = &checked->pool,
+        .labels_number = 1,
+    };
+    checked->plan = wr_plan_new(checked->config, &site, error);
+    return checked->plan;
+}
+
+static void release(struct checked *checked)
+{
+    wr_plan_free(checked->plan);
+    wr_config_drop(checked->config);
+}
+
+/* ---- Handlers -------------------------------------------------------------------------------- */
+
+/* Options whose values differ from the defaults. */
+static void put_options(struct wr_buffer *out, const struct wr_options_table *table, const void *target)
+{
+    struct wr_region keep = {0};
+    const char *no_entries[] = {NULL};
+    const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
+    void *defaults = wr_region_alloc(&keep, table->struct_bytes + 1);
+    struct wr_options_fill fill = {*table, defaults, &environment, &keep, NULL};
+    const weir_option *row;
+    if (defaults)
+        wr_options_set_defaults(&fill, NULL);
+    for (size_t i = 0; defaults && (row = wr_options_row(table, i)); i++) {
+        struct wr_buffer value = {0}, default_value = {0};
+        wr_option_show(row, target, true, &value);
+        wr_option_show(row, defaults, true, &default_value);
+        bool differs =
+            value.length != default_value.length || memcmp(value.data, default_value.data, value.length) != 0;
+        if (differs) {
+            wr_buffer_put_format(out, " %s=", row->name);
+            wr_option_show(row, target, false, out);
+        }
+        wr_buffer_fini(&value);
+        wr_buffer_fini(&default_value);
+    }
+    wr_region_fini(&keep);
+}
+
+static void put_handler(struct wr_buffer *out, const struct wr_plan_handler *handler)
+{
+    wr_buffer_put_text(out, "  ");
+    command_put_padded(out, handler->name, NAME_WIDTH);
+    wr_buffer_put_format(out, " %s", handler->type->is.name);
+    if (handler->instance) {
+        const struct wr_instance *instance = handler->instance;
+        struct wr_options_table common_options = wr_common_options_table();
+        if (instance->format)
+            wr_buffer_put_format(out, " format=%s", instance->format->name);
+        put_options(out, &instance->type->options, instance->options);
+        put_options(out, &common_options, &instance->common_options);
+    }
+    wr_buffer_put_text(out, handler->routed ? "\n" : "  (no route leads to it)\n");
+}
+
+/* ---- Routes ---------------------------------------------------------------------------------- */
+
+static void put_group(struct wr_buffer *out, const char *before, const char *group, const char *after)
+{
+    wr_buffer_put_format(out, "%s\"", before);
+    command_put_text(out, group);
+    wr_buffer_put_format(out, "\"%s", after);
+}
+
+/* The handlers of a route; those of another route with its group. Adds their number to *count. */
+static void put_items(struct wr_buffer *out, const struct wr_config *config,
+                      const struct wr_config_route *route, const struct wr_config_route *shown, int *count)
+{
+    for (size_t i = 0; route && i < route->count; i++) {
+        if (strcmp(route->items[i], "inherit") == 0) {
+            put_items(out, config, wr_config_find_route(config, route->group, true), shown, count);
+            continue;
+        }
+        wr_buffer_put_text(out, (*count)++ ? ", " : "");
+        command_put_text(out, route->items[i]);
+        if (route != shown)
+            put_group(out, " (inherited from ", route->group, ")");
+    }
+}
+
+static void put_handlers(struct wr_buffer *out, const struct wr_config *config,
+                         const struct wr_config_route *route)
+{
+    int count = 0;
+    put_items(out, config, route, route, &count);
+    wr_buffer_put_text(out, count ? "\n" : "(unrouted)\n");
+}
+
+static void put_route(struct wr_buffer *out, const struct wr_config *config,
+                      const struct wr_config_route *route)
+{
+    wr_buffer_put_text(out, "  ");
+    command_put_padded(out, route->group, NAME_WIDTH);
+    wr_buffer_put_text(out, " -> ");
+    put_handlers(out, config, route);
+}
+
+static void explain_group(struct wr_buffer *out, const struct wr_config *config, const char *group)
+{
+    const struct wr_config_route *route = wr_config_find_route(config, group, false);
+    command_put_text(out, group);
+    wr_buffer_put_text(out, " -> ");
+    put_handlers(out, config, route);
+    if (!route && wr_config_is_own_group(group))
+        wr_buffer_put_text(out, "  because no route names it: \"*\" does not apply to weir's own metrics\n");
+    else if (!route)
+        wr_buffer_put_text(out, "  because neither the group, nor a parent of it, nor \"*\" has a route\n");
+    else if (strcmp(route->group, group) == 0)
+        wr_buffer_put_text(out, "  by its own route\n");
+    else if (strcmp(route->group, "*") == 0)
+        wr_buffer_put_text(out, "  by the default route \"*\"\n");
+    else
+        put_group(out, "  by the route of its parent ", route->group, "\n");
+}
+
+static void put_all(struct wr_buffer *out, const struct checked *checked)
+{
+    const struct wr_config *config = checked->config;
+    wr_buffer_put_text(out, "handlers\n");
+    for (size_t i = 0; i < checked->plan->count; i++)
+        put_handler(out, &checked->plan->handlers[i]);
+    wr_buffer_put_text(out, "groups\n");
+    for (size_t i = 0; i < config->route_count; i++)
+        put_route(out, config, &config->routes[i]);
+    if (!config->route_count)
+        wr_buffer_put_text(out, "  no group has a route: nothing is delivered\n");
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+struct request {
+    const char *file, *group;
+    bool open;
+    int64_t timeout_ns;
+};
+
+static struct probe_result put_report(struct wr_buffer *out, const struct request *request,
+                                      const struct checked *checked)
+{
+    struct probe_result result = {.reachable = true};
+    if (request->group) {
+        explain_group(out, checked->config, request->group);
+        return result;
+    }
+    command_put_text(out, request->file ? request->file : "WEIR_CONFIG");
+    wr_buffer_put_text(out, ": valid\n");
+    if (request->open) {
+        wr_buffer_put_text(out, "destinations\n");
+        return probe_all(checked->plan, request->timeout_ns, out);
+    }
+    put_all(out, checked);
+    return result;
+}
+
+static int report(const struct request *request)
+{
+    struct checked checked = {0};
+    struct wr_error error = {0};
+    struct wr_buffer out = {0};
+    struct probe_result probed = {0};
+    int result = EXIT_FAILURE;
+    if (check(&checked, request->file, &error)) {
+        probed = put_report(&out, request, &checked);
+        result = command_finish(&out, probed.reachable ? EXIT_SUCCESS : EXIT_FAILURE);
+    } else {
+        command_fail("%s", error.text);
+    }
+    if (probed.stuck)
+        _exit(EXIT_FAILURE); /* a thread is still inside a plugin: nothing can be freed */
+    release(&checked);
+    return result;
+}
+
+/* Returns COMMAND_CONTINUE or the exit code. */
+static int parse(const struct command *command, struct request *request, int argc, char **argv)
+{
+    static const struct option options[] = {{"group", required_argument, NULL, 'g'},
+                                            {"open", no_argument, NULL, 'o'},
+                                            {"timeout", required_argument, NULL, 't'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    for (int option; (option = getopt_long(argc, argv, "g:ot:h", options, NULL)) != -1;) {
+        switch (option) {
+        case 'g': request->group = optarg; break;
+        case 'o': request->open = true; break;
+        case 't':
+            if (!wr_units_parse_duration(optarg, &request->timeout_ns))
+                return command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
+            break;
+        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
+        default: return command_show_usage(command);
+        }
+    }
+    if (argc - optind > 1)
+        return command_refuse(command, "at most one FILE is allowed");
+    request->file = argv[optind];
+    return COMMAND_CONTINUE;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.timeout_ns = 10 * WR_NS_PER_S};
+    struct wr_error error;
+    int result = parse(command, &request, argc, argv);
+    if (result != COMMAND_CONTINUE)
+        return result;
+    if (request.group && request.open)
+        return command_refuse(command, "--open and --group cannot be combined");
+    if (request.group && !wr_name_check_group(request.group, &error))
+        return command_refuse(command, "%s", error.text);
+    return report(&request);
+}
+
+const struct command command_check = {
+    .name = "check",
+    .arguments = "[FILE] [-g GROUP | -o [-t TIME]]",
+    .summary = "Validates a configuration, explains where values go, and tries destinations.",
+    .help =
+        "\n  -g, --group GROUP   the handlers that the group reaches, and why\n"
+        "  -o, --open          tries the destination of each handler; nothing is sent\n"
+        "  -t, --timeout TIME  how long --open may take (10s)\n"
+        "  -h, --help          this text\n\n"
+        "Without FILE the configuration is that of WEIR_CONFIG. Handler types are loaded and handlers created\n"
+        "as in a program, but nothing is opened without --open. Exit status 1: the configuration is invalid, "
+        "or\n"
+        "a destination cannot be reached.\n",
+    .run = run,
+};

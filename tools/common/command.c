@@ -1,0 +1,153 @@
+#include "command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/parse.h"
+#include "handler/plugin.h"
+#include "text/buffer.h"
+#include "text/error.h"
+#include "text/utf8.h"
+
+/* ---- Output ---------------------------------------------------------------------------------- */
+
+void command_print_help(const struct command *command, FILE *to)
+{
+    fprintf(to, "usage: weir %s%s%s\n\n%s\n%s", command->name, *command->arguments ? " " : "",
+            command->arguments, command->summary, command->help);
+}
+
+int command_show_usage(const struct command *command)
+{
+    fprintf(stderr, "usage: weir %s%s%s\n", command->name, *command->arguments ? " " : "", command->arguments);
+    return EXIT_USAGE;
+}
+
+/* Errors of the library are escaped already: their backslashes stay single. */
+static void print_message(const char *prefix, const char *format, va_list arguments)
+{
+    char text[2 * WR_ERROR_ROOM], shown[4 * WR_ERROR_ROOM];
+    vsnprintf(text, sizeof text, format, arguments);
+    wr_utf8_line(shown, sizeof shown, text);
+    fprintf(stderr, "%s: %s\n", prefix, shown);
+}
+
+int command_refuse(const struct command *command, const char *format, ...)
+{
+    char prefix[64];
+    va_list arguments;
+    snprintf(prefix, sizeof prefix, "weir %s", command->name);
+    va_start(arguments, format);
+    print_message(prefix, format, arguments);
+    va_end(arguments);
+    return command_show_usage(command);
+}
+
+int command_fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_message("weir", format, arguments);
+    va_end(arguments);
+    return EXIT_FAILURE;
+}
+
+void command_out_of_memory(void)
+{
+    exit(command_fail("out of memory"));
+}
+
+void command_put_text(struct wr_buffer *out, const char *text)
+{
+    wr_utf8_show(out, text, strlen(text), 0);
+}
+
+void command_put_padded(struct wr_buffer *out, const char *text, size_t width)
+{
+    size_t start = out->length;
+    command_put_text(out, text);
+    size_t length = out->length - start;
+    if (length < width)
+        wr_buffer_put_format(out, "%*s", (int)(width - length), "");
+}
+
+bool command_write(struct wr_buffer *buffer)
+{
+    size_t length = buffer->length; /* data is NULL in a buffer that was never used */
+    if (buffer->failed)
+        command_out_of_memory();
+    bool written = (!length || fwrite(buffer->data, 1, length, stdout) == length) && fflush(stdout) == 0;
+    if (!written)
+        command_fail("standard output cannot be written: %s", strerror(errno));
+    wr_buffer_fini(buffer);
+    return written;
+}
+
+int command_finish(struct wr_buffer *buffer, int result)
+{
+    return command_write(buffer) ? result : EXIT_FAILURE;
+}
+
+/* ---- Arguments ------------------------------------------------------------------------------- */
+
+static int check_names(const struct command *command, int argc, int max_names)
+{
+    if (argc - optind > max_names)
+        return command_refuse(command, max_names ? "at most one name is allowed" : "no arguments are allowed");
+    return COMMAND_CONTINUE;
+}
+
+int command_read_listing(const struct command *command, int argc, char **argv, int max_names,
+                         struct command_listing *listing)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+    *listing = (struct command_listing){0};
+    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        if (option == 'h') {
+            command_print_help(command, stdout);
+            return EXIT_SUCCESS;
+        }
+        if (option != 'j')
+            return command_show_usage(command);
+        listing->json = true;
+    }
+    listing->name = argv[optind];
+    return check_names(command, argc, max_names);
+}
+
+int command_read_name(const struct command *command, int argc, char **argv, int max_names, const char **name)
+{
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    int option = getopt_long(argc, argv, "h", options, NULL);
+    if (option == 'h') {
+        command_print_help(command, stdout);
+        return EXIT_SUCCESS;
+    }
+    if (option != -1)
+        return command_show_usage(command);
+    *name = argv[optind];
+    return check_names(command, argc, max_names);
+}
+
+struct wr_config *command_read_config(const char *file, struct wr_error *error)
+{
+    const char *text = file ? file : secure_getenv("WEIR_CONFIG");
+    if (!text || !*text) {
+        wr_error_set(error, WEIR_ERR_CONFIG, "no configuration: no file is given, and WEIR_CONFIG is not set");
+        return NULL;
+    }
+    if (!file && *text == '{')
+        return wr_parse_text("WEIR_CONFIG", text, strlen(text), NULL, error);
+    return wr_parse_file(text, NULL, error);
+}
+
+struct wr_plugins *command_plugins(void)
+{
+    static struct wr_plugins plugins;
+    plugins.folders = secure_getenv("WEIR_PLUGIN_PATH");
+    return &plugins;
+}

@@ -1,0 +1,83 @@
+/* command: what the subcommands of `weir` share: their description, arguments, messages and exit codes. */
+#ifndef WEIR_TOOLS_COMMAND_H
+#define WEIR_TOOLS_COMMAND_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct wr_buffer;
+struct wr_config;
+struct wr_error;
+struct wr_plugins;
+
+/* Exit codes: EXIT_SUCCESS (0), EXIT_FAILURE (1), and this one. */
+enum { EXIT_USAGE = 2 };
+
+struct command {
+    const char *name;
+    const char *arguments;                                            /* follow the name in the usage line */
+    const char *summary;                                              /* one line */
+    const char *help;                                                 /* options and details, or "" */
+    int (*run)(const struct command *command, int argc, char **argv); /* returns the exit code */
+};
+
+extern const struct command command_bench_handler, command_check, command_emit, command_formats,
+    command_handlers, command_journal, command_new_handler, command_schema, command_settings, command_spool,
+    command_status, command_vet;
+
+/* ---- Arguments ------------------------------------------------------------------------------- */
+
+struct command_listing {
+    const char *name; /* NULL: everything */
+    bool json;
+};
+
+/* Returned instead of an exit code if the arguments are valid and ask for more than the help. */
+enum { COMMAND_CONTINUE = -1 };
+
+/* Parses --json, --help and at most `max_names` names. Returns COMMAND_CONTINUE or the exit code. */
+int command_read_listing(const struct command *command, int argc, char **argv, int max_names,
+                         struct command_listing *listing);
+
+/* Parses --help and at most `max_names` names. *name is NULL if there is none. */
+int command_read_name(const struct command *command, int argc, char **argv, int max_names, const char **name);
+
+/* Reads the configuration `file`, or that of WEIR_CONFIG if file is NULL. Returns NULL with *error set. */
+struct wr_config *command_read_config(const char *file, struct wr_error *error);
+
+/* The handler types of WEIR_PLUGIN_PATH and of the plugin folder, as a program finds them. Never freed. */
+struct wr_plugins *command_plugins(void);
+
+/* ---- Output ---------------------------------------------------------------------------------- */
+
+/* Prints how the subcommand is used. */
+void command_print_help(const struct command *command, FILE *to);
+
+/* Prints a message and the usage line to stderr. Returns EXIT_USAGE. */
+int command_refuse(const struct command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Prints the usage line to stderr, after getopt's own message. Returns EXIT_USAGE. */
+int command_show_usage(const struct command *command);
+
+/* Prints a message to stderr. Returns EXIT_FAILURE. As with command_refuse, control characters and others that
+ * change how a terminal displays text are escaped. */
+int command_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+_Noreturn void command_out_of_memory(void);
+
+/* Appends text from outside the command, such as a name or a path, escaped for a terminal: control and
+ * formatting characters, and bytes that are not UTF-8. */
+void command_put_text(struct wr_buffer *out, const char *text);
+
+/* Appends the same, padded with blanks to `width` bytes. */
+void command_put_padded(struct wr_buffer *out, const char *text, size_t width);
+
+/* Writes the buffer to stdout and empties it. Returns false after printing why it failed. */
+bool command_write(struct wr_buffer *buffer);
+
+/* The same. Returns `result`, or EXIT_FAILURE if writing failed. */
+int command_finish(struct wr_buffer *buffer, int result);
+
+#endif

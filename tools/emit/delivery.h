@@ -1,0 +1,19 @@
+/* delivery: waits until handlers have delivered, and reports what they did. */
+#ifndef WEIR_TOOLS_DELIVERY_H
+#define WEIR_TOOLS_DELIVERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Waits until all values are delivered, at most timeout_ms. patient: the timeout starts again whenever values
+ * are delivered or dropped. */
+void delivery_wait(int64_t timeout_ms, bool patient);
+
+/* How many values are queued. */
+uint64_t delivery_queued(void);
+
+/* Returns whether everything that was offered to handlers was delivered. verbose: prints the counts of each
+ * handler. */
+bool delivery_report(bool verbose);
+
+#endif

@@ -1,0 +1,26 @@
+/* schema_handlers: handler types and formats, with their options, as JSON Schema. */
+#ifndef WEIR_TOOLS_SCHEMA_HANDLERS_H
+#define WEIR_TOOLS_SCHEMA_HANDLERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct json_object;
+struct wr_type;
+
+enum { SCHEMA_MAX_TYPES = 1000 };
+
+/* The installed types, sorted by name. */
+struct schema_types {
+    const struct wr_type *items[SCHEMA_MAX_TYPES];
+    size_t count;
+};
+
+/* Adds the definitions "handler" and "defaults", and those to which they refer. */
+void schema_add_handler_definitions(struct json_object *definitions, const struct schema_types *types);
+
+/* Adds what a route may name to an object, "inherit" and types without required options: their names as "enum",
+ * their summaries as "enumDescriptions". */
+void schema_add_route_names(struct json_object *parent, const struct schema_types *types);
+
+#endif

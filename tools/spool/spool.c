@@ -1,0 +1,119 @@
+/* weir spool: what handlers have left on disk. */
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/command.h"
+#include "common/owner_folder.h"
+#include "spool_read.h"
+#include "text/buffer.h"
+
+/* ---- list and verify ------------------------------------------------------------------------- */
+
+struct listing {
+    struct wr_buffer out;
+    bool damaged;
+};
+
+static bool list_box(const struct spool_read_box *box, void *ctx)
+{
+    struct listing *listing = ctx;
+    struct wr_buffer *out = &listing->out;
+    uint64_t values = 0, bytes = 0;
+    for (size_t i = 0; i < box->file_count; i++) {
+        values += box->files[i].readable + box->files[i].damaged;
+        bytes += box->files[i].bytes;
+    }
+    command_put_text(out, box->name);
+    wr_buffer_put_text(out, ": handler \"");
+    command_put_text(out, box->handler);
+    wr_buffer_put_format(out, "\", process %" PRIu32 "%s, %" PRIu64 " values in %zu files, %" PRIu64 " bytes, ",
+                         box->pid, box->in_use ? " (running)" : "", values, box->file_count, bytes);
+    owner_folder_put_time(out, box->created_ns);
+    wr_buffer_put_char(out, '\n');
+    return true;
+}
+
+/* The last file of a running process may be incomplete because it is being written. */
+static bool verify_box(const struct spool_read_box *box, void *ctx)
+{
+    struct listing *listing = ctx;
+    struct wr_buffer *out = &listing->out;
+    for (size_t i = 0; i < box->file_count; i++) {
+        const struct spool_read_file *file = &box->files[i];
+        bool damaged = file->is_damaged && !(box->in_use && i + 1 == box->file_count);
+        command_put_text(out, box->name);
+        if (file->other_version) {
+            wr_buffer_put_format(out, "/%s: format %" PRIu32 ", which this version of weir cannot read\n",
+                                 file->name, file->other_version);
+            listing->damaged = true;
+            continue;
+        }
+        wr_buffer_put_format(out, "/%s: %" PRIu64 " values", file->name, file->readable);
+        if (file->readable) {
+            char origin[WR_ORIGIN_TEXT];
+            wr_origin_put_text(&file->first.origin, origin);
+            wr_buffer_put_format(out, ", from %s %" PRIu64 " on", origin, file->first.sequence);
+        }
+        if (file->settled)
+            wr_buffer_put_format(out, ", %" PRIu32 " more already delivered", file->settled);
+        if (damaged && file->damaged)
+            wr_buffer_put_format(out, ", %" PRIu64 " lost", file->damaged);
+        wr_buffer_put_text(out, damaged ? ", damaged\n" : "\n");
+        listing->damaged |= damaged;
+    }
+    return true;
+}
+
+static int print(const char *folder, bool (*visit)(const struct spool_read_box *box, void *ctx))
+{
+    struct listing listing = {0};
+    bool read = spool_read_walk(folder, visit, &listing);
+    int error = errno, result = command_finish(&listing.out, listing.damaged ? EXIT_FAILURE : EXIT_SUCCESS);
+    return read ? result : command_fail("%s: %s", folder, strerror(error));
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int replay(const char *folder)
+{
+    bool complete = true;
+    if (!spool_read_walk(folder, spool_read_print, &complete))
+        return command_fail("%s: %s", folder, strerror(errno));
+    return complete ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        if (option != 'h')
+            return command_show_usage(command);
+        command_print_help(command, stdout);
+        return EXIT_SUCCESS;
+    }
+    if (argc - optind != 2)
+        return command_refuse(command, "expected list, verify or replay, and a FOLDER");
+    const char *verb = argv[optind], *folder = argv[optind + 1];
+    if (strcmp(verb, "list") == 0)
+        return print(folder, list_box);
+    if (strcmp(verb, "verify") == 0)
+        return print(folder, verify_box);
+    if (strcmp(verb, "replay") == 0)
+        return replay(folder);
+    return command_refuse(command, "\"%s\" is not allowed; allowed: list, verify, replay", verb);
+}
+
+const struct command command_spool = {
+    .name = "spool",
+    .arguments = "list|verify|replay FOLDER",
+    .summary = "Lists, verifies or prints what handlers have left on disk.",
+    .help = "\n  list    the processes that left values, and how many\n"
+            "  verify  each file, and whether it is damaged\n"
+            "  replay  the undelivered values, in order, as lines of JSON\n\n"
+            "  -h, --help  this text\n\n"
+            "Nothing is modified. Exit status 1: something is damaged or cannot be read.\n",
+    .run = run,
+};

@@ -1,0 +1,251 @@
+#include "spool_read.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/command.h"
+#include "common/owner_folder.h"
+#include "format/encoder.h"
+#include "format/format.h"
+#include "os/owner_dir.h"
+#include "segment/batch.h"
+#include "spool/spool_block.h"
+#include "spool/spool_disk.h"
+#include "spool/spool_reader.h"
+#include "text/buffer.h"
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+/* Shared by all files, because names are never freed. Returns NULL if out of memory. */
+static struct wr_registry *find_registry(void)
+{
+    static struct wr_registry registry;
+    static bool made;
+    if (!made && !wr_registry_init(&registry))
+        return NULL;
+    made = true;
+    atomic_store(&registry.max, WR_REGISTRY_LARGEST_MAX);
+    return &registry;
+}
+
+struct file {
+    struct wr_buffer data;
+    struct wr_registry *registry;
+    uint64_t labels_made;
+    struct wr_spool_reader reader;
+};
+
+/* Returns false if the file cannot be read or memory has run out. */
+static bool open_file(struct file *file, const struct spool_read_box *box, const char *name)
+{
+    struct wr_buffer path = {0};
+    *file = (struct file){.registry = find_registry()};
+    wr_buffer_put_format(&path, "%s/%s/%s", box->place, box->name, name);
+    const char *text = wr_buffer_text(&path);
+    bool read = text && file->registry && wr_spool_disk_read(text, &file->data) == 0;
+    wr_buffer_fini(&path);
+    if (!read) {
+        wr_buffer_fini(&file->data);
+        return false;
+    }
+    wr_spool_reader_init(&file->reader, file->data.data, file->data.length, file->registry, &file->labels_made);
+    return true;
+}
+
+static void close_file(struct file *file)
+{
+    wr_spool_reader_fini(&file->reader);
+    wr_buffer_fini(&file->data);
+}
+
+/* The next part with undelivered samples, or NULL. */
+static const struct wr_spool_part *next_part(struct file *file, uint32_t settled)
+{
+    for (;;) {
+        const struct wr_spool_part *part = wr_spool_reader_look(&file->reader);
+        if (part->kind == WR_SPOOL_PART_END || part->kind == WR_SPOOL_PART_NO_MEMORY)
+            return NULL;
+        if (part->first + part->count > settled)
+            return part;
+        wr_spool_reader_take(&file->reader);
+    }
+}
+
+static uint32_t count_settled(const struct wr_spool_part *part, uint32_t settled)
+{
+    return settled > part->first ? settled - part->first : 0;
+}
+
+/* Sets the fields of `measured`, and from the first readable file those of the box. */
+static void measure(struct spool_read_file *measured, struct spool_read_box *box)
+{
+    struct file file;
+    struct wr_spool_writer_info info;
+    const struct wr_spool_part *part;
+    size_t length;
+    measured->is_damaged = true;
+    if (!open_file(&file, box, measured->name))
+        return;
+    measured->bytes = file.data.length;
+    measured->settled = wr_spool_block_read_mark(file.data.data, file.data.length);
+    if (!box->created_ns && wr_spool_block_read_head(file.data.data, file.data.length, &info, &length)) {
+        snprintf(box->handler, sizeof box->handler, "%s", info.handler);
+        box->pid = info.pid;
+        box->created_ns = info.created_ns;
+    }
+    uint32_t version = wr_spool_block_read_version(file.data.data, file.data.length);
+    measured->other_version = version == WR_SPOOL_BLOCK_VERSION ? 0 : version;
+    while ((part = next_part(&file, measured->settled))) {
+        uint32_t settled = count_settled(part, measured->settled), samples = part->count - settled;
+        if (part->kind == WR_SPOOL_PART_GOOD && !measured->readable)
+            measured->first = wr_sample_id_behind(&part->id, settled);
+        if (part->kind == WR_SPOOL_PART_GOOD)
+            measured->readable += samples;
+        else
+            measured->damaged += samples;
+        wr_spool_reader_take(&file.reader);
+    }
+    measured->is_damaged = file.reader.damaged || file.reader.no_memory;
+    close_file(&file);
+}
+
+/* ---- Boxes ----------------------------------------------------------------------------------- */
+
+/* Returns false if out of memory. */
+static bool read_box(struct spool_read_box *box)
+{
+    struct wr_buffer path = {0};
+    size_t count = 0;
+    wr_buffer_put_format(&path, "%s/%s", box->place, box->name);
+    struct wr_owner_dir folder = {.path = wr_buffer_take(&path), .lock = -1};
+    uint64_t *numbers = folder.path ? wr_owner_dir_list(&folder, &count) : NULL;
+    box->in_use = owner_folder_is_in_use(box->place, box->name);
+    box->files = calloc(count + 1, sizeof *box->files);
+    for (size_t i = 0; box->files && i < count; i++) {
+        struct spool_read_file *file = &box->files[box->file_count++];
+        snprintf(file->name, sizeof file->name, WR_OWNER_DIR_FILE_FORMAT, numbers[i]);
+        measure(file, box);
+    }
+    free(numbers);
+    free(folder.path);
+    return box->files;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct spool_read_box *first = a, *second = b;
+    if (first->created_ns != second->created_ns)
+        return first->created_ns < second->created_ns ? -1 : 1;
+    return strcmp(first->name, second->name);
+}
+
+static bool add_box(struct wr_buffer *boxes, const char *place, const char *name)
+{
+    struct spool_read_box box = {.place = place, .name = strdup(name), .handler = "?"};
+    if (!box.name || !read_box(&box)) {
+        free((char *)box.name);
+        errno = ENOMEM;
+        return false;
+    }
+    wr_buffer_put(boxes, &box, sizeof box);
+    return true;
+}
+
+static bool find_boxes(struct wr_buffer *boxes, const char *place)
+{
+    const struct dirent *entry;
+    bool complete = true;
+    DIR *folder = opendir(place);
+    while (folder && complete && (entry = readdir(folder)))
+        if (wr_owner_dir_is_name(entry->d_name, NULL))
+            complete = add_box(boxes, place, entry->d_name);
+    if (folder)
+        closedir(folder);
+    return folder && complete;
+}
+
+bool spool_read_walk(const char *place, bool (*visit)(const struct spool_read_box *box, void *ctx), void *ctx)
+{
+    struct wr_buffer list = {0};
+    bool complete = find_boxes(&list, place);
+    struct spool_read_box *boxes = (struct spool_read_box *)list.data;
+    size_t count = list.length / sizeof *boxes;
+    if (count)
+        qsort(boxes, count, sizeof *boxes, compare);
+    for (size_t i = 0; complete && i < count && visit(&boxes[i], ctx); i++)
+        continue;
+    for (size_t i = 0; i < count; i++) {
+        free(boxes[i].files);
+        free((char *)boxes[i].name);
+    }
+    wr_buffer_fini(&list);
+    return complete;
+}
+
+/* ---- Printing -------------------------------------------------------------------------------- */
+
+static bool print_part(struct file *file, const struct wr_spool_part *part, uint32_t settled)
+{
+    struct wr_segment_pool pool = {0};
+    struct wr_encoder encoder;
+    weir_encoded encoded;
+    struct wr_batch_core core = {.registry = file->registry,
+                                 .labels_number = part->labels ? part->labels->number : 0};
+    struct wr_range range = {.segment = wr_segment_new(&pool, part->count),
+                             .id = wr_sample_id_behind(&part->id, count_settled(part, settled))};
+    bool printed =
+        range.segment && wr_spool_reader_load(&file->reader, part, count_settled(part, settled), range.segment);
+    wr_encoder_init(&encoder, wr_format_find("json"), NULL);
+    if (printed) {
+        range.count = range.segment->count;
+        weir_batch batch = wr_batch_of(&range, &core, part->labels);
+        wr_encoder_begin(&encoder);
+        printed = wr_encoder_encode(&encoder, &batch, 0, SIZE_MAX, &encoded) &&
+                  fwrite(encoded.data, 1, encoded.length, stdout) == encoded.length;
+    }
+    wr_encoder_fini(&encoder);
+    wr_segment_drop(range.segment);
+    return printed;
+}
+
+/* Returns false if stdout cannot be written or memory has run out. */
+static bool print_file(const struct spool_read_box *box, const struct spool_read_file *measured)
+{
+    struct file file;
+    const struct wr_spool_part *part;
+    bool printed = true;
+    if (!open_file(&file, box, measured->name))
+        return true; /* counted as damaged, or the running process has just deleted it */
+    while (printed && (part = next_part(&file, measured->settled))) {
+        printed = part->kind != WR_SPOOL_PART_GOOD || print_part(&file, part, measured->settled);
+        wr_spool_reader_take(&file.reader);
+    }
+    close_file(&file);
+    return printed && fflush(stdout) == 0;
+}
+
+bool spool_read_print(const struct spool_read_box *box, void *ctx)
+{
+    bool *complete = ctx, printed = true;
+    for (size_t i = 0; printed && i < box->file_count; i++) {
+        const struct spool_read_file *file = &box->files[i];
+        if (file->is_damaged) {
+            *complete = false;
+            if (file->other_version)
+                command_fail("%s/%s/%s: format %" PRIu32 ", which this version of weir cannot read", box->place,
+                             box->name, file->name, file->other_version);
+            else
+                command_fail("%s/%s/%s: damaged, %" PRIu64 " values lost", box->place, box->name, file->name,
+                             file->damaged);
+        }
+        printed = print_file(box, file);
+    }
+    if (!printed)
+        command_fail("standard output cannot be written, or out of memory");
+    *complete &= printed;
+    return printed;
+}

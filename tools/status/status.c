@@ -1,0 +1,166 @@
+/* weir status: shows running programs. */
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/command.h"
+#include "common/json.h"
+#include "status_find.h"
+#include "status_json.h"
+#include "status_show.h"
+#include "text/buffer.h"
+
+enum { OPTION_FOLDER = 256, MAX_INTERVAL_S = 86400 };
+
+struct request {
+    struct status_search search; /* ctx: the request */
+    struct wr_buffer out;
+    struct json_object *array; /* of processes; NULL unless printing JSON */
+    bool json, watch;
+    double interval_s;
+};
+
+/* ---- One snapshot ---------------------------------------------------------------------------- */
+
+static void visit(void *ctx, const struct status_process *process)
+{
+    struct request *request = ctx;
+    if (request->json) {
+        status_json_add(request->array, process);
+    } else if (request->search.pid >= 0) {
+        status_show(&request->out, process);
+    } else {
+        if (request->out.length == 0)
+            status_show_head(&request->out);
+        status_show_line(&request->out, process);
+    }
+}
+
+/* Returns EXIT_FAILURE if standard output cannot be written. */
+static int show(struct request *request, bool again)
+{
+    static const char clear_screen[] = "\033[H\033[J";
+    if (request->json) {
+        request->array = json_start_array();
+        status_find(&request->search);
+        return json_print(request->array, JSON_LINES, EXIT_SUCCESS);
+    }
+    status_find(&request->search);
+    if (request->watch && isatty(STDOUT_FILENO))
+        fputs(clear_screen, stdout);
+    else if (again && request->search.found)
+        putchar('\n');
+    return command_finish(&request->out, EXIT_SUCCESS);
+}
+
+static int find_result(const struct request *request)
+{
+    if (request->search.unreadable)
+        return EXIT_FAILURE;
+    if (request->search.found)
+        return EXIT_SUCCESS;
+    if (request->search.pid < 0)
+        return command_fail("no process found; programs are shown if their configuration has settings.status");
+    return command_fail("process %" PRId64
+                        " cannot be inspected: it is not running, has added no value that goes "
+                        "to a handler, belongs to another user, or its configuration has no settings.status",
+                        request->search.pid);
+}
+
+static int report_end(const struct request *request)
+{
+    command_fail("process %" PRId64 " has ended, or can no longer be inspected", request->search.pid);
+    return EXIT_SUCCESS;
+}
+
+static int watch(struct request *request)
+{
+    struct timespec pause = {(time_t)request->interval_s, 0};
+    pause.tv_nsec = (long)((request->interval_s - (double)pause.tv_sec) * 1e9);
+    for (bool again = false;; again = true) {
+        if (show(request, again) != EXIT_SUCCESS)
+            return EXIT_FAILURE;
+        if (!request->search.found && request->search.pid >= 0)
+            return again ? report_end(request) : find_result(request);
+        nanosleep(&pause, NULL);
+    }
+}
+
+static int show_once(struct request *request)
+{
+    int result = show(request, false);
+    return result == EXIT_SUCCESS ? find_result(request) : result;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static bool read_seconds(const char *text, double *seconds)
+{
+    char *end;
+    *seconds = strtod(text, &end);
+    return end != text && !*end && *seconds >= 0.1 && *seconds <= MAX_INTERVAL_S;
+}
+
+static bool read_pid(const char *text, int64_t *pid)
+{
+    char *end;
+    errno = 0;
+    *pid = strtoll(text, &end, 10);
+    return end != text && !*end && !errno && *pid > 0;
+}
+
+static int read_options(const struct command *command, int argc, char **argv, struct request *request)
+{
+    static const struct option options[] = {{"folder", required_argument, NULL, OPTION_FOLDER},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"watch", optional_argument, NULL, 'w'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    for (int option; (option = getopt_long(argc, argv, "hw::", options, NULL)) != -1;) {
+        switch (option) {
+        case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
+        case 'j': request->json = true; break;
+        case OPTION_FOLDER: request->search.folder = optarg; break;
+        case 'w':
+            request->watch = true;
+            if (optarg && !read_seconds(optarg, &request->interval_s))
+                return command_refuse(command, "--watch: \"%s\" is not a number of seconds from 0.1 to %d",
+                                      optarg, MAX_INTERVAL_S);
+            break;
+        default: return command_show_usage(command);
+        }
+    }
+    if (argc - optind > 1)
+        return command_refuse(command, "at most one PID is allowed");
+    if (argv[optind] && !read_pid(argv[optind], &request->search.pid))
+        return command_refuse(command, "\"%s\" is not a process id", argv[optind]);
+    return COMMAND_CONTINUE;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {.search = {.pid = -1, .visit = visit}, .interval_s = 1};
+    request.search.ctx = &request;
+    int result = read_options(command, argc, argv, &request);
+    if (result != COMMAND_CONTINUE)
+        return result;
+    return request.watch ? watch(&request) : show_once(&request);
+}
+
+const struct command command_status = {
+    .name = "status",
+    .arguments = "[PID] [--watch[=SECONDS]] [--json] [--folder FOLDER]",
+    .summary = "Lists running programs, or shows the values and handlers of one of them.",
+    .help =
+        "\n  -w, --watch[=SECONDS]  repeat at this interval (1), until the process ends\n"
+        "      --json             as JSON: an array with an object for each process\n"
+        "      --folder FOLDER    the folder of the programs' settings.status; default: those of \"auto\"\n"
+        "  -h, --help             this text\n\n"
+        "A program is shown if its configuration has settings.status, and once it has added a value that goes\n"
+        "to a handler. Exit status 1: no process was found, or not all could be read.\n",
+    .run = run,
+};
