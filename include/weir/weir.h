@@ -259,6 +259,19 @@ WEIR_API int weir_get_stats(weir_stats *stats, size_t size);
 /* The same for one handler. WEIR_ERR_ARGUMENT: there is no handler of that name. */
 WEIR_API int weir_get_handler_stats(const char *handler, weir_handler_stats *stats, size_t size);
 
+/* Returns the name of the handler with an index, or NULL if there are not that many. Valid until the process
+ * ends.
+ *
+ * Indices count from 0 in the order in which handlers were first configured. An index keeps its handler, also
+ * when other threads configure meanwhile, and a handler that was removed keeps its index and its counters. So
+ * this lists all handlers, once each:
+ *
+ *     for (size_t i = 0; (name = weir_get_handler_name(i)); i++)
+ *         weir_get_handler_stats(name, &stats, sizeof stats);
+ *
+ * A forked child has no handlers until its first routed value or weir_configure* call. */
+WEIR_API const char *weir_get_handler_name(size_t index);
+
 /* ---- Timing ---------------------------------------------------------------------------------- */
 
 /* A running measurement: plain data on the caller's stack, used by the functions below. This struct never

@@ -65,26 +65,26 @@ weir_stream *weir_get_stream_labeled(const char *group, const weir_label *labels
 }
 
 /* Not inlined, so that the fast path need not save registers. */
-WR_NEVER_INLINE static int add_new(weir_stream *stream, const char *name, struct wr_intake_value value)
+WR_NEVER_INLINE static int add_new(weir_stream *stream, const char *name, struct wr_value value)
 {
     return wr_intake_add(wr_intake_learn(stream, name), value);
 }
 
 int weir_add_value(weir_stream *stream, const char *name, double value)
 {
-    const struct wr_intake_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
+    const struct wr_value wrapped = {WEIR_KIND_DOUBLE, {.f64 = value}};
     if (WR_UNLIKELY(!stream || !name))
         return refuse_argument("weir_add_value: the stream or the name is NULL");
-    struct weir_metric *metric = wr_intake_recall(stream, name);
+    struct weir_metric *metric = wr_fast_add_find(stream, name);
     return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
 }
 
 int weir_add_int(weir_stream *stream, const char *name, int64_t value)
 {
-    const struct wr_intake_value wrapped = {WEIR_KIND_INT, {.i64 = value}};
+    const struct wr_value wrapped = {WEIR_KIND_INT, {.i64 = value}};
     if (WR_UNLIKELY(!stream || !name))
         return refuse_argument("weir_add_int: the stream or the name is NULL");
-    struct weir_metric *metric = wr_intake_recall(stream, name);
+    struct weir_metric *metric = wr_fast_add_find(stream, name);
     return WR_LIKELY(metric) ? wr_intake_add(metric, wrapped) : add_new(stream, name, wrapped);
 }
 
@@ -110,14 +110,14 @@ int weir_metric_add(weir_metric *metric, double value)
 {
     if (WR_UNLIKELY(!metric))
         return refuse_argument("weir_metric_add: the metric is NULL");
-    return wr_intake_add(metric, (struct wr_intake_value){WEIR_KIND_DOUBLE, {.f64 = value}});
+    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}});
 }
 
 int weir_metric_add_int(weir_metric *metric, int64_t value)
 {
     if (WR_UNLIKELY(!metric))
         return refuse_argument("weir_metric_add_int: the metric is NULL");
-    return wr_intake_add(metric, (struct wr_intake_value){WEIR_KIND_INT, {.i64 = value}});
+    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_INT, {.i64 = value}});
 }
 
 int weir_emit(weir_stream *stream, const weir_value *values, size_t count)
@@ -316,4 +316,10 @@ int weir_get_handler_stats(const char *handler, weir_handler_stats *stats, size_
     }
     copy_stats(stats, size, &whole, sizeof whole);
     return 0;
+}
+
+const char *weir_get_handler_name(size_t index)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    return runtime ? wr_ledger_handler_name(wr_runtime_engine(runtime), index) : NULL;
 }

@@ -13,8 +13,8 @@
 #include "os/thread.h"
 
 enum {
-    QUIET_MS = 10, /* without anything new for so long, a ring is parked */
-    NAP_US = 500,  /* between rounds while rings are active: values come together meanwhile */
+    QUIET_MS = 10, /* a ring without new samples for this time is parked */
+    NAP_US = 500,  /* between rounds while rings are active, so that a round takes many samples */
     START_AGAIN_S = 1,
 };
 
@@ -44,42 +44,42 @@ void wr_dispatcher_visit(struct wr_dispatcher *dispatcher)
     wr_dispatcher_visit_by(dispatcher, WR_NEVER);
 }
 
-static void leave_and_say(struct wr_dispatcher *dispatcher)
+static void leave_and_log(struct wr_dispatcher *dispatcher)
 {
     struct wr_buffer texts = wr_deferred_log_take(&dispatcher->words);
-    atomic_fetch_add(&dispatcher->speaking, 1);
+    atomic_fetch_add(&dispatcher->logging, 1);
     wr_lock_leave(&dispatcher->round);
     wr_deferred_log_write(&texts, dispatcher->log);
-    atomic_fetch_sub(&dispatcher->speaking, 1);
-    wr_futex_wake(&dispatcher->speaking, INT32_MAX);
+    atomic_fetch_sub(&dispatcher->logging, 1);
+    wr_futex_wake(&dispatcher->logging, INT32_MAX);
 }
 
 void wr_dispatcher_leave(struct wr_dispatcher *dispatcher)
 {
     wr_deferred_log_leave(&dispatcher->words);
     if (WR_UNLIKELY(!wr_deferred_log_is_empty(&dispatcher->words)))
-        leave_and_say(dispatcher);
+        leave_and_log(dispatcher);
     else
         wr_lock_leave(&dispatcher->round);
 }
 
-void wr_dispatcher_wait_said(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
+void wr_dispatcher_wait_logged(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
 {
-    uint32_t speaking;
+    uint32_t logging;
     int64_t left_ns;
-    while ((speaking = atomic_load(&dispatcher->speaking)) &&
+    while ((logging = atomic_load(&dispatcher->logging)) &&
            (left_ns = deadline_ns - wr_clock_monotonic_ns()) > 0)
-        wr_futex_wait(&dispatcher->speaking, speaking, left_ns);
+        wr_futex_wait(&dispatcher->logging, logging, left_ns);
 }
 
-/* The lock itself is not fair, and the dispatcher's thread would take it again at once. */
+/* The lock is not fair: the dispatcher's thread would take it again at once. */
 static void let_visitors_in(struct wr_dispatcher *dispatcher)
 {
     while (atomic_load(&dispatcher->visitors))
         nanosleep(&(struct timespec){.tv_nsec = 20 * WR_NS_PER_US}, NULL);
 }
 
-/* ---- Rings that sleep and wake --------------------------------------------------------------- */
+/* ---- Parking and waking rings ---------------------------------------------------------------- */
 
 static void adopt_woken(struct wr_dispatcher *dispatcher)
 {
@@ -93,7 +93,7 @@ static void adopt_woken(struct wr_dispatcher *dispatcher)
     }
 }
 
-/* Whether a ring has been quiet for so long that it may be parked. */
+/* Whether a ring has been quiet for long enough to be parked. */
 static bool is_quiet(struct wr_ring *ring, bool took, int64_t now_ns)
 {
     if (took) {
@@ -105,19 +105,20 @@ static bool is_quiet(struct wr_ring *ring, bool took, int64_t now_ns)
     return now_ns - ring->quiet_since_ns >= QUIET_MS * WR_NS_PER_MS;
 }
 
-/* After the barrier: whether nothing came in before the writer could see that it has to say so. */
+/* After the barrier: whether nothing was published before the writer could see `parked`. */
 static bool stays_parked(struct wr_ring *ring)
 {
     if (atomic_load(&ring->tail) == wr_ring_taken(ring))
         return true;
-    /* it came in. Whoever gets the 1 watches the ring: we here, or the writer has pushed it on the stack
-     * already */
+    /* something was. The thread that exchanges the 1 is responsible for the ring: either we keep it active, or
+     * the writer has pushed it on the stack */
     return atomic_exchange_explicit(&ring->parked, 0, memory_order_relaxed) == 0;
 }
 
-/* Parks the rings that have been quiet. A writer publishes and then looks whether it is parked; we park and
- * then look whether it has published. The barrier stands for the writer's fence between both, so that not both
- * miss the other. */
+/* Parks the rings that have been quiet. A writer stores tail and then loads parked; we store parked and then
+ * load tail. The membarrier replaces the writer's fence between the two, so at least one of us sees the other's
+ * store.
+ */
 static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
 {
     bool any = false;
@@ -140,8 +141,8 @@ static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
 
 void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
 {
-    /* acquire: pairs with the release in park_quiet. With the 1 the ring's place on the stack changes hands:
-     * the dispatcher read next_active when it took the ring off, and we are about to write it */
+    /* acquire: pairs with the release in park_quiet. The 1 transfers ownership of next_active: the dispatcher
+     * read it when it took the ring off the stack, and we are about to write it */
     if (!atomic_exchange_explicit(&producer->ring.parked, 0, memory_order_acquire))
         return;
     producer->next_active = atomic_load_explicit(&dispatcher->woken, memory_order_relaxed);
@@ -197,7 +198,7 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
     return taken;
 }
 
-/* Lanes have workers as soon as they have something to do. */
+/* A lane's worker is started when the lane has something to do. */
 static void start_workers(struct wr_dispatcher *dispatcher, int64_t now_ns)
 {
     struct wr_router *router = dispatcher->taking.router;
@@ -234,9 +235,9 @@ uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns)
 void wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *router)
 {
     int64_t next_ns;
-    /* The barrier makes each call see the gate as it is now, or its values be seen by the round: otherwise one
-     * that came before there was a gate could be taken by the new router, and those behind it be refused by the
-     * old one. */
+    /* After the barrier each call either sees the gate as it is now, or its values are seen by the round.
+     * Otherwise a value that was added before the change could be taken by the new router, while later ones
+     * were counted as unrouted by the old gate. */
     wr_router_reconsider(dispatcher->taking.registry);
     wr_membarrier();
     wr_dispatcher_round(dispatcher, &next_ns);
@@ -269,7 +270,8 @@ static void sleep_until(struct wr_dispatcher *dispatcher, int64_t next_ns, bool 
     if (nap && timeout_ns > NAP_US * WR_NS_PER_US)
         timeout_ns = NAP_US * WR_NS_PER_US;
     wr_wakeup_prepare(&dispatcher->wakeup);
-    /* pairs with the push in wr_dispatcher_wake: it pushes and then rings; we prepare and then look */
+    /* pairs with the push in wr_dispatcher_wake: it pushes and then sends the wakeup; we prepare and then load
+     */
     if (!nap && atomic_load(&dispatcher->woken))
         timeout_ns = 0;
     wr_wakeup_wait(&dispatcher->wakeup, timeout_ns > 0 ? timeout_ns : 0);
@@ -310,13 +312,13 @@ bool wr_dispatcher_start(struct wr_dispatcher *dispatcher)
     return dispatcher->running;
 }
 
-/* Inside a visit: has the thread come to its end. Answers whether there is one to be joined. */
+/* Caller holds the round lock. Ends the thread. Returns whether it has to be joined. */
 static bool end_thread(struct wr_dispatcher *dispatcher, int64_t deadline_ns, const sigset_t *signals)
 {
     bool ran = dispatcher->running && !dispatcher->stopping;
     dispatcher->stopping = true;
     wr_wakeup_send(&dispatcher->wakeup);
-    wr_deferred_log_leave(&dispatcher->words); /* while we wait the round is others' */
+    wr_deferred_log_leave(&dispatcher->words); /* while this thread waits, others may hold the round lock */
     while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&dispatcher->ended, &dispatcher->round, deadline_ns, signals);
     wr_deferred_log_enter(&dispatcher->words);

@@ -8,9 +8,8 @@
 #include "journal/journal.h"
 
 enum {
-    GIVE_BACK = 512, /* slots that are given back to a writer at a time */
-    SLIGHT_STEP_NS =
-        1000000, /* time stamps of one thread that go back by less are held back; more is a step of the clock */
+    GIVE_BACK = 512,          /* slots that are returned to a writer at a time */
+    SLIGHT_STEP_NS = 1000000, /* a thread's time that goes back by less is held; more is a step of the clock */
 };
 
 /* ---- Events ---------------------------------------------------------------------------------- */
@@ -42,8 +41,6 @@ static struct event measure(const struct wr_ring *ring, uint64_t at)
 
 /* ---- The journal ----------------------------------------------------------------------------- */
 
-/* One step for the journal: what of the ring lies before the position is in segments, and they hold that. Until
- * then no lane may see it, and the ring's writer must not use its slots again. */
 void wr_drain_commit(struct wr_drain *taking, struct wr_ring *ring, uint64_t position)
 {
     struct wr_journal *journal = taking->pool.journal;
@@ -56,8 +53,8 @@ void wr_drain_commit(struct wr_drain *taking, struct wr_ring *ring, uint64_t pos
     wr_journal_commit(journal);
 }
 
-/* Before an event is copied to any of its feeds: where one of them has to offer what it has, that is committed.
- */
+/* Before an event is copied to its feeds: if one of them has to offer its full segment, that is committed
+ * first. */
 static void make_room(struct wr_drain *taking, struct wr_ring *ring, const struct event *event,
                       const struct wr_route *route)
 {
@@ -84,9 +81,9 @@ bool wr_drain_renew(struct wr_drain *taking, struct wr_ring *ring)
 
 /* ---- Copying --------------------------------------------------------------------------------- */
 
-/* Two pairs of the timeline may disagree by some nanoseconds, and so may the timeline and the wall clock when
- * settings.clock changes: within a thread, time does not run backwards for that. A time that the program gave
- * is its own affair. */
+/* Consecutive pairs of the timeline may disagree by some nanoseconds, and so may the timeline and the wall
+ * clock when settings.clock changes; a thread's time does not run backwards because of that. A time that the
+ * program set is not changed. */
 static int64_t stamp(const struct wr_drain *taking, struct wr_ring *ring, const weir_sample *sample)
 {
     int64_t time_ns = sample->time_ns;
@@ -102,8 +99,7 @@ static int64_t stamp(const struct wr_drain *taking, struct wr_ring *ring, const 
     return time_ns;
 }
 
-/* Metadata lies in the slots behind the sample, which may begin at the ring's end and go on at its beginning.
- */
+/* Metadata is in the slots behind the sample, and may wrap around the ring's end. */
 static uint32_t take_text(struct wr_drain *taking, const struct wr_ring *ring, uint64_t at, uint32_t length,
                           struct wr_segment *segment)
 {
@@ -131,7 +127,7 @@ static void copy_event(struct wr_drain *taking, struct wr_ring *ring, const stru
     }
 }
 
-/* One sample without anything special, to one feed: by far the most frequent kind. */
+/* One sample without special flags, to one feed: by far the most frequent case. */
 static inline void copy_plain(struct wr_drain *taking, struct wr_ring *ring, const weir_sample *from,
                               weir_sample *to)
 {
@@ -140,20 +136,20 @@ static inline void copy_plain(struct wr_drain *taking, struct wr_ring *ring, con
     to->time_ns = stamp(taking, ring, from);
 }
 
-/* The number comes with the sample: the desk's may be of a later call already, when the one for this sample was
- * given up before it was taken. */
+/* The ticket's number comes with the sample: the producer's may already be that of a later call, if the call of
+ * this sample has timed out. */
 static void settle_ticket(struct wr_drain *taking, struct wr_producer *producer, const struct event *event,
                           struct wr_route *route, int64_t now_ns)
 {
-    struct wr_ticket ticket = {&producer->desk, wr_ring_slot(&producer->ring, event->at)->reserved};
+    struct wr_ticket ticket = {&producer->ticket, wr_ring_slot(&producer->ring, event->at)->reserved};
     wr_ticket_expect(ticket, route->sync_lanes);
     wr_drain_commit(taking, &producer->ring, event->end);
     for (size_t i = 0; i < route->feed_count; i++)
         wr_feed_offer(route->feeds[i], ticket, now_ns);
 }
 
-/* It came before it was known that nobody would listen. */
-static void count_unheard(struct wr_drain *taking, uint32_t series, uint64_t samples)
+/* The samples were added before their group had lost its route. */
+static void count_unrouted(struct wr_drain *taking, uint32_t series, uint64_t samples)
 {
     taking->unrouted += samples;
     atomic_fetch_add(&wr_registry_series(taking->registry, series)->stream->group->unrouted, samples);
@@ -163,9 +159,8 @@ static void take_event(struct wr_drain *taking, struct wr_producer *producer, co
                        struct wr_route *route, int64_t now_ns)
 {
     if (!route->feed_count)
-        count_unheard(taking, wr_ring_slot(&producer->ring, event->at)->series, event->samples);
+        count_unrouted(taking, wr_ring_slot(&producer->ring, event->at)->series, event->samples);
     make_room(taking, &producer->ring, event, route);
-    /* what the calling thread waits for goes in an offer whose last sample it is */
     for (size_t i = 0; i < route->feed_count; i++) {
         struct wr_feed *feed = route->feeds[i];
         weir_sample *to = wr_feed_reserve(feed, event->samples, event->text_bytes, now_ns);
@@ -179,7 +174,7 @@ static void take_event(struct wr_drain *taking, struct wr_producer *producer, co
         settle_ticket(taking, producer, event, route, now_ns);
 }
 
-/* Where it goes when there is no room in the segment. */
+/* The slot for a sample that does not fit the segment. */
 WR_NEVER_INLINE static weir_sample *start_segment(struct wr_drain *taking, struct wr_ring *ring, uint64_t at,
                                                   struct wr_feed *feed, int64_t now_ns)
 {
@@ -187,7 +182,7 @@ WR_NEVER_INLINE static weir_sample *start_segment(struct wr_drain *taking, struc
     return wr_feed_reserve(feed, 1, 0, now_ns);
 }
 
-/* One sample without anything special, to one feed. */
+/* The same, with room for it. */
 static inline void take_plain(struct wr_drain *taking, struct wr_ring *ring, uint64_t at, struct wr_feed *feed,
                               int64_t now_ns)
 {
@@ -210,7 +205,6 @@ static void give_back(struct wr_drain *taking, struct wr_ring *ring, uint64_t po
     wr_futex_wake(&ring->room, 1);
 }
 
-/* Takes what was published before `tail`. Answers how many samples that were. */
 uint64_t wr_drain_ring(struct wr_drain *taking, struct wr_producer *producer, uint64_t tail, int64_t now_ns)
 {
     enum { SPECIAL = WEIR_SAMPLE_MORE | WR_RING_TEXT | WR_RING_SYNC | WR_RING_NO_WAIT };

@@ -1,7 +1,7 @@
-/* taking: records go from the rings to the segments of the feeds: the inside of the dispatcher's round.
+/* drain: copies samples from the rings to the segments of the feeds. [dispatcher's round]
  *
- * Ticks become wall time here, and metadata goes where the segment keeps it. With a journal this is where its
- * rounds are committed. [dispatcher's round] */
+ * Ticks are converted to wall time here, and metadata is moved to the segment's notes. With a journal, its
+ * rounds are committed here. */
 #ifndef WR_DRAIN_H
 #define WR_DRAIN_H
 
@@ -14,7 +14,7 @@
 #include "segment/segment.h"
 #include "os/timeline.h"
 
-/* still_ns while time goes its way. */
+/* still_ns when the real time is used. */
 #define WR_DRAIN_REAL_TIME INT64_C(-1)
 
 struct wr_drain {
@@ -22,21 +22,22 @@ struct wr_drain {
     struct wr_router *router; /* NULL: not configured yet */
     struct wr_segment_pool pool;
     struct wr_timeline timeline;
-    int64_t still_ns; /* tests: the time that values get which have none of their own */
-    char text[WR_PRODUCER_SLOTS / WR_RING_QUARTERS * sizeof(weir_sample)]; /* metadata on its way */
-    uint64_t unrouted; /* values taken that nobody listened to */
+    int64_t still_ns; /* tests: the time of values that have none of their own */
+    char text[WR_PRODUCER_SLOTS / WR_RING_QUARTERS *
+              sizeof(weir_sample)]; /* metadata, between ring and segment */
+    uint64_t unrouted;              /* values taken from rings whose group had no route by then */
 };
 
-/* Takes what was published before `tail`. Answers how many samples that were. */
+/* Takes what was published before `tail`. Returns the number of samples. */
 uint64_t wr_drain_ring(struct wr_drain *taking, struct wr_producer *producer, uint64_t tail, int64_t now_ns);
 
-/* One step for the journal, if there is one: what of the ring lies before the position is in segments, and they
- * hold that. Until then no lane may see it, and the ring's writer must not use its slots again. ring NULL: what
- * the feeds hold came from elsewhere. */
+/* Commits a round of the journal, if there is one: everything in the ring before the position is in segments.
+ * Until then no lane may see these samples, and the writer of the ring must not reuse its slots. ring NULL: the
+ * new samples in the feeds came from no ring. */
 void wr_drain_commit(struct wr_drain *taking, struct wr_ring *ring, uint64_t position);
 
-/* [the ring's writer] Moves a ring into the journal, as far as there is one, and space for it. false: that has
- * to wait until the ring is empty. */
+/* [writer of the ring] Moves a ring into the journal, if there is one with space. Returns false if the ring is
+ * not empty, which it must be. */
 bool wr_drain_renew(struct wr_drain *taking, struct wr_ring *ring);
 
 #endif

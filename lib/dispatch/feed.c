@@ -4,7 +4,7 @@
 
 #include "journal/journal.h"
 
-/* Room for the longest metadata, and more. */
+/* More than the longest metadata. */
 enum { TEXT_BYTES = 64 * 1024 };
 
 static void refuse_lost(struct wr_feed *feed)
@@ -16,20 +16,20 @@ static void refuse_lost(struct wr_feed *feed)
     feed->lost = 0;
 }
 
-/* There is nothing to offer, though a call waits for it: its sample was lost. */
-static void answer_lost(const struct wr_feed *feed, struct wr_ticket ticket)
+/* A call waits for a sample that was lost. */
+static void fail_lost_call(const struct wr_feed *feed, struct wr_ticket ticket)
 {
     for (size_t i = 0; i < feed->lane_count; i++)
         if (feed->lanes[i]->sync)
-            wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
+            wr_ticket_complete(ticket, WEIR_ERR_MEMORY);
 }
 
 void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns)
 {
-    static const struct wr_ticket nobody = {0};
+    static const struct wr_ticket no_ticket = {0};
     refuse_lost(feed);
     if (!feed->segment || feed->segment->count == feed->offered) {
-        answer_lost(feed, ticket);
+        fail_lost_call(feed, ticket);
         return;
     }
     struct wr_offer offer = {
@@ -41,7 +41,7 @@ void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns
     for (size_t i = 0; i < feed->lane_count; i++) {
         struct wr_feed_lane *lane = feed->lanes[i];
         offer.slot = (uint32_t)i;
-        offer.ticket = lane->sync ? ticket : nobody;
+        offer.ticket = lane->sync ? ticket : no_ticket;
         lane->full = wr_lane_offer(lane->lane, &offer, now_ns);
         lane->wanted = true;
     }
@@ -70,7 +70,7 @@ static struct wr_segment_file *make_file(const struct wr_feed *feed, int64_t now
     return file;
 }
 
-/* NULL: there is no space, or no memory. */
+/* Returns NULL without disk space or memory. */
 static struct wr_segment *start_in_journal(struct wr_feed *feed, int64_t now_ns)
 {
     struct wr_journal *journal = feed->pool->journal;

@@ -6,7 +6,7 @@
 #include "text/common.h"
 #include "producer/gate.h"
 
-/* A segment holds the largest batch that any of its lanes wants, and at least the largest event. */
+/* A segment has room for the largest batch of its lanes, and at least for the largest event. */
 enum { SMALLEST_SEGMENT = 1024, LARGEST_SEGMENT = 65536 };
 
 /* ---- Building -------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static bool allocate(struct builder *b)
     return true;
 }
 
-/* The router's entry for a lane, made when it is first met. */
+/* The router's entry of a lane, made at its first use. */
 static struct wr_feed_lane *get_lane(struct builder *b, const char *handler)
 {
     struct wr_router *router = b->router;
@@ -144,7 +144,7 @@ static bool build_feeds(struct builder *b, struct wr_segment_pool *pool)
     return built;
 }
 
-static void give_feeds_to_routes(struct wr_router *router)
+static void add_feeds_to_routes(struct wr_router *router)
 {
     for (size_t i = 0; i < router->route_count; i++)
         for (size_t j = 0; j < router->feed_count; j++)
@@ -168,7 +168,7 @@ struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool
     }
     free(builder.settings);
     if (built) {
-        give_feeds_to_routes(router);
+        add_feeds_to_routes(router);
         return router;
     }
     wr_router_free(router, 0);
@@ -235,7 +235,7 @@ void wr_router_reconsider(struct wr_registry *registry)
 
 void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *registry, bool keep_warm)
 {
-    /* acquire: pairs with the release of whoever made the group */
+    /* acquire: pairs with the release store in the thread that made the group */
     struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_acquire);
     for (; group; group = group->next) {
         bool is_warm = group->route != 0;

@@ -10,7 +10,7 @@
 
 static const char group_name[] = "weir";
 
-/* The reasons by the names that design and documents use; NULL: none so far. */
+/* By enum weir_drop; NULL: not in use yet. */
 static const char *const drop_names[WEIR_DROPPED_MAX] = {
     [WEIR_DROPPED_FULL] = "full",
     [WEIR_DROPPED_REJECTED] = "rejected",

@@ -1,5 +1,5 @@
-/* selfmetrics: what weir measures of itself, as samples of the group "weir": they go where the configuration
- * sends that group, and only there. [dispatcher's round] */
+/* selfmetrics: weir's own metrics, as samples of the group "weir". They follow that group's route; the route of
+ * "*" does not apply to it. [dispatcher's round] */
 #ifndef WR_SELFMETRICS_H
 #define WR_SELFMETRICS_H
 
@@ -10,18 +10,18 @@
 
 struct wr_selfmetrics {
     int64_t interval_ns;
-    int64_t next_ns; /* 0: nobody listens */
+    int64_t next_ns; /* 0: the group has no route */
 };
 
-/* A configuration comes into force. */
+/* Applies a configuration. */
 void wr_selfmetrics_configure(struct wr_selfmetrics *selfmetrics, struct wr_dispatcher *dispatcher,
                               int64_t interval_ns, int64_t now_ns);
 
-/* Adds the samples if it is time to. Lowers *next_ns. lanes: the first of all. */
+/* Adds the samples if they are due. Lowers *next_ns to the next time. lanes: the first of all. */
 void wr_selfmetrics_tend(struct wr_selfmetrics *selfmetrics, struct wr_dispatcher *dispatcher,
                          struct wr_lane *lanes, int64_t now_ns, int64_t *next_ns);
 
-/* What a reason for dropping is called; NULL: there is none of that number. */
+/* The name of a drop reason, enum weir_drop, as used in the documents. NULL: there is none. */
 const char *wr_selfmetrics_drop_name(int why);
 
 #endif

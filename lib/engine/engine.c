@@ -133,6 +133,20 @@ struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name)
     return lane;
 }
 
+/* New lanes come in front of the list. */
+struct wr_lane *wr_engine_lane_at(struct wr_engine *engine, size_t index)
+{
+    size_t count = 0;
+    for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
+        count++;
+    if (index >= count)
+        return NULL;
+    struct wr_lane *lane = engine->lanes;
+    while (count-- > index + 1)
+        lane = wr_lane_next(lane);
+    return lane;
+}
+
 /* ---- Configuring ----------------------------------------------------------------------------- */
 
 struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation)
@@ -438,7 +452,7 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_release_spool(lane);
     leave_journal(engine, deadline_ns);
-    wr_dispatcher_wait_said(&engine->dispatcher, wr_clock_monotonic_ns() + WR_NS_PER_S);
+    wr_dispatcher_wait_logged(&engine->dispatcher, wr_clock_monotonic_ns() + WR_NS_PER_S);
     int dropped = report_dropped(engine, error);
     return dropped ? dropped : report_spooled(first, error);
 }

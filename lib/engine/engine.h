@@ -67,7 +67,11 @@ void wr_engine_leave(struct wr_visit *visit);
 /* Caller holds the round lock. A lane by its name, or NULL. */
 struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name);
 
-/* The configuration in force, referenced, and its generation. */
+/* Caller holds the round lock. A lane by its index, in the order in which they were first configured; NULL: there are not that
+ * many. */
+struct wr_lane *wr_engine_lane_at(struct wr_engine *engine, size_t index);
+
+/* The configuration in force, with a reference, and the engine's generation at that time. */
 struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation);
 
 /* Where a plan is made that is to be committed to this engine in this generation. */

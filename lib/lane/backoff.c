@@ -1,52 +1,52 @@
 #include "lane/backoff.h"
 
-void wr_backoff_init(struct wr_backoff *retry, int64_t min_ns, int64_t max_ns, uint64_t seed)
+void wr_backoff_init(struct wr_backoff *backoff, int64_t min_ns, int64_t max_ns, uint64_t seed)
 {
-    *retry =
+    *backoff =
         (struct wr_backoff){.min_ns = min_ns, .max_ns = max_ns < min_ns ? min_ns : max_ns, .random = seed | 1};
 }
 
-/* xorshift64*: weir draws its own lots, so that the program's random() is left alone. */
-static uint64_t draw(struct wr_backoff *retry)
+/* xorshift64*: the program's random() keeps its sequence. */
+static uint64_t next_random(struct wr_backoff *backoff)
 {
-    retry->random ^= retry->random >> 12;
-    retry->random ^= retry->random << 25;
-    retry->random ^= retry->random >> 27;
-    return retry->random * UINT64_C(2685821657736338717);
+    backoff->random ^= backoff->random >> 12;
+    backoff->random ^= backoff->random << 25;
+    backoff->random ^= backoff->random >> 27;
+    return backoff->random * UINT64_C(2685821657736338717);
 }
 
-/* From 0 to most. */
-static int64_t draw_up_to(struct wr_backoff *retry, int64_t most)
+/* From 0 to most, inclusive. */
+static int64_t random_up_to(struct wr_backoff *backoff, int64_t most)
 {
-    return (int64_t)(draw(retry) % ((uint64_t)most + 1));
+    return (int64_t)(next_random(backoff) % ((uint64_t)most + 1));
 }
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t min_of(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static int64_t back_off(struct wr_backoff *retry)
+static int64_t next_delay(struct wr_backoff *backoff)
 {
-    int64_t pause = retry->min_ns;
-    for (unsigned i = 0; i < retry->failures && pause < retry->max_ns; i++)
-        pause = pause > retry->max_ns / 2 ? retry->max_ns : pause * 2;
-    retry->failures++;
-    int64_t half = pause / 2;
-    return pause - half + draw_up_to(retry, half);
+    int64_t delay = backoff->min_ns;
+    for (unsigned i = 0; i < backoff->failures && delay < backoff->max_ns; i++)
+        delay = delay > backoff->max_ns / 2 ? backoff->max_ns : delay * 2;
+    backoff->failures++;
+    int64_t half = delay / 2;
+    return delay - half + random_up_to(backoff, half);
 }
 
-int64_t wr_backoff_fail(struct wr_backoff *retry, int64_t asked_ns)
+int64_t wr_backoff_fail(struct wr_backoff *backoff, int64_t requested_ns)
 {
-    int64_t pause = back_off(retry), max = retry->max_ns;
-    if (asked_ns > max)
-        return max - draw_up_to(retry, max / 8);
-    if (asked_ns > pause)
-        return asked_ns + draw_up_to(retry, smaller(asked_ns / 8, max - asked_ns));
-    return pause;
+    int64_t delay = next_delay(backoff), max = backoff->max_ns;
+    if (requested_ns > max)
+        return max - random_up_to(backoff, max / 8);
+    if (requested_ns > delay)
+        return requested_ns + random_up_to(backoff, min_of(requested_ns / 8, max - requested_ns));
+    return delay;
 }
 
-void wr_backoff_succeed(struct wr_backoff *retry)
+void wr_backoff_succeed(struct wr_backoff *backoff)
 {
-    retry->failures = 0;
+    backoff->failures = 0;
 }

@@ -8,12 +8,12 @@ void wr_backpressure_rise(struct wr_backpressure *pressure, uint64_t bytes, int6
         bytes < pressure->bound)
         return;
     pressure->state = WR_BACKPRESSURE_FULL;
-    pressure->moved_ns = now_ns;
+    pressure->progress_ns = now_ns;
 }
 
 void wr_backpressure_fall(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns)
 {
-    pressure->moved_ns = now_ns;
+    pressure->progress_ns = now_ns;
     if (pressure->state == WR_BACKPRESSURE_CALM)
         return;
     pressure->state = bytes <= pressure->bound / 2 ? WR_BACKPRESSURE_CALM : WR_BACKPRESSURE_FULL;
@@ -29,15 +29,16 @@ int64_t wr_backpressure_deadline(const struct wr_backpressure *pressure)
 {
     if (pressure->state != WR_BACKPRESSURE_FULL)
         return WR_NEVER;
-    return pressure->timeout_ns > WR_NEVER - pressure->moved_ns ? WR_NEVER
-                                                                : pressure->moved_ns + pressure->timeout_ns;
+    return pressure->timeout_ns > WR_NEVER - pressure->progress_ns
+               ? WR_NEVER
+               : pressure->progress_ns + pressure->timeout_ns;
 }
 
 uint64_t wr_backpressure_room(const struct wr_backpressure *pressure, uint64_t bytes)
 {
-    bool takes_all = pressure->overflow == WR_OVERFLOW_DROP_OLDEST ||
-                     (pressure->overflow == WR_OVERFLOW_BLOCK && pressure->state != WR_BACKPRESSURE_STALLED);
-    if (takes_all)
+    bool accepts_all = pressure->overflow == WR_OVERFLOW_DROP_OLDEST ||
+                       (pressure->overflow == WR_OVERFLOW_BLOCK && pressure->state != WR_BACKPRESSURE_STALLED);
+    if (accepts_all)
         return UINT64_MAX;
     return bytes < pressure->bound ? pressure->bound - bytes : 0;
 }

@@ -1,11 +1,11 @@
-/* pressure: how full a lane is, and what that means for those who add. Plain arithmetic, no clock.
+/* backpressure: how full a lane is, and whether producers wait for it. Arithmetic only, no clock.
  *
  *     CALM ----- at the bound ----> FULL ----- no progress for block_timeout ----> STALLED
  *      ^                             |                                                |
- *      +------- half empty ----------+ <---------- the handler moves again -----------+
+ *      +------- half empty ----------+ <---------- the handler makes progress --------+
  *
- * Only the overflow policy "block" ever leaves CALM: while FULL producers wait at their gates; while STALLED
- * they do not, and what does not fit is dropped. */
+ * Only the overflow policy "block" leaves CALM. While FULL, producers wait at their gates. While STALLED they
+ * do not wait, and what does not fit is dropped. */
 #ifndef WR_BACKPRESSURE_H
 #define WR_BACKPRESSURE_H
 
@@ -21,22 +21,22 @@ struct wr_backpressure {
     uint64_t bound;     /* bytes */
     int64_t timeout_ns; /* block_timeout */
     enum wr_backpressure_state state;
-    int64_t moved_ns; /* when the handler last made progress, or became full */
+    int64_t progress_ns; /* when the handler last made progress, or the queue became full */
 };
 
-/* Something was put into the queue, which now holds `bytes`. */
+/* Samples were queued; the queue now holds `bytes`. */
 void wr_backpressure_rise(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns);
 
 /* The handler made progress; the queue now holds `bytes`. */
 void wr_backpressure_fall(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns);
 
-/* Time passes. */
+/* Applies the end of block_timeout. */
 void wr_backpressure_check(struct wr_backpressure *pressure, int64_t now_ns);
 
-/* When wr_backpressure_check has something to do; WR_NEVER: not as things are. */
+/* When wr_backpressure_check has to be called; WR_NEVER: not in this state. */
 int64_t wr_backpressure_deadline(const struct wr_backpressure *pressure);
 
-/* How many bytes more are taken at this moment; UINT64_MAX: all. */
+/* How many more bytes the queue accepts; UINT64_MAX: any number. */
 uint64_t wr_backpressure_room(const struct wr_backpressure *pressure, uint64_t bytes);
 
 #endif

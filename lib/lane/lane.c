@@ -11,7 +11,7 @@
 #include "producer/ring.h"
 #include "os/signals.h"
 
-enum { SAVING_S = 1 };
+enum { SAVE_EXTRA_S = 1 };
 
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wakeup *wakeup,
                             struct wr_deferred_log *words)
@@ -69,7 +69,7 @@ void wr_lane_log(struct wr_lane *lane, int level, const char *format, ...)
     va_end(arguments);
 }
 
-static void leave_and_say(struct wr_lane *lane)
+static void unlock_and_log(struct wr_lane *lane)
 {
     struct wr_deferred_slots remarks = lane->remarks;
     lane->remarks.count = 0;
@@ -84,16 +84,16 @@ static void leave_and_say(struct wr_lane *lane)
 
 void wr_lane_unlock(struct wr_lane *lane)
 {
-    bool in_round = lane->remarks.count && lane->deferred_log && wr_deferred_log_is_holder(lane->deferred_log);
-    if (WR_UNLIKELY(in_round))
+    bool defers = lane->remarks.count && lane->deferred_log && wr_deferred_log_is_holder(lane->deferred_log);
+    if (WR_UNLIKELY(defers))
         wr_deferred_slots_pass_on(&lane->remarks, lane->deferred_log, lane->name);
-    if (WR_UNLIKELY(lane->remarks.count && !in_round))
-        leave_and_say(lane);
+    if (WR_UNLIKELY(lane->remarks.count && !defers))
+        unlock_and_log(lane);
     else
         wr_lock_leave(&lane->lock);
 }
 
-/* ---- What is there --------------------------------------------------------------------------- */
+/* ---- Contents -------------------------------------------------------------------------------- */
 
 const struct wr_range *wr_lane_in_flight(const struct wr_lane *lane)
 {
@@ -128,17 +128,17 @@ uint64_t wr_lane_front(const struct wr_lane *lane)
     return lane->spool_state.own && lane->spool_state.front < front ? lane->spool_state.front : front;
 }
 
-/* ---- Calls that wait ------------------------------------------------------------------------- */
+/* ---- Waiting calls --------------------------------------------------------------------------- */
 
-/* What was dropped need not be the oldest: calls that wait for what is before it go on waiting. */
-static void answer_dropped(struct wr_lane *lane, const struct wr_range *range, int answer)
+/* The samples dropped need not be the oldest: calls that wait for earlier samples keep waiting. */
+static void complete_dropped(struct wr_lane *lane, const struct wr_range *range, int result)
 {
-    wr_sync_waiters_complete(&lane->sync_waiters, range->sequence, range->sequence + range->count, answer);
+    wr_sync_waiters_complete(&lane->sync_waiters, range->sequence, range->sequence + range->count, result);
 }
 
-void wr_lane_complete_calls(struct wr_lane *lane, uint64_t sequence, int answer)
+void wr_lane_complete_calls(struct wr_lane *lane, uint64_t sequence, int result)
 {
-    wr_sync_waiters_complete(&lane->sync_waiters, 0, sequence, answer);
+    wr_sync_waiters_complete(&lane->sync_waiters, 0, sequence, result);
 }
 
 void wr_lane_fail_waiters(struct wr_lane *lane, int error)
@@ -157,9 +157,9 @@ void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count
     lane->dropped[why] += count;
 }
 
-/* What the end of the process would cost is left to the next one, where there is a journal; everything else is
- * done with. Answers what calls that wait for it are told. */
-static int give_up(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
+/* At the end of the process samples in a journal stay there for the next process; all others are settled as
+ * dropped. Returns the result of calls that wait for them. */
+static int discard(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
 {
     if (why == WEIR_DROPPED_SHUTDOWN && wr_segment_leave(range->segment)) {
         lane->left_in_journal += range->count;
@@ -172,7 +172,7 @@ static int give_up(struct wr_lane *lane, const struct wr_range *range, enum weir
 
 static void drop_range(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
 {
-    answer_dropped(lane, range, give_up(lane, range, why));
+    complete_dropped(lane, range, discard(lane, range, why));
     wr_segment_drop(range->segment);
 }
 
@@ -184,7 +184,8 @@ static void drop_queue(struct wr_lane *lane, enum weir_drop why)
     }
 }
 
-/* Whoever is at the disk with it just now keeps its reference, as there is no telling when he comes back. */
+/* A thread that is writing the samples to disk keeps a reference of its own: it may return at any later time.
+ */
 static void drop_moving(struct wr_lane *lane, enum weir_drop why)
 {
     struct wr_range moving = lane->spool_state.moving;
@@ -195,7 +196,7 @@ static void drop_moving(struct wr_lane *lane, enum weir_drop why)
         drop_range(lane, &moving, why);
 }
 
-/* What is on disk stays there. */
+/* The samples stay on disk. */
 static void put_back_spooled(struct wr_lane *lane)
 {
     wr_spool_state_forget_fetched(&lane->spool_state);
@@ -211,9 +212,9 @@ static void put_back_spooled(struct wr_lane *lane)
 void wr_lane_drop_all(struct wr_lane *lane, enum weir_drop why)
 {
     if (wr_lane_in_flight(lane) && lane->flight.in_handler) {
-        /* the reference stays until the worker comes back. in_callback would not do: it is false while the
-         * handler waits inside emit, and true while it opens, with nothing lent to it */
-        answer_dropped(lane, &lane->flight.range, give_up(lane, &lane->flight.range, why));
+        /* the worker keeps the reference until the handler returns. in_callback would be wrong here: it is
+         * false while the handler waits inside emit, and true while it opens, when it has no samples */
+        complete_dropped(lane, &lane->flight.range, discard(lane, &lane->flight.range, why));
         lane->flight.settled_early = true;
     } else if (wr_lane_in_flight(lane)) {
         drop_range(lane, &lane->flight.range, why);
@@ -231,8 +232,8 @@ static void push(struct wr_lane *lane, const struct wr_range *range)
 {
     if (wr_queue_push(&lane->queue, range))
         return;
-    give_up(lane, range, WEIR_DROPPED_FULL); /* no memory for the queue's own list */
-    answer_dropped(lane, range, WEIR_ERR_MEMORY);
+    discard(lane, range, WEIR_DROPPED_FULL); /* out of memory for the queue's list */
+    complete_dropped(lane, range, WEIR_ERR_MEMORY);
 }
 
 static bool is_no_wait(const struct wr_range *range)
@@ -240,22 +241,22 @@ static bool is_no_wait(const struct wr_range *range)
     return range->segment->samples[range->first].flags & WR_RING_NO_WAIT;
 }
 
-/* A full lane whose producers wait still takes what was on its way, since they have been told that it is in the
- * ledger; but what weir's own threads add would never end. */
-static void push_those_that_wait(struct wr_lane *lane, struct wr_range *range)
+/* A full lane whose producers wait still queues what was in their rings, since their calls have returned 0. But
+ * weir's own threads do not wait, so what they add is not bounded, and is dropped. */
+static void push_unless_no_wait(struct wr_lane *lane, struct wr_range *range)
 {
     while (range->count) {
         struct wr_range event = wr_range_split(range, 1);
         if (is_no_wait(&event))
-            give_up(lane, &event, WEIR_DROPPED_REENTRANT);
+            discard(lane, &event, WEIR_DROPPED_REENTRANT);
         else
             push(lane, &event);
         wr_segment_drop(event.segment);
     }
 }
 
-/* Takes as much from the front as there is room for, and drops the rest. */
-static void push_those_that_fit(struct wr_lane *lane, struct wr_range *range, uint64_t room)
+/* Queues as much from the front as fits, and drops the rest. */
+static void push_fitting(struct wr_lane *lane, struct wr_range *range, uint64_t room)
 {
     uint32_t fit = wr_range_count_fitting(range, room);
     if (fit) {
@@ -265,10 +266,10 @@ static void push_those_that_fit(struct wr_lane *lane, struct wr_range *range, ui
     }
     if (!range->count)
         return;
-    answer_dropped(lane, range, give_up(lane, range, WEIR_DROPPED_FULL));
+    complete_dropped(lane, range, discard(lane, range, WEIR_DROPPED_FULL));
 }
 
-/* What is in flight is in the handler's hands; the oldest of the others go. */
+/* Not what is in flight: the handler has it. */
 static void drop_oldest(struct wr_lane *lane)
 {
     uint64_t bound = lane->pressure.bound;
@@ -279,20 +280,21 @@ static void drop_oldest(struct wr_lane *lane)
     }
 }
 
-static void take_in(struct wr_lane *lane, struct wr_range *range, const struct wr_offer *offer)
+static void enqueue(struct wr_lane *lane, struct wr_range *range, const struct wr_offer *offer)
 {
     uint64_t room = wr_backpressure_room(&lane->pressure, wr_lane_queued_bytes(lane));
     if (room != UINT64_MAX)
-        push_those_that_fit(lane, range, room);
+        push_fitting(lane, range, room);
     else if (offer->no_wait && lane->pressure.state == WR_BACKPRESSURE_FULL)
-        push_those_that_wait(lane, range);
+        push_unless_no_wait(lane, range);
     else
         push(lane, range);
     if (lane->pressure.overflow == WR_OVERFLOW_DROP_OLDEST)
         drop_oldest(lane);
 }
 
-/* Waking costs the dispatcher some microseconds: only when there is something new for the worker to decide. */
+/* A wake costs the dispatcher some microseconds, so the worker is woken only if it has something new to decide.
+ */
 static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
 {
     return queued_before == 0 || lane->sync_waiters.count || lane->queue.samples >= lane->settings.batch ||
@@ -317,13 +319,13 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
     lane->next_id.sequence += offer->count;
     int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
     if (ending != WR_LANE_LIVES) {
-        give_up(lane, &range, (enum weir_drop)ending);
-        wr_ticket_answer(offer->ticket, WEIR_ERR_DROPPED);
+        discard(lane, &range, (enum weir_drop)ending);
+        wr_ticket_complete(offer->ticket, WEIR_ERR_DROPPED);
         return;
     }
     uint64_t queued_before = lane->queue.samples;
     wr_sync_waiters_add(&lane->sync_waiters, lane->position, offer->ticket);
-    take_in(lane, &range, offer);
+    enqueue(lane, &range, offer);
     wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
     if (must_wake(lane, queued_before))
         wr_condition_wake(&lane->work);
@@ -357,9 +359,9 @@ void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
     wr_lane_unlock(lane);
 }
 
-/* ---- Pressure -------------------------------------------------------------------------------- */
+/* ---- Back-pressure --------------------------------------------------------------------------- */
 
-static void ring_if_changed(struct wr_lane *lane, enum wr_backpressure_state before)
+static void wake_if_changed(struct wr_lane *lane, enum wr_backpressure_state before)
 {
     if (before != lane->pressure.state && lane->wakeup)
         wr_wakeup_send(lane->wakeup);
@@ -369,7 +371,7 @@ void wr_lane_made_progress(struct wr_lane *lane, int64_t now_ns)
 {
     enum wr_backpressure_state before = lane->pressure.state;
     wr_backpressure_fall(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
-    ring_if_changed(lane, before);
+    wake_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
 }
 
@@ -382,7 +384,7 @@ void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, 
     lane->pressure.timeout_ns = settings->block_timeout_ns;
     lane->pressure.state = WR_BACKPRESSURE_CALM;
     wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
-    ring_if_changed(lane, before);
+    wake_if_changed(lane, before);
     wr_backoff_init(&lane->backoff, settings->retry_min_ns, settings->retry_max_ns,
                     (uint64_t)now_ns ^ (uintptr_t)lane);
 }
@@ -394,8 +396,8 @@ static void put_count(char *text, size_t size, uint64_t count, const char *what)
         snprintf(text + length, size - length, "%s%" PRIu64 " %s", length ? ", " : "", count, what);
 }
 
-/* What is on disk is not lost; but whoever reads this may have expected it elsewhere. */
-static void say_end(struct wr_lane *lane, uint64_t dropped)
+/* Samples on disk are not lost, but they are not at their destination either. */
+static void log_end(struct wr_lane *lane, uint64_t dropped)
 {
     char counts[120] = "";
     put_count(counts, sizeof counts, lane->spool_state.samples, "spooled");
@@ -403,7 +405,7 @@ static void say_end(struct wr_lane *lane, uint64_t dropped)
     put_count(counts, sizeof counts, dropped, "dropped");
     if (counts[0])
         wr_lane_log(lane, dropped ? WEIR_LOG_ERROR : WEIR_LOG_WARNING, "%s%s%s; not delivered in time: %s",
-                    lane->stop_reason == WEIR_DROPPED_REMOVED ? "configured away" : "shutting down",
+                    lane->stop_reason == WEIR_DROPPED_REMOVED ? "removed" : "shutting down",
                     lane->failing                                  ? " while failing: "
                     : lane->in_callback || lane->flight.in_handler ? " while the handler is busy"
                                                                    : "",
@@ -417,18 +419,18 @@ void wr_lane_declare_end(struct wr_lane *lane)
     uint64_t kept = lane->left_in_journal;
     lane->end_reason = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
-    say_end(lane, left - (lane->left_in_journal - kept));
+    log_end(lane, left - (lane->left_in_journal - kept));
     lane->pressure.state = WR_BACKPRESSURE_CALM;
-    ring_if_changed(lane, before);
+    wake_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
 }
 
-/* When a lane whose worker has not come to an end is given up; one with a spool has some more time for that. */
+/* When the end of a lane is declared whose worker still runs. A spool gets extra time for writing. */
 static int64_t end_time(const struct wr_lane *lane)
 {
-    if (!lane->settings.spool_limit || lane->stop_deadline_ns > WR_NEVER - SAVING_S * WR_NS_PER_S)
+    if (!lane->settings.spool_limit || lane->stop_deadline_ns > WR_NEVER - SAVE_EXTRA_S * WR_NS_PER_S)
         return lane->stop_deadline_ns;
-    return lane->stop_deadline_ns + SAVING_S * WR_NS_PER_S;
+    return lane->stop_deadline_ns + SAVE_EXTRA_S * WR_NS_PER_S;
 }
 
 bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)

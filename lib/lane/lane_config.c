@@ -28,7 +28,7 @@ void wr_lane_take_successor(struct wr_lane *lane)
     lane->patience_ns = handler->patience_ns;
     lane->breach = handler->breach;
     if (!wr_spool_state_set_place(&lane->spool_state, handler->spool))
-        wr_lane_log(lane, WEIR_LOG_ERROR, "no memory for its spool: nothing is spooled");
+        wr_lane_log(lane, WEIR_LOG_ERROR, "out of memory for the spool; values are not spooled");
     wr_lane_set(lane, &handler->settings, wr_clock_monotonic_ns());
 }
 

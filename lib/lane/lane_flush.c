@@ -19,13 +19,13 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
     if (position > lane->flush_wanted)
         lane->flush_wanted = position;
     lane->retry_at_ns = 0;
-    lane->sync_waiters.error = 0; /* there is going to be another try */
+    lane->sync_waiters.error = 0; /* there will be another attempt */
     wr_condition_wake(&lane->work);
     wr_lane_unlock_from_program(lane, &signals);
     return position;
 }
 
-/* Without a worker nothing is in a handler's hands. */
+/* Without a running worker no handler holds undelivered samples. */
 static bool is_flushed(const struct wr_lane *lane, uint64_t position)
 {
     if (wr_lane_front(lane) < position)
@@ -33,21 +33,21 @@ static bool is_flushed(const struct wr_lane *lane, uint64_t position)
     return lane->flushed >= position || lane->worker != WR_WORKER_RUNNING || lane->end_reason != WR_LANE_LIVES;
 }
 
-/* Whether all that is missing is on disk. */
+/* Whether all undelivered samples before the position are on disk. */
 static bool is_spooled(const struct wr_lane *lane, uint64_t position)
 {
     return wr_lane_front(lane) < position && wr_lane_front_in_memory(lane) >= position;
 }
 
-/* Whether it has to stay there: another try has failed, or there will be none. */
+/* Whether they stay there: another attempt has failed, or there will be none. */
 static bool stays_spooled(const struct wr_lane *lane, uint64_t position)
 {
-    bool tries = lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES;
-    return is_spooled(lane, position) && (!tries || (lane->failing && lane->retry_at_ns));
+    bool will_retry = lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES;
+    return is_spooled(lane, position) && (!will_retry || (lane->failing && lane->retry_at_ns));
 }
 
-/* Whether the handler has told those who wait not to, and nothing is going to disk because of that. */
-static bool is_told(struct wr_lane *lane)
+/* Whether the handler has failed the waiting calls, and nothing is being moved to disk because of that. */
+static bool has_failed(struct wr_lane *lane)
 {
     if (!lane->sync_waiters.error || lane->spool_state.busy)
         return false;
@@ -55,12 +55,12 @@ static bool is_told(struct wr_lane *lane)
     return lane->worker != WR_WORKER_RUNNING || wr_spool_policy_time(lane, now_ns) > now_ns;
 }
 
-static bool is_over(struct wr_lane *lane, uint64_t position)
+static bool is_done(struct wr_lane *lane, uint64_t position)
 {
-    return is_flushed(lane, position) || stays_spooled(lane, position) || is_told(lane);
+    return is_flushed(lane, position) || stays_spooled(lane, position) || has_failed(lane);
 }
 
-static int say_why_not(const struct wr_lane *lane, uint64_t position, struct wr_error *error)
+static int report_error(const struct wr_lane *lane, uint64_t position, struct wr_error *error)
 {
     const char *why = lane->failing ? lane->last_error : "not delivered in time";
     if (is_spooled(lane, position))
@@ -77,10 +77,10 @@ int wr_lane_flush_wait(struct wr_lane *lane, uint64_t position, int64_t deadline
     sigset_t signals;
     int result = 0;
     wr_lane_lock_from_program(lane, &signals);
-    while (!is_over(lane, position) && wr_clock_monotonic_ns() < deadline_ns)
+    while (!is_done(lane, position) && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (!is_flushed(lane, position))
-        result = say_why_not(lane, position, error);
+        result = report_error(lane, position, error);
     wr_lane_unlock_from_program(lane, &signals);
     return result;
 }

@@ -3,7 +3,7 @@
 #include "text/common.h"
 #include "lane/spool_policy.h"
 
-static struct wr_lane_next_step simply(enum wr_lane_next_kind kind)
+static struct wr_lane_next_step step_of(enum wr_lane_next_kind kind)
 {
     return (struct wr_lane_next_step){.kind = kind, .until_ns = WR_NEVER};
 }
@@ -23,16 +23,16 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- What there is to deliver ---------------------------------------------------------------- */
+/* ---- What to deliver ------------------------------------------------------------------------- */
 
-/* Somebody waits: linger and batch sizes do not count. */
-static bool is_hurried(const struct wr_lane *lane)
+/* Whether to deliver without linger and without waiting for a full batch. */
+static bool is_urgent(const struct wr_lane *lane)
 {
     return lane->stopping || lane->successor.instance || lane->sync_waiters.count ||
            lane->flushed < lane->flush_wanted || lane->pressure.state != WR_BACKPRESSURE_CALM;
 }
 
-/* When the queue's front has lingered long enough. */
+/* When the next batch is due, without regard to back-off. */
 static int64_t emit_time(const struct wr_lane *lane)
 {
     if (lane->flight.range.segment || lane->spool_state.samples || lane->spool_state.moving.segment)
@@ -40,14 +40,12 @@ static int64_t emit_time(const struct wr_lane *lane)
     const struct wr_queue *queue = &lane->queue;
     if (wr_queue_is_empty(queue))
         return WR_NEVER;
-    if (is_hurried(lane) || queue->samples >= lane->settings.batch ||
-        queue->bytes >= lane->settings.batch_bytes)
+    if (is_urgent(lane) || queue->samples >= lane->settings.batch || queue->bytes >= lane->settings.batch_bytes)
         return 0;
     return wr_queue_front(queue)->since_ns + lane->settings.linger_ns;
 }
 
-/* A call that waits gets a batch that ends with its sample, so that the answer to the batch is the answer to
- * the call. */
+/* The batch of a synchronous call ends with the call's sample, so that the batch's result is the call's. */
 static uint32_t batch_limit(const struct wr_lane *lane, const struct wr_range *front)
 {
     uint32_t limit = lane->settings.batch;
@@ -59,9 +57,9 @@ static uint32_t batch_limit(const struct wr_lane *lane, const struct wr_range *f
     return limit;
 }
 
-/* Whether the handler takes all kinds that are in the event of samples [first, end). */
-static bool takes_event(const struct wr_lane *lane, const struct wr_segment *segment, uint32_t first,
-                        uint32_t end)
+/* Whether the handler accepts all kinds of samples in the event [first, end). */
+static bool accepts_event(const struct wr_lane *lane, const struct wr_segment *segment, uint32_t first,
+                          uint32_t end)
 {
     for (uint32_t i = first; i < end; i++)
         if (segment->samples[i].kind >= 32 || !(lane->kinds >> segment->samples[i].kind & 1))
@@ -69,22 +67,23 @@ static bool takes_event(const struct wr_lane *lane, const struct wr_segment *seg
     return true;
 }
 
-/* How many samples at the front of the range are in events that the handler takes, or (takes = false) does not
- * take; looks at one event at least, and no further than it has to for `most`. */
-static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool takes, uint32_t most)
+/* How many samples at the front of the range are in events that the handler accepts, or (accepts = false) does
+ * not accept. Checks at least one event, and no more than needed for `most`. */
+static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool accepts,
+                            uint32_t most)
 {
     uint32_t count = 0;
     do {
         uint32_t first = range->first + count, end = wr_segment_event_end(range->segment, first);
-        if (takes_event(lane, range->segment, first, end) != takes)
+        if (accepts_event(lane, range->segment, first, end) != accepts)
             break;
         count += end - first;
     } while (count < range->count && count < most);
     return count;
 }
 
-/* What comes next: what was read from disk is older than what did not get there, and that than what is queued.
- * NULL: nothing is in memory, or there is more on disk. */
+/* The next samples. Those read from disk are older than those being moved there, and these are older than those
+ * queued. NULL: none are in memory, or older ones are on disk. */
 static const struct wr_range *find_front(const struct wr_lane *lane)
 {
     const struct wr_spool_state *spool_state = &lane->spool_state;
@@ -107,22 +106,22 @@ static struct wr_range take_front(struct wr_lane *lane, uint32_t most, uint64_t 
     return wr_queue_take(&lane->queue, most, most_bytes);
 }
 
-static void withhold(struct wr_lane *lane, bool spooled, uint32_t count, int64_t now_ns)
+static void drop_unaccepted(struct wr_lane *lane, bool spooled, uint32_t count, int64_t now_ns)
 {
-    struct wr_range withheld = take_front(lane, count, UINT64_MAX);
-    uint64_t next = withheld.sequence + withheld.count;
-    wr_range_settle(&withheld, withheld.count);
-    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, withheld.count);
-    wr_segment_drop(withheld.segment);
+    struct wr_range dropped = take_front(lane, count, UINT64_MAX);
+    uint64_t next = dropped.sequence + dropped.count;
+    wr_range_settle(&dropped, dropped.count);
+    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, dropped.count);
+    wr_segment_drop(dropped.segment);
     if (spooled) {
-        wr_spool_policy_settled(lane, withheld.count, next, now_ns);
+        wr_spool_policy_settled(lane, dropped.count, next, now_ns);
         return;
     }
     wr_lane_complete_calls(lane, next, WEIR_ERR_DROPPED);
     wr_lane_made_progress(lane, now_ns);
 }
 
-/* Moves the next batch into flight; false: there was only what the handler does not take. */
+/* Moves the next batch into flight. Returns false if there were only kinds that the handler does not accept. */
 static bool load_flight(struct wr_lane *lane, int64_t now_ns)
 {
     const struct wr_range *front;
@@ -135,22 +134,22 @@ static bool load_flight(struct wr_lane *lane, int64_t now_ns)
             lane->flight.spooled = spooled;
             return true;
         }
-        withhold(lane, spooled, count_alike(lane, front, false, UINT32_MAX), now_ns);
+        drop_unaccepted(lane, spooled, count_alike(lane, front, false, UINT32_MAX), now_ns);
     }
     return false;
 }
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
-/* The way to a closed handler. */
+/* Flush, close, then `then`. */
 static struct wr_lane_next_step close_first(const struct wr_lane *lane, int64_t deadline_ns,
                                             enum wr_lane_next_kind then)
 {
     if (!lane->open)
-        return simply(then);
+        return step_of(then);
     if (lane->needs_flush && lane->has_flush && !lane->must_reopen)
         return flush_until(deadline_ns);
-    return simply(WR_LANE_NEXT_CLOSE);
+    return step_of(WR_LANE_NEXT_CLOSE);
 }
 
 static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
@@ -159,15 +158,15 @@ static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
         return false;
     bool nothing_left = !wr_spool_policy_has_memory(lane) &&
                         (!lane->spool_state.samples || wr_spool_policy_must_save(lane, now_ns));
-    bool has_looked = wr_spool_policy_search_time(lane) > now_ns;
-    if (!(nothing_left && has_looked) && lane->end_reason == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
+    bool has_searched = wr_spool_policy_search_time(lane) > now_ns;
+    if (!(nothing_left && has_searched) && lane->end_reason == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
         return false;
     if (lane->end_reason == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
     return true;
 }
 
-/* Whether the handler has yet to be asked to flush, everything before being settled. */
+/* Whether to call the handler's flush: everything before the position is settled. */
 static bool must_flush(struct wr_lane *lane, int64_t now_ns)
 {
     if (lane->flushed >= lane->flush_wanted || wr_lane_front(lane) < lane->flush_wanted)
@@ -175,7 +174,7 @@ static bool must_flush(struct wr_lane *lane, int64_t now_ns)
     if (lane->open && lane->needs_flush && lane->has_flush) {
         if (now_ns < lane->flush_deadline_ns)
             return true;
-        lane->flush_wanted = lane->flushed; /* nobody waits any more */
+        lane->flush_wanted = lane->flushed; /* the flush has timed out */
         return false;
     }
     lane->flushed = lane->flush_wanted;
@@ -188,8 +187,8 @@ static struct wr_lane_next_step wake(int why)
     return (struct wr_lane_next_step){.kind = WR_LANE_NEXT_WAKE, .why = why, .until_ns = WR_NEVER};
 }
 
-/* What there is to do besides delivering; SLEEP: nothing before until_ns. */
-static struct wr_lane_next_step tend(struct wr_lane *lane, int64_t now_ns)
+/* Flush, reload and timer. SLEEP: none of them before until_ns. */
+static struct wr_lane_next_step requested_step(struct wr_lane *lane, int64_t now_ns)
 {
     int64_t until_ns = WR_NEVER;
     if (must_flush(lane, now_ns)) {
@@ -207,36 +206,35 @@ static struct wr_lane_next_step tend(struct wr_lane *lane, int64_t now_ns)
     return sleep_until(until_ns);
 }
 
-/* When the next try is due; WR_NEVER: there is nothing to deliver. */
-static int64_t try_time(const struct wr_lane *lane)
+/* When the next attempt is due; WR_NEVER: there is nothing to deliver. */
+static int64_t attempt_time(const struct wr_lane *lane)
 {
     int64_t at_ns = emit_time(lane);
     return at_ns < lane->retry_at_ns ? lane->retry_at_ns : at_ns;
 }
 
-static struct wr_lane_next_step try_to_deliver(struct wr_lane *lane, int64_t now_ns)
+static struct wr_lane_next_step attempt(struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->open)
-        return simply(WR_LANE_NEXT_OPEN);
+        return step_of(WR_LANE_NEXT_OPEN);
     if (!lane->flight.range.segment && !load_flight(lane, now_ns)) {
         if (wr_spool_policy_must_fetch(lane))
-            return simply(WR_LANE_NEXT_FETCH);
-        return lane->stopping ? sleep_until(now_ns)
-                              : tend(lane, now_ns); /* with nothing left this is the end */
+            return step_of(WR_LANE_NEXT_FETCH);
+        return lane->stopping ? sleep_until(now_ns) : requested_step(lane, now_ns); /* is_at_end is true then */
     }
     lane->flight.in_handler = true;
-    return simply(WR_LANE_NEXT_EMIT);
+    return step_of(WR_LANE_NEXT_EMIT);
 }
 
-/* When a lane that stops has to be looked at again. */
+/* When a lane that stops has to be decided on again. */
 static int64_t stop_time(const struct wr_lane *lane, int64_t now_ns)
 {
     bool saves = lane->settings.spool_limit && now_ns < lane->spool_state.save_at_ns;
     return saves ? lane->spool_state.save_at_ns : lane->stop_deadline_ns;
 }
 
-/* Nothing to do at this moment. */
-static struct wr_lane_next_step rest(struct wr_lane *lane, int64_t until_ns, int64_t now_ns)
+/* Nothing to do now. */
+static struct wr_lane_next_step idle(struct wr_lane *lane, int64_t until_ns, int64_t now_ns)
 {
     if (lane->stopping)
         until_ns = earlier(until_ns, stop_time(lane, now_ns));
@@ -244,26 +242,26 @@ static struct wr_lane_next_step rest(struct wr_lane *lane, int64_t until_ns, int
     return sleep_until(earlier(until_ns, wr_spool_policy_time(lane, now_ns)));
 }
 
-/* Where values keep coming there is always more to deliver: everything else has its turn first. But for what
- * goes to disk: in that the handler takes turns with it. */
+/* While samples keep coming there is always more to deliver, so everything else comes first. Only moving
+ * samples to disk alternates with delivering. */
 static struct wr_lane_next_step deliver(struct wr_lane *lane, int64_t now_ns)
 {
     if (wr_spool_policy_search_time(lane) <= now_ns)
-        return simply(WR_LANE_NEXT_SEARCH);
+        return step_of(WR_LANE_NEXT_SEARCH);
     if (lane->must_reopen && lane->open)
-        return simply(WR_LANE_NEXT_CLOSE);
+        return step_of(WR_LANE_NEXT_CLOSE);
     if (!lane->open)
-        lane->reload_wanted = false; /* opening is as good */
-    struct wr_lane_next_step step = tend(lane, now_ns);
+        lane->reload_wanted = false; /* opening does the same */
+    struct wr_lane_next_step step = requested_step(lane, now_ns);
     if (step.kind != WR_LANE_NEXT_SLEEP)
         return step;
-    int64_t at_ns = try_time(lane);
+    int64_t at_ns = attempt_time(lane);
     if (wr_spool_policy_prepare(lane, now_ns))
-        return simply(WR_LANE_NEXT_SPOOL);
+        return step_of(WR_LANE_NEXT_SPOOL);
     lane->spool_state.handler_turn = false;
     if (at_ns <= now_ns)
-        return try_to_deliver(lane, now_ns);
-    return rest(lane, earlier(at_ns, step.until_ns), now_ns);
+        return attempt(lane, now_ns);
+    return idle(lane, earlier(at_ns, step.until_ns), now_ns);
 }
 
 struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_ns)
@@ -271,12 +269,12 @@ struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_n
     if (lane->fork_pending || lane->spool_state.busy)
         return sleep_until(WR_NEVER);
     if (wr_spool_policy_must_save(lane, now_ns) && wr_spool_policy_prepare(lane, now_ns))
-        return simply(WR_LANE_NEXT_SPOOL);
+        return step_of(WR_LANE_NEXT_SPOOL);
     if (is_at_end(lane, now_ns))
         return close_first(lane, lane->stop_deadline_ns, WR_LANE_NEXT_END);
     if (lane->successor.instance)
         return close_first(lane, now_ns, WR_LANE_NEXT_REPLACE);
     if (lane->end_reason != WR_LANE_LIVES)
-        return lane->open ? simply(WR_LANE_NEXT_CLOSE) : sleep_until(WR_NEVER);
+        return lane->open ? step_of(WR_LANE_NEXT_CLOSE) : sleep_until(WR_NEVER);
     return deliver(lane, now_ns);
 }

@@ -10,9 +10,9 @@
 #include "text/common.h"
 #include "os/thread.h"
 
-enum { COMING_BACK_MS = 250, GRACE_S = 1 };
+enum { RETURN_MS = 250, GRACE_S = 1 };
 
-/* Without a worker: what is left goes to disk with wr_lane_stop_save. */
+/* Whether samples without a worker are left for wr_lane_stop_save. */
 static bool saves_later(const struct wr_lane *lane)
 {
     return lane->settings.spool_limit && wr_lane_queued(lane);
@@ -35,7 +35,7 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
 
 /* ---- Saving ---------------------------------------------------------------------------------- */
 
-/* A write beyond the limit of file sizes raises a signal that would end the program. */
+/* A write beyond RLIMIT_FSIZE raises SIGXFSZ, which would end the program: removes it if it is our own. */
 static void swallow_signal(bool was_pending)
 {
     sigset_t only;
@@ -51,8 +51,8 @@ static bool is_pending(void)
     return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
 }
 
-/* Whether the worker will see to it itself, if it gets the time. */
-static bool is_worker_at_hand(const struct wr_lane *lane)
+/* Whether the worker is going to save the samples itself, if it gets the time. */
+static bool can_worker_save(const struct wr_lane *lane)
 {
     return lane->spool_state.busy ||
            (lane->worker == WR_WORKER_RUNNING && !lane->in_callback && !lane->flight.in_handler);
@@ -63,7 +63,7 @@ static void wait_for_worker(struct wr_lane *lane, int64_t deadline_ns, const sig
     while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, signals);
     int64_t grace_ns = wr_clock_monotonic_ns() + GRACE_S * WR_NS_PER_S;
-    while (wr_spool_policy_has_memory(lane) && lane->end_reason == WR_LANE_LIVES && is_worker_at_hand(lane) &&
+    while (wr_spool_policy_has_memory(lane) && lane->end_reason == WR_LANE_LIVES && can_worker_save(lane) &&
            wr_clock_monotonic_ns() < grace_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, grace_ns, signals);
 }
@@ -92,43 +92,42 @@ void wr_lane_stop_release_spool(struct wr_lane *lane)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-/* The process may end next: what another thread is just saying is let out. Not for ever, as the program's own
- * function may say it. */
-static void wait_until_said(struct wr_lane *lane, const sigset_t *signals)
+/* The process may end next: waits for the messages that other threads are logging. At most a second, since the
+ * log may be a function of the program. */
+static void wait_for_logging(struct wr_lane *lane, const sigset_t *signals)
 {
-    int64_t patience_ns = wr_clock_monotonic_ns() + WR_NS_PER_S;
-    while (lane->logging && wr_clock_monotonic_ns() < patience_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, patience_ns, signals);
+    int64_t limit_ns = wr_clock_monotonic_ns() + WR_NS_PER_S;
+    while (lane->logging && wr_clock_monotonic_ns() < limit_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
 }
 
-/* A handler that is at work is let out of it, if it comes soon: it may be inside a library whose exit handlers
- * take apart what it uses. One that waits (WEIR_SERVICE_BLOCKING_CALL) never goes back there. */
-static void let_come_back(struct wr_lane *lane, int64_t patience_ns, const sigset_t *signals)
+/* Waits for a handler to return: it may be inside a library whose exit handlers destroy what it uses. One that
+ * waits (WEIR_SERVICE_BLOCKING_CALL) does not return to its library. */
+static void wait_for_callback(struct wr_lane *lane, int64_t limit_ns, const sigset_t *signals)
 {
-    while (lane->worker == WR_WORKER_RUNNING && lane->in_callback && wr_clock_monotonic_ns() < patience_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, patience_ns, signals);
+    while (lane->worker == WR_WORKER_RUNNING && lane->in_callback && wr_clock_monotonic_ns() < limit_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
 }
 
 void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
-    /* counted from the deadline, so that several handlers that are stuck cost no more than one */
-    const int64_t coming_back_ns = COMING_BACK_MS * WR_NS_PER_MS;
-    int64_t patience_ns = deadline_ns < WR_NEVER - coming_back_ns ? deadline_ns + coming_back_ns : WR_NEVER;
+    /* from the deadline on, so that several stuck handlers take no longer than one */
+    const int64_t return_ns = RETURN_MS * WR_NS_PER_MS;
+    int64_t limit_ns = deadline_ns < WR_NEVER - return_ns ? deadline_ns + return_ns : WR_NEVER;
     wr_lane_lock_from_program(lane, &signals);
     while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
     if (lane->end_reason == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
-    let_come_back(lane, patience_ns, &signals);
+    wait_for_callback(lane, limit_ns, &signals);
     lane->abandoned = lane->worker == WR_WORKER_RUNNING;
     bool ended = lane->worker == WR_WORKER_ENDED;
     if (ended)
         lane->worker = WR_WORKER_NONE;
-    wait_until_said(lane, &signals);
+    wait_for_logging(lane, &signals);
     wr_lane_unlock_from_program(lane, &signals);
-    /* libraries clean up after themselves at the end of a thread: that must be over before their exit handlers
-     * run */
-    if (ended && !wr_thread_join_by(lane->thread, patience_ns))
+    /* destructors of the libraries' thread-local data must finish before their exit handlers run */
+    if (ended && !wr_thread_join_by(lane->thread, limit_ns))
         pthread_detach(lane->thread);
 }

@@ -24,7 +24,7 @@ bool wr_lane_worker_start(struct wr_lane *lane, struct wr_registry *registry, vo
         running = wr_thread_start(run, lane, &lane->thread); /* it waits for the lock we hold */
         if (!running && !lane->no_thread)
             wr_lane_log(lane, WEIR_LOG_ERROR,
-                        "no thread can be started for it; what comes is dropped until one can");
+                        "cannot start a thread for it; values are dropped until one can be started");
         lane->worker = running ? WR_WORKER_RUNNING : WR_WORKER_NONE;
         lane->no_thread = !running;
     }

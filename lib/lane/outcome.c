@@ -11,23 +11,23 @@
 
 enum { REMINDER_S = 60, LONGEST_WAIT_S = 86400 };
 
-/* ---- Trouble, and its end -------------------------------------------------------------------- */
+/* ---- Failure and recovery -------------------------------------------------------------------- */
 
-/* The rest is going to be tried again. */
-static bool goes_on(const weir_outcome *outcome)
+/* Whether the rest is going to be tried again. */
+static bool will_retry(const weir_outcome *outcome)
 {
     return outcome->code == WEIR_OUTCOME_RETRY || outcome->code == WEIR_OUTCOME_REOPEN;
 }
 
-/* What calls are answered on account of this outcome, or give themselves when they have waited in vain. */
+/* The error of calls that fail because of this outcome, or that time out while it is the last one. */
 static int error_of(const weir_outcome *outcome)
 {
     if (outcome->error)
         return outcome->error;
-    return goes_on(outcome) ? WEIR_ERR_TIMEOUT : WEIR_ERR_DROPPED;
+    return will_retry(outcome) ? WEIR_ERR_TIMEOUT : WEIR_ERR_DROPPED;
 }
 
-static void keep_reason(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
+static void store_error(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
     lane->last_error_code = 0;
     if (outcome->code == WEIR_OUTCOME_OK && !outcome->rejected)
@@ -36,7 +36,7 @@ static void keep_reason(struct wr_lane *lane, weir_outcome *outcome, int64_t now
     lane->last_error_ns = now_ns;
     outcome->reason[sizeof outcome->reason - 1] = '\0';
     const char *reason = outcome->reason[0] ? outcome->reason : "no reason given";
-    struct wr_buffer shown = {0}; /* a reason may hold what a server sent */
+    struct wr_buffer shown = {0}; /* it may contain what a server sent */
     wr_utf8_show(&shown, reason, strlen(reason), 0);
     const char *text = wr_buffer_text(&shown);
     snprintf(lane->last_error, sizeof lane->last_error, "%s", text ? text : reason);
@@ -51,7 +51,7 @@ static uint64_t count_lost(const struct wr_lane *lane)
     return lost;
 }
 
-static void say_trouble(struct wr_lane *lane, int64_t now_ns)
+static void log_failure(struct wr_lane *lane, int64_t now_ns)
 {
     char backlog[80];
     wr_spool_policy_describe(lane, backlog, sizeof backlog);
@@ -81,39 +81,39 @@ static void recover(struct wr_lane *lane, int64_t now_ns)
                 (now_ns - lane->failing_since_ns) / WR_NS_PER_S, count_lost(lane) - lane->lost_before);
 }
 
-static void pause_after(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_ns)
+static void back_off(struct wr_lane *lane, const weir_outcome *outcome, int64_t now_ns)
 {
-    int64_t asked_ms = outcome->retry_after_ms;
-    if (asked_ms < 0 || asked_ms > LONGEST_WAIT_S * INT64_C(1000))
-        asked_ms = asked_ms < 0 ? 0 : LONGEST_WAIT_S * INT64_C(1000);
+    int64_t requested_ms = outcome->retry_after_ms;
+    if (requested_ms < 0 || requested_ms > LONGEST_WAIT_S * INT64_C(1000))
+        requested_ms = requested_ms < 0 ? 0 : LONGEST_WAIT_S * INT64_C(1000);
     lane->retries++;
-    lane->retry_at_ns = now_ns + wr_backoff_fail(&lane->backoff, asked_ms * WR_NS_PER_MS);
-    say_trouble(lane, now_ns);
+    lane->retry_at_ns = now_ns + wr_backoff_fail(&lane->backoff, requested_ms * WR_NS_PER_MS);
+    log_failure(lane, now_ns);
 }
 
-/* Nobody waits for it any longer: neither producers at their gates nor whoever flushes. */
-static void give_up(struct wr_lane *lane, int64_t now_ns)
+/* The handler is finished. Releases the producers at their gates, and flushes. */
+static void fail_permanently(struct wr_lane *lane, int64_t now_ns)
 {
     uint64_t left = wr_lane_queued(lane);
     lane->end_reason = WEIR_DROPPED_FAILED;
     wr_lane_drop_all(lane, WEIR_DROPPED_FAILED);
-    wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped, and all that comes", lane->last_error,
-                left);
+    wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped; all further values are dropped",
+                lane->last_error, left);
     wr_lane_made_progress(lane, now_ns);
 }
 
-/* The handler broke its contract, by its answer or by what else it did (lane->breach): noticed, counted, and
- * borne for a while. of_answer NULL: its answer is right. */
-static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *of_answer)
+/* Counts a violation of the contract, by the outcome or by a side effect (lane->breach); after
+ * WR_LANE_FAULTS_MOST in a row the handler has failed. of_outcome: NULL if the outcome is valid. */
+static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char *of_outcome)
 {
-    const char *fault = of_answer ? of_answer : lane->breach;
+    const char *fault = of_outcome ? of_outcome : lane->breach;
     lane->breach = NULL;
     if (!fault)
         return;
     lane->faults++;
     lane->faults_in_a_row++;
     bool last = lane->faults_in_a_row >= WR_LANE_FAULTS_MOST;
-    if (of_answer || last) /* a right answer keeps its reason */
+    if (of_outcome || last) /* a valid outcome keeps its reason */
         snprintf(outcome->reason, sizeof outcome->reason, "%s", fault);
     if (last)
         outcome->code = WEIR_OUTCOME_FAILED;
@@ -121,14 +121,14 @@ static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char 
         wr_lane_log(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
 }
 
-/* Corrects a number that is not an error, and a code that is unknown or that the callback may not return: these
+/* Corrects an error that is out of range, and a code that is unknown or that the callback may not return: these
  * become RETRY. Returns what was wrong, or NULL. */
 static const char *check_code(weir_outcome *outcome, bool has_batch)
 {
     const char *fault = NULL;
     if (outcome->error > 0 || outcome->error < -UINT16_MAX) {
         outcome->error = 0;
-        fault = "an outcome with an error that is none";
+        fault = "an outcome with an error that is out of range";
     }
     if (outcome->code == WEIR_OUTCOME_DROP && !has_batch)
         fault = "an outcome of DROP without a batch";
@@ -140,32 +140,32 @@ static const char *check_code(weir_outcome *outcome, bool has_batch)
     return fault;
 }
 
-/* Refused samples are counted each time, and said now and then. */
-static void say_refused(struct wr_lane *lane, uint64_t refused, int64_t now_ns)
+/* Logs rejected samples, once a minute. They are always counted. */
+static void log_rejected(struct wr_lane *lane, uint64_t rejected, int64_t now_ns)
 {
-    if (!refused || now_ns < lane->refusal_reminder_ns)
+    if (!rejected || now_ns < lane->refusal_reminder_ns)
         return;
-    wr_lane_log(lane, WEIR_LOG_WARNING, "%" PRIu64 " refused for good: %s (%" PRIu64 " so far)", refused,
+    wr_lane_log(lane, WEIR_LOG_WARNING, "%" PRIu64 " rejected: %s (%" PRIu64 " so far)", rejected,
                 lane->last_error, lane->dropped[WEIR_DROPPED_REJECTED]);
     lane->refusal_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
 }
 
-/* What RETRY, REOPEN and FAILED mean to any callback. */
-static void react(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
+/* Applies RETRY, REOPEN and FAILED, of any callback. */
+static void apply_code(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
     switch (outcome->code) {
     case WEIR_OUTCOME_REOPEN:
         lane->must_reopen = lane->open;
-        pause_after(lane, outcome, now_ns);
+        back_off(lane, outcome, now_ns);
         break;
-    case WEIR_OUTCOME_RETRY: pause_after(lane, outcome, now_ns); break;
+    case WEIR_OUTCOME_RETRY: back_off(lane, outcome, now_ns); break;
     case WEIR_OUTCOME_FAILED:
         wr_lane_complete_calls(lane, UINT64_MAX, error_of(outcome));
-        give_up(lane, now_ns);
+        fail_permanently(lane, now_ns);
         break;
     default: break;
     }
-    if (goes_on(outcome))
+    if (will_retry(outcome))
         wr_lane_fail_waiters(lane, outcome->error);
 }
 
@@ -173,9 +173,9 @@ static void react(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 
 void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now_ns)
 {
-    bool opened = outcome->code == WEIR_OUTCOME_OK; /* also if it is given up for what it did meanwhile */
+    bool opened = outcome->code == WEIR_OUTCOME_OK; /* even if faults turn the code into FAILED below */
     count_fault(lane, outcome, check_code(outcome, false));
-    keep_reason(lane, outcome, now_ns);
+    store_error(lane, outcome, now_ns);
     if (opened) {
         lane->open = true;
         lane->must_reopen = false;
@@ -184,11 +184,11 @@ void wr_outcome_of_open(struct wr_lane *lane, weir_outcome *outcome, int64_t now
     }
     if (outcome->code == WEIR_OUTCOME_OK)
         return;
-    react(lane, outcome, now_ns);
+    apply_code(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);
 }
 
-static uint32_t round_down(const struct wr_range *flight, uint32_t done)
+static uint32_t round_to_event(const struct wr_range *flight, uint32_t done)
 {
     while (done && done < flight->count &&
            flight->segment->samples[flight->first + done - 1].flags & WEIR_SAMPLE_MORE)
@@ -196,7 +196,7 @@ static uint32_t round_down(const struct wr_range *flight, uint32_t done)
     return done;
 }
 
-/* Puts impossible counts right. Answers what was wrong, or NULL. */
+/* Corrects impossible counts. Returns what was wrong, or NULL. */
 static const char *check_counts(const struct wr_range *flight, weir_outcome *outcome)
 {
     const char *fault = NULL;
@@ -204,17 +204,17 @@ static const char *check_counts(const struct wr_range *flight, weir_outcome *out
         fault = "an outcome with more samples done than given, or more rejected than done";
     if (outcome->done > flight->count)
         outcome->done = flight->count;
-    outcome->done = round_down(flight, outcome->done);
+    outcome->done = round_to_event(flight, outcome->done);
     if (outcome->rejected > outcome->done)
         outcome->rejected = outcome->done;
     if (outcome->code == WEIR_OUTCOME_OK && outcome->done == 0) {
-        outcome->code = WEIR_OUTCOME_RETRY; /* OK without any progress would go round for ever */
+        outcome->code = WEIR_OUTCOME_RETRY; /* OK without progress would loop for ever */
         fault = fault ? fault : "an outcome of OK with nothing done";
     }
     return fault;
 }
 
-/* Only an answer that is right in every way ends a row of faults; one that is wrong in several counts once. */
+/* Only a call without any fault ends a row of faults. A call with several counts as one. */
 static void check(struct wr_lane *lane, weir_outcome *outcome)
 {
     const char *of_code = check_code(outcome, true), *of_counts = check_counts(&lane->flight.range, outcome);
@@ -223,7 +223,7 @@ static void check(struct wr_lane *lane, weir_outcome *outcome)
     count_fault(lane, outcome, of_code ? of_code : of_counts);
 }
 
-/* Settles samples at the front of the flight; the calls that wait for what is lost of them get `error`. */
+/* Settles samples at the front of the flight. Calls that wait for a rejected one fail with `error`. */
 static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint32_t omitted, int error,
                    int64_t now_ns)
 {
@@ -235,14 +235,14 @@ static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint3
     lane->delivered += done - rejected - omitted;
     wr_range_settle(flight, done);
     wr_range_skip(flight, done);
-    int answer = omitted ? WEIR_ERR_DROPPED : 0;
+    int result = omitted ? WEIR_ERR_DROPPED : 0;
     if (lane->flight.spooled)
         wr_spool_policy_settled(lane, done, flight->sequence, now_ns);
     else
-        wr_lane_complete_calls(lane, flight->sequence, rejected ? error : answer);
+        wr_lane_complete_calls(lane, flight->sequence, rejected ? error : result);
 }
 
-/* What was in flight counts no longer: it was dropped while the handler was busy with it. */
+/* What was in flight is settled. */
 static void forget_flight(struct wr_lane *lane)
 {
     wr_segment_drop(lane->flight.range.segment);
@@ -253,11 +253,13 @@ static void count_settled(struct wr_lane *lane, const weir_outcome *outcome,
                           const struct wr_lane_omissions *omissions, int64_t now_ns)
 {
     uint32_t omitted = omissions ? omissions->count(omissions->ctx, outcome->done) : 0;
-    int error = goes_on(outcome) ? WEIR_ERR_DROPPED : error_of(outcome); /* then it is for those that wait on */
+    int error = will_retry(outcome)
+                    ? WEIR_ERR_DROPPED
+                    : error_of(outcome); /* then outcome->error is for the calls that keep waiting */
     settle(lane, outcome->done, outcome->rejected, omitted, error, now_ns);
     uint32_t rest = outcome->code == WEIR_OUTCOME_DROP ? lane->flight.range.count : 0;
     settle(lane, rest, rest, 0, error, now_ns);
-    say_refused(lane, outcome->rejected + rest, now_ns);
+    log_rejected(lane, outcome->rejected + rest, now_ns);
     lane->needs_flush = true;
 }
 
@@ -270,7 +272,7 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struc
         return;
     }
     check(lane, outcome);
-    keep_reason(lane, outcome, now_ns);
+    store_error(lane, outcome, now_ns);
     count_settled(lane, outcome, omissions, now_ns);
     bool ended = outcome->code == WEIR_OUTCOME_OK || outcome->code == WEIR_OUTCOME_DROP;
     bool moved = outcome->done > 0 || outcome->code == WEIR_OUTCOME_DROP;
@@ -282,13 +284,13 @@ void wr_outcome_of_emit(struct wr_lane *lane, weir_outcome *outcome, const struc
         recover(lane, now_ns);
     else if (moved)
         wr_backoff_succeed(&lane->backoff);
-    react(lane, outcome, now_ns);
+    apply_code(lane, outcome, now_ns);
     if (moved)
         wr_lane_made_progress(lane, now_ns);
 }
 
-/* A handler that makes room for a successor is flushed before everything is delivered; the rest is the
- * successor's. Whether samples in flight can be delivered is not known by it either. */
+/* A handler that has a successor is flushed before everything is delivered; the rest is the successor's. While
+ * samples are in flight, a successful flush does not prove that they can be delivered. */
 static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
 {
     uint64_t reached = wr_lane_front(lane) < wanted ? wr_lane_front(lane) : wanted;
@@ -302,22 +304,22 @@ static void count_flushed(struct wr_lane *lane, uint64_t wanted, int64_t now_ns)
 void wr_outcome_of_flush(struct wr_lane *lane, weir_outcome *outcome, uint64_t wanted, int64_t now_ns)
 {
     count_fault(lane, outcome, check_code(outcome, false));
-    keep_reason(lane, outcome, now_ns);
+    store_error(lane, outcome, now_ns);
     if (outcome->code == WEIR_OUTCOME_OK)
         count_flushed(lane, wanted, now_ns);
     else if (lane->stopping || lane->successor.instance)
-        lane->needs_flush = false; /* there is no later */
-    react(lane, outcome, now_ns);
+        lane->needs_flush = false; /* it is not tried again */
+    apply_code(lane, outcome, now_ns);
     wr_condition_wake(&lane->progress);
 }
 
 void wr_outcome_of_wake(struct wr_lane *lane, weir_outcome *outcome, int why, int64_t now_ns)
 {
     count_fault(lane, outcome, check_code(outcome, false));
-    keep_reason(lane, outcome, now_ns);
+    store_error(lane, outcome, now_ns);
     if (why == WEIR_WAKE_RELOAD)
         lane->reload_wanted = false;
-    react(lane, outcome, now_ns);
+    apply_code(lane, outcome, now_ns);
 }
 
 void wr_outcome_of_close(struct wr_lane *lane)

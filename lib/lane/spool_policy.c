@@ -9,7 +9,7 @@ enum {
     STEPS_IN_LIMIT = 64,
     SMALLEST_STEP = 4 * 1024,
     LARGEST_STEP = 256 * 1024,
-    REMINDER_S = 60,
+    LOG_AGAIN_S = 60,
     TRY_AGAIN_S = 1,
     SEARCH_AGAIN_S = 60,
     BUSY_MS = 50,
@@ -21,9 +21,9 @@ uint64_t wr_spool_policy_step_bytes(uint64_t limit)
     return bytes < SMALLEST_STEP ? SMALLEST_STEP : bytes > LARGEST_STEP ? LARGEST_STEP : bytes;
 }
 
-/* ---- What there is --------------------------------------------------------------------------- */
+/* ---- Contents -------------------------------------------------------------------------------- */
 
-static bool is_on(const struct wr_lane *lane)
+static bool is_usable(const struct wr_lane *lane)
 {
     const struct wr_spool_state *spool_state = &lane->spool_state;
     return lane->settings.spool_limit && spool_state->place && spool_state->registry && !spool_state->busy;
@@ -54,29 +54,30 @@ bool wr_spool_policy_must_save(const struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->stopping || !lane->settings.spool_limit)
         return false;
-    if (lane->stop_deadline_ns == WR_NEVER) /* there is no later, so one more try must do */
+    if (lane->stop_deadline_ns == WR_NEVER) /* no deadline: one more attempt, then save */
         return lane->failing && now_ns < lane->retry_at_ns;
     return now_ns >= lane->spool_state.save_at_ns;
 }
 
-/* ---- What is to be moved --------------------------------------------------------------------- */
+/* ---- What to move ---------------------------------------------------------------------------- */
 
-/* Somebody waits for what the handler does not take. */
-static bool is_flushed_in_vain(const struct wr_lane *lane, int64_t now_ns)
+/* A flush waits, and the handler fails. */
+static bool is_flush_failing(const struct wr_lane *lane, int64_t now_ns)
 {
     return lane->flushed < lane->flush_wanted && lane->failing && now_ns < lane->retry_at_ns &&
            wr_lane_front_in_memory(lane) < lane->flush_wanted;
 }
 
-/* How long a handler may be busy before callers need not wait for it: well before block_timeout is
- * over, after which what they add is dropped. */
-static int64_t patience_ns(const struct wr_lane *lane)
+/* How long a handler may be busy before samples are moved to disk: well below block_timeout, after which they
+ * would be dropped. */
+static int64_t busy_limit_ns(const struct wr_lane *lane)
 {
     int64_t half_ns = lane->settings.block_timeout_ns / 2;
     return half_ns < BUSY_MS * WR_NS_PER_MS ? half_ns : BUSY_MS * WR_NS_PER_MS;
 }
 
-/* When the queue has filled up, and it is not just that callers are a bit faster than the handler. */
+/* When a queue that is half full is to be moved: at once if the handler does not take samples, else when a
+ * single call of it takes too long. */
 static int64_t fill_time(const struct wr_lane *lane)
 {
     if (wr_lane_queued_bytes(lane) < lane->settings.queue_bytes / 2)
@@ -84,11 +85,11 @@ static int64_t fill_time(const struct wr_lane *lane)
     if (lane->failing || lane->spool_state.samples || lane->settings.overflow != WR_OVERFLOW_BLOCK ||
         lane->pressure.state == WR_BACKPRESSURE_STALLED)
         return 0;
-    return lane->busy_since_ns ? lane->busy_since_ns + patience_ns(lane) : WR_NEVER;
+    return lane->busy_since_ns ? lane->busy_since_ns + busy_limit_ns(lane) : WR_NEVER;
 }
 
-/* Once it has filled up, all that is queued by then goes; and then it is the handler's turn, until which
- * nothing more is begun. */
+/* Once moving begins, everything queued by then is moved. After that the handler has a turn before moving
+ * begins again. */
 static int64_t spill_time(struct wr_lane *lane, int64_t now_ns)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
@@ -103,15 +104,15 @@ static int64_t spill_time(struct wr_lane *lane, int64_t now_ns)
 
 int64_t wr_spool_policy_time(struct wr_lane *lane, int64_t now_ns)
 {
-    if (!is_on(lane) || lane->end_reason != WR_LANE_LIVES || !find_movable(lane))
+    if (!is_usable(lane) || lane->end_reason != WR_LANE_LIVES || !find_movable(lane))
         return WR_NEVER;
-    bool at_once = wr_spool_policy_must_save(lane, now_ns) || is_flushed_in_vain(lane, now_ns);
+    bool at_once = wr_spool_policy_must_save(lane, now_ns) || is_flush_failing(lane, now_ns);
     int64_t at_ns = at_once ? 0 : spill_time(lane, now_ns);
     return at_ns > lane->spool_state.put_at_ns ? at_ns : lane->spool_state.put_at_ns;
 }
 
-/* What is in flight is older than what is queued. The handler's answer to what it still has does not count any
- * more. */
+/* Samples in flight are older than those queued. If the handler is working on them its outcome will be ignored.
+ */
 static void take_flight(struct wr_lane *lane)
 {
     struct wr_flight *flight = &lane->flight;
@@ -124,11 +125,11 @@ static void take_flight(struct wr_lane *lane)
     flight->settled_early = true;
 }
 
-static void take(struct wr_lane *lane, bool lent_too)
+static void take(struct wr_lane *lane, bool also_in_handler)
 {
     if (lane->spool_state.moving.segment)
-        return; /* from a try that failed */
-    if (has_flight(lane) && (!lane->flight.in_handler || lent_too))
+        return; /* from an attempt that failed */
+    if (has_flight(lane) && (!lane->flight.in_handler || also_in_handler))
         take_flight(lane);
     else
         lane->spool_state.moving =
@@ -145,20 +146,21 @@ bool wr_spool_policy_prepare(struct wr_lane *lane, int64_t now_ns)
 
 bool wr_spool_policy_prepare_last(struct wr_lane *lane, int64_t now_ns)
 {
-    if (!is_on(lane) || lane->end_reason != WR_LANE_LIVES || !wr_spool_policy_has_memory(lane) ||
+    if (!is_usable(lane) || lane->end_reason != WR_LANE_LIVES || !wr_spool_policy_has_memory(lane) ||
         lane->spool_state.put_at_ns > now_ns)
         return false;
     take(lane, true);
     return true;
 }
 
-/* ---- What is to be read ---------------------------------------------------------------------- */
+/* ---- What to read ---------------------------------------------------------------------------- */
 
-/* Even a program that ends at once looks once: else what such programs leave would stay for ever. */
+/* Even a program that ends at once searches once; otherwise samples left by such programs would never be
+ * adopted. */
 int64_t wr_spool_policy_search_time(const struct wr_lane *lane)
 {
     const struct wr_spool_state *spool_state = &lane->spool_state;
-    bool may = is_on(lane) && !spool_state->samples && !lane->failing &&
+    bool may = is_usable(lane) && !spool_state->samples && !lane->failing &&
                (!lane->stopping || !spool_state->search_at_ns);
     return may ? spool_state->search_at_ns : WR_NEVER;
 }
@@ -168,7 +170,7 @@ bool wr_spool_policy_must_fetch(const struct wr_lane *lane)
     return lane->spool_state.samples && !lane->flight.range.segment && !lane->spool_state.fetched.segment;
 }
 
-/* ---- What became of it ----------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 void wr_spool_policy_update(struct wr_lane *lane, const struct wr_spool_policy_disk *state)
 {
@@ -180,7 +182,7 @@ void wr_spool_policy_update(struct wr_lane *lane, const struct wr_spool_policy_d
         spool_state->front = state->front;
 }
 
-static void say_filling(struct wr_lane *lane, int64_t now_ns)
+static void log_spooling(struct wr_lane *lane, int64_t now_ns)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
     if (spool_state->spooling_logged || now_ns < spool_state->spooling_log_ns ||
@@ -188,7 +190,7 @@ static void say_filling(struct wr_lane *lane, int64_t now_ns)
         return;
     wr_lane_log(lane, WEIR_LOG_WARNING, "spooling to %s", spool_state->place);
     spool_state->spooling_logged = true;
-    spool_state->spooling_log_ns = now_ns + REMINDER_S * WR_NS_PER_S;
+    spool_state->spooling_log_ns = now_ns + LOG_AGAIN_S * WR_NS_PER_S;
 }
 
 void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns)
@@ -204,26 +206,26 @@ void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns)
     wr_sync_waiters_complete(&lane->sync_waiters, moved.sequence, moved.sequence + moved.count,
                              WEIR_ERR_SPOOLED);
     wr_segment_drop(moved.segment);
-    say_filling(lane, now_ns);
+    log_spooling(lane, now_ns);
     wr_lane_made_progress(lane, now_ns);
 }
 
-/* Each minute at most. */
-static void say_trouble(struct wr_lane *lane, int level, const char *doing, const char *words, int64_t now_ns)
+/* At most once a minute. */
+static void log_error(struct wr_lane *lane, int level, const char *doing, const char *message, int64_t now_ns)
 {
     char backlog[80];
     if (now_ns < lane->spool_state.error_log_ns)
         return;
-    lane->spool_state.error_log_ns = now_ns + REMINDER_S * WR_NS_PER_S;
+    lane->spool_state.error_log_ns = now_ns + LOG_AGAIN_S * WR_NS_PER_S;
     wr_spool_policy_describe(lane, backlog, sizeof backlog);
-    wr_lane_log(lane, level, "cannot %s: %s; %s", doing, words, backlog);
+    wr_lane_log(lane, level, "cannot %s: %s; %s", doing, message, backlog);
 }
 
-void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *words, int64_t now_ns)
+void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *message, int64_t now_ns)
 {
     lane->spool_state.spilling = false;
     lane->spool_state.put_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
-    say_trouble(lane, full ? WEIR_LOG_WARNING : WEIR_LOG_ERROR, "spool", words, now_ns);
+    log_error(lane, full ? WEIR_LOG_WARNING : WEIR_LOG_ERROR, "spool", message, now_ns);
 }
 
 void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, uint64_t samples, uint64_t own)
@@ -239,9 +241,9 @@ void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kep
 {
     if (samples)
         wr_lane_log(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", samples,
-                    kept ? "; the damaged file is kept, as .bad" : "");
+                    kept ? "; the damaged file is kept as .bad" : "");
     else if (kept)
-        wr_lane_log(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept, as .bad");
+        wr_lane_log(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept as .bad");
 }
 
 void wr_spool_policy_found(struct wr_lane *lane, uint64_t samples, bool more, int64_t now_ns)
@@ -254,16 +256,16 @@ void wr_spool_policy_found(struct wr_lane *lane, uint64_t samples, bool more, in
                     lane->spool_state.place);
 }
 
-void wr_spool_policy_not_found(struct wr_lane *lane, const char *words, int64_t now_ns)
+void wr_spool_policy_not_found(struct wr_lane *lane, const char *message, int64_t now_ns)
 {
     lane->spool_state.search_at_ns = now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
-    say_trouble(lane, WEIR_LOG_ERROR, "look for spooled values", words, now_ns);
+    log_error(lane, WEIR_LOG_ERROR, "look for spooled values", message, now_ns);
 }
 
-void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *words, int64_t now_ns)
+void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *message, int64_t now_ns)
 {
     lane->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
-    say_trouble(lane, WEIR_LOG_ERROR, "read what was spooled", words, now_ns);
+    log_error(lane, WEIR_LOG_ERROR, "read what was spooled", message, now_ns);
 }
 
 void wr_spool_policy_fetched(struct wr_lane *lane, const struct wr_range *range, struct wr_label_set *labels,
@@ -275,7 +277,7 @@ void wr_spool_policy_fetched(struct wr_lane *lane, const struct wr_range *range,
     lane->spool_state.fetched_own = own;
 }
 
-static void say_empty(struct wr_lane *lane)
+static void log_empty(struct wr_lane *lane)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
     wr_lane_log(lane, spool_state->spooling_logged ? WEIR_LOG_WARNING : WEIR_LOG_INFO,
@@ -297,7 +299,7 @@ void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t ne
         spool_state->front = next;
     }
     if (!spool_state->samples)
-        say_empty(lane);
+        log_empty(lane);
     wr_lane_made_progress(lane, now_ns);
 }
 

@@ -1,10 +1,10 @@
-/* spooling: what of a lane goes to its spool, and when; and what became of it. [under the lock] No I/O is done
- * here: spooler.h does what was decided.
+/* spool_policy: decides which samples of a lane go to its spool and when, and applies the results. Caller holds
+ * the lane lock. No I/O is done here: see spool_io.h.
  *
  * Samples go to disk when the queue is half full and the handler does not take them: it fails or is stalled, or
- * there are older ones on disk already, or they would be dropped. Also when somebody flushes a handler that
- * fails, and when a lane's time to stop is over. What is on disk is older than what is in the queue, but newer
- * than what is in flight, and goes to the handler before anything from the queue does. */
+ * older ones are on disk already, or they would be dropped. Also when a handler that fails is flushed, and when
+ * a lane's time to stop is over. Samples on disk are older than those in the queue but newer than those in
+ * flight, and are delivered before any from the queue. */
 #ifndef WR_SPOOL_POLICY_H
 #define WR_SPOOL_POLICY_H
 
@@ -14,69 +14,69 @@
 
 #include "lane/lane_internal.h"
 
-/* How many bytes of samples are moved at a time, under a limit. */
+/* How many bytes of samples are moved at a time, for a spool_limit. */
 uint64_t wr_spool_policy_step_bytes(uint64_t limit);
 
-/* When there is something to move; WR_NEVER: nothing is. */
+/* When samples are to be moved; WR_NEVER: not in this state. */
 int64_t wr_spool_policy_time(struct wr_lane *lane, int64_t now_ns);
 
-/* Prepares spool_state.moving, if there is something to move now. */
+/* Prepares spool_state.moving. Returns false if nothing is to be moved now. */
 bool wr_spool_policy_prepare(struct wr_lane *lane, int64_t now_ns);
 
-/* The same, at the very end and by another thread than the worker: everything goes, also what the handler has
- * in its hands. */
+/* The same at the end, by another thread than the worker: everything is moved, even the batch that the handler
+ * is working on. */
 bool wr_spool_policy_prepare_last(struct wr_lane *lane, int64_t now_ns);
 
-/* Whether the lane stops and there is no more time to deliver. */
+/* Whether the lane stops and no time is left to deliver. */
 bool wr_spool_policy_must_save(const struct wr_lane *lane, int64_t now_ns);
 
-/* Whether there is anything that is not on disk. */
+/* Whether any samples are not on disk. */
 bool wr_spool_policy_has_memory(const struct wr_lane *lane);
 
-/* When to look for what other processes left; WR_NEVER: not as things are. */
+/* When to search for samples of other processes; WR_NEVER: not in this state. */
 int64_t wr_spool_policy_search_time(const struct wr_lane *lane);
 
-/* Whether the next batch has to come from disk, and is not in memory yet. */
+/* Whether the next batch is on disk only. */
 bool wr_spool_policy_must_fetch(const struct wr_lane *lane);
 
-/* ---- What became of it ----------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
-/* How things are on disk after an operation. */
+/* State of the disk after an operation. */
 struct wr_spool_policy_disk {
     uint64_t bytes;
-    uint64_t front; /* no sample of this process's own that is on disk has a position before it */
+    uint64_t front; /* no own sample on disk has a position before it */
 };
 
-/* The disk was looked at; called after each operation, before what follows here. */
+/* Called after each operation, before the functions below. */
 void wr_spool_policy_update(struct wr_lane *lane, const struct wr_spool_policy_disk *state);
 
-/* What was moved is on disk. */
+/* spool_state.moving is on disk. */
 void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns);
 
-/* It is not: the reason in words. */
-void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *words, int64_t now_ns);
+/* It is not. full: the spool has reached its limit. */
+void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *message, int64_t now_ns);
 
-/* Samples that were on disk are dropped. own: of them, this process's own. */
+/* Samples on disk are dropped. own: of them, this process's own. */
 void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, uint64_t samples, uint64_t own);
 
-/* Says that samples on disk, and a file with them, were damaged. kept: the file was moved aside. */
+/* Logs that samples on disk were damaged. kept: the file was renamed to .bad. */
 void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kept);
 
-/* Samples of earlier processes were found. more: there may be others. */
+/* Samples of earlier processes were adopted. more: the search is not complete. */
 void wr_spool_policy_found(struct wr_lane *lane, uint64_t samples, bool more, int64_t now_ns);
 
-/* Samples were read, of this process's own or not; with a reference, and labels with one. */
+/* Samples were read. The lane takes the references to the segment and to the labels. own: this process's. */
 void wr_spool_policy_fetched(struct wr_lane *lane, const struct wr_range *range, struct wr_label_set *labels,
                              bool own);
 
-/* They could not be read at this time: the reason in words. */
-void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *words, int64_t now_ns);
+/* They could not be read now. */
+void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *message, int64_t now_ns);
 
-/* Samples that were read from disk are settled; `next`: the position behind them. */
+/* Samples read from disk are settled. next: the position behind them. */
 void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t next, int64_t now_ns);
 
-/* It cannot be looked for them: the reason in words. */
-void wr_spool_policy_not_found(struct wr_lane *lane, const char *words, int64_t now_ns);
+/* The search for them has failed. */
+void wr_spool_policy_not_found(struct wr_lane *lane, const char *message, int64_t now_ns);
 
 /* "1024 queued, 5000 spooled", for messages. */
 void wr_spool_policy_describe(const struct wr_lane *lane, char *text, size_t size);

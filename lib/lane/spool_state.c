@@ -5,7 +5,7 @@
 
 #include "text/common.h"
 
-enum { SHARE_TO_SAVE = 4, LONGEST_TO_SAVE_MS = 250 };
+enum { SAVE_SHARE = 4, SAVE_MS_MOST = 250 };
 
 bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *place)
 {
@@ -26,10 +26,10 @@ void wr_spool_state_fini(struct wr_spool_state *spool_state)
 
 void wr_spool_state_plan(struct wr_spool_state *spool_state, int64_t now_ns, int64_t deadline_ns)
 {
-    int64_t aside_ns = deadline_ns > now_ns ? (deadline_ns - now_ns) / SHARE_TO_SAVE : 0;
-    if (aside_ns > LONGEST_TO_SAVE_MS * WR_NS_PER_MS)
-        aside_ns = LONGEST_TO_SAVE_MS * WR_NS_PER_MS;
-    spool_state->save_at_ns = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - aside_ns;
+    int64_t reserved_ns = deadline_ns > now_ns ? (deadline_ns - now_ns) / SAVE_SHARE : 0;
+    if (reserved_ns > SAVE_MS_MOST * WR_NS_PER_MS)
+        reserved_ns = SAVE_MS_MOST * WR_NS_PER_MS;
+    spool_state->save_at_ns = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - reserved_ns;
     spool_state->put_at_ns = 0;
 }
 

@@ -25,14 +25,14 @@ static bool has_room(struct wr_sync_waiters *waiters)
 
 void wr_sync_waiters_add(struct wr_sync_waiters *waiters, uint64_t sequence, struct wr_ticket ticket)
 {
-    if (!ticket.desk)
+    if (!ticket.state)
         return;
     if (waiters->error)
-        wr_ticket_answer(ticket, waiters->error);
+        wr_ticket_complete(ticket, waiters->error);
     else if (has_room(waiters))
         waiters->calls[waiters->count++] = (struct wr_sync_call){sequence, ticket};
     else
-        wr_ticket_answer(ticket, WEIR_ERR_MEMORY);
+        wr_ticket_complete(ticket, WEIR_ERR_MEMORY);
 }
 
 void wr_sync_waiters_complete(struct wr_sync_waiters *waiters, uint64_t first, uint64_t end, int result)
@@ -42,7 +42,7 @@ void wr_sync_waiters_complete(struct wr_sync_waiters *waiters, uint64_t first, u
         from++;
     uint32_t to = from;
     while (to < waiters->count && waiters->calls[to].sequence <= end)
-        wr_ticket_answer(waiters->calls[to++].ticket, result);
+        wr_ticket_complete(waiters->calls[to++].ticket, result);
     if (from == to)
         return;
     memmove(waiters->calls + from, waiters->calls + to, (waiters->count - to) * sizeof *waiters->calls);

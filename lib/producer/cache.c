@@ -2,8 +2,8 @@
 
 #include <stdatomic.h>
 
-/* A signal handler that adds by name may come between any two lines: it finds the entry empty, and the cache
- * closed, so that it writes nothing into what is half done. */
+/* A signal handler that adds by name may run between any two lines: it finds the entry empty and the cache
+ * closed, so it neither reads nor writes a half-written entry. */
 void wr_cache_put(struct wr_cache *cache, struct wr_cache_entry *entry, struct weir_metric *metric,
                   const char *name)
 {

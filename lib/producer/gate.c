@@ -4,8 +4,9 @@
 
 #include "os/futex.h"
 
-/* Setter: gate, then waiters; waiter: waiters, then gate (in the kernel). All sequentially consistent: either
- * the setter sees the waiter and wakes it, or the kernel sees the new gate and does not let it sleep. */
+/* The setter stores gate, then loads waiters; the waiter adds to waiters, then the kernel loads gate. All are
+ * sequentially consistent: either the setter sees the waiter and wakes it, or the kernel sees the new gate and
+ * does not put the waiter to sleep. */
 
 void wr_gate_set(struct wr_group *group, enum wr_gate gate)
 {

@@ -1,9 +1,8 @@
 #include "producer/name_cache_l2.h"
 
-/* The entry for a name: the one with another text of its address, or an empty one; where all are taken, one
- * time of WR_NAME_CACHE_L2_PATIENCE the next in turn, else NULL. With more names than places, most stay where
- * they are.
- */
+/* The entry to store a name in: one with the same address, or an empty one. If all are in use: each
+ * WR_NAME_CACHE_L2_PATIENCEth time the next one in turn, else NULL, so that with more names than entries most
+ * entries stay. */
 static struct wr_name_cache_l2_entry *choose(struct wr_name_cache_l2 *cache_l2,
                                              const struct weir_stream *stream, const char *name)
 {
@@ -17,8 +16,7 @@ static struct wr_name_cache_l2_entry *choose(struct wr_name_cache_l2 *cache_l2,
                : &set[declined / WR_NAME_CACHE_L2_PATIENCE % WR_NAME_CACHE_L2_WAYS];
 }
 
-/* What was put in before would mostly be in the wrong place from then on, and is found again in the registry.
- */
+/* Clears it: most entries would be in the wrong place, and their names are found again in the registry. */
 static void grow(struct wr_name_cache_l2 *cache_l2)
 {
     for (uint32_t i = 0; i < cache_l2->used; i++)

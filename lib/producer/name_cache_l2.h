@@ -1,11 +1,12 @@
-/* cache_l2: where a thread keeps the names for which its cache has no place. It goes by the name's address too,
- * and then compares the text with the series' own name, which lies where the call has to look anyway.
+/* name_cache_l2: the second level of a thread's name cache, for names whose entry in the first level is in use.
+ * The key is the name's address, too; then the text is compared with the series' own name, which is in memory
+ * that the call reads anyway.
  *
- * Its pages are part of the producer's and are touched from the first name on that is put in, so that threads
- * with few names pay nothing for it. It begins small, and grows when many names find no place.
+ * Its pages belong to the producer's mapping and are first touched when a name is stored, so threads with few
+ * names pay nothing for it. It begins small, and grows when many names find no free entry.
  *
- * An entry's two halves need not belong together, as when a signal handler comes between the two stores: the
- * text is what decides. */
+ * The two fields of an entry may be of different names, if a signal handler ran between the two stores: the
+ * comparison of the text decides. */
 #ifndef WR_NAME_CACHE_L2_H
 #define WR_NAME_CACHE_L2_H
 
@@ -17,7 +18,7 @@
 #include "registry/registry.h"
 
 enum {
-    WR_NAME_CACHE_L2_WAYS = 4, /* entries that a name may be in: one line of the processor's cache */
+    WR_NAME_CACHE_L2_WAYS = 4, /* entries that a name may be in: one cache line */
     WR_NAME_CACHE_L2_SMALLEST = 4096,
     WR_NAME_CACHE_L2_LARGEST = 32768,
     WR_NAME_CACHE_L2_GROWTH = 8,
@@ -29,19 +30,19 @@ struct wr_name_cache_l2_entry {
     struct weir_metric *metric; /* NULL: empty */
 };
 
-/* All zeros: keeps nothing. One thread's alone, and its signal handlers'. */
+/* All zeros: stores nothing. Used by one thread and its signal handlers. */
 struct wr_name_cache_l2 {
-    struct wr_name_cache_l2_entry *entries; /* WR_NAME_CACHE_L2_LARGEST of them; NULL: there is no room */
-    uint32_t used;                          /* entries that names are put in; 0: none has been yet */
-    uint32_t declined;                      /* names that found all their entries taken, since it grew */
+    struct wr_name_cache_l2_entry *entries; /* WR_NAME_CACHE_L2_LARGEST of them; NULL: none */
+    uint32_t used;                          /* entries in use by the hash; 0: no name was stored yet */
+    uint32_t declined;                      /* names that found all their entries in use, since it grew */
 };
 
 enum { WR_NAME_CACHE_L2_BYTES = WR_NAME_CACHE_L2_LARGEST * sizeof(struct wr_name_cache_l2_entry) };
 
-/* The first of the entries that a name may be in, once there are any. Neighbours in memory stay neighbours:
- * what goes through its names in order goes through the cache_l2 in order, and the processor fetches ahead.
- * Regions as large as the cache_l2, and texts that begin in the middle of 16 bytes, have each a place of their
- * own to begin. */
+/* The first of the entries that a name may be in; `used` must not be 0. Names that are neighbours in memory
+ * have neighbouring entries, so a program that adds its names in order reads the entries in order, and the
+ * processor prefetches them. Each region of 512 KiB, and each half of 16 bytes, begins at an offset of its own.
+ */
 static inline struct wr_name_cache_l2_entry *wr_name_cache_l2_set(const struct wr_name_cache_l2 *cache_l2,
                                                                   const struct weir_stream *stream,
                                                                   const char *name)
@@ -53,8 +54,8 @@ static inline struct wr_name_cache_l2_entry *wr_name_cache_l2_set(const struct w
            ((base + (at >> 6)) * WR_NAME_CACHE_L2_WAYS & (cache_l2->used - WR_NAME_CACHE_L2_WAYS));
 }
 
-/* The series of a stream's name; NULL: it is not here. Which of the entries has the address is as good as
- * random, so no branch depends on it; if two have, one of them is looked at. */
+/* The series of a stream's name; NULL: it is not stored. Which entry has the address is unpredictable, so the
+ * loop has no branch; if two entries have it, the last one is used. */
 static inline struct weir_metric *wr_name_cache_l2_find(const struct wr_name_cache_l2 *cache_l2,
                                                         const struct weir_stream *stream, const char *name)
 {
@@ -68,7 +69,7 @@ static inline struct weir_metric *wr_name_cache_l2_find(const struct wr_name_cac
     return WR_LIKELY(found) ? metric : NULL;
 }
 
-/* Keeps the series of a name, if there is room at all. */
+/* Stores the series of a name, if there are entries. */
 void wr_name_cache_l2_put(struct wr_name_cache_l2 *cache_l2, struct weir_metric *metric, const char *name);
 
 #endif

@@ -9,9 +9,9 @@
 #include "os/membarrier.h"
 #include "os/signals.h"
 
-/* What a thread has that has no producer: busy, so that the fast way is closed to it, and never written. */
+/* The producers of threads that have none: busy, so that the fast path is not used, and never written. */
 static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true};
-static struct wr_producer poor = {
+static struct wr_producer no_memory = {
     .state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .error = {WEIR_ERR_MEMORY, "out of memory"}};
 static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1, .cache.closed = true};
 
@@ -22,13 +22,19 @@ bool wr_producer_is_gone(void)
     return wr_producer_mine == &gone;
 }
 
-void wr_producer_say_no_memory(void)
+void wr_producer_wake_reader(struct wr_producer *producer)
+{
+    if (producer->home->wake_reader)
+        producer->home->wake_reader(producer);
+}
+
+void wr_producer_set_no_memory(void)
 {
     struct wr_producer *producer = wr_producer_mine;
     if (producer == &cold)
-        wr_producer_mine = &poor;
-    else if (producer != &poor && producer != &gone && !producer->shared)
-        producer->error = poor.error;
+        wr_producer_mine = &no_memory;
+    else if (producer != &no_memory && producer != &gone && !producer->shared)
+        producer->error = no_memory.error;
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -40,7 +46,7 @@ static struct wr_ring_block *block_of(struct wr_producer *producer)
     return (struct wr_ring_block *)((char *)producer + PRODUCER_BYTES);
 }
 
-static struct wr_name_cache_l2_entry *annex_of(struct wr_producer *producer)
+static struct wr_name_cache_l2_entry *cache_l2_of(struct wr_producer *producer)
 {
     return (struct wr_name_cache_l2_entry *)((char *)block_of(producer) +
                                              WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS));
@@ -52,15 +58,15 @@ static struct wr_producer *map_producer(void)
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    /* where the kernel cannot (before 4.14), the fork handler wipes what the child will look at */
+    /* if the kernel cannot (before 4.14), wr_producers_after_fork wipes what the child reads */
     madvise(memory, size, MADV_WIPEONFORK);
-    /* most of it is the cache_l2, which few threads ever touch */
+    /* most of it is the second-level cache, which few threads touch */
     madvise(memory, size, MADV_NOHUGEPAGE);
     return memory;
 }
 
-/* Makes a mapped or wiped producer usable. */
-static void set_up(struct wr_producers *producers, struct wr_producer *producer, bool shared)
+/* Initialises a mapped or wiped producer. */
+static void init_producer(struct wr_producers *producers, struct wr_producer *producer, bool shared)
 {
     wr_ring_init(&producer->ring, block_of(producer), WR_PRODUCER_SLOTS);
     producer->home = producers;
@@ -69,11 +75,11 @@ static void set_up(struct wr_producers *producers, struct wr_producer *producer,
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
     atomic_store_explicit(&producer->renew, producers->journal, memory_order_relaxed);
     producer->cache.closed = shared || !producers->caches;
-    producer->cache_l2.entries = annex_of(producer);
+    producer->cache_l2.entries = cache_l2_of(producer);
 }
 
-/* Opens a producer for its thread. */
-static void open_up(const struct wr_producers *producers, struct wr_producer *producer)
+/* Sets the state of a producer whose thread may use it. */
+static void update_state(const struct wr_producers *producers, struct wr_producer *producer)
 {
     bool ticks = atomic_load_explicit(&producer->ticks, memory_order_relaxed);
     bool renew = atomic_load_explicit(&producer->renew, memory_order_relaxed);
@@ -84,19 +90,19 @@ static void open_up(const struct wr_producers *producers, struct wr_producer *pr
     atomic_store(&producer->state, state);
 }
 
-/* ---- Threads come and go --------------------------------------------------------------------- */
+/* ---- Threads start and end ------------------------------------------------------------------- */
 
-/* A thread ends: its ring stays as it is, for the next one. Other destructors may still run on this thread;
- * what they add is refused. */
-static void give_back(void *value)
+/* Destructor of the key: the thread ends, and its ring stays as it is for the next one. Other destructors may
+ * still run on this thread; the values they add are refused. */
+static void release_producer(void *value)
 {
     struct wr_producer *producer = value;
     struct wr_producers *producers = producer->home;
     wr_producer_mine = &gone;
-    if (!producers || producer->shared) /* wiped by a fork and not used since; or not this thread's alone */
+    if (!producers || producer->shared) /* wiped by a fork and not used since; or shared */
         return;
-    /* it may have ended inside a call, by pthread_exit or cancellation: what it had not published is gone, and
-     * whoever adopts the ring is in no call. release: as in wr_intake_end */
+    /* the thread may have ended inside a call, by pthread_exit or cancellation: what it had not published is
+     * lost, and the thread that adopts the ring is in no call. release: as in wr_fast_add_end */
     atomic_store_explicit(&producer->busy, 0, memory_order_release);
     wr_lock_enter(&producers->lock);
     producer->own = false;
@@ -104,17 +110,15 @@ static void give_back(void *value)
     wr_lock_leave(&producers->lock);
 }
 
-/* The cache compares a word at a time, and so bytes behind the end of a text, which may never have been
- * written. What they are makes no difference, but valgrind cannot know that, and would complain of a program
- * without fault.
- */
+/* The cache reads whole words, and so bytes behind the end of a text that may be uninitialised. They are masked
+ * out, but valgrind would report them in a correct program. */
 static bool is_under_valgrind(void)
 {
     const char *preloaded = getenv("LD_PRELOAD");
     return preloaded && strstr(preloaded, "/vgpreload_");
 }
 
-/* What was refused while there was no memory to count it in. */
+/* Values refused before there were producers to count them in. */
 static _Atomic uint64_t refused_early;
 
 static void count_early(struct wr_producers *producers)
@@ -142,7 +146,7 @@ bool wr_producers_init(struct wr_producers *producers)
     producers->has_ticks = wr_clock_has_ticks();
     producers->ticks = producers->has_ticks;
     count_early(producers);
-    return pthread_key_create(&producers->key, give_back) == 0;
+    return pthread_key_create(&producers->key, release_producer) == 0;
 }
 
 static struct wr_producer *make_producer(struct wr_producers *producers)
@@ -153,14 +157,14 @@ static struct wr_producer *make_producer(struct wr_producers *producers)
     struct wr_producer *producer = map_producer();
     if (!producer)
         return NULL;
-    set_up(producers, producer, false);
+    init_producer(producers, producer, false);
     producers->all[count] = producer;
-    /* release: pairs with the acquire of whoever walks `all` */
+    /* release: pairs with the acquire of the threads that read `all` */
     atomic_store_explicit(&producers->count, count + 1, memory_order_release);
     return producer;
 }
 
-/* For threads beyond WR_PRODUCERS_MOST, and for all new ones when memory is short; set aside early for that. */
+/* For threads beyond WR_PRODUCERS_MOST, and for all new ones when out of memory, if it was made before. */
 static struct wr_producer *get_shared(struct wr_producers *producers)
 {
     struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
@@ -168,8 +172,8 @@ static struct wr_producer *get_shared(struct wr_producers *producers)
         return shared;
     if (!shared && !(shared = map_producer()))
         return NULL;
-    set_up(producers, shared, true);
-    /* release: pairs with the acquire of whoever looks for it without the lock */
+    init_producer(producers, shared, true);
+    /* release: pairs with the acquire of the threads that read it without the lock */
     atomic_store_explicit(&producers->shared, shared, memory_order_release);
     return shared;
 }
@@ -179,23 +183,23 @@ static struct wr_producer *find_producer(struct wr_producers *producers)
     if (producers->orphan_count) {
         struct wr_producer *orphan = producers->orphans[--producers->orphan_count];
         if (!orphan->ring.slots) /* wiped by a fork */
-            set_up(producers, orphan, false);
+            init_producer(producers, orphan, false);
         return orphan;
     }
     struct wr_producer *producer = make_producer(producers);
     return producer ? producer : get_shared(producers);
 }
 
-/* The calling thread's own one, set up if need be, or one for a thread that has none. */
+/* The calling thread's own one, initialised if necessary, or one for a thread that has none. */
 static struct wr_producer *find_mine(struct wr_producers *producers)
 {
     struct wr_producer *producer = wr_producer_mine;
-    if (producer == &cold || producer == &poor)
+    if (producer == &cold || producer == &no_memory)
         producer = find_producer(producers);
     else if (!producer->ring.slots)
-        set_up(producers, producer, producer == producers->shared);
+        init_producer(producers, producer, producer == producers->shared);
     if (producer)
-        open_up(producers, producer);
+        update_state(producers, producer);
     return producer;
 }
 
@@ -211,9 +215,9 @@ struct wr_producer *wr_producers_attach(struct wr_producers *producers)
     if (producer) {
         wr_producer_mine = producer;
         pthread_setspecific(producers->key,
-                            producer); /* when it fails, the ring is lost to later threads, but nothing else */
+                            producer); /* if it fails, no later thread can adopt the ring, which is harmless */
     } else {
-        wr_producer_say_no_memory();
+        wr_producer_set_no_memory();
     }
     wr_signals_restore(&signals);
     return producer;
@@ -234,14 +238,14 @@ void wr_producers_adopt_as_own(struct wr_producers *producers)
         return;
     wr_lock_enter(&producers->lock);
     producer->own = true;
-    open_up(producers, producer);
+    update_state(producers, producer);
     wr_lock_leave(&producers->lock);
 }
 
 /* ---- The clock, and the journal -------------------------------------------------------------- */
 
-/* Under the lock, as is every change of a state: relaxed, since it does not matter at which of its calls a
- * thread notices. The samples say which clock they were stamped by. */
+/* Caller holds the lock, as for every change of a state. relaxed: it does not matter at which of its calls a
+ * thread sees it, since each sample has a flag for its clock. */
 static void use_ticks(const struct wr_producers *producers, struct wr_producer *producer)
 {
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
@@ -265,7 +269,7 @@ static void change_one(const struct wr_producers *producers, struct wr_producer 
     uint32_t state = atomic_load(&producer->state);
     change(producers, producer);
     if (state == WR_PRODUCER_READY || state == WR_PRODUCER_CAREFUL)
-        open_up(producers, producer);
+        update_state(producers, producer);
 }
 
 static void change_all(const struct wr_producers *producers,
@@ -311,14 +315,14 @@ void wr_producers_renewed(struct wr_producers *producers)
     wr_signals_block(&signals);
     wr_lock_enter(&producers->lock);
     atomic_store_explicit(&producer->renew, false, memory_order_relaxed);
-    open_up(producers, producer);
+    update_state(producers, producer);
     wr_lock_leave(&producers->lock);
     wr_signals_restore(&signals);
 }
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-/* For kernels without MADV_WIPEONFORK; elsewhere it finds zeros and leaves them. */
+/* For kernels without MADV_WIPEONFORK; with it the memory is zero already, and is not touched. */
 static void wipe(struct wr_producer *producer)
 {
     if (producer->ring.slots)
@@ -344,7 +348,7 @@ void wr_producers_after_fork(struct wr_producers *producers)
     count_early(producers);
 }
 
-/* ---- The end --------------------------------------------------------------------------------- */
+/* ---- Shutdown -------------------------------------------------------------------------------- */
 
 static void close_one(struct wr_producer *producer)
 {
@@ -378,9 +382,9 @@ void wr_producers_close(struct wr_producers *producers)
         close_one(shared);
     wr_lock_leave(&producers->lock);
     wr_signals_restore(&signals);
-    /* pairs with the compiler barrier (or, where there is no membarrier, the sequentially consistent accesses)
-     * between `busy = 1` and the load of `state` on the calling path: a call either sees CLOSED, or is seen
-     * busy by wr_producers_settle */
+    /* pairs with the compiler barrier (or, without membarrier, the sequentially consistent accesses) between
+     * `busy = 1` and the load of `state` on the calling path: a call either sees CLOSED, or is seen busy by
+     * wr_producers_settle */
     wr_membarrier();
 }
 
@@ -392,7 +396,7 @@ bool wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns)
         if (producers->all[i] != wr_producer_mine)
             settled &= wait_until_idle(producers->all[i], deadline_ns);
     struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
-    if (shared) { /* whoever comes after this finds it closed */
+    if (shared) { /* a thread that takes this lock later sees CLOSED */
         bool entered = wr_lock_enter_by(&shared->sharing, deadline_ns);
         if (entered)
             wr_lock_leave(&shared->sharing);
@@ -418,7 +422,7 @@ static int refusal_error(enum weir_refusal why)
 
 int wr_producers_refuse(struct wr_producers *producers, enum weir_refusal why, uint64_t count)
 {
-    /* always the common counter: refusals are rare, and a nested call must not touch what the interrupted one
+    /* always the common counter: refusals are rare, and a nested call must not write what the interrupted one
      * may be writing */
     atomic_fetch_add_explicit(&producers->refused[why], limit_count(count), memory_order_relaxed);
     return refusal_error(why);

@@ -1,9 +1,9 @@
 /* producer: what each thread that adds values has: a ring, a cache of the names it uses, counters, and a few
- * words for others.
+ * fields that other threads use.
  *
- * A producer lies on pages of its own that a forked child finds wiped (MADV_WIPEONFORK): state is 0 then, which
- * sends the next call the slow way. It is never freed: when its thread ends, another thread adopts it with
- * whatever the ring still holds, so the number of producers follows the peak number of threads. Beyond
+ * A producer is on pages of its own that are zero in a forked child (MADV_WIPEONFORK): state is 0 there, which
+ * sends the next call to the slow path. It is never freed: when its thread ends, another thread adopts it with
+ * what its ring still contains, so the number of producers follows the peak number of threads. Beyond
  * WR_PRODUCERS_MOST threads share one. */
 #ifndef WR_PRODUCER_H
 #define WR_PRODUCER_H
@@ -26,9 +26,9 @@
 #include "producer/unrouted.h"
 
 enum wr_producer_state {
-    WR_PRODUCER_COLD = 0, /* not set up, or wiped by a fork */
-    WR_PRODUCER_READY,    /* everything may go the fast way */
-    WR_PRODUCER_CAREFUL,  /* works, but not the fast way: see `shared`, `own`, `fenced`, `renew`, `ticks` */
+    WR_PRODUCER_COLD = 0, /* not initialised, or wiped by a fork */
+    WR_PRODUCER_READY,    /* the fast path may be used */
+    WR_PRODUCER_CAREFUL,  /* slow path only, because of `shared`, `own`, `fenced`, `renew` or `ticks` */
     WR_PRODUCER_CLOSED,   /* after shutdown */
 };
 
@@ -38,81 +38,86 @@ enum {
 };
 
 struct wr_producer {
-    /* read by each call, written by the thread itself, and by others when something ends */
+    /* read by each call; written by the thread itself, and by others to close it */
     WR_ALIGNED_LINE _Atomic uint32_t state; /* enum wr_producer_state */
-    _Atomic uint32_t busy;                  /* 1: a call of this thread is on its way */
-    bool shared;                            /* several threads use it, under `sharing` */
-    bool own;                               /* the thread is one of weir's own: it never waits */
-    bool fenced;                            /* there is no membarrier(2): publishing needs a fence */
-    _Atomic bool renew;                     /* its ring is not in the journal, and should be */
-    _Atomic bool ticks;                     /* time stamps are ticks; others write it under `lock` */
+    _Atomic uint32_t busy;                  /* 1: a call of this thread is running */
+    bool shared;                            /* several threads use it, holding `sharing` */
+    bool own;                               /* the thread is one of weir's own and never waits */
+    bool fenced;                            /* no membarrier(2): publishing needs a fence */
+    _Atomic bool renew;                     /* its ring is to be moved to the journal */
+    _Atomic bool ticks;                     /* time stamps are ticks; written under wr_producers.lock */
     struct wr_lock sharing;
     struct wr_producers *home;
-    struct wr_unrouted unrouted; /* values for which nobody listened */
+    struct wr_unrouted unrouted; /* values of groups without a route */
 
     struct wr_ring ring;
 
-    struct wr_producer *next_active;  /* on the dispatcher's stack of rings that woke up */
-    struct wr_ticket_desk desk;       /* for calls that wait for handlers to answer */
-    struct wr_cache cache;            /* of the names it uses */
-    struct wr_name_cache_l2 cache_l2; /* of those that the cache has no place for */
-    struct wr_error error;            /* the thread's last failure */
+    struct wr_producer *next_active;  /* on the dispatcher's stack of woken rings */
+    struct wr_ticket_state ticket;    /* of a synchronous call */
+    struct wr_cache cache;            /* of names */
+    struct wr_name_cache_l2 cache_l2; /* of names that the cache has no entry for */
+    struct wr_error error;            /* the thread's last error */
 };
 
-/* The calling thread's producer; never NULL: one that is COLD and busy for a thread that has none. */
+/* The calling thread's producer. Never NULL: a thread that has none gets one that is COLD and busy. */
 extern _Thread_local struct wr_producer *wr_producer_mine
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* All producers of the process. Lies outside the pages that a fork wipes. */
+/* All producers of the process. Not on pages that a fork wipes. */
 struct wr_producers {
     struct wr_lock lock;
-    pthread_key_t key;                          /* whose destructor notices the end of a thread */
+    pthread_key_t key;                          /* its destructor runs when a thread ends */
     _Atomic uint32_t count;                     /* of those in `all` */
     struct wr_producer *all[WR_PRODUCERS_MOST]; /* entries before count never change */
     struct wr_producer *orphans[WR_PRODUCERS_MOST];
     uint32_t orphan_count;
-    _Atomic(struct wr_producer *) shared; /* for threads beyond; NULL: not needed yet */
+    _Atomic(struct wr_producer *) shared; /* for further threads; NULL: none needed yet */
     bool fenced, caches;
-    bool has_ticks; /* there is a counter that is good for time stamps */
-    bool ticks;     /* it is used: see wr_producers_use_ticks */
-    bool journal;   /* rings are to be in it */
+    bool has_ticks; /* the processor's counter is usable for time stamps */
+    bool ticks;     /* and is used: see wr_producers_use_ticks */
+    bool journal;   /* rings are to be moved to it */
+    /* Called by a producer whose ring was parked when it published; set before there are producers. Must be
+     * safe in signal handlers. NULL: not called. */
+    void (*wake_reader)(struct wr_producer *producer);
     _Atomic bool closed;
     _Atomic uint64_t refused[WEIR_REFUSED_MAX];
 };
 
-/* Once a process. false: threads cannot be told apart (no key). */
+/* Called once per process. Returns false if no thread-specific key is available. */
 bool wr_producers_init(struct wr_producers *producers);
 
-/* In a forked child, by its only thread: all producers but the caller's own are free for adoption. */
+/* In a forked child, by its only thread: all producers but the caller's may be adopted. */
 void wr_producers_after_fork(struct wr_producers *producers);
 
-/* Gives the calling thread a producer: its own wiped one again, an orphan, a new one, or the shared one. NULL:
- * no memory, or the thread is ending. With signals blocked. */
+/* Gives the calling thread a producer: its own wiped one, an orphan, a new one, or the shared one. Blocks
+ * signals meanwhile. Returns NULL if out of memory, or if the thread is ending. */
 struct wr_producer *wr_producers_attach(struct wr_producers *producers);
 
-/* Whether calls read the processor's counter, where it is good for that, or always the wall clock. At first
- * they read the counter. Calls that are on their way may still do what they did before. */
+/* Sets whether calls read the processor's counter, if it is usable, or the wall clock. Default: the counter.
+ * Calls that are running may still use the other. */
 void wr_producers_use_ticks(struct wr_producers *producers, bool wanted);
 
-/* There is a journal, or space for it again: threads move their rings there. */
+/* A journal was started, or has space again: threads move their rings to it. */
 void wr_producers_renew(struct wr_producers *producers);
 
-/* The calling thread's ring is where it can be: it may go the fast way again. */
+/* The calling thread's ring was moved, or cannot be now: it may use the fast path again. */
 void wr_producers_renewed(struct wr_producers *producers);
 
-/* Where the calling thread's last failure is kept. NULL: nowhere, since it shares a producer, or has none and
+/* Where the calling thread's last error is stored. NULL: nowhere, because it shares a producer, or has none and
  * gets none. */
 struct wr_error *wr_producers_error(struct wr_producers *producers);
 
 /* Marks the calling thread as one of weir's own. */
 void wr_producers_adopt_as_own(struct wr_producers *producers);
 
-/* [shutdown] Has every later call refused. */
+/* [shutdown] Refuses all later calls. */
 void wr_producers_close(struct wr_producers *producers);
 
-/* [shutdown] Waits until the calls that were on their way have come to an end; false: not all did by
- * deadline_ns. */
+/* [shutdown] Waits for the calls that are running to end. Returns false if not all have by deadline_ns. */
 bool wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns);
+
+/* [producer] Calls wake_reader for a ring that was parked. */
+void wr_producer_wake_reader(struct wr_producer *producer);
 
 /* Whether the thread is one of weir's own. */
 static inline bool wr_producer_is_own(void)
@@ -120,16 +125,16 @@ static inline bool wr_producer_is_own(void)
     return wr_producer_mine->own;
 }
 
-/* Has weir_last_error say so on the calling thread, which may have no producer. */
-void wr_producer_say_no_memory(void);
+/* Sets the calling thread's last error to out of memory, also if it has no producer. */
+void wr_producer_set_no_memory(void);
 
-/* Whether the thread is ending and has given its producer back. */
+/* Whether the thread is ending and has released its producer. */
 bool wr_producer_is_gone(void);
 
-/* Counts a refused value and answers the error's number. */
+/* Counts refused values. Returns the error of the call. */
 int wr_producers_refuse(struct wr_producers *producers, enum weir_refusal why, uint64_t count);
 
-/* The same where there are no producers, for want of memory: counted as soon as there are. */
+/* The same if there are no producers because of a lack of memory: counted as soon as there are. */
 int wr_producers_refuse_early(uint64_t count);
 
 #endif

@@ -34,10 +34,10 @@ bool wr_ring_starve(struct wr_ring *ring, uint64_t count)
 bool wr_ring_find_room(struct wr_ring *ring, uint64_t count)
 {
     uint64_t position = wr_ring_position(ring);
-    uint64_t end = position - wr_ring_fill(ring) + ring->size; /* the first slot that still holds something */
+    uint64_t end = position - wr_ring_fill(ring) + ring->size; /* behind the last slot that is free */
     uint64_t quarter = ring->size / WR_RING_QUARTERS;
-    uint64_t border = ((position + count) / quarter + 1) * quarter;
-    ring->limit = end < border ? end : border;
+    uint64_t boundary = ((position + count) / quarter + 1) * quarter;
+    ring->limit = end < boundary ? end : boundary;
     return position + count <= ring->limit;
 }
 

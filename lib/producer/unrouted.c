@@ -1,11 +1,11 @@
 #include "producer/unrouted.h"
 
-enum { LOOKS_MOST = 100 };
+enum { READS_MOST = 100 };
 
-/* Reader: turn, group, since, count, turn; writer: turn, the group's own counter, since, group, turn. All
- * sequentially consistent but for `count`: a reader that finds the same even turn twice has read group and
- * since of one run. It cannot see a `since` that is newer than its `count`, since it reads `since` first, and
- * the thread had counted up to there before it stored that. */
+/* A reader loads turn, group, since, count, turn; the writer stores turn, the group's own counter, since,
+ * group, turn. All are sequentially consistent except `count`: a reader that finds the same even turn twice has
+ * read group and since of one run. It cannot see a `since` newer than its `count`: it loads `since` first, and
+ * the writer had stored a `count` of at least that value before. */
 
 void wr_unrouted_switch(struct wr_unrouted *unrouted, struct wr_group *group)
 {
@@ -22,7 +22,7 @@ void wr_unrouted_switch(struct wr_unrouted *unrouted, struct wr_group *group)
 
 struct wr_group *wr_unrouted_run(const struct wr_unrouted *unrouted, uint64_t *values)
 {
-    for (int i = 0; i < LOOKS_MOST; i++) {
+    for (int i = 0; i < READS_MOST; i++) {
         uint64_t turn = atomic_load(&unrouted->turn);
         struct wr_group *group = atomic_load(&unrouted->group);
         uint64_t since = atomic_load(&unrouted->since);

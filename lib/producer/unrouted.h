@@ -1,8 +1,8 @@
-/* unrouted: how many values of each group nobody listened to.
+/* unrouted: counts the values of groups without a route.
  *
- * The calling path has one counter a thread, for all groups, and knows besides which group its latest values
- * were of: a run. Only where a run ends, because the thread goes on with another group, is its length added to
- * the group, so threads that add to one such group do not write to one place. */
+ * The calling path has one counter per thread, for all groups, and the group of its latest values: a run. The
+ * length of a run is added to the group's own counter when the thread adds to another group, so threads that
+ * add to the same group do not write to the same cache line. */
 #ifndef WR_UNROUTED_H
 #define WR_UNROUTED_H
 
@@ -12,10 +12,10 @@
 #include "text/common.h"
 #include "registry/registry.h"
 
-/* Of one thread, which alone writes it. All zeros: ready, as a forked child finds it. */
+/* Written by one thread only. All zeros: ready, as in a forked child. */
 struct wr_unrouted {
     _Atomic uint64_t count; /* of all groups */
-    _Atomic uint64_t turn;  /* odd: the next two are being changed */
+    _Atomic uint64_t turn;  /* odd: `group` and `since` are being changed */
     _Atomic(struct wr_group *) group;
     _Atomic uint64_t since; /* the count when the run of `group` began */
 };
@@ -38,9 +38,10 @@ static inline uint64_t wr_unrouted_total(const struct wr_unrouted *unrouted)
     return atomic_load_explicit(&unrouted->count, memory_order_relaxed);
 }
 
-/* [any thread] The present run: its group and length. NULL: there is none, or the thread changes groups faster
- * than one can look. Whoever reads the groups' own counters before their runs never counts a value twice, but
- * misses what goes from one to the other meanwhile; at rest the sums are exact. */
+/* [any thread] The present run: its group and length. Returns NULL if there is none, or if the thread changes
+ * groups faster than they can be read. A reader that reads the groups' own counters before the runs never
+ * counts a value twice, but may miss those added to a group meanwhile; the sums are exact when no thread adds.
+ */
 struct wr_group *wr_unrouted_run(const struct wr_unrouted *unrouted, uint64_t *values);
 
 #endif

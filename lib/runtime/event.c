@@ -6,7 +6,7 @@
 #include "registry/name.h"
 #include "producer/ring.h"
 
-/* The text goes into the slots behind the sample, part by part: the ring's end may lie in between. */
+/* Writes the text into the slots behind the sample, slot by slot, since it may wrap around the ring's end. */
 static void write_text(struct wr_ring *ring, uint64_t position, const char *text, uint32_t length)
 {
     for (uint32_t done = 0; done < length; position++) {
@@ -21,14 +21,14 @@ static struct weir_metric *look_up(struct weir_stream *stream, const struct wr_e
     return wr_intake_find(stream, event->values[i].name, event->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0);
 }
 
-/* An event, with what is known of it so far. */
+/* An event whose names are resolved. */
 struct named_event {
     const struct wr_event *is;
     const struct weir_metric *first; /* of its first value */
     uint32_t length;                 /* of its metadata */
 };
 
-/* false: a name is bad, and event->first is what that led to. */
+/* Returns false if a name is bad; event->first is the refusing series then. */
 static bool check_names(struct weir_stream *stream, struct named_event *event)
 {
     for (size_t i = event->is->count; i-- > 0;) {

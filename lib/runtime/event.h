@@ -1,6 +1,4 @@
-/* event: samples with all that can be said of them: their kinds, a time of their own, metadata. Added the slow
- * way.
- */
+/* event: adds samples with a kind, a time and metadata, by the slow path. */
 #ifndef WR_EVENT_H
 #define WR_EVENT_H
 
@@ -14,7 +12,7 @@
 
 struct wr_event_value {
     const char *name;
-    struct wr_intake_value value;
+    struct wr_value value;
 };
 
 struct wr_event {
@@ -22,13 +20,13 @@ struct wr_event {
     size_t count;           /* at least 1 */
     const int64_t *time_ns; /* since 1970-01-01 UTC; NULL: now */
     bool cumulative;
-    const char *metadata; /* of a value that is alone; or NULL */
+    const char *metadata; /* only if count is 1; or NULL */
 };
 
-/* Adds an event; answers as weir_emit. Names are looked at even when nobody listens. */
+/* Adds an event. Returns as weir_emit. Names are checked even if the group has no route. */
 int wr_event_add(struct weir_stream *stream, const struct wr_event *event);
 
-/* Adds a sample; answers as weir_add_sample. */
+/* Adds a sample. Returns as weir_add_sample. */
 int wr_event_add_sample(struct weir_stream *stream, const weir_sample_spec *spec);
 
 #endif

@@ -7,7 +7,7 @@
 #include "lane/lane_fork.h"
 #include "status/status_file.h"
 
-enum { PATIENCE_MS = 50 };
+enum { LIMIT_MS = 50 };
 
 static bool is_owner(const struct wr_fork *fork)
 {
@@ -16,9 +16,9 @@ static bool is_owner(const struct wr_fork *fork)
 
 void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
 {
-    int64_t deadline_ns = wr_clock_monotonic_ns() + PATIENCE_MS * WR_NS_PER_MS;
+    int64_t deadline_ns = wr_clock_monotonic_ns() + LIMIT_MS * WR_NS_PER_MS;
     sigset_t signals;
-    wr_signals_block(&signals); /* a signal handler that adds must not meet what its own thread holds */
+    wr_signals_block(&signals); /* a signal handler that adds must not wait for its own thread's locks */
     if (!wr_lock_enter_by(&fork->gate, deadline_ns)) {
         wr_signals_restore(&signals);
         return;
@@ -58,7 +58,7 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
     wr_signals_restore(&signals);
 }
 
-/* A type whose code was torn in the middle may have left locks of its own behind that nobody will ever free. */
+/* A type whose code the fork interrupted may have locks of its own that stay locked in the child. */
 static void abandon_lane(const struct wr_lane *lane, bool prepared)
 {
     bool torn;
@@ -73,7 +73,7 @@ void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_sta
 {
     bool held = is_owner(fork);
     sigset_t signals = fork->signals;
-    /* a child that never used weir may have a child: the descriptors are somebody else's by now */
+    /* done once: in a child of a child that never used weir, the descriptors may belong to other files */
     if (!engine->abandoned) {
         for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
             abandon_lane(lane, held && fork->round);

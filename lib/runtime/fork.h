@@ -1,9 +1,9 @@
-/* fork: bringing a process with running threads through fork(2).
+/* fork: fork(2) in a process with running threads.
  *
- * Before: workers are asked to stay out of their handlers' code, and the locks that a child must find whole are
- * taken; all within 50 ms. A handler that is still busy then is lost to the child. After, in the parent:
- * everything goes on. In the child: the parent's handlers are abandoned, and nothing else of its engine is ever
- * touched. */
+ * Before: keeps workers out of their handlers' code and takes the locks that must be consistent in the child,
+ * all within 50 ms. A handler that is still busy then cannot be used in the child. After, in the parent:
+ * releases everything. After, in the child: abandons the parent's handlers; nothing else of the parent's engine
+ * is ever used. */
 #ifndef WR_FORK_H
 #define WR_FORK_H
 
@@ -15,11 +15,11 @@
 #include "engine/engine.h"
 #include "os/lock.h"
 
-/* What was taken before a fork, to be given back after it. Several threads may fork at once: the gate lets one
- * in, and one that cannot wait any longer forks without having taken anything. */
+/* The locks that were taken before a fork, to be released after it. Several threads may fork at once: the gate
+ * lets one prepare its fork; a thread that has waited for 50 ms forks unprepared. */
 struct wr_fork {
     struct wr_lock gate;
-    _Atomic bool taken;       /* by the thread `owner` */
+    _Atomic bool taken;       /* the fork of the thread `owner` is prepared */
     _Atomic(pthread_t) owner; /* written with the gate held */
     bool round, registry, producers, plugins, status;
     sigset_t signals; /* the owner's */

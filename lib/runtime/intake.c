@@ -11,14 +11,14 @@
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-int wr_intake_refuse(enum weir_refusal why, uint64_t count, const char *words)
+int wr_intake_refuse(enum weir_refusal why, uint64_t count, const char *message)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
         return wr_producers_refuse_early(count);
     int code = wr_producers_refuse(&runtime->producers, why, count);
-    if (why != WEIR_REFUSED_BUSY) /* the interrupted call may be writing there */
-        wr_error_set(wr_producers_error(&runtime->producers), code, "%s", words);
+    if (why != WEIR_REFUSED_BUSY) /* the interrupted call may be writing the error */
+        wr_error_set(wr_producers_error(&runtime->producers), code, "%s", message);
     return code;
 }
 
@@ -31,7 +31,6 @@ static enum weir_refusal refusal_of(int error)
     }
 }
 
-/* The stream or name is one that refuses; its error was set when it was looked up. */
 int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count)
 {
     struct wr_runtime *runtime = wr_runtime_get();
@@ -51,7 +50,7 @@ static int refuse_closed(uint64_t count)
 
 /* ---- Getting a producer ---------------------------------------------------------------------- */
 
-/* The calling thread's producer, set up; NULL: *error answers the call. */
+/* The calling thread's producer, initialised. Returns NULL if the call is refused, with its error in *error. */
 static struct wr_producer *attach(uint64_t count, int *error)
 {
     if (wr_producer_is_gone()) {
@@ -67,7 +66,7 @@ static struct wr_producer *attach(uint64_t count, int *error)
 
 /* ---- Entering -------------------------------------------------------------------------------- */
 
-/* Several threads on one ring: one at a time, without being interrupted. */
+/* Several threads use the ring: one at a time, with signals blocked. */
 static void enter_shared(struct wr_intake_call *call)
 {
     wr_signals_block(&call->signals);
@@ -80,11 +79,10 @@ static void leave_shared(struct wr_intake_call *call)
     wr_signals_restore(&call->signals);
 }
 
-/* false: a nested call, and *error answers it. */
 bool wr_intake_enter(struct wr_intake_call *call, int *error)
 {
     struct wr_producer *producer = wr_producer_mine;
-    if (producer->home && wr_intake_is_busy(producer) && !producer->shared) {
+    if (producer->home && wr_fast_add_is_busy(producer) && !producer->shared) {
         *error = refuse_nested(call->samples);
         return false;
     }
@@ -98,16 +96,15 @@ bool wr_intake_enter(struct wr_intake_call *call, int *error)
     }
     if (producer->shared)
         enter_shared(call);
-    wr_intake_begin(producer);
-    if (producer
-            ->fenced) /* without membarrier the order of this store and the load of `state` is ours to keep */
+    wr_fast_add_begin(producer);
+    if (producer->fenced) /* without membarrier this store and the load of `state` need a fence */
         atomic_exchange(&producer->busy, 1);
     return true;
 }
 
 void wr_intake_leave(struct wr_intake_call *call)
 {
-    wr_intake_end(call->producer);
+    wr_fast_add_end(call->producer);
     if (call->producer->shared)
         leave_shared(call);
 }
@@ -119,7 +116,7 @@ static bool is_closed(const struct wr_intake_call *call)
     return atomic_load(&call->producer->state) == WR_PRODUCER_CLOSED;
 }
 
-/* Goes to the group's gate, and waits there if it has to. Answers 0, or the error that answers the call. */
+/* Waits for the group's gate. Returns 0, or the error to return. */
 static int pass_gate(struct wr_intake_call *call)
 {
     enum wr_warmth warmth;
@@ -158,9 +155,9 @@ static struct wr_dispatcher *dispatcher_of(const struct wr_intake_call *call)
     return &wr_runtime_engine(call->runtime)->dispatcher;
 }
 
-/* Does the dispatcher's work, where its thread cannot be waited for: it could not be started, or waits for this
- * very thread. */
-static void help(const struct wr_intake_call *call)
+/* Runs a round if the dispatcher's thread cannot be waited for: it could not be started, or it may be waiting
+ * for this thread, which is one of weir's own. */
+static void run_round_if_needed(const struct wr_intake_call *call)
 {
     struct wr_dispatcher *dispatcher = dispatcher_of(call);
     sigset_t signals;
@@ -175,7 +172,7 @@ static void help(const struct wr_intake_call *call)
     wr_signals_restore(&signals);
 }
 
-/* Waits until the ring has room. Answers 0, or the error that answers the call. */
+/* Waits until the ring has room. Returns 0, or the error to return. */
 static int find_room(struct wr_intake_call *call)
 {
     struct wr_ring *ring = &call->producer->ring;
@@ -187,14 +184,13 @@ static int find_room(struct wr_intake_call *call)
         if (wr_configure_is_here(call->runtime))
             return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples,
                                     "this thread is configuring weir, and its ring is full");
-        help(call);
+        run_round_if_needed(call);
         if (!call->producer->own)
             wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, 100 * WR_NS_PER_MS);
     }
     return 0;
 }
 
-/* Everything that has to be right before slots are written. Answers 0, or the error that answers the call. */
 int wr_intake_prepare(struct wr_intake_call *call)
 {
     if (call->slots > WR_INTAKE_LARGEST)
@@ -222,33 +218,34 @@ int64_t wr_intake_time(struct wr_intake_call *call)
 
 static void publish(struct wr_intake_call *call, uint64_t position)
 {
-    wr_intake_publish(call->producer, position);
+    wr_fast_add_publish(call->producer, position);
     if (!call->producer->fenced)
         return;
-    /* without membarrier the order is ours to keep, and so the look has to be taken again behind the store */
+    /* without membarrier a fence is needed between the store of tail and the load of parked: both are repeated
+     * as sequentially consistent operations */
     atomic_exchange(&call->producer->ring.tail, position);
     if (atomic_load(&call->producer->ring.parked))
-        wr_intake_unpark(call->producer);
+        wr_intake_wake_dispatcher(call->producer);
 }
 
-void wr_intake_unpark(struct wr_producer *producer)
+void wr_intake_wake_dispatcher(struct wr_producer *producer)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     if (runtime)
         wr_dispatcher_wake(&wr_runtime_engine(runtime)->dispatcher, producer);
 }
 
-/* ---- Waiting for the answer ------------------------------------------------------------------ */
+/* ---- Synchronous calls ----------------------------------------------------------------------- */
 
-/* A handler that makes progress is worth waiting for; one that made none for block_timeout is not. */
-static int wait_for_answer(const struct wr_intake_call *call, struct wr_ticket ticket)
+/* Waits while the handlers make progress; a call fails after block_timeout without any. */
+static int wait_for_handlers(const struct wr_intake_call *call, struct wr_ticket ticket)
 {
     struct wr_engine *engine = wr_runtime_engine(call->runtime);
     struct wr_engine_progress before = wr_engine_sync_progress(engine, call->group);
     for (;;) {
-        int answer;
-        if (wr_ticket_wait(ticket, wr_clock_monotonic_ns() + before.timeout_ns, &answer))
-            return answer;
+        int result;
+        if (wr_ticket_wait(ticket, wr_clock_monotonic_ns() + before.timeout_ns, &result))
+            return result;
         struct wr_engine_progress now = wr_engine_sync_progress(engine, call->group);
         if (is_closed(call) || now.settled == before.settled)
             return WEIR_ERR_TIMEOUT;
@@ -256,37 +253,36 @@ static int wait_for_answer(const struct wr_intake_call *call, struct wr_ticket t
     }
 }
 
-static int explain(const struct wr_intake_call *call, int answer)
+static int set_error(const struct wr_intake_call *call, int result)
 {
-    static const char *const words[] = {"the handler dropped the value",
-                                        "the handler has not answered in time"};
-    struct wr_error *mine = answer ? wr_producers_error(&call->runtime->producers) : NULL;
-    if (mine && !wr_engine_explain(wr_runtime_engine(call->runtime), call->group, answer, mine))
-        wr_error_set(mine, answer, "%s", words[answer == WEIR_ERR_TIMEOUT]);
-    return answer;
+    static const char *const messages[] = {"the handler dropped the value",
+                                           "the handler has not settled the value in time"};
+    struct wr_error *mine = result ? wr_producers_error(&call->runtime->producers) : NULL;
+    if (mine && !wr_engine_explain(wr_runtime_engine(call->runtime), call->group, result, mine))
+        wr_error_set(mine, result, "%s", messages[result == WEIR_ERR_TIMEOUT]);
+    return result;
 }
 
-/* Publishes what was written; in a synchronous group waits for the answer. Ends the call. */
 int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
 {
     const struct wr_ring *ring = &call->producer->ring;
     bool sync = call->flags & WR_RING_SYNC;
     struct wr_ticket ticket = {0};
     if (sync) {
-        ticket = wr_ticket_take(&call->producer->desk);
+        ticket = wr_ticket_take(&call->producer->ticket);
         wr_ring_slot(ring, wr_ring_position(ring))->reserved = ticket.number;
     }
     publish(call, position);
     if (sync)
         wr_dispatcher_hurry(dispatcher_of(call));
-    int answer = sync ? wait_for_answer(call, ticket) : 0;
+    int result = sync ? wait_for_handlers(call, ticket) : 0;
     wr_intake_leave(call);
-    return explain(call, answer);
+    return set_error(call, result);
 }
 
 /* ---- One value ------------------------------------------------------------------------------- */
 
-int wr_intake_add_slow(struct weir_metric *metric, struct wr_intake_value value)
+int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)
 {
     struct wr_intake_call call = {.group = metric->stream->group, .samples = 1, .slots = 1};
     int error;
@@ -315,7 +311,7 @@ int wr_intake_add_slow(struct weir_metric *metric, struct wr_intake_value value)
 struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags)
 {
     struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error; /* a kilobyte, so only its code is cleared */
+    struct wr_error error; /* it has a kilobyte, so only its code is cleared */
     error.code = 0;
     if (!runtime)
         return wr_registry_refusing()->no_memory_metric;
@@ -328,7 +324,7 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
     return metric;
 }
 
-/* Most are known, and just not to this thread. */
+/* Most names are in the registry, and only not in this thread's caches. */
 static struct weir_metric *find_known(struct weir_stream *stream, const char *name)
 {
     const struct wr_runtime *runtime = wr_runtime_get();
@@ -352,15 +348,23 @@ struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name
     return metric;
 }
 
+/* The series of a name, which the thread's cache has from now on. */
+static inline struct weir_metric *look_up(struct weir_stream *stream, const char *name)
+{
+    struct weir_metric *metric = WR_LIKELY(name != NULL) ? wr_fast_add_find(stream, name) : NULL;
+    return WR_LIKELY(metric) ? metric : wr_intake_learn(stream, name);
+}
+
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Fills the slots of an event. NULL: done; else what a bad name led to, and nothing is published. */
+/* Fills the slots of an event. Returns NULL, or the refusing series of a bad name; nothing is published then.
+ */
 static const struct weir_metric *write_values(const struct wr_ring *ring, uint64_t position,
                                               struct weir_stream *stream, const weir_value *values,
                                               size_t count, const weir_sample *pattern)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct weir_metric *metric = wr_intake_look_up(stream, values[i].name);
+        const struct weir_metric *metric = look_up(stream, values[i].name);
         if (WR_UNLIKELY(metric->stream->refusal))
             return metric;
         weir_sample *sample = wr_ring_slot(ring, position + i);
@@ -398,26 +402,26 @@ int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t 
     const struct weir_metric *refused = NULL;
     if (WR_UNLIKELY(stream->refusal))
         return wr_intake_refuse_named(stream, count);
-    if (WR_UNLIKELY(wr_intake_is_busy(producer)))
+    if (WR_UNLIKELY(wr_fast_add_is_busy(producer)))
         return emit_slow(stream, values, count);
-    wr_intake_begin(producer);
+    wr_fast_add_begin(producer);
     uint64_t position = wr_ring_position(&producer->ring);
-    bool may_go =
-        wr_intake_may_go(producer, &stream->group->gate, position, count) && count <= WR_INTAKE_LARGEST;
-    if (WR_LIKELY(may_go)) {
+    bool is_fast =
+        wr_fast_add_is_possible(producer, &stream->group->gate, position, count) && count <= WR_INTAKE_LARGEST;
+    if (WR_LIKELY(is_fast)) {
         const weir_sample pattern = {.flags = WR_RING_TICKS | WEIR_SAMPLE_MORE,
                                      .time_ns = (int64_t)wr_clock_ticks()};
         refused = write_values(&producer->ring, position, stream, values, count, &pattern);
         if (!refused)
-            wr_intake_publish(producer, position + count);
+            wr_fast_add_publish(producer, position + count);
     }
-    wr_intake_end(producer);
-    if (WR_UNLIKELY(!may_go))
+    wr_fast_add_end(producer);
+    if (WR_UNLIKELY(!is_fast))
         return emit_slow(stream, values, count);
     return refused ? wr_intake_refuse_named(refused->stream, count) : 0;
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
+/* ---- Queries --------------------------------------------------------------------------------- */
 
 bool wr_intake_is_enabled(struct weir_stream *stream)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "runtime/intake.h"
 #include "text/common.h"
 #include "status/report.h"
 #include "os/signals.h"
@@ -139,6 +140,7 @@ static bool set_up(struct wr_runtime *runtime)
     runtime->life = map_life();
     if (!runtime->life || !wr_registry_init(&runtime->registry) || !wr_producers_init(&runtime->producers))
         return false;
+    runtime->producers.wake_reader = wr_intake_wake_dispatcher;
     read_environment(runtime);
     struct wr_engine *engine =
         wr_engine_new(&runtime->registry, &runtime->producers, &runtime->plugins, &runtime->log, register_exit);
@@ -245,7 +247,7 @@ struct wr_runtime *wr_runtime_get(void)
         return runtime;
     if (runtime && restart_slow(runtime))
         return runtime;
-    wr_producer_say_no_memory();
+    wr_producer_set_no_memory();
     return NULL;
 }
 

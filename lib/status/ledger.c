@@ -6,7 +6,6 @@
 #include "text/array.h"
 #include "text/common.h"
 #include "producer/ring.h"
-#include "lane/lane_stats.h"
 
 static void add_ring(weir_stats *stats, const struct wr_producer *producer)
 {
@@ -105,4 +104,22 @@ bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_han
         wr_lane_stats_get(stats, lane, wr_clock_monotonic_ns());
     wr_engine_leave(&visit);
     return lane;
+}
+
+size_t wr_ledger_read_counters(struct wr_engine *engine, const char *name, struct wr_lane_counter *counters)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    struct wr_lane *lane = wr_engine_find_lane(engine, name);
+    wr_engine_leave(&visit);
+    return lane ? wr_lane_stats_get_counters(lane, counters) : 0;
+}
+
+const char *wr_ledger_handler_name(struct wr_engine *engine, size_t index)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    const struct wr_lane *lane = wr_engine_lane_at(engine, index);
+    wr_engine_leave(&visit);
+    return lane ? wr_lane_name(lane) : NULL;
 }

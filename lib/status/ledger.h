@@ -7,6 +7,7 @@
 #include <weir/weir.h>
 
 #include "engine/engine.h"
+#include "lane/lane_stats.h"
 
 /* As weir_get_stats. */
 void wr_ledger_read(struct wr_engine *engine, weir_stats *stats);
@@ -23,5 +24,12 @@ struct wr_ledger_unrouted *wr_ledger_list_unrouted(struct wr_engine *engine, siz
 
 /* As weir_get_handler_stats. Returns false if there is no handler with this name. */
 bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_handler_stats *stats);
+
+/* Copies the counters that a handler has made itself, at most WR_LANE_COUNTERS, and returns how many there are.
+ */
+size_t wr_ledger_read_counters(struct wr_engine *engine, const char *name, struct wr_lane_counter *counters);
+
+/* As weir_get_handler_name. */
+const char *wr_ledger_handler_name(struct wr_engine *engine, size_t index);
 
 #endif

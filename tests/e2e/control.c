@@ -279,6 +279,69 @@ Test(control, linger_delays_values_until_a_batch_is_full)
     cr_assert_eq(capture_count(), 1001);
 }
 
+/* ---- Listing handlers ------------------------------------------------------------------------ */
+
+Test(control, handlers_are_listed_in_the_order_in_which_they_were_configured)
+{
+    cr_assert_null(weir_get_handler_name(0), "nothing is configured");
+    configure("{\"handlers\":{\"b\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"b\"}}");
+    cr_assert_str_eq(weir_get_handler_name(0), "b");
+    cr_assert_null(weir_get_handler_name(1));
+    configure("{\"handlers\":{\"b\":{\"type\":\"capture\"},\"a\":{\"type\":\"capture\"}},"
+                 "\"groups\":{\"g\":[\"a\",\"b\"]}}");
+    cr_assert_str_eq(weir_get_handler_name(0), "b");
+    cr_assert_str_eq(weir_get_handler_name(1), "a");
+    cr_assert_null(weir_get_handler_name(2));
+    cr_assert_null(weir_get_handler_name(SIZE_MAX));
+}
+
+Test(control, a_handler_that_was_removed_stays_in_the_list_with_its_counters)
+{
+    configure("{\"handlers\":{\"old\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"old\"}}");
+    const char *old = weir_get_handler_name(0);
+    weir_add_value(weir_get_stream("g"), "x", 1);
+    cr_assert_eq(weir_flush(-1), 0);
+    configure("{\"handlers\":{\"new\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"new\"}}");
+    cr_assert_eq(weir_get_handler_name(0), old, "the name is the same text until the process ends");
+    cr_assert_str_eq(old, "old");
+    cr_assert_eq(stats_of(old).delivered, 1);
+    cr_assert_str_eq(weir_get_handler_name(1), "new");
+    cr_assert_null(weir_get_handler_name(2));
+}
+
+static _Atomic bool is_configured;
+
+static void *list_handlers(void *argument)
+{
+    weir_handler_stats stats;
+    const char *name, *seen[10] = {NULL};
+    (void)argument;
+    while (!is_configured)
+        for (size_t i = 0; (name = weir_get_handler_name(i)); i++) {
+            cr_assert_lt(i, 10);
+            cr_assert(!seen[i] || seen[i] == name, "an index keeps its handler");
+            cr_assert_eq(weir_get_handler_stats(name, &stats, sizeof stats), 0);
+            seen[i] = name;
+        }
+    return NULL;
+}
+
+Test(control, an_index_keeps_its_handler_while_another_thread_configures, .timeout = 60)
+{
+    pthread_t thread;
+    char text[200];
+    cr_assert_eq(pthread_create(&thread, NULL, list_handlers, NULL), 0);
+    for (int i = 0; i < 10; i++) {
+        snprintf(text, sizeof text,
+                 "{\"handlers\":{\"h%d\":{\"type\":\"capture\"}},\"groups\":{\"g\":\"h%d\"}}", i, i);
+        configure(text);
+    }
+    is_configured = true;
+    pthread_join(thread, NULL);
+    cr_assert_str_eq(weir_get_handler_name(9), "h9");
+    cr_assert_null(weir_get_handler_name(10));
+}
+
 /* ---- The program's log function -------------------------------------------------------------- */
 
 static _Atomic int reads;

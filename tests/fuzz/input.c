@@ -71,20 +71,20 @@ static bool is_object_of_numbers(const char *text)
 }
 
 /* Integers that doubles do not hold one by one are integers. */
-static bool find_number(const char *text, struct wr_intake_value *value)
+static bool find_number(const char *text, struct wr_value *value)
 {
     const long long last_double = 1LL << 53;
     if (!is_decimal(text))
         return false;
-    *value = (struct wr_intake_value){WEIR_KIND_DOUBLE, {.f64 = strtod(text, NULL)}};
+    *value = (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = strtod(text, NULL)}};
     errno = 0;
     long long integer = strtoll(text, NULL, 10);
     if (is_integer(text) && errno == 0 && (integer > last_double || integer < -last_double))
-        *value = (struct wr_intake_value){WEIR_KIND_INT, {.i64 = integer}};
+        *value = (struct wr_value){WEIR_KIND_INT, {.i64 = integer}};
     return isfinite(strtod(text, NULL));
 }
 
-static bool is_same(const struct wr_intake_value *a, const struct wr_intake_value *b)
+static bool is_same(const struct wr_value *a, const struct wr_value *b)
 {
     return a->kind == b->kind && (memcmp(&a->is, &b->is, sizeof a->is) == 0 ||
                                   (a->kind == WEIR_KIND_DOUBLE && isnan(a->is.f64) && isnan(b->is.f64)));
@@ -147,9 +147,9 @@ static bool is_text(struct json_object *object, const char *text)
 
 /* json-c keeps what a double was written as, but not an integer: beyond 64 bits it is cut, and 0 has no sign.
  */
-static void check_value(struct json_object *object, const struct wr_intake_value *value)
+static void check_value(struct json_object *object, const struct wr_value *value)
 {
-    struct wr_intake_value found = {WEIR_KIND_DOUBLE, {.f64 = NAN}};
+    struct wr_value found = {WEIR_KIND_DOUBLE, {.f64 = NAN}};
     const char *text = json_object_get_string(object);
     if (json_object_is_type(object, json_type_string)) {
         FUZZ_CHECK(strcmp(text, "NaN") == 0 || strcmp(text, "Infinity") == 0 || strcmp(text, "-Infinity") == 0);
@@ -230,7 +230,7 @@ static void check_values(struct json_object *object, const struct input_line *li
 /* Whether nothing can be wrong with it: numbers that doubles hold, and names that differ. */
 static bool is_plain(const char *line, size_t length)
 {
-    struct wr_intake_value ignored;
+    struct wr_value ignored;
     size_t keys = 0, quotes = 0;
     bool plain = true;
     if (!is_object_of_numbers(line))

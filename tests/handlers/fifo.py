@@ -242,7 +242,7 @@ def a_line_longer_than_pipe_buf_is_refused_counted_and_logged(folder):
     ledger = puppet.ledger()
     assert ledger["delivered"] == 2 and ledger["dropped"][REJECTED] == 1000, ledger
     puppet.end()
-    assert re.search("pipe: 1000 refused for good: an event of", puppet.said()), puppet.said()
+    assert re.search("pipe: 1000 rejected: an event of", puppet.said()), puppet.said()
 
 
 @case

@@ -24,7 +24,7 @@ static int expected_result(uint32_t number)
 
 /* A caller, its tickets for the handlers, and how many it has issued. */
 struct caller {
-    struct wr_ticket_desk desk;
+    struct wr_ticket_state desk;
     _Atomic uint64_t issued;
     struct wr_ticket tickets[CALLS];
     uint64_t completed, timed_out;
@@ -67,7 +67,7 @@ static void *handle(void *argument)
                 struct wr_ticket handled = callers[i].tickets[next[i]];
                 if (plain_draw(&random, 8) == 0)
                     sched_yield();
-                wr_ticket_answer(handled, result_for(handled.number, number));
+                wr_ticket_complete(handled, result_for(handled.number, number));
             }
             all &= next[i] == CALLS;
         }
@@ -89,7 +89,7 @@ static void *answer_immediately(void *argument)
             wr_clock_relax();
         for (uint32_t spin = plain_draw(&random, 30); spin; spin--)
             wr_clock_relax();
-        wr_ticket_answer(racer.tickets[next], 0);
+        wr_ticket_complete(racer.tickets[next], 0);
     }
     return NULL;
 }

@@ -16,12 +16,12 @@
 
 enum { QUEUE_SAMPLES = 1000 };
 
-static struct dispatch_fixture the_yard;
+static struct dispatch_fixture the_fixture;
 static uint64_t written; /* up to this position */
 
 struct dispatch_fixture *fixture_open(void)
 {
-    struct dispatch_fixture *fixture = &the_yard;
+    struct dispatch_fixture *fixture = &the_fixture;
     cr_assert(wr_registry_init(&fixture->registry) && wr_producers_init(&fixture->producers));
     fixture->producer = wr_producers_attach(&fixture->producers);
     cr_assert(fixture->producer);
@@ -78,7 +78,7 @@ struct wr_lane *fixture_lane(struct dispatch_fixture *fixture, const char *name)
 
 static struct wr_lane *make_lane(struct dispatch_fixture *fixture, const char *name)
 {
-    cr_assert_lt(fixture->lane_count, YARD_LANES);
+    cr_assert_lt(fixture->lane_count, FIXTURE_LANES);
     struct wr_lane *lane =
         wr_lane_new(name, &fixture->log, &fixture->dispatcher.wakeup, &fixture->dispatcher.words);
     cr_assert(lane);

@@ -1,6 +1,5 @@
-/* fixture: a dispatcher whose rounds the test runs, between a producer that the test writes for and lanes that
- * have no workers. Routes come from a configuration's text; each handler that it names becomes a lane of that
- * name. */
+/* dispatch_fixture: a dispatcher whose rounds the test runs, a producer that the test writes for, and lanes
+ * without workers. Routes come from the text of a configuration; each handler that it names becomes a lane. */
 #ifndef DISPATCH_FIXTURE_H
 #define DISPATCH_FIXTURE_H
 
@@ -14,61 +13,61 @@
 #include "registry/registry.h"
 #include "dispatch/router.h"
 
-enum { YARD_LANES = 8 };
+enum { FIXTURE_LANES = 8 };
 
 struct dispatch_fixture {
-    struct wr_log log; /* says nothing */
+    struct wr_log log; /* without a sink */
     struct wr_registry registry;
     struct wr_producers producers;
     struct wr_producer *producer; /* the calling thread's */
     struct wr_dispatcher dispatcher;
     struct wr_worker_env worker_env;
-    struct wr_lane *lanes[YARD_LANES];
+    struct wr_lane *lanes[FIXTURE_LANES];
     size_t lane_count;
     struct wr_lane_settings settings; /* of lanes made from now on */
     struct wr_error error;
 };
 
-/* The whole fixture is static: there is one. Lanes have room for 1000 samples, and block, unless the test
+/* Returns the only fixture, which is static. Lanes have room for 1000 samples, and block, unless the test
  * changes fixture->settings before it routes. */
 struct dispatch_fixture *fixture_open(void);
 void fixture_close(struct dispatch_fixture *fixture);
 
-/* Makes a router of the text of "groups": {"*": "A", "a.b": ["A", "B"]}. */
+/* Makes a router from the text of "groups": {"*": "A", "a.b": ["A", "B"]}. */
 struct wr_router *fixture_router(struct dispatch_fixture *fixture, const char *groups);
 
-/* Has the dispatcher use such a router from now on, in rounds of which the lanes take no notice. */
+/* Has the dispatcher use such a router from now on. */
 void fixture_route(struct dispatch_fixture *fixture, const char *groups);
 
-/* Starts a journal in a folder, and moves the producer's ring there. segment_room: samples of a segment; 0: as
- * usual. NULL: fixture->error tells why not. */
+/* Starts a journal in a folder, and moves the producer's ring there. segment_room: samples of a segment; 0: the
+ * default. Returns NULL on failure, with fixture->error set. */
 struct wr_journal *fixture_start_journal(struct dispatch_fixture *fixture, const char *place,
                                          uint32_t segment_room);
 
-/* A lane by its handler's name; NULL: no route has named it so far. */
+/* A lane by its handler's name; NULL: no route has named it yet. */
 struct wr_lane *fixture_lane(struct dispatch_fixture *fixture, const char *name);
 
 /* A series of a group, and its group. */
 struct weir_metric *fixture_metric(struct dispatch_fixture *fixture, const char *group, const char *name);
 struct wr_group *fixture_group(struct dispatch_fixture *fixture, const char *group);
 
-/* Writes slots into the producer's ring without publishing them: a sample with flags, the next slot's contents.
- * fixture_publish shows all of them to the dispatcher. */
+/* Write slots into the producer's ring without publishing them: a sample with flags; a text. fixture_publish
+ * publishes all of them. */
 weir_sample *fixture_write(struct dispatch_fixture *fixture, struct weir_metric *metric, uint16_t flags,
                            double value);
 void fixture_write_text(struct dispatch_fixture *fixture, const char *text);
 void fixture_publish(struct dispatch_fixture *fixture);
 
-/* Adds one value; as a program would. */
+/* Adds one value, as a program does. */
 void fixture_add(struct dispatch_fixture *fixture, const char *group, const char *name, double value);
 
-/* One round; answers how many samples it took. */
+/* Runs one round. Returns how many samples it took. */
 uint64_t fixture_round(struct dispatch_fixture *fixture);
 
-/* The values that a lane has queued, as "1 2 3". Static. */
+/* The values that a lane has queued, as "1 2 3". The text is static. */
 const char *fixture_queue(const struct wr_lane *lane);
 
-/* A snapshot of a lane, in which the ledger balances. */
+/* A snapshot of a lane; asserts that the ledger balances. */
 weir_handler_stats fixture_stats(struct wr_lane *lane);
 
 /* Drops all that a lane has. */

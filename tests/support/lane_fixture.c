@@ -14,7 +14,7 @@ void fixture_init(struct lane_fixture *fixture)
 {
     *fixture = (struct lane_fixture){.now_ns = 1000 * WR_NS_PER_S};
     fixture->settings = (struct wr_lane_settings){
-        .queue_bytes = QUEUE_SAMPLES * RIG_SAMPLE_BYTES,
+        .queue_bytes = QUEUE_SAMPLES * FIXTURE_SAMPLE_BYTES,
         .overflow = WR_OVERFLOW_BLOCK,
         .block_timeout_ns = WR_NS_PER_S,
         .batch = 5000,
@@ -67,7 +67,7 @@ static weir_sample *append_one(struct lane_fixture *fixture)
     return sample;
 }
 
-/* What was appended to a full segment must have been offered by then. */
+/* Samples of a full segment must have been offered before. */
 static void make_room(struct lane_fixture *fixture, uint32_t samples)
 {
     if (fixture->segment && fixture->segment->room - fixture->segment->count >= samples)
@@ -185,14 +185,14 @@ const char *fixture_queue(const struct lane_fixture *fixture)
     return text;
 }
 
-/* The worker comes back from the handler, and leaves the lock to say what there is to say. */
-static void come_back(struct lane_fixture *fixture)
+/* Releases the lock, which logs the messages. */
+static void finish_call(struct lane_fixture *fixture)
 {
     wr_lane_unlock(fixture->lane);
     fixture_stats(fixture);
 }
 
-void fixture_answer_open(struct lane_fixture *fixture, int code, const char *reason)
+void fixture_finish_open(struct lane_fixture *fixture, int code, const char *reason)
 {
     weir_outcome outcome;
     wr_lane_worker_init_outcome(&outcome, 0);
@@ -200,7 +200,7 @@ void fixture_answer_open(struct lane_fixture *fixture, int code, const char *rea
     snprintf(outcome.reason, sizeof outcome.reason, "%s", reason ? reason : "");
     wr_lock_enter(&fixture->lane->lock);
     wr_outcome_of_open(fixture->lane, &outcome, fixture->now_ns);
-    come_back(fixture);
+    finish_call(fixture);
 }
 
 static uint32_t count_omitted(const void *ctx, uint32_t samples)
@@ -209,32 +209,32 @@ static uint32_t count_omitted(const void *ctx, uint32_t samples)
     return *omitted < samples ? *omitted : samples;
 }
 
-void fixture_answer_fully(struct lane_fixture *fixture, weir_outcome outcome, uint32_t omitted)
+void fixture_finish_emit_with(struct lane_fixture *fixture, weir_outcome outcome, uint32_t omitted)
 {
     struct wr_lane_omissions omissions = {count_omitted, &omitted};
-    cr_assert(fixture->lane->flight.range.segment, "there is nothing in flight to answer for");
+    cr_assert(fixture->lane->flight.range.segment, "nothing is in flight");
     wr_lock_enter(&fixture->lane->lock);
     wr_outcome_of_emit(fixture->lane, &outcome, omitted ? &omissions : NULL, fixture->now_ns);
-    come_back(fixture);
+    finish_call(fixture);
 }
 
-void fixture_answer(struct lane_fixture *fixture, int code, uint32_t done, uint32_t rejected)
+void fixture_finish_emit(struct lane_fixture *fixture, int code, uint32_t done, uint32_t rejected)
 {
     weir_outcome outcome = {.size = sizeof outcome, .code = code, .done = done, .rejected = rejected};
-    fixture_answer_fully(fixture, outcome, 0);
+    fixture_finish_emit_with(fixture, outcome, 0);
 }
 
-void fixture_answer_flush(struct lane_fixture *fixture, int code)
+void fixture_finish_flush(struct lane_fixture *fixture, int code)
 {
     weir_outcome outcome;
     wr_lane_worker_init_outcome(&outcome, 0);
     outcome.code = code;
     wr_lock_enter(&fixture->lane->lock);
     wr_outcome_of_flush(fixture->lane, &outcome, fixture->lane->flush_wanted, fixture->now_ns);
-    come_back(fixture);
+    finish_call(fixture);
 }
 
-void fixture_answer_wake(struct lane_fixture *fixture, int why, int code)
+void fixture_finish_wake(struct lane_fixture *fixture, int why, int code)
 {
     weir_outcome outcome;
     wr_lane_worker_init_outcome(&outcome, 0);
@@ -243,14 +243,14 @@ void fixture_answer_wake(struct lane_fixture *fixture, int why, int code)
     if (why == WEIR_WAKE_TIMER)
         fixture->lane->wake_at_ns = 0;
     wr_outcome_of_wake(fixture->lane, &outcome, why, fixture->now_ns);
-    come_back(fixture);
+    finish_call(fixture);
 }
 
 void fixture_close(struct lane_fixture *fixture)
 {
     wr_lock_enter(&fixture->lane->lock);
     wr_outcome_of_close(fixture->lane);
-    come_back(fixture);
+    finish_call(fixture);
 }
 
 uint32_t fixture_deliver_all(struct lane_fixture *fixture)
@@ -258,12 +258,12 @@ uint32_t fixture_deliver_all(struct lane_fixture *fixture)
     uint32_t batches = 0;
     for (;;) {
         switch (fixture_next(fixture)) {
-        case WR_LANE_NEXT_OPEN: fixture_answer_open(fixture, WEIR_OUTCOME_OK, NULL); break;
+        case WR_LANE_NEXT_OPEN: fixture_finish_open(fixture, WEIR_OUTCOME_OK, NULL); break;
         case WR_LANE_NEXT_EMIT:
-            fixture_answer(fixture, WEIR_OUTCOME_OK, fixture->lane->flight.range.count, 0);
+            fixture_finish_emit(fixture, WEIR_OUTCOME_OK, fixture->lane->flight.range.count, 0);
             batches++;
             break;
-        case WR_LANE_NEXT_FLUSH: fixture_answer_flush(fixture, WEIR_OUTCOME_OK); break;
+        case WR_LANE_NEXT_FLUSH: fixture_finish_flush(fixture, WEIR_OUTCOME_OK); break;
         case WR_LANE_NEXT_CLOSE: fixture_close(fixture); break;
         default: return batches;
         }
@@ -275,10 +275,10 @@ uint32_t fixture_deliver_all(struct lane_fixture *fixture)
 int fixture_read_ticket(struct wr_ticket ticket)
 {
     int answer;
-    return wr_ticket_wait(ticket, 0, &answer) ? answer : RIG_NO_ANSWER;
+    return wr_ticket_wait(ticket, 0, &answer) ? answer : FIXTURE_PENDING;
 }
 
-struct wr_ticket fixture_take_ticket(struct wr_ticket_desk *desk)
+struct wr_ticket fixture_take_ticket(struct wr_ticket_state *desk)
 {
     struct wr_ticket ticket = wr_ticket_take(desk);
     wr_ticket_expect(ticket, 1);

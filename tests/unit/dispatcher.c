@@ -346,7 +346,7 @@ Test(dispatcher, a_switch_turns_all_gates_cold)
 /* Adds a value as a call that waits does; answers its ticket. */
 static struct wr_ticket add_and_wait(double value)
 {
-    struct wr_ticket ticket = wr_ticket_take(&fixture->producer->desk);
+    struct wr_ticket ticket = wr_ticket_take(&fixture->producer->ticket);
     fixture_write(fixture, fixture_metric(fixture, "a", "n"), WR_RING_SYNC, value)->reserved = ticket.number;
     fixture_publish(fixture);
     return ticket;

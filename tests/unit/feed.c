@@ -125,7 +125,7 @@ Test(feed, tells_which_lanes_producers_have_to_wait_for)
 
 Test(feed, only_synchronous_lanes_answer_the_call)
 {
-    static struct wr_ticket_desk desk = {0};
+    static struct wr_ticket_state desk = {0};
     struct wr_ticket ticket = wr_ticket_take(&desk);
     feed_lanes[1].sync = true;
     wr_ticket_expect(ticket, 1);
@@ -179,7 +179,7 @@ Test(feed, with_memory_again_it_goes_on)
 
 Test(feed, a_call_whose_sample_was_lost_is_answered)
 {
-    static struct wr_ticket_desk desk = {0};
+    static struct wr_ticket_state desk = {0};
     struct wr_ticket ticket = wr_ticket_take(&desk);
     feed_lanes[0].sync = feed_lanes[1].sync = true;
     wr_ticket_expect(ticket, 2);
@@ -190,7 +190,7 @@ Test(feed, a_call_whose_sample_was_lost_is_answered)
 
 Test(feed, a_call_whose_sample_came_through_is_not_answered_for_a_lost_one)
 {
-    static struct wr_ticket_desk desk = {0};
+    static struct wr_ticket_state desk = {0};
     struct wr_ticket ticket = wr_ticket_take(&desk);
     feed_lanes[0].sync = true;
     wr_ticket_expect(ticket, 1);

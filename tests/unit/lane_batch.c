@@ -25,14 +25,14 @@ static void use(uint32_t batch, int64_t linger_ms)
     fixture.settings.batch = batch;
     fixture.settings.linger_ns = linger_ms * WR_NS_PER_MS;
     fixture_apply(&fixture);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
 }
 
 static void deliver(const char *expected)
 {
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     cr_assert_str_eq(fixture_flight(&fixture), expected);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0);
 }
 
 static void sleep_until(int64_t until_ns)
@@ -49,7 +49,7 @@ Test(lane_batch, a_handler_is_opened_when_there_is_something_for_it)
     sleep_until(WR_NEVER);
     fixture_offer(&fixture, 1);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     deliver("0");
     sleep_until(WR_NEVER);
 }
@@ -85,7 +85,7 @@ Test(lane_batch, a_batch_has_at_most_as_many_samples_as_allowed)
 
 Test(lane_batch, a_batch_has_at_most_as_many_bytes_as_allowed)
 {
-    fixture.settings.batch_bytes = 3 * RIG_SAMPLE_BYTES + 31;
+    fixture.settings.batch_bytes = 3 * FIXTURE_SAMPLE_BYTES + 31;
     use(5000, 0);
     fixture_offer(&fixture, 4);
     deliver("0 1 2");
@@ -94,7 +94,7 @@ Test(lane_batch, a_batch_has_at_most_as_many_bytes_as_allowed)
 
 Test(lane_batch, metadata_counts_for_the_bytes_of_a_batch)
 {
-    fixture.settings.batch_bytes = 3 * RIG_SAMPLE_BYTES;
+    fixture.settings.batch_bytes = 3 * FIXTURE_SAMPLE_BYTES;
     use(5000, 0);
     fixture_append(&fixture, 1, 0, "0123456789");
     fixture_append(&fixture, 1, 0, NULL);
@@ -144,7 +144,7 @@ Test(lane_batch, what_comes_while_one_is_in_flight_waits_for_the_next)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     fixture_offer(&fixture, 2);
     cr_assert_str_eq(fixture_flight(&fixture), "0 1");
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     deliver("2 3");
 }
 
@@ -174,7 +174,7 @@ Test(lane_batch, a_full_batch_does_not_linger)
 
 Test(lane_batch, a_batch_full_of_bytes_does_not_linger)
 {
-    fixture.settings.batch_bytes = 3 * RIG_SAMPLE_BYTES;
+    fixture.settings.batch_bytes = 3 * FIXTURE_SAMPLE_BYTES;
     use(5000, 200);
     fixture_offer(&fixture, 2);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
@@ -201,7 +201,7 @@ Test(lane_batch, a_stop_ends_the_lingering)
 
 Test(lane_batch, a_full_queue_ends_the_lingering)
 {
-    fixture.settings.queue_bytes = 2 * RIG_SAMPLE_BYTES;
+    fixture.settings.queue_bytes = 2 * FIXTURE_SAMPLE_BYTES;
     use(5000, 200);
     fixture_offer(&fixture, 2);
     deliver("0 1");
@@ -283,7 +283,7 @@ Test(lane_batch, an_event_with_a_kind_that_is_not_taken_is_withheld_whole)
 
 Test(lane_batch, a_lane_that_was_full_of_what_is_withheld_is_calm_again)
 {
-    fixture.settings.queue_bytes = 4 * RIG_SAMPLE_BYTES;
+    fixture.settings.queue_bytes = 4 * FIXTURE_SAMPLE_BYTES;
     use(5000, 0);
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     offer_kinds("iiii");
@@ -303,7 +303,7 @@ Test(lane_batch, a_timer_wakes_an_open_handler_once)
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert_eq(step.kind, WR_LANE_NEXT_WAKE);
     cr_assert_eq(step.why, WEIR_WAKE_TIMER);
-    fixture_answer_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_OK);
+    fixture_finish_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_OK);
     sleep_until(WR_NEVER);
 }
 
@@ -327,7 +327,7 @@ Test(lane_batch, a_timer_has_its_turn_however_much_there_is_to_deliver)
     fixture_offer(&fixture, 5);
     fixture.lane->wake_at_ns = fixture.now_ns;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_WAKE);
-    fixture_answer_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_OK);
+    fixture_finish_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_OK);
     deliver("0");
 }
 
@@ -336,7 +336,7 @@ Test(lane_batch, a_timer_does_not_wait_for_the_end_of_a_pause)
     use(5000, 0);
     fixture_offer(&fixture, 1);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     fixture.lane->wake_at_ns = fixture.now_ns + WR_NS_PER_MS;
     sleep_until(fixture.now_ns + WR_NS_PER_MS);
     fixture_pass_ms(&fixture, 1);
@@ -351,7 +351,7 @@ Test(lane_batch, a_reload_wakes_an_open_handler_before_anything_else_is_delivere
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert_eq(step.kind, WR_LANE_NEXT_WAKE);
     cr_assert_eq(step.why, WEIR_WAKE_RELOAD);
-    fixture_answer_wake(&fixture, WEIR_WAKE_RELOAD, WEIR_OUTCOME_OK);
+    fixture_finish_wake(&fixture, WEIR_WAKE_RELOAD, WEIR_OUTCOME_OK);
     deliver("0");
 }
 
@@ -360,7 +360,7 @@ Test(lane_batch, opening_is_as_good_as_a_reload)
     fixture.lane->reload_wanted = true;
     fixture_offer(&fixture, 1);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     deliver("0");
 }
 
@@ -369,7 +369,7 @@ Test(lane_batch, a_wake_that_asks_for_it_reopens)
     use(5000, 0);
     fixture.lane->reload_wanted = true;
     fixture_next(&fixture);
-    fixture_answer_wake(&fixture, WEIR_WAKE_RELOAD, WEIR_OUTCOME_REOPEN);
+    fixture_finish_wake(&fixture, WEIR_WAKE_RELOAD, WEIR_OUTCOME_REOPEN);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     fixture_close(&fixture);
     fixture_offer(&fixture, 1);

@@ -9,7 +9,7 @@ static struct lane_fixture fixture;
 static void setup(void)
 {
     fixture_init(&fixture);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
 }
 
 static void teardown(void)
@@ -28,7 +28,7 @@ static void load(uint32_t samples)
 Test(lane_fault, more_done_than_given_counts_as_all)
 {
     load(3);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 4, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 4, 0);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     cr_assert_eq(fixture_stats(&fixture).delivered, 3);
 }
@@ -36,7 +36,7 @@ Test(lane_fault, more_done_than_given_counts_as_all)
 Test(lane_fault, the_largest_number_done_does_no_harm)
 {
     load(3);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, UINT32_MAX, UINT32_MAX);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, UINT32_MAX, UINT32_MAX);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REJECTED], 3);
 }
@@ -44,7 +44,7 @@ Test(lane_fault, the_largest_number_done_does_no_harm)
 Test(lane_fault, more_rejected_than_done_counts_as_all_that_are_done)
 {
     load(3);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 3);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 3);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REJECTED], 2);
     cr_assert_eq(fixture_stats(&fixture).queued, 1);
@@ -53,7 +53,7 @@ Test(lane_fault, more_rejected_than_done_counts_as_all_that_are_done)
 Test(lane_fault, ok_with_nothing_done_is_a_retry)
 {
     load(3);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 0, 0);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     cr_assert_eq(fixture_stats(&fixture).retries, 1);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
@@ -64,7 +64,7 @@ Test(lane_fault, ok_with_a_part_of_an_event_done_is_a_retry)
 {
     fixture_offer_event(&fixture, 3);
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     cr_assert_eq(fixture_stats(&fixture).queued, 3);
 }
@@ -74,7 +74,7 @@ Test(lane_fault, an_unknown_code_is_a_retry)
     const int codes[] = {5, -1, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < WR_COUNT_OF(codes); i++) {
         load(2);
-        fixture_answer(&fixture, codes[i], 1, 0);
+        fixture_finish_emit(&fixture, codes[i], 1, 0);
         cr_assert_eq(fixture_stats(&fixture).faults, i + 1);
         cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
         fixture.now_ns = fixture.lane->retry_at_ns;
@@ -85,9 +85,9 @@ Test(lane_fault, an_unknown_code_is_a_retry)
 Test(lane_fault, an_open_and_a_flush_with_an_unknown_code_are_faults_too)
 {
     fixture.lane->has_flush = true;
-    fixture_answer_flush(&fixture, 99);
+    fixture_finish_flush(&fixture, 99);
     fixture_close(&fixture);
-    fixture_answer_open(&fixture, 99, NULL);
+    fixture_finish_open(&fixture, 99, NULL);
     cr_assert_eq(fixture_stats(&fixture).faults, 2);
     cr_assert_eq(fixture_stats(&fixture).open, 0);
 }
@@ -96,14 +96,14 @@ Test(lane_fault, an_open_and_a_flush_with_an_unknown_code_are_faults_too)
 Test(lane_fault, a_drop_by_open_flush_and_wake_is_a_fault_and_a_retry)
 {
     fixture.lane->has_flush = true;
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_DROP);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_DROP);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     cr_assert_gt(fixture.lane->retry_at_ns, fixture.now_ns);
     weir_outcome woken = {.size = sizeof woken, .code = WEIR_OUTCOME_DROP};
     wr_outcome_of_wake(fixture.lane, &woken, WEIR_WAKE_TIMER, fixture.now_ns);
     cr_assert_eq(fixture_stats(&fixture).faults, 2);
     fixture_close(&fixture);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_DROP, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_DROP, NULL);
     cr_assert_eq(fixture_stats(&fixture).faults, 3);
     cr_assert_eq(fixture_stats(&fixture).retries, 3);
     cr_assert_eq(fixture_stats(&fixture).open, 0);
@@ -115,7 +115,7 @@ Test(lane_fault, an_error_that_is_none_is_told_to_nobody)
     const int errors[] = {1, INT32_MAX, -UINT16_MAX - 1, INT32_MIN};
     for (size_t i = 0; i < WR_COUNT_OF(errors); i++) {
         load(1);
-        fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .error = errors[i]}, 0);
+        fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .error = errors[i]}, 0);
         cr_assert_eq(fixture_stats(&fixture).faults, i + 1);
         cr_assert_eq(fixture.lane->sync_waiters.error, 0);
         fixture.now_ns = fixture.lane->retry_at_ns;
@@ -126,11 +126,11 @@ Test(lane_fault, an_error_that_is_none_is_told_to_nobody)
 Test(lane_fault, one_answer_is_one_fault_whatever_is_wrong_with_it)
 {
     load(3);
-    fixture_answer(&fixture, 99, UINT32_MAX, 0);
+    fixture_finish_emit(&fixture, 99, UINT32_MAX, 0);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     fixture_pass_ms(&fixture, 1000);
     load(3);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 0, 1);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 0, 1);
     cr_assert_eq(fixture_stats(&fixture).faults, 2);
 }
 
@@ -138,7 +138,7 @@ Test(lane_fault, what_a_handler_changed_is_a_fault_and_a_right_answer_keeps_its_
 {
     load(3);
     fixture.lane->breach = "it changed something";
-    fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .reason = "refused"}, 0);
+    fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .reason = "refused"}, 0);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
     cr_assert_str_eq(fixture.lane->last_error, "refused");
     cr_assert_null(fixture.lane->breach);
@@ -156,7 +156,7 @@ Test(lane_fault, a_handler_that_is_given_up_for_what_open_changed_is_closed)
     fixture_close(&fixture);
     fixture.lane->faults_in_a_row = WR_LANE_FAULTS_MOST - 1;
     fixture.lane->breach = "it changed something";
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture.lane->end_reason, WEIR_DROPPED_FAILED);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
 }
@@ -172,7 +172,7 @@ static void be_at_fault(unsigned times, weir_outcome outcome)
             fixture_offer(&fixture, 2);
             cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
         }
-        fixture_answer_fully(&fixture, outcome, 0);
+        fixture_finish_emit_with(&fixture, outcome, 0);
     }
 }
 
@@ -218,7 +218,7 @@ Test(lane_fault, a_right_answer_in_between_begins_the_count_anew)
 {
     const weir_outcome wrong = {.code = WEIR_OUTCOME_OK};
     be_at_fault(9, wrong);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     be_at_fault(9, wrong);
     cr_assert_eq(fixture.lane->end_reason, WR_LANE_LIVES);
     cr_assert_eq(fixture_stats(&fixture).faults, 18);

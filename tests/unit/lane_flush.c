@@ -10,7 +10,7 @@ static struct lane_fixture fixture;
 static void setup(void)
 {
     fixture_init(&fixture);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
 }
 
 static void teardown(void)
@@ -53,10 +53,10 @@ Test(lane_flush, waits_for_everything_offered_before_it)
     cr_assert_eq(position, 3);
     cr_assert_not(is_flushed(position));
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     fixture_next(&fixture);
     cr_assert_not(is_flushed(position));
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     rest();
     cr_assert(is_flushed(position));
 }
@@ -69,7 +69,7 @@ Test(lane_flush, does_not_wait_for_what_comes_after_it)
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_offer(&fixture, 5);
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     cr_assert(is_flushed(position), "there is always more to deliver in a busy program");
 }
@@ -83,10 +83,10 @@ Test(lane_flush, asks_the_handler_to_flush_before_it_delivers_more)
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_offer(&fixture, 5);
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
     cr_assert_not(is_flushed(position));
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert(is_flushed(position));
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
@@ -95,14 +95,14 @@ Test(lane_flush, a_handler_that_keeps_something_back_is_asked_by_the_deadline)
 {
     fixture.lane->has_flush = true;
     load(2);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     rest();
     uint64_t position = wr_lane_flush_request(fixture.lane, fixture.now_ns + WR_NS_PER_S);
     cr_assert_not(is_flushed(position));
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert_eq(step.kind, WR_LANE_NEXT_FLUSH);
     cr_assert_eq(step.until_ns, fixture.now_ns + WR_NS_PER_S);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert(is_flushed(position));
     rest();
 }
@@ -111,10 +111,10 @@ Test(lane_flush, a_handler_with_nothing_new_is_not_asked_again)
 {
     fixture.lane->has_flush = true;
     load(2);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert(is_flushed(wr_lane_flush_request(fixture.lane, WR_NEVER)));
     rest();
 }
@@ -123,7 +123,7 @@ Test(lane_flush, a_closed_handler_keeps_nothing_back)
 {
     fixture.lane->has_flush = true;
     load(2);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     fixture_close(&fixture);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     rest();
@@ -134,10 +134,10 @@ Test(lane_flush, that_is_not_done_yet_is_asked_for_again_after_a_pause)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_RETRY);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_RETRY);
     cr_assert_not(is_flushed(position));
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert_eq(step.kind, WR_LANE_NEXT_SLEEP);
@@ -150,10 +150,10 @@ Test(lane_flush, with_a_reopen_is_done_when_the_handler_is_closed)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_REOPEN);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_REOPEN);
     cr_assert_not(is_flushed(position));
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     wr_outcome_of_close(fixture.lane);
@@ -165,7 +165,7 @@ Test(lane_flush, past_its_deadline_nobody_waits_and_the_handler_is_left_alone)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     uint64_t position = wr_lane_flush_request(fixture.lane, fixture.now_ns + 5);
     fixture.now_ns += 5;
     rest();
@@ -176,12 +176,12 @@ Test(lane_flush, after_one_that_was_given_up_another_is_answered)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     wr_lane_flush_request(fixture.lane, fixture.now_ns);
     rest();
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert(is_flushed(position));
 }
 
@@ -189,7 +189,7 @@ Test(lane_flush, of_several_the_latest_deadline_counts)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     wr_lane_flush_request(fixture.lane, fixture.now_ns + 100);
     wr_lane_flush_request(fixture.lane, fixture.now_ns + 50);
     cr_assert_eq(fixture_step(&fixture).until_ns, fixture.now_ns + 100);
@@ -198,7 +198,7 @@ Test(lane_flush, of_several_the_latest_deadline_counts)
 Test(lane_flush, cuts_the_pause_short)
 {
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
     wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
@@ -209,7 +209,7 @@ Test(lane_flush, is_done_when_what_it_waits_for_was_dropped)
     fixture_offer(&fixture, 3);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_DROP, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_DROP, 0, 0);
     rest();
     cr_assert(is_flushed(position));
 }
@@ -236,23 +236,23 @@ static bool wakes(void (*answer)(void))
 
 static void fail_in_emit(void)
 {
-    fixture_answer(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
 }
 
 static void fail_in_wake(void)
 {
-    fixture_answer_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_FAILED);
+    fixture_finish_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_FAILED);
 }
 
 static void fail_in_open(void)
 {
     fixture_close(&fixture);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_FAILED, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_FAILED, NULL);
 }
 
 static void settle(void)
 {
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
 }
 
 static void notice(void)
@@ -270,7 +270,7 @@ Test(lane_flush, whoever_waits_is_woken_when_all_is_flushed)
 {
     load(2);
     wr_lane_flush_request(fixture.lane, WR_NEVER);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     cr_assert(wakes(notice));
     cr_assert(is_flushed(2));
 }

@@ -90,7 +90,7 @@ static void open_handler(int code)
 {
     fixture.now_ns = fixture.lane->retry_at_ns > fixture.now_ns ? fixture.lane->retry_at_ns : fixture.now_ns;
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, code, "refused");
+    fixture_finish_open(&fixture, code, "refused");
 }
 
 /* The next batch is of these values and this process's own, and its sequences are the values, moved by so many.
@@ -108,7 +108,7 @@ static void expect_batch(uint32_t first, uint32_t count, uint64_t moved)
 static void deliver(uint32_t first, uint32_t count, uint64_t moved)
 {
     expect_batch(first, count, moved);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, count, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, count, 0);
 }
 
 /* ---- One process ----------------------------------------------------------------------------- */
@@ -134,10 +134,10 @@ Test(lane_ids, what_is_offered_again_keeps_its_numbers)
     fixture_offer(&fixture, 10);
     open_handler(WEIR_OUTCOME_OK);
     expect_batch(0, 10, 0);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 4, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 4, 0);
     fixture.now_ns = fixture.lane->retry_at_ns;
     expect_batch(4, 6, 0);
-    fixture_answer(&fixture, WEIR_OUTCOME_REOPEN, 5, 2);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_REOPEN, 5, 2);
     cr_assert_eq(next(), WR_LANE_NEXT_CLOSE);
     fixture_close(&fixture);
     open_handler(WEIR_OUTCOME_OK);
@@ -151,7 +151,7 @@ Test(lane_ids, what_the_destination_refused_leaves_no_other_sample_its_number)
     fixture_offer(&fixture, 5);
     open_handler(WEIR_OUTCOME_OK);
     expect_batch(0, 5, 0);
-    fixture_answer(&fixture, WEIR_OUTCOME_DROP, 2, 1);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_DROP, 2, 1);
     fixture_offer(&fixture, 1);
     deliver(5, 1, 0);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REJECTED], 4);
@@ -171,7 +171,7 @@ Test(lane_ids, a_batch_ends_where_the_oldest_were_dropped)
     open_handler(WEIR_OUTCOME_OK);
     expect_batch(0, 50, 0);
     fixture_offer(&fixture, 80);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 50, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 50, 0);
     deliver(80, 50, 0);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 30);
 }
@@ -182,10 +182,10 @@ Test(lane_ids, a_batch_ends_where_the_newest_were_dropped)
     fixture_offer(&fixture, 130);
     open_handler(WEIR_OUTCOME_OK);
     expect_batch(0, 100, 0);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 90, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 90, 0);
     expect_batch(90, 10, 0);
     fixture_offer(&fixture, 10);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 10, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 10, 0);
     deliver(130, 10, 0);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 30);
 }
@@ -258,7 +258,7 @@ static void take(uint32_t batches, uint32_t answered)
         const struct wr_range *flight = &fixture.lane->flight.range;
         uint32_t done = answered < flight->count ? answered : flight->count;
         keep(flight, flight->count);
-        fixture_answer(&fixture, done < flight->count ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_OK, done, 0);
+        fixture_finish_emit(&fixture, done < flight->count ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_OK, done, 0);
         fixture.now_ns =
             fixture.lane->retry_at_ns > fixture.now_ns ? fixture.lane->retry_at_ns : fixture.now_ns;
     }

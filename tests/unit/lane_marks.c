@@ -44,14 +44,14 @@ static const char *marks(uint32_t count)
 static void use(enum wr_overflow overflow, uint32_t samples)
 {
     fixture.settings.overflow = overflow;
-    fixture.settings.queue_bytes = samples * RIG_SAMPLE_BYTES;
+    fixture.settings.queue_bytes = samples * FIXTURE_SAMPLE_BYTES;
     fixture_apply(&fixture);
 }
 
 static void open_and_load(void)
 {
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
@@ -67,7 +67,7 @@ Test(lane_marks, what_the_handler_has_answered_for_is_settled_delivered_or_not)
 {
     fixture_offer(&fixture, 4);
     open_and_load();
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 3, 1);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 3, 1);
     cr_assert_str_eq(marks(4), "1110");
 }
 
@@ -75,7 +75,7 @@ Test(lane_marks, a_batch_that_can_never_be_delivered_is_settled)
 {
     fixture_offer(&fixture, 3);
     open_and_load();
-    fixture_answer(&fixture, WEIR_OUTCOME_DROP, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_DROP, 1, 0);
     cr_assert_str_eq(marks(3), "111");
 }
 
@@ -85,7 +85,7 @@ Test(lane_marks, what_a_full_lane_refuses_is_settled_and_what_it_took_before_and
     fixture_offer(&fixture, 4);
     cr_assert_str_eq(marks(4), "0011");
     open_and_load();
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     fixture_offer(&fixture, 1);
     cr_assert_str_eq(marks(5), "11110");
 }
@@ -113,7 +113,7 @@ Test(lane_marks, a_handler_that_is_finished_settles_all_that_comes)
 {
     fixture_offer(&fixture, 2);
     open_and_load();
-    fixture_answer(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
     fixture_offer(&fixture, 2);
     cr_assert_str_eq(marks(4), "1111");
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FAILED], 4);
@@ -133,7 +133,7 @@ static void end_lane(enum weir_drop why)
 
 Test(lane_marks, what_is_left_at_the_end_of_the_process_stays_and_counts_as_spooled)
 {
-    struct wr_ticket_desk desk = {0};
+    struct wr_ticket_state desk = {0};
     struct wr_ticket ticket = fixture_take_ticket(&desk);
     fixture_offer(&fixture, 2);
     open_and_load();

@@ -10,7 +10,7 @@ static struct lane_fixture fixture;
 static void setup(void)
 {
     fixture_init(&fixture);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
 }
 
 static void teardown(void)
@@ -30,7 +30,7 @@ static void fail(const char *reason)
 {
     weir_outcome outcome = {.code = WEIR_OUTCOME_RETRY};
     snprintf(outcome.reason, sizeof outcome.reason, "%s", reason);
-    fixture_answer_fully(&fixture, outcome, 0);
+    fixture_finish_emit_with(&fixture, outcome, 0);
 }
 
 static void assert_said(int level, const char *text)
@@ -42,7 +42,7 @@ static void assert_said(int level, const char *text)
 Test(lane_message, nothing_is_said_while_all_is_well)
 {
     load(3);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
     cr_assert_eq(fixture.book.count, 0);
 }
 
@@ -60,7 +60,7 @@ Test(lane_message, an_open_that_fails_is_warned_of_in_the_same_way)
 {
     fixture_close(&fixture);
     fixture_offer(&fixture, 3);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "open /nowhere: no such file");
+    fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "open /nowhere: no such file");
     assert_said(WEIR_LOG_WARNING, "push: open /nowhere: no such file; retrying, 3 queued");
 }
 
@@ -86,14 +86,14 @@ Test(lane_message, a_reminder_comes_every_minute_with_counts)
 
 Test(lane_message, a_handler_that_is_back_is_told_with_what_was_lost)
 {
-    fixture.settings.queue_bytes = 4 * RIG_SAMPLE_BYTES;
+    fixture.settings.queue_bytes = 4 * FIXTURE_SAMPLE_BYTES;
     fixture.settings.overflow = WR_OVERFLOW_DROP_NEWEST;
     fixture_apply(&fixture);
     load(3);
     fail("refused");
     fixture_offer(&fixture, 4);
     fixture_pass_ms(&fixture, 12345);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
     assert_said(WEIR_LOG_WARNING, "push: back after 12 s, 3 lost");
     cr_assert_eq(fixture.book.count, 2);
 }
@@ -101,10 +101,10 @@ Test(lane_message, a_handler_that_is_back_is_told_with_what_was_lost)
 Test(lane_message, what_was_lost_before_the_failing_is_not_counted)
 {
     load(3);
-    fixture_answer(&fixture, WEIR_OUTCOME_DROP, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_DROP, 0, 0);
     load(1);
     fail("refused");
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     assert_said(WEIR_LOG_WARNING, "push: back after 0 s, 0 lost");
 }
 
@@ -112,7 +112,7 @@ Test(lane_message, progress_that_ends_in_another_failure_is_not_being_back)
 {
     load(3);
     fail("refused");
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
     cr_assert_eq(fixture.book.count, 1);
     cr_assert_eq(fixture_stats(&fixture).failing, 1);
 }
@@ -120,9 +120,9 @@ Test(lane_message, progress_that_ends_in_another_failure_is_not_being_back)
 Test(lane_message, an_open_alone_is_not_being_back)
 {
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_REOPEN, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_REOPEN, 0, 0);
     fixture_close(&fixture);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture.book.count, 1);
     cr_assert_eq(fixture_stats(&fixture).failing, 1);
 }
@@ -131,7 +131,7 @@ Test(lane_message, after_being_back_the_next_failure_is_warned_of_again)
 {
     load(1);
     fail("refused");
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     load(2);
     fail("gone");
     assert_said(WEIR_LOG_WARNING, "push: gone; retrying, 2 queued");
@@ -141,11 +141,11 @@ Test(lane_message, a_flush_that_fails_and_then_succeeds_is_a_failure_and_being_b
 {
     fixture.lane->has_flush = true;
     load(2);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_RETRY);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_RETRY);
     assert_said(WEIR_LOG_WARNING, "push: no reason given; retrying, 0 queued");
     fixture_pass_ms(&fixture, 3000);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     assert_said(WEIR_LOG_WARNING, "push: back after 3 s, 0 lost");
     cr_assert_eq(fixture_stats(&fixture).failing, 0);
 }
@@ -154,8 +154,8 @@ Test(lane_message, a_flush_that_succeeds_says_nothing_about_samples_that_do_not_
 {
     fixture.lane->has_flush = true;
     load(2);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert_eq(fixture.book.count, 1);
     cr_assert_eq(fixture_stats(&fixture).failing, 1);
 }
@@ -164,31 +164,31 @@ Test(lane_message, samples_refused_for_good_are_told_at_most_once_a_minute)
 {
     weir_outcome outcome = {.code = WEIR_OUTCOME_OK, .done = 3, .rejected = 2, .reason = "400 bad request"};
     load(3);
-    fixture_answer_fully(&fixture, outcome, 0);
-    assert_said(WEIR_LOG_WARNING, "push: 2 refused for good: 400 bad request (2 so far)");
+    fixture_finish_emit_with(&fixture, outcome, 0);
+    assert_said(WEIR_LOG_WARNING, "push: 2 rejected: 400 bad request (2 so far)");
     load(3);
-    fixture_answer_fully(&fixture, outcome, 0);
+    fixture_finish_emit_with(&fixture, outcome, 0);
     cr_assert_eq(fixture.book.count, 1);
     fixture_pass_ms(&fixture, 60000);
     load(3);
-    fixture_answer_fully(&fixture, outcome, 0);
-    assert_said(WEIR_LOG_WARNING, "push: 2 refused for good: 400 bad request (6 so far)");
+    fixture_finish_emit_with(&fixture, outcome, 0);
+    assert_said(WEIR_LOG_WARNING, "push: 2 rejected: 400 bad request (6 so far)");
 }
 
 Test(lane_message, a_batch_that_is_dropped_is_told_as_refused)
 {
     load(5);
-    fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_DROP, .done = 1, .reason = "too old"},
-                         0);
-    assert_said(WEIR_LOG_WARNING, "push: 4 refused for good: too old (4 so far)");
+    fixture_finish_emit_with(&fixture,
+                             (weir_outcome){.code = WEIR_OUTCOME_DROP, .done = 1, .reason = "too old"}, 0);
+    assert_said(WEIR_LOG_WARNING, "push: 4 rejected: too old (4 so far)");
 }
 
 Test(lane_message, a_handler_that_gives_up_is_told_loudly)
 {
     load(5);
-    fixture_answer_fully(&fixture,
-                         (weir_outcome){.code = WEIR_OUTCOME_FAILED, .done = 1, .reason = "no such bucket"}, 0);
-    assert_said(WEIR_LOG_ERROR, "push: no such bucket; gives up, 4 dropped, and all that comes");
+    fixture_finish_emit_with(
+        &fixture, (weir_outcome){.code = WEIR_OUTCOME_FAILED, .done = 1, .reason = "no such bucket"}, 0);
+    assert_said(WEIR_LOG_ERROR, "push: no such bucket; gives up, 4 dropped; all further values are dropped");
 }
 
 Test(lane_message, what_is_not_delivered_when_the_time_is_over_is_told_with_the_reason)
@@ -222,7 +222,7 @@ Test(lane_message, a_reason_without_an_end_is_cut)
     weir_outcome outcome = {.code = WEIR_OUTCOME_RETRY};
     load(1);
     memset(outcome.reason, 'x', sizeof outcome.reason);
-    fixture_answer_fully(&fixture, outcome, 0);
+    fixture_finish_emit_with(&fixture, outcome, 0);
     char expected[sizeof outcome.reason + 40] = "push: ";
     memset(expected + 6, 'x', sizeof outcome.reason - 1);
     strcat(expected, "; retrying, 1 queued");

@@ -21,14 +21,14 @@ TestSuite(lane, .init = setup, .fini = teardown);
 static void use(enum wr_overflow overflow, uint32_t samples)
 {
     fixture.settings.overflow = overflow;
-    fixture.settings.queue_bytes = samples * RIG_SAMPLE_BYTES;
+    fixture.settings.queue_bytes = samples * FIXTURE_SAMPLE_BYTES;
     fixture_apply(&fixture);
 }
 
 static void open_and_load(void)
 {
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
@@ -62,9 +62,9 @@ Test(lane, producers_go_on_when_it_is_half_empty)
     use(WR_OVERFLOW_BLOCK, 8);
     fixture_offer(&fixture, 8);
     open_and_load();
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
     cr_assert(fixture_check(&fixture, NULL));
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_not(fixture_check(&fixture, NULL));
 }
 
@@ -74,7 +74,7 @@ Test(lane, the_dispatcher_is_rung_when_producers_may_go_on)
     fixture_offer(&fixture, 8);
     open_and_load();
     cr_assert_eq(fixture.wakeup.sent, 0);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 8, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 8, 0);
     cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
@@ -96,7 +96,7 @@ Test(lane, what_is_in_flight_counts_as_queued)
     cr_assert_str_eq(fixture_queue(&fixture), "");
     cr_assert(fixture_offer(&fixture, 1));
     cr_assert_eq(fixture_stats(&fixture).queued, 4);
-    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 4 * RIG_SAMPLE_BYTES);
+    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 4 * FIXTURE_SAMPLE_BYTES);
 }
 
 Test(lane, a_full_one_stalls_after_block_timeout_without_progress)
@@ -118,7 +118,7 @@ Test(lane, progress_puts_the_stall_off)
     fixture_offer(&fixture, 4);
     open_and_load();
     fixture_pass_ms(&fixture, 900);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture_pass_ms(&fixture, 900);
     cr_assert(fixture_check(&fixture, NULL));
     fixture_pass_ms(&fixture, 100);
@@ -131,7 +131,7 @@ Test(lane, a_try_that_settles_nothing_is_no_progress)
     fixture_offer(&fixture, 4);
     open_and_load();
     fixture_pass_ms(&fixture, 900);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     fixture_pass_ms(&fixture, 100);
     cr_assert_not(fixture_check(&fixture, NULL));
 }
@@ -156,7 +156,7 @@ Test(lane, a_stalled_one_is_full_again_when_its_handler_moves)
 {
     stall(8);
     open_and_load();
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert(fixture_offer(&fixture, 1), "it moves, so it is worth waiting for");
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 0);
     cr_assert_eq(fixture_stats(&fixture).queued, 8);
@@ -166,7 +166,7 @@ Test(lane, a_stalled_one_whose_handler_empties_it_is_calm_again)
 {
     stall(8);
     open_and_load();
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 8, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 8, 0);
     cr_assert_not(fixture_offer(&fixture, 7));
     cr_assert_eq(fixture_stats(&fixture).queued, 7);
     cr_assert(fixture_offer(&fixture, 1));
@@ -236,7 +236,7 @@ Test(lane, drop_newest_counts_what_is_in_flight)
     open_and_load();
     fixture_offer(&fixture, 1);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture_offer(&fixture, 2);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 2);
     cr_assert_str_eq(fixture_queue(&fixture), "5");
@@ -249,7 +249,7 @@ Test(lane, drop_newest_weighs_metadata)
     fixture_append(&fixture, 1, 0, NULL);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     cr_assert_str_eq(fixture_queue(&fixture), "0");
-    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 2 * RIG_SAMPLE_BYTES);
+    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 2 * FIXTURE_SAMPLE_BYTES);
 }
 
 /* ---- drop_oldest ----------------------------------------------------------------------------- */
@@ -289,7 +289,7 @@ Test(lane, drop_oldest_leaves_what_is_in_flight_alone)
     cr_assert_str_eq(fixture_flight(&fixture), "0 1 2");
     cr_assert_str_eq(fixture_queue(&fixture), "6");
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 3);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
     cr_assert_eq(fixture_stats(&fixture).delivered, 3);
 }
 
@@ -321,7 +321,7 @@ Test(lane, drop_oldest_drops_no_more_than_it_has_to_when_samples_have_metadata)
     for (int i = 0; i < 10; i++)
         fixture_append(&fixture, 1, 0, note);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
-    uint64_t each = RIG_SAMPLE_BYTES + sizeof note, fit = 38 * RIG_SAMPLE_BYTES / each;
+    uint64_t each = FIXTURE_SAMPLE_BYTES + sizeof note, fit = 38 * FIXTURE_SAMPLE_BYTES / each;
     cr_assert_eq(fit, 10);
     fixture_append(&fixture, 1, 0, note);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
@@ -375,10 +375,10 @@ Test(lane, metadata_is_part_of_what_is_queued)
     fixture_append(&fixture, 1, 0, "123456789");
     fixture_append(&fixture, 2, 0, NULL);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
-    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 3 * RIG_SAMPLE_BYTES + 10);
+    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 3 * FIXTURE_SAMPLE_BYTES + 10);
     open_and_load();
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 2 * RIG_SAMPLE_BYTES);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 2 * FIXTURE_SAMPLE_BYTES);
 }
 
 Test(lane, a_snapshot_tells_how_old_the_oldest_is)
@@ -400,7 +400,7 @@ Test(lane, a_snapshot_tells_how_things_stand)
     cr_assert_eq(stats.open, 0);
     fixture_offer(&fixture, 2);
     open_and_load();
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
     stats = fixture_stats(&fixture);
     cr_assert_eq(stats.offered, 2);
     cr_assert_eq(stats.delivered, 1);

@@ -87,7 +87,7 @@ static enum wr_lane_next_kind next(void)
 static void fail_to_open(void)
 {
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
+    fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
     next();
 }
 
@@ -95,7 +95,7 @@ static void open_at_last(void)
 {
     fixture.now_ns = fixture.lane->retry_at_ns;
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
 }
 
 /* Takes batches until there is nothing more to do; they must be numbers first, first + 1, ... */
@@ -106,7 +106,7 @@ static void expect_delivery(uint32_t first, uint32_t count)
         const struct wr_range *flight = &fixture.lane->flight.range;
         for (uint32_t i = 0; i < flight->count; i++)
             cr_assert_eq(flight->segment->samples[flight->first + i].value.f64, number++);
-        fixture_answer(&fixture, WEIR_OUTCOME_OK, flight->count, 0);
+        fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, flight->count, 0);
     }
     cr_assert_eq(number, first + count, "%u came", number - first);
 }
@@ -133,7 +133,7 @@ Test(lane_spool, a_handler_that_takes_everything_has_nothing_on_disk)
 {
     fixture_offer(&fixture, 90);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     expect_delivery(0, 90);
     cr_assert_null(fixture.lane->spool_state.spool->index.own);
 }
@@ -148,7 +148,7 @@ Test(lane_spool, what_a_failing_handler_does_not_take_goes_when_the_queue_is_hal
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.spooled, 50);
     cr_assert_eq(stats.queued, 0);
-    cr_assert_gt(stats.spool_bytes, 50 * RIG_SAMPLE_BYTES);
+    cr_assert_gt(stats.spool_bytes, 50 * FIXTURE_SAMPLE_BYTES);
     cr_assert_eq(stats.spool_limit, LIMIT);
 }
 
@@ -156,7 +156,7 @@ Test(lane_spool, callers_wait_for_a_handler_that_is_only_a_bit_slower)
 {
     fixture_offer(&fixture, 10);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
     fixture.lane->busy_since_ns = fixture.now_ns;
     cr_assert(fixture_offer(&fixture, 95), "they wait");
@@ -168,7 +168,7 @@ Test(lane_spool, callers_wait_for_a_handler_that_is_only_a_bit_slower)
     cr_assert_eq(fixture_stats(&fixture).spooled, 95);
     cr_assert_eq(fixture_stats(&fixture).queued, 10);
     cr_assert_not(fixture_check(&fixture, NULL), "nobody waits any more");
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 10, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 10, 0);
     expect_delivery(10, 95);
 }
 
@@ -179,7 +179,7 @@ Test(lane_spool, under_a_drop_policy_nothing_is_dropped_as_long_as_there_is_room
     for (int i = 0; i < 20; i++) {
         fixture_offer(&fixture, 50);
         if (next() == WR_LANE_NEXT_OPEN)
-            fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
+            fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
         next();
     }
     cr_assert_eq(fixture_stats(&fixture).spooled, 1000);
@@ -234,9 +234,9 @@ Test(lane_spool, a_batch_that_failed_goes_in_front_of_what_is_on_disk)
     fixture_apply(&fixture);
     fixture_offer(&fixture, 40);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 3, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 3, 0);
     fixture_offer(&fixture, 60);
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 97);
@@ -250,7 +250,7 @@ Test(lane_spool, what_was_read_from_disk_and_failed_is_tried_again_from_where_it
     fail_to_open();
     open_at_last();
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 20, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 20, 0);
     cr_assert_eq(fixture_stats(&fixture).spooled, 40);
     fixture_offer(&fixture, 60);
     next();
@@ -290,7 +290,7 @@ Test(lane_spool, what_is_withheld_at_the_end_of_what_was_read_is_not_read_again)
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     open_at_last();
     for (; next() == WR_LANE_NEXT_EMIT;
-         fixture_answer(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0))
+         fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0))
         delivered += fixture.lane->flight.range.count;
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(delivered, 110);
@@ -316,7 +316,7 @@ Test(lane_spool, a_batch_of_nothing_but_what_the_handler_does_not_take_is_withhe
     open_at_last();
     while (next() == WR_LANE_NEXT_EMIT) {
         numbers += fixture.lane->flight.range.count;
-        fixture_answer(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0);
+        fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0);
     }
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(numbers, 50);
@@ -362,7 +362,7 @@ Test(lane_spool, at_the_limit_the_queue_fills_and_overflow_decides)
     for (int i = 0; i < 20 && !waits; i++) {
         waits = fixture_offer(&fixture, 50);
         if (next() == WR_LANE_NEXT_OPEN)
-            fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
+            fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
         next();
         waits &= fixture_check(&fixture, NULL);
     }
@@ -384,7 +384,7 @@ Test(lane_spool, a_flush_puts_on_disk_what_a_failing_handler_does_not_take_and_s
     fail_to_open();
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN, "there is another try");
-    fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "still refused");
+    fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "still refused");
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 3);
     cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, WR_NEVER, &error), WEIR_ERR_SPOOLED);
@@ -408,7 +408,7 @@ Test(lane_spool, what_others_left_is_nothing_that_a_flush_waits_for, .timeout = 
 
 Test(lane_spool, a_call_that_waits_learns_that_its_value_went_to_disk)
 {
-    static struct wr_ticket_desk desk;
+    static struct wr_ticket_state desk;
     struct wr_ticket ticket = fixture_take_ticket(&desk);
     fixture_offer(&fixture, 60);
     fixture_offer_sync(&fixture, ticket);
@@ -424,7 +424,7 @@ Test(lane_spool, what_is_left_goes_to_disk_when_the_time_is_nearly_over)
     fail_to_open();
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN, "there is one more try");
-    fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
+    fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
     cr_assert_eq(next(), WR_LANE_NEXT_SLEEP);
     cr_assert_eq(fixture_stats(&fixture).spooled, 0);
     fixture_pass_ms(&fixture, 760);
@@ -439,7 +439,7 @@ Test(lane_spool, with_all_the_time_there_is_one_try_must_do)
     fail_to_open();
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
+    fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
     cr_assert_eq(next(), WR_LANE_NEXT_END);
     cr_assert_eq(fixture_stats(&fixture).spooled, 10);
 }
@@ -448,7 +448,7 @@ Test(lane_spool, what_a_hanging_handler_has_in_its_hands_is_saved_by_another_thr
 {
     fixture_offer(&fixture, 10);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
     fixture_offer(&fixture, 5);
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
@@ -456,7 +456,7 @@ Test(lane_spool, what_a_hanging_handler_has_in_its_hands_is_saved_by_another_thr
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.spooled, 15);
     cr_assert_eq(stats.queued, 0);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 10, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 10, 0);
     cr_assert_eq(fixture_stats(&fixture).delivered, 0, "its answer does not count any more");
 }
 
@@ -471,7 +471,7 @@ Test(lane_spool, the_next_process_delivers_first_what_the_last_one_left)
     fixture_offer(&fixture, 10);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     cr_assert_eq(fixture_stats(&fixture).recovered, 60);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     expect_delivery(0, 70);
     cr_assert_eq(fixture_stats(&fixture).delivered, 70);
 }
@@ -485,7 +485,7 @@ Test(lane_spool, a_process_that_ends_at_once_delivers_what_the_last_one_left_too
     give_spool(path_in_folder("spool"));
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     expect_delivery(0, 60);
     cr_assert_eq(next(), WR_LANE_NEXT_CLOSE);
     cr_assert_eq(fixture_stats(&fixture).recovered, 60);
@@ -499,7 +499,7 @@ Test(lane_spool, a_handler_that_gives_up_drops_what_is_in_memory_and_leaves_the_
     fixture_offer(&fixture, 10);
     fixture.now_ns = fixture.lane->retry_at_ns;
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_FAILED, "broken");
+    fixture_finish_open(&fixture, WEIR_OUTCOME_FAILED, "broken");
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.dropped[WEIR_DROPPED_FAILED], 10);
     cr_assert_eq(stats.spooled, 60);

@@ -14,7 +14,7 @@ static int64_t deadline_ns;
 static void setup(void)
 {
     fixture_init(&fixture);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     deadline_ns = fixture.now_ns + 5 * WR_NS_PER_S;
 }
 
@@ -83,12 +83,12 @@ Test(lane_stop, what_is_kept_back_is_flushed_by_the_deadline)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     request_stop();
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert_eq(step.kind, WR_LANE_NEXT_FLUSH);
     cr_assert_eq(step.until_ns, deadline_ns);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
 }
 
@@ -96,17 +96,17 @@ Test(lane_stop, a_last_flush_that_fails_is_not_repeated)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     request_stop();
     fixture_next(&fixture);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_RETRY);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_RETRY);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
 }
 
 Test(lane_stop, a_pause_is_cut_short)
 {
     load(2);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     request_stop();
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
@@ -115,7 +115,7 @@ Test(lane_stop, a_pause_lasts_no_longer_than_the_deadline)
 {
     load(2);
     request_stop();
-    fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = 20000}, 0);
+    fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = 20000}, 0);
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert_eq(step.kind, WR_LANE_NEXT_SLEEP);
     cr_assert_eq(step.until_ns, deadline_ns);
@@ -128,7 +128,7 @@ Test(lane_stop, what_is_left_at_the_deadline_is_dropped)
     load(2);
     fixture_offer(&fixture, 3);
     request_stop();
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
     fixture.now_ns = deadline_ns;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 4);
@@ -149,7 +149,7 @@ Test(lane_stop, a_busy_handler_is_given_up_at_the_deadline)
     fixture_check(&fixture, NULL);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 2);
     fixture.lane->in_callback = false;
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
     cr_assert_eq(fixture_stats(&fixture).delivered, 0);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
 }
@@ -234,7 +234,7 @@ Test(lane_stop, without_a_worker_the_end_is_there_at_once)
 
 Test(lane_stop, nobody_waits_for_a_lane_that_has_ended)
 {
-    fixture.settings.queue_bytes = 2 * RIG_SAMPLE_BYTES;
+    fixture.settings.queue_bytes = 2 * FIXTURE_SAMPLE_BYTES;
     fixture_apply(&fixture);
     fixture_offer(&fixture, 2);
     request_stop();
@@ -245,7 +245,7 @@ Test(lane_stop, nobody_waits_for_a_lane_that_has_ended)
 
 Test(lane_stop, the_dispatcher_is_rung_when_producers_waited_for_a_lane_that_ends)
 {
-    fixture.settings.queue_bytes = 2 * RIG_SAMPLE_BYTES;
+    fixture.settings.queue_bytes = 2 * FIXTURE_SAMPLE_BYTES;
     fixture_apply(&fixture);
     fixture_offer(&fixture, 2);
     request_stop();
@@ -271,7 +271,7 @@ Test(lane_stop, a_successor_comes_when_the_handler_is_closed)
 Test(lane_stop, a_successor_delivers_what_is_queued_and_what_was_tried)
 {
     load(3);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
     fixture_offer(&fixture, 2);
     fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
@@ -280,7 +280,7 @@ Test(lane_stop, a_successor_delivers_what_is_queued_and_what_was_tried)
     fixture.lane->successor.instance = NULL;
     fixture.lane->retry_at_ns = 0;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     cr_assert_str_eq(fixture_flight(&fixture), "1 2");
     cr_assert_str_eq(fixture_queue(&fixture), "3 4");
@@ -290,10 +290,10 @@ Test(lane_stop, what_is_kept_back_is_flushed_before_a_successor_comes)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     fixture.lane->successor.instance = NULL;
 }
@@ -302,10 +302,10 @@ Test(lane_stop, a_flush_that_fails_does_not_keep_a_successor_waiting)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_RETRY);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_RETRY);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     fixture.lane->successor.instance = NULL;
 }
@@ -314,21 +314,21 @@ Test(lane_stop, a_flush_waits_for_what_a_successor_keeps_back)
 {
     fixture.lane->has_flush = true;
     load(1);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     fixture_offer(&fixture, 1);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     fixture_close(&fixture);
     fixture.lane->successor.instance = NULL;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, 0, NULL), WEIR_ERR_TIMEOUT);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
-    fixture_answer_flush(&fixture, WEIR_OUTCOME_OK);
+    fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
     cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, 0, NULL), 0);
 }
 

@@ -5,12 +5,12 @@
 #include "lane/lane_stop.h"
 
 static struct lane_fixture fixture;
-static struct wr_ticket_desk desks[4];
+static struct wr_ticket_state desks[4];
 
 static void setup(void)
 {
     fixture_init(&fixture);
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
 }
 
 static void teardown(void)
@@ -33,10 +33,10 @@ Test(lane_sync, a_delivered_sample_is_answered_with_0)
 {
     struct wr_ticket ticket;
     offer(&ticket, 1);
-    cr_assert_eq(fixture_read_ticket(ticket), RIG_NO_ANSWER);
+    cr_assert_eq(fixture_read_ticket(ticket), FIXTURE_PENDING);
     fixture_next(&fixture);
-    cr_assert_eq(fixture_read_ticket(ticket), RIG_NO_ANSWER);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    cr_assert_eq(fixture_read_ticket(ticket), FIXTURE_PENDING);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_eq(fixture_read_ticket(ticket), 0);
 }
 
@@ -45,7 +45,7 @@ Test(lane_sync, a_refused_sample_is_answered_with_dropped)
     struct wr_ticket ticket;
     offer(&ticket, 1);
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 1);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 1);
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
 }
 
@@ -54,7 +54,7 @@ Test(lane_sync, a_sample_that_the_format_left_out_is_answered_with_dropped)
     struct wr_ticket ticket;
     offer(&ticket, 1);
     fixture_next(&fixture);
-    fixture_answer_fully(&fixture, (weir_outcome){.code = WEIR_OUTCOME_OK, .done = 1}, 1);
+    fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_OK, .done = 1}, 1);
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
 }
 
@@ -63,7 +63,7 @@ Test(lane_sync, a_sample_of_a_dropped_batch_is_answered_with_dropped)
     struct wr_ticket ticket;
     offer(&ticket, 1);
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_DROP, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_DROP, 0, 0);
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
 }
 
@@ -81,8 +81,8 @@ Test(lane_sync, there_is_no_answer_while_the_handler_tries_again)
     struct wr_ticket ticket;
     offer(&ticket, 1);
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
-    cr_assert_eq(fixture_read_ticket(ticket), RIG_NO_ANSWER);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    cr_assert_eq(fixture_read_ticket(ticket), FIXTURE_PENDING);
     fixture.now_ns = fixture.lane->retry_at_ns;
     fixture_deliver_all(&fixture);
     cr_assert_eq(fixture_read_ticket(ticket), 0);
@@ -94,9 +94,9 @@ Test(lane_sync, a_call_waits_for_the_end_of_its_event)
     fixture_append(&fixture, 3, 0, NULL);
     fixture_offer_appended(&fixture, ticket);
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_RETRY, 2, 0);
-    cr_assert_eq(fixture_read_ticket(ticket), RIG_NO_ANSWER);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 2, 0);
+    cr_assert_eq(fixture_read_ticket(ticket), FIXTURE_PENDING);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
     cr_assert_eq(fixture_read_ticket(ticket), 0);
 }
 
@@ -106,13 +106,13 @@ Test(lane_sync, each_call_has_the_answer_to_its_own_batch)
     offer(tickets, 3);
     fixture_next(&fixture);
     cr_assert_str_eq(fixture_flight(&fixture), "0");
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 1);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 1);
     fixture_next(&fixture);
     cr_assert_str_eq(fixture_flight(&fixture), "1");
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_eq(fixture_read_ticket(tickets[0]), WEIR_ERR_DROPPED);
     cr_assert_eq(fixture_read_ticket(tickets[1]), 0);
-    cr_assert_eq(fixture_read_ticket(tickets[2]), RIG_NO_ANSWER);
+    cr_assert_eq(fixture_read_ticket(tickets[2]), FIXTURE_PENDING);
 }
 
 Test(lane_sync, a_call_that_waits_ends_the_lingering)
@@ -134,9 +134,9 @@ Test(lane_sync, with_one_in_flight_the_next_call_still_waits_for_its_own)
     fixture_next(&fixture);
     tickets[1] = fixture_take_ticket(&desks[1]);
     fixture_offer_sync(&fixture, tickets[1]);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_eq(fixture_read_ticket(tickets[0]), 0);
-    cr_assert_eq(fixture_read_ticket(tickets[1]), RIG_NO_ANSWER);
+    cr_assert_eq(fixture_read_ticket(tickets[1]), FIXTURE_PENDING);
 }
 
 /* ---- A full queue ---------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ Test(lane_sync, with_one_in_flight_the_next_call_still_waits_for_its_own)
 static void use(enum wr_overflow overflow, uint32_t samples)
 {
     fixture.settings.overflow = overflow;
-    fixture.settings.queue_bytes = samples * RIG_SAMPLE_BYTES;
+    fixture.settings.queue_bytes = samples * FIXTURE_SAMPLE_BYTES;
     fixture_apply(&fixture);
 }
 
@@ -162,8 +162,8 @@ Test(lane_sync, a_call_whose_sample_is_queued_still_waits_when_another_finds_the
     struct wr_ticket tickets[3];
     use(WR_OVERFLOW_DROP_NEWEST, 2);
     offer(tickets, 3);
-    cr_assert_eq(fixture_read_ticket(tickets[0]), RIG_NO_ANSWER);
-    cr_assert_eq(fixture_read_ticket(tickets[1]), RIG_NO_ANSWER);
+    cr_assert_eq(fixture_read_ticket(tickets[0]), FIXTURE_PENDING);
+    cr_assert_eq(fixture_read_ticket(tickets[1]), FIXTURE_PENDING);
     cr_assert_eq(fixture_read_ticket(tickets[2]), WEIR_ERR_FULL);
     fixture_deliver_all(&fixture);
     cr_assert_eq(fixture_read_ticket(tickets[0]), 0);
@@ -176,8 +176,8 @@ Test(lane_sync, a_sample_that_gives_way_to_a_newer_one_is_answered_with_full)
     use(WR_OVERFLOW_DROP_OLDEST, 2);
     offer(tickets, 3);
     cr_assert_eq(fixture_read_ticket(tickets[0]), WEIR_ERR_FULL);
-    cr_assert_eq(fixture_read_ticket(tickets[1]), RIG_NO_ANSWER);
-    cr_assert_eq(fixture_read_ticket(tickets[2]), RIG_NO_ANSWER);
+    cr_assert_eq(fixture_read_ticket(tickets[1]), FIXTURE_PENDING);
+    cr_assert_eq(fixture_read_ticket(tickets[2]), FIXTURE_PENDING);
 }
 
 Test(lane_sync, a_call_whose_sample_is_in_flight_still_waits_when_others_give_way)
@@ -190,10 +190,10 @@ Test(lane_sync, a_call_whose_sample_is_in_flight_still_waits_when_others_give_wa
         tickets[i] = fixture_take_ticket(&desks[i]);
         fixture_offer_sync(&fixture, tickets[i]);
     }
-    cr_assert_eq(fixture_read_ticket(tickets[0]), RIG_NO_ANSWER, "the handler has it in its hands");
+    cr_assert_eq(fixture_read_ticket(tickets[0]), FIXTURE_PENDING, "the handler has it in its hands");
     cr_assert_eq(fixture_read_ticket(tickets[1]), WEIR_ERR_FULL);
-    cr_assert_eq(fixture_read_ticket(tickets[2]), RIG_NO_ANSWER);
-    fixture_answer(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    cr_assert_eq(fixture_read_ticket(tickets[2]), FIXTURE_PENDING);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_eq(fixture_read_ticket(tickets[0]), 0);
     fixture_deliver_all(&fixture);
     cr_assert_eq(fixture_read_ticket(tickets[2]), 0);
@@ -206,7 +206,7 @@ Test(lane_sync, a_handler_that_fails_answers_all_with_dropped)
     struct wr_ticket tickets[3];
     offer(tickets, 3);
     fixture_next(&fixture);
-    fixture_answer(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
     for (int i = 0; i < 3; i++)
         cr_assert_eq(fixture_read_ticket(tickets[i]), WEIR_ERR_DROPPED);
 }
@@ -234,7 +234,7 @@ Test(lane_sync, the_time_for_stopping_being_over_answers_all_with_dropped)
 
 Test(lane_sync, many_calls_may_wait)
 {
-    static struct wr_ticket_desk many[100];
+    static struct wr_ticket_state many[100];
     struct wr_ticket tickets[100];
     for (int i = 0; i < 100; i++) {
         tickets[i] = fixture_take_ticket(&many[i]);

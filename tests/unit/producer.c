@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "os/clock.h"
-#include "runtime/intake.h"
+#include "producer/fast_add.h"
 #include "producer/producer.h"
 
 static struct wr_producers producers;
@@ -40,7 +40,7 @@ Test(producer, a_thread_without_one_is_busy_and_cold)
 {
     cr_assert_null(wr_producer_mine->home);
     cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_COLD);
-    cr_assert(wr_intake_is_busy(wr_producer_mine));
+    cr_assert(wr_fast_add_is_busy(wr_producer_mine));
     cr_assert_not(wr_producer_is_own());
     cr_assert_not(wr_producer_is_gone());
 }
@@ -160,14 +160,14 @@ Test(producer, the_ring_of_one_of_weirs_own_threads_is_anybodys_after_it)
 static void *end_inside_a_call(void *argument)
 {
     (void)argument;
-    wr_intake_begin(wr_producers_attach(&producers));
+    wr_fast_add_begin(wr_producers_attach(&producers));
     pthread_exit(NULL);
 }
 
 Test(producer, the_ring_of_a_thread_that_ended_inside_a_call_is_as_good_as_any)
 {
     on_thread(end_inside_a_call, NULL);
-    cr_assert_not(wr_intake_is_busy(wr_producers_attach(&producers)), "or every call would be a nested one");
+    cr_assert_not(wr_fast_add_is_busy(wr_producers_attach(&producers)), "or every call would be a nested one");
 }
 
 static pthread_key_t late_key;
@@ -248,16 +248,16 @@ Test(producer, settling_waits_for_calls_that_are_on_their_way)
     wr_producers_attach(&producers);
     on_thread(attach, NULL);
     struct wr_producer *other = producers.all[1];
-    wr_intake_begin(other);
+    wr_fast_add_begin(other);
     wr_producers_close(&producers);
     cr_assert_not(wr_producers_settle(&producers, 0));
-    wr_intake_end(other);
+    wr_fast_add_end(other);
     cr_assert(wr_producers_settle(&producers, 0));
 }
 
 Test(producer, settling_does_not_wait_for_the_caller_itself)
 {
-    wr_intake_begin(wr_producers_attach(&producers));
+    wr_fast_add_begin(wr_producers_attach(&producers));
     cr_assert(wr_producers_settle(&producers, 0));
 }
 

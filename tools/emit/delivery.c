@@ -6,16 +6,9 @@
 
 #include "common/command.h"
 #include "dispatch/selfmetrics.h"
-#include "engine/engine.h"
-#include "lane/lane.h"
-#include "lane/lane_stats.h"
 #include "runtime/runtime.h"
+#include "status/ledger.h"
 #include "text/buffer.h"
-
-static struct wr_lane *first_lane(void)
-{
-    return wr_engine_lanes(wr_runtime_engine(wr_runtime_get()));
-}
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
@@ -23,11 +16,12 @@ static uint64_t count_settled(void)
 {
     uint64_t settled = 0;
     weir_handler_stats stats;
-    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
-        wr_lane_stats_get(&stats, lane, 0);
+    const char *name;
+    for (size_t i = 0; (name = weir_get_handler_name(i)); i++) {
+        weir_get_handler_stats(name, &stats, sizeof stats);
         settled += stats.delivered;
-        for (int i = 0; i < WEIR_DROPPED_MAX; i++)
-            settled += stats.dropped[i];
+        for (int j = 0; j < WEIR_DROPPED_MAX; j++)
+            settled += stats.dropped[j];
     }
     return settled;
 }
@@ -44,8 +38,9 @@ uint64_t delivery_queued(void)
 {
     uint64_t queued = 0;
     weir_handler_stats stats;
-    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
-        wr_lane_stats_get(&stats, lane, 0);
+    const char *name;
+    for (size_t i = 0; (name = weir_get_handler_name(i)); i++) {
+        weir_get_handler_stats(name, &stats, sizeof stats);
         queued += stats.queued;
     }
     return queued;
@@ -62,10 +57,10 @@ static void put_drops(struct wr_buffer *out, const weir_handler_stats *stats)
 }
 
 /* The handler type's own counters. */
-static void put_counters(struct wr_buffer *out, struct wr_lane *lane)
+static void put_counters(struct wr_buffer *out, const char *handler)
 {
     struct wr_lane_counter counters[WR_LANE_COUNTERS];
-    size_t count = wr_lane_stats_get_counters(lane, counters);
+    size_t count = wr_ledger_read_counters(wr_runtime_engine(wr_runtime_get()), handler, counters);
     for (size_t i = 0; i < count; i++) {
         wr_buffer_put_text(out, ", ");
         command_put_text(out, counters[i].name);
@@ -73,14 +68,14 @@ static void put_counters(struct wr_buffer *out, struct wr_lane *lane)
     }
 }
 
-static void put_lane(struct wr_buffer *out, struct wr_lane *lane, const weir_handler_stats *stats)
+static void put_handler(struct wr_buffer *out, const char *handler, const weir_handler_stats *stats)
 {
-    command_put_text(out, wr_lane_name(lane));
+    command_put_text(out, handler);
     wr_buffer_put_format(out, ": %" PRIu64 " delivered", stats->delivered);
     put_drops(out, stats);
     if (stats->recovered)
         wr_buffer_put_format(out, " (%" PRIu64 " recovered from disk)", stats->recovered);
-    put_counters(out, lane);
+    put_counters(out, handler);
     if (stats->queued)
         wr_buffer_put_format(out, ", %" PRIu64 " not delivered yet", stats->queued);
     if (stats->spooled)
@@ -93,11 +88,12 @@ bool delivery_report(bool verbose)
     bool delivered = true;
     struct wr_buffer out = {0};
     weir_handler_stats stats;
-    if (!first_lane())
+    const char *name;
+    if (!weir_get_handler_name(0))
         wr_buffer_put_text(&out, "the group is not routed to any handler\n");
-    for (struct wr_lane *lane = first_lane(); lane; lane = wr_lane_next(lane)) {
-        wr_lane_stats_get(&stats, lane, 0);
-        put_lane(&out, lane, &stats);
+    for (size_t i = 0; (name = weir_get_handler_name(i)); i++) {
+        weir_get_handler_stats(name, &stats, sizeof stats);
+        put_handler(&out, name, &stats);
         delivered &= stats.delivered == stats.offered + stats.recovered;
     }
     if (!verbose)

@@ -51,7 +51,7 @@ void input_line_clear(struct input_line *line)
 
 /* A double, so that the values of a name have one type, except integers beyond 2^53: these keep all their
  * digits. */
-static bool read_number(const char *text, struct wr_intake_value *value)
+static bool read_number(const char *text, struct wr_value *value)
 {
     const int64_t last_double = INT64_C(1) << 53;
     int64_t integer;
@@ -59,7 +59,7 @@ static bool read_number(const char *text, struct wr_intake_value *value)
     if (!wr_number_parse_double(text, &value->is.f64))
         return false;
     if (wr_number_parse_int(text, &integer) && (integer > last_double || integer < -last_double))
-        *value = (struct wr_intake_value){WEIR_KIND_INT, {.i64 = integer}};
+        *value = (struct wr_value){WEIR_KIND_INT, {.i64 = integer}};
     return true;
 }
 
@@ -131,7 +131,7 @@ static bool refuse_document(struct input_line_fault *fault, const struct wr_erro
     return refuse(fault, "%s", error->text + start);
 }
 
-static bool read_value(const struct wr_node *node, struct wr_intake_value *value, struct wr_error *error)
+static bool read_value(const struct wr_node *node, struct wr_value *value, struct wr_error *error)
 {
     static const struct {
         const char *name;
@@ -141,7 +141,7 @@ static bool read_value(const struct wr_node *node, struct wr_intake_value *value
         return true;
     for (size_t i = 0; node->type == WR_NODE_STRING && i < WR_COUNT_OF(specials); i++) {
         if (strcmp(node->text, specials[i].name) == 0) {
-            *value = (struct wr_intake_value){WEIR_KIND_DOUBLE, {.f64 = specials[i].is}};
+            *value = (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = specials[i].is}};
             return true;
         }
     }

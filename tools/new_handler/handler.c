@@ -85,20 +85,10 @@ static void close_it(void *self)
 }
 
 static const weir_handler_type type = {
-    .size = sizeof type,
-    .abi = WEIR_ABI,
-    .name = "@NAME@",
-    .summary = "appends lines to a file",
+    .size = sizeof type, .abi = WEIR_ABI, .name = "@NAME@", .summary = "appends lines to a file",
     .formats = WEIR_FORMAT_LINES,
-    .options = rows,
-    .option_row_size = sizeof(weir_option),
-    .options_size = sizeof(struct options),
-    .create = create,
-    .open = open_it,
-    .emit = emit,
-    .close = close_it,
-    .destroy = free,
-    .abandon = close_it,
+    .options = rows, .option_row_size = sizeof(weir_option), .options_size = sizeof(struct options),
+    .create = create, .open = open_it, .emit = emit, .close = close_it, .destroy = free, .abandon = close_it,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

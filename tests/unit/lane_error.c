@@ -6,7 +6,7 @@
 #include "lane/lane_flush.h"
 
 static struct lane_fixture fixture;
-static struct wr_ticket_desk desks[4];
+static struct wr_ticket_state desks[4];
 static struct wr_error error;
 
 static void setup(void)
@@ -19,7 +19,7 @@ static void teardown(void)
     fixture_fini(&fixture);
 }
 
-TestSuite(lane_told, .init = setup, .fini = teardown);
+TestSuite(lane_error, .init = setup, .fini = teardown);
 
 static struct wr_ticket offer(int desk)
 {
@@ -45,10 +45,10 @@ static void answer_emit(int code, uint32_t done, uint32_t rejected, int told, co
     weir_outcome outcome = {.size = sizeof outcome, .code = code, .done = done, .rejected = rejected};
     snprintf(outcome.reason, sizeof outcome.reason, "%s", reason);
     weir_outcome_set_error(&outcome, told);
-    fixture_answer_fully(&fixture, outcome, 0);
+    fixture_finish_emit_with(&fixture, outcome, 0);
 }
 
-Test(lane_told, an_older_core_has_no_room_for_it)
+Test(lane_error, an_older_core_has_no_room_for_it)
 {
     weir_outcome outcome = {.size = offsetof(weir_outcome, error)};
     weir_outcome_set_error(&outcome, WEIR_ERR_TIMEOUT);
@@ -57,7 +57,7 @@ Test(lane_told, an_older_core_has_no_room_for_it)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-Test(lane_told, calls_that_wait_come_back_and_their_values_stay_queued)
+Test(lane_error, calls_that_wait_come_back_and_their_values_stay_queued)
 {
     struct wr_ticket first = offer(0), second = offer(1);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
@@ -67,7 +67,7 @@ Test(lane_told, calls_that_wait_come_back_and_their_values_stay_queued)
     cr_assert_eq(fixture_stats(&fixture).queued, 2);
 }
 
-Test(lane_told, calls_that_come_later_do_not_wait_and_end_no_pause)
+Test(lane_error, calls_that_come_later_do_not_wait_and_end_no_pause)
 {
     offer(0);
     fixture_next(&fixture);
@@ -77,45 +77,45 @@ Test(lane_told, calls_that_come_later_do_not_wait_and_end_no_pause)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
 }
 
-Test(lane_told, it_holds_until_the_handler_opens)
+Test(lane_error, it_holds_until_the_handler_opens)
 {
     offer(0);
     fixture_next(&fixture);
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_TIMEOUT, "no use");
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     struct wr_ticket ticket = offer(1);
-    cr_assert_eq(fixture_read_ticket(ticket), RIG_NO_ANSWER);
+    cr_assert_eq(fixture_read_ticket(ticket), FIXTURE_PENDING);
     fixture.now_ns = fixture.lane->retry_at_ns;
     fixture_deliver_all(&fixture);
     cr_assert_eq(fixture_read_ticket(ticket), 0);
 }
 
-Test(lane_told, it_holds_until_the_handler_delivers)
+Test(lane_error, it_holds_until_the_handler_delivers)
 {
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     struct wr_ticket ticket = offer(0);
     fixture_next(&fixture);
     answer_emit(WEIR_OUTCOME_RETRY, 0, 0, WEIR_ERR_TIMEOUT, "no use");
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_TIMEOUT);
-    fixture_answer_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_OK);
+    fixture_finish_wake(&fixture, WEIR_WAKE_TIMER, WEIR_OUTCOME_OK);
     cr_assert_eq(fixture_read_ticket(offer(1)), WEIR_ERR_TIMEOUT);
     fixture.now_ns = fixture.lane->retry_at_ns;
     fixture_deliver_all(&fixture);
-    cr_assert_eq(fixture_read_ticket(offer(2)), RIG_NO_ANSWER);
+    cr_assert_eq(fixture_read_ticket(offer(2)), FIXTURE_PENDING);
 }
 
-Test(lane_told, a_later_answer_without_an_error_has_calls_wait_again)
+Test(lane_error, a_later_answer_without_an_error_has_calls_wait_again)
 {
     offer(0);
     fixture_next(&fixture);
     answer_open(WEIR_OUTCOME_RETRY, WEIR_ERR_TIMEOUT, "no use");
     answer_open(WEIR_OUTCOME_RETRY, 0, "soon");
-    cr_assert_eq(fixture_read_ticket(offer(1)), RIG_NO_ANSWER);
+    cr_assert_eq(fixture_read_ticket(offer(1)), FIXTURE_PENDING);
 }
 
-Test(lane_told, what_was_settled_before_has_its_own_answer)
+Test(lane_error, what_was_settled_before_has_its_own_answer)
 {
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     struct wr_ticket delivered = offer(0), refused = offer(1), waiting = offer(2);
     fixture_next(&fixture);
     answer_emit(WEIR_OUTCOME_REOPEN, 1, 0, WEIR_ERR_FIFO_NOT_CREATED, "gone");
@@ -124,9 +124,9 @@ Test(lane_told, what_was_settled_before_has_its_own_answer)
     (void)refused;
 }
 
-Test(lane_told, the_error_of_a_retry_is_not_that_of_what_was_rejected_with_it)
+Test(lane_error, the_error_of_a_retry_is_not_that_of_what_was_rejected_with_it)
 {
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     struct wr_ticket refused = offer(0), waiting = offer(1);
     fixture_next(&fixture);
     answer_emit(WEIR_OUTCOME_RETRY, 1, 1, WEIR_ERR_TIMEOUT, "late");
@@ -134,10 +134,10 @@ Test(lane_told, the_error_of_a_retry_is_not_that_of_what_was_rejected_with_it)
     cr_assert_eq(fixture_read_ticket(waiting), WEIR_ERR_TIMEOUT);
 }
 
-Test(lane_told, what_is_rejected_dropped_or_given_up_is_answered_with_the_error)
+Test(lane_error, what_is_rejected_dropped_or_given_up_is_answered_with_the_error)
 {
     static const int codes[] = {WEIR_OUTCOME_OK, WEIR_OUTCOME_DROP, WEIR_OUTCOME_FAILED};
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     for (int i = 0; i < 3; i++) {
         struct wr_ticket ticket = offer(i);
         fixture_next(&fixture);
@@ -156,7 +156,7 @@ static int wait_flushed(uint64_t position)
     return wr_lane_flush_wait(fixture.lane, position, WR_NEVER, &error);
 }
 
-Test(lane_told, a_flush_comes_back_with_error_and_reason, .timeout = 60)
+Test(lane_error, a_flush_comes_back_with_error_and_reason, .timeout = 60)
 {
     fixture_offer(&fixture, 3);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
@@ -167,7 +167,7 @@ Test(lane_told, a_flush_comes_back_with_error_and_reason, .timeout = 60)
     cr_assert_str_eq(error.text, "handler \"push\": not there");
 }
 
-Test(lane_told, a_later_flush_has_it_tried_once_more, .timeout = 60)
+Test(lane_error, a_later_flush_has_it_tried_once_more, .timeout = 60)
 {
     fixture_offer(&fixture, 3);
     fixture_next(&fixture);
@@ -180,9 +180,9 @@ Test(lane_told, a_later_flush_has_it_tried_once_more, .timeout = 60)
     cr_assert_str_eq(error.text, "handler \"push\": still not");
 }
 
-Test(lane_told, a_flush_of_what_is_delivered_does_not_mind)
+Test(lane_error, a_flush_of_what_is_delivered_does_not_mind)
 {
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     fixture_offer(&fixture, 1);
     fixture_deliver_all(&fixture);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
@@ -200,9 +200,9 @@ static const char *words_of(int answer)
     return wr_lane_describe_error(fixture.lane, answer, &error) ? error.text : "";
 }
 
-Test(lane_told, the_reason_explains_the_error_it_came_with_and_no_other)
+Test(lane_error, the_reason_explains_the_error_it_came_with_and_no_other)
 {
-    fixture_answer_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     fixture_offer(&fixture, 4);
     fixture_next(&fixture);
     cr_assert_str_eq(words_of(WEIR_ERR_TIMEOUT), "");
