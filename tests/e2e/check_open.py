@@ -178,7 +178,7 @@ def one_that_hangs_is_left_behind_and_the_others_are_told(folder):
     done = check({"stuck": opener(folder, how="hangs"), "other": opener(folder)}, "--timeout", "20ms")
     assert done.returncode == 1
     found = verdicts(done)
-    assert found == {"stuck": ("opener", "no answer within 20ms"), "other": ("opener", "ok")}, found
+    assert found == {"stuck": ("opener", "no result within 20ms"), "other": ("opener", "ok")}, found
 
 
 # ---- The command --------------------------------------------------------------------------------------
