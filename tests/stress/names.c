@@ -59,7 +59,7 @@ static void *create_names(void *argument)
             check_series(thread_names->own[i]);
         }
         struct wr_error error;
-        const struct wr_metric *described = thread_names->shared[index];
+        const struct weir_metric *described = thread_names->shared[index];
         int result = wr_series_describe(&registry, described->stream, described->name, "ms",
                                         thread_names->number % 2 ? "help" : NULL, &error);
         PLAIN_CHECK(result == 0 || result == WEIR_ERR_LIMIT); /* alternating texts: too many changes */
