@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "text/error.h"
 #include "lane/lane_flush.h"
 #include "producer/gate.h"
+#include "os/futex.h"
 #include "os/signals.h"
 #include "lane/lane_stop.h"
 #include "lane/lane_stats.h"
@@ -436,7 +438,52 @@ static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
 
 bool wr_engine_close(struct wr_engine *engine)
 {
-    return !atomic_exchange(&engine->closed, true);
+    if (atomic_exchange(&engine->closed, true))
+        return false;
+    atomic_store(&engine->closer, pthread_self());
+    return true;
+}
+
+void wr_engine_shutdown_end(struct wr_engine *engine, const struct wr_error *error)
+{
+    if (error)
+        engine->shutdown_error = *error;
+    atomic_store(&engine->ended, 1);
+    wr_futex_wake(&engine->ended, INT_MAX);
+}
+
+int wr_engine_shutdown_wait(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
+{
+    if (atomic_load(&engine->ended) || pthread_equal(atomic_load(&engine->closer), pthread_self()))
+        return 0;
+    while (!atomic_load(&engine->ended)) {
+        int64_t left_ns = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - wr_clock_monotonic_ns();
+        if (left_ns <= 0)
+            return wr_error_set(error, WEIR_ERR_TIMEOUT, "another thread is still shutting weir down");
+        wr_futex_wait(&engine->ended, 0, left_ns);
+    }
+    *error = engine->shutdown_error;
+    return error->code;
+}
+
+void wr_engine_report_unfinished(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    weir_handler_stats stats;
+    uint64_t queued = 0;
+    atomic_store(&engine->unfinished, true);
+    if (!wr_engine_enter_by(engine, &visit, lock_deadline()))
+        return;
+    bool has_journal = engine->journal;
+    struct wr_lane *lanes = engine->lanes;
+    wr_engine_leave(&visit);
+    for (struct wr_lane *lane = lanes; lane; lane = wr_lane_next(lane)) {
+        wr_lane_stats_get(&stats, lane, 0);
+        queued += stats.queued;
+    }
+    wr_log_say(engine->log, WEIR_LOG_ERROR,
+               "the program ends while another thread is shutting weir down; %" PRIu64 " queued values %s",
+               queued, has_journal ? "stay in the journal" : "are lost");
 }
 
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
