@@ -321,6 +321,23 @@ def values_in_files_with_large_numbers_are_delivered(folder):
 
 
 @case
+def a_file_that_was_just_created_is_not_reported_as_damaged(folder):
+    """A process may be killed between the creation of a file and its allocation."""
+    config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
+    victims = Victims(folder, config)
+    victims.kill_working()
+    (journal,) = [os.path.join(victims.journal, name) for name in os.listdir(victims.journal)]
+    for kind in ("series", "ring", "seg"):
+        last = max(number_of(name)[1] for name in os.listdir(journal) if name.startswith(kind + "."))
+        with open(os.path.join(journal, f"{kind}.{last + 1}"), "x", encoding="ascii"):
+            pass
+    assert_balance(victims.drain("disk"))
+    assert "damaged" not in victims.messages(), victims.messages()
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH)
+    assert_gone(victims)
+
+
+@case
 def spooled_values_are_not_delivered_by_the_journal_too(folder):
     reader = Reader(folder)
     spool = os.path.join(folder, "spool")
