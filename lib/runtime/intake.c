@@ -86,7 +86,7 @@ bool wr_intake_enter(struct wr_intake_call *call, int *error)
         *error = refuse_nested(call->samples);
         return false;
     }
-    if (!producer->home && !(producer = attach(call->samples, error)))
+    if ((!producer->home || wr_producer_is_cold(producer)) && !(producer = attach(call->samples, error)))
         return false;
     call->runtime = wr_runtime_get();
     call->producer = producer;
