@@ -221,7 +221,7 @@ Test(producer, after_a_fork_all_but_the_callers_are_free_for_adoption)
     wr_ring_publish(&other->ring, 2);
     producers.refused[WEIR_REFUSED_NAME] = 5;
     wr_lock_enter(&producers.lock);
-    wr_producers_after_fork(&producers);
+    wr_producers_after_fork(&producers, NULL);
     cr_assert_eq(mine->state, WR_PRODUCER_COLD);
     cr_assert_eq(producers.refused[WEIR_REFUSED_NAME], 0);
     cr_assert_eq(producers.orphan_count, 1);
@@ -230,6 +230,31 @@ Test(producer, after_a_fork_all_but_the_callers_are_free_for_adoption)
     cr_assert_eq(wr_ring_fill(&mine->ring), 0);
     cr_assert_eq(on_thread(attach, NULL), other);
     cr_assert_eq(wr_ring_fill(&other->ring), 0);
+}
+
+Test(producer, after_a_fork_the_forkers_stays_its_own_if_another_thread_is_first)
+{
+    struct wr_producer *mine = wr_producers_attach(&producers);
+    wr_producers_after_fork(&producers, mine);
+    cr_assert_eq(producers.orphan_count, 0);
+    cr_assert_neq(on_thread(attach, NULL), mine);
+    cr_assert_eq(wr_producers_attach(&producers), mine);
+}
+
+static void *restart_and_attach(void *argument)
+{
+    wr_producers_after_fork(&producers, NULL);
+    return attach(argument);
+}
+
+Test(producer, after_a_fork_by_an_unknown_thread_no_ring_is_adopted_until_that_thread_is_back)
+{
+    struct wr_producer *mine = wr_producers_attach(&producers);
+    struct wr_producer *first = on_thread(restart_and_attach, NULL);
+    cr_assert_neq(first, mine);
+    cr_assert_eq(producers.orphan_count, 1, "that of the thread that has ended");
+    cr_assert_eq(wr_producers_attach(&producers), mine);
+    cr_assert_eq(wr_ring_fill(&mine->ring), 0);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
