@@ -352,6 +352,14 @@ def forge(page, change):
     return bytes(page)
 
 
+def is_stopped(pid):
+    """Whether all threads have stopped: SIGSTOP does not stop a thread that is inside a system call at once."""
+    def state(thread):
+        with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    return all(state(thread) == "T" for thread in os.listdir(f"/proc/{pid}/task"))
+
+
 def forged(folder, change):
     """Runs `weir status` on a forged copy of a stopped program's page, while the program holds its lock."""
     with ScriptedApp(config_of(folder)) as app:
@@ -361,6 +369,7 @@ def forged(folder, change):
         path = os.path.join(folder, "status", name)
         os.kill(app.pid, signal.SIGSTOP)
         try:
+            wait_for(lambda: is_stopped(puppet.pid), "the program to stop")
             with open(path, "rb") as file:
                 good = file.read()
             with open(path, "r+b") as file:

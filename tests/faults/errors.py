@@ -41,7 +41,7 @@ def run_victim(config, **fault):
 def fault_19_an_input_output_error_is_logged_and_retried_and_nothing_is_torn(folder):
     path, config = write_config(folder)
     delivered, dropped, log = run_victim(config, BREAK_KIND="write", BREAK_AT=1, BREAK_FOR=1, BREAK_ERROR=errno.EIO)
-    assert "Input/output error; retrying" in log and "h: back after" in log, log
+    assert "Input/output error; retrying" in log and "h: recovered after" in log, log
     assert dropped == 0 and len([json.loads(line) for line in lines_of(path)]) == delivered > 0
 
 
@@ -64,7 +64,7 @@ def fault_29_after_a_sleep_of_the_machine_back_off_continues_and_times_follow_th
     assert app.do("flush", 60000)["code"] == 0, app.stderr_text()
     assert app.do("add", "x", 2)["code"] == 0
     assert app.do("flush", 60000)["code"] == 0, app.stderr_text()
-    back = re.search(r"h: back after (\d+) s, 0 lost", app.stderr_text())
+    back = re.search(r"h: recovered after (\d+) s, 0 lost", app.stderr_text())
     assert back and int(back.group(1)) < 1800, app.stderr_text()
     stats = app.do("ledger", "h")
     assert_handler_ledger(stats)

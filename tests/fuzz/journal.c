@@ -241,7 +241,7 @@ static void start(void)
         lanes[i] = wr_lane_new(lane_names[i], &log_of_nothing, &dispatcher.wakeup, NULL);
         FUZZ_CHECK(lanes[i]);
     }
-    struct wr_router *router = wr_router_new(config, &dispatcher.taking.pool, find_lane, NULL);
+    struct wr_router *router = wr_router_new(config, &dispatcher.drain.pool, find_lane, NULL);
     FUZZ_CHECK(router);
     for (size_t i = 0; i < router->lane_count; i++)
         router->lanes[i].started = true; /* the fuzzer is the worker */
@@ -250,11 +250,11 @@ static void start(void)
 
 static void stop(void)
 {
-    wr_router_free(dispatcher.taking.router, 0);
-    dispatcher.taking.router = NULL;
+    wr_router_free(dispatcher.drain.router, 0);
+    dispatcher.drain.router = NULL;
     for (int i = 0; i < LANES; i++)
         wr_lane_free_unused(lanes[i]);
-    wr_segment_pool_set(&dispatcher.taking.pool, 0);
+    wr_segment_pool_set(&dispatcher.drain.pool, 0);
 }
 
 /* ---- Expected results ------------------------------------------------------------------------ */
@@ -372,7 +372,7 @@ static void recover(void)
         free(left->dir.path);
         free(left);
     }
-    struct wr_buffer texts = wr_deferred_log_take(&dispatcher.words);
+    struct wr_buffer texts = wr_deferred_log_take(&dispatcher.deferred_log);
     wr_deferred_log_write(&texts, &log_of_nothing);
 }
 

@@ -366,7 +366,7 @@ def run_beside(folder, fault):
                            "bad": {"type": "faulty", "plugin": FAULTY, "fault": fault, "token": "x", "block_timeout": "20ms",
                                    "retry_min": "1ms", "retry_max": "5ms"}},
               "groups": {"*": ["good", "bad"]}}
-    return out, run(ADDER, "-n", "50", "-s", "-f", "200", "-H", "good", "-H", "bad", WEIR_CONFIG=config, WEIR_LOG="off")
+    return out, run(ADDER, "-n", "50", "-s", "-f", "1000", "-H", "good", "-H", "bad", WEIR_CONFIG=config, WEIR_LOG="off")
 
 
 @case
