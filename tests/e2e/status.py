@@ -369,7 +369,7 @@ def forged(folder, change):
         path = os.path.join(folder, "status", name)
         os.kill(app.pid, signal.SIGSTOP)
         try:
-            wait_for(lambda: is_stopped(puppet.pid), "the program to stop")
+            wait_for(lambda: is_stopped(app.pid), "the program to stop")
             with open(path, "rb") as file:
                 good = file.read()
             with open(path, "r+b") as file:
