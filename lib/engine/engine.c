@@ -15,7 +15,7 @@
 #include "lane/lane_stop.h"
 #include "lane/lane_stats.h"
 
-enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50 };
+enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50, SETTLE_S = 5 };
 
 /* ---- Journal and timers ---------------------------------------------------------------------- */
 
@@ -381,8 +381,19 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Refuses all further calls, and wakes those that wait at gates. */
-static void close_producers(struct wr_engine *engine, int64_t deadline_ns)
+/* Until when calls in progress are waited for: half of the time, because the handlers need the other half if a
+ * call is stuck, such as in a signal handler that interrupted it. */
+static int64_t settle_deadline(int64_t deadline_ns)
+{
+    int64_t now_ns = wr_clock_monotonic_ns(), half_ns = (deadline_ns - now_ns) / 2;
+    if (half_ns > SETTLE_S * WR_NS_PER_S)
+        half_ns = SETTLE_S * WR_NS_PER_S;
+    return later(now_ns + half_ns, lock_deadline());
+}
+
+/* Refuses all further calls, and wakes those that wait at gates. Returns whether all calls in progress have
+ * ended. */
+static bool close_producers(struct wr_engine *engine, int64_t deadline_ns)
 {
     struct wr_visit visit;
     wr_producers_close(engine->producers);
@@ -390,7 +401,26 @@ static void close_producers(struct wr_engine *engine, int64_t deadline_ns)
         open_all_gates(engine);
         wr_engine_leave(&visit);
     }
-    wr_producers_settle(engine->producers, lock_deadline());
+    return !wr_producers_settle(engine->producers, settle_deadline(deadline_ns));
+}
+
+/* After the last round and the end of the lanes: values of calls that were not waited for are counted as
+ * dropped, or stay in the journal. Calls that still run are reported. */
+static void drain_late(struct wr_engine *engine)
+{
+    int64_t next_ns;
+    struct wr_visit visit;
+    uint32_t running = wr_producers_settle(engine->producers, 0);
+    if (!wr_engine_enter_by(engine, &visit, lock_deadline()))
+        return;
+    uint64_t late = wr_dispatcher_round(&engine->dispatcher, &next_ns);
+    bool has_journal = engine->journal;
+    wr_engine_leave(&visit);
+    if (late || running)
+        wr_log_say(engine->log, WEIR_LOG_ERROR,
+                   "shutting down: %" PRIu64 " values were added too late for their handlers, and %" PRIu32
+                   " calls that add values have not returned; these values %s",
+                   late, running, has_journal ? "stay in the journal" : "are dropped");
 }
 
 /* The last round: moves values from the rings to the lanes. Returns the lanes; NULL: none, or the lock was not
@@ -488,7 +518,7 @@ void wr_engine_report_unfinished(struct wr_engine *engine)
 
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
-    close_producers(engine, deadline_ns);
+    bool settled = close_producers(engine, deadline_ns);
     wr_dispatcher_stop(&engine->dispatcher, later(deadline_ns, lock_deadline()));
     struct wr_lane *first = drain_rings(engine, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
@@ -497,6 +527,8 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
         wr_lane_stop_save(lane, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_wait(lane, deadline_ns);
+    if (!settled)
+        drain_late(engine);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_release_spool(lane);
     leave_journal(engine, deadline_ns);

@@ -41,7 +41,7 @@ def run_victim(config, **fault):
 def fault_19_an_input_output_error_is_logged_and_retried_and_nothing_is_torn(folder):
     path, config = write_config(folder)
     delivered, dropped, log = run_victim(config, BREAK_KIND="write", BREAK_AT=1, BREAK_FOR=1, BREAK_ERROR=errno.EIO)
-    assert "Input/output error; retrying" in log and "h: recovered after" in log, log
+    assert "Input/output error; retrying" in log and "h: back after" in log, log
     assert dropped == 0 and len([json.loads(line) for line in lines_of(path)]) == delivered > 0
 
 

@@ -127,7 +127,7 @@ def readers_killed_ten_times_see_no_torn_line_and_only_their_unprocessed_data_is
     assert min(gaps) == 0 and ends[-1] == count - 1, "a value was received twice, or the last ones are missing"
     # a killed reader loses what it has read but not recorded: at most one read
     assert sum(gap > 0 for gap in gaps) <= 10 and max(gaps) <= 65536 / len('{"t0": 0.0}\n'), gaps
-    assert "has no reader" in err and re.search(r"pipe: recovered after \d+ s, 0 lost", err), err
+    assert "has no reader" in err and re.search(r"pipe: back after \d+ s, 0 lost", err), err
 
 
 @case
@@ -197,7 +197,7 @@ def a_full_pipe_is_logged_and_recovers(folder):
     log = program.stderr.readline()
     assert re.search(f"pipe: the named pipe {path} is full: its reader reads nothing, waited \\d+ ms; retrying", log), log
     assert values_of(reader.read_lines(20000)) == list(range(20000))
-    assert re.search("pipe: recovered after", program.stderr.readline())
+    assert re.search("pipe: back after", program.stderr.readline())
     program.kill()
     program.communicate()
 

@@ -218,7 +218,7 @@ def a_server_that_is_down_is_logged_and_nothing_is_lost_once_it_starts():
     assert f"weir: warning: push: connect 127.0.0.1:{port}: Connection refused; retrying, " in first, first
     with Scripted(port=port) as server:
         out, log = program.communicate(timeout=60)
-        assert program.returncode == 0 and re.search(r"push: recovered after \d+ s, 0 lost", log), log
+        assert program.returncode == 0 and re.search(r"push: back after \d+ s, 0 lost", log), log
         assert_ledgers(json.loads(out))
         assert server.values() == list(range(2000))
 

@@ -94,7 +94,7 @@ Test(lane_message, a_handler_that_is_back_is_told_with_what_was_lost)
     fixture_offer(&fixture, 4);
     fixture_pass_ms(&fixture, 12345);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
-    assert_said(WEIR_LOG_WARNING, "push: recovered after 12 s, 3 lost");
+    assert_said(WEIR_LOG_WARNING, "push: back after 12 s, 3 lost");
     cr_assert_eq(fixture.book.count, 2);
 }
 
@@ -105,7 +105,7 @@ Test(lane_message, what_was_lost_before_the_failing_is_not_counted)
     load(1);
     fail("refused");
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    assert_said(WEIR_LOG_WARNING, "push: recovered after 0 s, 0 lost");
+    assert_said(WEIR_LOG_WARNING, "push: back after 0 s, 0 lost");
 }
 
 Test(lane_message, progress_that_ends_in_another_failure_is_not_being_back)
@@ -146,7 +146,7 @@ Test(lane_message, a_flush_that_fails_and_then_succeeds_is_a_failure_and_being_b
     assert_said(WEIR_LOG_WARNING, "push: no reason given; retrying, 0 queued");
     fixture_pass_ms(&fixture, 3000);
     fixture_finish_flush(&fixture, WEIR_OUTCOME_OK);
-    assert_said(WEIR_LOG_WARNING, "push: recovered after 3 s, 0 lost");
+    assert_said(WEIR_LOG_WARNING, "push: back after 3 s, 0 lost");
     cr_assert_eq(fixture_stats(&fixture).failing, 0);
 }
 
