@@ -64,7 +64,7 @@ def fault_29_after_a_sleep_of_the_machine_back_off_continues_and_times_follow_th
     assert app.do("flush", 60000)["code"] == 0, app.stderr_text()
     assert app.do("add", "x", 2)["code"] == 0
     assert app.do("flush", 60000)["code"] == 0, app.stderr_text()
-    back = re.search(r"h: recovered after (\d+) s, 0 lost", app.stderr_text())
+    back = re.search(r"h: back after (\d+) s, 0 lost", app.stderr_text())
     assert back and int(back.group(1)) < 1800, app.stderr_text()
     stats = app.do("ledger", "h")
     assert_handler_ledger(stats)

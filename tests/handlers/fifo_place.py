@@ -68,7 +68,7 @@ def values_of_failed_calls_arrive_once_the_pipe_exists(folder):
     assert app.do("add", "n", 100)["code"] == 0
     assert app.ledger()["delivered"] == 101
     app.end()
-    assert re.search(r"pipe: recovered after \d+ s, 0 lost", app.stderr_text()), app.stderr_text()
+    assert re.search(r"pipe: back after \d+ s, 0 lost", app.stderr_text()), app.stderr_text()
 
 
 @case
