@@ -29,12 +29,28 @@ void wr_dispatcher_init(struct wr_dispatcher *dispatcher, struct wr_registry *re
 
 /* ---- The round lock -------------------------------------------------------------------------- */
 
+/* The lock is not fair. Visitors and the dispatcher's thread take turns: the visitors that wait when a round
+ * has ended go first (let_visitors_in); those that come later wait until the dispatcher's thread has the lock
+ * for the next round (take_turn). */
+
+static void wait_for_turn(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
+{
+    while (atomic_load(&dispatcher->due)) {
+        int64_t left_ns = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - wr_clock_monotonic_ns();
+        if (left_ns <= 0)
+            return;
+        wr_futex_wait(&dispatcher->due, 1, left_ns);
+    }
+}
+
 bool wr_dispatcher_visit_by(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
 {
     atomic_fetch_add(&dispatcher->visitors, 1);
+    wait_for_turn(dispatcher, deadline_ns);
     bool entered = wr_lock_enter_by(&dispatcher->round, deadline_ns);
     if (entered)
         wr_deferred_log_enter(&dispatcher->deferred_log);
+    atomic_fetch_add(&dispatcher->visits, 1);
     atomic_fetch_sub(&dispatcher->visitors, 1);
     return entered;
 }
@@ -72,11 +88,22 @@ void wr_dispatcher_wait_logged(struct wr_dispatcher *dispatcher, int64_t deadlin
         wr_futex_wait(&dispatcher->logging, logging, left_ns);
 }
 
-/* The lock is not fair: the dispatcher's thread would take it again at once. */
+/* Lets as many visitors in as wait now. The difference is of unsigned numbers, which may wrap. */
 static void let_visitors_in(struct wr_dispatcher *dispatcher)
 {
-    while (atomic_load(&dispatcher->visitors))
+    uint32_t before = atomic_load(&dispatcher->visits), waiting = atomic_load(&dispatcher->visitors);
+    while (atomic_load(&dispatcher->visitors) && atomic_load(&dispatcher->visits) - before < waiting)
         nanosleep(&(struct timespec){.tv_nsec = 20 * WR_NS_PER_US}, NULL);
+}
+
+static void take_turn(struct wr_dispatcher *dispatcher)
+{
+    let_visitors_in(dispatcher);
+    atomic_store(&dispatcher->due, 1);
+    wr_lock_enter(&dispatcher->round);
+    atomic_store(&dispatcher->due, 0);
+    if (atomic_load(&dispatcher->visitors))
+        wr_futex_wake(&dispatcher->due, INT32_MAX);
 }
 
 /* ---- Parking and waking rings ---------------------------------------------------------------- */
@@ -284,8 +311,7 @@ static void *run(void *argument)
     wr_producers_adopt_as_own(dispatcher->worker_env->producers);
     for (;;) {
         int64_t next_ns;
-        let_visitors_in(dispatcher);
-        wr_lock_enter(&dispatcher->round);
+        take_turn(dispatcher);
         if (dispatcher->stopping)
             break;
         wr_deferred_log_enter(&dispatcher->deferred_log);

@@ -20,8 +20,9 @@
 
 struct wr_dispatcher {
     struct wr_lock round;
-    _Atomic uint32_t
-        visitors; /* other threads that wait for the round lock: the dispatcher's thread lets them go first */
+    _Atomic uint32_t visitors; /* other threads that wait for the round lock */
+    _Atomic uint32_t visits;   /* how many of them have had it, or have given up; wraps */
+    _Atomic uint32_t due;      /* 1: the dispatcher's thread is next; a futex */
     struct wr_wakeup wakeup;
     _Atomic uint32_t logging; /* threads that have left the round and are logging its messages */
 

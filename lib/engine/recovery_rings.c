@@ -123,7 +123,10 @@ static int make_file(struct move *move, const struct wr_feed *feed, struct new_s
         names[i] = wr_lane_name(feed->lanes[i]->lane);
     const struct wr_segment_shape shape = {(uint32_t)segment->samples, (uint32_t)segment->text_bytes,
                                            (uint32_t)feed->lane_count, names};
-    int problem = wr_segment_file_make(&segment->file, move->reader->folder, ++move->reader->files, &shape);
+    int problem;
+    do /* as in wr_journal_segment */
+        problem = wr_segment_file_make(&segment->file, move->reader->folder, ++move->reader->files, &shape);
+    while (problem == EEXIST);
     free(names);
     if (problem)
         return problem;

@@ -1,5 +1,6 @@
 #include "journal/journal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -196,8 +197,11 @@ struct wr_ring_block *wr_journal_ring(struct wr_journal *journal, uint32_t size,
     struct wr_journal_map map;
     if (journal->ring_count == WR_JOURNAL_RINGS_MOST || !may_retry(journal, now_ns))
         return NULL;
-    int problem = wr_mapped_file_make(&map, journal->dir.path, WR_JOURNAL_RING_KIND, ++journal->files,
+    int problem;
+    do /* the numbers begin again after 2^32 files, and old files may still have theirs */
+        problem = wr_mapped_file_make(&map, journal->dir.path, WR_JOURNAL_RING_KIND, ++journal->files,
                                       WR_RING_BLOCK_BYTES(size));
+    while (problem == EEXIST);
     if (problem) {
         fail(journal, problem, now_ns);
         return NULL;
@@ -218,7 +222,10 @@ struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const str
     struct wr_segment_file *file = NULL;
     if (!may_retry(journal, now_ns))
         return NULL;
-    int problem = wr_segment_file_make(&file, journal->dir.path, ++journal->files, shape);
+    int problem;
+    do /* as in wr_journal_ring */
+        problem = wr_segment_file_make(&file, journal->dir.path, ++journal->files, shape);
+    while (problem == EEXIST);
     if (problem)
         fail(journal, problem, now_ns);
     else

@@ -81,8 +81,9 @@ static bool open_series(struct wr_journal_reader *reader, size_t count, uint32_t
     if (!reader->series && !(reader->series = calloc(count, sizeof *reader->series)))
         return false;
     struct wr_journal_map *map = &reader->series[reader->series_count];
-    if (wr_mapped_file_open(map, reader->folder, WR_JOURNAL_SERIES_KIND, number, false) != 0) {
-        reader->damaged++;
+    int problem = wr_mapped_file_open(map, reader->folder, WR_JOURNAL_SERIES_KIND, number, false);
+    if (problem) {
+        reader->damaged += problem != ENODATA; /* its process died before it allocated the file */
         return true;
     }
     reader->series_count++;

@@ -17,6 +17,8 @@
 
 enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, MODE = 0600 };
 
+enum { DIGITS_MOST = 10 }; /* of a 32-bit number */
+
 static bool put_path(char path[PATH_MAX], const char *folder, const char *kind, uint32_t number)
 {
     int length = snprintf(path, PATH_MAX, "%s/%s.%u", folder, kind, number);
@@ -118,10 +120,11 @@ static bool read_number(const char *name, const char *kind, uint32_t *number)
         return false;
     const char *digits = name + length + 1;
     size_t count = strspn(digits, "0123456789");
-    if (!count || count > 9 || digits[count])
+    if (!count || count > DIGITS_MOST || digits[count])
         return false;
-    *number = (uint32_t)strtoul(digits, NULL, 10);
-    return true;
+    unsigned long long value = strtoull(digits, NULL, 10);
+    *number = (uint32_t)value;
+    return value <= UINT32_MAX;
 }
 
 static int compare(const void *a, const void *b)

@@ -293,6 +293,50 @@ def values_without_a_reader_survive_many_deaths(folder):
     assert_gone(victims)
 
 
+def number_of(file):
+    kind, number = file.split(".")
+    return kind, int(number)
+
+
+@case
+def values_in_files_with_large_numbers_are_delivered(folder):
+    """A process that runs for weeks makes more than 10^9 files: all 32-bit numbers are read."""
+    reader = Reader(folder)
+    config = {"handlers": {"pipe": fifo_handler(reader, queue="64MiB")}, "groups": {"*": "pipe"}}
+    victims = Victims(folder, config)
+    victims.kill_working()
+    (journal,) = [os.path.join(victims.journal, name) for name in os.listdir(victims.journal)]
+    files = [name for name in os.listdir(journal) if name.startswith(("seg.", "ring."))]
+    last = max(number_of(name)[1] for name in files)
+    for name in files:
+        kind, number = number_of(name)
+        os.rename(os.path.join(journal, name), os.path.join(journal, f"{kind}.{2**32 - 1 - last + number}"))
+    listed = run(WEIR, "journal", "list", victims.journal)
+    assert "pipe" in listed.stdout, listed
+    process = reader.start()
+    assert_balance(victims.drain("pipe"))
+    process.wait()
+    assert_prefixes(victims, reader.path, 0)
+    assert_gone(victims)
+
+
+@case
+def a_file_that_was_just_created_is_not_reported_as_damaged(folder):
+    """A process may be killed between the creation of a file and its allocation."""
+    config = {"handlers": {"disk": file_handler(folder, "out")}, "groups": {"*": "disk"}}
+    victims = Victims(folder, config)
+    victims.kill_working()
+    (journal,) = [os.path.join(victims.journal, name) for name in os.listdir(victims.journal)]
+    for kind in ("series", "ring", "seg"):
+        last = max(number_of(name)[1] for name in os.listdir(journal) if name.startswith(kind + "."))
+        with open(os.path.join(journal, f"{kind}.{last + 1}"), "x", encoding="ascii"):
+            pass
+    assert_balance(victims.drain("disk"))
+    assert "damaged" not in victims.messages(), victims.messages()
+    assert_prefixes(victims, os.path.join(folder, "out"), BATCH)
+    assert_gone(victims)
+
+
 @case
 def spooled_values_are_not_delivered_by_the_journal_too(folder):
     reader = Reader(folder)
