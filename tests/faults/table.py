@@ -30,7 +30,7 @@ ROWS = {
            "5 ways to die with a journal, 5 without", [f"{KILLING}:fault_05", f"{DEATHS}:fault_05", f"{LIFE}:_exit_loses"]),
     6: Row("kill -9 during a write", "an exact prefix of each thread's values, with a journal all of them",
            "1,000 kills with a journal, 200 without, 200 with a spool",
-           [f"{KILLING}:fault_06", f"{DEATHS}:fault_06", f"{SPOOL}:killed_two_hundred_times"]),
+           [f"{KILLING}:fault_06", f"{DEATHS}:fault_06", f"{SPOOL}:after_each_of_two_hundred_kills"]),
     7: Row("adding in signal handlers", "added, or refused as busy and counted", "3 s of interrupts", ["tests/stress/interrupts.p"]),
     8: Row("adding before initialization and after shutdown", "a counted no-op", "constructors, destructors, exit handlers, after shutdown",
            ["tests/stress/lifecycle.p"]),
@@ -99,7 +99,7 @@ ROWS = {
     38: Row("setuid program; configuration writable by others", "variables ignored; refused", "once; by kind",
             [f"{ERRORS}:fault_38", "tests/unit/file_perms.t", "tests/unit/document_file.t"]),
     39: Row("escape sequences, CR LF", "shown escaped; the header refused", "by kind",
-            ["tests/e2e/console_line.py:fool", f"{RESPONSES}:fault_39", "tests/unit/error.t:error/*disguise*"]),
+            ["tests/e2e/console_line.py:mislead", f"{RESPONSES}:fault_39", "tests/unit/error.t:error/*disguise*"]),
     40: Row("reloads under load", "each value is routed by one configuration, nothing lost", "100 reloads a second, valid and not",
             [f"{RELOAD}:hundred", "tests/e2e/delivery.py:hundred"]),
 }

@@ -398,7 +398,7 @@ def threads_that_add_values_do_no_network_calls():
 @case
 def signal_handlers_are_unchanged_and_descriptors_are_closed_on_exec():
     with Scripted() as server:
-        for what in ("manners", "threads"):
+        for what in ("state", "threads"):
             done = run(GUEST, what, WEIR_CONFIG=config_of(server.url))
             assert done.returncode == 0 and done.stderr == "", done
         if shutil.which("strace"):
