@@ -1,0 +1,414 @@
+/* What a lane takes, and what it makes producers do: the three overflow policies. */
+#include <criterion/criterion.h>
+
+#include "../../support/lane_fixture.h"
+
+static struct lane_fixture fixture;
+
+static void setup(void)
+{
+    fixture_init(&fixture);
+}
+
+static void teardown(void)
+{
+    fixture_fini(&fixture);
+}
+
+TestSuite(lane, .init = setup, .fini = teardown);
+
+/* Puts an overflow policy with room for so many samples in force. */
+static void use(enum wr_overflow overflow, uint32_t samples)
+{
+    fixture.settings.overflow = overflow;
+    fixture.settings.queue_bytes = samples * FIXTURE_SAMPLE_BYTES;
+    fixture_apply(&fixture);
+}
+
+static void open_and_load(void)
+{
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+}
+
+/* ---- block ----------------------------------------------------------------------------------- */
+
+Test(lane, below_its_bound_nobody_waits)
+{
+    use(WR_OVERFLOW_BLOCK, 4);
+    cr_assert_not(fixture_offer(&fixture, 3));
+    cr_assert_eq(fixture_stats(&fixture).queued, 3);
+}
+
+Test(lane, at_its_bound_producers_wait)
+{
+    use(WR_OVERFLOW_BLOCK, 4);
+    fixture_offer(&fixture, 3);
+    cr_assert(fixture_offer(&fixture, 1));
+    cr_assert(fixture_check(&fixture, NULL));
+}
+
+Test(lane, a_full_one_that_blocks_takes_what_was_on_its_way)
+{
+    use(WR_OVERFLOW_BLOCK, 4);
+    fixture_offer(&fixture, 4);
+    cr_assert(fixture_offer(&fixture, 10));
+    cr_assert_eq(fixture_stats(&fixture).queued, 14);
+}
+
+Test(lane, producers_go_on_when_it_is_half_empty)
+{
+    use(WR_OVERFLOW_BLOCK, 8);
+    fixture_offer(&fixture, 8);
+    open_and_load();
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    cr_assert(fixture_check(&fixture, NULL));
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    cr_assert_not(fixture_check(&fixture, NULL));
+}
+
+Test(lane, the_dispatcher_is_rung_when_producers_may_go_on)
+{
+    use(WR_OVERFLOW_BLOCK, 8);
+    fixture_offer(&fixture, 8);
+    open_and_load();
+    cr_assert_eq(fixture.wakeup.sent, 0);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 8, 0);
+    cr_assert_eq(fixture.wakeup.sent, 1);
+}
+
+Test(lane, the_dispatcher_is_rung_when_another_bound_lets_producers_go_on)
+{
+    use(WR_OVERFLOW_BLOCK, 8);
+    cr_assert(fixture_offer(&fixture, 8));
+    cr_assert_eq(fixture.wakeup.sent, 0);
+    use(WR_OVERFLOW_BLOCK, 80);
+    cr_assert_eq(fixture.wakeup.sent, 1);
+    cr_assert_not(fixture_check(&fixture, NULL));
+}
+
+Test(lane, what_is_in_flight_counts_as_queued)
+{
+    use(WR_OVERFLOW_BLOCK, 4);
+    fixture_offer(&fixture, 3);
+    open_and_load();
+    cr_assert_str_eq(fixture_queue(&fixture), "");
+    cr_assert(fixture_offer(&fixture, 1));
+    cr_assert_eq(fixture_stats(&fixture).queued, 4);
+    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 4 * FIXTURE_SAMPLE_BYTES);
+}
+
+Test(lane, a_full_one_stalls_after_block_timeout_without_progress)
+{
+    int64_t next_ns = WR_NEVER;
+    use(WR_OVERFLOW_BLOCK, 4);
+    fixture_offer(&fixture, 4);
+    cr_assert(fixture_check(&fixture, &next_ns));
+    cr_assert_eq(next_ns, fixture.now_ns + WR_NS_PER_S);
+    fixture_pass_ms(&fixture, 999);
+    cr_assert(fixture_check(&fixture, NULL));
+    fixture_pass_ms(&fixture, 1);
+    cr_assert_not(fixture_check(&fixture, NULL), "producers of a stalled handler do not wait");
+}
+
+Test(lane, progress_puts_the_stall_off)
+{
+    use(WR_OVERFLOW_BLOCK, 4);
+    fixture_offer(&fixture, 4);
+    open_and_load();
+    fixture_pass_ms(&fixture, 900);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_pass_ms(&fixture, 900);
+    cr_assert(fixture_check(&fixture, NULL));
+    fixture_pass_ms(&fixture, 100);
+    cr_assert_not(fixture_check(&fixture, NULL));
+}
+
+Test(lane, a_try_that_settles_nothing_is_no_progress)
+{
+    use(WR_OVERFLOW_BLOCK, 4);
+    fixture_offer(&fixture, 4);
+    open_and_load();
+    fixture_pass_ms(&fixture, 900);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
+    fixture_pass_ms(&fixture, 100);
+    cr_assert_not(fixture_check(&fixture, NULL));
+}
+
+static void stall(uint32_t samples)
+{
+    use(WR_OVERFLOW_BLOCK, samples);
+    fixture_offer(&fixture, samples);
+    fixture_pass_ms(&fixture, 1000);
+    fixture_check(&fixture, NULL);
+}
+
+Test(lane, a_stalled_one_drops_what_does_not_fit)
+{
+    stall(4);
+    cr_assert_not(fixture_offer(&fixture, 3));
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 3);
+    cr_assert_eq(fixture_stats(&fixture).queued, 4);
+}
+
+Test(lane, a_stalled_one_is_full_again_when_its_handler_moves)
+{
+    stall(8);
+    open_and_load();
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    cr_assert(fixture_offer(&fixture, 1), "it moves, so it is worth waiting for");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 0);
+    cr_assert_eq(fixture_stats(&fixture).queued, 8);
+}
+
+Test(lane, a_stalled_one_whose_handler_empties_it_is_calm_again)
+{
+    stall(8);
+    open_and_load();
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 8, 0);
+    cr_assert_not(fixture_offer(&fixture, 7));
+    cr_assert_eq(fixture_stats(&fixture).queued, 7);
+    cr_assert(fixture_offer(&fixture, 1));
+}
+
+Test(lane, weirs_own_threads_do_not_wait_at_a_full_one_and_drop)
+{
+    use(WR_OVERFLOW_BLOCK, 2);
+    fixture_offer(&fixture, 2);
+    fixture_append(&fixture, 1, 0, NULL);
+    fixture_append(&fixture, 2, WR_RING_NO_WAIT, NULL);
+    fixture_append(&fixture, 1, 0, NULL);
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REENTRANT], 2);
+    cr_assert_str_eq(fixture_queue(&fixture), "0 1 2 5");
+}
+
+Test(lane, weirs_own_threads_add_to_one_that_is_not_full)
+{
+    use(WR_OVERFLOW_BLOCK, 8);
+    fixture_append(&fixture, 1, WR_RING_NO_WAIT, NULL);
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    cr_assert_eq(fixture_stats(&fixture).queued, 1);
+}
+
+/* ---- drop_newest ----------------------------------------------------------------------------- */
+
+Test(lane, drop_newest_takes_what_fits_and_drops_the_rest)
+{
+    use(WR_OVERFLOW_DROP_NEWEST, 4);
+    cr_assert_not(fixture_offer(&fixture, 3));
+    cr_assert_not(fixture_offer(&fixture, 3));
+    cr_assert_str_eq(fixture_queue(&fixture), "0 1 2 3");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 2);
+}
+
+Test(lane, drop_newest_fills_up_to_the_bound_exactly)
+{
+    use(WR_OVERFLOW_DROP_NEWEST, 4);
+    fixture_offer(&fixture, 4);
+    cr_assert_eq(fixture_stats(&fixture).queued, 4);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 0);
+}
+
+Test(lane, drop_newest_never_splits_an_event)
+{
+    use(WR_OVERFLOW_DROP_NEWEST, 5);
+    fixture_append(&fixture, 3, 0, NULL);
+    fixture_append(&fixture, 3, 0, NULL);
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    cr_assert_str_eq(fixture_queue(&fixture), "0 1 2");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 3);
+}
+
+Test(lane, drop_newest_drops_an_event_larger_than_the_queue)
+{
+    use(WR_OVERFLOW_DROP_NEWEST, 4);
+    fixture_offer_event(&fixture, 5);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 5);
+    cr_assert_eq(fixture_stats(&fixture).queued, 0);
+}
+
+Test(lane, drop_newest_counts_what_is_in_flight)
+{
+    use(WR_OVERFLOW_DROP_NEWEST, 4);
+    fixture_offer(&fixture, 4);
+    open_and_load();
+    fixture_offer(&fixture, 1);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 1);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    fixture_offer(&fixture, 2);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 2);
+    cr_assert_str_eq(fixture_queue(&fixture), "5");
+}
+
+Test(lane, drop_newest_weighs_metadata)
+{
+    use(WR_OVERFLOW_DROP_NEWEST, 2);
+    fixture_append(&fixture, 1, 0, "0123456789012345678901234567890"); /* 32 bytes with its end */
+    fixture_append(&fixture, 1, 0, NULL);
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    cr_assert_str_eq(fixture_queue(&fixture), "0");
+    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 2 * FIXTURE_SAMPLE_BYTES);
+}
+
+/* ---- drop_oldest ----------------------------------------------------------------------------- */
+
+Test(lane, drop_oldest_takes_all_and_drops_the_oldest)
+{
+    use(WR_OVERFLOW_DROP_OLDEST, 4);
+    fixture_offer(&fixture, 4);
+    cr_assert_not(fixture_offer(&fixture, 3));
+    cr_assert_str_eq(fixture_queue(&fixture), "3 4 5 6");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 3);
+}
+
+Test(lane, drop_oldest_drops_nothing_at_the_bound_exactly)
+{
+    use(WR_OVERFLOW_DROP_OLDEST, 4);
+    fixture_offer(&fixture, 4);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 0);
+}
+
+Test(lane, drop_oldest_drops_whole_events)
+{
+    use(WR_OVERFLOW_DROP_OLDEST, 6);
+    fixture_offer_event(&fixture, 4);
+    fixture_offer_event(&fixture, 2);
+    fixture_offer(&fixture, 1);
+    cr_assert_str_eq(fixture_queue(&fixture), "4 5 6");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 4);
+}
+
+Test(lane, drop_oldest_leaves_what_is_in_flight_alone)
+{
+    use(WR_OVERFLOW_DROP_OLDEST, 4);
+    fixture_offer(&fixture, 3);
+    open_and_load();
+    fixture_offer(&fixture, 4);
+    cr_assert_str_eq(fixture_flight(&fixture), "0 1 2");
+    cr_assert_str_eq(fixture_queue(&fixture), "6");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 3);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 3);
+}
+
+Test(lane, drop_oldest_beside_a_flight_that_fills_the_queue_keeps_nothing)
+{
+    use(WR_OVERFLOW_DROP_OLDEST, 4);
+    fixture_offer(&fixture, 4);
+    open_and_load();
+    fixture_offer(&fixture, 2);
+    cr_assert_str_eq(fixture_queue(&fixture), "");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 2);
+    cr_assert_eq(fixture_stats(&fixture).queued, 4);
+}
+
+Test(lane, drop_oldest_drops_an_event_larger_than_the_queue)
+{
+    use(WR_OVERFLOW_DROP_OLDEST, 4);
+    fixture_offer(&fixture, 2);
+    fixture_offer_event(&fixture, 5);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 7);
+    cr_assert_eq(fixture_stats(&fixture).queued, 0);
+}
+
+Test(lane, drop_oldest_drops_no_more_than_it_has_to_when_samples_have_metadata)
+{
+    static const char note[] =
+        "a text that weighs much more than the sample that it was added with, which is small";
+    use(WR_OVERFLOW_DROP_OLDEST, 38);
+    for (int i = 0; i < 10; i++)
+        fixture_append(&fixture, 1, 0, note);
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    uint64_t each = FIXTURE_SAMPLE_BYTES + sizeof note, fit = 38 * FIXTURE_SAMPLE_BYTES / each;
+    cr_assert_eq(fit, 10);
+    fixture_append(&fixture, 1, 0, note);
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    cr_assert_eq(fixture_stats(&fixture).queued, fit);
+}
+
+/* ---- Handlers that cannot be had ------------------------------------------------------------- */
+
+Test(lane, without_a_thread_all_is_dropped)
+{
+    fixture.lane->no_thread = true;
+    fixture_offer(&fixture, 3);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_NO_THREAD], 3);
+}
+
+Test(lane, that_has_ended_drops_what_comes_for_the_same_reason)
+{
+    fixture.lane->end_reason = WEIR_DROPPED_FORK_UNSAFE;
+    fixture_offer(&fixture, 3);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FORK_UNSAFE], 3);
+    cr_assert_eq(fixture_stats(&fixture).queued, 0);
+}
+
+Test(lane, samples_that_never_reached_a_segment_are_counted)
+{
+    wr_lane_refuse(fixture.lane, 5, WEIR_DROPPED_FULL);
+    cr_assert_eq(fixture_stats(&fixture).offered, 5);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 5);
+}
+
+/* ---- Settings and the snapshot --------------------------------------------------------------- */
+
+Test(lane, a_smaller_queue_makes_producers_wait_at_once)
+{
+    use(WR_OVERFLOW_BLOCK, 8);
+    fixture_offer(&fixture, 5);
+    use(WR_OVERFLOW_BLOCK, 4);
+    cr_assert(fixture_check(&fixture, NULL));
+}
+
+Test(lane, a_larger_queue_lets_producers_go_on)
+{
+    use(WR_OVERFLOW_BLOCK, 4);
+    fixture_offer(&fixture, 4);
+    use(WR_OVERFLOW_BLOCK, 8);
+    cr_assert_not(fixture_check(&fixture, NULL));
+}
+
+Test(lane, metadata_is_part_of_what_is_queued)
+{
+    fixture_append(&fixture, 1, 0, "123456789");
+    fixture_append(&fixture, 2, 0, NULL);
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 3 * FIXTURE_SAMPLE_BYTES + 10);
+    open_and_load();
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
+    cr_assert_eq(fixture_stats(&fixture).queue_bytes, 2 * FIXTURE_SAMPLE_BYTES);
+}
+
+Test(lane, a_snapshot_tells_how_old_the_oldest_is)
+{
+    cr_assert_eq(fixture_stats(&fixture).queue_age_ms, 0);
+    fixture_offer(&fixture, 1);
+    fixture_pass_ms(&fixture, 1500);
+    fixture_offer(&fixture, 1);
+    cr_assert_eq(fixture_stats(&fixture).queue_age_ms, 1500);
+    open_and_load();
+    fixture_pass_ms(&fixture, 500);
+    cr_assert_eq(fixture_stats(&fixture).queue_age_ms, 2000);
+}
+
+Test(lane, a_snapshot_tells_how_things_stand)
+{
+    weir_handler_stats stats = fixture_stats(&fixture);
+    cr_assert_eq(stats.size, sizeof stats);
+    cr_assert_eq(stats.open, 0);
+    fixture_offer(&fixture, 2);
+    open_and_load();
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
+    stats = fixture_stats(&fixture);
+    cr_assert_eq(stats.offered, 2);
+    cr_assert_eq(stats.delivered, 1);
+    cr_assert_eq(stats.queued, 1);
+    cr_assert_eq(stats.open, 1);
+    cr_assert_eq(stats.failing, 1);
+    cr_assert_eq(stats.retries, 1);
+    cr_assert_eq(stats.faults, 0);
+    cr_assert_eq(stats.recovered, 0);
+    cr_assert_eq(stats.spooled, 0);
+}
