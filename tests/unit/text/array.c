@@ -19,7 +19,7 @@ Test(array, it_grows_by_doubling_keeps_its_items_and_adds_zeros)
     free(items);
 }
 
-Test(array, what_fits_changes_nothing)
+Test(array, reserving_less_than_the_capacity_changes_nothing)
 {
     uint32_t room = 0;
     char *items = wr_array_reserve(NULL, &room, 0, 1);
@@ -29,13 +29,14 @@ Test(array, what_fits_changes_nothing)
     free(items);
 }
 
-Test(array, without_memory_the_array_stays_as_it_is)
+Test(array, after_an_allocation_failure_the_array_is_unchanged)
 {
     uint32_t room = 0;
     uint64_t *items = wr_array_reserve(NULL, &room, 1, sizeof *items);
     items[0] = 7;
     cr_assert_null(wr_array_reserve(items, &room, UINT32_MAX, sizeof *items), "more than 2^31 items");
-    cr_assert_null(wr_array_reserve(items, &room, UINT32_MAX / 2, SIZE_MAX >> 33), "more than there is");
+    cr_assert_null(wr_array_reserve(items, &room, UINT32_MAX / 2, SIZE_MAX >> 33),
+                   "more than the address space");
     cr_assert(room == 64 && items[0] == 7);
     free(items);
 }

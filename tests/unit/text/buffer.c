@@ -5,7 +5,7 @@
 
 #include "text/buffer.h"
 
-Test(buffer, all_zeros_is_an_empty_one)
+Test(buffer, all_zeros_is_an_empty_buffer)
 {
     struct wr_buffer buffer = {0};
     cr_assert_str_eq(wr_buffer_text(&buffer), "");
@@ -14,7 +14,7 @@ Test(buffer, all_zeros_is_an_empty_one)
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, what_is_put_stands_one_behind_the_other)
+Test(buffer, appended_parts_follow_each_other)
 {
     struct wr_buffer buffer = {0};
     wr_buffer_put_text(&buffer, "latency");
@@ -28,7 +28,7 @@ Test(buffer, what_is_put_stands_one_behind_the_other)
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, the_nul_behind_its_text_does_not_count)
+Test(buffer, the_terminating_nul_is_not_counted)
 {
     struct wr_buffer buffer = {0};
     wr_buffer_put_text(&buffer, "ab");
@@ -39,7 +39,7 @@ Test(buffer, the_nul_behind_its_text_does_not_count)
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, it_grows_past_every_border)
+Test(buffer, it_grows_as_needed)
 {
     struct wr_buffer buffer = {0};
     for (size_t i = 0; i < 1000; i++) {
@@ -51,7 +51,7 @@ Test(buffer, it_grows_past_every_border)
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, one_large_piece_fits_at_once)
+Test(buffer, a_single_append_may_exceed_the_capacity_many_times)
 {
     static char large[100000];
     struct wr_buffer buffer = {0};
@@ -65,7 +65,7 @@ Test(buffer, one_large_piece_fits_at_once)
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, a_formatted_text_may_be_longer_than_the_room)
+Test(buffer, formatted_text_may_be_longer_than_the_free_space)
 {
     struct wr_buffer buffer = {0};
     wr_buffer_put_format(&buffer, "%0*d", 5000, 7);
@@ -74,7 +74,7 @@ Test(buffer, a_formatted_text_may_be_longer_than_the_room)
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, reserving_makes_room_and_nothing_else)
+Test(buffer, reserving_changes_only_the_capacity)
 {
     struct wr_buffer buffer = {0};
     cr_assert(wr_buffer_reserve(&buffer, 1000));
@@ -83,11 +83,11 @@ Test(buffer, reserving_makes_room_and_nothing_else)
     char *data = buffer.data;
     for (int i = 0; i < 1000; i++)
         wr_buffer_put_char(&buffer, 'x');
-    cr_assert_eq(buffer.data, data, "what was reserved must not move");
+    cr_assert_eq(buffer.data, data, "reserved memory must not move");
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, a_cleared_one_begins_anew_and_keeps_its_room)
+Test(buffer, clearing_sets_the_length_to_zero_and_keeps_the_capacity)
 {
     struct wr_buffer buffer = {0};
     wr_buffer_put_format(&buffer, "%0*d", 5000, 7);
@@ -98,7 +98,7 @@ Test(buffer, a_cleared_one_begins_anew_and_keeps_its_room)
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, what_is_taken_belongs_to_the_caller)
+Test(buffer, take_transfers_ownership_to_the_caller)
 {
     struct wr_buffer buffer = {0};
     wr_buffer_put_text(&buffer, "mine");
@@ -111,7 +111,7 @@ Test(buffer, what_is_taken_belongs_to_the_caller)
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, without_memory_it_keeps_what_it_has_and_takes_nothing_more)
+Test(buffer, after_an_allocation_failure_contents_stay_and_appends_are_ignored)
 {
     struct wr_buffer buffer = {0};
     wr_buffer_put_text(&buffer, "kept");
@@ -122,11 +122,11 @@ Test(buffer, without_memory_it_keeps_what_it_has_and_takes_nothing_more)
     wr_buffer_put_format(&buffer, "%d", 1);
     cr_assert_eq(buffer.length, 4);
     cr_assert_eq(memcmp(buffer.data, "kept", 4), 0);
-    cr_assert_null(wr_buffer_text(&buffer), "a text with a hole is no text");
+    cr_assert_null(wr_buffer_text(&buffer), "a buffer with a lost part is not a valid text");
     wr_buffer_fini(&buffer);
 }
 
-Test(buffer, what_failed_cannot_be_taken_but_is_freed)
+Test(buffer, a_failed_buffer_cannot_be_taken_but_is_freed)
 {
     struct wr_buffer buffer = {0};
     wr_buffer_put_text(&buffer, "kept");
@@ -136,7 +136,7 @@ Test(buffer, what_failed_cannot_be_taken_but_is_freed)
     cr_assert(!buffer.failed);
 }
 
-Test(buffer, clearing_makes_a_failed_one_good_again)
+Test(buffer, clearing_resets_the_failure)
 {
     struct wr_buffer buffer = {0};
     wr_buffer_put_text(&buffer, "lost");

@@ -3,7 +3,7 @@
 
 #include "text/crc.h"
 
-/* From RFC 3720, appendix B.4, and the polynomial's usual check value. */
+/* From RFC 3720, appendix B.4, and the standard check value of the polynomial. */
 Test(crc, known_texts_have_their_known_checksums)
 {
     unsigned char bytes[32];
@@ -18,7 +18,7 @@ Test(crc, known_texts_have_their_known_checksums)
     cr_assert_eq(wr_crc_add(0, "", 0), 0);
 }
 
-Test(crc, parts_one_after_the_other_are_as_good_as_the_whole)
+Test(crc, a_checksum_can_be_computed_in_parts)
 {
     const char *text = "The quick brown fox jumps over the lazy dog.";
     size_t length = strlen(text);
@@ -27,7 +27,7 @@ Test(crc, parts_one_after_the_other_are_as_good_as_the_whole)
         cr_assert_eq(wr_crc_add(wr_crc_add(0, text, cut), text + cut, length - cut), whole, "cut at %zu", cut);
 }
 
-Test(crc, a_single_bit_makes_a_difference)
+Test(crc, each_single_bit_changes_the_checksum)
 {
     unsigned char bytes[100] = {0};
     uint32_t before = wr_crc_add(0, bytes, sizeof bytes);

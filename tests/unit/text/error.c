@@ -4,7 +4,7 @@
 
 #include "text/error.h"
 
-Test(error, number_and_words_are_set_together)
+Test(error, code_and_text_are_set_together)
 {
     struct wr_error error = {0};
     cr_assert_eq(wr_error_set(&error, WEIR_ERR_NAME, "name %s: %d", "x", 5), WEIR_ERR_NAME);
@@ -12,12 +12,12 @@ Test(error, number_and_words_are_set_together)
     cr_assert_str_eq(error.text, "name x: 5");
 }
 
-Test(error, nobody_need_want_to_know)
+Test(error, the_error_pointer_may_be_null)
 {
     cr_assert_eq(wr_error_set(NULL, WEIR_ERR_FULL, "%s", "lost"), WEIR_ERR_FULL);
 }
 
-Test(error, a_text_that_is_too_long_is_cut)
+Test(error, a_text_that_is_too_long_is_truncated)
 {
     char longer[2 * WR_ERROR_ROOM] = "";
     struct wr_error error;
@@ -26,7 +26,7 @@ Test(error, a_text_that_is_too_long_is_cut)
     cr_assert_eq(strlen(error.text), WR_ERROR_ROOM - 1);
 }
 
-Test(error, words_are_put_in_front)
+Test(error, a_prefix_is_put_in_front_of_the_text)
 {
     struct wr_error error;
     wr_error_set(&error, WEIR_ERR_PLUGIN, "is wrong");
@@ -38,7 +38,7 @@ Test(error, words_are_put_in_front)
     cr_assert_str_eq(error.text, "file.so: option \"path\" is wrong");
 }
 
-Test(error, what_does_not_fit_behind_a_prefix_is_cut)
+Test(error, text_that_does_not_fit_behind_a_prefix_is_truncated)
 {
     char longer[2 * WR_ERROR_ROOM] = "";
     struct wr_error error;
@@ -53,7 +53,7 @@ Test(error, what_does_not_fit_behind_a_prefix_is_cut)
     cr_assert_eq(strspn(error.text, "y"), WR_ERROR_ROOM - 1);
 }
 
-Test(error, no_memory_may_name_what_failed)
+Test(error, an_out_of_memory_error_may_name_what_failed)
 {
     struct wr_error error;
     cr_assert(!wr_error_no_memory(&error, NULL));
@@ -64,7 +64,7 @@ Test(error, no_memory_may_name_what_failed)
     cr_assert(!wr_error_no_memory(NULL, "x"));
 }
 
-Test(error, every_number_has_words_of_its_own)
+Test(error, each_code_has_a_text_of_its_own)
 {
     for (int code = WEIR_OK; code >= WEIR_ERR_FIFO_NOT_CREATED; code--) {
         const char *words = wr_error_words(code);
@@ -76,14 +76,14 @@ Test(error, every_number_has_words_of_its_own)
     cr_assert_str_eq(wr_error_words(WEIR_ERR_MEMORY), "out of memory");
 }
 
-Test(error, any_other_number_is_an_unknown_error)
+Test(error, any_other_code_is_an_unknown_error)
 {
     static const int codes[] = {1, -15, 1000, INT_MAX, INT_MIN};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         cr_assert_str_eq(wr_error_words(codes[i]), "unknown error");
 }
 
-Test(error, what_could_disguise_others_is_shown_escaped)
+Test(error, characters_that_disguise_others_are_escaped)
 {
     struct wr_error error;
     wr_error_set(&error, WEIR_ERR_CONFIG, "%s: not there", "/tmp/a\x1b[2J\n\xe2\x80\xae\xff");
@@ -92,7 +92,7 @@ Test(error, what_could_disguise_others_is_shown_escaped)
     cr_assert_str_eq(error.text, "p\\r: /tmp/a\\x1b[2J\\n\\u202e\\xff: not there");
 }
 
-Test(error, a_cut_text_ends_with_a_whole_character)
+Test(error, a_truncated_text_ends_with_a_whole_character)
 {
     char longer[2 * WR_ERROR_ROOM] = "";
     struct wr_error error;

@@ -24,7 +24,7 @@ static const char *ascii(const char *text)
     return shown;
 }
 
-Test(escape, plain_text_only_gets_its_quotes)
+Test(escape, plain_text_is_only_quoted)
 {
     cr_assert_str_eq(json(""), "\"\"");
     cr_assert_str_eq(json("latency ms/s <&'>"), "\"latency ms/s <&'>\"");
@@ -32,19 +32,19 @@ Test(escape, plain_text_only_gets_its_quotes)
     cr_assert_str_eq(ascii(" !~/"), "\" !~/\"");
 }
 
-Test(escape, quotes_and_backslashes_get_a_backslash)
+Test(escape, quotes_and_backslashes_are_escaped)
 {
     cr_assert_str_eq(json("a\"b\\c"), "\"a\\\"b\\\\c\"");
     cr_assert_str_eq(ascii("a\"b\\c"), "\"a\\\"b\\\\c\"");
 }
 
-Test(escape, what_json_has_a_letter_for_is_written_with_it)
+Test(escape, the_short_json_escapes_are_used)
 {
     cr_assert_str_eq(json("\b\f\n\r\t"), "\"\\b\\f\\n\\r\\t\"");
     cr_assert_str_eq(ascii("\b\f\n\r\t"), "\"\\b\\f\\n\\r\\t\"");
 }
 
-Test(escape, other_control_characters_are_written_as_numbers)
+Test(escape, other_control_characters_are_written_as_code_points)
 {
     cr_assert_str_eq(json("\x01\x0b\x1b\x1f"), "\"\\u0001\\u000b\\u001b\\u001f\"");
     cr_assert_str_eq(ascii("\x01\x0b\x1b\x1f"), "\"\\u0001\\u000b\\u001b\\u001f\"");
@@ -58,7 +58,7 @@ Test(escape, json_leaves_all_other_characters_as_they_are)
                      "\"\xe2\x80\xa8\xef\xbf\xbf\xf4\x8f\xbf\xbf\"");
 }
 
-Test(escape, ascii_writes_everything_else_as_python_does)
+Test(escape, ascii_escapes_all_other_characters_as_python_does)
 {
     cr_assert_str_eq(ascii("\x7f"), "\"\\u007f\"");
     cr_assert_str_eq(ascii("\xc2\x80\xc3\xa9"), "\"\\u0080\\u00e9\"");
@@ -72,7 +72,7 @@ Test(escape, ascii_writes_high_characters_as_surrogates)
     cr_assert_str_eq(ascii("\xf4\x8f\xbf\xbf"), "\"\\udbff\\udfff\"");
 }
 
-Test(escape, what_is_no_text_still_makes_valid_json)
+Test(escape, invalid_utf8_still_makes_valid_json)
 {
     cr_assert_str_eq(json("a\xff"
                           "b"),
@@ -89,13 +89,13 @@ static const char *form(const char *text)
     return shown;
 }
 
-Test(escape, forms_keep_letters_digits_and_a_few)
+Test(escape, forms_keep_letters_digits_and_unreserved_characters)
 {
     cr_assert_str_eq(form(""), "");
     cr_assert_str_eq(form("AZaz09*-._"), "AZaz09*-._");
 }
 
-Test(escape, forms_write_a_blank_as_plus_and_all_else_in_hexadecimal)
+Test(escape, forms_write_a_space_as_plus_and_all_else_in_hexadecimal)
 {
     cr_assert_str_eq(form("a b+c&d=e%f"), "a+b%2Bc%26d%3De%25f");
     cr_assert_str_eq(form("/\n~\x7f\xc3\xa9"), "%2F%0A%7E%7F%C3%A9");

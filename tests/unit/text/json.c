@@ -1,4 +1,4 @@
-/* json: grammar, places of errors, limits. */
+/* json: grammar, positions of errors, limits. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ Test(json, a_trailing_comma_is_reported_at_its_place)
     expect_refused("{\"a\": 1, // the last\n}", "1:8: trailing comma");
 }
 
-Test(json, text_after_the_end_is_refused)
+Test(json, text_after_the_root_value_is_refused)
 {
     expect_refused("{} {}", "1:4: text after the end of the configuration");
     expect_refused("{}\n}", "2:1: text after the end of the configuration");
@@ -222,7 +222,7 @@ Test(json, a_nul_byte_is_refused_anywhere)
     expect_refused_bytes("{} // \0", 7, "1:7: NUL byte");
 }
 
-Test(json, the_text_need_not_end_in_nul)
+Test(json, the_text_needs_no_terminating_nul)
 {
     char *exact = malloc(7);
     memcpy(exact, "{\"a\":1}", 7);

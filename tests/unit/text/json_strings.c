@@ -28,12 +28,12 @@ static void expect_refused(const char *text, const char *expected)
     wr_json_fini(&json);
 }
 
-Test(json, every_json_escape_is_accepted)
+Test(json_strings, every_json_escape_is_accepted)
 {
     expect_parsed("\"\\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u0041 \\u00e9 \\u20AC \\uffff\"");
 }
 
-Test(json, any_other_escape_is_reported_at_its_place)
+Test(json_strings, any_other_escape_is_reported_at_its_place)
 {
     static const char *const texts[] = {"\"ab\\x41\"", "\"ab\\0\"",         "\"ab\\'\"",
                                         "\"ab\\a\"",   "\"ab\\U00000041\"", "\"ab\\\n\""};
@@ -41,7 +41,7 @@ Test(json, any_other_escape_is_reported_at_its_place)
         expect_refused(texts[i], "1:4: unknown escape; JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
 }
 
-Test(json, u_must_be_followed_by_four_hexadecimal_digits)
+Test(json_strings, u_must_be_followed_by_four_hexadecimal_digits)
 {
     static const char *const texts[] = {"\"\\u\"",     "\"\\u12\"",   "\"\\u123",   "\"\\u12g4\"",
                                         "\"\\u 123\"", "\"\\u-123\"", "\"\\u{41}\""};
@@ -49,14 +49,14 @@ Test(json, u_must_be_followed_by_four_hexadecimal_digits)
         expect_refused(texts[i], "1:4: \\u must be followed by four hexadecimal digits");
 }
 
-Test(json, nul_is_refused_as_an_escape_too)
+Test(json_strings, nul_is_refused_as_an_escape_too)
 {
     expect_refused("{\"a\": \"b\\u0000c\"}", "1:9: \\u0000 is not allowed in a string");
     expect_refused("{\"a\\u0000\": 1}", "1:4: \\u0000 is not allowed in a string");
     expect_parsed("\"\\u0001\\u001f\"");
 }
 
-Test(json, surrogates_come_in_pairs)
+Test(json_strings, surrogates_come_in_pairs)
 {
     expect_parsed("\"\\ud83d\\ude00 \\uD800\\uDC00 \\udbff\\udfff\"");
     expect_refused("[\"x\\ud83d\"]", "1:4: unpaired surrogate");
@@ -68,7 +68,7 @@ Test(json, surrogates_come_in_pairs)
     expect_refused("[\"x\\ud83d\\ude\"]", "1:12: \\u must be followed by four hexadecimal digits");
 }
 
-Test(json, control_characters_are_refused_in_strings)
+Test(json_strings, control_characters_are_refused_in_strings)
 {
     static const char problem[] = "control character in a string; write it as an escape (\\n, \\t, \\u001b)";
     char expected[200];
@@ -80,14 +80,14 @@ Test(json, control_characters_are_refused_in_strings)
     expect_parsed("\"\x7f\"");
 }
 
-Test(json, a_duplicate_key_is_reported_at_its_second_place)
+Test(json_strings, a_duplicate_key_is_reported_at_its_second_occurrence)
 {
     expect_refused("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}", "3:2: duplicate key: \"a\"");
     expect_refused("{\"x\": {\"a\": 1, \"a\": 1}}", "1:16: duplicate key: \"a\"");
     expect_refused("{\"\": 1, \"\": 2}", "1:9: duplicate key: \"\"");
 }
 
-Test(json, escaped_and_plain_forms_of_a_key_are_equal)
+Test(json_strings, escaped_and_plain_forms_of_a_key_are_equal)
 {
     expect_refused("{\"a\": 1, \"\\u0061\": 2}", "1:10: duplicate key: \"a\"");
     expect_refused("{\"\\/\": 1, \"/\": 2}", "1:11: duplicate key: \"/\"");
@@ -99,7 +99,7 @@ Test(json, escaped_and_plain_forms_of_a_key_are_equal)
     expect_parsed("{\"\xc3\xa9\": 1, \"e\\u0301\": 2}");
 }
 
-Test(json, a_key_may_occur_in_several_objects)
+Test(json_strings, a_key_may_occur_in_several_objects)
 {
     expect_parsed("{\"a\": {\"a\": {\"a\": 1}}, \"b\": {\"a\": 2}, \"c\": [{\"a\": 3}, {\"a\": 4}]}");
     expect_parsed("{\"a\": 1, \"A\": 2, \"a \": 3, \"aa\": 4}");
@@ -107,13 +107,13 @@ Test(json, a_key_may_occur_in_several_objects)
     expect_parsed("{\"a\": \"a\"}");
 }
 
-Test(json, an_inner_object_does_not_hide_keys_of_the_outer_one)
+Test(json_strings, an_inner_object_does_not_hide_keys_of_the_outer_one)
 {
     expect_refused("{\"a\": {\"b\": 1}, \"a\": 2}", "1:17: duplicate key: \"a\"");
     expect_refused("{\"a\": {\"b\": 1}, \"b\": 2, \"b\": 3}", "1:25: duplicate key: \"b\"");
 }
 
-Test(json, a_duplicate_key_is_found_among_thousands)
+Test(json_strings, a_duplicate_key_is_found_among_thousands)
 {
     static char text[100000] = "{";
     for (int i = 0; i < 5000; i++)
@@ -128,7 +128,7 @@ Test(json, a_duplicate_key_is_found_among_thousands)
     wr_json_fini(&json);
 }
 
-Test(json, a_very_long_key_is_truncated_in_the_message)
+Test(json_strings, a_very_long_key_is_truncated_in_the_message)
 {
     enum { LONG = 100000 };
     char *text = malloc(2 * LONG + 100), *key = malloc(LONG + 1);

@@ -53,14 +53,14 @@ Test(number, very_large_and_very_small_values_have_an_exponent)
     cr_assert_str_eq(show(5e-324), "5e-324");
 }
 
-Test(number, what_is_no_number_has_a_name)
+Test(number, infinities_and_nan_have_names)
 {
     cr_assert_str_eq(show(NAN), "NaN");
     cr_assert_str_eq(show(INFINITY), "Infinity");
     cr_assert_str_eq(show(-INFINITY), "-Infinity");
 }
 
-Test(number, repr_is_pythons)
+Test(number, repr_matches_pythons)
 {
     cr_assert_str_eq(show_repr(100), "100.0");
     cr_assert_str_eq(show_repr(-0.0), "-0.0");
@@ -70,7 +70,7 @@ Test(number, repr_is_pythons)
     cr_assert_str_eq(show_repr(1e-5), "1e-05");
 }
 
-Test(number, integers_reach_both_ends)
+Test(number, both_ends_of_the_integer_range_are_written)
 {
     char text[WR_NUMBER_ROOM + 1];
     text[wr_number_put_int(text, INT64_MIN)] = '\0';
@@ -83,7 +83,7 @@ Test(number, integers_reach_both_ends)
     cr_assert_str_eq(text, "0");
 }
 
-Test(number, every_number_of_digits_is_counted_right)
+Test(number, every_number_of_digits_is_written)
 {
     char text[WR_NUMBER_ROOM + 1], expected[WR_NUMBER_ROOM + 1];
     for (uint64_t power = 1, digits = 1; digits <= 20; power *= 10, digits++) {
@@ -95,7 +95,7 @@ Test(number, every_number_of_digits_is_counted_right)
     }
 }
 
-Test(number, reading_takes_a_dot_and_nothing_but_a_number)
+Test(number, a_double_is_read_in_decimal_notation_only)
 {
     double value;
     cr_assert(wr_number_parse_double("0.5", &value) && value == 0.5);
@@ -110,7 +110,7 @@ Test(number, reading_takes_a_dot_and_nothing_but_a_number)
     cr_assert(!wr_number_parse_double("1e999", &value));
 }
 
-Test(number, reading_integers_refuses_what_does_not_fit)
+Test(number, reading_an_integer_refuses_values_out_of_range)
 {
     int64_t value;
     cr_assert(wr_number_parse_int("-9223372036854775808", &value) && value == INT64_MIN);
@@ -120,7 +120,7 @@ Test(number, reading_integers_refuses_what_does_not_fit)
     cr_assert(!wr_number_parse_int("", &value));
 }
 
-Test(number, which_integers_a_double_holds)
+Test(number, integers_that_a_double_holds_exactly_are_recognized)
 {
     static const int64_t held[] = {0, 1, -1, 9007199254740992, -9007199254740992, 9007199254740994, INT64_MIN},
                          lost[] = {9007199254740993, -9007199254740993, INT64_MAX, INT64_MAX - 1,

@@ -16,10 +16,10 @@ static const char *nearest(const char *word)
     return suggest.best ? suggest.best : "nothing";
 }
 
-Test(suggest, one_slip_is_forgiven)
+Test(suggest, one_typing_error_is_tolerated)
 {
     cr_assert_str_eq(nearest("pat"), "path", "a letter is missing");
-    cr_assert_str_eq(nearest("patth"), "path", "a letter too many");
+    cr_assert_str_eq(nearest("patth"), "path", "one letter too many");
     cr_assert_str_eq(nearest("poth"), "path", "a wrong letter");
     cr_assert_str_eq(nearest("paht"), "path", "two letters swapped");
     cr_assert_str_eq(nearest("timout"), "timeout");
@@ -33,15 +33,15 @@ Test(suggest, a_third_of_the_letters_may_be_wrong)
     cr_assert_str_eq(nearest("batchbyte"), "batch_bytes");
 }
 
-Test(suggest, the_nearest_of_several_counts)
+Test(suggest, the_nearest_of_several_is_suggested)
 {
-    cr_assert_str_eq(nearest("retry_mix"), "retry_min", "of two as near, the first");
+    cr_assert_str_eq(nearest("retry_mix"), "retry_min", "of two equally near, the first");
     cr_assert_str_eq(nearest("retry_mac"), "retry_max");
     cr_assert_str_eq(nearest("batch_byte"), "batch_bytes");
     cr_assert_str_eq(nearest("bath"), "path");
 }
 
-Test(suggest, what_is_far_is_not_suggested)
+Test(suggest, a_word_that_is_too_different_is_not_suggested)
 {
     cr_assert_str_eq(nearest("compression"), "nothing");
     cr_assert_str_eq(nearest("xyz"), "nothing");
@@ -49,7 +49,7 @@ Test(suggest, what_is_far_is_not_suggested)
     cr_assert_str_eq(nearest("q"), "nothing");
 }
 
-Test(suggest, a_word_with_nothing_in_common_is_not_suggested_for_being_short)
+Test(suggest, a_short_word_with_nothing_in_common_is_not_suggested)
 {
     struct wr_suggest suggest;
     wr_suggest_init(&suggest, "xy");
@@ -68,7 +68,7 @@ Test(suggest, very_long_words_are_not_compared)
     wr_suggest_init(&suggest, word);
     wr_suggest_try(&suggest, candidate);
     wr_suggest_try(&suggest, "path");
-    cr_assert_null(suggest.best, "nothing is known of how near they are");
+    cr_assert_null(suggest.best, "their distance is not computed");
 }
 
 Test(suggest, the_longest_words_that_are_compared_may_be_found)
@@ -83,7 +83,7 @@ Test(suggest, the_longest_words_that_are_compared_may_be_found)
     cr_assert_eq(suggest.best_distance, 1);
 }
 
-Test(suggest, it_is_put_in_words)
+Test(suggest, the_suggestion_is_written_as_a_question)
 {
     char out[100] = "old";
     struct wr_suggest suggest;
@@ -93,7 +93,7 @@ Test(suggest, it_is_put_in_words)
     cr_assert_str_eq(wr_suggest_words(&suggest, out, sizeof out), "; did you mean \"path\"?");
 }
 
-Test(suggest, a_suggestion_is_shown_without_what_disguises_it)
+Test(suggest, a_suggestion_is_shown_escaped)
 {
     char out[100];
     struct wr_suggest suggest;

@@ -68,7 +68,7 @@ Test(units, fractions_are_allowed)
     cr_assert_eq(size("0.25MB"), 250000);
 }
 
-Test(units, blanks_between_number_and_unit_are_allowed)
+Test(units, spaces_between_number_and_unit_are_allowed)
 {
     cr_assert_eq(duration("5 s"), 5 * INT64_C(1000000000));
     cr_assert_eq(size("1  MiB"), 1048576);
@@ -82,10 +82,10 @@ Test(units, a_number_without_its_unit_is_refused)
         cr_assert(!wr_units_parse_duration(texts[i], &value), "\"%s\"", texts[i]);
         cr_assert(!wr_units_parse_size(texts[i], &value), "\"%s\"", texts[i]);
     }
-    cr_assert_eq(value, 42, "what is refused must leave the value alone");
+    cr_assert_eq(value, 42, "a refused value must not change the option");
 }
 
-Test(units, what_is_no_duration_is_refused)
+Test(units, text_that_is_not_a_duration_is_refused)
 {
     static const char *const texts[] = {
         "",     "s",      "ms",   "-5s",  "+5s", "5x", "5S",   "5sec", "5 seconds", "5s ", " 5s",
@@ -97,7 +97,7 @@ Test(units, what_is_no_duration_is_refused)
         cr_assert(!wr_units_parse_duration(texts[i], &value), "\"%s\"", texts[i]);
 }
 
-Test(units, what_is_no_size_is_refused)
+Test(units, text_that_is_not_a_size_is_refused)
 {
     static const char *const texts[] = {
         "",    "B",    "MiB",  "-1B",    "+1B", "1K",   "1M",   "1KB",
@@ -108,7 +108,7 @@ Test(units, what_is_no_size_is_refused)
         cr_assert(!wr_units_parse_size(texts[i], &value), "\"%s\"", texts[i]);
 }
 
-Test(units, what_is_out_of_range_is_refused)
+Test(units, values_out_of_range_are_refused)
 {
     int64_t value;
     cr_assert_eq(duration("104166d"), 104166 * INT64_C(86400) * 1000000000);
@@ -157,7 +157,7 @@ Test(units, sizes_are_written_in_the_largest_binary_unit_that_divides_them)
     cr_assert_str_eq(show_size(INT64_C(5000) << 40), "5000TiB");
 }
 
-Test(units, what_is_written_reads_back)
+Test(units, written_values_read_back_unchanged)
 {
     static const int64_t values[] = {0, 1, 17, 1000, 86399, 86400 * WR_NS_PER_S, 1536, INT64_C(5) << 40};
     for (size_t i = 0; i < WR_COUNT_OF(values); i++) {
@@ -166,7 +166,7 @@ Test(units, what_is_written_reads_back)
     }
 }
 
-Test(units, every_unit_that_is_named_is_read)
+Test(units, every_listed_unit_is_read)
 {
     char text[WR_UNITS_ROOM];
     size_t durations = 0, sizes = 0;

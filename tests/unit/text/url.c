@@ -5,12 +5,12 @@
 
 static struct wr_buffer buffer;
 
-static void forget(void)
+static void free_buffer(void)
 {
     wr_buffer_fini(&buffer);
 }
 
-TestSuite(url, .fini = forget);
+TestSuite(url, .fini = free_buffer);
 
 static const char *mask(const char *url)
 {
@@ -19,7 +19,7 @@ static const char *mask(const char *url)
     return wr_buffer_text(&buffer);
 }
 
-Test(url, what_holds_no_secret_is_shown_as_it_is)
+Test(url, a_url_without_secrets_is_shown_unchanged)
 {
     static const char *const plain[] = {"http://127.0.0.1:8086/write?db=bench&precision=ns",
                                         "https://[::1]:8428/",
@@ -42,7 +42,7 @@ Test(url, user_and_password_are_masked)
     cr_assert_str_eq(mask("user:pass@proxy:3128"), "***@proxy:3128");
 }
 
-Test(url, parameters_that_are_secret_by_their_names_are_masked)
+Test(url, parameters_with_names_of_secrets_are_masked)
 {
     cr_assert_str_eq(mask("http://h/write?u=root&p=geheim&db=x"), "http://h/write?u=root&p=***&db=x");
     cr_assert_str_eq(mask("http://h/?TOKEN=a=b#c"), "http://h/?TOKEN=***#c");

@@ -5,7 +5,7 @@
 #include "text/common.h"
 #include "text/utf8.h"
 
-/* A text with its length, for texts that hold NUL. */
+/* Text with its length, for text that contains NUL. */
 struct bytes {
     const char *text;
     size_t length;
@@ -54,26 +54,26 @@ Test(utf8, only_the_first_character_is_decoded)
     cr_assert_eq(decode("\xc3\xa9t\xc3\xa9", 2), 0xe9);
 }
 
-Test(utf8, what_rfc_3629_forbids_is_refused)
+Test(utf8, sequences_that_rfc_3629_forbids_are_refused)
 {
     static const char *const wrong[] = {
         "\x80",             /* a continuation alone */
-        "\xbf",             /* the last of them */
-        "\xc0\x80",         /* longer than needed: NUL */
-        "\xc1\xbf",         /* longer than needed: DEL */
-        "\xe0\x9f\xbf",     /* longer than needed: U+07FF */
-        "\xf0\x8f\xbf\xbf", /* longer than needed: U+FFFF */
+        "\xbf",             /* the last continuation byte */
+        "\xc0\x80",         /* overlong: NUL */
+        "\xc1\xbf",         /* overlong: DEL */
+        "\xe0\x9f\xbf",     /* overlong: U+07FF */
+        "\xf0\x8f\xbf\xbf", /* overlong: U+FFFF */
         "\xed\xa0\x80",     /* the first surrogate */
-        "\xed\xbf\xbf",     /* the last one */
+        "\xed\xbf\xbf",     /* the last surrogate */
         "\xf4\x90\x80\x80", /* U+110000 */
-        "\xf5\x80\x80\x80", /* higher still */
+        "\xf5\x80\x80\x80", /* beyond U+10FFFF */
         "\xff",             /* never a byte of UTF-8 */
-        "\xc3",             /* cut */
-        "\xe2\x82",         /* cut */
-        "\xf0\x9f\x98",     /* cut */
+        "\xc3",             /* truncated */
+        "\xe2\x82",         /* truncated */
+        "\xf0\x9f\x98",     /* truncated */
         "\xc3(",            /* no continuation */
-        "\xe2(\xac",        /* none in the middle */
-        "\xe2\x82(",        /* none at the end */
+        "\xe2(\xac",        /* no continuation in the middle */
+        "\xe2\x82(",        /* no continuation at the end */
     };
     for (size_t i = 0; i < WR_COUNT_OF(wrong); i++) {
         uint32_t code_point;
@@ -82,7 +82,7 @@ Test(utf8, what_rfc_3629_forbids_is_refused)
     }
 }
 
-Test(utf8, the_first_wrong_byte_is_told)
+Test(utf8, the_position_of_the_first_invalid_byte_is_returned)
 {
     size_t where = 99;
     cr_assert(wr_utf8_is_valid("abc", 3, &where));
@@ -105,7 +105,7 @@ Test(utf8, control_characters_are_c0_del_and_c1)
         cr_assert(!wr_utf8_is_control(others[i]), "%x", others[i]);
 }
 
-Test(utf8, what_changes_how_others_are_shown_is_a_disguise)
+Test(utf8, characters_that_change_how_others_are_shown_are_disguises)
 {
     static const uint32_t disguises[] = {0x061c, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a,
                                          0x202e, 0x2066, 0x2067, 0x2069, 0xfeff};
@@ -116,7 +116,7 @@ Test(utf8, what_changes_how_others_are_shown_is_a_disguise)
         cr_assert(!wr_utf8_is_disguise(others[i]), "%x", others[i]);
 }
 
-Test(utf8, text_is_shown_as_it_is)
+Test(utf8, plain_text_is_shown_unchanged)
 {
     cr_assert_str_eq(show(BYTES("latency of /x"), 0), "latency of /x");
     cr_assert_str_eq(show(BYTES("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"), 0),
@@ -138,7 +138,7 @@ Test(utf8, disguises_are_shown_as_escapes)
     cr_assert_str_eq(show(BYTES("\xd8\x9c"), 0), "\\u061c");
 }
 
-Test(utf8, bytes_that_are_no_text_are_shown_as_escapes)
+Test(utf8, invalid_bytes_are_shown_as_escapes)
 {
     cr_assert_str_eq(show(BYTES("a\xff"
                                 "b\xc3"),
@@ -162,7 +162,7 @@ Test(utf8, a_short_text_is_quoted_whole)
     cr_assert_str_eq(wr_utf8_quote(out, sizeof out, "a\"\n", 3), "\"a\\\"\\n\"");
 }
 
-Test(utf8, a_long_text_is_cut_with_dots_in_its_quotes)
+Test(utf8, a_long_text_is_truncated_with_dots_inside_the_quotes)
 {
     char text[200], out[200], expected[200];
     memset(text, 'x', sizeof text);
@@ -175,7 +175,7 @@ Test(utf8, a_long_text_is_cut_with_dots_in_its_quotes)
     cr_assert_str_eq(wr_utf8_quote(out, sizeof out, text, 200), expected);
 }
 
-Test(utf8, a_text_is_never_cut_inside_a_character)
+Test(utf8, a_text_is_never_truncated_inside_a_character)
 {
     char text[84], out[200];
     memset(text, 'x', 79);
@@ -185,7 +185,7 @@ Test(utf8, a_text_is_never_cut_inside_a_character)
     cr_assert_str_eq(out + 79, "x...\"");
 }
 
-Test(utf8, a_quote_without_room_for_all_ends_in_dots_all_the_same)
+Test(utf8, a_quoted_text_that_does_not_fit_ends_in_dots)
 {
     char text[80], out[20];
     memset(text, '\x01', sizeof text);
@@ -204,7 +204,7 @@ Test(utf8, a_message_becomes_one_line)
     cr_assert_str_eq(out, "");
 }
 
-Test(utf8, a_line_is_cut_in_front_of_what_does_not_fit_whole)
+Test(utf8, a_line_is_truncated_before_the_first_character_that_does_not_fit)
 {
     char out[8];
     wr_utf8_line(out, sizeof out, "1234567");
