@@ -1,4 +1,4 @@
-/* folder: a folder of a test's own, for files to read. A test that uses it says .fini = remove_folder. */
+/* temp_folder: a temporary folder for a test's files. Tests that use it set .fini = remove_folder. */
 #ifndef TEMP_FOLDER_H
 #define TEMP_FOLDER_H
 
@@ -13,7 +13,8 @@
 static char folder[] = "/tmp/weir-unit-XXXXXX";
 static bool has_folder;
 
-/* The path of a name in the folder, which is made when first asked for; good for several calls. */
+/* Returns the path of a name in the folder, which the first call creates. The result is valid for the next 7
+ * calls. */
 static inline const char *path_in_folder(const char *name)
 {
     static char paths[8][sizeof folder + 300];
@@ -26,7 +27,7 @@ static inline const char *path_in_folder(const char *name)
     return path;
 }
 
-/* Makes a file with exactly this mode; answers its path. */
+/* Creates a file with exactly this mode, whatever the umask. Returns its path. */
 static inline const char *make_file_of(const char *name, const void *contents, size_t length, mode_t mode)
 {
     const char *path = path_in_folder(name);

@@ -12,7 +12,7 @@ static bool is_closed_on_exec(int fd)
     return fcntl(fd, F_GETFD) & FD_CLOEXEC;
 }
 
-Test(fd, no_file_becomes_a_standard_stream_that_the_program_has_closed)
+Test(fd, a_file_is_never_opened_as_a_standard_stream)
 {
     for (int closed = STDIN_FILENO; closed <= STDERR_FILENO; closed++) {
         int kept = dup(closed);
@@ -26,7 +26,7 @@ Test(fd, no_file_becomes_a_standard_stream_that_the_program_has_closed)
     }
 }
 
-Test(fd, errno_tells_why_a_file_was_not_opened)
+Test(fd, a_failed_open_sets_errno)
 {
     cr_assert_eq(wr_fd_open("/dev/null/x", O_RDONLY, 0), -1);
     cr_assert_eq(errno, ENOTDIR);
@@ -44,7 +44,7 @@ Test(fd, a_descriptor_is_compared_with_its_file)
     cr_assert_not(wr_fd_is_file(fd, status.st_dev, status.st_ino));
 }
 
-Test(fd, a_path_is_compared_with_the_file_and_a_link_is_another_one, .fini = remove_folder)
+Test(fd, a_path_is_compared_with_the_file_without_following_links, .fini = remove_folder)
 {
     const char *path = make_file("file", "", 0600), *link = path_in_folder("link");
     struct stat status;

@@ -21,14 +21,14 @@ static void expect_refused(const char *text)
     cr_assert_str_eq(error.text, text);
 }
 
-/* Goes on as somebody who is not root. */
-static void stop_being_root(void)
+/* Drops root privileges if the test runs as root. */
+static void drop_root(void)
 {
     if (geteuid() == 0)
         cr_assert(setegid(12345) == 0 && seteuid(12345) == 0);
 }
 
-Test(trust, a_file_that_only_its_owner_may_write_is_trusted)
+Test(file_perms, a_file_that_only_its_owner_may_write_is_trusted)
 {
     cr_assert(is_trusted(S_IFREG | 0644, geteuid(), 4711));
     cr_assert(is_trusted(S_IFREG | 0444, geteuid(), 4711));
@@ -36,7 +36,7 @@ Test(trust, a_file_that_only_its_owner_may_write_is_trusted)
     cr_assert(is_trusted(S_IFDIR | 0755, geteuid(), 4711));
 }
 
-Test(trust, what_others_may_write_is_refused)
+Test(file_perms, a_file_that_others_may_write_is_refused)
 {
     cr_assert(!is_trusted(S_IFREG | 0646, geteuid(), getegid()));
     expect_refused("/etc/weir.json: refused: others may write this file (mode 0646); chmod o-w helps");
@@ -44,7 +44,7 @@ Test(trust, what_others_may_write_is_refused)
     expect_refused("/etc/weir.json: refused: others may write this folder (mode 1777); chmod o-w helps");
 }
 
-Test(trust, what_a_foreign_group_may_write_is_refused)
+Test(file_perms, a_file_that_a_foreign_group_may_write_is_refused)
 {
     cr_assert(!is_trusted(S_IFREG | 0664, geteuid(), 4711));
     expect_refused("/etc/weir.json: refused: a foreign group may write this file (mode 0664, group 4711); "
@@ -54,25 +54,25 @@ Test(trust, what_a_foreign_group_may_write_is_refused)
                    "chmod g-w helps");
 }
 
-Test(trust, the_processs_own_group_and_roots_may_write)
+Test(file_perms, the_processs_own_group_and_roots_group_may_write)
 {
-    stop_being_root();
+    drop_root();
     cr_assert(is_trusted(S_IFREG | 0664, geteuid(), getegid()));
     cr_assert(is_trusted(S_IFREG | 0664, geteuid(), 0));
 }
 
-Test(trust, what_belongs_to_another_user_is_refused)
+Test(file_perms, a_file_of_another_user_is_refused)
 {
-    stop_being_root();
+    drop_root();
     cr_assert(!is_trusted(S_IFREG | 0644, geteuid() + 1, getegid()));
     char text[200];
     snprintf(text, sizeof text, "/etc/weir.json: refused: another user (%u) owns this file",
              (unsigned)geteuid() + 1);
     expect_refused(text);
-    cr_assert(is_trusted(S_IFREG | 0644, 0, getegid()), "what root wrote is good for all");
+    cr_assert(is_trusted(S_IFREG | 0644, 0, getegid()), "files of root are trusted");
 }
 
-Test(trust, a_path_is_resolved_and_both_file_and_folder_are_checked, .fini = remove_folder)
+Test(file_perms, a_path_is_resolved_and_both_file_and_folder_are_checked, .fini = remove_folder)
 {
     char *resolved = NULL;
     const char *path = make_file("plugin.so", "x", 0644), *link = path_in_folder("link.so");
@@ -82,7 +82,7 @@ Test(trust, a_path_is_resolved_and_both_file_and_folder_are_checked, .fini = rem
     free(resolved);
 }
 
-Test(trust, a_file_in_a_folder_that_others_may_write_is_refused, .fini = remove_folder)
+Test(file_perms, a_file_in_a_folder_that_others_may_write_is_refused, .fini = remove_folder)
 {
     char *resolved = NULL, text[500];
     const char *path = make_file("plugin.so", "x", 0644);
@@ -95,7 +95,7 @@ Test(trust, a_file_in_a_folder_that_others_may_write_is_refused, .fini = remove_
     cr_assert_str_eq(error.text, text);
 }
 
-Test(trust, a_link_does_not_hide_where_the_file_really_is, .fini = remove_folder)
+Test(file_perms, the_folder_of_a_links_target_is_checked, .fini = remove_folder)
 {
     char *resolved = NULL, target[300];
     const char *open_folder = path_in_folder("open"), *link = path_in_folder("link.so");
@@ -112,7 +112,7 @@ Test(trust, a_link_does_not_hide_where_the_file_really_is, .fini = remove_folder
               error.text);
 }
 
-Test(trust, a_path_that_leads_nowhere_is_refused, .fini = remove_folder)
+Test(file_perms, a_dangling_path_is_refused, .fini = remove_folder)
 {
     char *resolved = NULL, text[500];
     const char *path = path_in_folder("missing.so");

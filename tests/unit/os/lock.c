@@ -11,18 +11,18 @@
 
 enum { THREADS = 4, TURNS = 5000 };
 
-/* What ought to come back does not: the test fails instead of hanging. */
-#define PATIENCE .timeout = 60
+/* A call that does not return fails the test instead of blocking it. */
+#define TEST_TIMEOUT .timeout = 60
 
 /* ---- futex ----------------------------------------------------------------------------------- */
 
-Test(futex, waiting_for_a_word_that_has_changed_ends_at_once, PATIENCE)
+Test(futex, waiting_on_a_changed_word_returns_at_once, TEST_TIMEOUT)
 {
     _Atomic uint32_t word = 1;
     wr_futex_wait(&word, 0, WR_NEVER);
 }
 
-Test(futex, waiting_for_no_time_or_less_ends_at_once, PATIENCE)
+Test(futex, waiting_with_a_timeout_of_zero_or_less_returns_at_once, TEST_TIMEOUT)
 {
     _Atomic uint32_t word = 0;
     wr_futex_wait(&word, 0, 0);
@@ -30,7 +30,7 @@ Test(futex, waiting_for_no_time_or_less_ends_at_once, PATIENCE)
     wr_futex_wait(&word, 0, INT64_MIN);
 }
 
-Test(futex, errno_is_the_callers)
+Test(futex, errno_is_preserved)
 {
     _Atomic uint32_t word = 0;
     errno = 77;
@@ -42,7 +42,7 @@ Test(futex, errno_is_the_callers)
 
 /* ---- lock ------------------------------------------------------------------------------------ */
 
-Test(lock, zeros_are_a_free_lock)
+Test(lock, all_zeros_is_a_free_lock)
 {
     struct wr_lock lock = {0};
     cr_assert(wr_lock_enter_by(&lock, 0));
@@ -50,7 +50,7 @@ Test(lock, zeros_are_a_free_lock)
     cr_assert(wr_lock_enter_by(&lock, 0));
 }
 
-Test(lock, a_held_lock_is_given_up_at_the_deadline, PATIENCE)
+Test(lock, acquiring_a_held_lock_fails_at_the_deadline, TEST_TIMEOUT)
 {
     struct wr_lock lock = {0};
     wr_lock_enter(&lock);
@@ -58,7 +58,7 @@ Test(lock, a_held_lock_is_given_up_at_the_deadline, PATIENCE)
     cr_assert_not(wr_lock_enter_by(&lock, wr_clock_monotonic_ns() + WR_NS_PER_US));
 }
 
-Test(lock, a_lock_that_was_given_up_on_can_be_left_and_entered, PATIENCE)
+Test(lock, a_lock_can_be_released_and_acquired_after_a_timed_out_attempt, TEST_TIMEOUT)
 {
     struct wr_lock lock = {0};
     wr_lock_enter(&lock);
@@ -69,7 +69,7 @@ Test(lock, a_lock_that_was_given_up_on_can_be_left_and_entered, PATIENCE)
     wr_lock_enter(&lock);
 }
 
-Test(lock, a_reset_lock_is_free_whoever_held_it)
+Test(lock, a_reset_lock_is_free_even_if_another_thread_held_it)
 {
     struct wr_lock lock = {0};
     wr_lock_enter(&lock);
@@ -94,7 +94,7 @@ static void *count(void *argument)
     return NULL;
 }
 
-Test(lock, threads_exclude_each_other, PATIENCE)
+Test(lock, threads_exclude_each_other, TEST_TIMEOUT)
 {
     struct counting counting = {0};
     pthread_t threads[THREADS];
@@ -107,7 +107,7 @@ Test(lock, threads_exclude_each_other, PATIENCE)
 
 /* ---- condition ------------------------------------------------------------------------------- */
 
-Test(condition, waiting_past_the_deadline_comes_back_with_the_lock, PATIENCE)
+Test(condition, a_wait_that_times_out_returns_with_the_lock_held, TEST_TIMEOUT)
 {
     struct wr_lock lock = {0};
     struct wr_condition condition = {0};
@@ -118,7 +118,7 @@ Test(condition, waiting_past_the_deadline_comes_back_with_the_lock, PATIENCE)
     cr_assert_eq(condition.waiters, 0);
 }
 
-Test(condition, waking_nobody_does_nothing)
+Test(condition, waking_without_waiters_does_nothing)
 {
     struct wr_lock lock = {0};
     struct wr_condition condition = {0};
@@ -147,7 +147,7 @@ static void *wait_for_start(void *argument)
     return NULL;
 }
 
-Test(condition, waking_wakes_all_that_wait, PATIENCE)
+Test(condition, waking_wakes_all_waiters, TEST_TIMEOUT)
 {
     struct meeting meeting = {0};
     pthread_t threads[THREADS];
@@ -171,7 +171,7 @@ struct turns {
     unsigned turn;
 };
 
-/* Two threads take turns: a wake-up that got lost would leave both asleep. */
+/* Two threads alternate: a lost wake-up would leave both asleep. */
 static void take_turns(struct turns *turns, unsigned parity)
 {
     wr_lock_enter(&turns->lock);
@@ -190,7 +190,7 @@ static void *take_odd_turns(void *argument)
     return NULL;
 }
 
-Test(condition, no_wake_up_is_lost, PATIENCE)
+Test(condition, no_wake_up_is_lost, TEST_TIMEOUT)
 {
     struct turns turns = {0};
     pthread_t other;

@@ -10,25 +10,25 @@
 #include "text/common.h"
 #include "os/log.h"
 
-/* Sinks stay until the process ends, so what knows them does too. */
-static struct wr_log said, quiet; /* quiet is never initialised: level 0 */
+/* Sinks are never freed, so the logs that refer to them are static. */
+static struct wr_log test_log, uninitialized; /* the second one has level 0 */
 
-struct heard {
+struct received {
     int calls, level;
     char text[2048];
 };
 
-static void hear(void *ctx, int level, const char *text)
+static void receive(void *ctx, int level, const char *text)
 {
-    struct heard *heard = ctx;
-    heard->calls++;
-    heard->level = level;
-    strcpy(heard->text, text);
-    errno = ENOTTY; /* foreign code may leave anything behind */
+    struct received *received = ctx;
+    received->calls++;
+    received->level = level;
+    strcpy(received->text, text);
+    errno = ENOTTY; /* a sink may change errno */
 }
 
-/* From here on, what is written on stderr goes into memory. */
-static void catch_stderr(void)
+/* Redirects stderr into memory for the rest of the test. */
+static void capture_stderr(void)
 {
     int fd = memfd_create("stderr", 0);
     cr_assert_neq(fd, -1);
@@ -36,7 +36,7 @@ static void catch_stderr(void)
     close(fd);
 }
 
-static const char *caught(void)
+static const char *captured(void)
 {
     static char text[8192];
     ssize_t length = pread(STDERR_FILENO, text, sizeof text - 1, 0);
@@ -61,7 +61,7 @@ Test(log, its_level_is_set_by_name)
     cr_assert_eq(level_of(NULL), WEIR_LOG_WARNING);
 }
 
-Test(log, an_unknown_level_is_told_and_counts_as_warning)
+Test(log, an_unknown_level_is_reported_and_means_warning)
 {
     static const char *const texts[] = {"", "Error", "warn", "verbose", "4", "debug "};
     for (size_t i = 0; i < WR_COUNT_OF(texts); i++) {
@@ -71,94 +71,94 @@ Test(log, an_unknown_level_is_told_and_counts_as_warning)
     }
 }
 
-Test(log, messages_go_to_stderr_a_line_each)
+Test(log, each_message_is_a_line_on_stderr)
 {
-    catch_stderr();
-    wr_log_init(&said, "debug");
-    wr_log_say(&said, WEIR_LOG_ERROR, "%s: %d lost", "push", 3);
-    wr_log_say(&said, WEIR_LOG_WARNING, "refused; retrying");
-    wr_log_say(&said, WEIR_LOG_INFO, "read again");
-    wr_log_say(&said, WEIR_LOG_DEBUG, "%s", "");
-    cr_assert_str_eq(caught(), "weir: error: push: 3 lost\n"
-                               "weir: warning: refused; retrying\n"
-                               "weir: info: read again\n"
-                               "weir: debug: \n");
+    capture_stderr();
+    wr_log_init(&test_log, "debug");
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "%s: %d lost", "push", 3);
+    wr_log_say(&test_log, WEIR_LOG_WARNING, "refused; retrying");
+    wr_log_say(&test_log, WEIR_LOG_INFO, "read again");
+    wr_log_say(&test_log, WEIR_LOG_DEBUG, "%s", "");
+    cr_assert_str_eq(captured(), "weir: error: push: 3 lost\n"
+                                 "weir: warning: refused; retrying\n"
+                                 "weir: info: read again\n"
+                                 "weir: debug: \n");
 }
 
-Test(log, messages_above_the_level_are_not_made)
+Test(log, messages_above_the_level_are_not_formatted)
 {
-    catch_stderr();
-    wr_log_init(&said, NULL);
-    wr_log_say(&said, WEIR_LOG_INFO, "not this");
-    wr_log_say(&said, WEIR_LOG_WARNING, "this");
-    wr_log_init(&said, "off");
-    wr_log_say(&said, WEIR_LOG_ERROR, "nor that");
-    wr_log_say(&quiet, WEIR_LOG_ERROR, "nor that");
-    cr_assert_str_eq(caught(), "weir: warning: this\n");
+    capture_stderr();
+    wr_log_init(&test_log, NULL);
+    wr_log_say(&test_log, WEIR_LOG_INFO, "not this");
+    wr_log_say(&test_log, WEIR_LOG_WARNING, "this");
+    wr_log_init(&test_log, "off");
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "nor that");
+    wr_log_say(&uninitialized, WEIR_LOG_ERROR, "nor that");
+    cr_assert_str_eq(captured(), "weir: warning: this\n");
 }
 
-Test(log, a_level_that_does_not_exist_says_nothing)
+Test(log, a_message_of_an_invalid_level_is_not_logged)
 {
-    catch_stderr();
-    wr_log_init(&said, "debug");
-    wr_log_say(&said, 0, "no");
-    wr_log_say(&said, -1, "no");
-    wr_log_say(&said, 5, "no");
-    cr_assert_str_eq(caught(), "");
+    capture_stderr();
+    wr_log_init(&test_log, "debug");
+    wr_log_say(&test_log, 0, "no");
+    wr_log_say(&test_log, -1, "no");
+    wr_log_say(&test_log, 5, "no");
+    cr_assert_str_eq(captured(), "");
 }
 
-Test(log, a_program_may_take_the_messages_and_give_them_back)
+Test(log, a_program_may_set_a_sink_and_remove_it_again)
 {
-    struct heard heard = {0};
-    catch_stderr();
-    wr_log_init(&said, NULL);
-    cr_assert(wr_log_set_sink(&said, hear, &heard));
-    wr_log_say(&said, WEIR_LOG_ERROR, "%s: gone", "disk");
-    wr_log_say(&said, WEIR_LOG_INFO, "not made");
-    cr_assert_eq(heard.calls, 1);
-    cr_assert_eq(heard.level, WEIR_LOG_ERROR);
-    cr_assert_str_eq(heard.text, "disk: gone");
-    cr_assert_str_eq(caught(), "");
-    cr_assert(wr_log_set_sink(&said, NULL, NULL));
-    wr_log_say(&said, WEIR_LOG_ERROR, "back");
-    cr_assert_eq(heard.calls, 1);
-    cr_assert_str_eq(caught(), "weir: error: back\n");
+    struct received received = {0};
+    capture_stderr();
+    wr_log_init(&test_log, NULL);
+    cr_assert(wr_log_set_sink(&test_log, receive, &received));
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "%s: gone", "disk");
+    wr_log_say(&test_log, WEIR_LOG_INFO, "not made");
+    cr_assert_eq(received.calls, 1);
+    cr_assert_eq(received.level, WEIR_LOG_ERROR);
+    cr_assert_str_eq(received.text, "disk: gone");
+    cr_assert_str_eq(captured(), "");
+    cr_assert(wr_log_set_sink(&test_log, NULL, NULL));
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "back");
+    cr_assert_eq(received.calls, 1);
+    cr_assert_str_eq(captured(), "weir: error: back\n");
 }
 
-Test(log, a_sink_that_comes_back_takes_no_new_memory)
+Test(log, setting_the_same_sink_again_allocates_nothing)
 {
-    struct heard one = {0}, two = {0};
-    wr_log_init(&said, NULL);
+    struct received one = {0}, two = {0};
+    wr_log_init(&test_log, NULL);
     for (int i = 0; i < 10; i++) {
-        wr_log_set_sink(&said, hear, &one);
-        wr_log_say(&said, WEIR_LOG_ERROR, "one");
-        wr_log_set_sink(&said, hear, &two);
-        wr_log_say(&said, WEIR_LOG_ERROR, "two");
+        wr_log_set_sink(&test_log, receive, &one);
+        wr_log_say(&test_log, WEIR_LOG_ERROR, "one");
+        wr_log_set_sink(&test_log, receive, &two);
+        wr_log_say(&test_log, WEIR_LOG_ERROR, "two");
     }
     cr_assert_eq(one.calls, 10);
     cr_assert_eq(two.calls, 10);
     int sinks = 0;
-    for (struct wr_log_sink *sink = atomic_load(&said.sinks); sink; sink = sink->next)
+    for (struct wr_log_sink *sink = atomic_load(&test_log.sinks); sink; sink = sink->next)
         sinks++;
     cr_assert_eq(sinks, 2);
 }
 
-Test(log, errno_is_left_alone)
+Test(log, errno_is_preserved)
 {
-    struct heard heard = {0};
-    wr_log_init(&said, NULL);
-    wr_log_set_sink(&said, hear, &heard);
+    struct received received = {0};
+    wr_log_init(&test_log, NULL);
+    wr_log_set_sink(&test_log, receive, &received);
     errno = EAGAIN;
-    wr_log_say(&said, WEIR_LOG_ERROR, "x");
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "x");
     cr_assert_eq(errno, EAGAIN);
-    cr_assert_eq(heard.calls, 1);
-    wr_log_set_sink(&said, NULL, NULL);
+    cr_assert_eq(received.calls, 1);
+    wr_log_set_sink(&test_log, NULL, NULL);
     close(STDERR_FILENO);
-    wr_log_say(&said, WEIR_LOG_ERROR, "nobody hears this");
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "not received");
     cr_assert_eq(errno, EAGAIN);
 }
 
-/* A standard error that nobody reads any more, and SIGPIPE as every program finds it. */
+/* Makes stderr a pipe without a reader, with the default action for SIGPIPE. */
 static void break_stderr(void)
 {
     int ends[2];
@@ -176,7 +176,7 @@ static bool is_pipe_signal_pending(void)
     return sigismember(&pending, SIGPIPE) == 1;
 }
 
-Test(log, a_stderr_that_nobody_reads_raises_no_signal)
+Test(log, writing_to_a_broken_stderr_raises_no_signal)
 {
     struct wr_log log = {0};
     wr_log_init(&log, NULL);
@@ -187,7 +187,7 @@ Test(log, a_stderr_that_nobody_reads_raises_no_signal)
     cr_assert(!sigismember(&mask, SIGPIPE) && !is_pipe_signal_pending());
 }
 
-Test(log, a_signal_that_waits_for_the_program_goes_on_waiting)
+Test(log, a_pending_sigpipe_of_the_program_stays_pending)
 {
     struct wr_log log = {0};
     sigset_t mask;
@@ -201,31 +201,31 @@ Test(log, a_signal_that_waits_for_the_program_goes_on_waiting)
     cr_assert(is_pipe_signal_pending());
 }
 
-Test(log, a_very_long_message_is_cut_and_still_a_line)
+Test(log, a_very_long_message_is_truncated_and_still_a_line)
 {
     char longer[5000] = "";
-    catch_stderr();
-    wr_log_init(&said, NULL);
+    capture_stderr();
+    wr_log_init(&test_log, NULL);
     memset(longer, 'x', sizeof longer - 1);
-    wr_log_say(&said, WEIR_LOG_ERROR, "%s", longer);
-    wr_log_say(&said, WEIR_LOG_ERROR, "next");
-    const char *text = caught(), *end = strchr(text, '\n');
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "%s", longer);
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "next");
+    const char *text = captured(), *end = strchr(text, '\n');
     cr_assert_gt(end - text, 1000);
     cr_assert_eq(strncmp(text, "weir: error: xxx", 16), 0);
     cr_assert_str_eq(end, "\nweir: error: next\n");
 }
 
-Test(log, a_message_stays_one_line_whatever_is_in_it)
+Test(log, a_message_with_control_characters_is_one_line)
 {
-    struct heard heard = {0};
-    catch_stderr();
-    wr_log_init(&said, NULL);
-    wr_log_say(&said, WEIR_LOG_ERROR, "push: answered \"%s\"",
+    struct received received = {0};
+    capture_stderr();
+    wr_log_init(&test_log, NULL);
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "push: answered \"%s\"",
                "no\r\nweir: error: forged \x1b[2J\xe2\x80\xae \xff\xc3\xa9");
     cr_assert_str_eq(
-        caught(),
+        captured(),
         "weir: error: push: answered \"no\\r\\nweir: error: forged \\x1b[2J\\u202e \\xff\xc3\xa9\"\n");
-    wr_log_set_sink(&said, hear, &heard);
-    wr_log_say(&said, WEIR_LOG_ERROR, "a\nb \\n");
-    cr_assert_str_eq(heard.text, "a\\nb \\n", "backslashes stay: the text may have been escaped before");
+    wr_log_set_sink(&test_log, receive, &received);
+    wr_log_say(&test_log, WEIR_LOG_ERROR, "a\nb \\n");
+    cr_assert_str_eq(received.text, "a\\nb \\n", "backslashes stay: the text may have been escaped before");
 }

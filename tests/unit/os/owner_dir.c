@@ -1,4 +1,4 @@
-/* Folders of processes inside the folder of a spool: names, locks, trust, and what is left by others. */
+/* Folders of processes inside the folder of a spool: names, locks, permissions, and adoption. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <sys/file.h>
@@ -44,13 +44,13 @@ static void put_file(const struct wr_owner_dir *dir, const char *name)
     close(fd);
 }
 
-/* As the death of its process would: the lock is gone, and nothing else. */
-static void orphan(struct wr_owner_dir *dir)
+/* Simulates the death of the process: releases the lock and leaves the files. */
+static void simulate_death(struct wr_owner_dir *dir)
 {
     wr_owner_dir_leave(dir);
 }
 
-/* Another process that looks for orphans, between a maker's mkdir and its chmod. */
+/* Simulates another process that looks for orphans between this one's mkdir and chmod. */
 static bool deletes_new_folder;
 int __real_chmod(const char *path, mode_t mode);
 int __wrap_chmod(const char *path, mode_t mode);
@@ -63,7 +63,7 @@ int __wrap_chmod(const char *path, mode_t mode)
     return __real_chmod(path, mode);
 }
 
-Test(owner_dir, a_folder_that_another_process_deletes_while_it_is_made_is_made_again)
+Test(owner_dir, a_folder_deleted_during_its_creation_is_created_again)
 {
     deletes_new_folder = true;
     struct wr_owner_dir dir = make("push");
@@ -72,9 +72,9 @@ Test(owner_dir, a_folder_that_another_process_deletes_while_it_is_made_is_made_a
     wr_owner_dir_remove(&dir);
 }
 
-/* ---- The place ------------------------------------------------------------------------------- */
+/* ---- The spool folder ------------------------------------------------------------------------ */
 
-Test(owner_dir, the_place_is_made_for_its_owner_alone)
+Test(owner_dir, the_spool_folder_is_created_with_mode_0700)
 {
     struct stat status;
     umask(0277);
@@ -82,25 +82,25 @@ Test(owner_dir, the_place_is_made_for_its_owner_alone)
     cr_assert(wr_owner_dir_check_place(other, true, &error), "%s", error.text);
     cr_assert_eq(stat(other, &status), 0);
     cr_assert_eq(status.st_mode & 07777, 0700);
-    cr_assert(wr_owner_dir_check_place(other, true, &error), "it may be there already");
+    cr_assert(wr_owner_dir_check_place(other, true, &error), "the folder may exist already");
     umask(022);
 }
 
-Test(owner_dir, a_missing_place_is_no_error_as_long_as_nothing_is_to_be_made)
+Test(owner_dir, a_missing_spool_folder_is_no_error_when_nothing_is_created)
 {
     cr_assert_not(wr_owner_dir_check_place(path_in_folder("none"), false, &error));
     cr_assert_eq(error.code, WEIR_OK);
     cr_assert_not(exists(path_in_folder("none")));
 }
 
-Test(owner_dir, folders_above_the_place_are_not_made)
+Test(owner_dir, parent_folders_are_not_created)
 {
     cr_assert_not(wr_owner_dir_check_place(path_in_folder("none/spool"), true, &error));
     cr_assert_neq(error.code, WEIR_OK);
     cr_assert(strstr(error.text, "/none/spool: No such file or directory"), "%s", error.text);
 }
 
-Test(owner_dir, a_place_that_others_may_write_is_refused)
+Test(owner_dir, a_spool_folder_that_others_may_write_is_refused)
 {
     char text[600];
     cr_assert_eq(chmod(place, 01777), 0);
@@ -110,7 +110,7 @@ Test(owner_dir, a_place_that_others_may_write_is_refused)
     cr_assert_str_eq(error.text, text);
 }
 
-Test(owner_dir, a_place_in_a_folder_that_others_may_write_is_refused_unless_only_owners_may_delete_there)
+Test(owner_dir, a_parent_folder_that_others_may_write_is_refused_unless_it_is_sticky)
 {
     char text[600];
     cr_assert_eq(chmod(folder, 0777), 0);
@@ -123,7 +123,7 @@ Test(owner_dir, a_place_in_a_folder_that_others_may_write_is_refused_unless_only
     cr_assert(wr_owner_dir_check_place(place, true, &error), "as in /tmp");
 }
 
-Test(owner_dir, a_place_of_another_user_is_refused_even_by_root)
+Test(owner_dir, a_spool_folder_of_another_user_is_refused_even_by_root)
 {
     if (geteuid() != 0)
         cr_skip_test("only root can give files away");
@@ -132,7 +132,7 @@ Test(owner_dir, a_place_of_another_user_is_refused_even_by_root)
     cr_assert(strstr(error.text, "refused: another user (4711) owns this folder"), "%s", error.text);
 }
 
-Test(owner_dir, a_file_is_no_place)
+Test(owner_dir, a_file_in_place_of_the_spool_folder_is_refused)
 {
     const char *file = make_file("file", "", 0600);
     cr_assert_not(wr_owner_dir_check_place(file, true, &error));
@@ -141,7 +141,7 @@ Test(owner_dir, a_file_is_no_place)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-Test(owner_dir, the_name_tells_handler_and_process)
+Test(owner_dir, the_name_contains_handler_and_process)
 {
     struct wr_owner_dir dir = make("push");
     char start[40];
@@ -151,7 +151,7 @@ Test(owner_dir, the_name_tells_handler_and_process)
     wr_owner_dir_remove(&dir);
 }
 
-Test(owner_dir, a_dir_is_known_by_its_handler_alone)
+Test(owner_dir, a_dir_matches_only_its_handler)
 {
     struct wr_owner_dir dir = make("push");
     const char *name = name_of(&dir);
@@ -179,7 +179,7 @@ Test(owner_dir, a_dir_is_known_by_its_handler_alone)
     wr_owner_dir_remove(&dir);
 }
 
-Test(owner_dir, any_handler_has_a_name_that_goes_into_a_file_system)
+Test(owner_dir, any_handler_name_makes_a_valid_file_name)
 {
     char name[256];
     memset(name, '/', 255);
@@ -195,7 +195,7 @@ Test(owner_dir, any_handler_has_a_name_that_goes_into_a_file_system)
     }
 }
 
-Test(owner_dir, handlers_that_look_alike_have_dirs_of_their_own)
+Test(owner_dir, handlers_with_similar_names_have_different_dirs)
 {
     struct wr_owner_dir a = make("a.b"), b = make("a/b");
     cr_assert_not(wr_owner_dir_is_name(name_of(&a), "a/b"));
@@ -206,7 +206,7 @@ Test(owner_dir, handlers_that_look_alike_have_dirs_of_their_own)
 
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
-Test(owner_dir, each_dir_is_a_new_one)
+Test(owner_dir, each_call_creates_a_new_dir)
 {
     struct wr_owner_dir a = make("push"), b = make("push");
     cr_assert_str_neq(a.path, b.path);
@@ -222,10 +222,10 @@ Test(owner_dir, a_dir_in_use_is_not_adopted)
     wr_owner_dir_remove(&dir);
 }
 
-Test(owner_dir, a_dir_that_lost_its_process_is_adopted_once)
+Test(owner_dir, a_dir_of_a_dead_process_is_adopted_once)
 {
     struct wr_owner_dir dir = make("push"), first, second;
-    orphan(&dir);
+    simulate_death(&dir);
     cr_assert(wr_owner_dir_adopt(&first, place, name_of(&dir)));
     cr_assert_not(wr_owner_dir_adopt(&second, place, name_of(&dir)));
     wr_owner_dir_remove(&first);
@@ -233,7 +233,7 @@ Test(owner_dir, a_dir_that_lost_its_process_is_adopted_once)
     free(dir.path);
 }
 
-Test(owner_dir, a_dir_without_a_lock_is_swept_away_if_it_is_empty)
+Test(owner_dir, a_dir_without_a_lock_file_is_removed_if_empty)
 {
     char path[600];
     struct wr_owner_dir dir;
@@ -243,29 +243,29 @@ Test(owner_dir, a_dir_without_a_lock_is_swept_away_if_it_is_empty)
     cr_assert_not(exists(path));
 }
 
-Test(owner_dir, a_link_is_no_dir)
+Test(owner_dir, a_link_is_not_adopted)
 {
     char link[600];
     struct wr_owner_dir dir = make("push"), other;
-    orphan(&dir);
+    simulate_death(&dir);
     snprintf(link, sizeof link, "%s/push.12345678.1.0", place);
     cr_assert_eq(symlink(dir.path, link), 0);
     cr_assert_not(wr_owner_dir_adopt(&other, place, "push.12345678.1.0"));
     free(dir.path);
 }
 
-Test(owner_dir, dirs_of_other_users_are_left_alone)
+Test(owner_dir, dirs_of_other_users_are_ignored)
 {
     if (geteuid() != 0)
         cr_skip_test("only root can give files away");
     struct wr_owner_dir dir = make("push"), other;
-    orphan(&dir);
+    simulate_death(&dir);
     cr_assert_eq(chown(dir.path, 4711, 0), 0);
     cr_assert_not(wr_owner_dir_adopt(&other, place, name_of(&dir)));
     free(dir.path);
 }
 
-Test(owner_dir, a_lock_that_somebody_closed_is_taken_again)
+Test(owner_dir, a_lock_whose_descriptor_was_closed_is_acquired_again)
 {
     struct wr_owner_dir dir = make("push"), other;
     cr_assert(wr_owner_dir_hold(&dir));
@@ -275,7 +275,7 @@ Test(owner_dir, a_lock_that_somebody_closed_is_taken_again)
     wr_owner_dir_remove(&dir);
 }
 
-Test(owner_dir, a_descriptor_that_became_a_strangers_is_not_closed)
+Test(owner_dir, a_descriptor_number_reused_by_another_file_is_not_closed)
 {
     struct wr_owner_dir dir = make("push");
     int stranger = open("/dev/null", O_RDONLY | O_CLOEXEC), number = dir.lock;
@@ -286,7 +286,7 @@ Test(owner_dir, a_descriptor_that_became_a_strangers_is_not_closed)
     wr_owner_dir_remove(&dir);
 }
 
-Test(owner_dir, what_another_process_has_taken_meanwhile_is_not_held)
+Test(owner_dir, a_dir_that_another_process_adopted_is_not_held)
 {
     struct wr_owner_dir dir = make("push"), other;
     close(dir.lock);
@@ -297,7 +297,7 @@ Test(owner_dir, what_another_process_has_taken_meanwhile_is_not_held)
     free(dir.path);
 }
 
-Test(owner_dir, a_dir_that_was_deleted_is_not_held)
+Test(owner_dir, a_deleted_dir_is_not_held)
 {
     struct wr_owner_dir dir = make("push");
     char command[700];
@@ -307,7 +307,7 @@ Test(owner_dir, a_dir_that_was_deleted_is_not_held)
     wr_owner_dir_remove(&dir);
 }
 
-Test(owner_dir, a_child_that_abandons_it_leaves_it_to_its_parent)
+Test(owner_dir, abandoning_a_dir_in_a_child_keeps_the_parents_lock)
 {
     struct wr_owner_dir dir = make("push"), other;
     int number = dir.lock, copy = dup(dir.lock); /* the parent's */
@@ -315,15 +315,15 @@ Test(owner_dir, a_child_that_abandons_it_leaves_it_to_its_parent)
     cr_assert_eq(fcntl(number, F_GETFL), -1);
     cr_assert_not(wr_owner_dir_adopt(&other, place, name_of(&dir)));
     close(copy);
-    cr_assert(wr_owner_dir_adopt(&other, place, name_of(&dir)), "it was the last one");
+    cr_assert(wr_owner_dir_adopt(&other, place, name_of(&dir)), "the copy was the last descriptor of the lock");
     wr_owner_dir_remove(&other);
     free(dir.path);
 }
 
-Test(owner_dir, a_copy_of_its_lock_that_nobody_knows_of_keeps_nobody_from_adopting_what_was_left)
+Test(owner_dir, a_duplicate_of_the_lock_descriptor_does_not_prevent_adoption)
 {
     struct wr_owner_dir dir = make("push"), other;
-    int copy = dup(dir.lock); /* as a child has that was forked at the wrong moment */
+    int copy = dup(dir.lock); /* as a child forked at this moment would have */
     wr_owner_dir_leave(&dir);
     cr_assert(wr_owner_dir_adopt(&other, place, name_of(&dir)));
     wr_owner_dir_remove(&other);
@@ -340,7 +340,7 @@ Test(owner_dir, files_are_listed_by_number)
     put_file(&dir, "00000000000000000200.seg");
     put_file(&dir, "18446744073709551615.seg");
     put_file(&dir, "00000000000000000003.seg");
-    put_file(&dir, "99999999999999999999.seg"); /* no number */
+    put_file(&dir, "99999999999999999999.seg"); /* exceeds 64 bits */
     put_file(&dir, "0000000000000000004.seg");
     put_file(&dir, "00000000000000000005.seg.bad");
     uint64_t *numbers = wr_owner_dir_list(&dir, &count);
@@ -356,7 +356,7 @@ Test(owner_dir, files_are_listed_by_number)
     free(dir.path);
 }
 
-Test(owner_dir, an_empty_dir_has_a_list_too)
+Test(owner_dir, the_list_of_an_empty_dir_is_empty)
 {
     size_t count = 7;
     struct wr_owner_dir dir = make("push");
@@ -367,7 +367,7 @@ Test(owner_dir, an_empty_dir_has_a_list_too)
     wr_owner_dir_remove(&dir);
 }
 
-Test(owner_dir, a_dir_with_something_in_it_is_left_for_the_next_one)
+Test(owner_dir, a_dir_with_files_is_kept_for_the_next_process)
 {
     struct wr_owner_dir dir = make("push"), other;
     char *path = strdup(dir.path);
@@ -391,7 +391,7 @@ static size_t count_bad(void)
     return count;
 }
 
-Test(owner_dir, damaged_files_are_kept_beside_it_but_not_without_end)
+Test(owner_dir, a_limited_number_of_damaged_files_is_kept)
 {
     struct wr_owner_dir dir = make("push");
     for (unsigned i = 0; i < 20; i++) {
@@ -406,7 +406,7 @@ Test(owner_dir, damaged_files_are_kept_beside_it_but_not_without_end)
     cr_assert_eq(count_bad(), 8);
     struct wr_owner_dir other = make("pull");
     put_file(&other, "00000000000000000000.seg");
-    cr_assert(wr_owner_dir_keep_bad(&other, 0), "each handler's are counted by themselves");
+    cr_assert(wr_owner_dir_keep_bad(&other, 0), "the limit is per handler");
     wr_owner_dir_remove(&dir);
     wr_owner_dir_remove(&other);
 }

@@ -4,7 +4,7 @@
 #include "text/common.h"
 #include "os/timeline.h"
 
-/* A counter of exactly 2 GHz that begins at some large number. */
+/* A counter of exactly 2 GHz that starts at a large number. */
 static const uint64_t tick_0 = UINT64_C(123456789012345);
 static const int64_t wall_0 = INT64_C(1795219607000000000);
 
@@ -36,7 +36,7 @@ Test(timeline, before_the_second_pair_every_tick_is_the_first_pairs_time)
     cr_assert_eq(wall_after(&timeline, 1000), 0);
 }
 
-Test(timeline, two_pairs_tell_the_speed)
+Test(timeline, two_pairs_determine_the_rate)
 {
     struct wr_timeline timeline = make();
     wr_timeline_add(&timeline, pair(WR_NS_PER_S, 0));
@@ -45,20 +45,20 @@ Test(timeline, two_pairs_tell_the_speed)
     assert_near(wall_after(&timeline, WR_NS_PER_S), WR_NS_PER_S, 1);
 }
 
-Test(timeline, ticks_behind_the_latest_pair_are_on_the_same_line)
+Test(timeline, ticks_after_the_latest_pair_are_extrapolated)
 {
     struct wr_timeline timeline = make();
     wr_timeline_add(&timeline, pair(WR_NS_PER_S, 0));
     assert_near(wall_after(&timeline, 3 * WR_NS_PER_S), 3 * WR_NS_PER_S, 2);
 }
 
-Test(timeline, a_line_out_of_a_damaged_journal_gives_some_time)
+Test(timeline, a_timeline_from_a_damaged_journal_does_not_overflow)
 {
     const struct wr_timeline timeline = {.from = {0, INT64_MAX}, .speed = UINT64_MAX};
     cr_assert_lt(wr_timeline_wall_ns(&timeline, 1), INT64_MAX);
 }
 
-Test(timeline, ticks_before_the_first_pair_are_too)
+Test(timeline, ticks_before_the_first_pair_are_extrapolated)
 {
     struct wr_timeline timeline = make();
     wr_timeline_add(&timeline, pair(WR_NS_PER_S, 0));
@@ -70,7 +70,7 @@ Test(timeline, a_tick_between_two_pairs_is_between_their_times)
     struct wr_timeline timeline = make();
     for (int64_t i = 1; i <= 100; i++) {
         int64_t before = (i - 1) * WR_NS_PER_MS, after = i * WR_NS_PER_MS;
-        wr_timeline_add(&timeline, pair(after, i % 2 ? 20 : 0)); /* pairs have errors of their own */
+        wr_timeline_add(&timeline, pair(after, i % 2 ? 20 : 0)); /* each pair has an error */
         assert_near(wall_after(&timeline, before), before + (i % 2 ? 0 : 20), 21);
         assert_near(wall_after(&timeline, after), after + (i % 2 ? 20 : 0), 1);
         cr_assert_gt(wall_after(&timeline, after), wall_after(&timeline, before));
@@ -85,7 +85,7 @@ Test(timeline, a_wall_clock_that_is_slewed_is_followed)
         wr_timeline_add(&timeline, pair(i * WR_NS_PER_S, 0));
         assert_near(wall_after(&timeline, i * WR_NS_PER_S), i * WR_NS_PER_S, 1);
     }
-    for (int64_t i = 11; i <= 20; i++) { /* half a millisecond a second, as adjtime does */
+    for (int64_t i = 11; i <= 20; i++) { /* 0.5 ms per second, as by adjtime */
         slewed += 500 * WR_NS_PER_US;
         wr_timeline_add(&timeline, pair(i * WR_NS_PER_S, slewed));
         assert_near(wall_after(&timeline, i * WR_NS_PER_S), i * WR_NS_PER_S + slewed, 1);
@@ -94,7 +94,7 @@ Test(timeline, a_wall_clock_that_is_slewed_is_followed)
     }
 }
 
-Test(timeline, a_wall_clock_that_is_set_forward_jumps_and_keeps_its_speed)
+Test(timeline, a_wall_clock_set_forward_jumps_and_keeps_its_rate)
 {
     struct wr_timeline timeline = make();
     wr_timeline_add(&timeline, pair(WR_NS_PER_S, 0));
@@ -103,7 +103,7 @@ Test(timeline, a_wall_clock_that_is_set_forward_jumps_and_keeps_its_speed)
     assert_near(wall_after(&timeline, 3 * WR_NS_PER_S), 3603 * WR_NS_PER_S, 2);
 }
 
-Test(timeline, a_wall_clock_that_is_set_back_jumps_and_keeps_its_speed)
+Test(timeline, a_wall_clock_set_back_jumps_and_keeps_its_rate)
 {
     struct wr_timeline timeline = make();
     wr_timeline_add(&timeline, pair(WR_NS_PER_S, 0));
@@ -112,7 +112,7 @@ Test(timeline, a_wall_clock_that_is_set_back_jumps_and_keeps_its_speed)
     assert_near(wall_after(&timeline, 3 * WR_NS_PER_S), -3597 * WR_NS_PER_S, 2);
 }
 
-Test(timeline, a_counter_that_begins_anew_does_no_harm)
+Test(timeline, a_counter_that_restarts_at_zero_is_handled)
 {
     struct wr_timeline timeline = make();
     wr_timeline_add(&timeline, pair(WR_NS_PER_S, 0));
@@ -156,7 +156,7 @@ Test(clock, the_wall_clock_counts_from_1970)
     cr_assert_gt(wr_clock_wall_ns(), INT64_C(1600000000) * WR_NS_PER_S);
 }
 
-Test(clock, deadlines_lie_ahead_and_the_farthest_never_come)
+Test(clock, deadlines_are_in_the_future_and_the_largest_is_never)
 {
     int64_t before = wr_clock_monotonic_ns();
     cr_assert_geq(wr_clock_deadline_ns(1500), before + 1500 * WR_NS_PER_MS);

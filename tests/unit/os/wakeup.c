@@ -6,11 +6,11 @@
 #include "text/common.h"
 #include "producer/gate.h"
 
-#define PATIENCE .timeout = 60
+#define TEST_TIMEOUT .timeout = 60
 
 /* ---- wakeup ------------------------------------------------------------------------------------ */
 
-Test(wakeup, no_time_means_no_sleep, PATIENCE)
+Test(wakeup, a_timeout_of_zero_does_not_sleep, TEST_TIMEOUT)
 {
     struct wr_wakeup wakeup = {0};
     wr_wakeup_prepare(&wakeup);
@@ -18,7 +18,7 @@ Test(wakeup, no_time_means_no_sleep, PATIENCE)
     cr_assert_eq(wakeup.asleep, 0);
 }
 
-Test(wakeup, rung_before_prepare_there_is_no_sleep, PATIENCE)
+Test(wakeup, a_ring_before_prepare_prevents_the_sleep, TEST_TIMEOUT)
 {
     struct wr_wakeup wakeup = {0};
     wr_wakeup_send(&wakeup);
@@ -26,7 +26,7 @@ Test(wakeup, rung_before_prepare_there_is_no_sleep, PATIENCE)
     wr_wakeup_wait(&wakeup, WR_NEVER);
 }
 
-Test(wakeup, rung_after_prepare_there_is_no_sleep, PATIENCE)
+Test(wakeup, a_ring_after_prepare_prevents_the_sleep, TEST_TIMEOUT)
 {
     struct wr_wakeup wakeup = {0};
     wr_wakeup_prepare(&wakeup);
@@ -34,7 +34,7 @@ Test(wakeup, rung_after_prepare_there_is_no_sleep, PATIENCE)
     wr_wakeup_wait(&wakeup, WR_NEVER);
 }
 
-Test(wakeup, sleeping_forgets_what_was_rung_before)
+Test(wakeup, sleeping_consumes_earlier_rings)
 {
     struct wr_wakeup wakeup = {0};
     wr_wakeup_send(&wakeup);
@@ -45,7 +45,7 @@ Test(wakeup, sleeping_forgets_what_was_rung_before)
     cr_assert_eq(wakeup.asleep, 0);
 }
 
-Test(wakeup, ringing_takes_the_sleepers_word_so_that_only_one_ringer_wakes_it)
+Test(wakeup, only_one_of_several_rings_wakes_the_sleeper)
 {
     struct wr_wakeup wakeup = {0};
     wr_wakeup_prepare(&wakeup);
@@ -62,7 +62,7 @@ static void *ring_a_sleeper(void *argument)
     return NULL;
 }
 
-Test(wakeup, ringing_wakes_the_sleeper, PATIENCE)
+Test(wakeup, ringing_wakes_the_sleeper, TEST_TIMEOUT)
 {
     struct wr_wakeup wakeup = {0};
     pthread_t ringer;
@@ -74,7 +74,7 @@ Test(wakeup, ringing_wakes_the_sleeper, PATIENCE)
 
 /* ---- gate ------------------------------------------------------------------------------------ */
 
-Test(gate, a_gate_that_is_not_at_wait_lets_everybody_pass, PATIENCE)
+Test(gate, an_open_gate_lets_threads_pass, TEST_TIMEOUT)
 {
     struct wr_group group = {0};
     const enum wr_gate gates[] = {WR_GATE_COLD, WR_GATE_OFF, WR_GATE_OPEN, WR_GATE_SYNC, WR_GATE_REFUSE};
@@ -86,7 +86,7 @@ Test(gate, a_gate_that_is_not_at_wait_lets_everybody_pass, PATIENCE)
     cr_assert_eq(group.waiters, 0);
 }
 
-Test(gate, waiting_ends_with_its_time, PATIENCE)
+Test(gate, waiting_ends_at_the_timeout, TEST_TIMEOUT)
 {
     struct wr_group group = {.gate = WR_GATE_WAIT};
     wr_gate_wait(&group, 1);
@@ -119,12 +119,12 @@ static void open_for_waiters(enum wr_gate gate)
     cr_assert_eq(group.waiters, 0);
 }
 
-Test(gate, opening_wakes_all_that_wait, PATIENCE)
+Test(gate, opening_wakes_all_waiters, TEST_TIMEOUT)
 {
     open_for_waiters(WR_GATE_OPEN);
 }
 
-Test(gate, whatever_it_is_set_to_wakes_all_that_wait, PATIENCE)
+Test(gate, any_other_state_wakes_all_waiters, TEST_TIMEOUT)
 {
     open_for_waiters(WR_GATE_COLD);
     open_for_waiters(WR_GATE_OFF);
