@@ -38,13 +38,13 @@ static uint64_t hash_of(const char *text)
     return wr_hash_bytes(42, text, strlen(text));
 }
 
-Test(hash, an_empty_table_has_nothing)
+Test(hash_table, an_empty_table_finds_nothing)
 {
     cr_assert_null(find("a", hash_of("a")));
     cr_assert_null(find("", 0));
 }
 
-Test(hash, what_was_inserted_is_found)
+Test(hash_table, an_inserted_entry_is_found)
 {
     struct word *word = add("latency", hash_of("latency"));
     cr_assert_eq(find("latency", hash_of("latency")), word);
@@ -52,7 +52,7 @@ Test(hash, what_was_inserted_is_found)
     cr_assert_eq(table.count, 1);
 }
 
-Test(hash, everything_is_found_again_however_far_the_table_grows)
+Test(hash_table, all_entries_are_found_after_the_table_has_grown)
 {
     enum { WORDS = 5000 };
     char text[24];
@@ -69,7 +69,7 @@ Test(hash, everything_is_found_again_however_far_the_table_grows)
     cr_assert_eq(table.count, WORDS);
 }
 
-Test(hash, half_of_the_places_stay_empty_so_that_every_search_ends)
+Test(hash_table, half_of_the_slots_stay_empty_so_that_every_search_ends)
 {
     char text[24];
     for (int i = 0; i < 1000; i++) {
@@ -79,7 +79,7 @@ Test(hash, half_of_the_places_stay_empty_so_that_every_search_ends)
     }
 }
 
-Test(hash, equal_hashes_are_told_apart_by_what_they_stand_for)
+Test(hash_table, entries_with_equal_hashes_are_distinguished_by_key)
 {
     struct word *words[100];
     char text[24];
@@ -94,7 +94,7 @@ Test(hash, equal_hashes_are_told_apart_by_what_they_stand_for)
     cr_assert_null(find("100", UINT64_MAX));
 }
 
-Test(hash, the_last_place_is_followed_by_the_first)
+Test(hash_table, probing_wraps_around_at_the_last_slot)
 {
     struct word *last = add("last", 63), *wrapped = add("wrapped", 63 + 64);
     cr_assert_eq(find("last", 63), last);
@@ -102,7 +102,7 @@ Test(hash, the_last_place_is_followed_by_the_first)
     cr_assert_null(find("other", 63));
 }
 
-Test(hash, a_reader_in_the_old_places_still_finds_what_was_there)
+Test(hash_table, a_reader_of_the_old_slots_still_finds_its_entries)
 {
     char text[24];
     struct word *first = add("first", hash_of("first"));
@@ -115,7 +115,7 @@ Test(hash, a_reader_in_the_old_places_still_finds_what_was_there)
     cr_assert_eq((struct word *)wr_hash_table_find(&before, hash_of("first"), is_word, "first"), first);
 }
 
-Test(hash, every_byte_counts_at_every_length)
+Test(hash_table, every_byte_changes_the_hash_at_every_length)
 {
     for (size_t length = 1; length <= 40; length++) {
         char text[41] = "0123456789abcdefghijklmnopqrstuvwxyzABCD";
@@ -129,7 +129,7 @@ Test(hash, every_byte_counts_at_every_length)
     }
 }
 
-Test(hash, length_and_seed_count)
+Test(hash_table, length_and_seed_change_the_hash)
 {
     static const char zeros[40] = {0};
     for (size_t i = 0; i < sizeof zeros; i++)
@@ -138,14 +138,14 @@ Test(hash, length_and_seed_count)
     cr_assert_neq(wr_hash_bytes(1, "abc", 3), wr_hash_bytes(2, "abc", 3));
 }
 
-Test(hash, no_byte_behind_the_text_is_read)
+Test(hash_table, no_byte_after_the_text_is_read)
 {
     for (size_t length = 0; length < 20; length++) {
         char *exact = malloc(length + 1), longer[32];
         memset(exact, 'x', length);
         memset(longer, 'y', sizeof longer);
         memcpy(longer, exact, length);
-        /* copied to the end of an allocation, so that a sanitizer sees any byte more */
+        /* copied to the end of an allocation, so that a sanitizer reports a read beyond it */
         char *at_end = exact + 1;
         memmove(at_end, exact, length);
         cr_assert_eq(wr_hash_bytes(7, at_end, length), wr_hash_bytes(7, longer, length));
@@ -153,7 +153,7 @@ Test(hash, no_byte_behind_the_text_is_read)
     }
 }
 
-Test(hash, similar_names_spread_over_the_table)
+Test(hash_table, hashes_of_similar_names_are_spread)
 {
     enum { NAMES = 4096, PLACES = 1024 };
     static unsigned used[PLACES];

@@ -17,7 +17,7 @@ static struct wr_label_set *make(const weir_label *items, size_t count)
 
 #define MAKE(...) make((const weir_label[]){__VA_ARGS__}, WR_COUNT_OF(((const weir_label[]){__VA_ARGS__})))
 
-/* The labels of a walk, as "key=value key=value ". */
+/* The merged labels in order, as "key=value key=value ". */
 static const char *walk(const weir_label *own, size_t own_count, const weir_label *common, size_t common_count)
 {
     static char text[200];
@@ -28,7 +28,7 @@ static const char *walk(const weir_label *own, size_t own_count, const weir_labe
     *text = '\0';
     while ((label = wr_labels_next(&at, &series, &batch)))
         sprintf(text + strlen(text), "%s=%s ", label->key, label->value);
-    cr_assert_null(wr_labels_next(&at, &series, &batch), "the end must be the end");
+    cr_assert_null(wr_labels_next(&at, &series, &batch), "the iteration must stay at its end");
     return text;
 }
 
@@ -56,7 +56,7 @@ Test(labels, a_set_is_a_copy)
     wr_labels_drop(set);
 }
 
-Test(labels, an_empty_set_is_a_set)
+Test(labels, an_empty_set_is_valid)
 {
     struct wr_label_set *set = make(NULL, 0);
     cr_assert_not_null(set);
@@ -64,7 +64,7 @@ Test(labels, an_empty_set_is_a_set)
     wr_labels_drop(set);
 }
 
-Test(labels, a_value_may_be_empty_and_hold_anything_that_is_text)
+Test(labels, a_value_may_be_empty_or_any_valid_text)
 {
     struct wr_label_set *set = MAKE({"a", ""}, {"b", "line\nbreak \"q\" \xc3\xa9"});
     cr_assert_not_null(set, "%s", error.text);
@@ -98,7 +98,7 @@ Test(labels, a_bad_value_is_refused)
     cr_assert_str_eq(error.text, "label value \"\\xff\": invalid UTF-8 at byte 1");
 }
 
-Test(labels, a_held_set_outlives_its_first_owner)
+Test(labels, a_referenced_set_outlives_its_first_owner)
 {
     struct wr_label_set *set = MAKE({"host", "h1"});
     wr_labels_hold(set);
@@ -128,7 +128,7 @@ Test(labels, sets_are_equal_when_all_their_labels_are)
         wr_labels_drop(all[i]);
 }
 
-Test(labels, those_of_series_and_batch_come_in_the_order_of_keys)
+Test(labels, labels_of_series_and_batch_are_merged_in_key_order)
 {
     static const weir_label own[] = {{"b", "own"}, {"d", "own"}},
                             common[] = {{"a", "all"}, {"c", "all"}, {"e", "all"}};
@@ -144,7 +144,7 @@ Test(labels, one_side_may_have_none)
     cr_assert_str_eq(walk(NULL, 0, NULL, 0), "");
 }
 
-Test(labels, of_the_same_key_the_series_own_counts)
+Test(labels, for_equal_keys_the_series_label_takes_precedence)
 {
     static const weir_label own[] = {{"host", "own"}, {"z", "own"}}, common[] = {{"host", "all"}, {"z", "all"}};
     cr_assert_str_eq(walk(own, 2, common, 2), "host=own z=own ");

@@ -12,7 +12,7 @@ static struct wr_registry registry;
 static struct wr_error error;
 static struct weir_stream *stream, *other;
 
-/* Two groups with one series each fill the registry: 4 things. */
+/* Two groups with one series each fill the registry: 4 entries. */
 static void setup(void)
 {
     cr_assert(wr_registry_init(&registry));
@@ -34,7 +34,7 @@ static struct weir_metric *get(struct weir_stream *of, const char *name)
     return wr_series_get(&registry, of, name, 0, &error);
 }
 
-Test(limit, known_names_are_found_as_before)
+Test(limit, known_names_are_still_found)
 {
     cr_assert_str_eq(get(stream, "known")->name, "known");
     cr_assert_eq(wr_stream_get(&registry, "g", NULL, 0, &error), stream);
@@ -43,7 +43,7 @@ Test(limit, known_names_are_found_as_before)
 Test(limit, further_names_share_the_overflow_series_of_their_group)
 {
     struct weir_metric *metric = get(stream, "new");
-    cr_assert_eq(error.code, 0, "their values are in the ledger");
+    cr_assert_eq(error.code, 0, "their values are counted");
     cr_assert_str_eq(metric->name, "weir_overflow");
     cr_assert_eq(metric->stream, stream);
     cr_assert_eq(get(stream, "newer"), metric);
@@ -64,7 +64,7 @@ Test(limit, overflow_series_are_not_counted)
     cr_assert_eq(registry.series, 4);
 }
 
-Test(limit, the_group_that_reached_it_first_is_kept_in_mind)
+Test(limit, the_first_group_beyond_the_limit_is_recorded)
 {
     cr_assert_null(registry.first_overflow);
     get(other, "new");
@@ -72,7 +72,7 @@ Test(limit, the_group_that_reached_it_first_is_kept_in_mind)
     cr_assert_eq(registry.first_overflow, other->group);
 }
 
-Test(limit, bad_names_are_refused_as_before)
+Test(limit, invalid_names_are_still_refused)
 {
     cr_assert_eq(get(stream, "bad\n"), registry.bad_name_metric);
     cr_assert_eq(error.code, WEIR_ERR_NAME);
@@ -98,7 +98,7 @@ Test(limit, every_name_of_the_overflow_stream_is_the_overflow_series)
     cr_assert_eq(get(overflow, "new"), get(stream, "new"));
 }
 
-Test(limit, the_overflow_stream_stays_so_when_there_is_room_again)
+Test(limit, an_overflow_stream_stays_one_after_the_limit_is_raised)
 {
     const weir_label label = {"a", "1"};
     struct weir_stream *overflow = wr_stream_get(&registry, "g", &label, 1, &error);
@@ -123,7 +123,7 @@ Test(limit, further_groups_with_labels_are_refused_too)
     cr_assert_eq(wr_stream_get(&registry, "i", &label, 1, &error)->refusal, WEIR_ERR_LIMIT);
 }
 
-Test(limit, a_larger_one_lets_new_things_in_again)
+Test(limit, raising_the_limit_allows_new_series_again)
 {
     get(stream, "new");
     registry.max = 6;
@@ -133,21 +133,21 @@ Test(limit, a_larger_one_lets_new_things_in_again)
     cr_assert_str_eq(get(stream, "newer")->name, "weir_overflow");
 }
 
-Test(limit, a_smaller_one_leaves_what_is_there)
+Test(limit, lowering_the_limit_keeps_existing_series)
 {
     registry.max = 1;
     cr_assert_str_eq(get(stream, "known")->name, "known");
     cr_assert_str_eq(get(stream, "new")->name, "weir_overflow");
 }
 
-Test(limit, what_overflows_cannot_be_described)
+Test(limit, the_overflow_series_cannot_be_described)
 {
     cr_assert_eq(wr_series_describe(&registry, stream, "new", "ms", NULL, &error), WEIR_ERR_LIMIT);
     cr_assert_null(get(stream, "new")->view->unit);
     cr_assert_eq(wr_series_describe(&registry, stream, "known", "ms", NULL, &error), 0);
 }
 
-Test(limit, a_series_that_a_program_calls_weir_overflow_is_the_one)
+Test(limit, a_series_named_weir_overflow_is_the_overflow_series)
 {
     registry.max = 5;
     struct weir_metric *metric = get(stream, "weir_overflow");

@@ -24,7 +24,7 @@ static void expect_group_refused(const char *group, const char *text)
     cr_assert_str_eq(error.text, text);
 }
 
-Test(name, a_good_name_is_answered_with_its_length)
+Test(name, the_length_of_a_valid_name_is_returned)
 {
     static const char *const names[] = {
         "x", "latency", "calculate.duration.ms", "with blank",       "a,b=c\"d\\e",
@@ -33,7 +33,7 @@ Test(name, a_good_name_is_answered_with_its_length)
         cr_assert_eq(wr_name_check(names[i], "name", &error), strlen(names[i]), "%s: %s", names[i], error.text);
 }
 
-Test(name, two_hundred_and_fifty_five_bytes_are_the_longest)
+Test(name, a_name_has_at_most_255_bytes)
 {
     char name[300] = "";
     memset(name, 'n', 255);
@@ -44,9 +44,9 @@ Test(name, two_hundred_and_fifty_five_bytes_are_the_longest)
     cr_assert(strstr(error.text, "nnn...\": too long; a name must have 1 to 255 bytes"), "%s", error.text);
 }
 
-Test(name, of_a_name_without_end_only_the_beginning_is_read)
+Test(name, at_most_256_bytes_of_a_name_are_read)
 {
-    /* exactly 256 bytes and no NUL: a sanitizer sees any byte more */
+    /* exactly 256 bytes and no NUL: a sanitizer reports a read beyond them */
     char *name = malloc(256);
     memset(name, 'n', 256);
     cr_assert_eq(wr_name_check(name, "name", &error), 0);
@@ -97,7 +97,7 @@ Test(name, a_character_cut_by_the_end_of_the_name_is_invalid)
     cr_assert(strstr(error.text, "invalid UTF-8 at byte 255"), "%s", error.text);
 }
 
-Test(name, the_error_says_whose_name_it_is_and_may_be_left_out)
+Test(name, the_error_names_the_kind_of_name_and_may_be_null)
 {
     cr_assert_eq(wr_name_check("", "label key", &error), 0);
     cr_assert_str_eq(error.text, "label key \"\": empty; a name must have 1 to 255 bytes");
@@ -131,7 +131,7 @@ Test(name, a_group_with_an_asterisk_is_refused)
     expect_group_refused("a*b", "group \"a*b\": a group must not contain '*'");
 }
 
-Test(name, what_is_no_name_is_no_group)
+Test(name, an_invalid_name_is_an_invalid_group)
 {
     expect_group_refused("", "group \"\": empty; a name must have 1 to 255 bytes");
     expect_group_refused(NULL, "group: must not be NULL");
@@ -147,7 +147,7 @@ Test(name, a_text_may_be_empty_and_hold_control_characters)
     cr_assert(wr_name_check_text("0123456789", 10, "label value", &error));
 }
 
-Test(name, a_text_that_is_too_long_or_invalid_is_refused)
+Test(name, a_text_that_is_too_long_or_not_utf8_is_refused)
 {
     cr_assert(!wr_name_check_text("0123456789X", 10, "unit", &error));
     cr_assert_eq(error.code, WEIR_ERR_NAME);

@@ -1,4 +1,4 @@
-/* Groups, streams and series: each interned once, for good. */
+/* Groups, streams and series: each is interned once and never freed. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ Test(registry, a_new_group_is_cold)
     cr_assert_eq(stream_of("my_app")->group->gate, WR_GATE_COLD);
 }
 
-Test(registry, labels_in_any_order_name_the_same_stream)
+Test(registry, the_order_of_labels_does_not_matter)
 {
     const weir_label ab[] = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
     const weir_label ba[] = {{"c", "3"}, {"b", "2"}, {"a", "1"}};
@@ -77,7 +77,7 @@ Test(registry, labels_in_any_order_name_the_same_stream)
     cr_assert_str_eq(stream->labels[2].value, "3");
 }
 
-Test(registry, other_labels_name_another_stream)
+Test(registry, different_labels_make_different_streams)
 {
     const weir_label one[] = {{"a", "1"}}, two[] = {{"a", "2"}}, other[] = {{"b", "1"}};
     struct weir_stream *stream = labeled("g", one, 1);
@@ -88,7 +88,7 @@ Test(registry, other_labels_name_another_stream)
     cr_assert_eq(labeled("g", one, 1), stream);
 }
 
-Test(registry, key_and_value_do_not_run_into_each_other)
+Test(registry, the_boundary_between_key_and_value_matters)
 {
     const weir_label left[] = {{"ab", "c"}}, right[] = {{"a", "bc"}};
     cr_assert_neq(labeled("g", left, 1), labeled("g", right, 1));
@@ -105,7 +105,7 @@ Test(registry, labels_are_copied)
     cr_assert_str_eq(stream->labels[0].value, "value");
 }
 
-Test(registry, no_labels_are_the_plain_stream)
+Test(registry, a_label_count_of_zero_is_the_stream_without_labels)
 {
     const weir_label label = {"a", "1"};
     cr_assert_eq(labeled("g", &label, 0), stream_of("g"));
@@ -136,7 +136,7 @@ Test(registry, up_to_64_labels_are_allowed)
     assert_refused(labeled("g", labels, 65), "65 of them; 0 to 64 are allowed");
 }
 
-Test(registry, labels_break_no_rules)
+Test(registry, invalid_labels_are_refused)
 {
     char long_text[1025];
     memset(long_text, 'x', sizeof long_text);
@@ -160,7 +160,7 @@ Test(registry, values_of_labels_may_be_empty_and_hold_control_characters)
     cr_assert_eq(labeled("g", labels, 2)->refusal, 0);
 }
 
-Test(registry, groups_break_no_rules)
+Test(registry, invalid_group_names_are_refused)
 {
     char name[257];
     memset(name, 'x', sizeof name);
@@ -182,7 +182,7 @@ Test(registry, groups_break_no_rules)
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
-Test(registry, a_name_of_a_stream_has_one_series)
+Test(registry, a_name_in_a_stream_has_one_series)
 {
     struct weir_stream *stream = stream_of("g");
     struct weir_metric *metric = metric_of(stream, "latency");
@@ -192,7 +192,7 @@ Test(registry, a_name_of_a_stream_has_one_series)
     cr_assert_eq(metric->gate, &stream->group->gate);
 }
 
-Test(registry, a_cumulative_series_is_another_one)
+Test(registry, a_cumulative_series_is_a_different_series)
 {
     struct weir_stream *stream = stream_of("g");
     struct weir_metric *metric = metric_of(stream, "n"), *total = total_of(stream, "n");
@@ -203,7 +203,7 @@ Test(registry, a_cumulative_series_is_another_one)
     cr_assert_not(metric->view->cumulative);
 }
 
-Test(registry, a_series_shows_handlers_what_it_is)
+Test(registry, handlers_see_all_properties_of_a_series)
 {
     const weir_label labels[] = {{"route", "/x"}};
     const weir_series *view = metric_of(labeled("g", labels, 1), "n")->view;
@@ -216,7 +216,7 @@ Test(registry, a_series_shows_handlers_what_it_is)
     cr_assert_null(view->help);
 }
 
-Test(registry, ids_are_dense_and_lead_back)
+Test(registry, ids_are_dense_and_find_their_series)
 {
     enum { SERIES = 8000 }; /* more than the first three chunks hold */
     static struct weir_metric *metrics[SERIES];
@@ -236,7 +236,7 @@ Test(registry, ids_are_dense_and_lead_back)
     }
 }
 
-Test(registry, names_break_no_rules)
+Test(registry, invalid_series_names_are_refused)
 {
     struct weir_stream *stream = stream_of("g");
     char name[257];
@@ -252,7 +252,7 @@ Test(registry, names_break_no_rules)
     cr_assert_eq(metric_of(stream, "a*b..c")->stream, stream);
 }
 
-Test(registry, a_stream_that_refuses_has_series_that_refuse)
+Test(registry, series_of_a_refusing_stream_refuse)
 {
     struct weir_metric *metric = metric_of(stream_of("*"), "n");
     cr_assert_eq(metric, registry.bad_name_metric);
@@ -261,7 +261,7 @@ Test(registry, a_stream_that_refuses_has_series_that_refuse)
     cr_assert(strstr(error.text, "refuses all values"));
 }
 
-Test(registry, the_registry_without_memory_refuses_everything)
+Test(registry, without_memory_the_registry_refuses_everything)
 {
     struct wr_registry *nothing = wr_registry_refusing();
     cr_assert_eq(nothing->no_memory.refusal, WEIR_ERR_MEMORY);
@@ -277,7 +277,7 @@ static int describe(struct weir_stream *stream, const char *name, const char *un
     return wr_series_describe(&registry, stream, name, unit, help, &error);
 }
 
-Test(registry, a_description_is_shown_from_then_on)
+Test(registry, a_description_is_visible_once_set)
 {
     struct weir_stream *stream = stream_of("g");
     struct weir_metric *metric = metric_of(stream, "n");
@@ -285,10 +285,10 @@ Test(registry, a_description_is_shown_from_then_on)
     cr_assert_eq(describe(stream, "n", "ms", "how long it took"), 0);
     cr_assert_str_eq(metric->view->unit, "ms");
     cr_assert_str_eq(metric->view->help, "how long it took");
-    cr_assert_null(before->unit, "what a handler holds stays as it is");
+    cr_assert_null(before->unit, "a description held by a handler does not change");
 }
 
-Test(registry, the_latest_description_counts)
+Test(registry, the_latest_description_takes_precedence)
 {
     struct weir_stream *stream = stream_of("g");
     describe(stream, "n", "ms", "help");
@@ -297,7 +297,7 @@ Test(registry, the_latest_description_counts)
     cr_assert_null(metric_of(stream, "n")->view->help);
 }
 
-Test(registry, the_same_description_again_takes_no_memory)
+Test(registry, an_unchanged_description_allocates_nothing)
 {
     struct weir_stream *stream = stream_of("g");
     describe(stream, "n", "ms", NULL);
@@ -306,7 +306,7 @@ Test(registry, the_same_description_again_takes_no_memory)
     cr_assert_eq(metric_of(stream, "n")->view, view);
 }
 
-Test(registry, descriptions_that_change_all_the_time_take_bounded_memory)
+Test(registry, memory_for_changing_descriptions_is_bounded)
 {
     struct weir_stream *stream = stream_of("g");
     total_of(stream, "n");
@@ -318,11 +318,11 @@ Test(registry, descriptions_that_change_all_the_time_take_bounded_memory)
     cr_assert_str_eq(error.text, "name \"n\": its description was changed 16 times, the maximum");
     cr_assert_eq(registry.views.next, views.next);
     cr_assert_eq(registry.arena.next, texts.next);
-    cr_assert_str_eq(metric_of(stream, "n")->view->unit, "ms", "the last one stays");
+    cr_assert_str_eq(metric_of(stream, "n")->view->unit, "ms", "the last one is kept");
     cr_assert_str_eq(total_of(stream, "n")->view->unit, "ms");
 }
 
-Test(registry, a_description_is_of_both_kinds_of_series)
+Test(registry, a_description_applies_to_both_kinds_of_series)
 {
     struct weir_stream *stream = stream_of("g");
     struct weir_metric *before = total_of(stream, "early");
@@ -333,7 +333,7 @@ Test(registry, a_description_is_of_both_kinds_of_series)
     cr_assert_str_eq(total_of(stream, "late")->view->unit, "bytes");
 }
 
-Test(registry, descriptions_break_no_rules)
+Test(registry, invalid_descriptions_are_refused)
 {
     struct weir_stream *stream = stream_of("g");
     char text[1025];
@@ -372,28 +372,28 @@ Test(registry, after_a_fork_all_gates_are_cold_and_the_lock_is_free)
 
 enum { THREADS = 8, NAMES = 300 };
 
-struct looker {
+struct lookup_thread {
     pthread_t thread;
     struct weir_metric *found[NAMES];
 };
 
 static void *look_up_all(void *argument)
 {
-    struct looker *looker = argument;
+    struct lookup_thread *lookup_thread = argument;
     struct wr_error mine;
     char name[20];
     for (int i = 0; i < NAMES; i++) {
         const weir_label label = {"part", i % 2 ? "odd" : "even"};
         struct weir_stream *stream = wr_stream_get(&registry, "g", &label, 1, &mine);
         snprintf(name, sizeof name, "n%d", i);
-        looker->found[i] = wr_series_get(&registry, stream, name, 0, &mine);
+        lookup_thread->found[i] = wr_series_get(&registry, stream, name, 0, &mine);
     }
     return NULL;
 }
 
-Test(registry, all_threads_find_the_same, .timeout = 60)
+Test(registry, all_threads_find_the_same_series, .timeout = 60)
 {
-    static struct looker lookers[THREADS];
+    static struct lookup_thread lookers[THREADS];
     for (int i = 0; i < THREADS; i++)
         pthread_create(&lookers[i].thread, NULL, look_up_all, &lookers[i]);
     for (int i = 0; i < THREADS; i++)
