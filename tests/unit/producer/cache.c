@@ -1,4 +1,4 @@
-/* The thread's cache of names: every alignment and length, and what must not be taken for the same. */
+/* The thread's name cache: every alignment and length, and texts that must not match. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum { LONGEST = 40, PAGE = 4096 };
 static struct wr_cache cache;
 static struct weir_stream stream, other;
 
-/* A series of a name, as the registry would make it. */
+/* A series as the registry would create it. */
 static struct weir_metric *make(const char *name)
 {
     struct weir_metric *metric = calloc(1, sizeof *metric + strlen(name) + 1);
@@ -41,7 +41,7 @@ static const char *letters(size_t length)
     return all + sizeof all - 1 - length;
 }
 
-Test(cache, an_empty_one_knows_nothing)
+Test(cache, an_empty_cache_finds_nothing)
 {
     cr_assert_null(find("a"));
 }
@@ -56,7 +56,7 @@ Test(cache, a_name_is_found_at_its_address)
     free(metric);
 }
 
-/* The buffer stays where it is, and its text changes in any byte, or becomes shorter or longer. */
+/* The address stays; the text changes in any one byte, or becomes shorter or longer. */
 Test(cache, another_text_at_the_same_address_is_not_found)
 {
     _Alignas(64) char room[2 * LONGEST];
@@ -82,7 +82,7 @@ Test(cache, another_text_at_the_same_address_is_not_found)
     }
 }
 
-/* What lies beside the text does not count. */
+/* Bytes before and after the text are not compared. */
 Test(cache, the_bytes_around_a_name_may_change)
 {
     _Alignas(64) char room[64];
@@ -96,8 +96,8 @@ Test(cache, the_bytes_around_a_name_may_change)
     free(metric);
 }
 
-/* Behind the name's page lies one that must not be touched; and so with the text that takes its place. */
-Test(cache, a_name_may_end_at_the_end_of_memory)
+/* The page after the name's page is inaccessible, for the name and for the text that replaces it. */
+Test(cache, a_name_may_end_at_the_end_of_a_mapping)
 {
     char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(pages, MAP_FAILED);
@@ -117,7 +117,7 @@ Test(cache, a_name_may_end_at_the_end_of_memory)
     munmap(pages, 2 * PAGE);
 }
 
-Test(cache, a_place_that_is_taken_is_given_up_once_in_a_while)
+Test(cache, an_occupied_slot_is_replaced_only_occasionally)
 {
     static char name[] = "one";
     struct weir_metric *one = make("one"), *two = make("two");
@@ -134,7 +134,7 @@ Test(cache, a_place_that_is_taken_is_given_up_once_in_a_while)
     free(two);
 }
 
-Test(cache, one_that_is_closed_takes_nothing)
+Test(cache, a_closed_cache_stores_nothing)
 {
     static const char name[] = "latency";
     struct weir_metric *metric = make(name);

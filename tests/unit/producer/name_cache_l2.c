@@ -1,4 +1,4 @@
-/* The cache_l2 of a thread's cache: what it finds, what it must not take for the same, and how it grows. */
+/* The second level of a thread's name cache: lookups, texts that must not match, growth. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,21 +39,21 @@ static void set_up(void)
     cache_l2.entries = entries;
 }
 
-TestSuite(cache_l2, .init = set_up);
+TestSuite(name_cache_l2, .init = set_up);
 
-Test(cache_l2, an_empty_one_knows_nothing)
+Test(name_cache_l2, an_empty_cache_finds_nothing)
 {
     cr_assert_null(wr_name_cache_l2_find(&cache_l2, stream, "a"));
 }
 
-Test(cache_l2, one_without_room_keeps_nothing)
+Test(name_cache_l2, a_cache_without_entries_stores_nothing)
 {
     cache_l2.entries = NULL;
     wr_name_cache_l2_put(&cache_l2, make(stream, "a"), "a");
     cr_assert_null(wr_name_cache_l2_find(&cache_l2, stream, "a"));
 }
 
-Test(cache_l2, a_name_is_found_at_its_address_for_its_stream)
+Test(name_cache_l2, a_name_is_found_at_its_address_for_its_stream)
 {
     static const char name[] = "latency";
     struct weir_metric *one = make(stream, name), *two = make(other, name);
@@ -65,8 +65,8 @@ Test(cache_l2, a_name_is_found_at_its_address_for_its_stream)
     cr_assert_eq(wr_name_cache_l2_find(&cache_l2, other, name), two);
 }
 
-/* Behind the name's page lies one that must not be touched. */
-Test(cache_l2, another_text_at_the_same_address_is_not_found_and_takes_its_place)
+/* The page after the name's page is inaccessible. */
+Test(name_cache_l2, another_text_at_the_same_address_is_not_found_and_replaces_it)
 {
     char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(pages, MAP_FAILED);
@@ -88,8 +88,8 @@ Test(cache_l2, another_text_at_the_same_address_is_not_found_and_takes_its_place
     munmap(pages, 2 * PAGE);
 }
 
-/* What a signal handler leaves that comes between the two stores. */
-Test(cache_l2, an_entry_of_two_halves_is_not_found)
+/* The state between the two stores of an entry, as a signal handler sees it. */
+Test(name_cache_l2, a_half_written_entry_is_not_found)
 {
     static const char name[] = "latency", late[] = "late";
     struct weir_metric *metric = make(stream, name);
@@ -100,7 +100,7 @@ Test(cache_l2, an_entry_of_two_halves_is_not_found)
     cr_assert_null(wr_name_cache_l2_find(&cache_l2, stream, name));
 }
 
-/* Just as many as there are places, in one region of memory. */
+/* As many names as there are entries, in one block of memory. */
 static void make_names(struct weir_metric **metrics)
 {
     names = aligned_alloc(NAMES * LENGTH, NAMES * LENGTH);
@@ -122,7 +122,7 @@ static size_t find_all(size_t count, struct weir_metric *const *metrics)
     return found;
 }
 
-/* As a thread does that goes through its names in turn. */
+/* As by a thread that uses its names in turn. */
 static void put_missing(size_t count, struct weir_metric *const *metrics)
 {
     for (size_t i = 0; i < count; i++)
@@ -130,7 +130,7 @@ static void put_missing(size_t count, struct weir_metric *const *metrics)
             wr_name_cache_l2_put(&cache_l2, metrics[i], names[i]);
 }
 
-Test(cache_l2, it_grows_for_many_names_and_finds_them_all)
+Test(name_cache_l2, it_grows_for_many_names_and_finds_them_all)
 {
     static struct weir_metric *metrics[NAMES];
     make_names(metrics);
@@ -147,9 +147,9 @@ Test(cache_l2, it_grows_for_many_names_and_finds_them_all)
     free(names);
 }
 
-/* When it grows, some names have the set that they had before: what is left of them there must not hide them.
- * Which names these are goes by the address, so all are tried, as many at a time as it begins with. */
-Test(cache_l2, what_was_put_in_before_it_grew_hides_nothing)
+/* After growth some names map to the set that they had before; stale entries there must not hide them. Which
+ * names these are depends on their addresses, so all are tried, as many at a time as the initial size holds. */
+Test(name_cache_l2, entries_from_before_a_growth_hide_nothing)
 {
     static struct weir_metric *metrics[NAMES];
     make_names(metrics);

@@ -1,4 +1,4 @@
-/* Threads and the rings they have: who gets which, and what happens when threads and programs end. */
+/* Threads and their rings: assignment, adoption, and the end of threads and programs. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <string.h>
@@ -12,13 +12,13 @@ static struct wr_producers producers;
 static void setup(void)
 {
     cr_assert(wr_producers_init(&producers));
-    producers.fenced = false; /* whatever this machine has */
+    producers.fenced = false; /* regardless of this machine */
     producers.ticks = true;
 }
 
 TestSuite(producer, .init = setup);
 
-/* Runs a function on a thread of its own, to its end. */
+/* Runs a function in a new thread and joins it. */
 static void *on_thread(void *(*run)(void *), void *argument)
 {
     pthread_t thread;
@@ -34,9 +34,9 @@ static void *attach(void *argument)
     return wr_producers_attach(&producers);
 }
 
-/* ---- Coming ---------------------------------------------------------------------------------- */
+/* ---- Attaching ------------------------------------------------------------------------------- */
 
-Test(producer, a_thread_without_one_is_busy_and_cold)
+Test(producer, a_thread_without_a_ring_is_busy_and_cold)
 {
     cr_assert_null(wr_producer_mine->home);
     cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_COLD);
@@ -45,7 +45,7 @@ Test(producer, a_thread_without_one_is_busy_and_cold)
     cr_assert_not(wr_producer_is_gone());
 }
 
-Test(producer, a_thread_gets_one_and_keeps_it)
+Test(producer, a_thread_gets_a_ring_and_keeps_it)
 {
     struct wr_producer *producer = wr_producers_attach(&producers);
     cr_assert_eq(wr_producer_mine, producer);
@@ -64,20 +64,20 @@ Test(producer, a_new_ring_is_empty_and_parked)
     cr_assert_eq((uintptr_t)ring->slots % sizeof(weir_sample), 0);
 }
 
-Test(producer, indices_of_the_two_sides_are_on_lines_of_their_own)
+Test(producer, reader_and_writer_indices_are_on_different_cache_lines)
 {
     const struct wr_producer *producer = wr_producers_attach(&producers);
     cr_assert_eq((uintptr_t)producer % WR_LINE, 0);
     cr_assert_geq((uintptr_t)&producer->ring.head / WR_LINE, (uintptr_t)&producer->ring.tail / WR_LINE + 1);
 }
 
-Test(producer, without_membarrier_or_ticks_the_fast_way_is_closed)
+Test(producer, without_membarrier_the_fast_path_is_closed)
 {
     producers.fenced = true;
     cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_CAREFUL);
 }
 
-Test(producer, without_ticks_the_fast_way_is_closed)
+Test(producer, without_ticks_the_fast_path_is_closed)
 {
     producers.ticks = false;
     cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_CAREFUL);
@@ -96,7 +96,7 @@ Test(producer, the_clock_can_be_changed_under_threads_that_add)
     cr_assert_eq(producer->state, WR_PRODUCER_READY);
 }
 
-Test(producer, a_change_of_the_clock_opens_nothing_that_is_closed)
+Test(producer, a_change_of_the_clock_does_not_open_a_closed_fast_path)
 {
     if (!wr_clock_has_ticks())
         cr_skip_test("this processor has no counter to be used");
@@ -110,14 +110,14 @@ Test(producer, a_change_of_the_clock_opens_nothing_that_is_closed)
     cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_CLOSED);
 }
 
-Test(producer, weirs_own_threads_do_not_go_the_fast_way)
+Test(producer, weirs_own_threads_do_not_use_the_fast_path)
 {
     wr_producers_adopt_as_own(&producers);
     cr_assert(wr_producer_is_own());
     cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_CAREFUL);
 }
 
-/* ---- Going ----------------------------------------------------------------------------------- */
+/* ---- Detaching ------------------------------------------------------------------------------- */
 
 Test(producer, the_ring_of_a_thread_that_ended_is_adopted_by_the_next)
 {
@@ -150,7 +150,7 @@ static void *attach_as_own(void *argument)
     return NULL;
 }
 
-Test(producer, the_ring_of_one_of_weirs_own_threads_is_anybodys_after_it)
+Test(producer, the_ring_of_one_of_weirs_own_threads_is_adopted_by_any_thread)
 {
     on_thread(attach_as_own, NULL);
     cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_READY);
@@ -164,16 +164,17 @@ static void *end_inside_a_call(void *argument)
     pthread_exit(NULL);
 }
 
-Test(producer, the_ring_of_a_thread_that_ended_inside_a_call_is_as_good_as_any)
+Test(producer, the_ring_of_a_thread_that_ended_inside_a_call_is_adopted)
 {
     on_thread(end_inside_a_call, NULL);
-    cr_assert_not(wr_fast_add_is_busy(wr_producers_attach(&producers)), "or every call would be a nested one");
+    cr_assert_not(wr_fast_add_is_busy(wr_producers_attach(&producers)),
+                  "otherwise every call would count as nested");
 }
 
 static pthread_key_t late_key;
 static bool was_gone;
 
-static void look_late(void *value)
+static void check_late(void *value)
 {
     /* the first round of destructors may come before the producer's own */
     if (!wr_producer_is_gone() && value == &late_key) {
@@ -183,22 +184,22 @@ static void look_late(void *value)
     was_gone = wr_producer_is_gone() && !wr_producers_attach(&producers);
 }
 
-static void *attach_and_look_late(void *argument)
+static void *attach_and_check_late(void *argument)
 {
     pthread_setspecific(late_key, &late_key);
     return attach(argument);
 }
 
-Test(producer, a_thread_that_is_ending_gets_none)
+Test(producer, a_thread_that_is_ending_gets_no_ring)
 {
-    pthread_key_create(&late_key, look_late);
-    on_thread(attach_and_look_late, NULL);
+    pthread_key_create(&late_key, check_late);
+    on_thread(attach_and_check_late, NULL);
     cr_assert(was_gone);
 }
 
 /* ---- Too many -------------------------------------------------------------------------------- */
 
-Test(producer, beyond_the_most_threads_share_one)
+Test(producer, threads_beyond_the_limit_share_one_ring)
 {
     producers.count = WR_PRODUCERS_MOST;
     struct wr_producer *shared = wr_producers_attach(&producers);
@@ -206,13 +207,13 @@ Test(producer, beyond_the_most_threads_share_one)
     cr_assert_eq(shared->state, WR_PRODUCER_CAREFUL);
     cr_assert(shared->cache.closed);
     cr_assert_eq(on_thread(attach, NULL), shared);
-    cr_assert_eq(producers.orphan_count, 0, "it is nobody's to give back");
+    cr_assert_eq(producers.orphan_count, 0, "the shared ring is not an orphan");
     cr_assert_eq(producers.count, WR_PRODUCERS_MOST);
 }
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-Test(producer, after_a_fork_all_but_the_callers_are_free_for_adoption)
+Test(producer, after_a_fork_all_rings_but_the_callers_are_free_for_adoption)
 {
     struct wr_producer *mine = wr_producers_attach(&producers);
     on_thread(attach, NULL);
@@ -234,7 +235,7 @@ Test(producer, after_a_fork_all_but_the_callers_are_free_for_adoption)
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-Test(producer, closing_closes_those_that_are_there_and_those_to_come)
+Test(producer, closing_applies_to_existing_and_future_producers)
 {
     struct wr_producer *producer = wr_producers_attach(&producers);
     wr_producers_close(&producers);
@@ -243,7 +244,7 @@ Test(producer, closing_closes_those_that_are_there_and_those_to_come)
     cr_assert_eq(producers.all[1]->state, WR_PRODUCER_CLOSED);
 }
 
-Test(producer, settling_waits_for_calls_that_are_on_their_way)
+Test(producer, settling_waits_for_calls_in_progress)
 {
     wr_producers_attach(&producers);
     on_thread(attach, NULL);
@@ -261,7 +262,7 @@ Test(producer, settling_does_not_wait_for_the_caller_itself)
     cr_assert(wr_producers_settle(&producers, 0));
 }
 
-Test(producer, settling_waits_for_whoever_is_in_the_shared_one)
+Test(producer, settling_waits_for_users_of_the_shared_ring)
 {
     producers.count = WR_PRODUCERS_MOST;
     struct wr_producer *shared = wr_producers_attach(&producers);
@@ -274,7 +275,7 @@ Test(producer, settling_waits_for_whoever_is_in_the_shared_one)
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-Test(producer, refusals_are_counted_by_reason_and_have_an_error_each)
+Test(producer, refusals_are_counted_by_reason_and_each_has_an_error)
 {
     const struct {
         enum weir_refusal why;

@@ -17,7 +17,7 @@ static void setup(void)
 
 TestSuite(ring, .init = setup);
 
-/* Writes events of one sample each, as far as there is room; answers how many. */
+/* Writes events of one sample each while there is space. Returns how many. */
 static uint32_t write_some(uint32_t count)
 {
     uint32_t written = 0;
@@ -44,20 +44,20 @@ Test(ring, starts_empty_and_parked)
     cr_assert_eq(ring.parked, 1);
 }
 
-Test(ring, the_first_quarter_may_be_written_without_a_look)
+Test(ring, the_first_quarter_is_writable_without_reading_the_tail)
 {
     cr_assert(wr_ring_has_room(&ring, 0, QUARTER));
     cr_assert_not(wr_ring_has_room(&ring, 0, QUARTER + 1));
 }
 
-Test(ring, holds_as_many_slots_as_it_has)
+Test(ring, all_slots_can_be_filled)
 {
     cr_assert_eq(write_some(SIZE + 1), SIZE);
     cr_assert_eq(wr_ring_fill(&ring), SIZE);
     cr_assert_not(wr_ring_find_room(&ring, 1));
 }
 
-Test(ring, one_slot_given_back_is_room_for_one)
+Test(ring, a_released_slot_can_be_written_again)
 {
     write_some(SIZE);
     take_some(1);
@@ -66,7 +66,7 @@ Test(ring, one_slot_given_back_is_room_for_one)
     cr_assert_eq(write_some(2), 1);
 }
 
-Test(ring, what_goes_in_comes_out_in_order_round_after_round)
+Test(ring, slots_are_read_in_the_order_written_over_many_rounds)
 {
     uint64_t taken = 0;
     for (int round = 0; round < 20; round++) {
@@ -79,7 +79,7 @@ Test(ring, what_goes_in_comes_out_in_order_round_after_round)
     cr_assert_eq(wr_ring_position(&ring), 20 * 37);
 }
 
-Test(ring, positions_far_beyond_32_bits_find_their_slots)
+Test(ring, positions_beyond_32_bits_map_to_their_slots)
 {
     const uint64_t far = (UINT64_C(1) << 40) - 3;
     ring.tail = far;
@@ -90,13 +90,13 @@ Test(ring, positions_far_beyond_32_bits_find_their_slots)
         cr_assert_eq(wr_ring_slot(&ring, far + i)->value.i64, (int64_t)(far + i));
 }
 
-Test(ring, neighbours_across_the_end_are_the_last_slot_and_the_first)
+Test(ring, the_last_slot_is_followed_by_the_first)
 {
     cr_assert_eq(wr_ring_slot(&ring, SIZE - 1), &block->slots[SIZE - 1]);
     cr_assert_eq(wr_ring_slot(&ring, SIZE), &block->slots[0]);
 }
 
-Test(ring, the_largest_event_fits_an_empty_ring_wherever_it_stands)
+Test(ring, the_largest_event_fits_an_empty_ring_at_every_position)
 {
     for (uint64_t start = 0; start < 2 * SIZE; start++) {
         wr_ring_init(&ring, block, SIZE);
@@ -105,7 +105,7 @@ Test(ring, the_largest_event_fits_an_empty_ring_wherever_it_stands)
     }
 }
 
-Test(ring, the_writer_looks_again_at_least_at_each_border_of_a_quarter)
+Test(ring, the_writer_rereads_the_tail_at_each_quarter)
 {
     for (uint64_t start = 0; start < SIZE; start++) {
         wr_ring_init(&ring, block, SIZE);
@@ -117,7 +117,7 @@ Test(ring, the_writer_looks_again_at_least_at_each_border_of_a_quarter)
     }
 }
 
-Test(ring, room_that_was_found_never_reaches_what_the_reader_still_has)
+Test(ring, free_space_never_includes_unread_slots)
 {
     for (uint64_t fill = 0; fill <= SIZE; fill++) {
         for (uint64_t count = 1; count <= QUARTER; count++) {
@@ -130,7 +130,7 @@ Test(ring, room_that_was_found_never_reaches_what_the_reader_still_has)
     }
 }
 
-Test(ring, a_text_takes_whole_slots)
+Test(ring, a_text_occupies_whole_slots)
 {
     cr_assert_eq(wr_ring_text_slots(0), 0);
     cr_assert_eq(wr_ring_text_slots(1), 1);
@@ -144,7 +144,7 @@ Test(ring, slots_of_text_are_not_counted_as_samples)
     block->slots[0] = (weir_sample){.flags = WEIR_SAMPLE_MORE};
     block->slots[1] = (weir_sample){0};
     block->slots[2] = (weir_sample){.flags = WR_RING_TEXT, .note = 70};
-    for (int i = 3; i < 6; i++) /* letters that look like flags of samples */
+    for (int i = 3; i < 6; i++) /* bytes of text that equal flags of samples */
         block->slots[i] = (weir_sample){.flags = 0xffff, .note = UINT32_MAX};
     block->slots[6] = (weir_sample){0};
     cr_assert_eq(wr_ring_count_samples(&ring, 0, 7), 4);
@@ -152,7 +152,7 @@ Test(ring, slots_of_text_are_not_counted_as_samples)
     cr_assert_eq(wr_ring_count_samples(&ring, 6, 6), 0);
 }
 
-Test(ring, samples_are_counted_across_the_end)
+Test(ring, samples_are_counted_across_the_wrap_around)
 {
     block->slots[SIZE - 1] = (weir_sample){.flags = WR_RING_TEXT, .note = 33};
     block->slots[0].flags = block->slots[1].flags = WR_RING_TEXT; /* text */
@@ -160,7 +160,7 @@ Test(ring, samples_are_counted_across_the_end)
     cr_assert_eq(wr_ring_count_samples(&ring, SIZE - 1, SIZE + 3), 2);
 }
 
-Test(ring, the_block_knows_what_was_published_and_nothing_of_what_was_only_written)
+Test(ring, the_block_counts_published_slots_only)
 {
     write_some(5);
     wr_ring_slot(&ring, wr_ring_position(&ring))->value.i64 = 77;
@@ -168,7 +168,7 @@ Test(ring, the_block_knows_what_was_published_and_nothing_of_what_was_only_writt
     cr_assert_eq(wr_ring_published(&ring), 5);
 }
 
-Test(ring, goes_on_in_another_block_where_it_was)
+Test(ring, it_continues_in_another_block_at_the_same_position)
 {
     struct wr_ring_block *other = (struct wr_ring_block *)memory[1];
     write_some(40);
