@@ -26,7 +26,7 @@ static void teardown(void)
 
 TestSuite(queue, .init = setup, .fini = teardown);
 
-/* Appends events of so many samples each, and makes a range of them. */
+/* Appends events of `samples` samples each. Returns their range. */
 static struct wr_range append(uint32_t events, uint32_t samples)
 {
     struct wr_range range = {.segment = segment,
@@ -49,7 +49,7 @@ static void push(uint32_t events, uint32_t samples)
     cr_assert(wr_queue_push(&queue, &range));
 }
 
-/* Takes, and checks what every part of a queue has in common. */
+/* Takes a range and checks the invariants of every part of a queue. */
 static struct wr_range take(uint32_t most, uint64_t most_bytes)
 {
     uint64_t samples = queue.samples, bytes = queue.bytes;
@@ -63,14 +63,14 @@ static struct wr_range take(uint32_t most, uint64_t most_bytes)
     return range;
 }
 
-Test(queue, zeros_are_an_empty_queue)
+Test(queue, all_zeros_is_an_empty_queue)
 {
     cr_assert(wr_queue_is_empty(&queue));
     cr_assert_eq(queue.samples, 0);
     cr_assert_eq(queue.bytes, 0);
 }
 
-Test(queue, what_is_pushed_is_counted)
+Test(queue, pushed_samples_are_counted)
 {
     push(3, 2);
     cr_assert_not(wr_queue_is_empty(&queue));
@@ -79,7 +79,7 @@ Test(queue, what_is_pushed_is_counted)
     cr_assert_eq(wr_queue_front(&queue)->position, 0);
 }
 
-Test(queue, neighbours_become_one_range)
+Test(queue, adjacent_ranges_are_merged)
 {
     push(3, 1);
     push(4, 1);
@@ -89,7 +89,7 @@ Test(queue, neighbours_become_one_range)
     cr_assert_eq(all.count, 7);
 }
 
-Test(queue, the_oldest_of_one_range_tells_its_age)
+Test(queue, the_age_of_a_merged_range_is_that_of_its_oldest_part)
 {
     struct wr_range first = append(1, 1), second = append(1, 1);
     first.since_ns = 10;
@@ -99,7 +99,7 @@ Test(queue, the_oldest_of_one_range_tells_its_age)
     cr_assert_eq(wr_queue_front(&queue)->since_ns, 10);
 }
 
-Test(queue, ranges_with_a_gap_between_them_stay_apart)
+Test(queue, ranges_with_a_gap_between_them_are_not_merged)
 {
     push(3, 1);
     append(1, 1);
@@ -109,15 +109,15 @@ Test(queue, ranges_with_a_gap_between_them_stay_apart)
     cr_assert_eq(take(UINT32_MAX, UINT64_MAX).position, 4);
 }
 
-Test(queue, samples_side_by_side_with_a_gap_in_their_sequence_stay_apart)
+Test(queue, adjacent_samples_with_a_gap_in_their_sequence_are_not_merged)
 {
     push(3, 1);
-    sequence += 5; /* offered from elsewhere, and dropped */
+    sequence += 5; /* samples offered elsewhere and dropped */
     push(3, 1);
     cr_assert_eq(queue.count, 2);
 }
 
-Test(queue, segments_stay_apart)
+Test(queue, ranges_of_different_segments_are_not_merged)
 {
     struct wr_segment *first = segment;
     push(3, 1);
@@ -130,7 +130,7 @@ Test(queue, segments_stay_apart)
     wr_segment_drop(first);
 }
 
-Test(queue, samples_are_taken_up_to_a_number)
+Test(queue, a_number_of_samples_limits_what_is_taken)
 {
     push(10, 1);
     cr_assert_eq(take(4, UINT64_MAX).count, 4);
@@ -140,7 +140,7 @@ Test(queue, samples_are_taken_up_to_a_number)
     cr_assert(wr_queue_is_empty(&queue));
 }
 
-Test(queue, samples_are_taken_up_to_a_weight)
+Test(queue, a_number_of_bytes_limits_what_is_taken)
 {
     push(10, 1);
     cr_assert_eq(take(UINT32_MAX, 3 * 32).count, 3);
@@ -148,7 +148,7 @@ Test(queue, samples_are_taken_up_to_a_weight)
     cr_assert_eq(take(2, 3 * 32).count, 2);
 }
 
-Test(queue, metadata_weighs_too)
+Test(queue, metadata_counts_as_bytes)
 {
     struct wr_range range = append(4, 1);
     segment->samples[1].note = wr_segment_add_note(segment, "0123456789", 10);
@@ -176,12 +176,12 @@ Test(queue, at_least_one_event_is_taken)
     cr_assert_eq(take(0, 0).count, 1);
 }
 
-Test(queue, order_is_kept_while_the_circle_grows_and_turns)
+Test(queue, order_is_kept_while_the_circular_buffer_grows_and_wraps)
 {
     uint64_t taken = 0;
     for (int i = 0; i < 100; i++) {
         push(1, 1);
-        append(1, 1); /* a gap, so that each is a range of its own */
+        append(1, 1); /* a gap, so that ranges are not merged */
         if (i % 3 == 2) {
             cr_assert_eq(take(UINT32_MAX, UINT64_MAX).position, 2 * taken);
             taken++;
@@ -207,7 +207,7 @@ Test(queue, a_range_is_shortened_at_its_front)
     cr_assert_eq(range.bytes, 0);
 }
 
-Test(queue, a_part_that_is_split_off_has_a_reference_of_its_own)
+Test(queue, a_split_part_holds_its_own_reference)
 {
     struct wr_range range = append(3, 2);
     struct wr_range front = wr_range_split(&range, 3);
@@ -221,7 +221,7 @@ Test(queue, a_part_that_is_split_off_has_a_reference_of_its_own)
 
 /* ---- batch ----------------------------------------------------------------------------------- */
 
-Test(queue, a_batch_shows_a_range_to_a_handler)
+Test(queue, a_batch_presents_a_range_to_a_handler)
 {
     struct wr_range range = append(5, 1);
     struct wr_batch_core core = {.labels_number = 7};
@@ -237,15 +237,15 @@ Test(queue, a_batch_shows_a_range_to_a_handler)
     cr_assert_eq(wr_batch_core(&batch)->labels_number, 7);
 }
 
-Test(queue, a_batch_has_the_notes_of_its_segment_and_the_labels_of_the_configuration)
+Test(queue, a_batch_has_the_metadata_of_its_segment_and_the_labels_of_the_configuration)
 {
     struct wr_range range = append(1, 1);
     weir_label items[] = {{"host", "a"}};
     struct wr_label_set labels = {.number = 9, .count = 1, .items = items};
     struct wr_batch_core core = {.labels_number = labels.number};
-    segment->samples[0].note = wr_segment_add_note(segment, "said beside it", 14);
+    segment->samples[0].note = wr_segment_add_note(segment, "with metadata!", 14);
     weir_batch batch = wr_batch_of(&range, &core, &labels);
-    cr_assert_str_eq(batch.notes[batch.samples[0].note], "said beside it");
+    cr_assert_str_eq(batch.notes[batch.samples[0].note], "with metadata!");
     cr_assert_eq(batch.label_count, 1);
     cr_assert_str_eq(batch.labels[0].value, "a");
 }

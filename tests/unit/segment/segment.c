@@ -31,7 +31,7 @@ static void append_event(uint32_t samples)
 
 /* ---- The pool -------------------------------------------------------------------------------- */
 
-Test(segment, a_new_one_is_empty_and_has_the_room_that_was_asked_for)
+Test(segment, a_new_segment_is_empty_and_has_the_requested_capacity)
 {
     cr_assert_eq(segment->count, 0);
     cr_assert_geq(segment->room, ROOM);
@@ -39,14 +39,14 @@ Test(segment, a_new_one_is_empty_and_has_the_room_that_was_asked_for)
     cr_assert_null(wr_segment_texts(segment));
 }
 
-Test(segment, a_pool_of_zeros_keeps_nothing)
+Test(segment, an_all_zeros_pool_keeps_no_free_segments)
 {
     wr_segment_drop(wr_segment_new(&pool, ROOM));
     cr_assert_null(pool.free);
     cr_assert_eq(pool.free_count, 0);
 }
 
-Test(segment, a_pool_keeps_as_many_as_it_is_told)
+Test(segment, a_pool_keeps_the_configured_number_of_free_segments)
 {
     struct wr_segment *others[3];
     wr_segment_pool_set(&pool, 2);
@@ -60,7 +60,7 @@ Test(segment, a_pool_keeps_as_many_as_it_is_told)
     cr_assert_null(pool.free);
 }
 
-Test(segment, a_free_one_is_used_again_as_if_it_were_new)
+Test(segment, a_free_segment_is_reused_as_new)
 {
     wr_segment_pool_set(&pool, 1);
     struct wr_segment *old = wr_segment_new(&pool, ROOM);
@@ -75,7 +75,7 @@ Test(segment, a_free_one_is_used_again_as_if_it_were_new)
     wr_segment_drop(again);
 }
 
-Test(segment, a_free_one_that_is_too_small_is_passed_over)
+Test(segment, a_free_segment_that_is_too_small_is_skipped)
 {
     wr_segment_pool_set(&pool, 2);
     struct wr_segment *large = wr_segment_new(&pool, 10 * ROOM), *small = wr_segment_new(&pool, ROOM);
@@ -88,7 +88,7 @@ Test(segment, a_free_one_that_is_too_small_is_passed_over)
     wr_segment_drop(found);
 }
 
-Test(segment, setting_the_pool_frees_what_it_has)
+Test(segment, configuring_the_pool_frees_its_segments)
 {
     wr_segment_pool_set(&pool, 1);
     wr_segment_drop(wr_segment_new(&pool, ROOM));
@@ -96,7 +96,7 @@ Test(segment, setting_the_pool_frees_what_it_has)
     cr_assert_eq(pool.free_count, 0);
 }
 
-Test(segment, the_last_reference_frees_it)
+Test(segment, dropping_the_last_reference_frees_the_segment)
 {
     wr_segment_pool_set(&pool, 1);
     struct wr_segment *held = wr_segment_new(&pool, ROOM);
@@ -107,14 +107,14 @@ Test(segment, the_last_reference_frees_it)
     cr_assert_eq(pool.free_count, 1);
 }
 
-Test(segment, dropping_none_is_allowed)
+Test(segment, dropping_null_is_allowed)
 {
     wr_segment_drop(NULL);
 }
 
 /* ---- Metadata -------------------------------------------------------------------------------- */
 
-Test(segment, notes_are_copies_found_by_number_from_one)
+Test(segment, metadata_is_copied_and_numbered_from_one)
 {
     char text[] = "first";
     uint32_t first = wr_segment_add_note(segment, text, 5);
@@ -128,7 +128,7 @@ Test(segment, notes_are_copies_found_by_number_from_one)
     cr_assert_str_eq(texts[second], "second");
 }
 
-Test(segment, a_reader_of_the_older_notes_keeps_them_when_they_grow)
+Test(segment, a_reader_of_older_metadata_keeps_it_when_it_grows)
 {
     char text[20];
     const char *const *before = NULL;
@@ -150,7 +150,7 @@ Test(segment, a_reader_of_the_older_notes_keeps_them_when_they_grow)
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
 
-Test(segment, a_sample_weighs_32_bytes_and_its_metadata)
+Test(segment, the_size_of_a_sample_is_32_bytes_and_its_metadata)
 {
     append_event(10);
     cr_assert_eq(wr_segment_bytes(segment, 0, 10), 320);
@@ -163,7 +163,7 @@ Test(segment, a_sample_weighs_32_bytes_and_its_metadata)
     cr_assert_eq(wr_segment_bytes(segment, 5, 0), 0);
 }
 
-Test(segment, an_event_ends_behind_its_last_sample)
+Test(segment, an_event_ends_after_its_last_sample)
 {
     append_event(1);
     append_event(3);
@@ -174,7 +174,7 @@ Test(segment, an_event_ends_behind_its_last_sample)
     cr_assert_eq(wr_segment_event_end(segment, 4), 5);
 }
 
-Test(segment, cuts_are_at_borders_of_events)
+Test(segment, ranges_are_cut_at_event_boundaries)
 {
     append_event(2);
     append_event(3);
@@ -188,7 +188,7 @@ Test(segment, cuts_are_at_borders_of_events)
     cr_assert_eq(wr_segment_cut(segment, 0, 6, UINT32_MAX), 6);
 }
 
-Test(segment, an_event_larger_than_asked_for_comes_whole)
+Test(segment, an_event_larger_than_the_limit_is_taken_whole)
 {
     append_event(2);
     append_event(3);

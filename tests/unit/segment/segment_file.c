@@ -24,7 +24,7 @@ static void teardown(void)
 
 TestSuite(segment_file, .init = setup, .fini = teardown);
 
-/* As the next process finds it. */
+/* Opens the file as the next process does. */
 static struct wr_segment_file *find(void)
 {
     struct wr_segment_file *found;
@@ -32,7 +32,7 @@ static struct wr_segment_file *find(void)
     return found;
 }
 
-Test(segment_file, tells_whoever_finds_it_which_lanes_it_is_for_and_what_is_in_it)
+Test(segment_file, the_next_process_finds_its_lanes_and_contents)
 {
     file->ids[0] = (struct wr_sample_id){{{1}}, 1000};
     file->ids[1] = (struct wr_sample_id){{{2}}, 2000};
@@ -53,7 +53,7 @@ Test(segment_file, tells_whoever_finds_it_which_lanes_it_is_for_and_what_is_in_i
     wr_segment_file_close(found);
 }
 
-Test(segment_file, marks_exactly_what_is_settled_wherever_it_begins_and_ends)
+Test(segment_file, exactly_the_settled_range_is_marked_at_any_offset_and_length)
 {
     for (uint32_t first = 0; first < 20; first++) {
         for (uint32_t count = 0; count < 20; count++) {
@@ -67,7 +67,7 @@ Test(segment_file, marks_exactly_what_is_settled_wherever_it_begins_and_ends)
     }
 }
 
-Test(segment_file, several_are_settled_only_when_all_of_them_are)
+Test(segment_file, a_range_is_settled_only_if_all_its_samples_are)
 {
     wr_segment_file_begin(file, 1, 1);
     wr_segment_file_settle(file, 0, 3, 4);
@@ -76,7 +76,7 @@ Test(segment_file, several_are_settled_only_when_all_of_them_are)
     cr_assert_not(wr_segment_file_is_settled(file, 0, 6, 2));
 }
 
-Test(segment_file, begun_again_it_is_empty_with_nothing_settled)
+Test(segment_file, a_restarted_file_is_empty_with_nothing_settled)
 {
     wr_segment_file_begin(file, 1, 1);
     wr_segment_file_settle(file, 0, 0, ROOM);
@@ -91,7 +91,7 @@ Test(segment_file, begun_again_it_is_empty_with_nothing_settled)
     cr_assert_not(wr_segment_file_has_room(file, TEXT + 1));
 }
 
-Test(segment_file, is_deleted_when_it_is_freed_unless_it_is_kept)
+Test(segment_file, the_file_is_deleted_on_close_unless_kept)
 {
     file->kept = true;
     wr_segment_file_free(file);
@@ -102,14 +102,14 @@ Test(segment_file, is_deleted_when_it_is_freed_unless_it_is_kept)
     file = NULL;
 }
 
-Test(segment_file, a_number_is_not_given_twice)
+Test(segment_file, a_number_is_not_used_twice)
 {
     struct wr_segment_file *other;
     const struct wr_segment_shape shape = {ROOM, TEXT, 2, names};
     cr_assert_eq(wr_segment_file_make(&other, folder, 7, &shape), EEXIST);
 }
 
-Test(segment_file, one_that_was_just_being_made_is_told_from_a_damaged_one)
+Test(segment_file, an_unfinished_file_is_distinguished_from_a_damaged_one)
 {
     struct wr_segment_file *found;
     file->head->magic = 0;
