@@ -1,4 +1,4 @@
-/* A journal, from its start to its end, and over to the next process. */
+/* A journal from start to end, and its recovery by the next process. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@ static void start(void)
 {
     fixture = fixture_open();
     fixture_route(fixture, "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}");
-    fixture->dispatcher.running = true; /* no thread is to be started */
+    fixture->dispatcher.running = true; /* prevents starting a thread */
     journal = fixture_start_journal(fixture, path_in_folder("journal"), 0);
     cr_assert(journal, "%s", fixture->error.text);
 }
 
 TestSuite(journal, .init = start, .fini = remove_folder);
 
-/* As if the process were dead: nobody uses the journal any more, and its lock is free. */
-static void die(void)
+/* Simulates the death of the process: the journal is unused and its lock is free. */
+static void simulate_death(void)
 {
     wr_router_seal(fixture->dispatcher.taking.router, 1);
     fixture->dispatcher.taking.pool.journal = NULL;
@@ -52,8 +52,8 @@ static size_t count_dirs(void)
     return count;
 }
 
-/* The batch that a lane's handler would be given. */
-static weir_batch look(const char *lane)
+/* The batch that a lane's handler would receive. */
+static weir_batch get_batch(const char *lane)
 {
     static struct wr_batch_core core;
     const struct wr_queue *queue = &fixture_lane(fixture, lane)->queue;
@@ -73,7 +73,7 @@ static void deliver(const char *name)
     }
 }
 
-Test(journal, of_which_nothing_is_left_is_deleted)
+Test(journal, an_empty_journal_is_deleted)
 {
     fixture_add(fixture, "b", "x", 1);
     fixture_round(fixture);
@@ -85,20 +85,20 @@ Test(journal, of_which_nothing_is_left_is_deleted)
     cr_assert_eq(count_dirs(), 0);
 }
 
-Test(journal, with_something_left_in_a_ring_stays)
+Test(journal, a_journal_with_values_in_a_ring_stays)
 {
     fixture_add(fixture, "b", "x", 1);
     wr_journal_stop(journal);
     cr_assert_eq(count_dirs(), 1);
 }
 
-Test(journal, the_next_one_gives_each_handler_what_it_had_and_routes_the_rest)
+Test(journal, recovery_returns_queued_values_to_their_handlers_and_routes_the_rest)
 {
     fixture_add(fixture, "b", "x", 1);
     fixture_add(fixture, "a", "x", 2);
     fixture_round(fixture);
     fixture_add(fixture, "b", "x", 3);
-    die();
+    simulate_death();
     recover();
     cr_assert_str_eq(fixture_queue(fixture_lane(fixture, "A")), "1 2 3");
     cr_assert_str_eq(fixture_queue(fixture_lane(fixture, "B")), "1 3");
@@ -110,30 +110,30 @@ Test(journal, the_next_one_gives_each_handler_what_it_had_and_routes_the_rest)
     cr_assert_eq(count_dirs(), 0);
 }
 
-Test(journal, a_sample_bears_the_same_name_whoever_delivers_it)
+Test(journal, a_sample_has_the_same_identity_in_whichever_process_delivers_it)
 {
     fixture_add(fixture, "a", "x", 1);
     fixture_add(fixture, "a", "x", 2);
     fixture_round(fixture);
     wr_range_settle(wr_queue_front(&fixture_lane(fixture, "A")->queue), 1);
-    weir_batch before = look("A");
+    weir_batch before = get_batch("A");
     char origin[64];
     snprintf(origin, sizeof origin, "%s", before.origin);
     cr_assert_eq(before.sequence, 0);
-    die();
+    simulate_death();
     recover();
-    weir_batch after = look("A");
+    weir_batch after = get_batch("A");
     cr_assert_eq(after.count, 1);
     cr_assert_str_eq(after.origin, origin);
     cr_assert_eq(after.sequence, 1);
     cr_assert_str_eq(weir_batch_series(&after, after.samples)->name, "x");
 }
 
-Test(journal, of_another_version_is_left_as_it_is)
+Test(journal, a_journal_of_another_version_is_left_unchanged)
 {
     fixture_add(fixture, "a", "x", 1);
     fixture_round(fixture);
-    die();
+    simulate_death();
     journal->head->version = WR_JOURNAL_VERSION - 1;
     recover();
     cr_assert(
@@ -152,7 +152,7 @@ static struct wr_sample_id id_of(const char *lane)
     return wr_queue_front(queue)->id;
 }
 
-Test(journal, lanes_with_the_same_records_number_them_each_for_itself)
+Test(journal, lanes_with_the_same_records_number_them_separately)
 {
     fixture_add(fixture, "a", "x", 1);
     fixture_add(fixture, "b", "x", 2);
@@ -160,14 +160,14 @@ Test(journal, lanes_with_the_same_records_number_them_each_for_itself)
     struct wr_sample_id a = id_of("A"), b = id_of("B");
     cr_assert_not(wr_origin_equal(&a.origin, &b.origin));
     cr_assert_eq(a.sequence + b.sequence, 0);
-    die();
+    simulate_death();
     recover();
     struct wr_sample_id again_a = id_of("A"), again_b = id_of("B");
     cr_assert(wr_sample_id_follows(&again_a, &a, 0));
     cr_assert(wr_sample_id_follows(&again_b, &b, 0));
 }
 
-Test(journal, numbers_go_on_where_they_were_when_a_lane_gets_other_routes)
+Test(journal, a_lanes_numbers_continue_when_its_routes_change)
 {
     fixture_add(fixture, "a", "x", 1);
     fixture_round(fixture);
@@ -181,13 +181,13 @@ Test(journal, numbers_go_on_where_they_were_when_a_lane_gets_other_routes)
     struct wr_sample_id third = id_of("A"), of_b = id_of("B");
     cr_assert(wr_sample_id_follows(&third, &first, 2));
     cr_assert_eq(of_b.sequence, 0);
-    die();
+    simulate_death();
     recover();
     third = id_of("A");
     cr_assert(wr_sample_id_follows(&third, &first, 2));
 }
 
-Test(journal, what_was_lost_before_a_segment_is_a_gap_in_the_numbers)
+Test(journal, samples_lost_before_a_segment_are_a_gap_in_the_numbers)
 {
     struct wr_feed *feed = &fixture->dispatcher.taking.router->feeds[0];
     struct wr_sample_id first = wr_lane_take_ids(feed->lanes[0]->lane, 0);
@@ -202,14 +202,14 @@ Test(journal, what_was_lost_before_a_segment_is_a_gap_in_the_numbers)
     cr_assert(wr_sample_id_follows(&offered, &first, 5));
 }
 
-Test(journal, what_was_in_rings_is_numbered_once_by_the_first_to_recover_it)
+Test(journal, values_in_rings_are_numbered_once_by_the_first_recovery)
 {
     fixture_add(fixture, "a", "x", 1);
-    die();
+    simulate_death();
     recover();
     struct wr_sample_id id = id_of("A"), next = wr_lane_take_ids(fixture_lane(fixture, "A"), 0);
     cr_assert(wr_sample_id_follows(&next, &id, 1));
-    fixture_drop(fixture_lane(fixture, "A")); /* as if this one died too */
+    fixture_drop(fixture_lane(fixture, "A")); /* as if this process died too */
     wr_recovery_leave(&recovery);
     recovery = (struct wr_recovery){0};
     recover();
@@ -217,7 +217,7 @@ Test(journal, what_was_in_rings_is_numbered_once_by_the_first_to_recover_it)
     cr_assert(wr_sample_id_follows(&again, &id, 0));
 }
 
-Test(journal, unit_and_help_come_along)
+Test(journal, unit_and_help_are_recovered)
 {
     struct weir_stream *stream = fixture_metric(fixture, "a", "x")->stream;
     wr_series_describe(&fixture->registry, stream, "x", "ms", "how long", NULL);
@@ -237,10 +237,10 @@ Test(journal, unit_and_help_come_along)
     free(numbers);
 }
 
-Test(journal, values_of_nobody_are_said_and_gone)
+Test(journal, values_without_a_handler_are_reported_and_dropped)
 {
-    fixture_add(fixture, "nobody", "x", 1);
-    die();
+    fixture_add(fixture, "unrouted", "x", 1);
+    simulate_death();
     recover();
     cr_assert(strstr(fixture->dispatcher.words.texts.data, "1 values of groups without a route are dropped"));
     cr_assert_eq(count_dirs(), 0);

@@ -1,5 +1,4 @@
-/* Journals whose files are damaged: whatever is in them, reading them, and recovering what is there, does no
- * harm. */
+/* Reading and recovering journals whose files are damaged, for any contents. */
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include "journal/journal.h"
 #include "engine/recovery.h"
 #include "spool/spool_disk.h"
-#include "survivor.h"
+#include "next_process.h"
 #include "text/utf8.h"
 
 static const char routes[] = "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}"; /* two feeds */
@@ -51,8 +50,8 @@ static void leave_journal(const char *place)
     _exit(0);
 }
 
-/* Runs it in a process of its own. Answers whether that came to a good end. */
-static bool runs_well(void (*body)(const char *place), const char *place)
+/* Runs `body` in a child process. Returns whether it exited successfully. */
+static bool exits_cleanly(void (*body)(const char *place), const char *place)
 {
     int status;
     pid_t child = fork();
@@ -79,14 +78,14 @@ static void find_dir(const char *place)
 static const char *make_journal(void)
 {
     const char *place = path_in_folder("journal");
-    cr_assert(runs_well(leave_journal, place));
+    cr_assert(exits_cleanly(leave_journal, place));
     find_dir(place);
     return place;
 }
 
 /* ---- Recovering it --------------------------------------------------------------------------- */
 
-/* Whether a sample can be given to a handler. */
+/* Whether a sample is valid for a handler. */
 static bool is_sound(const struct dispatch_fixture *fixture, const struct wr_segment *segment,
                      const weir_sample *sample)
 {
@@ -98,12 +97,12 @@ static bool is_sound(const struct dispatch_fixture *fixture, const struct wr_seg
            wr_utf8_is_valid(text, strlen(text), NULL);
 }
 
-static struct dispatch_fixture *recover_into_yard(const char *place)
+static struct dispatch_fixture *recover_into_fixture(const char *place)
 {
     static struct wr_recovery recovery;
     struct dispatch_fixture *fixture = fixture_open();
     fixture_route(fixture, routes);
-    fixture->dispatcher.running = true; /* no thread is to be started */
+    fixture->dispatcher.running = true; /* prevents starting a thread */
     wr_recovery_run(&recovery, place, &fixture->dispatcher, 1);
     for (size_t i = 0; i < fixture->lane_count; i++) {
         struct wr_lane *lane = fixture->lanes[i];
@@ -124,12 +123,12 @@ static struct dispatch_fixture *recover_into_yard(const char *place)
 
 static void recover(const char *place)
 {
-    recover_into_yard(place);
+    recover_into_fixture(place);
 }
 
 /* ---- Damaging it ----------------------------------------------------------------------------- */
 
-/* Of metadata, a byte that is in no text; in the first segment's file. */
+/* Replaces a byte of metadata in the first segment's file by one that is invalid in UTF-8. */
 static void damage_text(void)
 {
     struct wr_buffer data = {0};
@@ -142,11 +141,11 @@ static void damage_text(void)
     wr_buffer_fini(&data);
 }
 
-/* The files of the dir as they were left. */
+/* The files of the journal before any damage. */
 struct kept {
     const char *name;
     struct wr_buffer data;
-    size_t used; /* bytes from the front that can mean anything */
+    size_t used; /* bytes at the start that have a meaning */
 };
 
 static struct kept files[] = {{.name = "meta.0"}, {.name = "series.0"}, {.name = "ring.1"},
@@ -169,7 +168,7 @@ static void keep_files(void)
     }
 }
 
-/* Puts all files in place, as far as they were recovered and deleted. */
+/* Restores all files, including those that recovery deleted. */
 static void put_files(void)
 {
     mkdir(dir, 0700);
@@ -183,12 +182,12 @@ static void put_files(void)
     }
 }
 
-static void assert_harmless(const char *place, const struct kept *file, uint64_t offset, const char *how)
+static void assert_handled(const char *place, const struct kept *file, uint64_t offset, const char *how)
 {
-    struct survivor_row row;
-    survivor_read(dir, "A", &row);
-    survivor_read(dir, "B", &row);
-    cr_assert(runs_well(recover, place), "%s: byte %" PRIu64 " %s", file->name, offset, how);
+    struct next_process_range range;
+    next_process_read(dir, "A", &range);
+    next_process_read(dir, "B", &range);
+    cr_assert(exits_cleanly(recover, place), "%s: byte %" PRIu64 " %s", file->name, offset, how);
 }
 
 static void remove_bad(const char *place)
@@ -198,14 +197,14 @@ static void remove_bad(const char *place)
     cr_assert_eq(system(command), 0);
 }
 
-/* How far apart the bytes are that are damaged: all of them take a minute. */
+/* The distance between damaged bytes: damaging all of them takes a minute. */
 static size_t stride(void)
 {
     const char *wanted = getenv("WEIR_TEST_DAMAGE");
     return wanted ? (size_t)atoi(wanted) : 11;
 }
 
-Test(journal_damage, whatever_byte_is_wrong_reading_and_recovering_does_no_harm, .fini = remove_folder)
+Test(journal_damage, any_damaged_byte_is_handled_by_reading_and_recovery, .fini = remove_folder)
 {
     const char *place = make_journal();
     keep_files();
@@ -214,13 +213,13 @@ Test(journal_damage, whatever_byte_is_wrong_reading_and_recovering_does_no_harm,
             char wrong = (char)(files[i].data.data[offset] ^ (offset % 2 ? 0xff : 0x41));
             put_files();
             cr_assert_eq(wr_spool_disk_overwrite(path_of(files[i].name), offset, &wrong, 1), 0);
-            assert_harmless(place, &files[i], offset, "is wrong");
+            assert_handled(place, &files[i], offset, "is wrong");
         }
     }
     remove_bad(place);
 }
 
-Test(journal_damage, wherever_a_file_is_cut_reading_and_recovering_does_no_harm, .fini = remove_folder)
+Test(journal_damage, a_file_truncated_at_any_length_is_handled_by_reading_and_recovery, .fini = remove_folder)
 {
     const char *place = make_journal();
     keep_files();
@@ -228,26 +227,26 @@ Test(journal_damage, wherever_a_file_is_cut_reading_and_recovering_does_no_harm,
         for (size_t length = 0; length < files[i].used; length += files[i].used / 7 + 1) {
             put_files();
             cr_assert_eq(truncate(path_of(files[i].name), (off_t)length), 0);
-            assert_harmless(place, &files[i], length, "is the end");
+            assert_handled(place, &files[i], length, "is the end");
         }
         put_files();
         unlink(path_of(files[i].name));
-        assert_harmless(place, &files[i], 0, "is gone, as all of it");
+        assert_handled(place, &files[i], 0, "is gone, as all of it");
     }
     remove_bad(place);
 }
 
-Test(journal_damage, what_is_sound_beside_a_damaged_file_is_delivered, .fini = remove_folder)
+Test(journal_damage, undamaged_files_beside_a_damaged_one_are_delivered, .fini = remove_folder)
 {
     const char *place = make_journal();
     keep_files();
     cr_assert_eq(truncate(path_of("seg.2"), 100), 0);
-    struct survivor_row first, second;
-    cr_assert(survivor_read(dir, "A", &first) && survivor_read(dir, "B", &second));
+    struct next_process_range first, second;
+    cr_assert(next_process_read(dir, "A", &first) && next_process_read(dir, "B", &second));
     uint64_t left = (first.end - first.first) + (second.end - second.first);
-    cr_assert_eq(left, VALUES + VALUES / 2, "of one handler all, of the other one what was in the ring");
-    cr_assert(runs_well(recover, place));
-    cr_assert_eq(access(dir, F_OK), -1, "the dir is gone");
+    cr_assert_eq(left, VALUES + VALUES / 2, "all values of one handler, and those in the ring of the other");
+    cr_assert(exits_cleanly(recover, place));
+    cr_assert_eq(access(dir, F_OK), -1, "the dir is deleted");
     char bad[400];
     snprintf(bad, sizeof bad, "%s-seg.2.bad", dir);
     cr_assert_eq(access(bad, F_OK), 0, "the damaged file is kept");
@@ -255,55 +254,55 @@ Test(journal_damage, what_is_sound_beside_a_damaged_file_is_delivered, .fini = r
 
 static void recover_without_a_text(const char *place)
 {
-    const struct dispatch_fixture *fixture = recover_into_yard(place);
+    const struct dispatch_fixture *fixture = recover_into_fixture(place);
     uint64_t corrupt = 0;
     for (size_t i = 0; i < fixture->lane_count; i++)
         corrupt += fixture->lanes[i]->dropped[WEIR_DROPPED_CORRUPT];
     _exit(corrupt == 1 ? 0 : 1);
 }
 
-Test(journal_damage, a_value_whose_metadata_is_no_text_is_dropped_as_corrupt, .fini = remove_folder)
+Test(journal_damage, a_value_with_invalid_metadata_is_dropped_as_corrupt, .fini = remove_folder)
 {
     const char *place = make_journal();
     damage_text();
-    cr_assert(runs_well(recover_without_a_text, place));
+    cr_assert(exits_cleanly(recover_without_a_text, place));
     cr_assert_eq(access(dir, F_OK), -1);
 }
 
-static void assert_left(const char *place)
+static void assert_unchanged(const char *place)
 {
-    cr_assert(runs_well(recover, place));
+    cr_assert(exits_cleanly(recover, place));
     cr_assert_eq(access(path_of("ring.1"), F_OK), 0);
     cr_assert_eq(access(path_of("seg.2"), F_OK), 0);
 }
 
-Test(journal_damage, one_that_has_lost_its_head_is_left_as_it_is, .fini = remove_folder)
+Test(journal_damage, a_journal_without_its_head_is_left_unchanged, .fini = remove_folder)
 {
     const char *place = make_journal();
-    struct survivor_row row;
+    struct next_process_range range;
     unlink(path_of("meta.0"));
-    cr_assert_not(survivor_read(dir, "A", &row));
-    assert_left(place);
+    cr_assert_not(next_process_read(dir, "A", &range));
+    assert_unchanged(place);
     close(creat(path_of("meta.0"), 0600));
-    assert_left(place);
+    assert_unchanged(place);
 }
 
-Test(journal_damage, a_round_that_no_process_ever_commits_is_damage, .fini = remove_folder)
+Test(journal_damage, an_impossible_round_is_damage, .fini = remove_folder)
 {
     static const uint64_t never = UINT64_MAX;
     const char *place = make_journal();
     cr_assert_eq(wr_spool_disk_overwrite(path_of("meta.0"), offsetof(struct wr_journal_head, round), &never,
                                          sizeof never),
                  0);
-    assert_left(place);
+    assert_unchanged(place);
 }
 
-Test(journal_damage, an_undamaged_one_is_recovered_whole_and_deleted, .fini = remove_folder)
+Test(journal_damage, an_undamaged_journal_is_recovered_completely_and_deleted, .fini = remove_folder)
 {
     const char *place = make_journal();
-    struct survivor_row row;
-    cr_assert(survivor_read(dir, "A", &row));
-    cr_assert(row.first == 0 && row.end == VALUES && !row.torn);
-    cr_assert(runs_well(recover, place));
+    struct next_process_range range;
+    cr_assert(next_process_read(dir, "A", &range));
+    cr_assert(range.first == 0 && range.end == VALUES && !range.torn);
+    cr_assert(exits_cleanly(recover, place));
     cr_assert_eq(access(dir, F_OK), -1);
 }

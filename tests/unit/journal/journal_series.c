@@ -59,7 +59,7 @@ static weir_series get(uint32_t id)
     return view;
 }
 
-Test(journal_series, whoever_reads_them_finds_what_was_put)
+Test(journal_series, a_reader_finds_the_series_that_were_written)
 {
     put(0, "latency", "ms", NULL, 2);
     put(1, "calls", NULL, "how often", 0);
@@ -79,7 +79,7 @@ Test(journal_series, whoever_reads_them_finds_what_was_put)
     cr_assert_not(views.damaged);
 }
 
-Test(journal_series, the_last_description_counts)
+Test(journal_series, the_last_description_takes_precedence)
 {
     put(0, "latency", NULL, NULL, 0);
     put(1, "calls", NULL, NULL, 0);
@@ -89,7 +89,7 @@ Test(journal_series, the_last_description_counts)
     cr_assert_str_eq(get(0).unit, "s");
 }
 
-Test(journal_series, go_on_in_further_files)
+Test(journal_series, series_continue_in_further_files)
 {
     enum { MANY = 9000 };
     char name[32];
@@ -107,7 +107,7 @@ Test(journal_series, go_on_in_further_files)
     }
 }
 
-Test(journal_series, what_was_not_shown_yet_is_not_there)
+Test(journal_series, unpublished_series_are_not_visible)
 {
     put(0, "latency", NULL, NULL, 0);
     uint64_t used = ((struct wr_journal_series_head *)series.map.memory)->used;
@@ -118,7 +118,7 @@ Test(journal_series, what_was_not_shown_yet_is_not_there)
     cr_assert_not(views.damaged);
 }
 
-Test(journal_series, an_id_out_of_order_ends_them)
+Test(journal_series, an_id_out_of_order_ends_the_list)
 {
     put(0, "latency", NULL, NULL, 0);
     put(5, "calls", NULL, NULL, 0);

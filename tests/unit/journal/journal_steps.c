@@ -1,5 +1,5 @@
-/* A process is followed instruction by instruction while it keeps a journal, and another one while it recovers
- * what is there: whenever it were killed, whoever came next would find what it should. */
+/* A process is single-stepped while it writes a journal, and another one while it recovers it: wherever it is
+ * killed, the next process must find the expected values. */
 
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -14,52 +14,52 @@
 #include "../../support/temp_folder.h"
 #include "journal/journal.h"
 #include "engine/recovery.h"
-#include "survivor.h"
+#include "next_process.h"
 
-/* What the process that is followed says of itself: low before it does something, high once it may have been
- * done. */
-struct told {
+/* What the traced process reports in shared memory, before and after each operation: `added` is certainly in
+ * the journal, `adding` may be; `settled` likewise. */
+struct progress {
     _Atomic uint64_t added, adding;
     _Atomic uint64_t settled[2], settling[2];
     char dir[300];
 };
 
-static struct told *told;
+static struct progress *progress;
 static const char *const lanes[] = {"A", "B"};
 static const char routes[] = "{\"a\": [\"A\"], \"b\": [\"A\", \"B\"]}"; /* two feeds */
 
-static struct told *make_told(void)
+static struct progress *map_progress(void)
 {
-    void *memory = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(memory, MAP_FAILED);
     return memory;
 }
 
-/* ---- What is looked at ----------------------------------------------------------------------- */
+/* ---- Changes of the journal ------------------------------------------------------------------ */
 
-/* All that a change in the journal can be seen by, as far as these tests use it. */
+/* The parts of the journal in which each change made by these tests is visible. */
 struct view {
     struct wr_journal_map maps[16];
     size_t count;
     char *seen[16];
 };
 
-enum { LOOKED_AT = 16384 };
+enum { BYTES_COMPARED = 16384 };
 
-static size_t look_size(const struct wr_journal_map *map)
+static size_t compared_size(const struct wr_journal_map *map)
 {
-    return map->size < LOOKED_AT ? map->size : LOOKED_AT;
+    return map->size < BYTES_COMPARED ? map->size : BYTES_COMPARED;
 }
 
 static void add_kind(struct view *view, const char *kind)
 {
     size_t count = 0;
-    uint32_t *numbers = wr_mapped_file_list(told->dir, kind, &count);
+    uint32_t *numbers = wr_mapped_file_list(progress->dir, kind, &count);
     for (size_t i = 0; numbers && i < count && view->count < 16; i++) {
         struct wr_journal_map *map = &view->maps[view->count];
-        if (wr_mapped_file_open(map, told->dir, kind, numbers[i], false) != 0)
+        if (wr_mapped_file_open(map, progress->dir, kind, numbers[i], false) != 0)
             continue;
-        view->seen[view->count++] = calloc(1, look_size(map));
+        view->seen[view->count++] = calloc(1, compared_size(map));
     }
     free(numbers);
 }
@@ -85,7 +85,7 @@ static bool has_changed(struct view *view)
 {
     bool changed = false;
     for (size_t i = 0; i < view->count; i++) {
-        size_t size = look_size(&view->maps[i]);
+        size_t size = compared_size(&view->maps[i]);
         if (memcmp(view->seen[i], view->maps[i].memory, size) == 0)
             continue;
         memcpy(view->seen[i], view->maps[i].memory, size);
@@ -94,28 +94,29 @@ static bool has_changed(struct view *view)
     return changed;
 }
 
-/* ---- Following ------------------------------------------------------------------------------- */
+/* ---- Single-stepping ------------------------------------------------------------------------- */
 
-/* If the process were killed now. */
+/* Checks what the next process would find if this one were killed now. */
 static void assert_survival(uint64_t step)
 {
     for (int i = 0; i < 2; i++) {
-        struct survivor_row row;
-        cr_assert(survivor_read(told->dir, lanes[i], &row), "step %" PRIu64, step);
-        cr_assert_not(row.torn, "step %" PRIu64 ": %s would be given a torn row", step, lanes[i]);
-        uint64_t first = row.first == UINT64_MAX ? told->added : row.first;
-        uint64_t end = row.first == UINT64_MAX ? told->added : row.end;
-        cr_assert(first >= told->settled[i] && first <= told->settling[i] && end >= told->added &&
-                      end <= told->adding,
+        struct next_process_range range;
+        cr_assert(next_process_read(progress->dir, lanes[i], &range), "step %" PRIu64, step);
+        cr_assert_not(range.torn, "step %" PRIu64 ": %s would receive a torn range", step, lanes[i]);
+        uint64_t first = range.first == UINT64_MAX ? progress->added : range.first;
+        uint64_t end = range.first == UINT64_MAX ? progress->added : range.end;
+        cr_assert(first >= progress->settled[i] && first <= progress->settling[i] && end >= progress->added &&
+                      end <= progress->adding,
                   "step %" PRIu64 ": %s would be given %" PRIu64 " to %" PRIu64 ", settled %" PRIu64
                   " to %" PRIu64 ", added %" PRIu64 " to %" PRIu64,
-                  step, lanes[i], first, end, told->settled[i], told->settling[i], told->added, told->adding);
+                  step, lanes[i], first, end, progress->settled[i], progress->settling[i], progress->added,
+                  progress->adding);
     }
 }
 
-/* Runs `scenario` in a process of its own, which stops once it has got ready, and looks at the journal whenever
- * an instruction has changed it. Answers at how many instructions that was. */
-static uint64_t follow(void (*scenario)(void))
+/* Runs `scenario` in a child process, which stops itself when it is ready, and checks the journal after each
+ * instruction that changed it. Returns the number of these instructions. */
+static uint64_t trace(void (*scenario)(void))
 {
     enum { LOOK_FOR_FILES = 512 };
     struct view view = {0};
@@ -145,15 +146,15 @@ static uint64_t follow(void (*scenario)(void))
     return looks;
 }
 
-static bool cannot_follow(void)
+static bool is_tracing_unavailable(void)
 {
     const char *sanitizers = getenv("WEIR_TEST_SANITIZED"); /* empty: none */
     return sanitizers && *sanitizers;
 }
 
-/* ---- Those that are followed ----------------------------------------------------------------- */
+/* ---- The traced process ---------------------------------------------------------------------- */
 
-static struct dispatch_fixture *open_yard(const char *place)
+static struct dispatch_fixture *open_fixture(const char *place)
 {
     struct dispatch_fixture *fixture = fixture_open();
     fixture_route(fixture, routes);
@@ -164,44 +165,44 @@ static struct dispatch_fixture *open_yard(const char *place)
 
 static void add_one(struct dispatch_fixture *fixture, struct weir_metric *metric)
 {
-    uint64_t number = told->added;
+    uint64_t number = progress->added;
     fixture_write(fixture, metric, 0, (double)number);
-    told->adding = number + 1;
+    progress->adding = number + 1;
     fixture_publish(fixture);
-    told->added = number + 1;
+    progress->added = number + 1;
 }
 
 static void add_event(struct dispatch_fixture *fixture, struct weir_metric *metric)
 {
     static const char text[] = "metadata that takes more than one slot";
-    uint64_t number = told->added;
+    uint64_t number = progress->added;
     fixture_write(fixture, metric, WEIR_SAMPLE_MORE, (double)number);
     weir_sample *sample = fixture_write(fixture, metric, WR_RING_TEXT, (double)(number + 1));
     sample->note = sizeof text - 1;
     fixture_write_text(fixture, text);
-    told->adding = number + 2;
+    progress->adding = number + 2;
     fixture_publish(fixture);
-    told->added = number + 2;
+    progress->added = number + 2;
 }
 
-/* The lane's handler takes up to so many values, and answers. */
+/* Settles up to `most` values as the lane's handler would. */
 static void settle(struct dispatch_fixture *fixture, int number, uint32_t most)
 {
     struct wr_lane *lane = fixture_lane(fixture, lanes[number]);
     if (wr_queue_is_empty(&lane->queue))
         return;
     struct wr_range range = wr_queue_take(&lane->queue, most, UINT64_MAX);
-    told->settling[number] += range.count;
+    progress->settling[number] += range.count;
     wr_range_settle(&range, range.count);
-    told->settled[number] += range.count;
+    progress->settled[number] += range.count;
     wr_segment_drop(range.segment);
 }
 
-static void keep(void)
+static void write_journal(void)
 {
-    struct dispatch_fixture *fixture = open_yard(path_in_folder("journal"));
+    struct dispatch_fixture *fixture = open_fixture(path_in_folder("journal"));
     struct weir_metric *metric = fixture_metric(fixture, "b", "number");
-    snprintf(told->dir, sizeof told->dir, "%s", fixture->dispatcher.taking.pool.journal->dir.path);
+    snprintf(progress->dir, sizeof progress->dir, "%s", fixture->dispatcher.taking.pool.journal->dir.path);
     raise(SIGSTOP);
     for (uint32_t i = 0; i < 6; i++) {
         add_one(fixture, metric);
@@ -214,26 +215,25 @@ static void keep(void)
     }
 }
 
-Test(journal_steps, whenever_a_process_dies_what_it_had_not_delivered_is_there_once_and_whole,
-     .fini = remove_folder)
+Test(journal_steps, after_a_kill_at_any_step_undelivered_values_are_found_once_and_whole, .fini = remove_folder)
 {
-    if (cannot_follow())
+    if (is_tracing_unavailable())
         cr_skip_test("the sanitizers' own instructions are too many");
     path_in_folder("");
-    told = make_told();
-    uint64_t looks = follow(keep);
+    progress = map_progress();
+    uint64_t looks = trace(write_journal);
     cr_assert_gt(looks, 200);
-    cr_assert_eq(told->added, 6 * 4);
+    cr_assert_eq(progress->added, 6 * 4);
 }
 
 /* ---- Recovery -------------------------------------------------------------------------------- */
 
-/* Leaves something in rings, and in segments of which some is settled. */
-static void leave(void)
+/* Leaves values in rings, and in segments that are partly settled. */
+static void leave_values(void)
 {
-    struct dispatch_fixture *fixture = open_yard(path_in_folder("journal"));
+    struct dispatch_fixture *fixture = open_fixture(path_in_folder("journal"));
     struct weir_metric *metric = fixture_metric(fixture, "b", "number");
-    snprintf(told->dir, sizeof told->dir, "%s", fixture->dispatcher.taking.pool.journal->dir.path);
+    snprintf(progress->dir, sizeof progress->dir, "%s", fixture->dispatcher.taking.pool.journal->dir.path);
     for (uint32_t i = 0; i < 4; i++) {
         add_event(fixture, metric);
         fixture_round(fixture);
@@ -251,7 +251,7 @@ static void recover(void)
     struct dispatch_fixture *fixture = fixture_open();
     fixture_metric(fixture, "c", "shifts all ids by one");
     fixture_route(fixture, routes);
-    fixture->dispatcher.running = true; /* no thread is to be started */
+    fixture->dispatcher.running = true; /* prevents starting a thread */
     raise(SIGSTOP);
     wr_recovery_run(&recovery, path_in_folder("journal"), &fixture->dispatcher, 1);
     for (uint32_t i = 0; i < 8; i++) {
@@ -260,7 +260,7 @@ static void recover(void)
     }
 }
 
-/* As recover, until so many looks were taken; then it is killed. */
+/* Like recover, but killed after a number of checks. */
 static void run_to_end(void (*scenario)(void))
 {
     int status;
@@ -270,15 +270,15 @@ static void run_to_end(void (*scenario)(void))
     cr_assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-Test(journal_steps, whenever_a_recovery_dies_the_next_one_finds_the_same, .fini = remove_folder)
+Test(journal_steps, after_a_kill_during_recovery_the_next_recovery_finds_the_same, .fini = remove_folder)
 {
-    if (cannot_follow())
+    if (is_tracing_unavailable())
         cr_skip_test("the sanitizers' own instructions are too many");
     path_in_folder("");
-    told = make_told();
-    run_to_end(leave);
+    progress = map_progress();
+    run_to_end(leave_values);
     assert_survival(0);
-    cr_assert_gt(follow(recover), 50);
-    cr_assert_eq(told->settled[0], told->added);
-    cr_assert_eq(told->settled[1], told->added);
+    cr_assert_gt(trace(recover), 50);
+    cr_assert_eq(progress->settled[0], progress->added);
+    cr_assert_eq(progress->settled[1], progress->added);
 }
