@@ -1,4 +1,4 @@
-/* What a handler has on disk: put, fetched, settled, adopted, bounded, and lost. */
+/* A handler's spool on disk: put, fetch, settle, adoption, limits, and losses. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <signal.h>
@@ -18,14 +18,14 @@ enum { ROOM = 100000, BIG = 1 << 30, ID_OF_FIRST = 70000 };
 
 static struct wr_registry registry;
 static struct wr_segment_pool pool;
-static struct wr_segment *segment; /* all that was ever put: the value of a sample is its number */
+static struct wr_segment *segment; /* all samples ever put; the value of a sample is its number */
 static struct wr_spool *spool;
 static struct wr_error error;
 static struct wr_spool_terms terms;
 static struct wr_spool_count dropped, lost;
 static uint32_t series;
 static bool kept_bad;
-static struct wr_origin origin = {{0xfe, 0xed}}; /* of what is put from now on, and of what is fetched */
+static struct wr_origin origin = {{0xfe, 0xed}}; /* of samples put from now on, and of samples fetched */
 
 static struct wr_spool *open_spool(const char *handler)
 {
@@ -57,7 +57,7 @@ static void teardown(void)
 
 TestSuite(spool, .init = setup, .fini = teardown);
 
-/* ---- What tests do with it ------------------------------------------------------------------- */
+/* ---- Helpers --------------------------------------------------------------------------------- */
 
 static enum wr_spool_result try_put(uint32_t first, uint32_t count)
 {
@@ -75,7 +75,7 @@ static void put(uint32_t first, uint32_t count)
     cr_assert_eq(try_put(first, count), WR_SPOOL_OK, "%s", error.text);
 }
 
-/* A batch of at most so many samples; NULL: nothing. Its numbers are checked to be a row. */
+/* Fetches at most `samples` samples; NULL: none. Checks that their numbers are consecutive. */
 static struct wr_spool_batch fetch(uint32_t samples)
 {
     struct wr_spool_want want = {.samples = samples, .bytes = BIG};
@@ -98,7 +98,7 @@ static struct wr_spool_batch fetch(uint32_t samples)
     return batch;
 }
 
-/* Fetches and settles everything; what comes must be these numbers. */
+/* Fetches and settles everything, which must be exactly these numbers. */
 static void expect(uint32_t first, uint32_t count)
 {
     for (uint32_t next = first; next < first + count;) {
@@ -118,7 +118,7 @@ static void expect_nothing(void)
     cr_assert_eq(spool->index.bytes, 0);
 }
 
-/* Another process begins, after the death of this one. */
+/* Simulates the death of this process and the start of another one. */
 static struct wr_spool_found start_again(void)
 {
     struct wr_spool_found found;
@@ -152,9 +152,9 @@ static void change_byte(const struct wr_spool_file *file, off_t offset)
     free(path);
 }
 
-/* ---- In and out ------------------------------------------------------------------------------ */
+/* ---- Put and fetch --------------------------------------------------------------------------- */
 
-Test(spool, nothing_is_made_before_something_is_put)
+Test(spool, no_files_are_created_before_the_first_put)
 {
     struct wr_spool_found found;
     cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
@@ -162,7 +162,7 @@ Test(spool, nothing_is_made_before_something_is_put)
     expect_nothing();
 }
 
-Test(spool, what_is_put_is_fetched_in_order)
+Test(spool, samples_are_fetched_in_the_order_put)
 {
     put(0, 10);
     put(10, 1);
@@ -172,7 +172,7 @@ Test(spool, what_is_put_is_fetched_in_order)
     cr_assert_eq(lost.samples, 0);
 }
 
-Test(spool, what_is_settled_goes_and_its_files_with_it)
+Test(spool, settled_samples_are_gone_and_their_files_deleted)
 {
     put(0, 100);
     expect(0, 100);
@@ -181,7 +181,7 @@ Test(spool, what_is_settled_goes_and_its_files_with_it)
     cr_assert_eq(count_entries(""), 0);
 }
 
-Test(spool, what_is_not_settled_is_fetched_again)
+Test(spool, unsettled_samples_are_fetched_again)
 {
     put(0, 10);
     put(10, 10);
@@ -195,13 +195,13 @@ Test(spool, what_is_not_settled_is_fetched_again)
     cr_assert_eq(fetch(5).range.position, 10);
 }
 
-Test(spool, blocks_are_fetched_together_up_to_what_is_wanted)
+Test(spool, blocks_are_fetched_together_up_to_the_requested_size)
 {
     for (uint32_t i = 0; i < 10; i++)
         put(i * 10, 10);
     cr_assert_eq(fetch(45).range.count, 40);
     wr_spool_settle(spool, 40);
-    cr_assert_eq(fetch(1).range.count, 10, "one block at least");
+    cr_assert_eq(fetch(1).range.count, 10, "at least one block");
     struct wr_spool_want want = {.samples = 100, .bytes = 25 * sizeof(weir_sample)};
     struct wr_spool_batch batch;
     cr_assert_eq(wr_spool_fetch(spool, &want, &batch, &error), WR_SPOOL_OK);
@@ -210,7 +210,7 @@ Test(spool, blocks_are_fetched_together_up_to_what_is_wanted)
     wr_segment_drop(batch.range.segment);
 }
 
-Test(spool, a_gap_ends_what_is_fetched_together)
+Test(spool, a_fetch_ends_at_a_gap)
 {
     put(0, 10);
     put(20, 10);
@@ -219,7 +219,7 @@ Test(spool, a_gap_ends_what_is_fetched_together)
     cr_assert_eq(fetch(100).range.position, 20);
 }
 
-Test(spool, what_is_put_while_it_is_fetched_comes_behind)
+Test(spool, samples_put_during_a_fetch_come_after_it)
 {
     put(0, 10);
     fetch(10);
@@ -230,7 +230,7 @@ Test(spool, what_is_put_while_it_is_fetched_comes_behind)
     expect_nothing();
 }
 
-Test(spool, what_is_older_than_what_is_there_goes_in_front)
+Test(spool, older_samples_are_put_in_front)
 {
     put(100, 10);
     put(110, 10);
@@ -240,7 +240,7 @@ Test(spool, what_is_older_than_what_is_there_goes_in_front)
     expect_nothing();
 }
 
-Test(spool, large_amounts_go_to_several_files)
+Test(spool, large_amounts_are_split_into_several_files)
 {
     terms.limit = 64 * 1024;
     uint32_t count = 0;
@@ -254,7 +254,7 @@ Test(spool, large_amounts_go_to_several_files)
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-Test(spool, files_of_another_version_are_left_as_they_are_and_reported_once)
+Test(spool, files_of_another_version_are_left_unchanged_and_reported_once)
 {
     struct wr_spool_found found;
     put(0, 10);
@@ -298,7 +298,7 @@ static void put_labeled(uint32_t first, struct wr_label_set *labels)
     cr_assert_eq(wr_spool_put(spool, &terms, &range, labels, &dropped, &error), WR_SPOOL_OK);
 }
 
-Test(spool, labels_stay_with_what_they_were_true_of)
+Test(spool, labels_stay_with_their_samples)
 {
     struct wr_label_set *here = make_labels("here", 1), *there = make_labels("there", 2);
     struct wr_spool_want want = {.samples = 1000, .bytes = BIG, .labels = there};
@@ -316,8 +316,8 @@ Test(spool, labels_stay_with_what_they_were_true_of)
     }
     cr_assert_null(batch[0].labels);
     cr_assert_str_eq(batch[1].labels->items[0].value, "here");
-    cr_assert_neq(batch[1].labels->number, here->number, "encoders know sets by their number");
-    cr_assert_eq(batch[2].labels, there, "what is in force already is used");
+    cr_assert_neq(batch[1].labels->number, here->number, "encoders identify sets by number");
+    cr_assert_eq(batch[2].labels, there, "an equal set that is already in use is used again");
     cr_assert_str_eq(batch[3].labels->items[0].value, "here");
     for (uint32_t i = 0; i < 4; i++)
         wr_labels_drop(batch[i].labels);
@@ -327,7 +327,7 @@ Test(spool, labels_stay_with_what_they_were_true_of)
 
 /* ---- The next process ------------------------------------------------------------------------ */
 
-Test(spool, the_next_process_goes_on_where_the_last_one_was)
+Test(spool, the_next_process_continues_where_the_last_one_ended)
 {
     put(0, 10);
     put(10, 10);
@@ -336,7 +336,7 @@ Test(spool, the_next_process_goes_on_where_the_last_one_was)
     wr_spool_settle(spool, 10);
     fetch(10);
     wr_spool_settle(spool, 3);
-    fetch(10); /* taken, and not settled when the process dies */
+    fetch(10); /* fetched but not settled when the process dies */
     struct wr_spool_found found = start_again();
     cr_assert_eq(found.samples, 17);
     cr_assert_not(fetch(10).own);
@@ -345,7 +345,7 @@ Test(spool, the_next_process_goes_on_where_the_last_one_was)
     cr_assert_eq(count_entries(""), 0);
 }
 
-Test(spool, what_others_left_comes_before_what_is_new)
+Test(spool, adopted_samples_come_before_new_ones)
 {
     put(0, 10);
     start_again();
@@ -356,7 +356,7 @@ Test(spool, what_others_left_comes_before_what_is_new)
     cr_assert(batch.own);
 }
 
-Test(spool, several_that_are_dead_come_one_after_the_other)
+Test(spool, spools_of_several_dead_processes_are_read_in_turn)
 {
     struct wr_spool *all[3];
     wr_spool_free(spool);
@@ -373,7 +373,7 @@ Test(spool, several_that_are_dead_come_one_after_the_other)
     expect_nothing();
 }
 
-Test(spool, the_living_and_other_handlers_are_left_alone)
+Test(spool, spools_of_live_processes_and_other_handlers_are_ignored)
 {
     struct wr_spool *living = spool;
     put(0, 10);
@@ -390,7 +390,7 @@ Test(spool, the_living_and_other_handlers_are_left_alone)
     cr_assert_eq(count_entries("pull"), 1);
 }
 
-Test(spool, more_than_can_be_adopted_at_a_time_is_adopted_later)
+Test(spool, spools_beyond_the_adoption_limit_are_adopted_later)
 {
     struct wr_spool *all[WR_SPOOL_INDEX_DIRS + 3];
     wr_spool_free(spool);
@@ -411,7 +411,7 @@ Test(spool, more_than_can_be_adopted_at_a_time_is_adopted_later)
     cr_assert_not(found.more);
 }
 
-Test(spool, what_was_left_on_purpose_can_be_adopted_at_once)
+Test(spool, a_spool_left_deliberately_can_be_adopted_at_once)
 {
     struct wr_spool *old = spool;
     put(0, 10);
@@ -431,21 +431,21 @@ Test(spool, leaving_an_empty_one_leaves_nothing)
     cr_assert_eq(count_entries(""), 0);
 }
 
-Test(spool, a_file_that_is_settled_whole_is_swept_away_by_the_next_process)
+Test(spool, a_completely_settled_file_is_deleted_by_the_next_process)
 {
     put(0, 10);
     char *path = wr_owner_dir_file(spool->index.first->dir, 0), copy[600];
     snprintf(copy, sizeof copy, "cp %s %s.copy", path, path);
-    spool->index.first->count++; /* it stays there */
+    spool->index.first->count++; /* prevents its deletion */
     wr_spool_settle(spool, 10);
     cr_assert_eq(start_again().samples, 0);
     cr_assert_eq(count_entries(""), 0);
     free(path);
 }
 
-/* ---- Bounds ---------------------------------------------------------------------------------- */
+/* ---- Limits ---------------------------------------------------------------------------------- */
 
-Test(spool, at_its_limit_nothing_more_is_taken)
+Test(spool, at_its_limit_a_put_fails)
 {
     uint32_t count = 0;
     terms.limit = 64 * 1024;
@@ -459,7 +459,7 @@ Test(spool, at_its_limit_nothing_more_is_taken)
     expect(0, count);
 }
 
-Test(spool, at_its_limit_the_oldest_file_makes_room)
+Test(spool, at_its_limit_the_oldest_file_is_dropped)
 {
     uint64_t gone = 0;
     terms.limit = 64 * 1024;
@@ -475,7 +475,7 @@ Test(spool, at_its_limit_the_oldest_file_makes_room)
     expect_nothing();
 }
 
-Test(spool, what_is_being_delivered_is_not_dropped)
+Test(spool, samples_being_delivered_are_not_dropped)
 {
     uint64_t gone = 0;
     terms.limit = 64 * 1024;
@@ -492,7 +492,7 @@ Test(spool, what_is_being_delivered_is_not_dropped)
     expect((uint32_t)(100 + gone), (uint32_t)(50000 - 100 - gone));
 }
 
-Test(spool, what_was_adopted_counts_and_is_dropped_as_what_it_is)
+Test(spool, adopted_samples_count_towards_the_limit_and_are_dropped_as_such)
 {
     put(0, 1000);
     start_again();
@@ -505,7 +505,7 @@ Test(spool, what_was_adopted_counts_and_is_dropped_as_what_it_is)
     expect(1000, 1000);
 }
 
-Test(spool, what_is_larger_than_the_limit_is_not_taken)
+Test(spool, a_put_larger_than_the_limit_fails)
 {
     terms.limit = 64 * 1024;
     terms.drop_oldest = true;
@@ -517,7 +517,7 @@ Test(spool, what_is_larger_than_the_limit_is_not_taken)
 
 /* ---- Disks that fail ------------------------------------------------------------------------- */
 
-/* A file that may not grow is what can be had of a full disk without mounting one. */
+/* A file size limit simulates a full disk without mounting one. */
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit = {bytes, RLIM_INFINITY};
@@ -525,7 +525,7 @@ static void limit_files(rlim_t bytes)
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-Test(spool, a_write_that_came_out_short_leaves_no_trace)
+Test(spool, a_short_write_is_undone)
 {
     put(0, 100);
     uint64_t before = spool->index.bytes;
@@ -540,7 +540,7 @@ Test(spool, a_write_that_came_out_short_leaves_no_trace)
     cr_assert_eq(lost.samples, 0);
 }
 
-Test(spool, a_file_that_cannot_be_begun_is_not_there)
+Test(spool, a_file_that_cannot_be_started_is_removed)
 {
     limit_files(10);
     cr_assert_eq(try_put(0, 100), WR_SPOOL_FULL);
@@ -550,13 +550,13 @@ Test(spool, a_file_that_cannot_be_begun_is_not_there)
     expect(0, 100);
 }
 
-Test(spool, on_a_full_disk_the_oldest_file_makes_room)
+Test(spool, on_a_full_disk_the_oldest_file_is_dropped)
 {
     terms.drop_oldest = true;
     put(0, 100);
     spool->open = NULL;
     put(100, 100);
-    limit_files(200); /* for any file: dropping does not help, but it is tried */
+    limit_files(200); /* for every file: dropping one does not help, but it is tried */
     cr_assert_eq(try_put(200, 100), WR_SPOOL_FULL);
     cr_assert_eq(dropped.samples, 200);
     limit_files(RLIM_INFINITY);
@@ -564,7 +564,7 @@ Test(spool, on_a_full_disk_the_oldest_file_makes_room)
     expect(200, 100);
 }
 
-Test(spool, a_place_that_is_not_to_be_trusted_is_not_used)
+Test(spool, a_folder_with_unsafe_permissions_is_not_used)
 {
     cr_assert_eq(mkdir(terms.place, 0700), 0);
     cr_assert_eq(chmod(terms.place, 0777), 0);
@@ -578,7 +578,7 @@ Test(spool, a_place_that_is_not_to_be_trusted_is_not_used)
     expect(0, 10);
 }
 
-Test(spool, files_that_somebody_deleted_are_lost_and_counted)
+Test(spool, deleted_files_are_counted_as_lost)
 {
     put(0, 10);
     spool->open = NULL;
@@ -592,7 +592,7 @@ Test(spool, files_that_somebody_deleted_are_lost_and_counted)
     expect_nothing();
 }
 
-Test(spool, when_all_of_it_was_deleted_it_begins_anew)
+Test(spool, a_spool_whose_folder_was_deleted_starts_again)
 {
     char command[700];
     put(0, 10);
@@ -604,7 +604,7 @@ Test(spool, when_all_of_it_was_deleted_it_begins_anew)
     expect_nothing();
 }
 
-Test(spool, another_place_is_used_from_then_on_and_the_old_one_is_emptied)
+Test(spool, after_a_change_of_folder_the_new_one_is_used_and_the_old_one_emptied)
 {
     put(0, 10);
     const char *old = terms.place;
@@ -649,7 +649,7 @@ Test(spool, a_damaged_end_is_lost_and_counted)
     cr_assert(kept_bad);
 }
 
-Test(spool, what_is_damaged_but_settled_is_not_lost)
+Test(spool, a_damaged_block_that_is_settled_is_not_lost)
 {
     put(0, 10);
     off_t second = (off_t)spool->index.bytes;
@@ -677,7 +677,7 @@ Test(spool, a_torn_end_left_by_a_dead_process_is_lost)
     cr_assert(kept_bad);
 }
 
-Test(spool, what_has_no_sense_at_all_is_kept_and_swept_aside)
+Test(spool, an_unreadable_file_is_renamed_and_kept)
 {
     put(0, 10);
     char *path = wr_owner_dir_file(spool->index.first->dir, 0);
@@ -693,7 +693,7 @@ Test(spool, what_has_no_sense_at_all_is_kept_and_swept_aside)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-Test(spool, without_memory_putting_fails_and_harms_nothing)
+Test(spool, without_memory_a_put_fails_without_damage)
 {
     put(0, 10);
     uint32_t next = 10;
@@ -712,7 +712,7 @@ Test(spool, without_memory_putting_fails_and_harms_nothing)
     expect_nothing();
 }
 
-Test(spool, without_memory_fetching_fails_and_harms_nothing)
+Test(spool, without_memory_a_fetch_fails_without_damage)
 {
     put(0, 10);
     put(10, 10);

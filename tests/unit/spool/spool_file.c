@@ -1,4 +1,4 @@
-/* Files of a spool: written, read back, damaged at every byte and torn at every length. */
+/* Files of a spool: written, read back, damaged at every byte, truncated at every length. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 
 enum { MOST = 64, FIRST_POSITION = 1000 };
 
-static struct wr_registry written, read_back; /* the process that wrote, and the one that reads */
+static struct wr_registry written, read_back; /* of the writing and of the reading process */
 static struct wr_segment_pool pool;
-static struct wr_segment *segment; /* everything that was ever written to the file */
+static struct wr_segment *segment; /* all samples ever written to the file */
 static struct wr_spool_writer writer;
 static struct wr_buffer file;
 static uint32_t put_so_far, block_of[MOST]; /* a sample's block */
-static size_t blocks[MOST];                 /* where the block of samples number n begins */
-static const char *hosts[MOST];             /* the label that is true of it */
+static size_t blocks[MOST];                 /* offset of the block of samples number n */
+static const char *hosts[MOST];             /* its label */
 static uint32_t block_count;
 static uint64_t labels_made;
 static const struct wr_sample_id first_id = {{{0xfe, 0xed}}, 70000};
@@ -70,7 +70,7 @@ TestSuite(spool_file, .init = setup, .fini = teardown);
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Appends an event of so many samples, whose values count on. */
+/* Appends an event of `samples` samples with consecutive values. */
 static void append(uint32_t series, uint32_t samples, uint16_t flags, const char *note)
 {
     for (uint32_t i = 0; i < samples; i++) {
@@ -90,7 +90,7 @@ static void append(uint32_t series, uint32_t samples, uint16_t flags, const char
     }
 }
 
-/* Where the samples of the block that begins at or behind `at` begin. */
+/* The offset of the samples of the first block at or after `at`. */
 static size_t find_samples(size_t at)
 {
     struct wr_spool_block block;
@@ -99,11 +99,11 @@ static size_t find_samples(size_t at)
             return at;
         at += sizeof block + block.length;
     }
-    cr_assert(false, "there are no samples");
+    cr_assert(false, "no samples were expected");
     return at;
 }
 
-/* Writes what was appended since the last time, as one block. */
+/* Writes the samples appended since the last call as one block. */
 static void put(const struct wr_label_set *labels)
 {
     size_t start = file.length;
@@ -130,7 +130,7 @@ static struct wr_label_set *make_labels(const char *value, uint64_t number)
     return wr_labels_new(&map, number, &error);
 }
 
-/* A file with a bit of everything: four blocks of samples, with definitions before three of them. */
+/* A file with all kinds of blocks: four blocks of samples, with definitions before three of them. */
 static void write_everything(void)
 {
     static const weir_label route[] = {{"method", "GET"}, {"route", "/x"}};
@@ -159,7 +159,7 @@ static void write_everything(void)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* What came out of a file. */
+/* What was read from a file. */
 static struct {
     bool good[MOST];
     uint32_t good_count, lost;
@@ -184,8 +184,8 @@ static bool is_same_series(uint32_t is, uint32_t was)
     return same;
 }
 
-/* The sample must be the very one that was written as number `number`. */
-static void expect_same(const weir_sample *is, const struct wr_segment *from, uint32_t number)
+/* The sample must be identical to the one written as number `number`. */
+static void expect_sample(const weir_sample *is, const struct wr_segment *from, uint32_t number)
 {
     const weir_sample *was = &segment->samples[number];
     cr_assert_lt(number, segment->count);
@@ -210,7 +210,7 @@ static void expect_labels(const struct wr_label_set *labels, uint32_t number)
     cr_assert_str_eq(labels->items[0].value, host);
 }
 
-static bool see_part(struct wr_spool_reader *reader, const struct wr_spool_part *part)
+static bool check_part(struct wr_spool_reader *reader, const struct wr_spool_part *part)
 {
     struct wr_segment *loaded = wr_segment_new(&pool, part->count);
     bool whole = loaded && wr_spool_reader_load(reader, part, 0, loaded);
@@ -220,7 +220,7 @@ static bool see_part(struct wr_spool_reader *reader, const struct wr_spool_part 
         cr_assert_eq(part->position, FIRST_POSITION + part->first);
         cr_assert(wr_sample_id_follows(&part->id, &first_id, part->first));
         for (uint32_t i = 0; i < part->count; i++) {
-            expect_same(&loaded->samples[i], loaded, part->first + i);
+            expect_sample(&loaded->samples[i], loaded, part->first + i);
             cr_assert_not(got.good[part->first + i]);
             got.good[part->first + i] = true;
         }
@@ -231,7 +231,7 @@ static bool see_part(struct wr_spool_reader *reader, const struct wr_spool_part 
     return whole;
 }
 
-/* Reads data to its end. What comes is what was written, in order, if it comes at all. */
+/* Reads data to its end. Samples may be missing; those that are read must be as written and in order. */
 static void read_data(const char *data, size_t size)
 {
     struct wr_spool_reader reader;
@@ -247,7 +247,7 @@ static void read_data(const char *data, size_t size)
         index += part->count;
         if (part->kind == WR_SPOOL_PART_LOST)
             got.lost += part->count;
-        else if (!see_part(&reader, part))
+        else if (!check_part(&reader, part))
             break;
         wr_spool_reader_take(&reader);
     }
@@ -255,7 +255,7 @@ static void read_data(const char *data, size_t size)
     wr_spool_reader_fini(&reader);
 }
 
-Test(spool_file, what_was_written_comes_back)
+Test(spool_file, written_samples_are_read_back_unchanged)
 {
     write_everything();
     read_data(file.data, file.length);
@@ -265,7 +265,7 @@ Test(spool_file, what_was_written_comes_back)
     cr_assert_eq(wr_spool_reader_measure(file.data, file.length), segment->count);
 }
 
-Test(spool_file, the_head_tells_who_wrote_it)
+Test(spool_file, the_head_identifies_the_writer)
 {
     struct wr_spool_writer_info info;
     size_t length;
@@ -278,14 +278,14 @@ Test(spool_file, the_head_tells_who_wrote_it)
     cr_assert_eq(length % 8, 0);
 }
 
-Test(spool_file, the_mark_says_how_much_is_settled)
+Test(spool_file, the_mark_records_how_much_is_settled)
 {
     cr_assert_eq(wr_spool_block_read_mark(file.data, file.length), 0);
     struct wr_spool_mark mark = wr_spool_block_mark(123456);
     memcpy(file.data + wr_spool_block_mark_offset, &mark, sizeof mark);
     cr_assert_eq(wr_spool_block_read_mark(file.data, file.length), 123456);
     file.data[wr_spool_block_mark_offset] ^= 1;
-    cr_assert_eq(wr_spool_block_read_mark(file.data, file.length), 0, "what is not sure is not settled");
+    cr_assert_eq(wr_spool_block_read_mark(file.data, file.length), 0, "an invalid mark settles nothing");
 }
 
 Test(spool_file, a_series_is_defined_once_in_a_file)
@@ -301,7 +301,7 @@ Test(spool_file, a_series_is_defined_once_in_a_file)
     cr_assert_eq(got.good_count, 2);
 }
 
-Test(spool_file, another_file_defines_everything_anew)
+Test(spool_file, another_file_repeats_all_definitions)
 {
     uint32_t a = series_of(&written, "my_app", "a", NULL, 0, 0);
     append(a, 1, 0, NULL);
@@ -318,7 +318,7 @@ Test(spool_file, another_file_defines_everything_anew)
     cr_assert_not(got.damaged);
 }
 
-Test(spool_file, flags_of_the_core_stay_behind)
+Test(spool_file, flags_of_the_core_are_not_written)
 {
     append(series_of(&written, "my_app", "a", NULL, 0, 0), 1, WR_RING_NO_WAIT, NULL);
     put(NULL);
@@ -338,14 +338,14 @@ Test(spool_file, samples_in_the_middle_can_be_skipped)
     struct wr_segment *loaded = wr_segment_new(&pool, MOST);
     cr_assert(wr_spool_reader_load(&reader, part, 2, loaded));
     cr_assert_eq(loaded->count, 1);
-    expect_same(&loaded->samples[0], loaded, 6);
+    expect_sample(&loaded->samples[0], loaded, 6);
     wr_segment_drop(loaded);
     wr_spool_reader_fini(&reader);
 }
 
-/* ---- What a process says of its own series ---------------------------------------------------- */
+/* ---- Descriptions ---------------------------------------------------------------------------- */
 
-Test(spool_file, descriptions_of_the_reader_count_more)
+Test(spool_file, descriptions_of_the_reading_process_take_precedence)
 {
     struct wr_error error;
     struct weir_stream *stream = wr_stream_get(&read_back, "my_app", NULL, 0, &error);
@@ -354,14 +354,14 @@ Test(spool_file, descriptions_of_the_reader_count_more)
     wr_series_describe(&written, written_stream, "b", "ms", "help", &error);
     append(series_of(&written, "my_app", "b", NULL, 0, 0), 1, 0, NULL);
     put(NULL);
-    wr_series_describe(&written, written_stream, "b", "s", NULL, &error); /* what is expected now */
+    wr_series_describe(&written, written_stream, "b", "s", NULL, &error); /* this is expected */
     read_data(file.data, file.length);
     cr_assert_eq(got.good_count, 1);
 }
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
 
-/* Which block a byte of the file belongs to: its kind, and its number among those of samples if it is one. */
+/* The block that a byte of the file belongs to: its kind, and for blocks of samples its number. */
 struct place {
     uint32_t kind; /* 0: the head */
     uint32_t number;
@@ -389,8 +389,8 @@ static uint32_t samples_of(uint32_t block)
     return count;
 }
 
-/* Blocks of samples that rest on what is defined by the definitions before block `block`, itself included. */
-static bool rests_on(uint32_t block, uint32_t definitions_before, uint32_t kind)
+/* Whether block `block` depends on the definitions of `kind` before block `definitions_before`. */
+static bool depends_on(uint32_t block, uint32_t definitions_before, uint32_t kind)
 {
     if (kind == WR_SPOOL_BLOCK_LABELS) /* each set is used until the next one */
         return block == definitions_before || (definitions_before == 2 && block == 3);
@@ -408,17 +408,17 @@ static void expect_damage(size_t offset, const struct place *place)
         uint32_t block = block_of[i];
         bool hit = place->kind == WR_SPOOL_BLOCK_SAMPLES
                        ? block == place->number
-                       : place->kind && rests_on(block, place->number, place->kind);
+                       : place->kind && depends_on(block, place->number, place->kind);
         cr_assert_eq(got.good[i], !hit, "byte %zu, sample %u", offset, i);
         missing += hit;
     }
     cr_assert_eq(got.damaged, !is_mark, "byte %zu", offset);
-    /* how many were in a last block is known by its header alone */
+    /* the number of samples in the last block is known from its header only */
     bool unknown = place->kind == WR_SPOOL_BLOCK_SAMPLES && place->header && place->number == block_count - 1;
     cr_assert_eq(got.lost, unknown ? 0 : missing, "byte %zu", offset);
 }
 
-Test(spool_file, a_damaged_byte_costs_its_block_and_no_more)
+Test(spool_file, a_damaged_byte_loses_its_block_only)
 {
     write_everything();
     for (size_t offset = 0; offset < file.length; offset++) {
@@ -433,7 +433,7 @@ Test(spool_file, a_damaged_byte_costs_its_block_and_no_more)
     }
 }
 
-Test(spool_file, a_torn_file_has_a_whole_beginning)
+Test(spool_file, a_torn_file_is_read_up_to_the_tear)
 {
     write_everything();
     for (size_t length = 0; length < file.length; length++) {
@@ -456,7 +456,7 @@ Test(spool_file, a_torn_file_has_a_whole_beginning)
     }
 }
 
-Test(spool_file, two_damaged_places_cost_what_each_does)
+Test(spool_file, two_damaged_places_lose_what_each_loses)
 {
     write_everything();
     file.data[blocks[0] + sizeof(struct wr_spool_block)] ^= 1;
@@ -466,7 +466,7 @@ Test(spool_file, two_damaged_places_cost_what_each_does)
     cr_assert_eq(got.good_count, samples_of(1) + samples_of(3));
 }
 
-/* Checksums that are right do not make senseless contents sensible. */
+/* Changes a block and corrects its checksum, so that only the contents are invalid. */
 static void forge(size_t at, void (*change)(struct wr_spool_block *block, char *payload))
 {
     struct wr_spool_block block;
@@ -527,7 +527,7 @@ static void begin_again(struct wr_spool_block *block, char *payload)
     block->first = 0;
 }
 
-Test(spool_file, samples_that_make_no_sense_are_lost)
+Test(spool_file, inconsistent_blocks_are_lost)
 {
     static void (*const changes[])(struct wr_spool_block *, char *) = {
         refer_to_nothing, claim_notes, claim_labels, claim_another_kind, leave_the_last_event_open};
@@ -545,7 +545,7 @@ Test(spool_file, samples_that_make_no_sense_are_lost)
     }
 }
 
-Test(spool_file, counts_that_cannot_be_do_no_harm)
+Test(spool_file, impossible_counts_are_handled)
 {
     static void (*const changes[])(struct wr_spool_block *, char *) = {claim_too_many, claim_a_far_end,
                                                                        begin_again};
@@ -579,7 +579,7 @@ static void define_nonsense(struct wr_spool_block *block, char *payload)
     memset(payload, 0xff, block->length);
 }
 
-Test(spool_file, definitions_that_cannot_be_cost_what_rests_on_them)
+Test(spool_file, impossible_definitions_lose_the_blocks_that_depend_on_them)
 {
     static void (*const changes[])(struct wr_spool_block *, char *) = {define_too_many, define_far_away,
                                                                        define_nonsense};
@@ -611,7 +611,7 @@ Test(spool_file, names_that_break_the_rules_are_not_interned)
     cr_assert_eq(got.lost, 1);
 }
 
-Test(spool_file, beyond_the_limit_new_groups_cannot_be_had)
+Test(spool_file, beyond_the_limit_new_groups_are_refused)
 {
     append(series_of(&written, "my_app", "a", NULL, 0, 0), 1, 0, NULL);
     put(NULL);
@@ -622,7 +622,7 @@ Test(spool_file, beyond_the_limit_new_groups_cannot_be_had)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-Test(spool_file, without_memory_nothing_is_taken_for_damage)
+Test(spool_file, running_out_of_memory_is_not_reported_as_damage)
 {
     write_everything();
     unsigned calls = 0;
@@ -639,7 +639,7 @@ Test(spool_file, without_memory_nothing_is_taken_for_damage)
     cr_assert_gt(calls, 5);
 }
 
-Test(spool_file, without_memory_writing_says_so)
+Test(spool_file, without_memory_a_write_fails)
 {
     append(series_of(&written, "my_app", "a", NULL, 0, 0), 1, 0, NULL);
     struct wr_range range = {.segment = segment, .count = 1, .bytes = sizeof(weir_sample)};

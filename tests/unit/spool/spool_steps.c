@@ -1,7 +1,6 @@
-/* A process is stopped at each of its system calls while it puts samples on disk, fetches and settles them, and
- * another one while it takes over what the first has left: whenever it were killed, whoever came next would
- * find what it should. Files change by system calls alone; a write that a dying process leaves half done is
- * tried as well. */
+/* A process is stopped at each of its system calls while it puts, fetches and settles samples, and another one
+ * while it adopts them: wherever it is killed, the next process must find the expected samples. Files change
+ * only by system calls; partial writes of a killed process are tested as well. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <inttypes.h>
@@ -21,15 +20,14 @@
 
 enum { ROOM = 20000, BIG = 1 << 30 };
 
-/* What the process that is followed says of itself: low before it does something, high once it may have been
- * done.
- */
-struct told {
+/* What the traced process reports in shared memory, before and after each operation: `put` is certainly on
+ * disk, `putting` may be; `settled` likewise. */
+struct progress {
     _Atomic uint64_t put, putting;
     _Atomic uint64_t settled, settling;
 };
 
-static struct told *told;
+static struct progress *progress;
 static struct wr_registry registry;
 static struct wr_segment_pool pool;
 static struct wr_segment *segment; /* the value of a sample is its number */
@@ -47,8 +45,8 @@ static void setup(void)
         segment->samples[i] = (weir_sample){.series = series, .time_ns = i, .value.f64 = i};
     segment->count = ROOM;
     terms = (struct wr_spool_terms){.place = strdup(path_in_folder("spool")), .limit = BIG};
-    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    cr_assert_neq(told, MAP_FAILED);
+    progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(progress, MAP_FAILED);
 }
 
 static void teardown(void)
@@ -61,13 +59,13 @@ TestSuite(spool_steps, .init = setup, .fini = teardown);
 
 /* ---- What the next process would find -------------------------------------------------------- */
 
-/* The numbers first, first + 1, ... before end. */
+/* The consecutive numbers first <= n < end. */
 struct found {
     uint64_t first, end, lost;
-    bool torn; /* they are no such row */
+    bool torn; /* they are not consecutive */
 };
 
-static void see(struct found *found, const struct wr_range *range)
+static void add_range(struct found *found, const struct wr_range *range)
 {
     for (uint32_t i = 0; i < range->count; i++) {
         uint64_t number = (uint64_t)range->segment->samples[range->first + i].value.f64;
@@ -78,7 +76,7 @@ static void see(struct found *found, const struct wr_range *range)
     }
 }
 
-/* Adopts a place and takes everything that is there. */
+/* Adopts the spools of a folder and reads all samples. */
 static struct found read_place(const char *place)
 {
     struct found found = {.first = UINT64_MAX, .end = UINT64_MAX};
@@ -92,7 +90,7 @@ static struct found read_place(const char *place)
         found.lost += batch.lost.samples;
         if (!batch.range.segment)
             break;
-        see(&found, &batch.range);
+        add_range(&found, &batch.range);
         wr_spool_settle(spool, batch.range.count);
         wr_segment_drop(batch.range.segment);
         wr_labels_drop(batch.labels);
@@ -101,10 +99,10 @@ static struct found read_place(const char *place)
     return found;
 }
 
-/* The longest file in a folder, and how long it is. */
+/* Finds the last file in a folder. Returns its length. */
 static long find_last_file(const char *dir, char *path, size_t size)
 {
-    long longest = -1;
+    long length = -1;
     char last[300] = "";
     const struct dirent *entry;
     DIR *entries = opendir(dir);
@@ -116,11 +114,11 @@ static long find_last_file(const char *dir, char *path, size_t size)
     snprintf(path, size, "%s/%s", dir, last);
     struct stat status;
     if (*last && stat(path, &status) == 0)
-        longest = status.st_size;
-    return longest;
+        length = status.st_size;
+    return length;
 }
 
-/* The only dir of the place; "": there is none. */
+/* The only spool in the folder; "": none. */
 static void find_dir(const char *place, char *dir, size_t size)
 {
     const struct dirent *entry;
@@ -143,27 +141,27 @@ static const char *copy_place(void)
     return copy;
 }
 
-/* If the process were killed now; torn: its last write has come out half. */
+/* Checks what the next process would find if this one were killed now; torn: its last write was partial. */
 static void assert_survival(const char *place, uint64_t step, bool torn)
 {
     struct found found = read_place(place);
-    uint64_t put = told->put, settled = told->settled;
+    uint64_t put = progress->put, settled = progress->settled;
     uint64_t first = found.first == UINT64_MAX ? put : found.first;
     uint64_t end = found.first == UINT64_MAX ? put : found.end;
     cr_assert_not(found.torn, "step %" PRIu64 ": a torn row", step);
-    cr_assert(first >= settled && first <= told->settling && end >= put && end <= told->putting,
+    cr_assert(first >= settled && first <= progress->settling && end >= put && end <= progress->putting,
               "step %" PRIu64 "%s: %" PRIu64 " to %" PRIu64 " would come, settled %" PRIu64 " to %" PRIu64
               ", put %" PRIu64 " to %" PRIu64,
-              step, torn ? ", torn" : "", first, end, settled, told->settling, put, told->putting);
+              step, torn ? ", torn" : "", first, end, settled, progress->settling, put, progress->putting);
     cr_assert(!found.lost || torn, "step %" PRIu64 ": %" PRIu64 " are taken for damaged", step, found.lost);
 }
 
-/* ---- Following ------------------------------------------------------------------------------- */
+/* ---- Tracing --------------------------------------------------------------------------------- */
 
-/* The last file of the only dir, and how long it is. */
+/* The last file of the only spool, and its length. */
 struct last {
     char path[1000];
-    long length; /* -1: there is none */
+    long length; /* -1: none */
 };
 
 static struct last measure(const char *place)
@@ -176,14 +174,13 @@ static struct last measure(const char *place)
     return last;
 }
 
-/* What the last write added to a file comes out half, at several lengths. Only what is being put may be
- * missing. */
-static void tear(const struct last *before, uint64_t step)
+/* Truncates the last write to a file at several lengths. Only samples being put may be missing. */
+static void truncate_last_write(const struct last *before, uint64_t step)
 {
     enum { CUTS = 6 };
     const struct last after = measure(terms.place);
     long start = strcmp(before->path, after.path) == 0 ? before->length : 0;
-    for (int i = 1; after.length > start && told->put < told->putting && i < CUTS; i++) {
+    for (int i = 1; after.length > start && progress->put < progress->putting && i < CUTS; i++) {
         const char *copy = copy_place();
         const struct last torn = measure(copy);
         cr_assert_eq(truncate(torn.path, start + (after.length - start) * i / CUTS), 0);
@@ -192,9 +189,9 @@ static void tear(const struct last *before, uint64_t step)
     }
 }
 
-/* Runs `scenario` in a process of its own, which stops once it has got ready, and looks at the disk before and
- * after each of its system calls. Answers at how many that was. */
-static uint64_t follow(void (*scenario)(void))
+/* Runs `scenario` in a child process, which stops itself when it is ready, and checks the disk before and after
+ * each of its system calls. Returns the number of checks. */
+static uint64_t trace(void (*scenario)(void))
 {
     int status;
     uint64_t step = 0;
@@ -214,18 +211,18 @@ static uint64_t follow(void (*scenario)(void))
             assert_survival(copy_place(), step, false);
             continue;
         }
-        tear(&before, step);
+        truncate_last_write(&before, step);
         before = measure(terms.place);
     }
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     return step;
 }
 
-/* ---- Those that are followed ----------------------------------------------------------------- */
+/* ---- The traced process ---------------------------------------------------------------------- */
 
 static void put(struct wr_spool *spool, uint32_t count)
 {
-    uint32_t first = (uint32_t)told->put;
+    uint32_t first = (uint32_t)progress->put;
     struct wr_spool_count dropped;
     struct wr_range range = {.segment = segment,
                              .first = first,
@@ -233,10 +230,10 @@ static void put(struct wr_spool *spool, uint32_t count)
                              .bytes = count * sizeof(weir_sample),
                              .position = first,
                              .id.sequence = first};
-    told->putting = first + count;
+    progress->putting = first + count;
     if (wr_spool_put(spool, &terms, &range, NULL, &dropped, &error) != WR_SPOOL_OK)
         _exit(1);
-    told->put = first + count;
+    progress->put = first + count;
 }
 
 static void take(struct wr_spool *spool, uint32_t samples)
@@ -244,18 +241,18 @@ static void take(struct wr_spool *spool, uint32_t samples)
     struct wr_spool_want want = {.samples = samples, .bytes = BIG};
     struct wr_spool_batch batch;
     if (wr_spool_fetch(spool, &want, &batch, &error) != WR_SPOOL_OK || !batch.range.segment ||
-        (uint64_t)batch.range.segment->samples[batch.range.first].value.f64 != told->settled)
+        (uint64_t)batch.range.segment->samples[batch.range.first].value.f64 != progress->settled)
         _exit(1);
     uint32_t count = batch.range.count < samples ? batch.range.count : samples;
-    told->settling = told->settled + count;
+    progress->settling = progress->settled + count;
     wr_spool_settle(spool, count);
-    told->settled = told->settling;
+    progress->settled = progress->settling;
     wr_segment_drop(batch.range.segment);
     wr_labels_drop(batch.labels);
 }
 
-/* Several files, of which the oldest are settled in parts and deleted. */
-static void keep(void)
+/* Several files; the oldest are settled in parts and deleted. */
+static void write_spool(void)
 {
     struct wr_spool *spool = wr_spool_new("push", &registry);
     terms.limit = 400 * 1024; /* files of 25 KiB */
@@ -266,19 +263,19 @@ static void keep(void)
         take(spool, 50);
         take(spool, 500);
     }
-    while (told->settled < told->put)
+    while (progress->settled < progress->put)
         take(spool, 700);
     wr_spool_leave(spool);
 }
 
-Test(spool_steps, whenever_a_process_dies_what_it_put_and_has_not_settled_is_there_once, .timeout = 300)
+Test(spool_steps, after_a_kill_at_any_step_unsettled_samples_are_found_once, .timeout = 300)
 {
-    cr_assert_gt(follow(keep), 100);
+    cr_assert_gt(trace(write_spool), 100);
     cr_assert_gt(torn_writes, 20);
-    cr_assert_eq(told->settled, told->put);
+    cr_assert_eq(progress->settled, progress->put);
 }
 
-static void leave(void)
+static void leave_samples(void)
 {
     struct wr_spool *spool = wr_spool_new("push", &registry);
     terms.limit = 400 * 1024;
@@ -289,27 +286,28 @@ static void leave(void)
     _exit(0);
 }
 
-/* Takes over, and adds to it; what is left goes by deletions alone. */
-static void take_over(void)
+/* Adopts a spool and adds to it; later steps only delete files. */
+static void adopt(void)
 {
     struct wr_spool *spool = wr_spool_new("push", &registry);
     struct wr_spool_found found;
     raise(SIGSTOP);
-    if (!wr_spool_adopt(spool, terms.place, &found, &error) || found.samples != told->put - told->settled)
+    if (!wr_spool_adopt(spool, terms.place, &found, &error) ||
+        found.samples != progress->put - progress->settled)
         _exit(1);
-    while (told->settled < told->put)
+    while (progress->settled < progress->put)
         take(spool, 150);
     wr_spool_leave(spool);
 }
 
-Test(spool_steps, whenever_one_that_takes_over_dies_the_next_one_finds_the_same, .timeout = 300)
+Test(spool_steps, after_a_kill_during_adoption_the_next_process_finds_the_same, .timeout = 300)
 {
     int status;
     pid_t child = fork();
     if (child == 0)
-        leave();
+        leave_samples();
     cr_assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     assert_survival(copy_place(), 0, false);
-    cr_assert_gt(follow(take_over), 30);
-    cr_assert_eq(told->settled, told->put);
+    cr_assert_gt(trace(adopt), 30);
+    cr_assert_eq(progress->settled, progress->put);
 }
