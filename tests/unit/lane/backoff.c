@@ -12,7 +12,7 @@ static struct wr_backoff make(uint64_t seed)
     return retry;
 }
 
-/* The smallest and the largest pause after so many failures, over many seeds. */
+/* The minimum and maximum delay after `failures` failures, over many seeds. */
 static void measure(unsigned failures, int64_t *least, int64_t *most)
 {
     *least = INT64_MAX;
@@ -27,7 +27,7 @@ static void measure(unsigned failures, int64_t *least, int64_t *most)
     }
 }
 
-Test(retry, pauses_double_up_to_the_largest)
+Test(backoff, delays_double_up_to_the_maximum)
 {
     const int64_t whole[] = {100, 200, 400, 800, 1600, 3000, 3000, 3000};
     for (unsigned i = 0; i < WR_COUNT_OF(whole); i++) {
@@ -38,7 +38,7 @@ Test(retry, pauses_double_up_to_the_largest)
     }
 }
 
-Test(retry, the_last_half_of_a_pause_is_drawn_by_lot)
+Test(backoff, the_second_half_of_a_delay_is_random)
 {
     int64_t least, most;
     measure(6, &least, &most);
@@ -46,7 +46,7 @@ Test(retry, the_last_half_of_a_pause_is_drawn_by_lot)
     cr_assert_gt(most, 3000 - 30);
 }
 
-Test(retry, equal_seeds_draw_equal_lots_and_others_do_not)
+Test(backoff, equal_seeds_give_equal_delays_and_others_do_not)
 {
     struct wr_backoff a = make(7), b = make(7), c = make(9);
     bool differs = false;
@@ -58,7 +58,7 @@ Test(retry, equal_seeds_draw_equal_lots_and_others_do_not)
     cr_assert(differs);
 }
 
-Test(retry, a_success_begins_at_the_smallest_pause_again)
+Test(backoff, a_success_resets_the_delay_to_the_minimum)
 {
     struct wr_backoff retry = make(1);
     for (int i = 0; i < 10; i++)
@@ -68,51 +68,51 @@ Test(retry, a_success_begins_at_the_smallest_pause_again)
     cr_assert(pause >= 50 && pause <= 100);
 }
 
-/* The same for one wish of the destination, after a first failure. */
-static void measure_asked(int64_t asked, int64_t *least, int64_t *most)
+/* The same for a delay requested by the destination, after a first failure. */
+static void measure_requested(int64_t requested, int64_t *least, int64_t *most)
 {
     *least = INT64_MAX;
     *most = 0;
     for (uint64_t seed = 0; seed < MANY; seed++) {
         struct wr_backoff retry = make(seed * UINT64_C(0x9e3779b97f4a7c15));
-        int64_t pause = wr_backoff_fail(&retry, asked);
+        int64_t pause = wr_backoff_fail(&retry, requested);
         *least = pause < *least ? pause : *least;
         *most = pause > *most ? pause : *most;
     }
 }
 
-Test(retry, a_longer_wish_of_the_destination_counts_with_a_little_on_top_by_lot)
+Test(backoff, a_longer_requested_delay_is_used_with_random_jitter_added)
 {
     int64_t least, most;
-    measure_asked(800, &least, &most);
+    measure_requested(800, &least, &most);
     cr_assert_eq(least, 800);
     cr_assert_eq(most, 900);
-    measure_asked(2960, &least, &most);
+    measure_requested(2960, &least, &most);
     cr_assert_eq(least, 2960);
-    cr_assert_eq(most, 3000, "never more than the largest pause");
-    measure_asked(3000, &least, &most);
+    cr_assert_eq(most, 3000, "never more than the maximum delay");
+    measure_requested(3000, &least, &most);
     cr_assert_eq(least, 3000);
     cr_assert_eq(most, 3000);
 }
 
-Test(retry, a_wish_beyond_the_largest_pause_is_cut_to_it_less_a_little_by_lot)
+Test(backoff, a_requested_delay_beyond_the_maximum_is_clamped_less_random_jitter)
 {
-    static const int64_t asked[] = {3001, 1000000, INT64_MAX};
-    for (unsigned i = 0; i < WR_COUNT_OF(asked); i++) {
+    static const int64_t requested[] = {3001, 1000000, INT64_MAX};
+    for (unsigned i = 0; i < WR_COUNT_OF(requested); i++) {
         int64_t least, most;
-        measure_asked(asked[i], &least, &most);
+        measure_requested(requested[i], &least, &most);
         cr_assert(least >= 2625 && least < 2650 && most <= 3000 && most > 2975, "%lld to %lld",
                   (long long)least, (long long)most);
     }
 }
 
-Test(retry, a_shorter_wish_of_the_destination_does_not_count)
+Test(backoff, a_shorter_requested_delay_is_ignored)
 {
     struct wr_backoff retry = make(1);
     cr_assert_geq(wr_backoff_fail(&retry, 1), 50);
 }
 
-Test(retry, a_wish_is_a_failure_like_others)
+Test(backoff, a_requested_delay_counts_as_a_failure)
 {
     struct wr_backoff retry = make(1);
     for (int i = 0; i < 5; i++)
@@ -120,7 +120,7 @@ Test(retry, a_wish_is_a_failure_like_others)
     cr_assert_geq(wr_backoff_fail(&retry, 0), 1500);
 }
 
-Test(retry, a_largest_pause_below_the_smallest_is_the_smallest)
+Test(backoff, a_maximum_below_the_minimum_is_raised_to_it)
 {
     struct wr_backoff retry;
     wr_backoff_init(&retry, 100, 10, 1);
@@ -130,7 +130,7 @@ Test(retry, a_largest_pause_below_the_smallest_is_the_smallest)
     }
 }
 
-Test(retry, no_pause_at_all_is_possible)
+Test(backoff, a_delay_of_zero_is_possible)
 {
     struct wr_backoff retry;
     wr_backoff_init(&retry, 0, 0, 1);
@@ -138,7 +138,7 @@ Test(retry, no_pause_at_all_is_possible)
         cr_assert_eq(wr_backoff_fail(&retry, 0), 0);
 }
 
-Test(retry, the_longest_pauses_do_not_overflow)
+Test(backoff, the_longest_delays_do_not_overflow)
 {
     struct wr_backoff retry;
     wr_backoff_init(&retry, 1, INT64_MAX, 1);

@@ -10,7 +10,7 @@ static struct wr_backpressure make(enum wr_overflow overflow)
     return (struct wr_backpressure){.overflow = overflow, .bound = BOUND, .timeout_ns = TIMEOUT};
 }
 
-/* One that has become full at START. */
+/* A lane that became full at START. */
 static struct wr_backpressure make_full(void)
 {
     struct wr_backpressure pressure = make(WR_OVERFLOW_BLOCK);
@@ -25,7 +25,7 @@ static struct wr_backpressure make_stalled(void)
     return pressure;
 }
 
-Test(pressure, below_the_bound_all_is_calm)
+Test(backpressure, below_the_bound_the_lane_is_calm)
 {
     struct wr_backpressure pressure = make(WR_OVERFLOW_BLOCK);
     wr_backpressure_rise(&pressure, BOUND - 1, START);
@@ -33,13 +33,13 @@ Test(pressure, below_the_bound_all_is_calm)
     cr_assert_eq(wr_backpressure_deadline(&pressure), WR_NEVER);
 }
 
-Test(pressure, at_the_bound_a_blocking_lane_is_full)
+Test(backpressure, at_the_bound_a_blocking_lane_is_full)
 {
     struct wr_backpressure pressure = make_full();
     cr_assert_eq(pressure.state, WR_BACKPRESSURE_FULL);
 }
 
-Test(pressure, the_dropping_policies_never_make_anybody_wait)
+Test(backpressure, the_drop_policies_never_make_producers_wait)
 {
     const enum wr_overflow dropping[] = {WR_OVERFLOW_DROP_NEWEST, WR_OVERFLOW_DROP_OLDEST};
     for (size_t i = 0; i < WR_COUNT_OF(dropping); i++) {
@@ -51,7 +51,7 @@ Test(pressure, the_dropping_policies_never_make_anybody_wait)
     }
 }
 
-Test(pressure, full_stays_full_until_the_queue_is_half_empty)
+Test(backpressure, full_stays_full_until_the_queue_is_half_empty)
 {
     struct wr_backpressure pressure = make_full();
     wr_backpressure_fall(&pressure, BOUND / 2 + 1, START + 1);
@@ -60,7 +60,7 @@ Test(pressure, full_stays_full_until_the_queue_is_half_empty)
     cr_assert_eq(pressure.state, WR_BACKPRESSURE_CALM);
 }
 
-Test(pressure, full_without_progress_for_the_timeout_is_stalled)
+Test(backpressure, full_without_progress_for_the_timeout_is_stalled)
 {
     struct wr_backpressure pressure = make_full();
     cr_assert_eq(wr_backpressure_deadline(&pressure), START + TIMEOUT);
@@ -71,7 +71,7 @@ Test(pressure, full_without_progress_for_the_timeout_is_stalled)
     cr_assert_eq(wr_backpressure_deadline(&pressure), WR_NEVER);
 }
 
-Test(pressure, each_progress_starts_the_timeout_anew)
+Test(backpressure, progress_restarts_the_timeout)
 {
     struct wr_backpressure pressure = make_full();
     wr_backpressure_fall(&pressure, BOUND - 1, START + 40);
@@ -80,14 +80,14 @@ Test(pressure, each_progress_starts_the_timeout_anew)
     cr_assert_eq(wr_backpressure_deadline(&pressure), START + 40 + TIMEOUT);
 }
 
-Test(pressure, what_is_added_does_not_start_the_timeout_anew)
+Test(backpressure, adding_samples_does_not_restart_the_timeout)
 {
     struct wr_backpressure pressure = make_full();
     wr_backpressure_rise(&pressure, BOUND + 500, START + 40);
     cr_assert_eq(wr_backpressure_deadline(&pressure), START + TIMEOUT);
 }
 
-Test(pressure, a_stalled_lane_that_moves_is_full_again_or_calm)
+Test(backpressure, a_stalled_lane_that_makes_progress_is_full_or_calm)
 {
     struct wr_backpressure pressure = make_stalled();
     wr_backpressure_fall(&pressure, BOUND / 2 + 1, START + 100);
@@ -98,7 +98,7 @@ Test(pressure, a_stalled_lane_that_moves_is_full_again_or_calm)
     cr_assert_eq(pressure.state, WR_BACKPRESSURE_CALM);
 }
 
-Test(pressure, a_stalled_lane_stays_so_while_nothing_moves)
+Test(backpressure, a_stalled_lane_stays_stalled_without_progress)
 {
     struct wr_backpressure pressure = make_stalled();
     wr_backpressure_rise(&pressure, BOUND * 2, START + 100);
@@ -106,7 +106,7 @@ Test(pressure, a_stalled_lane_stays_so_while_nothing_moves)
     cr_assert_eq(pressure.state, WR_BACKPRESSURE_STALLED);
 }
 
-Test(pressure, a_timeout_beyond_all_times_never_comes)
+Test(backpressure, a_timeout_that_overflows_never_expires)
 {
     struct wr_backpressure pressure = make(WR_OVERFLOW_BLOCK);
     pressure.timeout_ns = WR_NEVER;
@@ -116,7 +116,7 @@ Test(pressure, a_timeout_beyond_all_times_never_comes)
     cr_assert_eq(pressure.state, WR_BACKPRESSURE_FULL);
 }
 
-Test(pressure, a_blocking_lane_takes_all_unless_it_is_stalled)
+Test(backpressure, a_blocking_lane_accepts_everything_unless_stalled)
 {
     struct wr_backpressure pressure = make(WR_OVERFLOW_BLOCK);
     cr_assert_eq(wr_backpressure_room(&pressure, BOUND * 2), UINT64_MAX);
@@ -128,7 +128,7 @@ Test(pressure, a_blocking_lane_takes_all_unless_it_is_stalled)
     cr_assert_eq(wr_backpressure_room(&pressure, BOUND * 2), 0);
 }
 
-Test(pressure, drop_newest_takes_what_fits_and_drop_oldest_takes_all)
+Test(backpressure, drop_newest_accepts_what_fits_and_drop_oldest_accepts_everything)
 {
     struct wr_backpressure pressure = make(WR_OVERFLOW_DROP_NEWEST);
     cr_assert_eq(wr_backpressure_room(&pressure, 0), BOUND);

@@ -1,4 +1,4 @@
-/* What a lane gives its handler, and when: batches, linger, kinds, timers. */
+/* What a lane delivers to its handler, and when: batches, linger, kinds, timers. */
 #include <criterion/criterion.h>
 
 #include "../../support/lane_fixture.h"
@@ -44,7 +44,7 @@ static void sleep_until(int64_t until_ns)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-Test(lane_batch, a_handler_is_opened_when_there_is_something_for_it)
+Test(lane_batch, a_handler_is_opened_when_samples_are_queued)
 {
     sleep_until(WR_NEVER);
     fixture_offer(&fixture, 1);
@@ -54,7 +54,7 @@ Test(lane_batch, a_handler_is_opened_when_there_is_something_for_it)
     sleep_until(WR_NEVER);
 }
 
-Test(lane_batch, a_held_lane_does_nothing)
+Test(lane_batch, a_lane_held_for_a_fork_does_nothing)
 {
     fixture_offer(&fixture, 1);
     fixture.lane->fork_pending = true;
@@ -65,7 +65,7 @@ Test(lane_batch, a_held_lane_does_nothing)
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 
-Test(lane_batch, all_that_is_there_goes_in_one_batch)
+Test(lane_batch, all_queued_samples_go_in_one_batch)
 {
     use(5000, 0);
     fixture_offer(&fixture, 3);
@@ -92,7 +92,7 @@ Test(lane_batch, a_batch_has_at_most_as_many_bytes_as_allowed)
     deliver("3");
 }
 
-Test(lane_batch, metadata_counts_for_the_bytes_of_a_batch)
+Test(lane_batch, metadata_counts_towards_the_bytes_of_a_batch)
 {
     fixture.settings.batch_bytes = 3 * FIXTURE_SAMPLE_BYTES;
     use(5000, 0);
@@ -137,7 +137,7 @@ Test(lane_batch, an_event_of_more_bytes_than_a_batch_goes_alone)
     deliver("3");
 }
 
-Test(lane_batch, what_comes_while_one_is_in_flight_waits_for_the_next)
+Test(lane_batch, samples_offered_while_a_batch_is_in_flight_wait_for_the_next)
 {
     use(5000, 0);
     fixture_offer(&fixture, 2);
@@ -150,7 +150,7 @@ Test(lane_batch, what_comes_while_one_is_in_flight_waits_for_the_next)
 
 /* ---- Linger ---------------------------------------------------------------------------------- */
 
-Test(lane_batch, samples_linger_for_company)
+Test(lane_batch, samples_linger_until_the_batch_fills)
 {
     use(5000, 200);
     int64_t start_ns = fixture.now_ns;
@@ -182,7 +182,7 @@ Test(lane_batch, a_batch_full_of_bytes_does_not_linger)
     deliver("0 1 2");
 }
 
-Test(lane_batch, a_flush_ends_the_lingering)
+Test(lane_batch, a_flush_ends_the_linger)
 {
     use(5000, 200);
     fixture_offer(&fixture, 1);
@@ -191,7 +191,7 @@ Test(lane_batch, a_flush_ends_the_lingering)
     deliver("0");
 }
 
-Test(lane_batch, a_stop_ends_the_lingering)
+Test(lane_batch, a_stop_ends_the_linger)
 {
     use(5000, 200);
     fixture_offer(&fixture, 1);
@@ -199,7 +199,7 @@ Test(lane_batch, a_stop_ends_the_lingering)
     deliver("0");
 }
 
-Test(lane_batch, a_full_queue_ends_the_lingering)
+Test(lane_batch, a_full_queue_ends_the_linger)
 {
     fixture.settings.queue_bytes = 2 * FIXTURE_SAMPLE_BYTES;
     use(5000, 200);
@@ -207,7 +207,7 @@ Test(lane_batch, a_full_queue_ends_the_lingering)
     deliver("0 1");
 }
 
-Test(lane_batch, a_closed_handler_is_not_opened_before_the_lingering_is_over)
+Test(lane_batch, a_closed_handler_is_not_opened_before_the_linger_ends)
 {
     fixture.settings.linger_ns = 200 * WR_NS_PER_MS;
     fixture_apply(&fixture);
@@ -226,14 +226,14 @@ static void offer_kinds(const char *kinds)
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
 }
 
-Test(lane_batch, a_lane_takes_doubles_and_integers)
+Test(lane_batch, a_lane_delivers_doubles_and_integers)
 {
     use(5000, 0);
     offer_kinds("didi");
     deliver("0 1 2 3");
 }
 
-Test(lane_batch, kinds_that_a_handler_does_not_take_are_withheld_and_counted)
+Test(lane_batch, kinds_that_a_handler_does_not_accept_are_withheld_and_counted)
 {
     use(5000, 0);
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
@@ -242,7 +242,7 @@ Test(lane_batch, kinds_that_a_handler_does_not_take_are_withheld_and_counted)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 2);
 }
 
-Test(lane_batch, a_kind_of_a_later_day_is_withheld_and_counted)
+Test(lane_batch, an_unknown_kind_is_withheld_and_counted)
 {
     use(5000, 0);
     offer_kinds("d");
@@ -257,7 +257,7 @@ Test(lane_batch, a_kind_of_a_later_day_is_withheld_and_counted)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 4);
 }
 
-Test(lane_batch, kinds_are_withheld_wherever_they_stand)
+Test(lane_batch, kinds_are_withheld_at_any_position)
 {
     use(5000, 0);
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
@@ -269,7 +269,7 @@ Test(lane_batch, kinds_are_withheld_wherever_they_stand)
     cr_assert_eq(fixture_stats(&fixture).delivered, 3);
 }
 
-Test(lane_batch, an_event_with_a_kind_that_is_not_taken_is_withheld_whole)
+Test(lane_batch, an_event_with_an_unaccepted_kind_is_withheld_whole)
 {
     use(5000, 0);
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
@@ -281,7 +281,7 @@ Test(lane_batch, an_event_with_a_kind_that_is_not_taken_is_withheld_whole)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 3);
 }
 
-Test(lane_batch, a_lane_that_was_full_of_what_is_withheld_is_calm_again)
+Test(lane_batch, a_lane_full_of_withheld_samples_becomes_calm)
 {
     fixture.settings.queue_bytes = 4 * FIXTURE_SAMPLE_BYTES;
     use(5000, 0);
@@ -307,13 +307,13 @@ Test(lane_batch, a_timer_wakes_an_open_handler_once)
     sleep_until(WR_NEVER);
 }
 
-Test(lane_batch, a_timer_of_a_closed_handler_sleeps_with_it)
+Test(lane_batch, a_timer_of_a_closed_handler_does_not_fire)
 {
     fixture.lane->wake_at_ns = fixture.now_ns - 1;
     sleep_until(WR_NEVER);
 }
 
-Test(lane_batch, a_closed_handler_has_no_timer_any_more)
+Test(lane_batch, closing_a_handler_removes_its_timer)
 {
     use(5000, 0);
     fixture.lane->wake_at_ns = fixture.now_ns + 1;
@@ -321,7 +321,7 @@ Test(lane_batch, a_closed_handler_has_no_timer_any_more)
     cr_assert_eq(fixture.lane->wake_at_ns, 0);
 }
 
-Test(lane_batch, a_timer_has_its_turn_however_much_there_is_to_deliver)
+Test(lane_batch, a_timer_fires_even_if_there_is_always_more_to_deliver)
 {
     use(1, 0);
     fixture_offer(&fixture, 5);
@@ -331,7 +331,7 @@ Test(lane_batch, a_timer_has_its_turn_however_much_there_is_to_deliver)
     deliver("0");
 }
 
-Test(lane_batch, a_timer_does_not_wait_for_the_end_of_a_pause)
+Test(lane_batch, a_timer_does_not_wait_for_the_end_of_a_backoff)
 {
     use(5000, 0);
     fixture_offer(&fixture, 1);
@@ -355,7 +355,7 @@ Test(lane_batch, a_reload_wakes_an_open_handler_before_anything_else_is_delivere
     deliver("0");
 }
 
-Test(lane_batch, opening_is_as_good_as_a_reload)
+Test(lane_batch, opening_a_handler_completes_a_reload)
 {
     fixture.lane->reload_wanted = true;
     fixture_offer(&fixture, 1);
@@ -364,7 +364,7 @@ Test(lane_batch, opening_is_as_good_as_a_reload)
     deliver("0");
 }
 
-Test(lane_batch, a_wake_that_asks_for_it_reopens)
+Test(lane_batch, a_wake_that_requests_it_reopens)
 {
     use(5000, 0);
     fixture.lane->reload_wanted = true;

@@ -1,4 +1,4 @@
-/* Handlers that break their contract: noticed, counted, borne for a while. */
+/* Handlers that violate the API: detected, counted, and disabled after ten faults in a row. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void load(uint32_t samples)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
-Test(lane_fault, more_done_than_given_counts_as_all)
+Test(lane_fault, more_done_than_in_the_batch_counts_as_all)
 {
     load(3);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 4, 0);
@@ -33,7 +33,7 @@ Test(lane_fault, more_done_than_given_counts_as_all)
     cr_assert_eq(fixture_stats(&fixture).delivered, 3);
 }
 
-Test(lane_fault, the_largest_number_done_does_no_harm)
+Test(lane_fault, the_largest_number_done_does_not_overflow)
 {
     load(3);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, UINT32_MAX, UINT32_MAX);
@@ -110,7 +110,7 @@ Test(lane_fault, a_drop_by_open_flush_and_wake_is_a_fault_and_a_retry)
     cr_assert_eq(fixture.lane->end_reason, WR_LANE_LIVES);
 }
 
-Test(lane_fault, an_error_that_is_none_is_told_to_nobody)
+Test(lane_fault, an_invalid_error_is_not_returned_to_calls)
 {
     const int errors[] = {1, INT32_MAX, -UINT16_MAX - 1, INT32_MIN};
     for (size_t i = 0; i < WR_COUNT_OF(errors); i++) {
@@ -123,7 +123,7 @@ Test(lane_fault, an_error_that_is_none_is_told_to_nobody)
     }
 }
 
-Test(lane_fault, one_answer_is_one_fault_whatever_is_wrong_with_it)
+Test(lane_fault, an_outcome_with_several_mistakes_is_one_fault)
 {
     load(3);
     fixture_finish_emit(&fixture, 99, UINT32_MAX, 0);
@@ -134,7 +134,7 @@ Test(lane_fault, one_answer_is_one_fault_whatever_is_wrong_with_it)
     cr_assert_eq(fixture_stats(&fixture).faults, 2);
 }
 
-Test(lane_fault, what_a_handler_changed_is_a_fault_and_a_right_answer_keeps_its_reason)
+Test(lane_fault, changed_thread_state_is_a_fault_and_a_valid_outcome_keeps_its_reason)
 {
     load(3);
     fixture.lane->breach = "it changed something";
@@ -144,14 +144,14 @@ Test(lane_fault, what_a_handler_changed_is_a_fault_and_a_right_answer_keeps_its_
     cr_assert_null(fixture.lane->breach);
 }
 
-Test(lane_fault, what_close_changed_is_counted_too)
+Test(lane_fault, thread_state_changed_by_close_is_counted)
 {
     fixture.lane->breach = "it changed something";
     fixture_close(&fixture);
     cr_assert_eq(fixture_stats(&fixture).faults, 1);
 }
 
-Test(lane_fault, a_handler_that_is_given_up_for_what_open_changed_is_closed)
+Test(lane_fault, a_handler_disabled_because_open_changed_thread_state_is_closed)
 {
     fixture_close(&fixture);
     fixture.lane->faults_in_a_row = WR_LANE_FAULTS_MOST - 1;
@@ -163,8 +163,8 @@ Test(lane_fault, a_handler_that_is_given_up_for_what_open_changed_is_closed)
 
 /* ---- Ten in a row ---------------------------------------------------------------------------- */
 
-/* Answers so often in a wrong way; everything else about the answers is right. */
-static void be_at_fault(unsigned times, weir_outcome outcome)
+/* Returns an invalid outcome `times` times; its other fields are valid. */
+static void return_faults(unsigned times, weir_outcome outcome)
 {
     for (unsigned i = 0; i < times; i++) {
         if (!fixture.lane->flight.range.segment) {
@@ -178,10 +178,10 @@ static void be_at_fault(unsigned times, weir_outcome outcome)
 
 static void assert_disabled_after_ten(weir_outcome outcome)
 {
-    be_at_fault(9, outcome);
+    return_faults(9, outcome);
     cr_assert_eq(fixture_stats(&fixture).faults, 9);
     cr_assert_eq(fixture.lane->end_reason, WR_LANE_LIVES);
-    be_at_fault(1, outcome);
+    return_faults(1, outcome);
     cr_assert_eq(fixture_stats(&fixture).faults, 10);
     cr_assert_eq(fixture.lane->end_reason, WEIR_DROPPED_FAILED);
     fixture_offer(&fixture, 5);
@@ -214,38 +214,38 @@ Test(lane_fault, ten_times_ok_with_nothing_done_disables_the_handler)
     assert_disabled_after_ten((weir_outcome){.code = WEIR_OUTCOME_OK});
 }
 
-Test(lane_fault, a_right_answer_in_between_begins_the_count_anew)
+Test(lane_fault, a_valid_outcome_in_between_resets_the_count)
 {
     const weir_outcome wrong = {.code = WEIR_OUTCOME_OK};
-    be_at_fault(9, wrong);
+    return_faults(9, wrong);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
-    be_at_fault(9, wrong);
+    return_faults(9, wrong);
     cr_assert_eq(fixture.lane->end_reason, WR_LANE_LIVES);
     cr_assert_eq(fixture_stats(&fixture).faults, 18);
 }
 
-Test(lane_fault, the_first_fault_in_a_row_is_said)
+Test(lane_fault, the_first_fault_in_a_row_is_logged)
 {
-    be_at_fault(1, (weir_outcome){.code = WEIR_OUTCOME_OK, .done = 1, .rejected = 2});
-    bool said = false;
+    return_faults(1, (weir_outcome){.code = WEIR_OUTCOME_OK, .done = 1, .rejected = 2});
+    bool is_logged = false;
     for (unsigned i = 0; i < fixture.book.count; i++)
-        said |= strstr(fixture.book.lines[i], "push: the handler type is at fault") &&
-                fixture.book.levels[i] == WEIR_LOG_ERROR;
-    cr_assert(said);
+        is_logged |= strstr(fixture.book.lines[i], "push: the handler type is at fault") &&
+                     fixture.book.levels[i] == WEIR_LOG_ERROR;
+    cr_assert(is_logged);
 }
 
-Test(lane_fault, the_second_fault_in_a_row_is_not_said_again)
+Test(lane_fault, the_second_fault_in_a_row_is_not_logged)
 {
     const weir_outcome wrong = {.code = WEIR_OUTCOME_OK};
-    be_at_fault(1, wrong);
+    return_faults(1, wrong);
     unsigned count = fixture.book.count;
-    be_at_fault(1, wrong);
+    return_faults(1, wrong);
     cr_assert_eq(fixture.book.count, count);
 }
 
-Test(lane_fault, the_tenth_says_why_the_handler_is_given_up)
+Test(lane_fault, the_tenth_fault_logs_why_the_handler_is_disabled)
 {
-    be_at_fault(10, (weir_outcome){.code = WEIR_OUTCOME_OK});
+    return_faults(10, (weir_outcome){.code = WEIR_OUTCOME_OK});
     cr_assert_eq(logbook_last_level(&fixture.book), WEIR_LOG_ERROR);
     cr_assert(strstr(logbook_last(&fixture.book), "an outcome of OK with nothing done; gives up, 2 dropped"),
               "%s", logbook_last(&fixture.book));

@@ -1,4 +1,4 @@
-/* Flushing: positions, deadlines, and handlers that keep something back. */
+/* Flushing: positions, deadlines, and handlers that buffer. */
 #include <criterion/criterion.h>
 
 #include "../../support/lane_fixture.h"
@@ -39,14 +39,14 @@ static void rest(void)
     cr_assert_eq(step.until_ns, WR_NEVER);
 }
 
-Test(lane_flush, of_nothing_is_done_at_once)
+Test(lane_flush, a_flush_of_an_empty_lane_completes_at_once)
 {
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(position, 0);
     cr_assert(is_flushed(position));
 }
 
-Test(lane_flush, waits_for_everything_offered_before_it)
+Test(lane_flush, a_flush_waits_for_everything_offered_before_it)
 {
     fixture_offer(&fixture, 3);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
@@ -61,7 +61,7 @@ Test(lane_flush, waits_for_everything_offered_before_it)
     cr_assert(is_flushed(position));
 }
 
-Test(lane_flush, does_not_wait_for_what_comes_after_it)
+Test(lane_flush, a_flush_does_not_wait_for_later_samples)
 {
     fixture.settings.batch = 1;
     fixture_apply(&fixture);
@@ -74,7 +74,7 @@ Test(lane_flush, does_not_wait_for_what_comes_after_it)
     cr_assert(is_flushed(position), "there is always more to deliver in a busy program");
 }
 
-Test(lane_flush, asks_the_handler_to_flush_before_it_delivers_more)
+Test(lane_flush, the_handler_is_flushed_before_more_is_delivered)
 {
     fixture.lane->has_flush = true;
     fixture.settings.batch = 1;
@@ -91,7 +91,7 @@ Test(lane_flush, asks_the_handler_to_flush_before_it_delivers_more)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
-Test(lane_flush, a_handler_that_keeps_something_back_is_asked_by_the_deadline)
+Test(lane_flush, a_handler_that_buffers_is_flushed_by_the_deadline)
 {
     fixture.lane->has_flush = true;
     load(2);
@@ -107,7 +107,7 @@ Test(lane_flush, a_handler_that_keeps_something_back_is_asked_by_the_deadline)
     rest();
 }
 
-Test(lane_flush, a_handler_with_nothing_new_is_not_asked_again)
+Test(lane_flush, a_handler_without_new_samples_is_not_flushed_again)
 {
     fixture.lane->has_flush = true;
     load(2);
@@ -119,7 +119,7 @@ Test(lane_flush, a_handler_with_nothing_new_is_not_asked_again)
     rest();
 }
 
-Test(lane_flush, a_closed_handler_keeps_nothing_back)
+Test(lane_flush, a_closed_handler_buffers_nothing)
 {
     fixture.lane->has_flush = true;
     load(2);
@@ -130,7 +130,7 @@ Test(lane_flush, a_closed_handler_keeps_nothing_back)
     cr_assert(is_flushed(position));
 }
 
-Test(lane_flush, that_is_not_done_yet_is_asked_for_again_after_a_pause)
+Test(lane_flush, an_incomplete_flush_is_retried_after_a_backoff)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -146,7 +146,7 @@ Test(lane_flush, that_is_not_done_yet_is_asked_for_again_after_a_pause)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_FLUSH);
 }
 
-Test(lane_flush, with_a_reopen_is_done_when_the_handler_is_closed)
+Test(lane_flush, a_flush_that_reopens_completes_when_the_handler_is_closed)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -161,7 +161,7 @@ Test(lane_flush, with_a_reopen_is_done_when_the_handler_is_closed)
     cr_assert(is_flushed(position));
 }
 
-Test(lane_flush, past_its_deadline_nobody_waits_and_the_handler_is_left_alone)
+Test(lane_flush, an_expired_flush_does_not_call_the_handler)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -172,7 +172,7 @@ Test(lane_flush, past_its_deadline_nobody_waits_and_the_handler_is_left_alone)
     cr_assert_not(is_flushed(position));
 }
 
-Test(lane_flush, after_one_that_was_given_up_another_is_answered)
+Test(lane_flush, after_an_expired_flush_another_one_completes)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -185,7 +185,7 @@ Test(lane_flush, after_one_that_was_given_up_another_is_answered)
     cr_assert(is_flushed(position));
 }
 
-Test(lane_flush, of_several_the_latest_deadline_counts)
+Test(lane_flush, of_several_flushes_the_latest_deadline_is_used)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -195,7 +195,7 @@ Test(lane_flush, of_several_the_latest_deadline_counts)
     cr_assert_eq(fixture_step(&fixture).until_ns, fixture.now_ns + 100);
 }
 
-Test(lane_flush, cuts_the_pause_short)
+Test(lane_flush, a_flush_ends_the_backoff)
 {
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
@@ -204,7 +204,7 @@ Test(lane_flush, cuts_the_pause_short)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
-Test(lane_flush, is_done_when_what_it_waits_for_was_dropped)
+Test(lane_flush, a_flush_completes_when_its_samples_were_dropped)
 {
     fixture_offer(&fixture, 3);
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
@@ -214,7 +214,7 @@ Test(lane_flush, is_done_when_what_it_waits_for_was_dropped)
     cr_assert(is_flushed(position));
 }
 
-Test(lane_flush, of_a_lane_without_a_worker_is_done_when_nothing_is_queued)
+Test(lane_flush, a_flush_of_a_lane_without_a_worker_completes_when_nothing_is_queued)
 {
     fixture.lane->worker = WR_WORKER_NONE;
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
@@ -224,12 +224,12 @@ Test(lane_flush, of_a_lane_without_a_worker_is_done_when_nothing_is_queued)
     cr_assert_not(is_flushed(position));
 }
 
-/* Whoever waits sleeps on `progress`: its turn tells whether he was woken. */
-static bool wakes(void (*answer)(void))
+/* Waiters sleep on `progress`; a change of its turn shows that they were woken. */
+static bool is_woken_by(void (*action)(void))
 {
     uint32_t turn = fixture.lane->progress.turn;
     fixture.lane->progress.waiters++;
-    answer();
+    action();
     fixture.lane->progress.waiters--;
     return fixture.lane->progress.turn != turn;
 }
@@ -260,38 +260,38 @@ static void notice(void)
     fixture_next(&fixture);
 }
 
-Test(lane_flush, whoever_waits_is_woken_by_progress)
+Test(lane_flush, waiters_are_woken_by_progress)
 {
     load(2);
-    cr_assert(wakes(settle));
+    cr_assert(is_woken_by(settle));
 }
 
-Test(lane_flush, whoever_waits_is_woken_when_all_is_flushed)
+Test(lane_flush, waiters_are_woken_when_all_is_flushed)
 {
     load(2);
     wr_lane_flush_request(fixture.lane, WR_NEVER);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
-    cr_assert(wakes(notice));
+    cr_assert(is_woken_by(notice));
     cr_assert(is_flushed(2));
 }
 
-Test(lane_flush, whoever_waits_is_woken_when_the_handler_fails_in_emit)
+Test(lane_flush, waiters_are_woken_when_the_handler_fails_in_emit)
 {
     load(2);
-    cr_assert(wakes(fail_in_emit));
+    cr_assert(is_woken_by(fail_in_emit));
     cr_assert(is_flushed(2));
 }
 
-Test(lane_flush, whoever_waits_is_woken_when_the_handler_fails_in_wake)
+Test(lane_flush, waiters_are_woken_when_the_handler_fails_in_wake)
 {
     load(2);
-    cr_assert(wakes(fail_in_wake));
+    cr_assert(is_woken_by(fail_in_wake));
     cr_assert(is_flushed(2));
 }
 
-Test(lane_flush, whoever_waits_is_woken_when_the_handler_fails_in_open)
+Test(lane_flush, waiters_are_woken_when_the_handler_fails_in_open)
 {
     fixture_offer(&fixture, 2);
-    cr_assert(wakes(fail_in_open));
+    cr_assert(is_woken_by(fail_in_open));
     cr_assert(is_flushed(2));
 }

@@ -1,7 +1,7 @@
-/* The identities of samples, (origin, sequence): what a lane gives its handler is told apart by them, and
- * nothing else is, through retries, drops, a spool, and processes that take over from each other.
+/* The identities of samples, (origin, sequence): unique for each sample that a lane delivers, and stable
+ * through retries, drops, a spool, and adoption by other processes.
  *
- * The fixture's samples have their numbers as values. In the first process a sample's value is its sequence. */
+ * The value of a fixture's sample is its number. In the first process this is also its sequence. */
 #include <criterion/criterion.h>
 #include <sys/wait.h>
 
@@ -27,12 +27,12 @@ static void start_process(void)
     fixture_init(&fixture);
     fixture.settings.spool_limit = LIMIT;
     fixture_apply(&fixture);
-    fixture.now_ns = wr_clock_monotonic_ns(); /* what is at the disk looks at the real clock */
+    fixture.now_ns = wr_clock_monotonic_ns(); /* spool code reads the real clock */
     fixture.lane->spool_state.registry = &registry;
     cr_assert(wr_spool_state_set_place(&fixture.lane->spool_state, path_in_folder("spool")));
 }
 
-/* What is in memory is lost, as by a kill; what is on disk stays. */
+/* As by a kill: samples in memory are lost, those on disk stay. */
 static void end_process(void)
 {
     wr_spool_free(fixture.lane->spool_state.spool);
@@ -45,7 +45,7 @@ static void setup(void)
     cr_assert(wr_registry_init(&registry));
     struct weir_stream *stream = wr_stream_get(&registry, "my_app", NULL, 0, &error);
     cr_assert_eq(wr_series_get(&registry, stream, "value", 0, &error)->series, 0,
-                 "that of the fixture's samples");
+                 "the text of the fixture's samples");
     start_process();
 }
 
@@ -59,7 +59,7 @@ TestSuite(lane_ids, .init = setup, .fini = teardown);
 
 /* ---- The worker ------------------------------------------------------------------------------ */
 
-static void at_disk(void (*operate)(struct wr_lane *lane))
+static void run_disk_step(void (*operate)(struct wr_lane *lane))
 {
     wr_lock_enter(&fixture.lane->lock);
     operate(fixture.lane);
@@ -67,16 +67,16 @@ static void at_disk(void (*operate)(struct wr_lane *lane))
     fixture_stats(&fixture);
 }
 
-/* The next step that is not for the disk; those are taken. */
+/* Executes steps for the disk. Returns the next other step. */
 static enum wr_lane_next_kind next(void)
 {
     for (;;) {
-        at_disk(wr_spool_io_settle);
+        run_disk_step(wr_spool_io_settle);
         struct wr_lane_next_step step = fixture_step(&fixture);
         switch (step.kind) {
-        case WR_LANE_NEXT_SEARCH: at_disk(wr_spool_io_search); break;
-        case WR_LANE_NEXT_SPOOL: at_disk(wr_spool_io_move); break;
-        case WR_LANE_NEXT_FETCH: at_disk(wr_spool_io_fetch); break;
+        case WR_LANE_NEXT_SEARCH: run_disk_step(wr_spool_io_search); break;
+        case WR_LANE_NEXT_SPOOL: run_disk_step(wr_spool_io_move); break;
+        case WR_LANE_NEXT_FETCH: run_disk_step(wr_spool_io_fetch); break;
         case WR_LANE_NEXT_SLEEP:
             if (step.until_ns > fixture.now_ns)
                 return WR_LANE_NEXT_SLEEP;
@@ -93,8 +93,8 @@ static void open_handler(int code)
     fixture_finish_open(&fixture, code, "refused");
 }
 
-/* The next batch is of these values and this process's own, and its sequences are the values, moved by so many.
- */
+/* The next batch must have these values and this process's origin, and sequences equal to the values plus
+ * `moved`. */
 static void expect_batch(uint32_t first, uint32_t count, uint64_t moved)
 {
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
@@ -118,7 +118,7 @@ static bool is_hex(const char *text)
     return strlen(text) == 32 && strspn(text, "0123456789abcdef") == 32;
 }
 
-Test(lane_ids, a_batch_tells_its_origin_as_text)
+Test(lane_ids, a_batch_has_its_origin_as_text)
 {
     struct wr_batch_core core = {.registry = &registry};
     fixture_offer(&fixture, 3);
@@ -129,7 +129,7 @@ Test(lane_ids, a_batch_tells_its_origin_as_text)
     cr_assert_eq(batch.sequence, 0);
 }
 
-Test(lane_ids, what_is_offered_again_keeps_its_numbers)
+Test(lane_ids, retried_samples_keep_their_numbers)
 {
     fixture_offer(&fixture, 10);
     open_handler(WEIR_OUTCOME_OK);
@@ -146,7 +146,7 @@ Test(lane_ids, what_is_offered_again_keeps_its_numbers)
     deliver(10, 1, 0);
 }
 
-Test(lane_ids, what_the_destination_refused_leaves_no_other_sample_its_number)
+Test(lane_ids, the_number_of_a_rejected_sample_is_not_reused)
 {
     fixture_offer(&fixture, 5);
     open_handler(WEIR_OUTCOME_OK);
@@ -202,7 +202,7 @@ Test(lane_ids, a_batch_ends_where_a_kind_is_withheld)
     deliver(3, 3, 0);
 }
 
-Test(lane_ids, what_did_not_even_get_into_a_segment_is_a_gap)
+Test(lane_ids, samples_lost_before_a_segment_are_a_gap)
 {
     fixture_offer(&fixture, 2);
     wr_lane_refuse(fixture.lane, 7, WEIR_DROPPED_FULL);
@@ -212,7 +212,7 @@ Test(lane_ids, what_did_not_even_get_into_a_segment_is_a_gap)
     deliver(2, 2, 7);
 }
 
-Test(lane_ids, a_child_draws_another_origin_than_its_parent)
+Test(lane_ids, a_child_has_another_origin_than_its_parent)
 {
     struct wr_lane *before = wr_lane_new("push", &fixture.log, NULL, NULL);
     int status;
@@ -230,14 +230,14 @@ Test(lane_ids, a_child_draws_another_origin_than_its_parent)
 
 /* ---- Several processes ----------------------------------------------------------------------- */
 
-/* A destination that keeps each identity once. */
+/* A destination that stores each identity once. */
 static struct kept {
     struct wr_sample_id id;
     double value;
 } kept[PROCESSES * VALUES];
 static uint32_t kept_count, repeats;
 
-static void keep(const struct wr_range *range, uint32_t count)
+static void store(const struct wr_range *range, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct kept arrived = {wr_sample_id_behind(&range->id, i),
@@ -251,20 +251,20 @@ static void keep(const struct wr_range *range, uint32_t count)
     }
 }
 
-/* Takes batches, `answered` samples of each; but for that it keeps all of them. */
-static void take(uint32_t batches, uint32_t answered)
+/* Delivers batches of which only `settled` samples each are settled; the destination keeps all of them. */
+static void deliver_batches(uint32_t batches, uint32_t settled)
 {
     while (batches-- && next() == WR_LANE_NEXT_EMIT) {
         const struct wr_range *flight = &fixture.lane->flight.range;
-        uint32_t done = answered < flight->count ? answered : flight->count;
-        keep(flight, flight->count);
+        uint32_t done = settled < flight->count ? settled : flight->count;
+        store(flight, flight->count);
         fixture_finish_emit(&fixture, done < flight->count ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_OK, done, 0);
         fixture.now_ns =
             fixture.lane->retry_at_ns > fixture.now_ns ? fixture.lane->retry_at_ns : fixture.now_ns;
     }
 }
 
-/* Offers values of its own, all of which go to disk. */
+/* Offers values of this process, all of which are spooled. */
 static void spool_values(uint32_t first)
 {
     fixture.number = first;
@@ -275,13 +275,14 @@ static void spool_values(uint32_t first)
     cr_assert_eq(fixture_stats(&fixture).queued, 0);
 }
 
-Test(lane_ids, each_process_takes_over_and_a_destination_that_leaves_out_repeats_has_everything_once)
+Test(lane_ids, a_destination_that_skips_repeats_has_every_value_of_all_processes_once)
 {
     fixture.settings.batch = 30;
     for (uint32_t process = 0; process < PROCESSES; process++) {
         fixture_offer(&fixture, 0);
         open_handler(process ? WEIR_OUTCOME_OK : WEIR_OUTCOME_RETRY);
-        take(process * 5, 17); /* of what the others left; part of each batch, and it dies with that */
+        /* adopted samples, of which only a part of each batch is settled when the process dies */
+        deliver_batches(process * 5, 17);
         fixture.lane->failing = true;
         fixture.lane->retry_at_ns = fixture.now_ns + WR_NS_PER_S;
         spool_values(process * VALUES);
@@ -292,7 +293,7 @@ Test(lane_ids, each_process_takes_over_and_a_destination_that_leaves_out_repeats
     }
     fixture_offer(&fixture, 1);
     open_handler(WEIR_OUTCOME_OK);
-    take(UINT32_MAX, UINT32_MAX);
+    deliver_batches(UINT32_MAX, UINT32_MAX);
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.spooled, 0);
     cr_assert_eq(stats.delivered, stats.offered + stats.recovered);

@@ -1,4 +1,4 @@
-/* What a lane is done with, and what not, as it stands in the file of a segment. */
+/* Which samples a lane has settled, as recorded in the file of a segment. */
 #include <criterion/criterion.h>
 
 #include "../../support/lane_fixture.h"
@@ -35,7 +35,7 @@ static const char *marks(uint32_t count)
     static char text[ROOM + 1];
     for (uint32_t i = 0; i < count; i++) {
         text[i] = wr_segment_file_is_settled(fixture.segment->file, SLOT, i, 1) ? '1' : '0';
-        cr_assert_not(wr_segment_file_is_settled(fixture.segment->file, 0, i, 1), "the other lane's");
+        cr_assert_not(wr_segment_file_is_settled(fixture.segment->file, 0, i, 1), "the other lane's slot");
     }
     text[count] = '\0';
     return text;
@@ -55,7 +55,7 @@ static void open_and_load(void)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
-Test(lane_marks, what_is_queued_or_with_the_handler_is_not_settled)
+Test(lane_marks, queued_and_in_flight_samples_are_not_settled)
 {
     fixture_offer(&fixture, 3);
     open_and_load();
@@ -63,7 +63,7 @@ Test(lane_marks, what_is_queued_or_with_the_handler_is_not_settled)
     cr_assert_str_eq(marks(6), "000000");
 }
 
-Test(lane_marks, what_the_handler_has_answered_for_is_settled_delivered_or_not)
+Test(lane_marks, samples_done_are_settled_whether_delivered_or_rejected)
 {
     fixture_offer(&fixture, 4);
     open_and_load();
@@ -71,7 +71,7 @@ Test(lane_marks, what_the_handler_has_answered_for_is_settled_delivered_or_not)
     cr_assert_str_eq(marks(4), "1110");
 }
 
-Test(lane_marks, a_batch_that_can_never_be_delivered_is_settled)
+Test(lane_marks, a_dropped_batch_is_settled)
 {
     fixture_offer(&fixture, 3);
     open_and_load();
@@ -79,7 +79,7 @@ Test(lane_marks, a_batch_that_can_never_be_delivered_is_settled)
     cr_assert_str_eq(marks(3), "111");
 }
 
-Test(lane_marks, what_a_full_lane_refuses_is_settled_and_what_it_took_before_and_after_is_not)
+Test(lane_marks, samples_refused_by_a_full_lane_are_settled_and_accepted_ones_are_not)
 {
     use(WR_OVERFLOW_DROP_NEWEST, 2);
     fixture_offer(&fixture, 4);
@@ -90,7 +90,7 @@ Test(lane_marks, what_a_full_lane_refuses_is_settled_and_what_it_took_before_and
     cr_assert_str_eq(marks(5), "11110");
 }
 
-Test(lane_marks, what_is_dropped_behind_what_the_handler_has_is_settled_before_that)
+Test(lane_marks, samples_dropped_behind_those_in_flight_are_settled_first)
 {
     use(WR_OVERFLOW_DROP_OLDEST, 4);
     fixture_offer(&fixture, 2);
@@ -99,7 +99,7 @@ Test(lane_marks, what_is_dropped_behind_what_the_handler_has_is_settled_before_t
     cr_assert_str_eq(marks(6), "001100");
 }
 
-Test(lane_marks, what_the_handler_does_not_take_is_settled)
+Test(lane_marks, withheld_samples_are_settled)
 {
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     fixture_append_kind(&fixture, WEIR_KIND_INT);
@@ -109,7 +109,7 @@ Test(lane_marks, what_the_handler_does_not_take_is_settled)
     cr_assert_str_eq(marks(2), "10");
 }
 
-Test(lane_marks, a_handler_that_is_finished_settles_all_that_comes)
+Test(lane_marks, samples_for_a_failed_handler_are_settled)
 {
     fixture_offer(&fixture, 2);
     open_and_load();
@@ -131,10 +131,10 @@ static void end_lane(enum weir_drop why)
     wr_lane_unlock(fixture.lane);
 }
 
-Test(lane_marks, what_is_left_at_the_end_of_the_process_stays_and_counts_as_spooled)
+Test(lane_marks, samples_left_at_shutdown_stay_and_count_as_spooled)
 {
-    struct wr_ticket_state desk = {0};
-    struct wr_ticket ticket = fixture_take_ticket(&desk);
+    struct wr_ticket_state ticket_state = {0};
+    struct wr_ticket ticket = fixture_take_ticket(&ticket_state);
     fixture_offer(&fixture, 2);
     open_and_load();
     fixture_offer_sync(&fixture, ticket);
@@ -147,7 +147,7 @@ Test(lane_marks, what_is_left_at_the_end_of_the_process_stays_and_counts_as_spoo
     cr_assert(fixture.segment->file->kept);
 }
 
-Test(lane_marks, what_a_handler_leaves_that_was_configured_away_is_settled)
+Test(lane_marks, samples_left_by_a_removed_handler_are_settled)
 {
     fixture_offer(&fixture, 2);
     end_lane(WEIR_DROPPED_REMOVED);

@@ -1,4 +1,4 @@
-/* What a lane takes, and what it makes producers do: the three overflow policies. */
+/* What a lane accepts, and when producers wait: the three overflow policies. */
 #include <criterion/criterion.h>
 
 #include "../../support/lane_fixture.h"
@@ -15,9 +15,9 @@ static void teardown(void)
     fixture_fini(&fixture);
 }
 
-TestSuite(lane, .init = setup, .fini = teardown);
+TestSuite(lane_offer, .init = setup, .fini = teardown);
 
-/* Puts an overflow policy with room for so many samples in force. */
+/* Applies an overflow policy with capacity for `samples` samples. */
 static void use(enum wr_overflow overflow, uint32_t samples)
 {
     fixture.settings.overflow = overflow;
@@ -34,14 +34,14 @@ static void open_and_load(void)
 
 /* ---- block ----------------------------------------------------------------------------------- */
 
-Test(lane, below_its_bound_nobody_waits)
+Test(lane_offer, below_the_bound_producers_do_not_wait)
 {
     use(WR_OVERFLOW_BLOCK, 4);
     cr_assert_not(fixture_offer(&fixture, 3));
     cr_assert_eq(fixture_stats(&fixture).queued, 3);
 }
 
-Test(lane, at_its_bound_producers_wait)
+Test(lane_offer, at_the_bound_producers_wait)
 {
     use(WR_OVERFLOW_BLOCK, 4);
     fixture_offer(&fixture, 3);
@@ -49,7 +49,7 @@ Test(lane, at_its_bound_producers_wait)
     cr_assert(fixture_check(&fixture, NULL));
 }
 
-Test(lane, a_full_one_that_blocks_takes_what_was_on_its_way)
+Test(lane_offer, a_full_blocking_lane_accepts_samples_already_in_rings)
 {
     use(WR_OVERFLOW_BLOCK, 4);
     fixture_offer(&fixture, 4);
@@ -57,7 +57,7 @@ Test(lane, a_full_one_that_blocks_takes_what_was_on_its_way)
     cr_assert_eq(fixture_stats(&fixture).queued, 14);
 }
 
-Test(lane, producers_go_on_when_it_is_half_empty)
+Test(lane_offer, producers_continue_when_the_queue_is_half_empty)
 {
     use(WR_OVERFLOW_BLOCK, 8);
     fixture_offer(&fixture, 8);
@@ -68,7 +68,7 @@ Test(lane, producers_go_on_when_it_is_half_empty)
     cr_assert_not(fixture_check(&fixture, NULL));
 }
 
-Test(lane, the_dispatcher_is_rung_when_producers_may_go_on)
+Test(lane_offer, the_dispatcher_is_woken_when_producers_may_continue)
 {
     use(WR_OVERFLOW_BLOCK, 8);
     fixture_offer(&fixture, 8);
@@ -78,7 +78,7 @@ Test(lane, the_dispatcher_is_rung_when_producers_may_go_on)
     cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
-Test(lane, the_dispatcher_is_rung_when_another_bound_lets_producers_go_on)
+Test(lane_offer, the_dispatcher_is_woken_when_a_new_bound_lets_producers_continue)
 {
     use(WR_OVERFLOW_BLOCK, 8);
     cr_assert(fixture_offer(&fixture, 8));
@@ -88,7 +88,7 @@ Test(lane, the_dispatcher_is_rung_when_another_bound_lets_producers_go_on)
     cr_assert_not(fixture_check(&fixture, NULL));
 }
 
-Test(lane, what_is_in_flight_counts_as_queued)
+Test(lane_offer, samples_in_flight_count_as_queued)
 {
     use(WR_OVERFLOW_BLOCK, 4);
     fixture_offer(&fixture, 3);
@@ -99,7 +99,7 @@ Test(lane, what_is_in_flight_counts_as_queued)
     cr_assert_eq(fixture_stats(&fixture).queue_bytes, 4 * FIXTURE_SAMPLE_BYTES);
 }
 
-Test(lane, a_full_one_stalls_after_block_timeout_without_progress)
+Test(lane_offer, a_full_lane_stalls_after_block_timeout_without_progress)
 {
     int64_t next_ns = WR_NEVER;
     use(WR_OVERFLOW_BLOCK, 4);
@@ -112,7 +112,7 @@ Test(lane, a_full_one_stalls_after_block_timeout_without_progress)
     cr_assert_not(fixture_check(&fixture, NULL), "producers of a stalled handler do not wait");
 }
 
-Test(lane, progress_puts_the_stall_off)
+Test(lane_offer, progress_postpones_the_stall)
 {
     use(WR_OVERFLOW_BLOCK, 4);
     fixture_offer(&fixture, 4);
@@ -125,7 +125,7 @@ Test(lane, progress_puts_the_stall_off)
     cr_assert_not(fixture_check(&fixture, NULL));
 }
 
-Test(lane, a_try_that_settles_nothing_is_no_progress)
+Test(lane_offer, an_attempt_that_settles_nothing_is_no_progress)
 {
     use(WR_OVERFLOW_BLOCK, 4);
     fixture_offer(&fixture, 4);
@@ -144,7 +144,7 @@ static void stall(uint32_t samples)
     fixture_check(&fixture, NULL);
 }
 
-Test(lane, a_stalled_one_drops_what_does_not_fit)
+Test(lane_offer, a_stalled_lane_drops_what_does_not_fit)
 {
     stall(4);
     cr_assert_not(fixture_offer(&fixture, 3));
@@ -152,17 +152,17 @@ Test(lane, a_stalled_one_drops_what_does_not_fit)
     cr_assert_eq(fixture_stats(&fixture).queued, 4);
 }
 
-Test(lane, a_stalled_one_is_full_again_when_its_handler_moves)
+Test(lane_offer, a_stalled_lane_is_full_again_when_its_handler_makes_progress)
 {
     stall(8);
     open_and_load();
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
-    cr_assert(fixture_offer(&fixture, 1), "it moves, so it is worth waiting for");
+    cr_assert(fixture_offer(&fixture, 1), "the lane makes progress, so producers wait for it");
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 0);
     cr_assert_eq(fixture_stats(&fixture).queued, 8);
 }
 
-Test(lane, a_stalled_one_whose_handler_empties_it_is_calm_again)
+Test(lane_offer, a_stalled_lane_is_calm_when_its_handler_empties_it)
 {
     stall(8);
     open_and_load();
@@ -172,7 +172,7 @@ Test(lane, a_stalled_one_whose_handler_empties_it_is_calm_again)
     cr_assert(fixture_offer(&fixture, 1));
 }
 
-Test(lane, weirs_own_threads_do_not_wait_at_a_full_one_and_drop)
+Test(lane_offer, weirs_own_threads_do_not_wait_for_a_full_lane_and_drop)
 {
     use(WR_OVERFLOW_BLOCK, 2);
     fixture_offer(&fixture, 2);
@@ -184,7 +184,7 @@ Test(lane, weirs_own_threads_do_not_wait_at_a_full_one_and_drop)
     cr_assert_str_eq(fixture_queue(&fixture), "0 1 2 5");
 }
 
-Test(lane, weirs_own_threads_add_to_one_that_is_not_full)
+Test(lane_offer, weirs_own_threads_add_to_a_lane_that_is_not_full)
 {
     use(WR_OVERFLOW_BLOCK, 8);
     fixture_append(&fixture, 1, WR_RING_NO_WAIT, NULL);
@@ -194,7 +194,7 @@ Test(lane, weirs_own_threads_add_to_one_that_is_not_full)
 
 /* ---- drop_newest ----------------------------------------------------------------------------- */
 
-Test(lane, drop_newest_takes_what_fits_and_drops_the_rest)
+Test(lane_offer, drop_newest_accepts_what_fits_and_drops_the_rest)
 {
     use(WR_OVERFLOW_DROP_NEWEST, 4);
     cr_assert_not(fixture_offer(&fixture, 3));
@@ -203,7 +203,7 @@ Test(lane, drop_newest_takes_what_fits_and_drops_the_rest)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 2);
 }
 
-Test(lane, drop_newest_fills_up_to_the_bound_exactly)
+Test(lane_offer, drop_newest_fills_up_to_the_bound_exactly)
 {
     use(WR_OVERFLOW_DROP_NEWEST, 4);
     fixture_offer(&fixture, 4);
@@ -211,7 +211,7 @@ Test(lane, drop_newest_fills_up_to_the_bound_exactly)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 0);
 }
 
-Test(lane, drop_newest_never_splits_an_event)
+Test(lane_offer, drop_newest_never_splits_an_event)
 {
     use(WR_OVERFLOW_DROP_NEWEST, 5);
     fixture_append(&fixture, 3, 0, NULL);
@@ -221,7 +221,7 @@ Test(lane, drop_newest_never_splits_an_event)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 3);
 }
 
-Test(lane, drop_newest_drops_an_event_larger_than_the_queue)
+Test(lane_offer, drop_newest_drops_an_event_larger_than_the_queue)
 {
     use(WR_OVERFLOW_DROP_NEWEST, 4);
     fixture_offer_event(&fixture, 5);
@@ -229,7 +229,7 @@ Test(lane, drop_newest_drops_an_event_larger_than_the_queue)
     cr_assert_eq(fixture_stats(&fixture).queued, 0);
 }
 
-Test(lane, drop_newest_counts_what_is_in_flight)
+Test(lane_offer, drop_newest_counts_samples_in_flight)
 {
     use(WR_OVERFLOW_DROP_NEWEST, 4);
     fixture_offer(&fixture, 4);
@@ -242,10 +242,10 @@ Test(lane, drop_newest_counts_what_is_in_flight)
     cr_assert_str_eq(fixture_queue(&fixture), "5");
 }
 
-Test(lane, drop_newest_weighs_metadata)
+Test(lane_offer, drop_newest_counts_the_bytes_of_metadata)
 {
     use(WR_OVERFLOW_DROP_NEWEST, 2);
-    fixture_append(&fixture, 1, 0, "0123456789012345678901234567890"); /* 32 bytes with its end */
+    fixture_append(&fixture, 1, 0, "0123456789012345678901234567890"); /* 32 bytes with its NUL */
     fixture_append(&fixture, 1, 0, NULL);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     cr_assert_str_eq(fixture_queue(&fixture), "0");
@@ -254,7 +254,7 @@ Test(lane, drop_newest_weighs_metadata)
 
 /* ---- drop_oldest ----------------------------------------------------------------------------- */
 
-Test(lane, drop_oldest_takes_all_and_drops_the_oldest)
+Test(lane_offer, drop_oldest_accepts_everything_and_drops_the_oldest)
 {
     use(WR_OVERFLOW_DROP_OLDEST, 4);
     fixture_offer(&fixture, 4);
@@ -263,14 +263,14 @@ Test(lane, drop_oldest_takes_all_and_drops_the_oldest)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 3);
 }
 
-Test(lane, drop_oldest_drops_nothing_at_the_bound_exactly)
+Test(lane_offer, drop_oldest_drops_nothing_at_the_bound_exactly)
 {
     use(WR_OVERFLOW_DROP_OLDEST, 4);
     fixture_offer(&fixture, 4);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 0);
 }
 
-Test(lane, drop_oldest_drops_whole_events)
+Test(lane_offer, drop_oldest_drops_whole_events)
 {
     use(WR_OVERFLOW_DROP_OLDEST, 6);
     fixture_offer_event(&fixture, 4);
@@ -280,7 +280,7 @@ Test(lane, drop_oldest_drops_whole_events)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 4);
 }
 
-Test(lane, drop_oldest_leaves_what_is_in_flight_alone)
+Test(lane_offer, drop_oldest_does_not_drop_samples_in_flight)
 {
     use(WR_OVERFLOW_DROP_OLDEST, 4);
     fixture_offer(&fixture, 3);
@@ -293,7 +293,7 @@ Test(lane, drop_oldest_leaves_what_is_in_flight_alone)
     cr_assert_eq(fixture_stats(&fixture).delivered, 3);
 }
 
-Test(lane, drop_oldest_beside_a_flight_that_fills_the_queue_keeps_nothing)
+Test(lane_offer, drop_oldest_keeps_nothing_beside_a_batch_in_flight_that_fills_the_queue)
 {
     use(WR_OVERFLOW_DROP_OLDEST, 4);
     fixture_offer(&fixture, 4);
@@ -304,7 +304,7 @@ Test(lane, drop_oldest_beside_a_flight_that_fills_the_queue_keeps_nothing)
     cr_assert_eq(fixture_stats(&fixture).queued, 4);
 }
 
-Test(lane, drop_oldest_drops_an_event_larger_than_the_queue)
+Test(lane_offer, drop_oldest_drops_an_event_larger_than_the_queue)
 {
     use(WR_OVERFLOW_DROP_OLDEST, 4);
     fixture_offer(&fixture, 2);
@@ -313,7 +313,7 @@ Test(lane, drop_oldest_drops_an_event_larger_than_the_queue)
     cr_assert_eq(fixture_stats(&fixture).queued, 0);
 }
 
-Test(lane, drop_oldest_drops_no_more_than_it_has_to_when_samples_have_metadata)
+Test(lane_offer, drop_oldest_drops_no_more_than_needed_when_samples_have_metadata)
 {
     static const char note[] =
         "a text that weighs much more than the sample that it was added with, which is small";
@@ -328,16 +328,16 @@ Test(lane, drop_oldest_drops_no_more_than_it_has_to_when_samples_have_metadata)
     cr_assert_eq(fixture_stats(&fixture).queued, fit);
 }
 
-/* ---- Handlers that cannot be had ------------------------------------------------------------- */
+/* ---- Lanes without a worker ------------------------------------------------------------------ */
 
-Test(lane, without_a_thread_all_is_dropped)
+Test(lane_offer, a_lane_without_a_worker_drops_everything)
 {
     fixture.lane->no_thread = true;
     fixture_offer(&fixture, 3);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_NO_THREAD], 3);
 }
 
-Test(lane, that_has_ended_drops_what_comes_for_the_same_reason)
+Test(lane_offer, an_ended_lane_drops_later_samples_for_the_same_reason)
 {
     fixture.lane->end_reason = WEIR_DROPPED_FORK_UNSAFE;
     fixture_offer(&fixture, 3);
@@ -345,7 +345,7 @@ Test(lane, that_has_ended_drops_what_comes_for_the_same_reason)
     cr_assert_eq(fixture_stats(&fixture).queued, 0);
 }
 
-Test(lane, samples_that_never_reached_a_segment_are_counted)
+Test(lane_offer, samples_that_never_reached_a_segment_are_counted)
 {
     wr_lane_refuse(fixture.lane, 5, WEIR_DROPPED_FULL);
     cr_assert_eq(fixture_stats(&fixture).offered, 5);
@@ -354,7 +354,7 @@ Test(lane, samples_that_never_reached_a_segment_are_counted)
 
 /* ---- Settings and the snapshot --------------------------------------------------------------- */
 
-Test(lane, a_smaller_queue_makes_producers_wait_at_once)
+Test(lane_offer, a_smaller_queue_makes_producers_wait_at_once)
 {
     use(WR_OVERFLOW_BLOCK, 8);
     fixture_offer(&fixture, 5);
@@ -362,7 +362,7 @@ Test(lane, a_smaller_queue_makes_producers_wait_at_once)
     cr_assert(fixture_check(&fixture, NULL));
 }
 
-Test(lane, a_larger_queue_lets_producers_go_on)
+Test(lane_offer, a_larger_queue_lets_producers_continue)
 {
     use(WR_OVERFLOW_BLOCK, 4);
     fixture_offer(&fixture, 4);
@@ -370,7 +370,7 @@ Test(lane, a_larger_queue_lets_producers_go_on)
     cr_assert_not(fixture_check(&fixture, NULL));
 }
 
-Test(lane, metadata_is_part_of_what_is_queued)
+Test(lane_offer, the_queued_bytes_include_metadata)
 {
     fixture_append(&fixture, 1, 0, "123456789");
     fixture_append(&fixture, 2, 0, NULL);
@@ -381,7 +381,7 @@ Test(lane, metadata_is_part_of_what_is_queued)
     cr_assert_eq(fixture_stats(&fixture).queue_bytes, 2 * FIXTURE_SAMPLE_BYTES);
 }
 
-Test(lane, a_snapshot_tells_how_old_the_oldest_is)
+Test(lane_offer, a_snapshot_contains_the_age_of_the_oldest_sample)
 {
     cr_assert_eq(fixture_stats(&fixture).queue_age_ms, 0);
     fixture_offer(&fixture, 1);
@@ -393,7 +393,7 @@ Test(lane, a_snapshot_tells_how_old_the_oldest_is)
     cr_assert_eq(fixture_stats(&fixture).queue_age_ms, 2000);
 }
 
-Test(lane, a_snapshot_tells_how_things_stand)
+Test(lane_offer, a_snapshot_contains_state_and_counts)
 {
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.size, sizeof stats);

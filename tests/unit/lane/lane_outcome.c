@@ -1,11 +1,11 @@
-/* What a handler's answer does to its lane. */
+/* Effects of a handler's outcome on its lane. */
 #include <criterion/criterion.h>
 
 #include "../../support/lane_fixture.h"
 
 static struct lane_fixture fixture;
 
-/* Every test begins with an open handler. */
+/* Every test starts with an open handler. */
 static void setup(void)
 {
     fixture_init(&fixture);
@@ -19,24 +19,24 @@ static void teardown(void)
 
 TestSuite(lane_outcome, .init = setup, .fini = teardown);
 
-/* Offers and loads so many samples. */
+/* Offers and loads samples. */
 static void load(uint32_t samples)
 {
     fixture_offer(&fixture, samples);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
-/* The lane does nothing until it tries again; the pause is at most the whole of it, and at least half. */
-static void assert_pause(int64_t whole_ms)
+/* The lane sleeps until its next attempt: between half of `whole_ms` and all of it. */
+static void assert_backoff(int64_t whole_ms)
 {
     struct wr_lane_next_step step = fixture_step(&fixture);
     cr_assert_eq(step.kind, WR_LANE_NEXT_SLEEP);
     int64_t pause_ns = step.until_ns - fixture.now_ns;
     cr_assert(pause_ns >= whole_ms * WR_NS_PER_MS / 2 && pause_ns <= whole_ms * WR_NS_PER_MS,
-              "a pause of %lld ns", (long long)pause_ns);
+              "a delay of %lld ns", (long long)pause_ns);
 }
 
-static void pass_pause(void)
+static void pass_backoff(void)
 {
     fixture.now_ns = fixture.lane->retry_at_ns;
 }
@@ -52,7 +52,7 @@ Test(lane_outcome, ok_settles_the_batch)
     cr_assert_str_eq(fixture_flight(&fixture), "");
 }
 
-Test(lane_outcome, ok_in_part_goes_on_with_the_rest_at_once)
+Test(lane_outcome, a_partial_ok_continues_with_the_rest_at_once)
 {
     load(3);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
@@ -76,7 +76,7 @@ Test(lane_outcome, samples_that_the_format_left_out_are_counted_as_unrepresentab
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_UNREPRESENTABLE], 2);
 }
 
-Test(lane_outcome, only_those_left_out_of_what_is_done_are_counted)
+Test(lane_outcome, only_samples_left_out_of_the_done_part_are_counted)
 {
     load(5);
     fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .done = 1}, 3);
@@ -98,8 +98,8 @@ Test(lane_outcome, retry_offers_again_only_what_was_not_done)
 {
     load(4);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
-    assert_pause(500);
-    pass_pause();
+    assert_backoff(500);
+    pass_backoff();
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     cr_assert_str_eq(fixture_flight(&fixture), "1 2 3");
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
@@ -111,7 +111,7 @@ Test(lane_outcome, retry_keeps_the_order)
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     fixture_offer(&fixture, 2);
-    pass_pause();
+    pass_backoff();
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     cr_assert_str_eq(fixture_flight(&fixture), "0 1");
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
@@ -119,7 +119,7 @@ Test(lane_outcome, retry_keeps_the_order)
     cr_assert_str_eq(fixture_flight(&fixture), "2 3");
 }
 
-Test(lane_outcome, retry_with_everything_done_has_nothing_to_offer_again)
+Test(lane_outcome, retry_with_everything_done_offers_nothing_again)
 {
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 2, 0);
@@ -128,12 +128,12 @@ Test(lane_outcome, retry_with_everything_done_has_nothing_to_offer_again)
     cr_assert_eq(fixture_step(&fixture).until_ns, WR_NEVER);
 }
 
-Test(lane_outcome, new_samples_wait_for_the_end_of_the_pause)
+Test(lane_outcome, new_samples_wait_for_the_end_of_the_backoff)
 {
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 2, 0);
     fixture_offer(&fixture, 1);
-    assert_pause(500);
+    assert_backoff(500);
 }
 
 Test(lane_outcome, an_event_that_is_done_in_part_is_offered_again_whole)
@@ -148,29 +148,29 @@ Test(lane_outcome, an_event_that_is_done_in_part_is_offered_again_whole)
     cr_assert_eq(fixture_stats(&fixture).faults, 0);
 }
 
-Test(lane_outcome, pauses_grow_from_failure_to_failure)
+Test(lane_outcome, the_backoff_grows_with_each_failure)
 {
     const int64_t whole_ms[] = {500, 1000, 2000, 4000, 8000, 16000, 30000, 30000};
     load(1);
     for (size_t i = 0; i < WR_COUNT_OF(whole_ms); i++) {
         fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
-        assert_pause(whole_ms[i]);
-        pass_pause();
+        assert_backoff(whole_ms[i]);
+        pass_backoff();
         cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     }
     cr_assert_eq(fixture_stats(&fixture).retries, WR_COUNT_OF(whole_ms));
 }
 
-Test(lane_outcome, progress_makes_the_next_pause_short_again)
+Test(lane_outcome, progress_resets_the_backoff)
 {
     load(3);
     for (int i = 0; i < 5; i++)
         fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
-    assert_pause(500);
+    assert_backoff(500);
 }
 
-Test(lane_outcome, the_pause_that_the_destination_asks_for_counts)
+Test(lane_outcome, the_delay_requested_by_the_destination_is_used)
 {
     load(1);
     fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = 7000}, 0);
@@ -178,7 +178,7 @@ Test(lane_outcome, the_pause_that_the_destination_asks_for_counts)
     cr_assert(pause_ns >= 7000 * WR_NS_PER_MS && pause_ns <= 7875 * WR_NS_PER_MS);
 }
 
-Test(lane_outcome, the_pause_that_the_destination_asks_for_is_at_most_retry_max)
+Test(lane_outcome, the_delay_requested_by_the_destination_is_at_most_retry_max)
 {
     const int64_t asked_ms[] = {30001, INT64_C(1) << 40, INT64_MAX};
     load(1);
@@ -190,24 +190,24 @@ Test(lane_outcome, the_pause_that_the_destination_asks_for_is_at_most_retry_max)
     }
 }
 
-Test(lane_outcome, a_negative_pause_is_the_cores_own)
+Test(lane_outcome, a_negative_delay_means_the_cores_backoff)
 {
     load(1);
     fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_RETRY, .retry_after_ms = INT64_MIN},
                              0);
-    assert_pause(500);
+    assert_backoff(500);
 }
 
 /* ---- REOPEN ---------------------------------------------------------------------------------- */
 
-Test(lane_outcome, reopen_closes_pauses_opens_and_offers_the_rest)
+Test(lane_outcome, reopen_closes_backs_off_opens_and_offers_the_rest)
 {
     load(3);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_REOPEN, 1, 0);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
     fixture_close(&fixture);
-    assert_pause(500);
-    pass_pause();
+    assert_backoff(500);
+    pass_backoff();
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
@@ -225,7 +225,7 @@ Test(lane_outcome, reopen_does_not_flush_what_cannot_be_flushed)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-Test(lane_outcome, an_open_that_fails_is_tried_again_after_a_pause)
+Test(lane_outcome, a_failed_open_is_retried_after_a_backoff)
 {
     const int codes[] = {WEIR_OUTCOME_RETRY, WEIR_OUTCOME_REOPEN, WEIR_OUTCOME_DROP};
     fixture_close(&fixture);
@@ -233,21 +233,21 @@ Test(lane_outcome, an_open_that_fails_is_tried_again_after_a_pause)
     for (size_t i = 0; i < WR_COUNT_OF(codes); i++) {
         cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
         fixture_finish_open(&fixture, codes[i], "connect 127.0.0.1:8086: refused");
-        assert_pause(INT64_C(500) << i);
-        pass_pause();
+        assert_backoff(INT64_C(500) << i);
+        pass_backoff();
     }
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
     cr_assert_eq(fixture_stats(&fixture).queued, 1);
 }
 
-Test(lane_outcome, an_open_that_succeeds_does_not_make_pauses_short_again)
+Test(lane_outcome, a_successful_open_does_not_reset_the_backoff)
 {
     load(1);
     for (int i = 0; i < 3; i++) { /* opens, but never delivers */
         fixture_finish_emit(&fixture, WEIR_OUTCOME_REOPEN, 0, 0);
         fixture_close(&fixture);
-        assert_pause(INT64_C(500) << i);
-        pass_pause();
+        assert_backoff(INT64_C(500) << i);
+        pass_backoff();
         fixture_next(&fixture);
         fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
         cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
@@ -256,7 +256,7 @@ Test(lane_outcome, an_open_that_succeeds_does_not_make_pauses_short_again)
 
 /* ---- DROP ------------------------------------------------------------------------------------ */
 
-Test(lane_outcome, drop_gives_up_the_rest_and_goes_on)
+Test(lane_outcome, drop_discards_the_rest_and_continues)
 {
     fixture.settings.batch = 4;
     fixture_apply(&fixture);
@@ -280,7 +280,7 @@ Test(lane_outcome, drop_is_progress)
 
 /* ---- FAILED ---------------------------------------------------------------------------------- */
 
-Test(lane_outcome, failed_drops_everything_and_all_that_comes)
+Test(lane_outcome, failed_drops_everything_queued_and_offered_later)
 {
     load(3);
     fixture_offer(&fixture, 2);
@@ -292,7 +292,7 @@ Test(lane_outcome, failed_drops_everything_and_all_that_comes)
     cr_assert_eq(stats.queued, 0);
 }
 
-Test(lane_outcome, failed_closes_the_handler_and_rests)
+Test(lane_outcome, failed_closes_the_handler_permanently)
 {
     load(1);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
@@ -303,7 +303,7 @@ Test(lane_outcome, failed_closes_the_handler_and_rests)
     cr_assert_eq(step.until_ns, WR_NEVER);
 }
 
-Test(lane_outcome, an_open_may_fail_for_good)
+Test(lane_outcome, an_open_may_fail_permanently)
 {
     fixture_close(&fixture);
     fixture_offer(&fixture, 2);
@@ -312,7 +312,7 @@ Test(lane_outcome, an_open_may_fail_for_good)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
 }
 
-Test(lane_outcome, a_wake_may_fail_for_good)
+Test(lane_outcome, a_wake_may_fail_permanently)
 {
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
@@ -321,7 +321,7 @@ Test(lane_outcome, a_wake_may_fail_for_good)
     cr_assert_str_eq(fixture_flight(&fixture), "");
 }
 
-Test(lane_outcome, nobody_waits_for_a_failed_handler)
+Test(lane_outcome, producers_do_not_wait_for_a_failed_handler)
 {
     fixture.settings.queue_bytes = 2 * FIXTURE_SAMPLE_BYTES;
     fixture_apply(&fixture);
@@ -333,7 +333,7 @@ Test(lane_outcome, nobody_waits_for_a_failed_handler)
     cr_assert_eq(fixture.wakeup.sent, 1, "the dispatcher has gates to open");
 }
 
-Test(lane_outcome, a_handler_that_failed_before_it_was_open_lets_producers_go_on_too)
+Test(lane_outcome, a_handler_that_fails_before_it_is_open_lets_producers_continue)
 {
     fixture.settings.queue_bytes = 2 * FIXTURE_SAMPLE_BYTES;
     fixture_apply(&fixture);
@@ -344,9 +344,9 @@ Test(lane_outcome, a_handler_that_failed_before_it_was_open_lets_producers_go_on
     cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
-/* ---- Answers that come too late -------------------------------------------------------------- */
+/* ---- Late outcomes --------------------------------------------------------------------------- */
 
-Test(lane_outcome, an_answer_for_what_was_dropped_meanwhile_does_not_count)
+Test(lane_outcome, an_outcome_for_samples_dropped_meanwhile_is_ignored)
 {
     load(3);
     wr_lane_drop_all(fixture.lane, WEIR_DROPPED_REMOVED);
@@ -357,7 +357,7 @@ Test(lane_outcome, an_answer_for_what_was_dropped_meanwhile_does_not_count)
     cr_assert_str_eq(fixture_flight(&fixture), "");
 }
 
-Test(lane_outcome, what_a_handler_is_reading_stays_readable_when_it_is_dropped)
+Test(lane_outcome, a_dropped_batch_stays_readable_for_its_handler)
 {
     load(3);
     const struct wr_segment *segment = fixture.lane->flight.range.segment;
@@ -368,7 +368,7 @@ Test(lane_outcome, what_a_handler_is_reading_stays_readable_when_it_is_dropped)
     cr_assert_eq(segment->references, references - 1);
 }
 
-Test(lane_outcome, a_handler_that_waits_inside_emit_is_still_reading)
+Test(lane_outcome, a_batch_stays_readable_while_its_handler_waits_inside_emit)
 {
     load(3);
     fixture.lane->in_callback = false; /* as host->wait leaves it */
@@ -379,7 +379,7 @@ Test(lane_outcome, a_handler_that_waits_inside_emit_is_still_reading)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 3);
 }
 
-Test(lane_outcome, what_waits_for_another_try_is_nobodys_while_the_handler_opens)
+Test(lane_outcome, a_batch_awaiting_a_retry_can_be_dropped_while_the_handler_opens)
 {
     load(3);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_REOPEN, 0, 0);
@@ -387,6 +387,7 @@ Test(lane_outcome, what_waits_for_another_try_is_nobodys_while_the_handler_opens
     fixture.lane->in_callback = true; /* it is inside open */
     wr_lane_drop_all(fixture.lane, WEIR_DROPPED_REMOVED);
     fixture.lane->in_callback = false;
-    cr_assert_str_eq(fixture_flight(&fixture), "", "or it would be offered to the next handler of that name");
+    cr_assert_str_eq(fixture_flight(&fixture), "",
+                     "otherwise it would be offered to the next handler of that name");
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REMOVED], 3);
 }

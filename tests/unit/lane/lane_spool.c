@@ -1,5 +1,5 @@
-/* A lane and its spool: what goes to disk and when, and that it comes back in order. The fixture's lane, a real
- * folder, and a worker that does what steps say of the disk. */
+/* A lane and its spool: what is spooled and when, and that it is delivered in order. Uses the fixture's lane, a
+ * real folder, and a worker that executes the steps for the disk. */
 #include <criterion/criterion.h>
 
 #include "../../support/ledger.h"
@@ -21,11 +21,11 @@ static struct lane_fixture fixture;
 static struct wr_registry registry;
 static struct wr_error error;
 
-static void give_spool(const char *place)
+static void set_spool(const char *place)
 {
     fixture.settings.spool_limit = LIMIT;
     fixture_apply(&fixture);
-    fixture.now_ns = wr_clock_monotonic_ns(); /* what is at the disk looks at the real clock */
+    fixture.now_ns = wr_clock_monotonic_ns(); /* spool code reads the real clock */
     fixture.lane->spool_state.registry = &registry;
     cr_assert(wr_spool_state_set_place(&fixture.lane->spool_state, place));
 }
@@ -35,9 +35,9 @@ static void setup(void)
     cr_assert(wr_registry_init(&registry));
     struct weir_stream *stream = wr_stream_get(&registry, "my_app", NULL, 0, &error);
     cr_assert_eq(wr_series_get(&registry, stream, "value", 0, &error)->series, 0,
-                 "that of the fixture's samples");
+                 "the text of the fixture's samples");
     fixture_init(&fixture);
-    give_spool(path_in_folder("spool"));
+    set_spool(path_in_folder("spool"));
 }
 
 static void end_process(void)
@@ -57,7 +57,7 @@ TestSuite(lane_spool, .init = setup, .fini = teardown);
 
 /* ---- The worker ------------------------------------------------------------------------------ */
 
-static void at_disk(void (*operate)(struct wr_lane *lane))
+static void run_disk_step(void (*operate)(struct wr_lane *lane))
 {
     wr_lock_enter(&fixture.lane->lock);
     operate(fixture.lane);
@@ -65,16 +65,16 @@ static void at_disk(void (*operate)(struct wr_lane *lane))
     fixture_stats(&fixture);
 }
 
-/* The next step that is not for the disk; those are taken. */
+/* Executes steps for the disk. Returns the next other step. */
 static enum wr_lane_next_kind next(void)
 {
     for (;;) {
-        at_disk(wr_spool_io_settle);
+        run_disk_step(wr_spool_io_settle);
         struct wr_lane_next_step step = fixture_step(&fixture);
         switch (step.kind) {
-        case WR_LANE_NEXT_SEARCH: at_disk(wr_spool_io_search); break;
-        case WR_LANE_NEXT_SPOOL: at_disk(wr_spool_io_move); break;
-        case WR_LANE_NEXT_FETCH: at_disk(wr_spool_io_fetch); break;
+        case WR_LANE_NEXT_SEARCH: run_disk_step(wr_spool_io_search); break;
+        case WR_LANE_NEXT_SPOOL: run_disk_step(wr_spool_io_move); break;
+        case WR_LANE_NEXT_FETCH: run_disk_step(wr_spool_io_fetch); break;
         case WR_LANE_NEXT_SLEEP:
             if (step.until_ns > fixture.now_ns)
                 return WR_LANE_NEXT_SLEEP;
@@ -91,14 +91,14 @@ static void fail_to_open(void)
     next();
 }
 
-static void open_at_last(void)
+static void open_successfully(void)
 {
     fixture.now_ns = fixture.lane->retry_at_ns;
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
 }
 
-/* Takes batches until there is nothing more to do; they must be numbers first, first + 1, ... */
+/* Delivers batches until none is left; their values must be first, first + 1, ... */
 static void expect_delivery(uint32_t first, uint32_t count)
 {
     uint32_t number = first;
@@ -111,7 +111,7 @@ static void expect_delivery(uint32_t first, uint32_t count)
     cr_assert_eq(number, first + count, "%u came", number - first);
 }
 
-static bool was_said(const char *text)
+static bool was_logged(const char *text)
 {
     for (unsigned i = 0; i < fixture.book.count && i < LOGBOOK_LINES; i++)
         if (strstr(fixture.book.lines[i], text))
@@ -119,17 +119,17 @@ static bool was_said(const char *text)
     return false;
 }
 
-/* ---- What goes, and when --------------------------------------------------------------------- */
+/* ---- What is spooled, and when --------------------------------------------------------------- */
 
-Test(lane_spool, it_looks_for_what_others_left_before_it_opens)
+Test(lane_spool, spools_of_dead_processes_are_adopted_before_the_handler_opens)
 {
     fixture_offer(&fixture, 1);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SEARCH);
-    at_disk(wr_spool_io_search);
+    run_disk_step(wr_spool_io_search);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
 }
 
-Test(lane_spool, a_handler_that_takes_everything_has_nothing_on_disk)
+Test(lane_spool, a_handler_that_delivers_everything_spools_nothing)
 {
     fixture_offer(&fixture, 90);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
@@ -138,7 +138,7 @@ Test(lane_spool, a_handler_that_takes_everything_has_nothing_on_disk)
     cr_assert_null(fixture.lane->spool_state.spool->index.own);
 }
 
-Test(lane_spool, what_a_failing_handler_does_not_take_goes_when_the_queue_is_half_full)
+Test(lane_spool, samples_of_a_failing_handler_are_spooled_when_the_queue_is_half_full)
 {
     fixture_offer(&fixture, 49);
     fail_to_open();
@@ -152,27 +152,27 @@ Test(lane_spool, what_a_failing_handler_does_not_take_goes_when_the_queue_is_hal
     cr_assert_eq(stats.spool_limit, LIMIT);
 }
 
-Test(lane_spool, callers_wait_for_a_handler_that_is_only_a_bit_slower)
+Test(lane_spool, callers_wait_for_a_handler_that_is_only_slightly_slow)
 {
     fixture_offer(&fixture, 10);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
     fixture.lane->busy_since_ns = fixture.now_ns;
-    cr_assert(fixture_offer(&fixture, 95), "they wait");
+    cr_assert(fixture_offer(&fixture, 95), "producers wait");
     cr_assert_eq(wr_spool_policy_time(fixture.lane, fixture.now_ns), fixture.now_ns + 50 * WR_NS_PER_MS);
     cr_assert_not(wr_spool_policy_prepare(fixture.lane, fixture.now_ns));
     fixture_pass_ms(&fixture, 50);
-    cr_assert(wr_spool_policy_prepare(fixture.lane, fixture.now_ns), "it is busy for long");
-    at_disk(wr_spool_io_move);
+    cr_assert(wr_spool_policy_prepare(fixture.lane, fixture.now_ns), "it has been busy for too long");
+    run_disk_step(wr_spool_io_move);
     cr_assert_eq(fixture_stats(&fixture).spooled, 95);
     cr_assert_eq(fixture_stats(&fixture).queued, 10);
-    cr_assert_not(fixture_check(&fixture, NULL), "nobody waits any more");
+    cr_assert_not(fixture_check(&fixture, NULL), "no producer waits any more");
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 10, 0);
     expect_delivery(10, 95);
 }
 
-Test(lane_spool, under_a_drop_policy_nothing_is_dropped_as_long_as_there_is_room_on_disk)
+Test(lane_spool, a_drop_policy_drops_nothing_while_there_is_room_on_disk)
 {
     fixture.settings.overflow = WR_OVERFLOW_DROP_NEWEST;
     fixture_apply(&fixture);
@@ -183,11 +183,11 @@ Test(lane_spool, under_a_drop_policy_nothing_is_dropped_as_long_as_there_is_room
         next();
     }
     cr_assert_eq(fixture_stats(&fixture).spooled, 1000);
-    open_at_last();
+    open_successfully();
     expect_delivery(0, 1000);
 }
 
-Test(lane_spool, without_a_spool_nothing_goes)
+Test(lane_spool, without_a_spool_nothing_is_written)
 {
     fixture.settings.spool_limit = 0;
     fixture_apply(&fixture);
@@ -196,7 +196,7 @@ Test(lane_spool, without_a_spool_nothing_goes)
     cr_assert_eq(fixture_stats(&fixture).queued, 90);
 }
 
-Test(lane_spool, a_spool_that_was_configured_away_is_emptied_and_nothing_more_goes_there)
+Test(lane_spool, a_spool_removed_from_the_configuration_is_emptied_and_not_written)
 {
     fixture_offer(&fixture, 60);
     fail_to_open();
@@ -206,13 +206,13 @@ Test(lane_spool, a_spool_that_was_configured_away_is_emptied_and_nothing_more_go
     fixture_offer(&fixture, 90);
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 60);
-    open_at_last();
+    open_successfully();
     expect_delivery(0, 150);
 }
 
 /* ---- The order ------------------------------------------------------------------------------- */
 
-Test(lane_spool, what_is_on_disk_comes_before_what_is_queued)
+Test(lane_spool, spooled_samples_are_delivered_before_queued_ones)
 {
     fixture_offer(&fixture, 60);
     fail_to_open();
@@ -220,7 +220,7 @@ Test(lane_spool, what_is_on_disk_comes_before_what_is_queued)
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 60);
     cr_assert_eq(fixture_stats(&fixture).queued, 20);
-    open_at_last();
+    open_successfully();
     expect_delivery(0, 80);
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.delivered, 80);
@@ -228,7 +228,7 @@ Test(lane_spool, what_is_on_disk_comes_before_what_is_queued)
     cr_assert_eq(stats.spool_bytes, 0);
 }
 
-Test(lane_spool, a_batch_that_failed_goes_in_front_of_what_is_on_disk)
+Test(lane_spool, a_failed_batch_is_spooled_in_front_of_later_samples)
 {
     fixture.settings.batch = 10;
     fixture_apply(&fixture);
@@ -244,11 +244,11 @@ Test(lane_spool, a_batch_that_failed_goes_in_front_of_what_is_on_disk)
     expect_delivery(3, 97);
 }
 
-Test(lane_spool, what_was_read_from_disk_and_failed_is_tried_again_from_where_it_was)
+Test(lane_spool, a_failed_batch_from_disk_is_read_again)
 {
     fixture_offer(&fixture, 60);
     fail_to_open();
-    open_at_last();
+    open_successfully();
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 20, 0);
     cr_assert_eq(fixture_stats(&fixture).spooled, 40);
@@ -259,23 +259,21 @@ Test(lane_spool, what_was_read_from_disk_and_failed_is_tried_again_from_where_it
     expect_delivery(20, 100);
 }
 
-Test(lane_spool, what_the_handler_does_not_take_is_withheld_from_disk_too)
+Test(lane_spool, spooled_kinds_that_the_handler_does_not_accept_are_withheld)
 {
     fixture_offer(&fixture, 50);
     fixture_append_kind(&fixture, WEIR_KIND_INT);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     fail_to_open();
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
-    open_at_last();
+    open_successfully();
     expect_delivery(0, 50);
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.dropped[WEIR_DROPPED_UNREPRESENTABLE], 1);
     cr_assert_eq(stats.spooled, 0);
 }
 
-/* ---- A disk in trouble ----------------------------------------------------------------------- */
-
-Test(lane_spool, what_is_withheld_at_the_end_of_what_was_read_is_not_read_again)
+Test(lane_spool, samples_withheld_at_the_end_of_a_read_are_not_read_again)
 {
     uint32_t delivered = 0;
     fixture.settings.batch = 50;
@@ -288,7 +286,7 @@ Test(lane_spool, what_is_withheld_at_the_end_of_what_was_read_is_not_read_again)
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 111);
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
-    open_at_last();
+    open_successfully();
     for (; next() == WR_LANE_NEXT_EMIT;
          fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0))
         delivered += fixture.lane->flight.range.count;
@@ -299,9 +297,7 @@ Test(lane_spool, what_is_withheld_at_the_end_of_what_was_read_is_not_read_again)
     cr_assert_eq(stats.spooled, 0);
 }
 
-/* ---- A disk in trouble ----------------------------------------------------------------------- */
-
-Test(lane_spool, a_batch_of_nothing_but_what_the_handler_does_not_take_is_withheld_once)
+Test(lane_spool, a_batch_of_only_unaccepted_kinds_is_withheld_once)
 {
     uint32_t numbers = 0;
     fixture.settings.batch = 2;
@@ -313,7 +309,7 @@ Test(lane_spool, a_batch_of_nothing_but_what_the_handler_does_not_take_is_withhe
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     fail_to_open();
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
-    open_at_last();
+    open_successfully();
     while (next() == WR_LANE_NEXT_EMIT) {
         numbers += fixture.lane->flight.range.count;
         fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, fixture.lane->flight.range.count, 0);
@@ -325,7 +321,9 @@ Test(lane_spool, a_batch_of_nothing_but_what_the_handler_does_not_take_is_withhe
     cr_assert_eq(ledger_dropped(&stats), 10);
 }
 
-Test(lane_spool, what_a_bad_disk_does_not_take_stays_queued_and_goes_to_the_handler_in_order)
+/* ---- Disks that fail ------------------------------------------------------------------------- */
+
+Test(lane_spool, samples_that_cannot_be_spooled_stay_queued_and_are_delivered_in_order)
 {
     cr_assert(wr_spool_state_set_place(&fixture.lane->spool_state, make_file("file", "", 0600)));
     fixture_offer(&fixture, 60);
@@ -334,11 +332,11 @@ Test(lane_spool, what_a_bad_disk_does_not_take_stays_queued_and_goes_to_the_hand
     cr_assert_eq(fixture_stats(&fixture).queued, 60);
     cr_assert_eq(fixture_stats(&fixture).spooled, 0);
     fixture_offer(&fixture, 20);
-    open_at_last();
+    open_successfully();
     expect_delivery(0, 80);
 }
 
-Test(lane_spool, files_that_are_gone_are_lost_and_counted)
+Test(lane_spool, deleted_files_are_counted_as_lost)
 {
     fixture_offer(&fixture, 60);
     fail_to_open();
@@ -347,10 +345,10 @@ Test(lane_spool, files_that_are_gone_are_lost_and_counted)
     cr_assert_eq(unlink(path), 0);
     free(path);
     fixture_offer(&fixture, 10);
-    open_at_last();
+    open_successfully();
     expect_delivery(60, 10);
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_CORRUPT], 60);
-    cr_assert(was_said("60 spooled values are damaged and lost"));
+    cr_assert(was_logged("60 spooled values are damaged and lost"));
 }
 
 Test(lane_spool, at_the_limit_the_queue_fills_and_overflow_decides)
@@ -372,44 +370,44 @@ Test(lane_spool, at_the_limit_the_queue_fills_and_overflow_decides)
     cr_assert_gt(stats.spooled, 100);
     cr_assert_eq(ledger_dropped(&stats), 0);
     uint32_t all = (uint32_t)stats.offered;
-    open_at_last();
+    open_successfully();
     expect_delivery(0, all);
 }
 
-/* ---- Those who wait -------------------------------------------------------------------------- */
+/* ---- Waiting calls --------------------------------------------------------------------------- */
 
-Test(lane_spool, a_flush_puts_on_disk_what_a_failing_handler_does_not_take_and_says_so, .timeout = 60)
+Test(lane_spool, a_flush_spools_samples_of_a_failing_handler_and_returns_that, .timeout = 60)
 {
     fixture_offer(&fixture, 3);
     fail_to_open();
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
-    cr_assert_eq(next(), WR_LANE_NEXT_OPEN, "there is another try");
+    cr_assert_eq(next(), WR_LANE_NEXT_OPEN, "there is another attempt");
     fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "still refused");
     next();
     cr_assert_eq(fixture_stats(&fixture).spooled, 3);
     cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, WR_NEVER, &error), WEIR_ERR_SPOOLED);
     cr_assert_str_eq(error.text, "handler \"push\": 3 values are on disk only: still refused");
-    open_at_last();
+    open_successfully();
     expect_delivery(0, 3);
     cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, WR_NEVER, &error), 0);
 }
 
-Test(lane_spool, what_others_left_is_nothing_that_a_flush_waits_for, .timeout = 60)
+Test(lane_spool, a_flush_does_not_wait_for_adopted_samples, .timeout = 60)
 {
     fixture_offer(&fixture, 60);
     fail_to_open();
     end_process();
     fixture_init(&fixture);
-    give_spool(path_in_folder("spool"));
+    set_spool(path_in_folder("spool"));
     fail_to_open();
     uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
     cr_assert_eq(wr_lane_front(fixture.lane), position);
 }
 
-Test(lane_spool, a_call_that_waits_learns_that_its_value_went_to_disk)
+Test(lane_spool, a_waiting_call_returns_when_its_value_is_spooled)
 {
-    static struct wr_ticket_state desk;
-    struct wr_ticket ticket = fixture_take_ticket(&desk);
+    static struct wr_ticket_state ticket_state;
+    struct wr_ticket ticket = fixture_take_ticket(&ticket_state);
     fixture_offer(&fixture, 60);
     fixture_offer_sync(&fixture, ticket);
     fail_to_open();
@@ -418,22 +416,22 @@ Test(lane_spool, a_call_that_waits_learns_that_its_value_went_to_disk)
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-Test(lane_spool, what_is_left_goes_to_disk_when_the_time_is_nearly_over)
+Test(lane_spool, remaining_samples_are_spooled_shortly_before_the_deadline)
 {
     fixture_offer(&fixture, 10);
     fail_to_open();
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
-    cr_assert_eq(next(), WR_LANE_NEXT_OPEN, "there is one more try");
+    cr_assert_eq(next(), WR_LANE_NEXT_OPEN, "there is another attempt");
     fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
     cr_assert_eq(next(), WR_LANE_NEXT_SLEEP);
     cr_assert_eq(fixture_stats(&fixture).spooled, 0);
     fixture_pass_ms(&fixture, 760);
     cr_assert_eq(next(), WR_LANE_NEXT_END);
     cr_assert_eq(fixture_stats(&fixture).spooled, 10);
-    cr_assert(was_said("shutting down while failing: refused; not delivered in time: 10 spooled"));
+    cr_assert(was_logged("shutting down while failing: refused; not delivered in time: 10 spooled"));
 }
 
-Test(lane_spool, with_all_the_time_there_is_one_try_must_do)
+Test(lane_spool, without_a_deadline_one_attempt_is_made_before_spooling)
 {
     fixture_offer(&fixture, 10);
     fail_to_open();
@@ -444,7 +442,7 @@ Test(lane_spool, with_all_the_time_there_is_one_try_must_do)
     cr_assert_eq(fixture_stats(&fixture).spooled, 10);
 }
 
-Test(lane_spool, what_a_hanging_handler_has_in_its_hands_is_saved_by_another_thread)
+Test(lane_spool, the_batch_of_a_blocked_handler_is_spooled_by_another_thread)
 {
     fixture_offer(&fixture, 10);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
@@ -457,16 +455,16 @@ Test(lane_spool, what_a_hanging_handler_has_in_its_hands_is_saved_by_another_thr
     cr_assert_eq(stats.spooled, 15);
     cr_assert_eq(stats.queued, 0);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 10, 0);
-    cr_assert_eq(fixture_stats(&fixture).delivered, 0, "its answer does not count any more");
+    cr_assert_eq(fixture_stats(&fixture).delivered, 0, "its outcome is ignored");
 }
 
-Test(lane_spool, the_next_process_delivers_first_what_the_last_one_left)
+Test(lane_spool, the_next_process_delivers_spooled_samples_first)
 {
     fixture_offer(&fixture, 60);
     fail_to_open();
     end_process();
     fixture_init(&fixture);
-    give_spool(path_in_folder("spool"));
+    set_spool(path_in_folder("spool"));
     fixture.number = 60;
     fixture_offer(&fixture, 10);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
@@ -476,13 +474,13 @@ Test(lane_spool, the_next_process_delivers_first_what_the_last_one_left)
     cr_assert_eq(fixture_stats(&fixture).delivered, 70);
 }
 
-Test(lane_spool, a_process_that_ends_at_once_delivers_what_the_last_one_left_too)
+Test(lane_spool, a_process_that_ends_at_once_still_delivers_spooled_samples)
 {
     fixture_offer(&fixture, 60);
     fail_to_open();
     end_process();
     fixture_init(&fixture);
-    give_spool(path_in_folder("spool"));
+    set_spool(path_in_folder("spool"));
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
@@ -492,7 +490,7 @@ Test(lane_spool, a_process_that_ends_at_once_delivers_what_the_last_one_left_too
     cr_assert_eq(fixture_stats(&fixture).delivered, 60);
 }
 
-Test(lane_spool, a_handler_that_gives_up_drops_what_is_in_memory_and_leaves_the_rest_on_disk)
+Test(lane_spool, a_failed_handler_drops_samples_in_memory_and_keeps_those_on_disk)
 {
     fixture_offer(&fixture, 60);
     fail_to_open();

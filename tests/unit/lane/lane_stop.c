@@ -1,4 +1,4 @@
-/* Coming to an end, and handlers that take over from others. */
+/* Stopping a lane, and replacing its handler. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -39,7 +39,7 @@ static void request_stop(void)
 
 /* ---- In time --------------------------------------------------------------------------------- */
 
-Test(lane_stop, what_is_queued_is_delivered_first)
+Test(lane_stop, queued_samples_are_delivered_first)
 {
     fixture_offer(&fixture, 3);
     request_stop();
@@ -49,7 +49,7 @@ Test(lane_stop, what_is_queued_is_delivered_first)
     cr_assert_eq(fixture_stats(&fixture).open, 0);
 }
 
-Test(lane_stop, a_handler_that_takes_nothing_of_what_is_left_is_closed_at_once)
+Test(lane_stop, a_handler_that_accepts_none_of_the_rest_is_closed_at_once)
 {
     fixture.lane->kinds = WEIR_KINDS_DOUBLE;
     fixture_append_kind(&fixture, WEIR_KIND_INT);
@@ -72,14 +72,14 @@ Test(lane_stop, a_handler_with_nothing_to_do_is_closed_at_once)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_END);
 }
 
-Test(lane_stop, a_handler_that_was_never_opened_ends_at_once)
+Test(lane_stop, a_lane_whose_handler_was_never_opened_ends_at_once)
 {
     fixture_close(&fixture);
     request_stop();
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_END);
 }
 
-Test(lane_stop, what_is_kept_back_is_flushed_by_the_deadline)
+Test(lane_stop, buffered_samples_are_flushed_by_the_deadline)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -92,7 +92,7 @@ Test(lane_stop, what_is_kept_back_is_flushed_by_the_deadline)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
 }
 
-Test(lane_stop, a_last_flush_that_fails_is_not_repeated)
+Test(lane_stop, a_final_flush_that_fails_is_not_retried)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -103,7 +103,7 @@ Test(lane_stop, a_last_flush_that_fails_is_not_repeated)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
 }
 
-Test(lane_stop, a_pause_is_cut_short)
+Test(lane_stop, a_stop_ends_the_backoff)
 {
     load(2);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 0, 0);
@@ -111,7 +111,7 @@ Test(lane_stop, a_pause_is_cut_short)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
 }
 
-Test(lane_stop, a_pause_lasts_no_longer_than_the_deadline)
+Test(lane_stop, a_backoff_ends_at_the_deadline)
 {
     load(2);
     request_stop();
@@ -123,7 +123,7 @@ Test(lane_stop, a_pause_lasts_no_longer_than_the_deadline)
 
 /* ---- Too late -------------------------------------------------------------------------------- */
 
-Test(lane_stop, what_is_left_at_the_deadline_is_dropped)
+Test(lane_stop, samples_left_at_the_deadline_are_dropped)
 {
     load(2);
     fixture_offer(&fixture, 3);
@@ -137,7 +137,7 @@ Test(lane_stop, what_is_left_at_the_deadline_is_dropped)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_END);
 }
 
-Test(lane_stop, a_busy_handler_is_given_up_at_the_deadline)
+Test(lane_stop, a_busy_handler_is_abandoned_at_the_deadline)
 {
     int64_t next_ns = WR_NEVER;
     load(2);
@@ -154,7 +154,7 @@ Test(lane_stop, a_busy_handler_is_given_up_at_the_deadline)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
 }
 
-Test(lane_stop, waiting_past_the_deadline_gives_the_worker_up)
+Test(lane_stop, waiting_past_the_deadline_abandons_the_worker)
 {
     load(2);
     fixture.lane->in_callback = true;
@@ -169,7 +169,7 @@ static void *end_at_once(void *argument)
     return argument;
 }
 
-Test(lane_stop, a_worker_that_ended_in_time_is_not_given_up)
+Test(lane_stop, a_worker_that_ended_in_time_is_not_abandoned)
 {
     request_stop();
     fixture_deliver_all(&fixture);
@@ -180,21 +180,21 @@ Test(lane_stop, a_worker_that_ended_in_time_is_not_given_up)
     cr_assert_eq(fixture.lane->worker, WR_WORKER_NONE);
 }
 
-/* ---- Last words ------------------------------------------------------------------------------ */
+/* ---- Messages at the end --------------------------------------------------------------------- */
 
-static sem_t saying;
-static _Atomic bool said;
+static sem_t logging;
+static _Atomic bool is_logged;
 
-static void say_slowly(void *ctx, int level, const char *text)
+static void log_slowly(void *ctx, int level, const char *text)
 {
     struct timespec pause = {0, 50000000};
     (void)ctx, (void)level, (void)text;
-    sem_post(&saying);
+    sem_post(&logging);
     nanosleep(&pause, NULL);
-    said = true;
+    is_logged = true;
 }
 
-static void *say_something(void *argument)
+static void *log_message(void *argument)
 {
     wr_lock_enter(&fixture.lane->lock);
     wr_lane_log(fixture.lane, WEIR_LOG_ERROR, "the last words");
@@ -202,21 +202,21 @@ static void *say_something(void *argument)
     return argument;
 }
 
-Test(lane_stop, the_end_waits_until_what_is_being_said_is_out)
+Test(lane_stop, the_end_waits_for_messages_being_logged)
 {
     pthread_t thread;
-    cr_assert_eq(sem_init(&saying, 0, 0), 0);
-    cr_assert(wr_log_set_sink(&fixture.log, say_slowly, NULL));
-    cr_assert_eq(pthread_create(&thread, NULL, say_something, NULL), 0);
-    cr_assert_eq(sem_wait(&saying), 0);
+    cr_assert_eq(sem_init(&logging, 0, 0), 0);
+    cr_assert(wr_log_set_sink(&fixture.log, log_slowly, NULL));
+    cr_assert_eq(pthread_create(&thread, NULL, log_message, NULL), 0);
+    cr_assert_eq(sem_wait(&logging), 0);
     wr_lane_stop_wait(fixture.lane, 0);
-    cr_assert(said);
+    cr_assert(is_logged);
     cr_assert_eq(pthread_join(thread, NULL), 0);
 }
 
 /* ---- After the end --------------------------------------------------------------------------- */
 
-Test(lane_stop, what_comes_after_the_end_is_dropped_for_the_same_reason)
+Test(lane_stop, samples_offered_after_the_end_are_dropped_for_the_same_reason)
 {
     request_stop();
     fixture_deliver_all(&fixture);
@@ -224,7 +224,7 @@ Test(lane_stop, what_comes_after_the_end_is_dropped_for_the_same_reason)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 2);
 }
 
-Test(lane_stop, without_a_worker_the_end_is_there_at_once)
+Test(lane_stop, a_lane_without_a_worker_ends_at_once)
 {
     fixture_offer(&fixture, 2);
     fixture.lane->worker = WR_WORKER_NONE;
@@ -232,7 +232,7 @@ Test(lane_stop, without_a_worker_the_end_is_there_at_once)
     cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REMOVED], 2);
 }
 
-Test(lane_stop, nobody_waits_for_a_lane_that_has_ended)
+Test(lane_stop, producers_do_not_wait_for_a_lane_that_has_ended)
 {
     fixture.settings.queue_bytes = 2 * FIXTURE_SAMPLE_BYTES;
     fixture_apply(&fixture);
@@ -243,7 +243,7 @@ Test(lane_stop, nobody_waits_for_a_lane_that_has_ended)
     cr_assert_not(fixture_offer(&fixture, 9));
 }
 
-Test(lane_stop, the_dispatcher_is_rung_when_producers_waited_for_a_lane_that_ends)
+Test(lane_stop, the_dispatcher_is_woken_when_a_lane_ends_that_producers_waited_for)
 {
     fixture.settings.queue_bytes = 2 * FIXTURE_SAMPLE_BYTES;
     fixture_apply(&fixture);
@@ -254,12 +254,12 @@ Test(lane_stop, the_dispatcher_is_rung_when_producers_waited_for_a_lane_that_end
     cr_assert_eq(fixture.wakeup.sent, 1);
 }
 
-/* ---- Taking over ----------------------------------------------------------------------------- */
+/* ---- Successors ------------------------------------------------------------------------------ */
 
-/* An instance is only pointed at here. */
+/* Only the address of this instance is used. */
 static struct wr_instance *const another = (struct wr_instance *)&deadline_ns;
 
-Test(lane_stop, a_successor_comes_when_the_handler_is_closed)
+Test(lane_stop, a_successor_takes_over_when_the_handler_is_closed)
 {
     fixture.lane->successor.instance = another;
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
@@ -268,7 +268,7 @@ Test(lane_stop, a_successor_comes_when_the_handler_is_closed)
     fixture.lane->successor.instance = NULL;
 }
 
-Test(lane_stop, a_successor_delivers_what_is_queued_and_what_was_tried)
+Test(lane_stop, a_successor_delivers_queued_and_retried_samples)
 {
     load(3);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_RETRY, 1, 0);
@@ -286,7 +286,7 @@ Test(lane_stop, a_successor_delivers_what_is_queued_and_what_was_tried)
     cr_assert_str_eq(fixture_queue(&fixture), "3 4");
 }
 
-Test(lane_stop, what_is_kept_back_is_flushed_before_a_successor_comes)
+Test(lane_stop, buffered_samples_are_flushed_before_a_successor_takes_over)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -298,7 +298,7 @@ Test(lane_stop, what_is_kept_back_is_flushed_before_a_successor_comes)
     fixture.lane->successor.instance = NULL;
 }
 
-Test(lane_stop, a_flush_that_fails_does_not_keep_a_successor_waiting)
+Test(lane_stop, a_failed_flush_does_not_delay_a_successor)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -310,7 +310,7 @@ Test(lane_stop, a_flush_that_fails_does_not_keep_a_successor_waiting)
     fixture.lane->successor.instance = NULL;
 }
 
-Test(lane_stop, a_flush_waits_for_what_a_successor_keeps_back)
+Test(lane_stop, a_flush_waits_for_samples_buffered_by_a_successor)
 {
     fixture.lane->has_flush = true;
     load(1);
@@ -332,7 +332,7 @@ Test(lane_stop, a_flush_waits_for_what_a_successor_keeps_back)
     cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, 0, NULL), 0);
 }
 
-Test(lane_stop, a_stop_comes_before_a_successor)
+Test(lane_stop, a_stop_takes_precedence_over_a_successor)
 {
     fixture.lane->successor.instance = another;
     request_stop();

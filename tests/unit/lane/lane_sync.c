@@ -1,11 +1,11 @@
-/* Calls that wait for the handler's answer (delivery "sync"). */
+/* Calls that wait for the handler's result (delivery "sync"). */
 #include <criterion/criterion.h>
 
 #include "../../support/lane_fixture.h"
 #include "lane/lane_stop.h"
 
 static struct lane_fixture fixture;
-static struct wr_ticket_state desks[4];
+static struct wr_ticket_state ticket_states[4];
 
 static void setup(void)
 {
@@ -20,16 +20,16 @@ static void teardown(void)
 
 TestSuite(lane_sync, .init = setup, .fini = teardown);
 
-/* One call after the other, each from a thread of its own, offers a sample and waits. */
+/* Offers one sample for each call; each call has its own ticket, as if it came from its own thread. */
 static void offer(struct wr_ticket *tickets, int count)
 {
     for (int i = 0; i < count; i++) {
-        tickets[i] = fixture_take_ticket(&desks[i]);
+        tickets[i] = fixture_take_ticket(&ticket_states[i]);
         fixture_offer_sync(&fixture, tickets[i]);
     }
 }
 
-Test(lane_sync, a_delivered_sample_is_answered_with_0)
+Test(lane_sync, a_delivered_sample_returns_0)
 {
     struct wr_ticket ticket;
     offer(&ticket, 1);
@@ -40,7 +40,7 @@ Test(lane_sync, a_delivered_sample_is_answered_with_0)
     cr_assert_eq(fixture_read_ticket(ticket), 0);
 }
 
-Test(lane_sync, a_refused_sample_is_answered_with_dropped)
+Test(lane_sync, a_rejected_sample_returns_dropped)
 {
     struct wr_ticket ticket;
     offer(&ticket, 1);
@@ -49,7 +49,7 @@ Test(lane_sync, a_refused_sample_is_answered_with_dropped)
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
 }
 
-Test(lane_sync, a_sample_that_the_format_left_out_is_answered_with_dropped)
+Test(lane_sync, a_sample_that_the_format_left_out_returns_dropped)
 {
     struct wr_ticket ticket;
     offer(&ticket, 1);
@@ -58,7 +58,7 @@ Test(lane_sync, a_sample_that_the_format_left_out_is_answered_with_dropped)
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
 }
 
-Test(lane_sync, a_sample_of_a_dropped_batch_is_answered_with_dropped)
+Test(lane_sync, a_sample_of_a_dropped_batch_returns_dropped)
 {
     struct wr_ticket ticket;
     offer(&ticket, 1);
@@ -67,16 +67,16 @@ Test(lane_sync, a_sample_of_a_dropped_batch_is_answered_with_dropped)
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
 }
 
-Test(lane_sync, a_sample_of_a_kind_that_is_not_taken_is_answered_with_dropped)
+Test(lane_sync, a_sample_of_an_unaccepted_kind_returns_dropped)
 {
-    struct wr_ticket ticket = fixture_take_ticket(&desks[0]);
+    struct wr_ticket ticket = fixture_take_ticket(&ticket_states[0]);
     fixture.lane->kinds = WEIR_KINDS_INT;
     fixture_offer_sync(&fixture, ticket);
     fixture_next(&fixture);
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
 }
 
-Test(lane_sync, there_is_no_answer_while_the_handler_tries_again)
+Test(lane_sync, a_call_does_not_return_while_the_handler_retries)
 {
     struct wr_ticket ticket;
     offer(&ticket, 1);
@@ -90,7 +90,7 @@ Test(lane_sync, there_is_no_answer_while_the_handler_tries_again)
 
 Test(lane_sync, a_call_waits_for_the_end_of_its_event)
 {
-    struct wr_ticket ticket = fixture_take_ticket(&desks[0]);
+    struct wr_ticket ticket = fixture_take_ticket(&ticket_states[0]);
     fixture_append(&fixture, 3, 0, NULL);
     fixture_offer_appended(&fixture, ticket);
     fixture_next(&fixture);
@@ -100,7 +100,7 @@ Test(lane_sync, a_call_waits_for_the_end_of_its_event)
     cr_assert_eq(fixture_read_ticket(ticket), 0);
 }
 
-Test(lane_sync, each_call_has_the_answer_to_its_own_batch)
+Test(lane_sync, each_call_returns_the_result_of_its_own_batch)
 {
     struct wr_ticket tickets[3];
     offer(tickets, 3);
@@ -115,7 +115,7 @@ Test(lane_sync, each_call_has_the_answer_to_its_own_batch)
     cr_assert_eq(fixture_read_ticket(tickets[2]), FIXTURE_PENDING);
 }
 
-Test(lane_sync, a_call_that_waits_ends_the_lingering)
+Test(lane_sync, a_waiting_call_ends_the_linger)
 {
     struct wr_ticket ticket;
     fixture.settings.linger_ns = WR_NS_PER_S;
@@ -127,12 +127,12 @@ Test(lane_sync, a_call_that_waits_ends_the_lingering)
     cr_assert_str_eq(fixture_flight(&fixture), "0 1 2");
 }
 
-Test(lane_sync, with_one_in_flight_the_next_call_still_waits_for_its_own)
+Test(lane_sync, with_one_batch_in_flight_the_next_call_waits_for_its_own)
 {
     struct wr_ticket tickets[2];
     offer(tickets, 1);
     fixture_next(&fixture);
-    tickets[1] = fixture_take_ticket(&desks[1]);
+    tickets[1] = fixture_take_ticket(&ticket_states[1]);
     fixture_offer_sync(&fixture, tickets[1]);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
     cr_assert_eq(fixture_read_ticket(tickets[0]), 0);
@@ -148,7 +148,7 @@ static void use(enum wr_overflow overflow, uint32_t samples)
     fixture_apply(&fixture);
 }
 
-Test(lane_sync, a_sample_that_finds_the_queue_full_is_answered_with_full)
+Test(lane_sync, a_sample_that_finds_the_queue_full_returns_full)
 {
     struct wr_ticket ticket;
     use(WR_OVERFLOW_DROP_NEWEST, 2);
@@ -157,7 +157,7 @@ Test(lane_sync, a_sample_that_finds_the_queue_full_is_answered_with_full)
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_FULL);
 }
 
-Test(lane_sync, a_call_whose_sample_is_queued_still_waits_when_another_finds_the_queue_full)
+Test(lane_sync, a_call_with_a_queued_sample_waits_while_another_finds_the_queue_full)
 {
     struct wr_ticket tickets[3];
     use(WR_OVERFLOW_DROP_NEWEST, 2);
@@ -170,7 +170,7 @@ Test(lane_sync, a_call_whose_sample_is_queued_still_waits_when_another_finds_the
     cr_assert_eq(fixture_read_ticket(tickets[1]), 0);
 }
 
-Test(lane_sync, a_sample_that_gives_way_to_a_newer_one_is_answered_with_full)
+Test(lane_sync, a_sample_dropped_for_a_newer_one_returns_full)
 {
     struct wr_ticket tickets[3];
     use(WR_OVERFLOW_DROP_OLDEST, 2);
@@ -180,17 +180,17 @@ Test(lane_sync, a_sample_that_gives_way_to_a_newer_one_is_answered_with_full)
     cr_assert_eq(fixture_read_ticket(tickets[2]), FIXTURE_PENDING);
 }
 
-Test(lane_sync, a_call_whose_sample_is_in_flight_still_waits_when_others_give_way)
+Test(lane_sync, a_call_with_a_sample_in_flight_waits_while_others_are_dropped)
 {
     struct wr_ticket tickets[4];
     use(WR_OVERFLOW_DROP_OLDEST, 2);
     offer(tickets, 1);
     fixture_next(&fixture);
     for (int i = 1; i < 3; i++) {
-        tickets[i] = fixture_take_ticket(&desks[i]);
+        tickets[i] = fixture_take_ticket(&ticket_states[i]);
         fixture_offer_sync(&fixture, tickets[i]);
     }
-    cr_assert_eq(fixture_read_ticket(tickets[0]), FIXTURE_PENDING, "the handler has it in its hands");
+    cr_assert_eq(fixture_read_ticket(tickets[0]), FIXTURE_PENDING, "the sample is in flight");
     cr_assert_eq(fixture_read_ticket(tickets[1]), WEIR_ERR_FULL);
     cr_assert_eq(fixture_read_ticket(tickets[2]), FIXTURE_PENDING);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
@@ -201,7 +201,7 @@ Test(lane_sync, a_call_whose_sample_is_in_flight_still_waits_when_others_give_wa
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-Test(lane_sync, a_handler_that_fails_answers_all_with_dropped)
+Test(lane_sync, calls_to_a_failed_handler_return_dropped)
 {
     struct wr_ticket tickets[3];
     offer(tickets, 3);
@@ -211,7 +211,7 @@ Test(lane_sync, a_handler_that_fails_answers_all_with_dropped)
         cr_assert_eq(fixture_read_ticket(tickets[i]), WEIR_ERR_DROPPED);
 }
 
-Test(lane_sync, a_lane_that_has_ended_answers_at_once)
+Test(lane_sync, calls_to_an_ended_lane_return_at_once)
 {
     struct wr_ticket ticket;
     fixture.lane->end_reason = WEIR_DROPPED_FAILED;
@@ -219,7 +219,7 @@ Test(lane_sync, a_lane_that_has_ended_answers_at_once)
     cr_assert_eq(fixture_read_ticket(ticket), WEIR_ERR_DROPPED);
 }
 
-Test(lane_sync, the_time_for_stopping_being_over_answers_all_with_dropped)
+Test(lane_sync, calls_waiting_at_the_stop_deadline_return_dropped)
 {
     struct wr_ticket tickets[2];
     offer(tickets, 2);
