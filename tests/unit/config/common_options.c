@@ -1,30 +1,30 @@
 #include "text/common.h"
 #include "config/common_options.h"
-#include "filling.h"
+#include "options_fixture.h"
 
 static struct wr_common_options common_options;
 
 static void set_up(void)
 {
-    struct wr_options_fill fill = fill_of(wr_common_options_table(), &common_options);
+    struct wr_options_fill fill = make_fill(wr_common_options_table(), &common_options);
     cr_assert(wr_options_set_defaults(&fill, &error), "%s", error.text);
 }
 
 static bool set(const char *text)
 {
-    struct wr_options_fill fill = fill_of(wr_common_options_table(), &common_options);
+    struct wr_options_fill fill = make_fill(wr_common_options_table(), &common_options);
     return fill_members(&fill, 1, NULL, text);
 }
 
-TestSuite(common_options, .init = set_up, .fini = forget_filling);
+TestSuite(common_options, .init = set_up, .fini = free_options_fixture);
 
-Test(common_options, the_table_is_lawful)
+Test(common_options, the_table_is_valid)
 {
     struct wr_options_table table = wr_common_options_table();
     cr_assert(wr_options_check_table(&table, &error), "%s", error.text);
 }
 
-Test(common_options, defaults_are_those_of_the_contract)
+Test(common_options, defaults_are_as_documented)
 {
     struct wr_lane_settings settings = wr_common_options_settings(&common_options);
     cr_assert(!settings.sync);
@@ -61,7 +61,7 @@ Test(common_options, each_option_reaches_the_lane)
     cr_assert(!settings.sync);
 }
 
-Test(common_options, both_ends_of_each_range_are_allowed_and_no_more)
+Test(common_options, values_outside_each_range_are_refused)
 {
     static const struct {
         const char *name, *first, *last, *below, *above;
@@ -84,7 +84,7 @@ Test(common_options, both_ends_of_each_range_are_allowed_and_no_more)
     }
 }
 
-Test(common_options, format_is_not_among_them)
+Test(common_options, format_is_not_a_common_option)
 {
     struct wr_options_table table = wr_common_options_table();
     cr_assert_null(wr_options_find(&table, "format"));

@@ -6,7 +6,7 @@
 #include "configs.h"
 #include "config/parse.h"
 
-Test(config, the_empty_one_has_default_settings)
+Test(config, the_empty_configuration_has_default_settings)
 {
     struct wr_config *config = wr_config_new();
     cr_assert_eq(config->settings.shutdown_timeout_ns, 5 * WR_NS_PER_S);
@@ -158,7 +158,7 @@ Test(config, it_can_be_read_with_an_earlier_environment)
     wr_config_drop(config);
 }
 
-Test(config, it_lives_until_its_last_reference)
+Test(config, it_is_freed_with_its_last_reference)
 {
     struct wr_config *config = make_from("{\"groups\": {\"a\": \"null\"}}");
     wr_config_hold(config);

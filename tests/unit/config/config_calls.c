@@ -4,7 +4,7 @@
 #include "config/config_edit.h"
 #include "configs.h"
 
-/* Replaces *config by itself with a route edited. */
+/* Edits a route; replaces *config by the result. */
 static void route(struct wr_config **config, const char *group, const char *type, const char *options)
 {
     error = (struct wr_error){0};
@@ -163,14 +163,14 @@ Test(config_calls, everything_else_is_kept)
     wr_config_drop(config);
 }
 
-Test(config_calls, the_settings_of_the_file_outlive_it)
+Test(config_calls, settings_outlive_the_file_they_come_from)
 {
     struct wr_config *config =
         make_from("{\"settings\": {\"journal\": \"/j\", \"status\": \"/s\", \"labels\": {\"host\": \"h\"}},"
                   "\"handlers\": {\"*\": {\"queue\": \"4MiB\"}}, \"groups\": {\"a\": \"console\"}}");
     for (int i = 0; i < 3; i++)
         route(&config, "b", "file", options_1);
-    /* what was freed is overwritten here, so that a dangling pointer shows */
+    /* overwrites freed memory, to detect dangling pointers */
     struct wr_config *other =
         make_from("{\"settings\": {\"journal\": \"/x\", \"status\": \"/y\", \"labels\": {\"guest\": \"g\"}},"
                   "\"handlers\": {\"*\": {\"queue\": \"5MiB\"}}, \"groups\": {\"z\": \"null\"}}");
@@ -250,9 +250,9 @@ Test(config_calls, options_must_be_an_object)
     wr_config_drop(config);
 }
 
-/* ---- After the file was reread --------------------------------------------------------------- */
+/* ---- Rereading the file ---------------------------------------------------------------------- */
 
-Test(config_calls, they_are_applied_again_to_a_reread_file)
+Test(config_calls, calls_are_applied_again_to_a_reread_file)
 {
     struct wr_config *config =
         make_from("{\"groups\": {\"a\": \"console\", \"b\": \"console\", \"c\": \"console\"}}");
@@ -269,7 +269,7 @@ Test(config_calls, they_are_applied_again_to_a_reread_file)
     wr_config_drop(config);
 }
 
-Test(config_calls, without_any_the_base_is_unchanged)
+Test(config_calls, without_calls_the_base_is_unchanged)
 {
     struct wr_config *config = make_from("{\"groups\": {\"a\": \"console\"}}");
     struct wr_config *again = reread(config, "{\"groups\": {\"b\": \"null\"}}");
@@ -279,7 +279,7 @@ Test(config_calls, without_any_the_base_is_unchanged)
     wr_config_drop(config);
 }
 
-Test(config_calls, each_keeps_its_handlers_first_name)
+Test(config_calls, a_call_keeps_its_handlers_first_name)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", options_1);
@@ -289,7 +289,7 @@ Test(config_calls, each_keeps_its_handlers_first_name)
     cr_assert_str_eq(route_of(config, "b", false), "file:b");
     struct wr_config *again = reread(config, "{}");
     cr_assert_str_eq(route_of(again, "a", false), "file",
-                     "else queued values would go to the other's destination");
+                     "otherwise queued values would be delivered to the other destination");
     cr_assert_str_eq(route_of(again, "b", false), "file:b");
     wr_config_drop(again);
     route(&config, "a", NULL, NULL);
@@ -302,7 +302,7 @@ Test(config_calls, each_keeps_its_handlers_first_name)
     wr_config_drop(config);
 }
 
-Test(config_calls, so_does_one_without_options)
+Test(config_calls, a_call_without_options_keeps_its_handlers_first_name)
 {
     struct wr_config *config = wr_config_new();
     route(&config, "a", "file", options_1);

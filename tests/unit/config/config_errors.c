@@ -112,7 +112,7 @@ Test(config_errors, a_plugin_is_an_absolute_path)
                    "weir.json:1:44: handlers.a.plugin: an object is not a string");
 }
 
-Test(config_errors, a_very_long_plugin_path_leaves_room_for_the_reason)
+Test(config_errors, a_very_long_plugin_path_is_truncated_before_the_reason)
 {
     char text[3000] = "{\"handlers\": {\"a\": {\"type\": \"x\", \"plugin\": \"";
     size_t length = strlen(text);
@@ -135,7 +135,7 @@ Test(config_errors, a_handlers_name_follows_the_rules)
                    "parent's route");
 }
 
-Test(config_errors, defaults_are_common_options_only)
+Test(config_errors, defaults_may_only_be_common_options)
 {
     expect_refused("{\"handlers\": {\"*\": \"json\"}}",
                    "weir.json:1:20: handlers.*: must be an object, got \"json\"");
@@ -155,7 +155,7 @@ Test(config_errors, defaults_are_common_options_only)
                    "weir.json:1:30: handlers.*.batch: 99999999999999999999 is not an integer");
 }
 
-Test(config_errors, a_route_holds_names)
+Test(config_errors, a_route_contains_names)
 {
     expect_refused("{\"groups\": {\"a\": 5}}", "weir.json:1:18: groups.a: " ROUTES "5");
     expect_refused("{\"groups\": {\"a\": null}}", "weir.json:1:18: groups.a: " ROUTES "null");

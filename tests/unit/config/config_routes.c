@@ -25,7 +25,7 @@ Test(config_routes, a_groups_own_route_takes_precedence)
     cr_assert_str_eq(route_of(config, "*", false), "default");
 }
 
-Test(config_routes, a_group_without_a_route_has_that_of_its_nearest_ancestor)
+Test(config_routes, a_group_without_a_route_has_its_nearest_ancestors)
 {
     cr_assert_str_eq(route_of(config, "a.x", false), "of_a");
     cr_assert_str_eq(route_of(config, "a.b.c", false), "inherit of_b");

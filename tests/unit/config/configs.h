@@ -1,4 +1,4 @@
-/* configs: makes configurations from texts. The test drops them. */
+/* configs: makes configurations from texts. The test owns the results and drops them. */
 #ifndef CONFIGS_H
 #define CONFIGS_H
 

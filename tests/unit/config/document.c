@@ -149,7 +149,7 @@ Test(document, thirty_two_levels_are_allowed)
     expect_refused(text, "weir.json:1:33: nested too deeply; at most 32 levels are allowed");
 }
 
-Test(document, an_error_names_the_place_by_keys_and_positions)
+Test(document, an_error_names_the_place_by_keys_and_indices)
 {
     struct wr_document *document =
         parse("{\n  \"handlers\": {\n    \"push\": {\"timeout\": \"5x\", \"list\": [1, {\"k\": 2}]}\n  }\n}");
@@ -236,7 +236,7 @@ Test(document, types_have_names)
     cr_assert_str_eq(wr_node_type_name(WR_NODE_OBJECT), "an object");
 }
 
-Test(document, it_lives_until_its_last_reference)
+Test(document, it_is_freed_with_its_last_reference)
 {
     struct wr_document *document = parse("{\"a\": 1}");
     wr_document_hold(document);

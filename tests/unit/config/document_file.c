@@ -24,7 +24,7 @@ static void expect_refused(const char *path, const char *expected)
     cr_assert_str_eq(error.text, text);
 }
 
-Test(document, a_file_is_read_and_named_in_errors, .fini = remove_folder)
+Test(document_file, a_file_is_read_and_named_in_errors, .fini = remove_folder)
 {
     const char *path = make_file("weir.json", "{\n  \"a\": 1\n}\n", 0644);
     struct wr_document *document = wr_document_read(path, &error);
@@ -35,7 +35,7 @@ Test(document, a_file_is_read_and_named_in_errors, .fini = remove_folder)
     wr_document_drop(document);
 }
 
-Test(document, an_invalid_file_is_reported_with_its_place, .fini = remove_folder)
+Test(document_file, an_invalid_file_is_reported_with_its_place, .fini = remove_folder)
 {
     expect_refused(make_file("weir.json", "{\n  \"a\": 1,\n}\n", 0644), ":2:9: trailing comma");
     expect_refused(make_file("empty.json", "", 0644), ":1:1: the text ends where a value is expected");
@@ -44,12 +44,12 @@ Test(document, an_invalid_file_is_reported_with_its_place, .fini = remove_folder
                    ":1:1: the text begins with a byte order mark; save it without one");
 }
 
-Test(document, a_missing_file_is_reported, .fini = remove_folder)
+Test(document_file, a_missing_file_is_reported, .fini = remove_folder)
 {
     expect_refused(path_in_folder("missing.json"), ": No such file or directory");
 }
 
-Test(document, only_regular_files_are_read, .fini = remove_folder)
+Test(document_file, only_regular_files_are_read, .fini = remove_folder)
 {
     const char *fifo = path_in_folder("fifo");
     cr_assert_eq(mkfifo(fifo, 0600), 0);
@@ -58,7 +58,7 @@ Test(document, only_regular_files_are_read, .fini = remove_folder)
     expect_refused("/", ": not a regular file");
 }
 
-Test(document, a_file_that_is_too_large_is_not_read, .fini = remove_folder)
+Test(document_file, a_file_that_is_too_large_is_not_read, .fini = remove_folder)
 {
     const char *path = make_file("large.json", "", 0644);
     cr_assert_eq(truncate(path, WR_JSON_BYTES_MAX + 1), 0);
@@ -67,20 +67,20 @@ Test(document, a_file_that_is_too_large_is_not_read, .fini = remove_folder)
     expect_refused(path, ": 1073741824 bytes; at most 16 MiB are allowed");
 }
 
-Test(document, a_file_of_zeros_is_refused_at_its_first_byte, .fini = remove_folder)
+Test(document_file, a_file_of_zeros_is_refused_at_its_first_byte, .fini = remove_folder)
 {
     const char *path = make_file("zeros.json", "", 0644);
     cr_assert_eq(truncate(path, WR_JSON_BYTES_MAX), 0);
     expect_refused(path, ":1:1: NUL byte");
 }
 
-Test(document, a_file_that_others_may_write_is_refused, .fini = remove_folder)
+Test(document_file, a_file_that_others_may_write_is_refused, .fini = remove_folder)
 {
     expect_refused(make_file("open.json", "{}", 0666),
                    ": refused: others may write this file (mode 0666); chmod o-w helps");
 }
 
-Test(document, a_symbolic_link_is_followed, .fini = remove_folder)
+Test(document_file, a_symbolic_link_is_followed, .fini = remove_folder)
 {
     char target[200];
     strcpy(target, make_file("weir.json", "{\"a\": 1}", 0644));
@@ -91,7 +91,7 @@ Test(document, a_symbolic_link_is_followed, .fini = remove_folder)
     wr_document_drop(document);
 }
 
-Test(document, reading_leaves_no_descriptor_open, .fini = remove_folder)
+Test(document_file, reading_leaves_no_descriptor_open, .fini = remove_folder)
 {
     const char *path = make_file("weir.json", "{}", 0644);
     int before = dup(0);

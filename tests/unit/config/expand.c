@@ -88,7 +88,7 @@ Test(expand, a_default_replaces_an_unset_or_empty_variable)
     cr_assert_str_eq(expand("<${NOPE:-a b:-c/\xc3\xa9 \"d\"}>"), "<a b:-c/\xc3\xa9 \"d\">");
 }
 
-Test(expand, two_dollar_signs_are_one)
+Test(expand, two_dollar_signs_make_one)
 {
     cr_assert_str_eq(expand("$$"), "$");
     cr_assert_str_eq(expand("a$$b$$$$c"), "a$b$$c");
@@ -239,7 +239,7 @@ Test(environment, it_has_the_working_folder, .fini = remove_folder)
     wr_environment_drop(taken);
 }
 
-Test(environment, a_deleted_working_folder_is_null, .fini = remove_folder)
+Test(environment, a_deleted_working_folder_is_stored_as_null, .fini = remove_folder)
 {
     const char *gone = path_in_folder("gone");
     cr_assert(mkdir(gone, 0700) == 0 && chdir(gone) == 0 && rmdir(gone) == 0);
@@ -258,7 +258,7 @@ Test(environment, it_may_be_empty)
     wr_environment_drop(taken);
 }
 
-Test(environment, it_lives_until_its_last_reference)
+Test(environment, it_is_freed_with_its_last_reference)
 {
     setenv("WEIR_UNIT", "x", 1);
     struct wr_environment *taken = wr_environment_take();

@@ -1,6 +1,6 @@
-/* options: what a value of each type may be. */
+/* options: the allowed values of each type. */
 #include "text/common.h"
-#include "filling.h"
+#include "options_fixture.h"
 
 struct all {
     bool flag;
@@ -46,17 +46,17 @@ static struct all all;
 
 static void expect_good(const char *text)
 {
-    struct wr_options_fill fill = fill_of(WR_OPTIONS_TABLE(rows, struct all), &all);
+    struct wr_options_fill fill = make_fill(WR_OPTIONS_TABLE(rows, struct all), &all);
     cr_assert(fill_members(&fill, 1, NULL, text), "%s: %s", text, error.text);
 }
 
-/* One option with a value that is refused, and what is said of it behind the place. */
+/* Sets one option to a value that is refused; `expected` is the message after the place. */
 static void expect_refused(const char *name, const char *value, const char *expected)
 {
     char text[300], place[600];
-    struct wr_options_fill fill = fill_of(WR_OPTIONS_TABLE(rows, struct all), &all);
+    struct wr_options_fill fill = make_fill(WR_OPTIONS_TABLE(rows, struct all), &all);
     snprintf(text, sizeof text, "{\"%s\": %s}", name, value);
-    cr_assert(!fill_members(&fill, 1, NULL, text), "%s was taken", text);
+    cr_assert(!fill_members(&fill, 1, NULL, text), "%s was accepted", text);
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     snprintf(place, sizeof place, "weir.json:1:%zu: %s: %s", strlen(name) + 6, name, expected);
     cr_assert_str_eq(error.text, place);
@@ -65,7 +65,7 @@ static void expect_refused(const char *name, const char *value, const char *expe
 #define DURATION "a duration (like 5s, 200ms; units: ns, us, ms, s, m, h, d)"
 #define SIZE "a size (like 64KiB, 1MiB; units: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB)"
 
-TestSuite(options, .fini = forget_filling);
+TestSuite(options, .fini = free_options_fixture);
 
 Test(options, a_bool_is_true_or_false)
 {
@@ -80,7 +80,7 @@ Test(options, a_bool_is_true_or_false)
     expect_refused("flag", "{}", "an object is not true or false");
 }
 
-Test(options, an_int_is_an_integer_of_64_bits)
+Test(options, an_int_is_a_64_bit_integer)
 {
     expect_good("{\"integer\": -9223372036854775808}");
     cr_assert_eq(all.integer, INT64_MIN);
@@ -135,7 +135,7 @@ Test(options, a_path_is_made_absolute)
     cr_assert_str_eq(all.path, "/work/m.jsonl");
     expect_good("{\"path\": \"../${NAME}/m\"}");
     cr_assert_str_eq(all.path, "/work/../db/m");
-    filling_environment.folder = "/";
+    fixture_environment.folder = "/";
     expect_good("{\"path\": \"m.jsonl\"}");
     cr_assert_str_eq(all.path, "/m.jsonl");
     expect_refused("path", "\"\"", "\"\" is not a path");
@@ -145,13 +145,13 @@ Test(options, a_path_is_made_absolute)
 
 Test(options, a_relative_path_needs_a_working_folder)
 {
-    filling_environment.folder = NULL;
+    fixture_environment.folder = NULL;
     expect_refused("path", "\"m.jsonl\"", "\"m.jsonl\" is relative, but the working folder is gone");
     expect_good("{\"path\": \"/m.jsonl\"}");
     cr_assert_str_eq(all.path, "/m.jsonl");
 }
 
-Test(options, a_duration_has_its_unit)
+Test(options, a_duration_requires_a_unit)
 {
     expect_good("{\"duration\": \"200ms\"}");
     cr_assert_eq(all.duration, 200000000);
@@ -169,7 +169,7 @@ Test(options, a_duration_has_its_unit)
     expect_refused("duration", "[\"5s\"]", "an array is not " DURATION);
 }
 
-Test(options, a_size_has_its_unit)
+Test(options, a_size_requires_a_unit)
 {
     expect_good("{\"size\": \"64MiB\"}");
     cr_assert_eq(all.size, 64 << 20);
@@ -181,7 +181,7 @@ Test(options, a_size_has_its_unit)
     expect_refused("size", "{}", "an object is not " SIZE);
 }
 
-Test(options, an_enum_is_the_number_of_its_word)
+Test(options, an_enum_is_stored_as_the_index_of_its_word)
 {
     expect_good("{\"word\": \"auto\"}");
     cr_assert_eq(all.word, 0);
@@ -216,9 +216,9 @@ Test(options, a_list_is_an_array_of_strings)
     expect_refused("list", "null", "null is not an array of strings");
 }
 
-Test(options, an_item_of_a_list_is_told_by_its_place)
+Test(options, errors_name_the_index_of_a_list_item)
 {
-    struct wr_options_fill fill = fill_of(WR_OPTIONS_TABLE(rows, struct all), &all);
+    struct wr_options_fill fill = make_fill(WR_OPTIONS_TABLE(rows, struct all), &all);
     cr_assert(!fill_members(&fill, 1, NULL, "{\"list\": [\"a\", 5]}"));
     cr_assert_str_eq(error.text, "weir.json:1:16: list[1]: 5 is not a string");
     cr_assert(!fill_members(&fill, 1, NULL, "{\"list\": [[\"a\"]]}"));
@@ -243,9 +243,9 @@ Test(options, a_map_is_an_object_with_strings)
     expect_refused("map", "null", "null is not an object with strings for values");
 }
 
-Test(options, a_member_of_a_map_is_told_by_its_key)
+Test(options, errors_name_the_key_of_a_map_member)
 {
-    struct wr_options_fill fill = fill_of(WR_OPTIONS_TABLE(rows, struct all), &all);
+    struct wr_options_fill fill = make_fill(WR_OPTIONS_TABLE(rows, struct all), &all);
     cr_assert(!fill_members(&fill, 1, NULL, "{\"map\": {\"k\": \"v\", \"port\": 5}}"));
     cr_assert_str_eq(error.text, "weir.json:1:28: map.port: 5 is not a string");
 }
@@ -274,14 +274,14 @@ Test(options, a_range_may_be_open_at_either_end)
     expect_refused("room", "\"1025B\"", "\"1025B\" is out of range; allowed: ..1KiB");
 }
 
-Test(options, what_is_refused_leaves_the_value_alone)
+Test(options, a_refused_value_leaves_the_option_unchanged)
 {
     all.port = 42;
     expect_refused("port", "0", "0 is out of range; allowed: 1..65535");
     cr_assert_eq(all.port, 42);
 }
 
-Test(options, an_expanded_string_may_be_of_any_plain_type)
+Test(options, an_expanded_string_may_be_of_any_scalar_type)
 {
     expect_good(
         "{\"flag\": \"${YES}\", \"port\": \"${PORT}\", \"real\": \"${HALF}\", \"duration\": \"${TIME}\","
@@ -295,7 +295,7 @@ Test(options, an_expanded_string_may_be_of_any_plain_type)
     cr_assert_eq(all.size, 5 << 20);
 }
 
-Test(options, what_an_expanded_string_becomes_is_checked_too)
+Test(options, the_result_of_an_expansion_is_checked)
 {
     expect_refused("port", "\"${NAME}\"", "\"db\" is not an integer");
     expect_refused("port", "\"${NUMBER}${PORT}0\"", "\"580800\" is out of range; allowed: 1..65535");
@@ -306,7 +306,7 @@ Test(options, what_an_expanded_string_becomes_is_checked_too)
     expect_refused("word", "\"${NAME}\"", "\"db\" is not allowed; allowed: auto, always, never");
 }
 
-Test(options, what_cannot_be_expanded_is_told_with_its_place)
+Test(options, a_failed_expansion_is_reported_with_its_place)
 {
     expect_refused("port", "\"${NOPE}\"", "${NOPE}: the variable is not set; ${NOPE:-default} sets a default");
     expect_refused("string", "\"5$\"", "unescaped $; write $$ for a dollar sign, ${NAME} for a variable");
@@ -327,7 +327,7 @@ Test(options, a_secret_is_never_shown_in_an_error)
 
 Test(options, an_item_of_a_secret_is_never_shown_in_an_error)
 {
-    struct wr_options_fill fill = fill_of(WR_OPTIONS_TABLE(rows, struct all), &all);
+    struct wr_options_fill fill = make_fill(WR_OPTIONS_TABLE(rows, struct all), &all);
     cr_assert(!fill_members(&fill, 1, NULL, "{\"tokens\": [12345]}"));
     cr_assert_str_eq(error.text, "weir.json:1:13: tokens[0]: a number is not a string");
     cr_assert(!fill_members(&fill, 1, NULL, "{\"headers\": {\"X-Key\": 12345}}"));

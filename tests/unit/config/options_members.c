@@ -1,6 +1,6 @@
-/* options: the members of an object, and the tables that know them. */
+/* options: the members of an object, and the tables that define them. */
 #include "text/common.h"
-#include "filling.h"
+#include "options_fixture.h"
 
 struct own {
     const char *path, *url;
@@ -38,8 +38,8 @@ static struct wr_options_fill fills[2];
 
 static void set_up(void)
 {
-    fills[0] = fill_of(WR_OPTIONS_TABLE(own_rows, struct own), &own);
-    fills[1] = fill_of(WR_OPTIONS_TABLE(common_rows, struct common), &common);
+    fills[0] = make_fill(WR_OPTIONS_TABLE(own_rows, struct own), &own);
+    fills[1] = make_fill(WR_OPTIONS_TABLE(common_rows, struct common), &common);
     fills[1].seen = NULL;
 }
 
@@ -56,14 +56,14 @@ static void expect_good(const char *text)
 
 static void expect_refused(const char *text, const char *expected)
 {
-    cr_assert(!fill_members(fills, 2, others, text), "%s was taken", text);
+    cr_assert(!fill_members(fills, 2, others, text), "%s was accepted", text);
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     cr_assert_str_eq(error.text, expected);
 }
 
-TestSuite(options_members, .init = set_up, .fini = forget_filling);
+TestSuite(options_members, .init = set_up, .fini = free_options_fixture);
 
-Test(options_members, each_goes_where_its_table_says)
+Test(options_members, each_member_is_stored_by_its_table)
 {
     expect_good("{\"url\": \"http://x\", \"queue\": \"4MiB\", \"queue_depth\": 7}");
     cr_assert_str_eq(own.url, "http://x");
@@ -71,7 +71,7 @@ Test(options_members, each_goes_where_its_table_says)
     cr_assert_eq(own.depth, 7);
 }
 
-Test(options_members, the_first_table_that_has_a_name_counts)
+Test(options_members, the_first_table_with_a_name_takes_precedence)
 {
     common.path = 42;
     expect_good("{\"path\": \"/x\"}");
@@ -79,7 +79,7 @@ Test(options_members, the_first_table_that_has_a_name_counts)
     cr_assert_eq(common.path, 42);
 }
 
-Test(options_members, other_members_are_left_alone)
+Test(options_members, other_members_are_ignored)
 {
     expect_good("{\"type\": 5, \"format\": {\"type\": \"json\", \"any\": [\"thing\"]}}");
 }
@@ -102,7 +102,7 @@ Test(options_members, dotted_names_make_objects)
     expect_good("{\"tls\": {}}");
 }
 
-Test(options_members, what_is_wrong_in_an_inner_object_is_told_with_its_place)
+Test(options_members, errors_in_an_inner_object_name_their_place)
 {
     expect_refused("{\"tls\": {\"verify\": 1}}", "weir.json:1:20: tls.verify: 1 is not true or false");
     expect_refused("{\"tls\": true}", "weir.json:1:9: tls: true is not an object");
@@ -111,7 +111,7 @@ Test(options_members, what_is_wrong_in_an_inner_object_is_told_with_its_place)
                    "weir.json:1:10: tls.verfy: unknown option; did you mean \"tls.verify\"? " ALLOWED);
 }
 
-Test(options_members, a_dotted_name_is_no_key)
+Test(options_members, a_dotted_name_is_not_accepted_as_a_key)
 {
     expect_refused("{\"tls.verify\": true}",
                    "weir.json:1:2: tls.verify: dots are not allowed in a key; write {\"tls\": {...}}");
@@ -121,7 +121,7 @@ Test(options_members, a_dotted_name_is_no_key)
                    "weir.json:1:27: tls.verify: dots are not allowed in a key; write {\"tls\": {...}}");
 }
 
-Test(options_members, an_unknown_one_is_refused_with_the_nearest)
+Test(options_members, an_unknown_member_is_refused_with_the_nearest_name)
 {
     expect_refused("{\"url\": \"x\",\n \"pth\": \"/x\"}",
                    "weir.json:2:2: pth: unknown option; did you mean \"path\"? " ALLOWED);
@@ -133,7 +133,7 @@ Test(options_members, an_unknown_one_is_refused_with_the_nearest)
                    "weir.json:1:2: Path: unknown option; did you mean \"path\"? " ALLOWED);
 }
 
-Test(options_members, an_unknown_one_that_is_like_nothing_is_refused_with_what_is_allowed)
+Test(options_members, an_unknown_member_without_a_near_name_is_refused_with_the_allowed_names)
 {
     expect_refused("{\"compression\": 1}", "weir.json:1:2: compression: unknown option; " ALLOWED);
     expect_refused("{\"\": 1}", "weir.json:1:2: unknown option; " ALLOWED);
@@ -152,32 +152,32 @@ Test(options_members, a_very_long_name_is_unknown)
 
 Test(options_members, a_table_without_rows_allows_nothing)
 {
-    struct wr_options_fill none = fill_of((struct wr_options_table){0}, NULL);
+    struct wr_options_fill none = make_fill((struct wr_options_table){0}, NULL);
     cr_assert(fill_members(&none, 1, NULL, "{}"));
     cr_assert(!fill_members(&none, 1, NULL, "{\"a\": 1}"));
     cr_assert_str_eq(error.text, "weir.json:1:2: a: unknown option; allowed: ");
 }
 
-Test(options_members, what_was_given_is_seen)
+Test(options_members, given_members_are_recorded_as_seen)
 {
     expect_good("{\"url\": \"x\", \"tls\": {\"ca\": \"/c\"}, \"queue\": \"1MiB\"}");
     static const unsigned char expected[] = {0, 1, 0, 1, 0, 0};
-    cr_assert_eq(memcmp(filling_seen, expected, sizeof expected), 0);
+    cr_assert_eq(memcmp(fixture_seen, expected, sizeof expected), 0);
 }
 
-Test(options_members, what_is_required_must_be_there)
+Test(options_members, required_members_must_be_present)
 {
     expect_good("{\"path\": \"/x\"}");
-    cr_assert(!wr_options_check_required(&fills[0], filling_document->root, &error));
+    cr_assert(!wr_options_check_required(&fills[0], fixture_document->root, &error));
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     cr_assert_str_eq(error.text, "weir.json:1:1: the option \"url\" is missing: where to send to");
     cr_assert(!wr_options_check_required(&fills[0], NULL, &error));
     cr_assert_str_eq(error.text, "the option \"url\" is missing: where to send to");
     expect_good("{\"url\": \"\"}");
-    cr_assert(wr_options_check_required(&fills[0], filling_document->root, &error));
+    cr_assert(wr_options_check_required(&fills[0], fixture_document->root, &error));
 }
 
-Test(options_members, rows_may_be_longer_than_ours)
+Test(options_members, rows_may_be_longer_than_the_known_struct)
 {
     static const struct {
         weir_option row;
@@ -187,11 +187,11 @@ Test(options_members, rows_may_be_longer_than_ours)
                 {{0}, NULL}};
     int64_t values[2] = {0, 0};
     const struct wr_options_table table = {&rows[0].row, sizeof rows[0], sizeof values};
-    struct wr_options_fill fill = fill_of(table, values);
+    struct wr_options_fill fill = make_fill(table, values);
     cr_assert(wr_options_check_table(&table, &error), "%s", error.text);
     cr_assert(wr_options_set_defaults(&fill, &error));
     cr_assert(fill_members(&fill, 1, NULL, "{\"second\": 20}"));
     cr_assert_eq(values[0], 1);
     cr_assert_eq(values[1], 20);
-    cr_assert(!filling_seen[0] && filling_seen[1]);
+    cr_assert(!fixture_seen[0] && fixture_seen[1]);
 }

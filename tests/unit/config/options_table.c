@@ -1,7 +1,7 @@
-/* options: tables as plugins bring them, their defaults, and how values are shown. */
+/* options: tables of plugins, their defaults, and how values are shown. */
 #include "text/buffer.h"
 #include "text/common.h"
-#include "filling.h"
+#include "options_fixture.h"
 #include "config/option.h"
 
 struct all {
@@ -33,11 +33,11 @@ static struct all all;
 
 static void set_defaults(void)
 {
-    struct wr_options_fill fill = fill_of(table, &all);
+    struct wr_options_fill fill = make_fill(table, &all);
     cr_assert(wr_options_set_defaults(&fill, &error), "%s", error.text);
 }
 
-TestSuite(options_table, .fini = forget_filling);
+TestSuite(options_table, .fini = free_options_fixture);
 
 Test(options_table, rows_are_found_by_number_and_name)
 {
@@ -69,16 +69,16 @@ Test(options_table, defaults_are_set)
     cr_assert_eq(all.map.count, 0);
 }
 
-Test(options_table, a_default_is_no_text_to_expand)
+Test(options_table, a_default_is_not_expanded)
 {
-    struct wr_options_fill fill = fill_of(table, &all);
+    struct wr_options_fill fill = make_fill(table, &all);
     cr_assert(wr_options_set_text(&fill, &rows[3], "${NAME}", &error));
     cr_assert_str_eq(all.string, "${NAME}");
 }
 
-Test(options_table, a_list_as_text_is_cut_at_its_commas)
+Test(options_table, a_list_default_is_split_at_commas)
 {
-    struct wr_options_fill fill = fill_of(table, &all);
+    struct wr_options_fill fill = make_fill(table, &all);
     cr_assert(wr_options_set_text(&fill, &rows[8], "", &error));
     cr_assert_eq(all.list.count, 0);
     cr_assert(wr_options_set_text(&fill, &rows[8], "one", &error));
@@ -91,14 +91,14 @@ Test(options_table, a_list_as_text_is_cut_at_its_commas)
     cr_assert_str_eq(all.list.items[2], "");
 }
 
-Test(options_table, a_map_has_no_form_as_text)
+Test(options_table, a_map_cannot_be_set_from_text)
 {
-    struct wr_options_fill fill = fill_of(table, &all);
+    struct wr_options_fill fill = make_fill(table, &all);
     cr_assert(!wr_options_set_text(&fill, &rows[9], "a=b", &error));
     cr_assert_str_eq(error.text, "is not possible here: a map has no form as a text");
 }
 
-/* ---- Tables that are wrong ------------------------------------------------------------------- */
+/* ---- Invalid tables -------------------------------------------------------------------------- */
 
 /* A table of one row over a struct of 16 bytes. */
 static void expect_faulty(weir_option row, const char *expected)
@@ -106,12 +106,12 @@ static void expect_faulty(weir_option row, const char *expected)
     const weir_option one[] = {row, {0}};
     const struct wr_options_table wrong = {one, sizeof one[0], 16};
     error = (struct wr_error){0};
-    cr_assert(!wr_options_check_table(&wrong, &error), "%s was taken", expected);
+    cr_assert(!wr_options_check_table(&wrong, &error), "%s was accepted", expected);
     cr_assert_eq(error.code, WEIR_ERR_PLUGIN);
     cr_assert_str_eq(error.text, expected);
 }
 
-Test(options_table, a_lawful_one_is_taken)
+Test(options_table, a_valid_table_is_accepted)
 {
     static const struct wr_options_table none = {0};
     static const weir_option end[] = {{0}};
@@ -121,7 +121,7 @@ Test(options_table, a_lawful_one_is_taken)
     cr_assert(wr_options_check_table(&empty, &error), "%s", error.text);
 }
 
-Test(options_table, names_have_a_form)
+Test(options_table, invalid_names_are_refused)
 {
     static const char *const names[] = {"", "A", "a-b", "a b", ".a", "a.", "a..b", "a/b", "\xc3\xa9", "a.B"};
     for (size_t i = 0; i < WR_COUNT_OF(names); i++) {
@@ -131,7 +131,7 @@ Test(options_table, names_have_a_form)
     }
 }
 
-Test(options_table, types_are_known)
+Test(options_table, unknown_types_are_refused)
 {
     expect_faulty((weir_option){"a", 0, 0, NULL, NULL, "h", 0}, "option \"a\": its type is unknown");
     expect_faulty((weir_option){"a", WEIR_OPTION_MAP + 1, 0, NULL, NULL, "h", 0},
@@ -152,7 +152,7 @@ Test(options_table, an_offset_is_aligned_for_its_type)
                   "option \"a\": its offset is not aligned for its type");
     const weir_option bools[] = {{"a", WEIR_OPTION_BOOL, 0, NULL, NULL, "h", 15}, {0}};
     const struct wr_options_table good = {bools, sizeof bools[0], 16};
-    cr_assert(wr_options_check_table(&good, &error), "a bool may lie anywhere: %s", error.text);
+    cr_assert(wr_options_check_table(&good, &error), "a bool needs no alignment: %s", error.text);
 }
 
 Test(options_table, a_field_lies_inside_the_struct)
@@ -169,7 +169,7 @@ Test(options_table, a_field_lies_inside_the_struct)
     cr_assert(wr_options_check_table(&good, &error), "the last field may end with the struct: %s", error.text);
 }
 
-Test(options_table, fields_do_not_lie_across_each_other)
+Test(options_table, fields_must_not_overlap)
 {
     const weir_option across[] = {
         {"a", WEIR_OPTION_LIST, 0, NULL, NULL, "h", 0}, {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8}, {0}};
@@ -187,13 +187,13 @@ Test(options_table, fields_do_not_lie_across_each_other)
     cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
 }
 
-Test(options_table, an_enum_has_words)
+Test(options_table, an_enum_requires_words)
 {
     expect_faulty((weir_option){"a", WEIR_OPTION_ENUM, 0, NULL, NULL, "h", 0},
                   "option \"a\": an enum needs a list of allowed words");
 }
 
-Test(options_table, the_words_of_an_enum_are_different_and_none_is_empty)
+Test(options_table, the_words_of_an_enum_are_unique_and_not_empty)
 {
     static const char expected[] = "option \"a\": allowed: must be words separated by bars, like a|b|c, each "
                                    "different and none empty";
@@ -205,7 +205,7 @@ Test(options_table, the_words_of_an_enum_are_different_and_none_is_empty)
     cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
 }
 
-Test(options_table, the_range_of_a_number_is_one)
+Test(options_table, invalid_ranges_are_refused)
 {
     static const char expected[] =
         "option \"a\": allowed: must be a range like 1..10, 1.. or ..10, of values of "
@@ -245,7 +245,7 @@ Test(options_table, the_range_of_a_number_is_one)
     cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
 }
 
-Test(options_table, a_name_stands_once)
+Test(options_table, duplicate_names_are_refused)
 {
     static const weir_option twice[] = {{"a", WEIR_OPTION_INT, 0, NULL, NULL, "h", 0},
                                         {"b", WEIR_OPTION_INT, 0, NULL, NULL, "h", 0},
@@ -257,7 +257,7 @@ Test(options_table, a_name_stands_once)
     cr_assert_str_eq(error.text, "option \"a\": its name is in the table twice");
 }
 
-Test(options_table, a_default_is_a_value_of_its_type)
+Test(options_table, a_default_must_be_a_value_of_its_type)
 {
     expect_faulty((weir_option){"a", WEIR_OPTION_BOOL, 0, "yes", NULL, "h", 0},
                   "option \"a\": the default \"yes\" is not true or false");
@@ -284,7 +284,7 @@ Test(options_table, a_default_is_a_value_of_its_type)
                   "option \"a\": the default \"x\" is not an integer");
 }
 
-Test(options_table, one_without_an_end_is_refused)
+Test(options_table, a_table_without_an_end_is_refused)
 {
     enum { ROWS = 1001 };
     static weir_option many[ROWS];
@@ -313,7 +313,7 @@ static const char *show(const weir_option *row, bool unmasked)
     return text;
 }
 
-Test(options_table, values_are_shown_as_one_would_write_them)
+Test(options_table, values_are_shown_as_in_a_configuration)
 {
     static const char *const shown[] = {"true", "-7",    "0.5",   "\"a \\\"b\\\"\"",  "\"/work/m.jsonl\"",
                                         "90s",  "64KiB", "never", "[\"a\", \"b c\"]", "{}"};
@@ -322,7 +322,7 @@ Test(options_table, values_are_shown_as_one_would_write_them)
         cr_assert_str_eq(show(&rows[i], false), shown[i]);
 }
 
-Test(options_table, what_is_not_set_is_shown_as_nothing)
+Test(options_table, unset_values_are_shown_as_zero_or_empty)
 {
     static const char *const shown[] = {"false", "0", "0", "-", "-", "0s", "0B", "auto", "[]", "{}"};
     for (size_t i = 0; i < WR_COUNT_OF(shown); i++)
@@ -336,7 +336,7 @@ Test(options_table, a_map_is_shown_as_an_object)
     cr_assert_str_eq(show(&rows[9], false), "{\"k\": \"v\", \"a\\n\": \"\\\"b\\\"\"}");
 }
 
-Test(options_table, a_secret_is_masked_unless_asked_for)
+Test(options_table, a_secret_is_masked_by_default)
 {
     set_defaults();
     for (size_t i = 0; i < WR_COUNT_OF(rows) - 1; i++) {
@@ -349,7 +349,7 @@ Test(options_table, a_secret_is_masked_unless_asked_for)
     }
 }
 
-Test(options_table, what_is_secret_in_a_url_is_masked_unless_asked_for)
+Test(options_table, secrets_in_a_url_are_masked_by_default)
 {
     weir_option url = rows[3];
     url.flags = WEIR_OPTION_URL;
@@ -384,10 +384,10 @@ Test(options_table, a_range_has_two_ends_or_one)
     cr_assert_str_eq(bound_of("..1GiB", true), "1GiB");
     cr_assert_str_eq(bound_of("a|b", true), "-");
     cr_assert_str_eq(bound_of(NULL, false), "-");
-    cr_assert_str_eq(bound_of("1..123456789", true), "-", "there is no room for it");
+    cr_assert_str_eq(bound_of("1..123456789", true), "-", "it does not fit");
 }
 
-Test(options_table, words_are_told_one_by_one)
+Test(options_table, the_words_of_an_enum_can_be_iterated)
 {
     const weir_option row = {"a", WEIR_OPTION_ENUM, 0, NULL, "auto|on", "", 0};
     const weir_option none = {"a", WEIR_OPTION_ENUM, 0, NULL, NULL, "", 0};
