@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "samples.h"
+#include "batch_fixture.h"
 
-/* A format to look at the encoder through: "name=value;" for each sample and a newline behind each event. What
- * is not a number cannot be written. */
+/* A format for testing the encoder: "name=value;" for each sample and a newline after each event. NaN cannot be
+ * represented. */
 static unsigned prefixes_made;
 
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
@@ -56,7 +56,7 @@ static void stop(void)
 
 static bool run(uint32_t first, size_t limit)
 {
-    return wr_encoder_encode(&encoder, given_batch(), first, limit, &encoded);
+    return wr_encoder_encode(&encoder, fixture_batch(), first, limit, &encoded);
 }
 
 static bool is_encoded(const char *text)
@@ -65,15 +65,15 @@ static bool is_encoded(const char *text)
 }
 
 /* Three events: one sample, three, two. */
-static void give_three_events(void)
+static void add_three_events(void)
 {
-    uint32_t a = give_series("g", "a", NULL, 0), b = give_series("g", "b", NULL, 0);
-    give_double(a, 1);
-    give_double(a, 2)->flags = WEIR_SAMPLE_MORE;
-    give_double(b, 3)->flags = WEIR_SAMPLE_MORE;
-    give_double(a, 4);
-    give_double(b, 5)->flags = WEIR_SAMPLE_MORE;
-    give_double(b, 6);
+    uint32_t a = add_series("g", "a", NULL, 0), b = add_series("g", "b", NULL, 0);
+    add_double(a, 1);
+    add_double(a, 2)->flags = WEIR_SAMPLE_MORE;
+    add_double(b, 3)->flags = WEIR_SAMPLE_MORE;
+    add_double(a, 4);
+    add_double(b, 5)->flags = WEIR_SAMPLE_MORE;
+    add_double(b, 6);
 }
 
 static const char three_events[] = "a=1;\na=2;b=3;a=4;\nb=5;b=6;\n";
@@ -82,7 +82,7 @@ static const uint32_t sample_ends[] = {1, 4, 6};
 
 Test(encoder, events_are_written_in_order)
 {
-    give_three_events();
+    add_three_events();
     start(&lines);
     cr_assert(run(0, SIZE_MAX));
     cr_assert(is_encoded(three_events));
@@ -90,9 +90,9 @@ Test(encoder, events_are_written_in_order)
     stop();
 }
 
-Test(encoder, every_limit_ends_behind_the_first_event_that_reaches_it)
+Test(encoder, text_ends_after_the_first_event_that_reaches_the_limit)
 {
-    give_three_events();
+    add_three_events();
     start(&lines);
     for (size_t limit = 0; limit <= sizeof three_events + 5; limit++) {
         size_t event = 0;
@@ -105,9 +105,9 @@ Test(encoder, every_limit_ends_behind_the_first_event_that_reaches_it)
     stop();
 }
 
-Test(encoder, it_goes_on_where_it_is_told)
+Test(encoder, encoding_starts_at_the_given_sample)
 {
-    give_three_events();
+    add_three_events();
     start(&lines);
     cr_assert(run(1, 1));
     cr_assert(is_encoded("a=2;b=3;a=4;\n"));
@@ -118,9 +118,9 @@ Test(encoder, it_goes_on_where_it_is_told)
     stop();
 }
 
-Test(encoder, behind_the_last_sample_there_is_nothing)
+Test(encoder, after_the_last_sample_nothing_is_encoded)
 {
-    give_three_events();
+    add_three_events();
     start(&lines);
     cr_assert(run(6, SIZE_MAX));
     cr_assert_eq(encoded.count, 0);
@@ -130,10 +130,10 @@ Test(encoder, behind_the_last_sample_there_is_nothing)
     stop();
 }
 
-Test(encoder, an_event_that_the_batch_cuts_ends_with_it)
+Test(encoder, an_event_cut_by_the_batch_ends_with_the_batch)
 {
-    give_three_events();
-    given.samples[5].flags = WEIR_SAMPLE_MORE;
+    add_three_events();
+    fixture.samples[5].flags = WEIR_SAMPLE_MORE;
     start(&lines);
     cr_assert(run(0, SIZE_MAX));
     cr_assert(is_encoded(three_events));
@@ -142,7 +142,7 @@ Test(encoder, an_event_that_the_batch_cuts_ends_with_it)
 
 Test(encoder, every_written_length_settles_the_whole_events_in_it)
 {
-    give_three_events();
+    add_three_events();
     start(&lines);
     cr_assert(run(0, SIZE_MAX));
     for (size_t length = 0; length <= sizeof three_events + 5; length++) {
@@ -159,10 +159,10 @@ Test(encoder, every_written_length_settles_the_whole_events_in_it)
     stop();
 }
 
-Test(encoder, what_is_settled_counts_from_where_it_started)
+Test(encoder, settled_samples_are_counted_from_the_start_of_the_encoding)
 {
     size_t end;
-    give_three_events();
+    add_three_events();
     start(&lines);
     cr_assert(run(1, SIZE_MAX));
     cr_assert_eq(wr_encoder_settled(&encoder, 12, &end), 0);
@@ -172,9 +172,9 @@ Test(encoder, what_is_settled_counts_from_where_it_started)
     stop();
 }
 
-Test(encoder, a_limited_text_settles_no_more_than_it_holds)
+Test(encoder, a_limited_text_settles_only_the_samples_in_it)
 {
-    give_three_events();
+    add_three_events();
     start(&lines);
     cr_assert(run(0, SIZE_MAX));
     cr_assert(run(0, 1));
@@ -182,9 +182,9 @@ Test(encoder, a_limited_text_settles_no_more_than_it_holds)
     stop();
 }
 
-Test(encoder, a_document_is_one_text_of_all_that_is_left_whatever_the_limit)
+Test(encoder, a_document_is_one_text_of_all_remaining_samples_for_any_limit)
 {
-    give_three_events();
+    add_three_events();
     start(&documents);
     cr_assert(run(0, 1));
     cr_assert(is_encoded("a=1;a=2;b=3;a=4;b=5;b=6;\n"));
@@ -198,7 +198,7 @@ Test(encoder, a_document_is_one_text_of_all_that_is_left_whatever_the_limit)
 Test(encoder, a_part_of_a_document_settles_nothing)
 {
     size_t end = 99;
-    give_three_events();
+    add_three_events();
     start(&documents);
     cr_assert(run(0, 1));
     cr_assert_eq(wr_encoder_settled(&encoder, encoded.length - 1, &end), 0);
@@ -210,9 +210,9 @@ Test(encoder, a_part_of_a_document_settles_nothing)
 
 Test(encoder, a_shortened_batch_makes_a_shorter_document)
 {
-    give_three_events();
+    add_three_events();
     start(&documents);
-    weir_batch front = *given_batch();
+    weir_batch front = *fixture_batch();
     front.count = 4;
     cr_assert(wr_encoder_encode(&encoder, &front, 1, SIZE_MAX, &encoded));
     cr_assert(is_encoded("a=2;b=3;a=4;\n"));
@@ -220,10 +220,10 @@ Test(encoder, a_shortened_batch_makes_a_shorter_document)
     stop();
 }
 
-Test(encoder, a_record_is_one_sample_whatever_the_limit_and_its_event)
+Test(encoder, a_record_is_one_sample_for_any_limit_and_event)
 {
     static const char *const each[] = {"a=1;\n", "a=2;\n", "b=3;\n", "a=4;\n", "b=5;\n", "b=6;\n"};
-    give_three_events();
+    add_three_events();
     start(&records);
     for (uint32_t i = 0; i < 6; i++) {
         cr_assert(run(i, SIZE_MAX));
@@ -233,12 +233,12 @@ Test(encoder, a_record_is_one_sample_whatever_the_limit_and_its_event)
     stop();
 }
 
-Test(encoder, records_that_cannot_be_written_are_passed_over)
+Test(encoder, records_that_cannot_be_written_are_skipped)
 {
-    give_three_events();
-    given.samples[1].value.f64 = NAN;
-    given.samples[2].value.f64 = NAN;
-    given.samples[5].value.f64 = NAN;
+    add_three_events();
+    fixture.samples[1].value.f64 = NAN;
+    fixture.samples[2].value.f64 = NAN;
+    fixture.samples[5].value.f64 = NAN;
     start(&records);
     cr_assert(run(1, SIZE_MAX));
     cr_assert(is_encoded("a=4;\n"));
@@ -256,7 +256,7 @@ Test(encoder, shapes_have_names)
     cr_assert_str_eq(wr_encoder_shape_name(WEIR_FORMAT_RECORDS), "records");
 }
 
-/* What a format keeps from one batch to the next. */
+/* State of a format from one batch to the next. */
 static int states_freed;
 
 static void free_state(void *state)
@@ -272,14 +272,14 @@ static void put_count(struct wr_encoder *of, uint32_t first, uint32_t end)
     wr_buffer_put_format(&of->out, "%d,", *(int *)of->state += (int)(end - first));
 }
 
-Test(encoder, a_formats_state_stays_until_the_encoder_goes)
+Test(encoder, a_formats_state_lives_as_long_as_the_encoder)
 {
     static const struct wr_format counting = {.name = "counting",
                                               .shape = WEIR_FORMAT_LINES,
                                               .put_prefix = put_prefix,
                                               .put_event = put_count,
                                               .free_state = free_state};
-    give_three_events();
+    add_three_events();
     start(&counting);
     cr_assert(run(0, SIZE_MAX));
     cr_assert(is_encoded("1,4,6,"));
@@ -293,11 +293,11 @@ Test(encoder, a_formats_state_stays_until_the_encoder_goes)
     cr_assert_eq(states_freed, 1);
 }
 
-Test(encoder, what_a_format_cannot_carry_is_left_out_and_counted)
+Test(encoder, samples_that_a_format_cannot_represent_are_left_out_and_counted)
 {
-    give_three_events();
-    given.samples[0].value.f64 = NAN;
-    given.samples[2].value.f64 = NAN;
+    add_three_events();
+    fixture.samples[0].value.f64 = NAN;
+    fixture.samples[2].value.f64 = NAN;
     start(&lines);
     cr_assert(run(0, SIZE_MAX));
     cr_assert(is_encoded("a=2;a=4;\nb=5;b=6;\n"));
@@ -308,12 +308,12 @@ Test(encoder, what_a_format_cannot_carry_is_left_out_and_counted)
     stop();
 }
 
-Test(encoder, what_was_left_out_at_the_front_is_settled_without_a_byte)
+Test(encoder, samples_left_out_at_the_front_are_settled_by_zero_bytes)
 {
     size_t end = 99;
-    give_three_events();
+    add_three_events();
     for (int i = 0; i < 4; i++)
-        given.samples[i].value.f64 = NAN;
+        fixture.samples[i].value.f64 = NAN;
     start(&lines);
     cr_assert(run(0, 1));
     cr_assert(is_encoded("b=5;b=6;\n"), "a limit counts bytes, not events");
@@ -324,11 +324,11 @@ Test(encoder, what_was_left_out_at_the_front_is_settled_without_a_byte)
     stop();
 }
 
-Test(encoder, a_batch_of_nothing_that_can_be_written_is_settled_at_once)
+Test(encoder, a_batch_without_representable_samples_is_settled_at_once)
 {
-    uint32_t a = give_series("g", "a", NULL, 0);
-    give_double(a, NAN);
-    give_double(a, NAN);
+    uint32_t a = add_series("g", "a", NULL, 0);
+    add_double(a, NAN);
+    add_double(a, NAN);
     start(&lines);
     cr_assert(run(0, 100));
     cr_assert_eq(encoded.count, 2);
@@ -339,19 +339,20 @@ Test(encoder, a_batch_of_nothing_that_can_be_written_is_settled_at_once)
     stop();
 }
 
-Test(encoder, writing_again_does_not_count_again)
+Test(encoder, encoding_again_does_not_count_again)
 {
-    give_three_events();
-    given.samples[0].value.f64 = NAN;
-    given.samples[4].value.f64 = NAN;
+    add_three_events();
+    fixture.samples[0].value.f64 = NAN;
+    fixture.samples[4].value.f64 = NAN;
     start(&lines);
     for (int i = 0; i < 3; i++)
         cr_assert(run(0, SIZE_MAX));
     cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 2);
     cr_assert(run(1, SIZE_MAX));
-    cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 2, "what is before the start was counted earlier");
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 2, "samples before the start were counted earlier");
     cr_assert(run(1, 1));
-    cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 1, "what is not written yet is not left out yet");
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 1,
+                 "samples not yet encoded are not counted as left out");
     wr_encoder_begin(&encoder);
     cr_assert_eq(wr_encoder_count_omitted(&encoder, 6), 0);
     stop();
@@ -359,9 +360,9 @@ Test(encoder, writing_again_does_not_count_again)
 
 Test(encoder, any_number_of_samples_may_be_left_out)
 {
-    uint32_t a = give_series("g", "a", NULL, 0);
+    uint32_t a = add_series("g", "a", NULL, 0);
     for (int i = 0; i < 200; i++)
-        give_double(a, i % 2 ? NAN : i);
+        add_double(a, i % 2 ? NAN : i);
     start(&lines);
     cr_assert(run(0, SIZE_MAX));
     cr_assert_eq(encoded.count, 200);
@@ -370,9 +371,9 @@ Test(encoder, any_number_of_samples_may_be_left_out)
     stop();
 }
 
-Test(encoder, the_text_around_values_is_made_once_for_each_series)
+Test(encoder, the_prefix_of_a_series_is_built_once)
 {
-    give_three_events();
+    add_three_events();
     start(&lines);
     for (int i = 0; i < 3; i++)
         cr_assert(run(0, SIZE_MAX));
@@ -380,13 +381,13 @@ Test(encoder, the_text_around_values_is_made_once_for_each_series)
     stop();
 }
 
-Test(encoder, series_ids_may_be_as_high_as_they_like)
+Test(encoder, series_ids_may_have_any_value)
 {
     static const uint32_t ids[] = {0, 63, 64, 127, 1000, 70000, 3};
     for (uint32_t i = 0; i < 16; i++)
-        give_series("g", i == 15 ? "fifteen" : i == 8 ? "eight" : "other", NULL, 0);
+        add_series("g", i == 15 ? "fifteen" : i == 8 ? "eight" : "other", NULL, 0);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        give_double(ids[i], (double)i);
+        add_double(ids[i], (double)i);
     start(&lines);
     cr_assert(run(0, SIZE_MAX));
     cr_assert(is_encoded("other=0;\nfifteen=1;\nother=2;\nfifteen=3;\neight=4;\nother=5;\nother=6;\n"));
@@ -394,21 +395,21 @@ Test(encoder, series_ids_may_be_as_high_as_they_like)
     stop();
 }
 
-Test(encoder, other_labels_of_the_configuration_make_all_texts_anew)
+Test(encoder, changed_labels_of_the_configuration_rebuild_all_prefixes)
 {
     static const weir_label first[] = {{"host", "h1"}}, second[] = {{"host", "h2"}};
-    give_series("g", "a", NULL, 0);
-    give_double(0, 1);
+    add_series("g", "a", NULL, 0);
+    add_double(0, 1);
     start(&lines);
     cr_assert_str_eq(encode_with(&encoder), "a=1;\n");
-    give_labels(first, 1);
+    set_labels(first, 1);
     cr_assert_str_eq(encode_with(&encoder), "h1,a=1;\n");
     cr_assert_str_eq(encode_with(&encoder), "h1,a=1;\n");
     cr_assert_eq(prefixes_made, 2, "the same set must not be written again");
-    give_labels(second, 1);
+    set_labels(second, 1);
     cr_assert_str_eq(encode_with(&encoder), "h2,a=1;\n");
-    give_labels(NULL, 0);
-    given.core.labels_number = 0;
+    set_labels(NULL, 0);
+    fixture.core.labels_number = 0;
     cr_assert_str_eq(encode_with(&encoder), "a=1;\n");
     cr_assert_eq(prefixes_made, 4);
     stop();
@@ -416,15 +417,15 @@ Test(encoder, other_labels_of_the_configuration_make_all_texts_anew)
 
 Test(encoder, metadata_is_found_by_its_number)
 {
-    give_series("g", "a", NULL, 0);
-    give_double(0, 1);
-    give_note(give_double(0, 2), "warm");
-    give_note(give_double(0, 3), "cold");
+    add_series("g", "a", NULL, 0);
+    add_double(0, 1);
+    set_metadata(add_double(0, 2), "warm");
+    set_metadata(add_double(0, 3), "cold");
     start(&lines);
     cr_assert(run(0, SIZE_MAX));
-    cr_assert_null(wr_encoder_note(&encoder, &given.samples[0]));
-    cr_assert_str_eq(wr_encoder_note(&encoder, &given.samples[1]), "warm");
-    cr_assert_str_eq(wr_encoder_note(&encoder, &given.samples[2]), "cold");
+    cr_assert_null(wr_encoder_note(&encoder, &fixture.samples[0]));
+    cr_assert_str_eq(wr_encoder_note(&encoder, &fixture.samples[1]), "warm");
+    cr_assert_str_eq(wr_encoder_note(&encoder, &fixture.samples[2]), "cold");
     stop();
 }
 
@@ -437,7 +438,7 @@ static const char *show_time(int64_t time_ns, int decimals)
     return text;
 }
 
-Test(encoder, times_are_seconds_with_the_decimals_asked_for)
+Test(encoder, times_are_seconds_with_the_requested_decimals)
 {
     start(&lines);
     cr_assert_str_eq(show_time(SOME_TIME_NS, 9), "1795219607.576198123");
@@ -450,7 +451,7 @@ Test(encoder, times_are_seconds_with_the_decimals_asked_for)
     stop();
 }
 
-Test(encoder, times_are_cut_not_rounded)
+Test(encoder, times_are_truncated_not_rounded)
 {
     start(&lines);
     cr_assert_str_eq(show_time(INT64_C(1999999999), 6), "1.999999");
@@ -469,7 +470,7 @@ Test(encoder, times_before_1970_are_negative)
     stop();
 }
 
-Test(encoder, neighbouring_times_do_not_mix_their_digits)
+Test(encoder, consecutive_times_do_not_share_cached_digits)
 {
     start(&lines);
     cr_assert_str_eq(show_time(INT64_C(1500000000), 3), "1.500");

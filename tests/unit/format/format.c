@@ -3,7 +3,7 @@
 
 #include "format/format.h"
 
-Test(format, each_is_found_by_its_name)
+Test(format, each_format_is_found_by_its_name)
 {
     cr_assert_eq(wr_format_find("text"), &wr_format_text);
     cr_assert_eq(wr_format_find("json"), &wr_format_json);
@@ -16,7 +16,7 @@ Test(format, each_is_found_by_its_name)
     cr_assert_eq(wr_format_find("mlbench"), &wr_format_mlbench);
 }
 
-Test(format, what_is_no_name_of_one_is_not_found)
+Test(format, unknown_names_are_not_found)
 {
     cr_assert_null(wr_format_find(""));
     cr_assert_null(wr_format_find("JSON"));
@@ -24,7 +24,7 @@ Test(format, what_is_no_name_of_one_is_not_found)
     cr_assert_null(wr_format_find("json "));
 }
 
-Test(format, the_list_has_each_once_and_an_end)
+Test(format, the_list_has_each_format_once_and_an_end)
 {
     size_t count = 0;
     for (const struct wr_format *format; (format = wr_format_at(count)); count++)
@@ -33,7 +33,7 @@ Test(format, the_list_has_each_once_and_an_end)
     cr_assert_null(wr_format_at(count + 1));
 }
 
-Test(format, each_says_what_it_is)
+Test(format, each_format_has_a_summary)
 {
     const struct wr_format *format;
     for (size_t i = 0; (format = wr_format_at(i)); i++) {

@@ -14,44 +14,44 @@ TestSuite(influx_times, .fini = tear_down);
 
 /* ---- Times in use ---------------------------------------------------------------------------- */
 
-/* The time that a value of the key is given. */
-static int64_t give(uint64_t key, int64_t time_ns)
+/* Assigns a time to a value of the key. */
+static int64_t assign(uint64_t key, int64_t time_ns)
 {
     int64_t given = wr_influx_times_find(&times, key, time_ns);
     cr_assert(wr_influx_times_use(&times, key, given));
     return given;
 }
 
-Test(influx_times, a_new_time_is_given_as_it_is)
+Test(influx_times, a_new_time_is_unchanged)
 {
-    cr_assert_eq(give(1, 1000), 1000);
-    cr_assert_eq(give(1, 2000), 2000);
-    cr_assert_eq(give(1, 500), 500);
-    cr_assert_eq(give(1, -500), -500);
-    cr_assert_eq(give(1, 0), 0);
+    cr_assert_eq(assign(1, 1000), 1000);
+    cr_assert_eq(assign(1, 2000), 2000);
+    cr_assert_eq(assign(1, 500), 500);
+    cr_assert_eq(assign(1, -500), -500);
+    cr_assert_eq(assign(1, 0), 0);
 }
 
 Test(influx_times, a_repeated_time_is_raised_by_one)
 {
-    cr_assert_eq(give(1, 1000), 1000);
-    cr_assert_eq(give(1, 1000), 1001);
-    cr_assert_eq(give(1, 1000), 1002);
+    cr_assert_eq(assign(1, 1000), 1000);
+    cr_assert_eq(assign(1, 1000), 1001);
+    cr_assert_eq(assign(1, 1000), 1002);
 }
 
 Test(influx_times, a_time_that_a_raised_value_uses_is_raised_too)
 {
-    give(1, 1000);
-    give(1, 1000);
-    cr_assert_eq(give(1, 1001), 1002);
-    cr_assert_eq(give(1, 1000), 1003);
+    assign(1, 1000);
+    assign(1, 1000);
+    cr_assert_eq(assign(1, 1001), 1002);
+    cr_assert_eq(assign(1, 1000), 1003);
 }
 
 Test(influx_times, each_key_has_its_own_times)
 {
-    cr_assert_eq(give(1, 1000), 1000);
-    cr_assert_eq(give(2, 1000), 1000);
-    cr_assert_eq(give(0, 1000), 1000);
-    cr_assert_eq(give(UINT64_MAX, 1000), 1000);
+    cr_assert_eq(assign(1, 1000), 1000);
+    cr_assert_eq(assign(2, 1000), 1000);
+    cr_assert_eq(assign(0, 1000), 1000);
+    cr_assert_eq(assign(UINT64_MAX, 1000), 1000);
 }
 
 Test(influx_times, finding_a_time_does_not_use_it)
@@ -60,20 +60,20 @@ Test(influx_times, finding_a_time_does_not_use_it)
     cr_assert_eq(wr_influx_times_find(&times, 1, 1000), 1000);
 }
 
-Test(influx_times, many_values_of_one_time_get_times_in_a_row)
+Test(influx_times, many_values_of_one_time_get_consecutive_times)
 {
     for (int64_t i = 0; i < 60000; i++)
-        cr_assert_eq(give(7, 1000), 1000 + i);
+        cr_assert_eq(assign(7, 1000), 1000 + i);
 }
 
-/* As of two threads that add to one series: their times interleave, and some are equal. */
-Test(influx_times, no_time_is_given_twice_whatever_the_order)
+/* As by two threads that add to one series: their times interleave, and some are equal. */
+Test(influx_times, no_time_is_given_twice_in_any_order)
 {
     enum { COUNT = 60000, SPAN = 120000 };
     static char given[SPAN + COUNT];
     srandom(5);
     for (int i = 0; i < COUNT; i++) {
-        int64_t time = give(7, random() % SPAN);
+        int64_t time = assign(7, random() % SPAN);
         cr_assert(time < SPAN + COUNT && !given[time], "%lld was given twice", (long long)time);
         given[time] = 1;
     }
@@ -83,7 +83,7 @@ Test(influx_times, a_raised_time_is_near)
 {
     srandom(5);
     for (int i = 0; i < 50000; i++) {
-        int64_t asked = random() % 500000, time = give(7, asked);
+        int64_t asked = random() % 500000, time = assign(7, asked);
         cr_assert(time >= asked && time - asked < 100, "%lld became %lld", (long long)asked, (long long)time);
     }
 }
@@ -91,26 +91,26 @@ Test(influx_times, a_raised_time_is_near)
 Test(influx_times, at_least_the_last_65536_are_remembered_and_memory_is_bounded)
 {
     for (int64_t i = 0; i < 1000000; i++)
-        give(7, i * 10);
+        assign(7, i * 10);
     for (int64_t i = 1000000 - 65536; i < 1000000; i++)
         cr_assert_eq(wr_influx_times_find(&times, 7, i * 10), i * 10 + 1, "%lld was forgotten", (long long)i);
     cr_assert_eq(wr_influx_times_find(&times, 7, 0), 0);
     cr_assert_eq(times.young.room + times.old.room, 262144);
 }
 
-Test(influx_times, the_last_time_is_given_repeatedly)
+Test(influx_times, the_largest_time_is_given_repeatedly)
 {
-    cr_assert_eq(give(1, INT64_MAX - 1), INT64_MAX - 1);
-    cr_assert_eq(give(1, INT64_MAX - 1), INT64_MAX);
-    cr_assert_eq(give(1, INT64_MAX - 1), INT64_MAX);
-    cr_assert_eq(give(1, INT64_MAX), INT64_MAX);
-    cr_assert_eq(give(1, INT64_MIN), INT64_MIN);
-    cr_assert_eq(give(1, INT64_MIN), INT64_MIN + 1);
+    cr_assert_eq(assign(1, INT64_MAX - 1), INT64_MAX - 1);
+    cr_assert_eq(assign(1, INT64_MAX - 1), INT64_MAX);
+    cr_assert_eq(assign(1, INT64_MAX - 1), INT64_MAX);
+    cr_assert_eq(assign(1, INT64_MAX), INT64_MAX);
+    cr_assert_eq(assign(1, INT64_MIN), INT64_MIN);
+    cr_assert_eq(assign(1, INT64_MIN), INT64_MIN + 1);
 }
 
-/* ---- Values that are offered again ----------------------------------------------------------- */
+/* ---- Retried values -------------------------------------------------------------------------- */
 
-/* The time of a value whose own time is 5; -1: it was not given one before. */
+/* The recorded time of a value whose own time is 5; -1: none. */
 static int64_t time_of(uint64_t sequence)
 {
     int64_t time_ns = 5;
@@ -121,10 +121,10 @@ Test(influx_times, a_value_without_a_time_is_not_recalled)
 {
     cr_assert_eq(time_of(0), -1);
     cr_assert(wr_influx_times_raise(&times, 3, 7));
-    cr_assert_eq(time_of(3), -1, "only when all in front of it have their times");
+    cr_assert_eq(time_of(3), -1, "only after all values before it have their times");
 }
 
-Test(influx_times, a_value_keeps_its_own_time_or_the_one_it_was_given)
+Test(influx_times, a_retried_value_keeps_its_own_or_raised_time)
 {
     wr_influx_times_raise(&times, 3, 7);
     wr_influx_times_raise(&times, 5, 9);
@@ -150,7 +150,7 @@ Test(influx_times, settled_values_are_forgotten)
     cr_assert_eq(time_of(1998), 5);
 }
 
-Test(influx_times, what_follows_a_gap_is_new)
+Test(influx_times, values_after_a_gap_are_new)
 {
     wr_influx_times_advance(&times, 10);
     wr_influx_times_forget(&times, 50);

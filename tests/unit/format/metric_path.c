@@ -8,12 +8,12 @@ static const struct wr_metric_path_rules rules = {.strip = ":|", .replace = ";/"
 
 static struct wr_buffer buffer;
 
-static void forget(void)
+static void free_buffer(void)
 {
     wr_buffer_fini(&buffer);
 }
 
-TestSuite(path, .fini = forget);
+TestSuite(metric_path, .fini = free_buffer);
 
 static const char *path_of(const char *text)
 {
@@ -29,25 +29,25 @@ static const char *word_of(const char *text)
     return wr_buffer_text(&buffer);
 }
 
-Test(path, what_may_stay_stays)
+Test(metric_path, allowed_characters_are_kept)
 {
     cr_assert_str_eq(path_of("my_app.db-1.r\xc3\xa9sum\xc3\xa9.\xf0\x9f\x98\x80"),
                      "my_app.db-1.r\xc3\xa9sum\xc3\xa9.\xf0\x9f\x98\x80");
 }
 
-Test(path, some_characters_are_left_out_and_some_replaced)
+Test(metric_path, characters_are_stripped_or_replaced_by_the_rules)
 {
     cr_assert_str_eq(path_of("a:b|c;d/e"), "abc_d_e");
     cr_assert_str_eq(word_of("a:b|c;d/e"), "abc_d_e");
 }
 
-Test(path, a_word_of_which_nothing_is_left_is_a_line)
+Test(metric_path, an_empty_result_becomes_an_underscore)
 {
     cr_assert_str_eq(word_of("::|"), "_");
     cr_assert_eq(buffer.length, 1);
 }
 
-Test(path, blanks_of_all_kinds_are_replaced)
+Test(metric_path, whitespace_of_all_kinds_is_replaced)
 {
     cr_assert_str_eq(path_of("a b\tc\nd\x7f"), "a_b_c_d_");
     cr_assert_str_eq(path_of("a\xc2\xa0"
@@ -65,14 +65,14 @@ Test(path, blanks_of_all_kinds_are_replaced)
                      "a_b_c_d");
 }
 
-Test(path, characters_that_disguise_others_are_replaced)
+Test(metric_path, characters_that_disguise_others_are_replaced)
 {
     cr_assert_str_eq(path_of("a\xe2\x80\xae"
                              "b\x1b[31m"),
                      "a_b_[31m");
 }
 
-Test(path, no_node_is_empty)
+Test(metric_path, no_node_is_empty)
 {
     cr_assert_str_eq(path_of(""), "_");
     cr_assert_str_eq(path_of("."), "_._");
@@ -81,7 +81,7 @@ Test(path, no_node_is_empty)
     cr_assert_str_eq(path_of(":.|"), "_._");
 }
 
-Test(path, words_have_no_nodes)
+Test(metric_path, words_have_no_nodes)
 {
     cr_assert_str_eq(word_of(""), "");
     cr_assert_str_eq(word_of("..a."), "..a.");
