@@ -1,4 +1,4 @@
-/* What the core offers to handlers. */
+/* The functions that the core provides to handlers. */
 #include <criterion/criterion.h>
 #include <limits.h>
 #include <pthread.h>
@@ -54,9 +54,9 @@ static void teardown(void)
     wr_encoder_fini(&encoder);
 }
 
-TestSuite(host, .init = setup, .fini = teardown);
+TestSuite(host_api, .init = setup, .fini = teardown);
 
-Test(host, tells_who_it_is)
+Test(host_api, the_host_has_size_abi_name_type_and_context)
 {
     cr_assert_eq(host->size, sizeof *host);
     cr_assert_eq(host->abi, WEIR_ABI);
@@ -67,14 +67,14 @@ Test(host, tells_who_it_is)
 
 /* ---- log ------------------------------------------------------------------------------------- */
 
-Test(host, logs_under_the_handlers_name)
+Test(host_api, messages_are_logged_under_the_handlers_name)
 {
     host->log(host, WEIR_LOG_INFO, "connected to %s", "there");
     cr_assert_str_eq(logbook_last(&book), "push: connected to there");
     cr_assert_eq(logbook_last_level(&book), WEIR_LOG_INFO);
 }
 
-Test(host, logs_up_to_the_level_that_is_wanted)
+Test(host_api, messages_are_logged_up_to_the_level)
 {
     host->log(host, WEIR_LOG_DEBUG, "details");
     host->log(host, 0, "no level");
@@ -95,7 +95,7 @@ static uint64_t value_of(const char *name)
     return 0;
 }
 
-Test(host, counts_by_name)
+Test(host_api, counters_are_kept_by_name)
 {
     host->count(host, "status.404", 2);
     host->count(host, "status.500", 1);
@@ -104,7 +104,7 @@ Test(host, counts_by_name)
     cr_assert_eq(value_of("status.500"), 1);
 }
 
-Test(host, copies_the_names_of_counters)
+Test(host_api, names_of_counters_are_copied)
 {
     char name[] = "first";
     host->count(host, name, 1);
@@ -113,7 +113,7 @@ Test(host, copies_the_names_of_counters)
     cr_assert_eq(value_of("first"), 2);
 }
 
-Test(host, counts_long_names_by_as_much_of_them_as_it_keeps)
+Test(host_api, long_names_of_counters_are_truncated)
 {
     char name[200];
     memset(name, 'x', sizeof name);
@@ -124,7 +124,7 @@ Test(host, counts_long_names_by_as_much_of_them_as_it_keeps)
     cr_assert_eq(lane->counter_count, 1);
 }
 
-Test(host, counts_under_an_empty_name_apart_from_others)
+Test(host_api, an_empty_counter_name_is_separate)
 {
     host->count(host, "", 1);
     host->count(host, "other", 2);
@@ -133,7 +133,7 @@ Test(host, counts_under_an_empty_name_apart_from_others)
     cr_assert_eq(value_of("other"), 2);
 }
 
-Test(host, counts_no_more_names_than_it_has_places)
+Test(host_api, the_number_of_counters_is_limited)
 {
     char name[20];
     for (int i = 0; i < WR_LANE_COUNTERS + 5; i++) {
@@ -148,7 +148,7 @@ Test(host, counts_no_more_names_than_it_has_places)
 
 /* ---- wake_in --------------------------------------------------------------------------------- */
 
-Test(host, sets_a_timer_and_a_later_call_replaces_it)
+Test(host_api, wake_in_sets_a_timer_and_a_later_call_replaces_it)
 {
     int64_t before = wr_clock_monotonic_ns();
     host->wake_in(host, 3600000);
@@ -158,14 +158,14 @@ Test(host, sets_a_timer_and_a_later_call_replaces_it)
     cr_assert_neq(lane->wake_at_ns, 0);
 }
 
-Test(host, a_negative_delay_cancels_the_timer)
+Test(host_api, a_negative_delay_cancels_the_timer)
 {
     host->wake_in(host, 1000);
     host->wake_in(host, -1);
     cr_assert_eq(lane->wake_at_ns, 0);
 }
 
-Test(host, the_longest_delay_is_for_ever)
+Test(host_api, the_longest_delay_never_expires)
 {
     host->wake_in(host, INT64_MAX);
     cr_assert_eq(lane->wake_at_ns, WR_NEVER);
@@ -173,7 +173,7 @@ Test(host, the_longest_delay_is_for_ever)
 
 /* ---- wait and stopping ----------------------------------------------------------------------- */
 
-Test(host, no_stop_being_asked_it_waits_to_the_end)
+Test(host_api, without_a_stop_a_wait_lasts_its_full_time)
 {
     cr_assert_not(host->stopping(host));
     lane->in_callback = true;
@@ -182,7 +182,7 @@ Test(host, no_stop_being_asked_it_waits_to_the_end)
     cr_assert(lane->in_callback);
 }
 
-Test(host, a_stop_ends_the_wait, .timeout = 60)
+Test(host_api, a_stop_ends_the_wait, .timeout = 60)
 {
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     cr_assert(host->stopping(host));
@@ -191,7 +191,7 @@ Test(host, a_stop_ends_the_wait, .timeout = 60)
     cr_assert_not(host->wait(host, 0));
 }
 
-Test(host, a_successor_is_a_stop_too, .timeout = 60)
+Test(host_api, a_successor_ends_the_wait, .timeout = 60)
 {
     struct wr_instance successor;
     lane->successor.instance = &successor;
@@ -207,7 +207,7 @@ static void *wait_long(void *argument)
     return waited ? &book : NULL;
 }
 
-/* Has a thread wait inside its handler, and comes back with the lock when it does. */
+/* Starts a thread that waits inside its handler. Returns with the lock held once it waits. */
 static pthread_t start_waiting(void)
 {
     pthread_t thread;
@@ -219,7 +219,7 @@ static pthread_t start_waiting(void)
     return thread;
 }
 
-Test(host, a_handler_that_waits_is_not_inside_foreign_code_and_comes_back_when_a_stop_is_asked, .timeout = 60)
+Test(host_api, a_waiting_handler_is_not_in_a_callback_and_returns_when_a_stop_is_requested, .timeout = 60)
 {
     void *result = &book;
     pthread_t thread = start_waiting();
@@ -230,7 +230,7 @@ Test(host, a_handler_that_waits_is_not_inside_foreign_code_and_comes_back_when_a
     cr_assert(lane->in_callback);
 }
 
-Test(host, a_handler_that_waits_is_held_while_a_fork_is_coming, .timeout = 60)
+Test(host_api, a_waiting_handler_is_held_during_a_fork, .timeout = 60)
 {
     void *result = &book;
     pthread_t thread = start_waiting();
@@ -238,7 +238,7 @@ Test(host, a_handler_that_waits_is_held_while_a_fork_is_coming, .timeout = 60)
     wr_lock_leave(&lane->lock);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
     wr_lock_enter(&lane->lock);
-    cr_assert_not(lane->in_callback, "it must not come back before the fork is over");
+    cr_assert_not(lane->in_callback, "it must not return before the fork is over");
     lane->fork_pending = false;
     wr_condition_wake(&lane->work);
     wr_lock_leave(&lane->lock);
@@ -246,7 +246,7 @@ Test(host, a_handler_that_waits_is_held_while_a_fork_is_coming, .timeout = 60)
     cr_assert_null(result);
 }
 
-Test(host, a_handler_that_waits_inside_emit_keeps_its_batch_whatever_happens, .timeout = 60)
+Test(host_api, a_handler_waiting_inside_emit_keeps_its_batch, .timeout = 60)
 {
     struct wr_segment_pool pool = {0};
     struct wr_segment *segment = wr_segment_new(&pool, 1);
@@ -270,21 +270,21 @@ Test(host, a_handler_that_waits_inside_emit_keeps_its_batch_whatever_happens, .t
     wr_segment_drop(segment);
 }
 
-/* ---- Waiting in calls of the handler's own --------------------------------------------------- */
+/* ---- Blocking calls of the handler ----------------------------------------------------------- */
 
-static const weir_blocking_call *waiting(void)
+static const weir_blocking_call *blocking_call(void)
 {
     const weir_blocking_call *service = host->service(host, WEIR_SERVICE_BLOCKING_CALL);
     cr_assert(service && service->size == sizeof *service);
     return service;
 }
 
-Test(host, a_handler_that_waits_in_its_own_way_is_not_inside_foreign_code)
+Test(host_api, a_handler_in_a_blocking_call_is_not_in_a_callback)
 {
     lane->in_callback = true;
-    waiting()->begin(host);
+    blocking_call()->begin(host);
     cr_assert_not(lane->in_callback);
-    waiting()->end(host);
+    blocking_call()->end(host);
     cr_assert(lane->in_callback);
 }
 
@@ -294,11 +294,11 @@ static void *end_waiting(void *argument)
 {
     (void)argument;
     waiter_tid = (int)syscall(SYS_gettid);
-    waiting()->end(host);
+    blocking_call()->end(host);
     return &book;
 }
 
-/* Waits until a thread sleeps in a system call; answers whether it does, or has ended instead. */
+/* Waits until a thread sleeps in a system call (returns true) or has ended (false). */
 static bool is_asleep_in(pthread_t thread, const char *call)
 {
     char path[64], line[64] = "";
@@ -325,11 +325,11 @@ static const char *call_number(long number)
     return text;
 }
 
-Test(host, a_handler_that_ends_its_wait_is_held_while_a_fork_is_coming, .timeout = 60)
+Test(host_api, a_handler_that_ends_its_blocking_call_is_held_during_a_fork, .timeout = 60)
 {
     pthread_t thread;
     lane->in_callback = true;
-    waiting()->begin(host);
+    blocking_call()->begin(host);
     lane->fork_pending = true;
     pthread_create(&thread, NULL, end_waiting, NULL);
     cr_assert(is_asleep_in(thread, call_number(SYS_futex)));
@@ -342,11 +342,11 @@ Test(host, a_handler_that_ends_its_wait_is_held_while_a_fork_is_coming, .timeout
     cr_assert(lane->in_callback);
 }
 
-Test(host, a_handler_that_nobody_waited_for_never_comes_back_to_its_libraries, .timeout = 60)
+Test(host_api, an_abandoned_handler_never_returns_from_its_blocking_call, .timeout = 60)
 {
     pthread_t thread;
     lane->in_callback = true;
-    waiting()->begin(host);
+    blocking_call()->begin(host);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 0);
     wr_lane_stop_wait(lane, 0);
     pthread_create(&thread, NULL, end_waiting, NULL);
@@ -355,32 +355,32 @@ Test(host, a_handler_that_nobody_waited_for_never_comes_back_to_its_libraries, .
 #else
     cr_assert(is_asleep_in(thread, call_number(SYS_ppoll)));
 #endif
-    cr_assert_not(lane->in_callback, "a fork need not wait for it");
+    cr_assert_not(lane->in_callback, "a fork does not wait for it");
 }
 
-Test(host, a_handler_can_ask_how_long_it_may_take)
+Test(host_api, a_handler_can_read_its_remaining_time)
 {
-    cr_assert_eq(waiting()->remaining_ms(host), -1);
+    cr_assert_eq(blocking_call()->remaining_ms(host), -1);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, WR_NEVER);
-    cr_assert_eq(waiting()->remaining_ms(host), -1);
+    cr_assert_eq(blocking_call()->remaining_ms(host), -1);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, wr_clock_deadline_ns(3600000));
-    int64_t left_ms = waiting()->remaining_ms(host);
+    int64_t left_ms = blocking_call()->remaining_ms(host);
     cr_assert(left_ms > 3000000 && left_ms <= 3600000);
     wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, 1);
-    cr_assert_eq(waiting()->remaining_ms(host), 0);
+    cr_assert_eq(blocking_call()->remaining_ms(host), 0);
 }
 
-Test(host, in_create_there_is_nothing_to_wait_for)
+Test(host_api, in_create_a_blocking_call_has_no_effect)
 {
     core.lane = NULL;
-    waiting()->begin(host);
-    waiting()->end(host);
-    cr_assert_eq(waiting()->remaining_ms(host), -1);
+    blocking_call()->begin(host);
+    blocking_call()->end(host);
+    cr_assert_eq(blocking_call()->remaining_ms(host), -1);
 }
 
 /* ---- Before there is a lane ------------------------------------------------------------------ */
 
-Test(host, in_create_there_is_nothing_to_count_or_to_wake)
+Test(host_api, in_create_counters_timers_and_waits_have_no_effect)
 {
     core.lane = NULL;
     host->count(host, "n", 1);
@@ -391,7 +391,7 @@ Test(host, in_create_there_is_nothing_to_count_or_to_wake)
 
 /* ---- Services -------------------------------------------------------------------------------- */
 
-Test(host, an_encoder_is_there_for_those_who_have_a_format)
+Test(host_api, an_encoder_is_available_to_handlers_with_a_format)
 {
     cr_assert_null(host->service(host, WEIR_SERVICE_ENCODER));
     wr_encoder_init(&encoder, wr_format_find("json"), NULL);
@@ -403,7 +403,7 @@ Test(host, an_encoder_is_there_for_those_who_have_a_format)
     cr_assert_eq(service->format(host), WEIR_FORMAT_LINES);
 }
 
-Test(host, a_terminal_can_be_told_about_colours)
+Test(host_api, the_color_service_sets_the_encoders_color)
 {
     cr_assert_null(host->service(host, WEIR_SERVICE_COLOR));
     core.encoder = &encoder;
@@ -414,7 +414,7 @@ Test(host, a_terminal_can_be_told_about_colours)
     cr_assert(encoder.color);
 }
 
-Test(host, patience_is_kept_within_a_day)
+Test(host_api, the_patience_is_clamped_to_a_day)
 {
     const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     cr_assert_eq(patience->size, sizeof *patience);
@@ -427,7 +427,7 @@ Test(host, patience_is_kept_within_a_day)
     cr_assert_eq(core.try_timeout_ns, 86400 * WR_NS_PER_S);
 }
 
-Test(host, other_services_and_other_revisions_are_not_there)
+Test(host_api, unknown_services_and_revisions_are_not_available)
 {
     cr_assert_null(host->service(host, "encoder/2"));
     cr_assert_null(host->service(host, "encoder"));

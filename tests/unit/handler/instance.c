@@ -1,4 +1,4 @@
-/* A handler type with options: how they are filled, refused, compared, and taken over. */
+/* Instances of handler types: options, formats, creation, comparison, replacement. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static struct wr_plugins plugins;
 static struct wr_error error;
 static struct wr_log silent;
 
-/* ---- A handler type that tells what is done to it -------------------------------------------- */
+/* ---- A handler type that records its calls --------------------------------------------------- */
 
 struct options {
     int64_t limit;
@@ -36,7 +36,7 @@ static int created, destroyed, abandoned, probe;
 static const struct options *seen_options;
 static const weir_host *seen_host;
 static void (*refuse)(const weir_host *host);
-static bool answer_null;
+static bool return_null;
 
 static void *create(const weir_host *host, const void *options)
 {
@@ -45,7 +45,7 @@ static void *create(const weir_host *host, const void *options)
     seen_options = options;
     if (refuse)
         refuse(host);
-    return answer_null ? NULL : &probe;
+    return return_null ? NULL : &probe;
 }
 
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
@@ -148,7 +148,7 @@ static struct wr_instance *make_from(const char *handlers)
     return instance = wr_instance_new(type, config, handler, &silent, &error);
 }
 
-/* The same with nothing but members of the handler: "\"limit\": 5". */
+/* The same from the handler's members only: "\"limit\": 5". */
 static struct wr_instance *make(const char *members)
 {
     char text[900];
@@ -171,7 +171,7 @@ static void assert_refused(const struct wr_instance *made, const char *words)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-Test(instance, what_is_not_said_has_its_default)
+Test(instance, unset_options_have_their_defaults)
 {
     make("");
     cr_assert_eq(options()->limit, 10);
@@ -179,7 +179,7 @@ Test(instance, what_is_not_said_has_its_default)
     cr_assert_eq(options()->often_ns, 2 * WR_NS_PER_S);
 }
 
-Test(instance, what_is_said_counts)
+Test(instance, given_options_are_used)
 {
     make("\"limit\": 5, \"token\": \"t\", \"deep\": {\"often\": \"3ms\"}");
     cr_assert_eq(options()->limit, 5);
@@ -210,7 +210,7 @@ Test(instance, a_type_has_other_defaults_for_common_options)
     cr_assert_eq(instance->common_options.linger_ns, WR_NS_PER_S);
 }
 
-Test(instance, the_configurations_defaults_count_more_than_the_types)
+Test(instance, the_configurations_defaults_take_precedence_over_the_types)
 {
     make_from("{\"*\": {\"linger\": \"2s\", \"batch\": 7}, \"h\": {\"type\": \"probe\"}}");
     cr_assert_eq(instance->common_options.linger_ns, 2 * WR_NS_PER_S);
@@ -218,13 +218,13 @@ Test(instance, the_configurations_defaults_count_more_than_the_types)
     cr_assert_eq(instance->common_options.overflow, WR_OVERFLOW_DROP_OLDEST);
 }
 
-Test(instance, the_handlers_own_count_most)
+Test(instance, the_handlers_own_options_take_precedence)
 {
     make_from("{\"*\": {\"linger\": \"2s\"}, \"h\": {\"type\": \"probe\", \"linger\": \"3s\"}}");
     cr_assert_eq(instance->common_options.linger_ns, 3 * WR_NS_PER_S);
 }
 
-Test(instance, what_no_table_has_is_refused_with_its_place)
+Test(instance, an_unknown_option_is_refused_with_its_place)
 {
     assert_refused(make("\"limits\": 5"), "test:1:");
     assert_refused(make("\"limits\": 5"), "handlers.h.limits: ");
@@ -232,7 +232,7 @@ Test(instance, what_no_table_has_is_refused_with_its_place)
     assert_refused(make("\"deep\": {\"seldom\": \"1s\"}"), "handlers.h.deep.seldom");
 }
 
-Test(instance, a_value_beyond_what_is_allowed_is_refused)
+Test(instance, a_value_out_of_range_is_refused)
 {
     assert_refused(make("\"limit\": 101"), "handlers.h.limit: ");
     assert_refused(make("\"limit\": 101"), "1..100");
@@ -240,7 +240,7 @@ Test(instance, a_value_beyond_what_is_allowed_is_refused)
     assert_refused(make("\"linger\": 5"), "handlers.h.linger: ");
 }
 
-Test(instance, a_default_for_an_option_that_does_not_exist_is_the_plugins_fault)
+Test(instance, a_types_default_for_an_unknown_option_is_reported_as_an_error_of_the_plugin)
 {
     static const weir_default wrong[] = {{"overflows", "block"}, {NULL, NULL}};
     weir_handler_type type = mute_type;
@@ -254,7 +254,7 @@ Test(instance, a_default_for_an_option_that_does_not_exist_is_the_plugins_fault)
 
 /* ---- Formats --------------------------------------------------------------------------------- */
 
-Test(instance, a_type_has_its_format)
+Test(instance, a_type_has_a_default_format)
 {
     make("");
     cr_assert_str_eq(instance->format->name, "bai");
@@ -268,7 +268,7 @@ Test(instance, a_format_is_a_name_or_an_object)
     cr_assert_str_eq(instance->format->name, "text");
 }
 
-Test(instance, the_configurations_format_counts_more_than_the_types)
+Test(instance, the_configurations_format_takes_precedence_over_the_types)
 {
     make_from("{\"*\": {\"format\": \"json\"}, \"h\": {\"type\": \"probe\"}}");
     cr_assert_str_eq(instance->format->name, "json");
@@ -300,7 +300,7 @@ Test(instance, a_format_of_a_shape_that_the_type_does_not_write_is_refused)
     cr_assert(make_from("{\"h\": {\"type\": \"any\", \"format\": \"prometheus\"}}"), "%s", error.text);
 }
 
-Test(instance, options_of_a_format_have_their_place)
+Test(instance, errors_in_options_of_a_format_name_their_place)
 {
     cr_assert(make("\"format\": {\"type\": \"influx\", \"integers\": true}"), "%s", error.text);
     assert_refused(make("\"format\": {\"type\": \"influx\", \"integers\": 1}"),
@@ -332,7 +332,7 @@ static bool is_same(const char *members, const char *others)
     return strcmp(identity, instance->identity) == 0;
 }
 
-Test(instance, equal_options_make_equal_handlers)
+Test(instance, handlers_with_equal_options_are_equal)
 {
     cr_assert(is_same("", ""));
     cr_assert(is_same("\"limit\": 10", ""));
@@ -340,7 +340,7 @@ Test(instance, equal_options_make_equal_handlers)
     cr_assert(is_same("\"format\": \"json\"", "\"format\": {\"type\": \"json\"}"));
 }
 
-Test(instance, any_other_option_makes_another_handler)
+Test(instance, handlers_with_different_options_are_different)
 {
     cr_assert_not(is_same("\"limit\": 11", ""));
     cr_assert_not(is_same("\"linger\": \"2s\"", ""));
@@ -350,7 +350,7 @@ Test(instance, any_other_option_makes_another_handler)
 
 /* ---- Creating -------------------------------------------------------------------------------- */
 
-Test(instance, creating_shows_the_plugin_its_options)
+Test(instance, create_receives_the_options)
 {
     make("\"limit\": 5");
     cr_assert_eq(created, 0);
@@ -361,7 +361,7 @@ Test(instance, creating_shows_the_plugin_its_options)
     cr_assert_eq(instance->self, &probe);
 }
 
-Test(instance, what_was_created_is_destroyed_once)
+Test(instance, a_created_handler_is_destroyed_once)
 {
     make("");
     wr_instance_create(instance, &error);
@@ -370,7 +370,7 @@ Test(instance, what_was_created_is_destroyed_once)
     cr_assert_eq(destroyed, 1);
 }
 
-Test(instance, what_was_not_created_is_not_destroyed)
+Test(instance, a_handler_that_was_not_created_is_not_destroyed)
 {
     make("");
     wr_instance_free(instance);
@@ -396,7 +396,7 @@ static void refuse_other(const weir_host *host)
 static void assert_not_created(void (*how)(const weir_host *host), const char *members, const char *words)
 {
     refuse = how;
-    answer_null = true;
+    return_null = true;
     cr_assert(make(members), "%s", error.text);
     cr_assert_not(wr_instance_create(instance, &error));
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
@@ -418,12 +418,12 @@ Test(instance, a_plugin_may_refuse_its_options_together)
     assert_not_created(refuse_all, "\"limit\": 7", "handlers.h: these two do not go together");
 }
 
-Test(instance, a_plugin_that_refuses_without_a_word_is_told_of)
+Test(instance, a_plugin_that_refuses_without_a_message_is_reported)
 {
     assert_not_created(NULL, "", "h: the handler type \"probe\" refused its options and gave no reason");
 }
 
-Test(instance, refusing_is_for_create_only)
+Test(instance, refusing_is_ignored_outside_create)
 {
     make("");
     cr_assert(wr_instance_create(instance, &error));
@@ -435,7 +435,7 @@ Test(instance, refusing_is_for_create_only)
 
 static int prepared, created_before;
 static bool can_prepare;
-static const char *prepare_words;
+static const char *prepare_message;
 
 static bool prepare(const weir_host *host)
 {
@@ -445,8 +445,8 @@ static bool prepare(const weir_host *host)
     cr_assert_str_eq(host->type->name, "careful");
     cr_assert_null(host->service(host, WEIR_SERVICE_ENCODER));
     cr_assert_not(host->stopping(host));
-    if (prepare_words)
-        host->refuse(host, "", "%s", prepare_words);
+    if (prepare_message)
+        host->refuse(host, "", "%s", prepare_message);
     return can_prepare;
 }
 
@@ -473,7 +473,7 @@ static void use_careful(bool able, const char *words)
     if (!prepared)
         cr_assert_eq(wr_plugins_register(&plugins, &careful_type, NULL, &error), 0);
     can_prepare = able;
-    prepare_words = words;
+    prepare_message = words;
 }
 
 Test(instance, a_type_is_prepared_once_and_before_it_creates)
@@ -486,7 +486,7 @@ Test(instance, a_type_is_prepared_once_and_before_it_creates)
     cr_assert_eq(created, 2);
 }
 
-Test(instance, what_cannot_be_prepared_is_not_created_and_says_why)
+Test(instance, a_failed_prepare_prevents_create_and_reports_why)
 {
     use_careful(false, "no entropy");
     cr_assert_not(create_careful());
@@ -495,14 +495,14 @@ Test(instance, what_cannot_be_prepared_is_not_created_and_says_why)
     cr_assert_eq(created, 0);
 }
 
-Test(instance, what_cannot_be_prepared_and_says_nothing_is_named)
+Test(instance, a_failed_prepare_without_a_message_names_the_type)
 {
     use_careful(false, NULL);
     cr_assert_not(create_careful());
     cr_assert_str_eq(error.text, "h: the handler type \"careful\" cannot be used; it gave no reason");
 }
 
-Test(instance, what_could_not_be_prepared_is_tried_again)
+Test(instance, a_failed_prepare_is_retried)
 {
     use_careful(false, "not yet");
     cr_assert_not(create_careful());
@@ -512,8 +512,9 @@ Test(instance, what_could_not_be_prepared_is_tried_again)
     cr_assert_eq(prepared, 2);
 }
 
-/* Another thread forks while this one is inside prepare, or before: the child is a copy without that thread. */
-Test(instance, a_child_prepares_what_its_parent_has_not)
+/* Another thread forks while this one is inside prepare or before it: in the child this thread does not exist.
+ */
+Test(instance, a_child_prepares_types_that_its_parent_has_not)
 {
     use_careful(true, NULL);
     cr_assert(make_from("{\"h\": {\"type\": \"careful\"}}"), "%s", error.text);
@@ -525,7 +526,7 @@ Test(instance, a_child_prepares_what_its_parent_has_not)
     cr_assert_not(instance->type->prepared);
 }
 
-Test(instance, a_child_does_not_prepare_what_its_parent_has)
+Test(instance, a_child_does_not_prepare_types_that_its_parent_has)
 {
     use_careful(true, NULL);
     cr_assert(create_careful());
@@ -536,14 +537,14 @@ Test(instance, a_child_does_not_prepare_what_its_parent_has)
 
 /* ---- Options that hide common ones ------------------------------------------------------------- */
 
-/* As if some common options were younger than every plugin. */
-static const char *young;
+/* As if this common option were newer than every plugin. */
+static const char *newer_option;
 
 bool __real_wr_common_options_is_reserved(const char *name);
 bool __wrap_wr_common_options_is_reserved(const char *name);
 bool __wrap_wr_common_options_is_reserved(const char *name)
 {
-    return (!young || strcmp(name, young) != 0) && __real_wr_common_options_is_reserved(name);
+    return (!newer_option || strcmp(name, newer_option) != 0) && __real_wr_common_options_is_reserved(name);
 }
 
 static struct wr_instance *make_hiding(const char *name, const char *handlers)
@@ -563,12 +564,12 @@ static struct wr_instance *make_hiding(const char *name, const char *handlers)
         .emit = emit,
         .destroy = destroy,
     };
-    young = "batch";
+    newer_option = "batch";
     cr_assert_eq(wr_plugins_register(&plugins, &hiding_type, NULL, &error), 0, "%s", error.text);
     return make_from(handlers);
 }
 
-Test(instance, an_own_option_hides_a_younger_common_one_which_keeps_its_default)
+Test(instance, an_option_of_the_type_hides_a_newer_common_one_which_keeps_its_default)
 {
     cr_assert(make_hiding("batch", "{\"*\": {\"batch\": 7, \"linger\": \"3s\"}, \"h\": {\"type\": \"hiding\", "
                                    "\"batch\": \"of my own\", \"queue\": \"2KiB\"}}"),
@@ -579,7 +580,7 @@ Test(instance, an_own_option_hides_a_younger_common_one_which_keeps_its_default)
     cr_assert_eq(instance->common_options.queue_bytes, 2048);
 }
 
-Test(instance, an_own_object_hides_a_younger_common_option_too)
+Test(instance, an_object_of_the_type_hides_a_newer_common_option)
 {
     cr_assert(make_hiding("batch.size", "{\"h\": {\"type\": \"hiding\", \"batch\": {\"size\": \"large\"}}}"),
               "%s", error.text);
@@ -587,13 +588,13 @@ Test(instance, an_own_object_hides_a_younger_common_option_too)
     cr_assert_eq(instance->common_options.batch, 5000);
 }
 
-Test(instance, what_all_handlers_get_is_checked_where_it_is_hidden_too)
+Test(instance, defaults_of_all_handlers_are_checked_even_where_hidden)
 {
     cr_assert_null(make_hiding("batch", "{\"*\": {\"batch\": 0}, \"h\": {\"type\": \"hiding\"}}"));
     cr_assert(strstr(error.text, "handlers.*.batch: 0 is out of range"), "%s", error.text);
 }
 
-Test(instance, only_the_rows_that_are_hidden_are_missing)
+Test(instance, only_hidden_rows_are_removed)
 {
     make_hiding("batch", "{\"h\": {\"type\": \"hiding\"}}");
     const struct wr_options_table *common = &instance->type->common_options, all = wr_common_options_table();
@@ -607,7 +608,7 @@ Test(instance, only_the_rows_that_are_hidden_are_missing)
     cr_assert(wr_options_find(common, "batch_bytes"));
 }
 
-/* ---- Taking over, and being abandoned -------------------------------------------------------- */
+/* ---- Successors and abandoning --------------------------------------------------------------- */
 
 static struct wr_lane *make_lane(void)
 {
@@ -618,8 +619,8 @@ static struct wr_lane *make_lane(void)
     return lane;
 }
 
-/* As a configuration does it for a lane without a worker. */
-static void give_to(struct wr_lane *lane)
+/* As a reload does for a lane without a worker. */
+static void apply_to(struct wr_lane *lane)
 {
     struct wr_lane_discarded discarded;
     const struct wr_lane_handler handler = wr_instance_for_lane(instance);
@@ -628,10 +629,10 @@ static void give_to(struct wr_lane *lane)
     wr_instance_attach(instance, lane);
 }
 
-Test(instance, a_successor_brings_its_settings)
+Test(instance, a_successor_applies_its_settings)
 {
     struct wr_lane *lane = make_lane();
-    give_to(lane);
+    apply_to(lane);
     cr_assert_eq(lane->handler.instance, instance);
     cr_assert_null(lane->successor.instance);
     cr_assert_eq(instance->host.lane, lane);
@@ -642,14 +643,14 @@ Test(instance, a_successor_brings_its_settings)
     wr_lane_free_unused(lane);
 }
 
-Test(instance, a_successor_of_a_failed_handler_begins_afresh)
+Test(instance, a_successor_of_a_failed_handler_starts_again)
 {
     struct wr_lane *lane = make_lane();
     lane->end_reason = WEIR_DROPPED_FAILED;
     lane->retry_at_ns = WR_NEVER - 1;
     lane->faults_in_a_row = 9;
     lane->sync_waiters.error = WEIR_ERR_TIMEOUT;
-    give_to(lane);
+    apply_to(lane);
     cr_assert_eq(lane->end_reason, WR_LANE_LIVES);
     cr_assert_eq(lane->retry_at_ns, 0);
     cr_assert_eq(lane->faults_in_a_row, 0);
@@ -657,26 +658,26 @@ Test(instance, a_successor_of_a_failed_handler_begins_afresh)
     wr_lane_free_unused(lane);
 }
 
-static void be_patient(const weir_host *host)
+static void set_patience(const weir_host *host)
 {
     const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     patience->set(host, 7000);
 }
 
-Test(instance, a_successor_is_as_patient_as_it_said_when_it_was_created)
+Test(instance, a_successor_has_the_patience_set_in_create)
 {
     struct wr_lane *lane = make_lane();
     lane->patience_ns = WR_NS_PER_S;
-    give_to(lane);
+    apply_to(lane);
     cr_assert_eq(lane->patience_ns, 0);
-    refuse = be_patient;
+    refuse = set_patience;
     wr_instance_create(instance, &error);
-    give_to(lane);
+    apply_to(lane);
     cr_assert_eq(lane->patience_ns, 7 * WR_NS_PER_S);
     wr_lane_free_unused(lane);
 }
 
-Test(instance, in_a_forked_child_it_is_abandoned)
+Test(instance, in_a_forked_child_the_handler_is_abandoned)
 {
     make("");
     wr_instance_create(instance, &error);
@@ -685,7 +686,7 @@ Test(instance, in_a_forked_child_it_is_abandoned)
     cr_assert_eq(destroyed, 0);
 }
 
-Test(instance, that_was_not_created_or_has_nothing_to_abandon_is_left_alone)
+Test(instance, abandoning_does_nothing_without_a_created_handler_or_a_callback)
 {
     make("");
     wr_instance_abandon(instance);

@@ -1,4 +1,4 @@
-/* Handler types: where they are found, and which ones are refused. */
+/* Handler types: where they are found, and which are refused. */
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <link.h>
@@ -14,15 +14,15 @@
 
 static struct wr_plugins plugins;
 static struct wr_error error;
-static char built[600];  /* where the build puts the plugins of the tests */
-static char broken[600]; /* and those that are wrong in one way each */
+static char built[600];  /* the plugins built for tests */
+static char broken[600]; /* plugins with one mistake each */
 static char both[1300];
-static char folder[600]; /* an empty one of the test's own */
+static char folder[600]; /* a temporary folder */
 
 static void setup(void)
 {
     const char *build = getenv("WEIR_TEST_BUILD");
-    cr_assert(build, "run it by make check");
+    cr_assert(build, "WEIR_TEST_BUILD must be set, as by make check");
     snprintf(built, sizeof built, "%s/tests/support/plugins/.libs", build);
     snprintf(broken, sizeof broken, "%s/tests/support/plugins/broken/.libs", build);
     snprintf(folder, sizeof folder, "%s/plugin-test-XXXXXX", build);
@@ -40,7 +40,7 @@ static void teardown(void)
 
 TestSuite(plugin, .init = setup, .fini = teardown);
 
-/* A path in one of two folders that the test may use at the same time. */
+/* Returns the path of a file in a folder, valid for the next 3 calls. */
 static const char *path_in(const char *of, const char *file)
 {
     static char paths[4][1300];
@@ -78,7 +78,7 @@ static void assert_refused(const struct wr_type *type, const char *words)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-Test(plugin, names_of_types_name_no_path)
+Test(plugin, names_of_types_must_not_be_paths)
 {
     char name[65] = "";
     memset(name, 'x', 64);
@@ -112,7 +112,7 @@ Test(plugin, a_type_is_loaded_once)
     cr_assert_eq(find_at("sound", path_in(built, "sound.so")), type);
 }
 
-Test(plugin, the_first_folder_that_has_it_counts)
+Test(plugin, the_first_folder_with_the_type_is_used)
 {
     char folders[1300];
     copy(path_in(built, "sound.so"), path_in(folder, "sound.so"));
@@ -122,7 +122,7 @@ Test(plugin, the_first_folder_that_has_it_counts)
     cr_assert_str_eq(find("pair")->path, path_in(built, "pair.so"));
 }
 
-Test(plugin, a_file_that_is_named_is_taken_wherever_it_is)
+Test(plugin, a_file_named_in_the_configuration_is_loaded_from_any_folder)
 {
     plugins.folders = NULL;
     copy(path_in(built, "sound.so"), path_in(folder, "anything"));
@@ -146,7 +146,7 @@ Test(plugin, a_file_may_hold_several_types)
     cr_assert_eq(wr_plugins_next(&plugins, NULL), pair);
 }
 
-Test(plugin, what_is_not_found_is_told_with_the_folders_and_what_could_be_meant)
+Test(plugin, an_unknown_type_is_reported_with_the_folders_and_a_suggestion)
 {
     plugins.folders = built;
     assert_refused(find("soud"), "\"soud\" is not an installed handler type (looked in ");
@@ -155,20 +155,20 @@ Test(plugin, what_is_not_found_is_told_with_the_folders_and_what_could_be_meant)
     cr_assert(strstr(error.text, "\"sound\""), "%s", error.text);
 }
 
-Test(plugin, a_file_without_the_type_that_its_name_promises_is_told)
+Test(plugin, a_file_without_the_type_of_its_name_is_reported)
 {
     assert_refused(find("other_name"), "other_name.so: it has no handler type \"other_name\"");
-    assert_refused(find_at("nobody", path_in(built, "sound.so")), "it has no handler type \"nobody\"");
+    assert_refused(find_at("absent", path_in(built, "sound.so")), "it has no handler type \"absent\"");
 }
 
 /* ---- Refusing -------------------------------------------------------------------------------- */
 
-Test(plugin, a_file_that_is_not_there_is_told)
+Test(plugin, a_missing_file_is_reported)
 {
     assert_refused(find_at("sound", "/nowhere/sound.so"), "/nowhere/sound.so: No such file or directory");
 }
 
-Test(plugin, a_shared_object_without_the_symbol_is_no_plugin)
+Test(plugin, a_shared_object_without_the_symbol_is_refused)
 {
     assert_refused(find("no_symbol"), "not a weir plugin: it has no symbol weir_handler_type_at");
 }
@@ -199,12 +199,12 @@ Test(plugin, a_bad_name_inside_is_refused)
     assert_refused(find("bad_name"), "\"../bad/Name\" is not a type's name");
 }
 
-Test(plugin, a_symbol_that_nobody_has_is_told)
+Test(plugin, an_undefined_symbol_is_reported)
 {
     assert_refused(find("undefined"), "nobody_has_this_function");
 }
 
-Test(plugin, what_is_no_shared_object_is_refused)
+Test(plugin, a_file_that_is_not_a_shared_object_is_refused)
 {
     const char *path = path_in(folder, "text.so");
     FILE *file = fopen(path, "w");
@@ -214,7 +214,7 @@ Test(plugin, what_is_no_shared_object_is_refused)
     assert_refused(find_at("text", folder), folder);
 }
 
-/* A copy of a right one, with one byte of its ELF header replaced. */
+/* A copy of a valid plugin, with one byte of its ELF header replaced. */
 static const char *copy_with(const char *name, long place, int byte)
 {
     const char *path = path_in(folder, name);
@@ -226,7 +226,7 @@ static const char *copy_with(const char *name, long place, int byte)
     return path;
 }
 
-Test(plugin, what_was_made_for_another_kind_of_processor_is_refused_with_both)
+Test(plugin, a_plugin_for_another_machine_is_refused_with_both_machines)
 {
     ElfW(Ehdr) header;
     FILE *file = fopen(path_in(built, "sound.so"), "r");
@@ -241,7 +241,7 @@ Test(plugin, what_was_made_for_another_kind_of_processor_is_refused_with_both)
     assert_refused(find_at("sound", path), words);
 }
 
-Test(plugin, what_was_made_for_words_of_another_length_or_order_is_refused_with_the_loaders_reason)
+Test(plugin, a_plugin_of_another_word_size_or_byte_order_is_refused_with_the_loaders_reason)
 {
     int class = sizeof(void *) == 8 ? ELFCLASS32 : ELFCLASS64;
     const char *path = copy_with("narrow.so", EI_CLASS, class);
@@ -271,7 +271,7 @@ Test(plugin, a_folder_that_others_may_write_is_refused)
     assert_refused(find_at("sound", path), "refused: others may write this folder (mode 1777)");
 }
 
-Test(plugin, what_a_link_leads_to_is_what_counts)
+Test(plugin, permissions_of_a_links_target_are_checked)
 {
     const char *inner = path_in(folder, "open"), *link = path_in(folder, "sound.so");
     mkdir(inner, 0755);
@@ -284,14 +284,14 @@ Test(plugin, what_a_link_leads_to_is_what_counts)
     cr_assert(find_at("sound", link), "%s", error.text);
 }
 
-/* ---- Everything ------------------------------------------------------------------------------ */
+/* ---- Loading all ----------------------------------------------------------------------------- */
 
-static unsigned complaints;
+static unsigned error_count;
 
-static void complain(void *ctx, const struct wr_error *problem)
+static void count_error(void *ctx, const struct wr_error *problem)
 {
     (void)ctx;
-    complaints++;
+    error_count++;
     cr_assert_eq(problem->code, WEIR_ERR_PLUGIN);
 }
 
@@ -304,16 +304,16 @@ static bool is_known(const char *name)
     return false;
 }
 
-Test(plugin, loading_all_passes_over_what_is_refused)
+Test(plugin, loading_all_skips_refused_plugins)
 {
-    wr_plugins_load_all(&plugins, complain, NULL);
+    wr_plugins_load_all(&plugins, count_error, NULL);
     cr_assert(is_known("sound") && is_known("pair") && is_known("other_of_pair"));
     cr_assert_not(is_known("undefined"));
-    cr_assert_eq(complaints, 6);
+    cr_assert_eq(error_count, 6);
     wr_plugins_load_all(&plugins, NULL, NULL);
 }
 
-Test(plugin, after_a_fork_the_list_is_free)
+Test(plugin, after_a_fork_the_lock_of_the_list_is_free)
 {
     wr_lock_enter(&plugins.lock);
     wr_plugins_after_fork(&plugins);
@@ -336,7 +336,7 @@ Test(plugin, a_registered_type_is_found_before_a_plugin_of_its_name)
     cr_assert_null(find("sound")->path);
 }
 
-Test(plugin, a_registered_type_counts_from_then_on_when_a_plugin_of_its_name_is_known)
+Test(plugin, a_type_registered_later_takes_precedence_over_a_loaded_plugin_of_its_name)
 {
     static const weir_handler_type type = {SOUND_TYPE("sound")};
     cr_assert_not(find("sound")->registered);
@@ -352,7 +352,7 @@ Test(plugin, a_name_is_registered_once)
     cr_assert_str_eq(error.text, "registered type \"mine\": this name is registered already");
 }
 
-Test(plugin, none_is_not_registered)
+Test(plugin, null_is_not_registered)
 {
     cr_assert_eq(register_type(NULL), WEIR_ERR_ARGUMENT);
 }
@@ -361,14 +361,14 @@ Test(plugin, a_shorter_struct_is_read_as_if_the_rest_were_zero)
 {
     weir_handler_type type = {SOUND_TYPE("older")};
     type.size = offsetof(weir_handler_type, wake);
-    type.abandon = sound_destroy; /* garbage behind its end */
+    type.abandon = sound_destroy; /* not read: beyond the size */
     cr_assert_eq(register_type(&type), 0);
     cr_assert_null(find("older")->is.wake);
     cr_assert_null(find("older")->is.abandon);
     cr_assert_eq(find("older")->is.destroy, type.destroy);
 }
 
-Test(plugin, a_longer_struct_is_read_as_far_as_it_is_known)
+Test(plugin, a_longer_struct_is_read_up_to_the_known_size)
 {
     static struct {
         weir_handler_type known;
@@ -379,7 +379,7 @@ Test(plugin, a_longer_struct_is_read_as_far_as_it_is_known)
     cr_assert_str_eq(find("newer")->is.summary, "does nothing");
 }
 
-Test(plugin, what_every_type_needs_may_not_be_missing)
+Test(plugin, required_callbacks_must_be_present)
 {
     const weir_handler_type whole = {SOUND_TYPE("mine")};
     weir_handler_type type = whole;
@@ -401,7 +401,7 @@ Test(plugin, what_every_type_needs_may_not_be_missing)
     cr_assert_eq(register_type(&whole), 0);
 }
 
-Test(plugin, a_type_that_names_no_kinds_takes_doubles_and_integers_and_no_later_ones)
+Test(plugin, a_type_without_kinds_accepts_doubles_and_integers_only)
 {
     const weir_handler_type all = {SOUND_TYPE("all")}, one = {SOUND_TYPE("one"), .kinds = WEIR_KINDS_INT};
     cr_assert_eq(register_type(&all), 0);
@@ -432,7 +432,7 @@ Test(plugin, an_option_with_the_name_of_a_common_one_is_refused)
         assert_clash(names[i]);
 }
 
-Test(plugin, an_option_whose_name_only_begins_like_a_common_one_is_not)
+Test(plugin, an_option_whose_name_only_begins_like_a_common_one_is_accepted)
 {
     static const weir_option rows[] = {{"batches", WEIR_OPTION_INT, 0, "1", NULL, "fits", 0},
                                        {"my.batch", WEIR_OPTION_INT, 0, "1", NULL, "fits", 0},
@@ -453,7 +453,7 @@ Test(plugin, rows_of_options_that_are_too_short_are_refused)
 
 /* ---- Built-in ones --------------------------------------------------------------------------- */
 
-Test(plugin, a_static_build_has_types_built_in)
+Test(plugin, a_static_build_has_built_in_types)
 {
     plugins.folders = NULL;
     if (access(WEIR_PLUGINDIR "/null.so", F_OK) == 0)
@@ -465,7 +465,7 @@ Test(plugin, a_static_build_has_types_built_in)
     cr_assert_eq(find("null"), type);
 }
 
-Test(plugin, a_plugin_of_the_same_name_counts_more_than_a_built_in_type)
+Test(plugin, a_plugin_takes_precedence_over_a_built_in_type_of_its_name)
 {
     char plugin[700];
     snprintf(plugin, sizeof plugin, "%s/plugins/.libs", getenv("WEIR_TEST_BUILD"));
