@@ -1,4 +1,4 @@
-/* Rounds: from rings to lanes. The test is the producer, and runs each round itself. */
+/* Rounds: samples move from rings to lanes. The test is the producer and runs each round itself. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -38,15 +38,15 @@ static const weir_sample *samples_of(const char *lane)
     return range->segment->samples + range->first;
 }
 
-static int read_answer(struct wr_ticket ticket)
+static int read_result(struct wr_ticket ticket)
 {
-    int answer;
-    return wr_ticket_wait(ticket, 0, &answer) ? answer : -1000;
+    int result;
+    return wr_ticket_wait(ticket, 0, &result) ? result : -1000;
 }
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-Test(dispatcher, without_routes_it_leaves_rings_alone)
+Test(dispatcher, without_routes_rings_are_not_read)
 {
     fixture_add(fixture, "a", "n", 1);
     cr_assert_eq(fixture_round(fixture), 0);
@@ -67,7 +67,7 @@ Test(dispatcher, a_round_takes_what_was_published)
     cr_assert_str_eq(queue_of("A"), "1 2 3");
 }
 
-Test(dispatcher, each_group_goes_its_own_way_in_order)
+Test(dispatcher, each_group_is_routed_in_order)
 {
     fixture_route(fixture, "{\"a\": \"A\", \"b\": \"B\", \"c\": [\"A\", \"B\"]}");
     for (int i = 0; i < 9; i++)
@@ -77,7 +77,7 @@ Test(dispatcher, each_group_goes_its_own_way_in_order)
     cr_assert_str_eq(queue_of("B"), "1 2 4 5 7 8");
 }
 
-Test(dispatcher, values_that_nobody_listens_to_are_counted)
+Test(dispatcher, values_without_a_route_are_counted)
 {
     fixture_route(fixture, "{\"a\": \"A\"}");
     fixture_add(fixture, "a", "n", 1);
@@ -100,7 +100,7 @@ Test(dispatcher, events_stay_whole)
     cr_assert_eq(samples[2].flags, 0);
 }
 
-Test(dispatcher, more_than_a_segment_holds_is_taken_in_several)
+Test(dispatcher, more_samples_than_a_segment_holds_go_into_several)
 {
     fixture->settings.queue_bytes = 10000 * sizeof(weir_sample);
     fixture->settings.batch = 1;
@@ -114,7 +114,7 @@ Test(dispatcher, more_than_a_segment_holds_is_taken_in_several)
     cr_assert_eq(fixture_stats(fixture_lane(fixture, "A")).queued, WR_PRODUCER_SLOTS);
 }
 
-Test(dispatcher, flags_of_rings_stay_in_rings)
+Test(dispatcher, flags_of_rings_are_not_copied)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     struct weir_metric *metric = fixture_metric(fixture, "a", "n");
@@ -123,12 +123,12 @@ Test(dispatcher, flags_of_rings_stay_in_rings)
     fixture_publish(fixture);
     fixture_round(fixture);
     cr_assert_eq(samples_of("A")[0].flags, 0);
-    cr_assert_eq(samples_of("A")[1].flags, WR_RING_NO_WAIT, "but the one that the lane goes by");
+    cr_assert_eq(samples_of("A")[1].flags, WR_RING_NO_WAIT, "the flag that the lane reads is copied");
 }
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-Test(dispatcher, a_time_that_the_program_gave_stays_as_it_is)
+Test(dispatcher, a_time_set_by_the_program_is_unchanged)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     fixture_write(fixture, fixture_metric(fixture, "a", "n"), 0, 1)->time_ns = -12345;
@@ -142,12 +142,12 @@ static void add_at(uint64_t ticks)
     fixture_write(fixture, fixture_metric(fixture, "a", "n"), WR_RING_TICKS, 0)->time_ns = (int64_t)ticks;
 }
 
-Test(dispatcher, a_slight_step_back_is_held_back_within_a_ring_and_a_large_one_is_not)
+Test(dispatcher, a_small_step_back_is_suppressed_within_a_ring_and_a_large_one_is_not)
 {
     if (!wr_clock_has_ticks())
         cr_skip_test("this processor has no counter to be used");
     fixture_route(fixture, "{\"*\": \"A\"}");
-    fixture_round(fixture); /* the speed is known from here on */
+    fixture_round(fixture); /* determines the rate of the counter */
     const uint64_t ticks = wr_clock_ticks();
     add_at(ticks);
     add_at(ticks - 1000);
@@ -161,7 +161,7 @@ Test(dispatcher, a_slight_step_back_is_held_back_within_a_ring_and_a_large_one_i
     cr_assert_lt(samples[3].time_ns, samples[2].time_ns - WR_NS_PER_MS);
 }
 
-Test(dispatcher, a_change_from_the_counter_to_the_wall_clock_is_no_step_back)
+Test(dispatcher, a_change_from_the_counter_to_the_wall_clock_is_not_a_step_back)
 {
     if (!wr_clock_has_ticks())
         cr_skip_test("this processor has no counter to be used");
@@ -180,13 +180,13 @@ Test(dispatcher, a_change_from_the_counter_to_the_wall_clock_is_no_step_back)
     const weir_sample *samples = samples_of("A");
     cr_assert_eq(samples[1].time_ns, first_ns);
     cr_assert_eq(samples[2].time_ns, first_ns + 100);
-    cr_assert_eq(samples[3].time_ns, first_ns - WR_NS_PER_S, "but a clock that was set back is followed");
+    cr_assert_eq(samples[3].time_ns, first_ns - WR_NS_PER_S, "a clock that was set back is followed");
     cr_assert_eq(samples[3].flags, 0);
 }
 
 /* ---- Metadata -------------------------------------------------------------------------------- */
 
-static const char text[] = "some words that need more than one slot, since a slot has 32 bytes";
+static const char text[] = "a text of more than one slot of a ring, since a slot has 32 bytes.";
 
 static void add_with_text(const char *group, double value)
 {
@@ -203,7 +203,7 @@ static const char *note_of(const struct wr_lane *lane, uint32_t sample)
     return note ? wr_segment_texts(range->segment)[note] : NULL;
 }
 
-Test(dispatcher, metadata_goes_with_its_sample)
+Test(dispatcher, metadata_is_copied_with_its_sample)
 {
     fixture_route(fixture, "{\"a\": [\"A\", \"B\"], \"b\": \"B\"}");
     fixture_add(fixture, "a", "n", 1);
@@ -219,7 +219,7 @@ Test(dispatcher, metadata_goes_with_its_sample)
     cr_assert_eq(ring()->text_slots, 3);
 }
 
-Test(dispatcher, metadata_goes_on_at_the_rings_beginning)
+Test(dispatcher, metadata_may_wrap_around_the_ring)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     struct weir_metric *metric = fixture_metric(fixture, "a", "n");
@@ -228,13 +228,13 @@ Test(dispatcher, metadata_goes_on_at_the_rings_beginning)
     fixture_publish(fixture);
     fixture_round(fixture);
     fixture_drop(fixture_lane(fixture, "A"));
-    add_with_text("a", 7); /* the sample is the last slot but one */
+    add_with_text("a", 7); /* the sample is in the last but one slot */
     cr_assert_eq(fixture_round(fixture), 1);
     cr_assert_str_eq(queue_of("A"), "7");
     cr_assert_str_eq(note_of(fixture_lane(fixture, "A"), 0), text);
 }
 
-Test(dispatcher, metadata_that_nobody_listens_to_is_passed_over)
+Test(dispatcher, metadata_without_a_route_is_skipped)
 {
     fixture_route(fixture, "{\"a\": \"A\"}");
     add_with_text("b", 1);
@@ -245,7 +245,7 @@ Test(dispatcher, metadata_that_nobody_listens_to_is_passed_over)
 
 /* ---- Parking --------------------------------------------------------------------------------- */
 
-Test(dispatcher, a_ring_is_watched_once_it_has_woken_up)
+Test(dispatcher, a_ring_is_polled_after_it_wakes)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     cr_assert_eq(ring()->parked, 1);
@@ -255,10 +255,10 @@ Test(dispatcher, a_ring_is_watched_once_it_has_woken_up)
     fixture_round(fixture);
     cr_assert_eq(fixture->dispatcher.active_count, 1);
     wr_dispatcher_wake(&fixture->dispatcher, fixture->producer);
-    cr_assert_null(fixture->dispatcher.woken, "only one that was parked wakes up");
+    cr_assert_null(fixture->dispatcher.woken, "only a parked ring wakes up");
 }
 
-Test(dispatcher, a_ring_that_was_quiet_is_parked)
+Test(dispatcher, a_quiet_ring_is_parked)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     fixture_add(fixture, "a", "n", 1);
@@ -270,7 +270,7 @@ Test(dispatcher, a_ring_that_was_quiet_is_parked)
     cr_assert_eq(fixture->dispatcher.active_count, 0);
 }
 
-Test(dispatcher, a_ring_that_has_something_is_not_parked)
+Test(dispatcher, a_ring_with_samples_is_not_parked)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     fixture_add(fixture, "a", "n", 1);
@@ -295,13 +295,13 @@ Test(dispatcher, a_parked_ring_wakes_up_again)
     cr_assert_str_eq(queue_of("A"), "0 1 2");
 }
 
-Test(dispatcher, a_hungry_writer_is_told_of_room)
+Test(dispatcher, a_writer_waiting_for_space_is_woken)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     fixture_add(fixture, "a", "n", 1);
     uint32_t room = ring()->room;
     fixture_round(fixture);
-    cr_assert_eq(ring()->room, room, "nobody was waiting");
+    cr_assert_eq(ring()->room, room, "no writer was waiting");
     fixture_add(fixture, "a", "n", 2);
     ring()->hungry = 1;
     fixture_round(fixture);
@@ -309,7 +309,7 @@ Test(dispatcher, a_hungry_writer_is_told_of_room)
     cr_assert_eq(ring()->hungry, 0);
 }
 
-Test(dispatcher, waiting_for_room_that_is_there_ends_at_once, .timeout = 60)
+Test(dispatcher, waiting_for_available_space_returns_at_once, .timeout = 60)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     wr_dispatcher_wait_room(&fixture->dispatcher, fixture->producer, 1, WR_NEVER);
@@ -318,7 +318,7 @@ Test(dispatcher, waiting_for_room_that_is_there_ends_at_once, .timeout = 60)
 
 /* ---- Switching ------------------------------------------------------------------------------- */
 
-Test(dispatcher, what_was_added_before_a_switch_goes_by_the_old_routes)
+Test(dispatcher, samples_added_before_a_switch_use_the_old_routes)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     fixture_add(fixture, "a", "n", 1);
@@ -331,7 +331,7 @@ Test(dispatcher, what_was_added_before_a_switch_goes_by_the_old_routes)
     cr_assert_str_eq(queue_of("B"), "3");
 }
 
-Test(dispatcher, a_switch_turns_all_gates_cold)
+Test(dispatcher, a_switch_sets_all_gates_to_cold)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     fixture_add(fixture, "a", "n", 1);
@@ -343,7 +343,7 @@ Test(dispatcher, a_switch_turns_all_gates_cold)
 
 /* ---- Calls that wait ------------------------------------------------------------------------- */
 
-/* Adds a value as a call that waits does; answers its ticket. */
+/* Adds a value as a waiting call does. Returns its ticket. */
 static struct wr_ticket add_and_wait(double value)
 {
     struct wr_ticket ticket = wr_ticket_take(&fixture->producer->ticket);
@@ -367,23 +367,23 @@ Test(dispatcher, a_call_waits_for_its_synchronous_lanes)
     fixture->settings.sync = true;
     fixture_route(fixture, "{\"*\": [\"A\", \"B\"]}");
     struct wr_ticket ticket = add_and_wait(1);
-    cr_assert_eq(read_answer(ticket), -1000);
+    cr_assert_eq(read_result(ticket), -1000);
     fixture_round(fixture);
     settle("A", 1);
-    cr_assert_eq(read_answer(ticket), -1000);
+    cr_assert_eq(read_result(ticket), -1000);
     settle("B", 1);
-    cr_assert_eq(read_answer(ticket), 0);
+    cr_assert_eq(read_result(ticket), 0);
 }
 
-Test(dispatcher, a_call_whose_group_has_lost_its_synchronous_lanes_goes_on)
+Test(dispatcher, a_call_whose_group_lost_its_synchronous_lanes_returns)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     struct wr_ticket ticket = add_and_wait(1);
     fixture_round(fixture);
-    cr_assert_eq(read_answer(ticket), 0);
+    cr_assert_eq(read_result(ticket), 0);
 }
 
-Test(dispatcher, an_offer_that_a_call_waits_for_ends_with_its_sample)
+Test(dispatcher, an_offer_that_a_call_waits_for_ends_after_its_sample)
 {
     fixture->settings.sync = true;
     fixture_route(fixture, "{\"*\": \"A\"}");
@@ -403,22 +403,22 @@ Test(dispatcher, the_number_of_a_ticket_stays_in_the_ring)
     cr_assert_eq(samples_of("A")[0].reserved, 0);
 }
 
-Test(dispatcher, a_call_is_not_answered_for_the_one_that_its_thread_gave_up)
+Test(dispatcher, a_call_does_not_get_the_result_of_an_earlier_abandoned_call)
 {
     fixture->settings.sync = true;
     fixture_route(fixture, "{\"*\": \"A\"}");
     add_and_wait(1);
-    struct wr_ticket ticket = add_and_wait(2); /* before any round has seen the first */
+    struct wr_ticket ticket = add_and_wait(2); /* before any round has read the first one */
     fixture_round(fixture);
     settle("A", 1);
-    cr_assert_eq(read_answer(ticket), -1000, "its own value is still queued");
+    cr_assert_eq(read_result(ticket), -1000, "its own value is still queued");
     settle("A", 1);
-    cr_assert_eq(read_answer(ticket), 0);
+    cr_assert_eq(read_result(ticket), 0);
 }
 
 /* ---- Without memory -------------------------------------------------------------------------- */
 
-Test(dispatcher, a_sample_that_is_lost_for_want_of_memory_is_counted_once)
+Test(dispatcher, a_sample_lost_to_memory_exhaustion_is_counted_once)
 {
     fixture_route(fixture, "{\"*\": \"A\"}");
     fixture_metric(fixture, "a", "n");

@@ -1,4 +1,4 @@
-/* Lanes that get the same records: each is copied once, and kept once. */
+/* Lanes that receive the same samples: each sample is copied and stored once. */
 #include <criterion/criterion.h>
 
 #include "../../support/failing.h"
@@ -12,7 +12,7 @@ static struct wr_lane *lanes[2];
 static struct wr_feed_lane feed_lanes[2];
 static struct wr_feed_lane *pointers[2] = {&feed_lanes[0], &feed_lanes[1]};
 static struct wr_feed feed;
-static const struct wr_ticket nobody;
+static const struct wr_ticket no_ticket;
 static struct wr_log silent;
 
 static void setup(void)
@@ -37,7 +37,7 @@ static void teardown(void)
 
 TestSuite(feed, .init = setup, .fini = teardown);
 
-/* Puts one event of so many samples in. */
+/* Puts one event of `samples` samples. */
 static void put(uint32_t samples, double first)
 {
     weir_sample *to = wr_feed_reserve(&feed, samples, 0, 0);
@@ -47,36 +47,36 @@ static void put(uint32_t samples, double first)
     wr_feed_added(&feed, samples);
 }
 
-static int read_answer(struct wr_ticket ticket)
+static int read_result(struct wr_ticket ticket)
 {
-    int answer;
-    return wr_ticket_wait(ticket, 0, &answer) ? answer : -1000;
+    int result;
+    return wr_ticket_wait(ticket, 0, &result) ? result : -1000;
 }
 
-Test(feed, offers_every_lane_all_that_was_put_in)
+Test(feed, every_lane_is_offered_all_samples)
 {
     put(1, 1);
     put(2, 2);
     cr_assert_str_eq(fixture_queue(lanes[0]), "");
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     cr_assert_str_eq(fixture_queue(lanes[0]), "1 2 3");
     cr_assert_str_eq(fixture_queue(lanes[1]), "1 2 3");
     cr_assert(feed_lanes[0].wanted && feed_lanes[1].wanted);
 }
 
-Test(feed, offers_each_record_once)
+Test(feed, each_sample_is_offered_once)
 {
     put(1, 1);
-    wr_feed_offer(&feed, nobody, 0);
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     put(1, 2);
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     cr_assert_str_eq(fixture_queue(lanes[0]), "1 2");
 }
 
-Test(feed, with_nothing_in_it_offers_nothing)
+Test(feed, an_empty_feed_offers_nothing)
 {
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     wr_feed_seal(&feed, 0);
     cr_assert_not(feed_lanes[0].wanted);
 }
@@ -84,7 +84,7 @@ Test(feed, with_nothing_in_it_offers_nothing)
 Test(feed, lanes_share_one_segment)
 {
     put(3, 1);
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     const struct wr_segment *segment = feed.segment;
     cr_assert_eq(segment->references, 3);
     cr_assert_eq(wr_queue_front(&lanes[0]->queue)->segment, segment);
@@ -99,7 +99,7 @@ Test(feed, a_sealed_segment_belongs_to_the_lanes)
     cr_assert_null(feed.segment);
     cr_assert_eq(segment->references, 2);
     put(1, 4);
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     cr_assert_str_eq(fixture_queue(lanes[1]), "1 2 3 4");
 }
 
@@ -110,23 +110,23 @@ Test(feed, an_event_that_does_not_fit_begins_another_segment)
     put(2, 100);
     cr_assert_neq(feed.segment, first);
     cr_assert_eq(feed.segment->count, 2);
-    cr_assert_eq(fixture_stats(lanes[0]).queued, ROOM - 1, "the full one was offered");
+    cr_assert_eq(fixture_stats(lanes[0]).queued, ROOM - 1, "the full segment was offered");
 }
 
-Test(feed, tells_which_lanes_producers_have_to_wait_for)
+Test(feed, lanes_that_producers_wait_for_are_reported)
 {
     struct wr_lane_settings settings = {.queue_bytes = 2 * sizeof(weir_sample), .batch = 5000};
     wr_lane_set(lanes[1], &settings, 0);
     put(2, 1);
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     cr_assert_not(feed_lanes[0].full);
     cr_assert(feed_lanes[1].full);
 }
 
-Test(feed, only_synchronous_lanes_answer_the_call)
+Test(feed, only_synchronous_lanes_complete_the_call)
 {
-    static struct wr_ticket_state desk = {0};
-    struct wr_ticket ticket = wr_ticket_take(&desk);
+    static struct wr_ticket_state ticket_state = {0};
+    struct wr_ticket ticket = wr_ticket_take(&ticket_state);
     feed_lanes[1].sync = true;
     wr_ticket_expect(ticket, 1);
     put(1, 1);
@@ -134,20 +134,20 @@ Test(feed, only_synchronous_lanes_answer_the_call)
     cr_assert_eq(lanes[0]->sync_waiters.count, 0);
     cr_assert_eq(lanes[1]->sync_waiters.count, 1);
     fixture_drop(lanes[1]);
-    cr_assert_eq(read_answer(ticket), WEIR_ERR_DROPPED);
+    cr_assert_eq(read_result(ticket), WEIR_ERR_DROPPED);
 }
 
-Test(feed, what_weirs_own_threads_added_is_only_of_the_offer_that_it_is_in)
+Test(feed, the_flag_for_weirs_own_threads_applies_to_one_offer)
 {
     put(1, 1);
     feed.no_wait = true;
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     cr_assert_not(feed.no_wait);
 }
 
 /* ---- Without memory -------------------------------------------------------------------------- */
 
-static void put_in_vain(uint32_t samples)
+static void put_without_memory(uint32_t samples)
 {
     failing_set(true);
     cr_assert_null(wr_feed_reserve(&feed, samples, 0, 0));
@@ -156,46 +156,46 @@ static void put_in_vain(uint32_t samples)
 
 Test(feed, without_memory_samples_are_counted_as_dropped_by_every_lane)
 {
-    put_in_vain(3);
-    wr_feed_offer(&feed, nobody, 0);
+    put_without_memory(3);
+    wr_feed_offer(&feed, no_ticket, 0);
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(fixture_stats(lanes[i]).offered, 3);
         cr_assert_eq(fixture_stats(lanes[i]).dropped[WEIR_DROPPED_FULL], 3);
     }
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     cr_assert_eq(fixture_stats(lanes[0]).offered, 3);
 }
 
-Test(feed, with_memory_again_it_goes_on)
+Test(feed, with_memory_available_again_samples_are_stored)
 {
     put(1, 1);
     wr_feed_seal(&feed, 0);
-    put_in_vain(1);
+    put_without_memory(1);
     put(1, 3);
-    wr_feed_offer(&feed, nobody, 0);
+    wr_feed_offer(&feed, no_ticket, 0);
     cr_assert_str_eq(fixture_queue(lanes[0]), "1 3");
     cr_assert_eq(fixture_stats(lanes[0]).offered, 3);
 }
 
-Test(feed, a_call_whose_sample_was_lost_is_answered)
+Test(feed, a_call_whose_sample_was_lost_returns)
 {
-    static struct wr_ticket_state desk = {0};
-    struct wr_ticket ticket = wr_ticket_take(&desk);
+    static struct wr_ticket_state ticket_state = {0};
+    struct wr_ticket ticket = wr_ticket_take(&ticket_state);
     feed_lanes[0].sync = feed_lanes[1].sync = true;
     wr_ticket_expect(ticket, 2);
-    put_in_vain(1);
+    put_without_memory(1);
     wr_feed_offer(&feed, ticket, 0);
-    cr_assert_eq(read_answer(ticket), WEIR_ERR_MEMORY);
+    cr_assert_eq(read_result(ticket), WEIR_ERR_MEMORY);
 }
 
-Test(feed, a_call_whose_sample_came_through_is_not_answered_for_a_lost_one)
+Test(feed, a_call_whose_sample_was_stored_does_not_get_the_result_of_a_lost_one)
 {
-    static struct wr_ticket_state desk = {0};
-    struct wr_ticket ticket = wr_ticket_take(&desk);
+    static struct wr_ticket_state ticket_state = {0};
+    struct wr_ticket ticket = wr_ticket_take(&ticket_state);
     feed_lanes[0].sync = true;
     wr_ticket_expect(ticket, 1);
-    put_in_vain(1);
+    put_without_memory(1);
     put(1, 1);
     wr_feed_offer(&feed, ticket, 0);
-    cr_assert_eq(read_answer(ticket), -1000);
+    cr_assert_eq(read_result(ticket), -1000);
 }

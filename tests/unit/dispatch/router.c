@@ -1,4 +1,4 @@
-/* Which records go to which lanes, and what that means for the gates of groups. */
+/* Routes of groups to lanes, and the states of the groups' gates. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,14 +63,14 @@ static enum wr_gate gate_of(const char *group)
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
-Test(router, a_group_goes_where_its_route_says)
+Test(router, a_group_is_routed_by_its_route)
 {
     use("{\"a\": \"A\", \"b\": [\"B\", \"A\"]}");
     cr_assert_str_eq(lanes_of("a"), "A");
     cr_assert_str_eq(lanes_of("b"), "B A");
 }
 
-Test(router, a_group_without_a_route_has_that_of_its_nearest_ancestor)
+Test(router, a_group_without_a_route_has_its_nearest_ancestors)
 {
     use("{\"*\": \"D\", \"a\": \"A\", \"a.b.c\": \"C\"}");
     cr_assert_str_eq(lanes_of("a.b"), "A");
@@ -79,7 +79,7 @@ Test(router, a_group_without_a_route_has_that_of_its_nearest_ancestor)
     cr_assert_str_eq(lanes_of("b.a"), "D");
 }
 
-Test(router, a_group_without_any_route_goes_nowhere)
+Test(router, a_group_without_any_route_has_no_lanes)
 {
     use("{\"a\": \"A\"}");
     cr_assert_str_eq(lanes_of("b"), "");
@@ -87,7 +87,7 @@ Test(router, a_group_without_any_route_goes_nowhere)
     cr_assert_eq(route_of("b")->feed_count, 0);
 }
 
-Test(router, an_empty_route_goes_nowhere_and_inherits_nothing)
+Test(router, an_empty_route_has_no_lanes_and_inherits_none)
 {
     use("{\"*\": \"A\", \"a\": []}");
     cr_assert_str_eq(lanes_of("a"), "");
@@ -95,7 +95,7 @@ Test(router, an_empty_route_goes_nowhere_and_inherits_nothing)
     cr_assert_eq(gate_of("a"), WR_GATE_OFF);
 }
 
-Test(router, a_configuration_with_nothing_in_it_closes_all_groups)
+Test(router, an_empty_configuration_closes_all_groups)
 {
     use("{}");
     cr_assert_str_eq(lanes_of("a"), "");
@@ -104,27 +104,27 @@ Test(router, a_configuration_with_nothing_in_it_closes_all_groups)
     cr_assert_eq(router->feed_count, 0);
 }
 
-Test(router, inherit_stands_for_the_parents_route_in_its_place)
+Test(router, inherit_is_replaced_by_the_parents_route)
 {
     use("{\"*\": \"D\", \"a\": [\"A\", \"inherit\", \"B\"], \"a.b\": [\"inherit\", \"C\"]}");
     cr_assert_str_eq(lanes_of("a"), "A D B");
     cr_assert_str_eq(lanes_of("a.b"), "A D B C");
 }
 
-Test(router, inherit_without_a_parents_route_stands_for_nothing)
+Test(router, inherit_without_a_parents_route_is_empty)
 {
     use("{\"a\": [\"inherit\", \"A\"], \"b\": \"inherit\"}");
     cr_assert_str_eq(lanes_of("a"), "A");
     cr_assert_str_eq(lanes_of("b"), "");
 }
 
-Test(router, a_lane_named_twice_is_there_once)
+Test(router, a_lane_named_twice_is_used_once)
 {
     use("{\"*\": [\"B\", \"A\"], \"a\": [\"A\", \"A\", \"inherit\", \"inherit\"]}");
     cr_assert_str_eq(lanes_of("a"), "A B");
 }
 
-Test(router, weirs_own_group_goes_only_where_it_is_sent_by_name)
+Test(router, weirs_own_group_is_routed_by_name_only)
 {
     use("{\"*\": \"A\"}");
     cr_assert_str_eq(lanes_of("weir"), "");
@@ -135,7 +135,7 @@ Test(router, weirs_own_group_goes_only_where_it_is_sent_by_name)
     cr_assert_str_eq(lanes_of("weir.x"), "B");
 }
 
-Test(router, weirs_own_group_inherits_nothing_either)
+Test(router, weirs_own_group_inherits_no_route)
 {
     use("{\"*\": \"A\", \"weir\": [\"inherit\", \"B\"]}");
     cr_assert_str_eq(lanes_of("weir"), "B");
@@ -150,7 +150,7 @@ Test(router, lanes_in_exactly_the_same_routes_are_one_feed)
     cr_assert_eq(route_of("a")->feed_count, 1);
 }
 
-Test(router, lanes_with_one_route_of_their_own_are_feeds_of_their_own)
+Test(router, lanes_with_different_routes_are_different_feeds)
 {
     use("{\"a\": [\"A\", \"B\"], \"b\": \"A\"}");
     cr_assert_str_eq(feeds(), "A B");
@@ -168,7 +168,7 @@ Test(router, feeds_are_found_among_many_routes)
     cr_assert_eq(route_of("c")->feed_count, 2);
 }
 
-Test(router, what_is_inherited_counts_as_being_in_the_route)
+Test(router, inherited_lanes_count_as_part_of_the_route)
 {
     use("{\"*\": \"A\", \"a\": [\"inherit\", \"B\"], \"b\": \"inherit\"}");
     cr_assert_str_eq(feeds(), "A B");
@@ -181,7 +181,7 @@ Test(router, a_segment_has_room_for_the_largest_batch_of_its_lanes)
     fixture->settings.batch = 10;
     fixture->settings.queue_bytes = 1 << 30;
     use("{\"a\": \"A\"}");
-    cr_assert_eq(router->feeds[0].segment_room, 1024, "and for the largest event");
+    cr_assert_eq(router->feeds[0].segment_room, 1024, "at least the size of the largest event");
     fixture->settings.batch = 5000;
     use("{\"a\": [\"A\", \"B\"]}");
     cr_assert_eq(router->feeds[0].segment_room, 5000);
@@ -190,10 +190,10 @@ Test(router, a_segment_has_room_for_the_largest_batch_of_its_lanes)
     cr_assert_eq(router->feeds[0].segment_room, 65536);
     fixture->settings.queue_bytes = 2000 * sizeof(weir_sample);
     use("{\"a\": \"D\"}");
-    cr_assert_eq(router->feeds[0].segment_room, 2000, "but not for more than its queue");
+    cr_assert_eq(router->feeds[0].segment_room, 2000, "at most the size of the queue");
 }
 
-Test(router, that_is_freed_offers_what_is_left)
+Test(router, freeing_a_router_offers_remaining_samples)
 {
     use("{\"a\": \"A\"}");
     *wr_feed_reserve(&router->feeds[0], 1, 0, 0) = (weir_sample){.value.f64 = 7};
@@ -204,7 +204,7 @@ Test(router, that_is_freed_offers_what_is_left)
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
-Test(router, a_series_goes_where_its_group_goes)
+Test(router, a_series_has_the_route_of_its_group)
 {
     use("{\"a\": \"A\", \"b\": \"B\"}");
     struct weir_metric *in_a = fixture_metric(fixture, "a", "n"), *in_b = fixture_metric(fixture, "b", "n"),
@@ -216,7 +216,7 @@ Test(router, a_series_goes_where_its_group_goes)
     }
 }
 
-Test(router, series_are_found_however_many_there_are)
+Test(router, many_series_are_found)
 {
     use("{\"a\": \"A\"}");
     char name[20];
@@ -250,7 +250,7 @@ Test(router, one_synchronous_lane_makes_the_group_synchronous)
     cr_assert_eq(gate_of("b"), WR_GATE_OPEN);
 }
 
-/* Offers a route's feeds so many samples. */
+/* Offers samples to the feeds of a group's route. */
 static void fill(const char *group, uint32_t samples)
 {
     const struct wr_route *route = route_of(group);
@@ -262,7 +262,7 @@ static void fill(const char *group, uint32_t samples)
     wr_router_offer(router, 0);
 }
 
-/* Makes a lane forget all but so many samples, as if they had been delivered. */
+/* Removes all but `samples` samples from a lane, as if they had been delivered. */
 static void keep(const char *name, uint64_t samples)
 {
     struct wr_lane *lane = fixture_lane(fixture, name);
@@ -285,13 +285,13 @@ Test(router, a_full_lane_closes_the_gates_of_the_groups_routed_to_it)
     wr_router_check(router, 0);
     cr_assert_eq(gate_of("a"), WR_GATE_OPEN);
     fill("a", 1);
-    cr_assert_eq(wr_router_check(router, 0), WR_NS_PER_S, "it will have stalled then");
+    cr_assert_eq(wr_router_check(router, 0), WR_NS_PER_S, "the time at which it stalls");
     cr_assert_eq(gate_of("a"), WR_GATE_WAIT);
     cr_assert_eq(gate_of("b"), WR_GATE_WAIT);
     cr_assert_eq(gate_of("c"), WR_GATE_OPEN);
 }
 
-Test(router, a_group_that_is_looked_up_while_its_lane_is_full_waits_too)
+Test(router, a_group_first_looked_up_while_its_lane_is_full_waits)
 {
     fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
     use("{\"a\": \"A\"}");
@@ -353,7 +353,7 @@ Test(router, a_synchronous_group_waits_at_its_gate_and_is_synchronous_again)
     cr_assert_eq(gate_of("a"), WR_GATE_SYNC);
 }
 
-Test(router, forgotten_groups_are_cold_and_are_looked_up_again)
+Test(router, groups_reset_to_cold_are_looked_up_again)
 {
     use("{\"a\": \"A\"}");
     route_of("a");
@@ -363,7 +363,7 @@ Test(router, forgotten_groups_are_cold_and_are_looked_up_again)
     cr_assert_eq(gate_of("a"), WR_GATE_OPEN);
 }
 
-Test(router, groups_that_nobody_listens_to_wait_for_a_change_and_stay_warm)
+Test(router, reconsidering_affects_only_groups_without_lanes)
 {
     use("{\"a\": \"A\"}");
     route_of("a");

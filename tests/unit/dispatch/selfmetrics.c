@@ -1,4 +1,4 @@
-/* What weir measures of itself, as samples of the group "weir". */
+/* weir's own metrics, as samples of the group "weir". */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,14 +23,14 @@ static void teardown(void)
 
 TestSuite(selfmetrics, .init = setup, .fini = teardown);
 
-/* Routes, and has the configuration begin at START_NS. */
+/* Applies routes at START_NS. */
 static void use(const char *groups)
 {
     fixture_route(fixture, groups);
     wr_selfmetrics_configure(&selfmetrics, &fixture->dispatcher, INTERVAL_NS, START_NS);
 }
 
-/* Answers when it wants to be asked again. */
+/* Returns the time of the next call. */
 static int64_t tend(struct wr_lane *lanes, int64_t now_ns)
 {
     int64_t next_ns = WR_NEVER;
@@ -38,8 +38,8 @@ static int64_t tend(struct wr_lane *lanes, int64_t now_ns)
     return next_ns;
 }
 
-/* What lane "W" was offered, as lines "name{handler=A,reason=full} 3 total". */
-static const char *told(void)
+/* The samples offered to lane "W", as lines "name{handler=A,reason=full} 3 total". */
+static const char *offered_lines(void)
 {
     static char text[4000];
     const struct wr_queue *queue = &fixture_lane(fixture, "W")->queue;
@@ -64,7 +64,7 @@ static const char *told(void)
     return text;
 }
 
-Test(selfmetrics, nobody_listening_nothing_is_measured)
+Test(selfmetrics, without_a_route_nothing_is_measured)
 {
     use("{\"*\": \"A\"}");
     cr_assert_eq(tend(fixture_lane(fixture, "A"), START_NS + 100 * INTERVAL_NS), WR_NEVER);
@@ -78,9 +78,9 @@ Test(selfmetrics, the_first_time_is_one_interval_after_the_configuration)
     use("{\"*\": \"A\", \"weir\": \"W\"}");
     cr_assert_eq(tend(fixture_lane(fixture, "A"), START_NS), START_NS + INTERVAL_NS);
     cr_assert_eq(tend(fixture_lane(fixture, "A"), START_NS + INTERVAL_NS - 1), START_NS + INTERVAL_NS);
-    cr_assert_str_eq(told(), "");
+    cr_assert_str_eq(offered_lines(), "");
     cr_assert_eq(tend(fixture_lane(fixture, "A"), START_NS + INTERVAL_NS), START_NS + 2 * INTERVAL_NS);
-    cr_assert_str_neq(told(), "");
+    cr_assert_str_neq(offered_lines(), "");
 }
 
 Test(selfmetrics, the_next_time_is_lowered_but_never_raised)
@@ -91,7 +91,7 @@ Test(selfmetrics, the_next_time_is_lowered_but_never_raised)
     cr_assert_eq(next_ns, 7);
 }
 
-Test(selfmetrics, each_handlers_ledger_is_told)
+Test(selfmetrics, each_handlers_counts_are_reported)
 {
     use("{\"*\": \"A\", \"weir\": \"W\"}");
     struct wr_lane *lane = fixture_lane(fixture, "A");
@@ -101,39 +101,39 @@ Test(selfmetrics, each_handlers_ledger_is_told)
     lane->dropped[WEIR_DROPPED_REJECTED] = 4;
     lane->retries = 2;
     tend(lane, START_NS + INTERVAL_NS);
-    cr_assert_str_eq(told(), "offered{handler=A} 12 total\n"
-                             "delivered{handler=A} 5 total\n"
-                             "dropped{handler=A,reason=full} 3 total\n"
-                             "dropped{handler=A,reason=rejected} 4 total\n"
-                             "queue.bytes{handler=A} 0\n"
-                             "queue.age.ms{handler=A} 0\n"
-                             "retries{handler=A} 2 total\n");
+    cr_assert_str_eq(offered_lines(), "offered{handler=A} 12 total\n"
+                                      "delivered{handler=A} 5 total\n"
+                                      "dropped{handler=A,reason=full} 3 total\n"
+                                      "dropped{handler=A,reason=rejected} 4 total\n"
+                                      "queue.bytes{handler=A} 0\n"
+                                      "queue.age.ms{handler=A} 0\n"
+                                      "retries{handler=A} 2 total\n");
 }
 
-Test(selfmetrics, all_handlers_are_told_of)
+Test(selfmetrics, all_handlers_are_reported)
 {
     use("{\"*\": [\"A\", \"B\"], \"weir\": \"W\"}");
     fixture_lane(fixture, "A")->next = fixture_lane(fixture, "B");
     tend(fixture_lane(fixture, "A"), START_NS + INTERVAL_NS);
-    cr_assert(strstr(told(), "offered{handler=A} 0 total"));
-    cr_assert(strstr(told(), "offered{handler=B} 0 total"));
+    cr_assert(strstr(offered_lines(), "offered{handler=A} 0 total"));
+    cr_assert(strstr(offered_lines(), "offered{handler=B} 0 total"));
 }
 
-Test(selfmetrics, go_only_to_handlers_of_their_group)
+Test(selfmetrics, selfmetrics_go_only_to_the_lanes_of_their_group)
 {
     use("{\"*\": \"A\", \"weir\": \"W\"}");
     tend(fixture_lane(fixture, "A"), START_NS + INTERVAL_NS);
     cr_assert_eq(fixture_stats(fixture_lane(fixture, "A")).offered, 0);
 }
 
-Test(selfmetrics, a_configuration_without_listeners_ends_them)
+Test(selfmetrics, a_configuration_without_their_route_ends_them)
 {
     use("{\"*\": \"A\", \"weir\": \"W\"}");
     use("{\"*\": \"A\"}");
     cr_assert_eq(tend(fixture_lane(fixture, "A"), START_NS + 2 * INTERVAL_NS), WR_NEVER);
 }
 
-Test(selfmetrics, every_reason_for_dropping_has_a_name)
+Test(selfmetrics, every_drop_reason_has_a_name)
 {
     for (int i = 0; i <= WEIR_DROPPED_FORK_UNSAFE; i++)
         cr_assert(wr_selfmetrics_drop_name(i), "reason %d", i);
