@@ -1,5 +1,4 @@
-/* The status file, and the folders it may be in: what others do there, and what becomes of a file whose process
- * is gone. */
+/* The status file and its folder: interference by other users and processes, and files of dead processes. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -29,7 +28,7 @@ static bool write_in(const char *place, const char *page)
     return wr_status_file_write(&file, place, page, strlen(page), &error);
 }
 
-/* A folder with just this mode. */
+/* Creates a folder with exactly this mode. */
 static const char *make_place(const char *name, mode_t mode)
 {
     const char *place = path_in_folder(name);
@@ -66,7 +65,7 @@ static bool is_held(const char *path)
     return held;
 }
 
-Test(status_file, is_its_owners_alone_and_is_removed_without_a_trace)
+Test(status_file, the_file_has_mode_0600_and_is_removed_completely)
 {
     struct stat status;
     const char *place = path_in_folder("place");
@@ -91,7 +90,7 @@ Test(status_file, modes_do_not_depend_on_the_umask)
     cr_assert(stat(file.path, &status) == 0 && (status.st_mode & 07777) == 0600);
 }
 
-Test(status_file, its_name_tells_the_process_and_is_read_as_such)
+Test(status_file, the_process_id_is_part_of_its_name_and_read_back)
 {
     int64_t pid = 0;
     char name[WR_STATUS_FILE_ROOM];
@@ -105,7 +104,7 @@ Test(status_file, its_name_tells_the_process_and_is_read_as_such)
         cr_assert(!wr_status_folder_is_name(*bad, &pid), "%s", *bad);
 }
 
-Test(status_file, is_rewritten_in_place)
+Test(status_file, the_file_is_rewritten_in_place)
 {
     struct stat before, after;
     const char *place = path_in_folder("place");
@@ -115,7 +114,7 @@ Test(status_file, is_rewritten_in_place)
     cr_assert_str_eq(contents_of(file.path), "a longer page");
 }
 
-Test(status_file, one_that_somebody_removed_is_made_anew)
+Test(status_file, a_removed_file_is_created_again)
 {
     const char *place = path_in_folder("place");
     cr_assert(write_in(place, "page") && unlink(file.path) == 0);
@@ -125,7 +124,7 @@ Test(status_file, one_that_somebody_removed_is_made_anew)
     cr_assert_eq(count_entries(place), 1);
 }
 
-Test(status_file, what_somebody_put_in_its_place_is_left_alone)
+Test(status_file, another_file_in_its_place_is_not_touched)
 {
     char old[300];
     const char *place = path_in_folder("place"), *precious = make_file("precious", "precious", 0600);
@@ -138,7 +137,7 @@ Test(status_file, what_somebody_put_in_its_place_is_left_alone)
     cr_assert(unlink(old) == 0 && symlink(precious, file.path) == -1);
 }
 
-Test(status_file, one_that_was_cut_is_whole_with_the_next_page)
+Test(status_file, a_truncated_file_is_complete_after_the_next_write)
 {
     const char *place = path_in_folder("place");
     cr_assert(write_in(place, "page") && truncate(file.path, 0) == 0);
@@ -146,8 +145,8 @@ Test(status_file, one_that_was_cut_is_whole_with_the_next_page)
     cr_assert_str_eq(contents_of(file.path), "whole");
 }
 
-/* Daemons close all descriptors, and open others under the same numbers. */
-Test(status_file, a_descriptor_that_is_a_strangers_by_now_is_neither_used_nor_closed)
+/* Daemons close all descriptors; later files reuse their numbers. */
+Test(status_file, a_descriptor_number_reused_by_another_file_is_neither_used_nor_closed)
 {
     const char *place = path_in_folder("place"), *strangers = make_file("strangers", "stranger", 0600);
     cr_assert(write_in(place, "page"));
@@ -159,14 +158,14 @@ Test(status_file, a_descriptor_that_is_a_strangers_by_now_is_neither_used_nor_cl
         cr_assert(dup2(stranger, number) == number && close(stranger) == 0);
     stranger = number;
     cr_assert(write_in(place, "again"));
-    cr_assert(is_held(file.path), "the lock is taken anew");
+    cr_assert(is_held(file.path), "the lock is acquired again");
     wr_status_file_remove(&file);
     cr_assert_neq(fcntl(stranger, F_GETFD), -1, "it is still open");
     cr_assert_str_eq(contents_of(strangers), "stranger");
     close(stranger);
 }
 
-Test(status_file, a_full_disk_leaves_the_page_before_as_it_was)
+Test(status_file, a_full_disk_leaves_the_previous_page_unchanged)
 {
     const struct rlimit tight = {8, RLIM_INFINITY}, wide = {RLIM_INFINITY, RLIM_INFINITY};
     const char *place = path_in_folder("place");
@@ -180,7 +179,7 @@ Test(status_file, a_full_disk_leaves_the_page_before_as_it_was)
     cr_assert(write_in(place, "a page that does not fit"));
 }
 
-Test(status_file, a_disk_that_is_full_from_the_beginning_is_left_clean)
+Test(status_file, a_disk_that_is_full_from_the_start_gets_no_file)
 {
     const struct rlimit tight = {8, RLIM_INFINITY}, wide = {RLIM_INFINITY, RLIM_INFINITY};
     const char *place = make_place("place", 0700);
@@ -194,7 +193,7 @@ Test(status_file, a_disk_that_is_full_from_the_beginning_is_left_clean)
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
-Test(status_file, a_link_is_no_folder_even_with_a_slash_behind)
+Test(status_file, a_link_is_not_a_folder_even_with_a_trailing_slash)
 {
     char slashed[300];
     const char *place = make_place("place", 0700), *link = path_in_folder("link");
@@ -232,7 +231,7 @@ Test(status_file, a_folder_of_another_user_is_refused)
     cr_assert_eq(count_entries(place), 0);
 }
 
-Test(status_file, a_folder_that_cannot_be_had_is_said)
+Test(status_file, an_unusable_folder_is_reported)
 {
     cr_assert(!write_in("/no/such/folder", "page"));
     cr_assert_str_eq(error.text, "/no/such/folder: No such file or directory");
@@ -240,7 +239,7 @@ Test(status_file, a_folder_that_cannot_be_had_is_said)
     cr_assert(!write_in(plain, "page"));
 }
 
-Test(status_file, auto_takes_the_logins_folder_if_it_is_the_users_own)
+Test(status_file, auto_uses_the_login_folder_if_the_user_owns_it)
 {
     char paths[WR_STATUS_FOLDERS_MOST][WR_STATUS_PATH_ROOM], expected[300];
     const char *login = make_place("login", 0700);
@@ -257,9 +256,9 @@ Test(status_file, auto_takes_the_logins_folder_if_it_is_the_users_own)
     }
 }
 
-/* ---- Files that were left behind ------------------------------------------------------------- */
+/* ---- Files of dead processes ----------------------------------------------------------------- */
 
-Test(status_file, what_dead_processes_left_is_removed_and_nothing_else)
+Test(status_file, only_files_of_dead_processes_are_removed)
 {
     const char *place = make_place("place", 0700);
     make_file("place/1.00000000.status", "dead", 0600);
@@ -271,13 +270,14 @@ Test(status_file, what_dead_processes_left_is_removed_and_nothing_else)
     int held = open(alive, O_RDONLY | O_CLOEXEC);
     cr_assert_eq(flock(held, LOCK_EX), 0);
     cr_assert(write_in(place, "page"), "%s", error.text);
-    cr_assert_eq(count_entries(place), 4, "the new one, the living one, the stranger, and the link");
+    cr_assert_eq(count_entries(place), 4,
+                 "the new file, that of the live process, the unrelated one, and the link");
     cr_assert_str_eq(contents_of(alive), "alive");
     cr_assert_str_eq(contents_of(other), "not ours");
     close(held);
 }
 
-Test(status_file, a_pipe_in_its_folder_holds_nobody_up)
+Test(status_file, a_fifo_in_its_folder_does_not_block)
 {
     const char *place = make_place("place", 0700);
     cr_assert_eq(mkfifo(path_in_folder("place/1.00000000.status"), 0600), 0);
@@ -287,7 +287,7 @@ Test(status_file, a_pipe_in_its_folder_holds_nobody_up)
     close(at);
 }
 
-Test(status_file, a_look_at_the_lock_does_not_take_it)
+Test(status_file, checking_the_lock_does_not_acquire_it)
 {
     cr_assert(write_in(path_in_folder("place"), "page"));
     for (int i = 0; i < 10; i++)
@@ -298,7 +298,7 @@ Test(status_file, a_look_at_the_lock_does_not_take_it)
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-Test(status_file, a_child_lets_go_of_its_parents_file_and_may_have_its_own)
+Test(status_file, a_child_releases_its_parents_file_and_may_create_its_own)
 {
     const char *place = path_in_folder("place");
     int status;
@@ -322,7 +322,7 @@ Test(status_file, a_child_lets_go_of_its_parents_file_and_may_have_its_own)
     cr_assert_str_eq(contents_of(file.path), "parent, later");
 }
 
-Test(status_file, the_lock_dies_with_its_process)
+Test(status_file, the_lock_is_released_when_its_process_ends)
 {
     const char *place = path_in_folder("place");
     int ready[2];
@@ -331,8 +331,8 @@ Test(status_file, the_lock_dies_with_its_process)
     pid_t child = fork();
     if (child == 0) {
         bool written = write_in(place, "page");
-        ssize_t told = written ? write(ready[1], file.path, strlen(file.path) + 1) : -1;
-        (void)told;
+        ssize_t sent = written ? write(ready[1], file.path, strlen(file.path) + 1) : -1;
+        (void)sent;
         pause();
     }
     for (size_t i = 0; i < sizeof path && read(ready[0], &byte, 1) == 1 && byte; i++)

@@ -1,4 +1,4 @@
-/* What a process tells of itself: whatever bytes are in its file, the reader comes to no harm. */
+/* The contents of the status file. The reader must handle any bytes. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +28,12 @@ static void write_page(void)
     wr_status_page_put(&page, &written);
 }
 
-static void forget_page(void)
+static void free_page(void)
 {
     wr_buffer_fini(&page);
 }
 
-TestSuite(status_page, .init = write_page, .fini = forget_page);
+TestSuite(status_page, .init = write_page, .fini = free_page);
 
 static enum wr_status_verdict read_page(void)
 {
@@ -46,7 +46,7 @@ static struct wr_status_head *head(void)
     return (struct wr_status_head *)page.data;
 }
 
-/* As whoever means harm would: the checksum is right again. */
+/* Corrects the checksum after a change, as an attacker would. */
 static void seal(void)
 {
     const size_t from = offsetof(struct wr_status_head, length);
@@ -55,13 +55,13 @@ static void seal(void)
         head()->crc = wr_crc_add(0, page.data + from, length - from);
 }
 
-Test(status_page, comes_back_as_it_was_written)
+Test(status_page, a_written_page_is_read_back_unchanged)
 {
     cr_assert_eq(read_page(), WR_STATUS_GOOD, "%s", error.text);
     cr_assert_eq(memcmp(&written, &read_back, sizeof written), 0);
 }
 
-Test(status_page, no_handlers_and_no_groups_are_fine)
+Test(status_page, a_page_without_handlers_and_groups_is_valid)
 {
     wr_buffer_clear(&page);
     written.handler_count = written.group_count = 0;
@@ -71,7 +71,7 @@ Test(status_page, no_handlers_and_no_groups_are_fine)
     cr_assert_eq(read_back.process.pid, 4711);
 }
 
-Test(status_page, each_changed_byte_is_noticed)
+Test(status_page, each_changed_byte_is_detected)
 {
     for (size_t i = 0; i < page.length; i++) {
         page.data[i] ^= 0x10;
@@ -81,20 +81,20 @@ Test(status_page, each_changed_byte_is_noticed)
     }
 }
 
-Test(status_page, one_that_was_cut_anywhere_is_not_taken)
+Test(status_page, a_page_truncated_at_any_length_is_refused)
 {
     const size_t whole = page.length;
     for (page.length = 0; page.length < whole; page.length++)
         cr_assert_neq(read_page(), WR_STATUS_GOOD, "%zu bytes", page.length);
 }
 
-Test(status_page, bytes_behind_it_do_not_matter)
+Test(status_page, trailing_bytes_are_ignored)
 {
     wr_buffer_put_text(&page, "left from a longer one");
     cr_assert_eq(read_page(), WR_STATUS_GOOD);
 }
 
-Test(status_page, one_of_another_version_is_refused_with_both_numbers)
+Test(status_page, a_page_of_another_version_is_refused_with_both_numbers)
 {
     head()->version = 7;
     seal();
@@ -102,7 +102,7 @@ Test(status_page, one_of_another_version_is_refused_with_both_numbers)
     cr_assert_str_eq(error.text, "it has version 7 of the layout; this `weir` knows version 1");
 }
 
-Test(status_page, parts_of_a_newer_writer_are_read_as_far_as_they_are_known)
+Test(status_page, longer_records_of_a_newer_writer_are_read_up_to_the_known_size)
 {
     struct wr_buffer newer = {0};
     const char *parts = page.data + sizeof(struct wr_status_head);
@@ -126,7 +126,7 @@ Test(status_page, parts_of_a_newer_writer_are_read_as_far_as_they_are_known)
     cr_assert_eq(memcmp(&written, &read_back, sizeof written), 0);
 }
 
-Test(status_page, what_an_older_writer_did_not_know_is_zero)
+Test(status_page, fields_missing_from_an_older_writer_are_zero)
 {
     struct wr_buffer older = {0};
     struct wr_status_head changed = *head();
@@ -143,7 +143,7 @@ Test(status_page, what_an_older_writer_did_not_know_is_zero)
     cr_assert_eq(read_back.process.added, 0);
 }
 
-Test(status_page, texts_end_whatever_is_in_them)
+Test(status_page, texts_are_always_terminated)
 {
     memset(page.data + sizeof(struct wr_status_head), 'x', page.length - sizeof(struct wr_status_head));
     seal();
@@ -159,7 +159,7 @@ Test(status_page, texts_end_whatever_is_in_them)
     cr_assert_eq(strlen(read_back.groups[0].name), sizeof read_back.groups[0].name - 1);
 }
 
-Test(status_page, counts_beyond_what_there_is_are_refused)
+Test(status_page, counts_beyond_the_page_are_refused)
 {
     head()->handler_count = UINT32_MAX;
     head()->handler_bytes = UINT32_MAX;
@@ -168,7 +168,7 @@ Test(status_page, counts_beyond_what_there_is_are_refused)
     cr_assert_str_eq(error.text, "its parts do not make up its length");
 }
 
-Test(status_page, handlers_of_no_bytes_are_counted_at_once)
+Test(status_page, empty_handler_records_beyond_the_limit_are_counted)
 {
     head()->handler_count = UINT32_MAX;
     head()->handler_bytes = 0;
@@ -179,9 +179,9 @@ Test(status_page, handlers_of_no_bytes_are_counted_at_once)
     cr_assert_eq(read_back.process.handlers_more, UINT32_MAX - WR_STATUS_HANDLERS_MOST);
 }
 
-/* All of a head's numbers at random, and the checksum right: nothing is read that is not there. The page is in
- * memory of just its size, so that the sanitizer sees. */
-Test(status_page, no_head_makes_the_reader_leave_the_page)
+/* All numbers of the head are random and the checksum is correct: nothing outside the page may be read. The
+ * page has its own allocation of exactly its size, so that a sanitizer reports reads beyond it. */
+Test(status_page, no_head_makes_the_reader_read_outside_the_page)
 {
     unsigned seed = 1;
     struct wr_status_head good = *head();
