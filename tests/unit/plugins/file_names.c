@@ -1,4 +1,4 @@
-/* The times and names that the file handler goes by: periods, dates in paths, stamps, old files. */
+/* Times and names of the file handler: periods, dates in paths, time stamps, old files. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,8 +30,8 @@ static time_t at(const char *text)
     return timegm(&parts);
 }
 
-/* Whether one period ends and another begins exactly there. */
-static bool turns(int64_t every_s, const char *text, bool utc)
+/* Whether a period begins exactly at this time. */
+static bool is_boundary(int64_t every_s, const char *text, bool utc)
 {
     time_t time = at(text);
     return wr_period_number(every_s * SECONDS, time - 1, utc) !=
@@ -42,7 +42,7 @@ static bool turns(int64_t every_s, const char *text, bool utc)
 
 /* ---- Periods --------------------------------------------------------------------------------- */
 
-Test(file_period, parts_of_a_day_and_whole_days_are_allowed)
+Test(file_period, divisors_and_multiples_of_a_day_are_allowed)
 {
     const int64_t good[] = {1, 60, 900, HOUR, 6 * HOUR, DAY, 2 * DAY, 7 * DAY, 366 * DAY};
     const int64_t bad[] = {-1, 0, 7, 7 * HOUR, DAY + 1, DAY + HOUR};
@@ -54,36 +54,36 @@ Test(file_period, parts_of_a_day_and_whole_days_are_allowed)
     cr_assert_not(wr_period_is_allowed(SECONDS * 3 / 2));
 }
 
-Test(file_period, they_turn_when_the_hands_of_the_clock_do)
+Test(file_period, periods_begin_at_whole_times_of_day)
 {
-    cr_assert(turns(900, "2026-11-21 10:45:00", true));
-    cr_assert(turns(HOUR, "2026-11-21 10:00:00", true));
-    cr_assert(turns(6 * HOUR, "2026-11-21 18:00:00", true));
-    cr_assert(turns(DAY, "2026-11-21 00:00:00", true));
-    cr_assert_not(turns(HOUR, "2026-11-21 10:45:00", true));
-    cr_assert_not(turns(DAY, "2026-11-21 12:00:00", true));
+    cr_assert(is_boundary(900, "2026-11-21 10:45:00", true));
+    cr_assert(is_boundary(HOUR, "2026-11-21 10:00:00", true));
+    cr_assert(is_boundary(6 * HOUR, "2026-11-21 18:00:00", true));
+    cr_assert(is_boundary(DAY, "2026-11-21 00:00:00", true));
+    cr_assert_not(is_boundary(HOUR, "2026-11-21 10:45:00", true));
+    cr_assert_not(is_boundary(DAY, "2026-11-21 12:00:00", true));
 }
 
 Test(file_period, a_week_begins_on_monday_also_before_1970)
 {
-    cr_assert(turns(7 * DAY, "2026-11-23 00:00:00", true));
-    cr_assert(turns(7 * DAY, "1969-12-29 00:00:00", true));
+    cr_assert(is_boundary(7 * DAY, "2026-11-23 00:00:00", true));
+    cr_assert(is_boundary(7 * DAY, "1969-12-29 00:00:00", true));
     for (int day = 24; day < 30; day++) {
         char text[32];
         snprintf(text, sizeof text, "2026-11-%d 00:00:00", day);
-        cr_assert_not(turns(7 * DAY, text, true), "%s", text);
+        cr_assert_not(is_boundary(7 * DAY, text, true), "%s", text);
     }
 }
 
 Test(file_period, local_days_end_at_local_midnight_also_where_they_have_23_or_25_hours)
 {
     set_zone("CET-1CEST,M3.5.0,M10.5.0/3");
-    cr_assert(turns(DAY, "2026-03-28 23:00:00", false)); /* of 23 hours */
-    cr_assert(turns(DAY, "2026-03-29 22:00:00", false));
-    cr_assert(turns(DAY, "2026-10-24 22:00:00", false)); /* of 25 hours */
-    cr_assert(turns(DAY, "2026-10-25 23:00:00", false));
-    cr_assert_not(turns(DAY, "2026-10-25 22:00:00", false));
-    cr_assert_not(turns(DAY, "2026-03-29 00:00:00", false));
+    cr_assert(is_boundary(DAY, "2026-03-28 23:00:00", false)); /* of 23 hours */
+    cr_assert(is_boundary(DAY, "2026-03-29 22:00:00", false));
+    cr_assert(is_boundary(DAY, "2026-10-24 22:00:00", false)); /* of 25 hours */
+    cr_assert(is_boundary(DAY, "2026-10-25 23:00:00", false));
+    cr_assert_not(is_boundary(DAY, "2026-10-25 22:00:00", false));
+    cr_assert_not(is_boundary(DAY, "2026-03-29 00:00:00", false));
 }
 
 /* ---- Dates in paths -------------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ Test(file_template, local_time_is_that_of_the_zone)
     cr_assert_str_eq(expand("%d-%H", "2026-01-09 23:00:00", true), "09-23");
 }
 
-Test(file_template, what_is_no_conversion_is_found)
+Test(file_template, invalid_conversions_are_found)
 {
     cr_assert_null(wr_template_find_error("/a/%Y-%m-%d %H:%M:%S %y %j %G %V %F %%b"));
     cr_assert_str_eq(wr_template_find_error("/a/%%%b.x"), "%b.x");
@@ -118,7 +118,7 @@ Test(file_template, what_is_no_conversion_is_found)
     cr_assert_str_eq(wr_template_find_error("/%Ey"), "%Ey");
 }
 
-Test(file_template, dates_are_told_from_percent_signs_and_folders_from_names)
+Test(file_template, dates_in_folders_and_names_are_distinguished_from_percent_signs)
 {
     cr_assert_not(wr_template_is_dated("/a/100%%"));
     cr_assert(wr_template_is_dated("/a/%%%Y"));
@@ -126,7 +126,7 @@ Test(file_template, dates_are_told_from_percent_signs_and_folders_from_names)
     cr_assert(wr_template_has_dated_folders("/a/%Y/x"));
 }
 
-Test(file_template, what_does_not_fit_is_refused)
+Test(file_template, a_path_that_is_too_long_is_refused)
 {
     char out[8];
     cr_assert(wr_template_expand("/a/%Y", 0, true, out, sizeof out));
@@ -146,7 +146,7 @@ Test(file_template, names_are_matched_digit_by_digit)
 
 /* ---- Stamps ---------------------------------------------------------------------------------- */
 
-Test(file_stamp, they_come_back_as_they_were_and_sort_by_time)
+Test(file_stamp, stamps_are_read_back_unchanged_and_sort_by_time)
 {
     const int64_t times_us[] = {0, 1, 999999, 1795257619123456, 1795257619123457, 32472144000000000};
     char before[STAMP_LENGTH + 1] = "";
@@ -160,7 +160,7 @@ Test(file_stamp, they_come_back_as_they_were_and_sort_by_time)
     }
 }
 
-Test(file_stamp, anything_else_is_none)
+Test(file_stamp, other_text_is_not_a_stamp)
 {
     char text[STAMP_LENGTH + 1];
     wr_stamp_format(text, 1795257619123456);
@@ -217,7 +217,7 @@ static void make_place(void)
     strcat(place, "/");
 }
 
-Test(file_archive, a_file_and_what_was_made_from_it_are_one_and_the_oldest_is_first, .init = make_place,
+Test(file_archive, a_file_and_its_compressed_form_are_one_entry_and_the_oldest_is_first, .init = make_place,
      .fini = remove_folder)
 {
     struct archive archive =
@@ -248,7 +248,7 @@ Test(file_archive, files_of_other_dates_are_as_old_as_their_last_write, .init = 
     wr_archive_fini(&archive);
 }
 
-Test(file_archive, the_oldest_are_deleted_with_all_that_was_made_from_them, .init = make_place,
+Test(file_archive, the_oldest_are_deleted_with_their_compressed_forms, .init = make_place,
      .fini = remove_folder)
 {
     const char *failed_path = NULL;

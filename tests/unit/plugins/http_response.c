@@ -17,28 +17,28 @@ static const struct response_request request = {.method = "POST",
 static struct client_reply reply;
 static struct response response;
 
-static const struct response *judge(void)
+static const struct response *classify(void)
 {
     response_classify(&request, &reply, &response);
     return &response;
 }
 
-static const struct response *judge_status(long status, const char *text)
+static const struct response *classify_status(long status, const char *text)
 {
     reply = (struct client_reply){.end = CLIENT_RESPONDED, .status = status, .text_length = strlen(text)};
     strcpy(reply.text, text);
-    return judge();
+    return classify();
 }
 
-static const struct response *judge_broken(CURLcode result)
+static const struct response *classify_transport_error(CURLcode result)
 {
     reply = (struct client_reply){.end = CLIENT_FAILED, .result = result, .resolved = true, .connected = true};
-    return judge();
+    return classify();
 }
 
-/* ---- Answers --------------------------------------------------------------------------------- */
+/* ---- Responses ------------------------------------------------------------------------------- */
 
-Test(http_response, every_status_has_a_meaning)
+Test(http_response, every_status_has_an_outcome)
 {
     for (long status = 200; status < 1000; status++) {
         enum response_kind expected = RESPONSE_RETRY;
@@ -49,119 +49,119 @@ Test(http_response, every_status_has_a_meaning)
         else if (status >= 400 && status < 500 && status != 401 && status != 403 && status != 407 &&
                  status != 408 && status != 429)
             expected = RESPONSE_REFUSED;
-        cr_assert_eq(judge_status(status, "")->kind, expected, "%ld", status);
+        cr_assert_eq(classify_status(status, "")->kind, expected, "%ld", status);
         cr_assert_eq(response.status, status);
     }
 }
 
-Test(http_response, what_only_the_owner_can_put_right_waits_as_long_as_it_may)
+Test(http_response, errors_that_need_an_operator_use_the_longest_delay)
 {
     static const long statuses[] = {301, 302, 308, 401, 403, 407};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        cr_assert_eq(judge_status(statuses[i], "")->retry_after_ms, RESPONSE_DELAY_MAX);
-    cr_assert_eq(judge_status(503, "")->retry_after_ms, 0);
+        cr_assert_eq(classify_status(statuses[i], "")->retry_after_ms, RESPONSE_DELAY_MAX);
+    cr_assert_eq(classify_status(503, "")->retry_after_ms, 0);
 }
 
-Test(http_response, the_pause_that_was_asked_for_is_at_most_a_day)
+Test(http_response, the_requested_delay_is_at_most_a_day)
 {
     reply = (struct client_reply){.end = CLIENT_RESPONDED, .status = 503, .retry_after_s = 7};
-    cr_assert_eq(judge()->retry_after_ms, 7000);
+    cr_assert_eq(classify()->retry_after_ms, 7000);
     reply.retry_after_s = INT64_MAX;
-    cr_assert_eq(judge()->retry_after_ms, 86400000);
+    cr_assert_eq(classify()->retry_after_ms, 86400000);
 }
 
-Test(http_response, an_answer_is_told_in_one_line_without_blanks_around_it)
+Test(http_response, a_response_is_shown_in_one_line_without_surrounding_whitespace)
 {
-    cr_assert_str_eq(judge_status(400, "  bad\nline \r\n")->message,
+    cr_assert_str_eq(classify_status(400, "  bad\nline \r\n")->message,
                      "POST http://h:8086/write: returned 400: bad\nline");
-    cr_assert_str_eq(judge_status(503, "")->message, "POST http://h:8086/write: returned 503");
-    cr_assert_str_eq(judge_status(503, " \n")->message, "POST http://h:8086/write: returned 503");
+    cr_assert_str_eq(classify_status(503, "")->message, "POST http://h:8086/write: returned 503");
+    cr_assert_str_eq(classify_status(503, " \n")->message, "POST http://h:8086/write: returned 503");
 }
 
-Test(http_response, a_long_answer_is_cut_between_two_characters)
+Test(http_response, a_long_response_is_truncated_between_two_characters)
 {
     char text[1000] = "x";
     for (int i = 0; i < 100; i++)
         strcat(text, "a\xe2\x82\xac");
-    judge_status(400, text + 1);
+    classify_status(400, text + 1);
     const char *shown = strstr(response.message, "400: ") + 5;
     cr_assert_eq(memcmp(shown, text + 1, 120), 0);
     cr_assert_str_eq(shown + 120, "...");
-    judge_status(400, text);
+    classify_status(400, text);
     shown = strstr(response.message, "400: ") + 5;
     cr_assert_eq(memcmp(shown, text, 118), 0);
     cr_assert_str_eq(shown + 118, "...");
 }
 
-Test(http_response, secrets_in_an_answer_are_starred_and_short_words_are_none)
+Test(http_response, secrets_in_a_response_are_masked_and_short_words_are_not_secrets)
 {
-    cr_assert_str_eq(judge_status(400, "geheim abc geheimgeheim")->message,
+    cr_assert_str_eq(classify_status(400, "geheim abc geheimgeheim")->message,
                      "POST http://h:8086/write: returned 400: ****** abc ************");
 }
 
-Test(http_response, where_a_redirect_leads_is_told)
+Test(http_response, the_target_of_a_redirect_is_shown)
 {
     reply = (struct client_reply){.end = CLIENT_RESPONDED, .status = 302, .redirect = "file:///etc/passwd"};
-    cr_assert_str_eq(judge()->message,
+    cr_assert_str_eq(classify()->message,
                      "POST http://h:8086/write: returned 302, a redirect to file:///etc/passwd; "
                      "redirects are not followed");
     reply.redirect[0] = '\0';
-    cr_assert_str_eq(judge()->message, "POST http://h:8086/write: returned 302; redirects are not followed");
+    cr_assert_str_eq(classify()->message, "POST http://h:8086/write: returned 302; redirects are not followed");
 }
 
-/* ---- No answer ------------------------------------------------------------------------------- */
+/* ---- No response ----------------------------------------------------------------------------- */
 
-Test(http_response, whatever_breaks_is_tried_again_and_has_words)
+Test(http_response, each_transport_error_is_retried_and_has_a_message)
 {
     for (int result = 1; result < CURL_LAST; result++) {
-        judge_broken((CURLcode)result);
+        classify_transport_error((CURLcode)result);
         cr_assert_eq(response.kind, RESPONSE_RETRY);
         cr_assert_eq(response.retry_after_ms, 0);
         cr_assert(strchr(response.message, ':'), "%d: %s", result, response.message);
     }
 }
 
-Test(http_response, a_refused_connection_is_told_by_its_peer)
+Test(http_response, a_refused_connection_names_the_peer)
 {
-    judge_broken(CURLE_COULDNT_CONNECT);
+    classify_transport_error(CURLE_COULDNT_CONNECT);
     reply.system_error = ECONNREFUSED;
-    cr_assert_str_eq(judge()->message, "connect h:8086: Connection refused");
+    cr_assert_str_eq(classify()->message, "connect h:8086: Connection refused");
 }
 
-Test(http_response, a_time_out_tells_what_took_too_long)
+Test(http_response, a_timeout_names_what_took_too_long)
 {
-    judge_broken(CURLE_OPERATION_TIMEDOUT);
+    classify_transport_error(CURLE_OPERATION_TIMEDOUT);
     cr_assert_str_eq(response.message, "POST http://h:8086/write: no complete response within 30000 ms");
     reply.connected = false;
-    cr_assert_str_eq(judge()->message, "connect h:8086: no connection within 10000 ms");
+    cr_assert_str_eq(classify()->message, "connect h:8086: no connection within 10000 ms");
     reply.resolved = false;
-    cr_assert_str_eq(judge()->message, "resolve h:8086: no response within 10000 ms");
+    cr_assert_str_eq(classify()->message, "resolve h:8086: no response within 10000 ms");
 }
 
 Test(http_response, a_certificate_that_is_not_accepted_names_the_host_and_the_reason)
 {
-    judge_broken(CURLE_PEER_FAILED_VERIFICATION);
+    classify_transport_error(CURLE_PEER_FAILED_VERIFICATION);
     strcpy(reply.error, "SSL certificate problem: certificate has expired");
-    cr_assert_str_eq(judge()->message,
+    cr_assert_str_eq(classify()->message,
                      "http://h:8086/write: the certificate of h is not trusted: SSL certificate "
                      "problem: certificate has expired");
 }
 
-Test(http_response, other_ends_have_words_too)
+Test(http_response, other_results_have_messages)
 {
     static const enum client_end ends[] = {CLIENT_HEADERS_TOO_LARGE, CLIENT_STOPPED, CLIENT_NO_MEMORY};
     static const char *const words[] = {"the response headers exceed 64 KiB",
                                         "no response before the time limit for stopping", "out of memory"};
     for (size_t i = 0; i < 3; i++) {
         reply = (struct client_reply){.end = ends[i]};
-        cr_assert_eq(judge()->kind, RESPONSE_RETRY);
+        cr_assert_eq(classify()->kind, RESPONSE_RETRY);
         cr_assert(strstr(response.message, words[i]), "%s", response.message);
     }
 }
 
 /* ---- Addresses ------------------------------------------------------------------------------- */
 
-Test(http_address, a_url_is_taken_apart)
+Test(http_address, a_url_is_parsed)
 {
     struct address address;
     cr_assert(address_parse(&address, "http://u:p@db.example/write?db=x#y"));
@@ -177,7 +177,7 @@ Test(http_address, a_url_is_taken_apart)
     cr_assert_not(address.is_http);
 }
 
-Test(http_address, what_is_no_url_is_not_taken)
+Test(http_address, an_invalid_url_is_refused)
 {
     static const char *const wrong[] = {
         "", "h", "h:80", "/path", "http://", "http://a b/", "http://h:99999/", "http://h\n/", "http://h:x/"};
@@ -186,7 +186,7 @@ Test(http_address, what_is_no_url_is_not_taken)
         cr_assert_not(address_parse(&address, wrong[i]), "%s", wrong[i]);
 }
 
-Test(http_address, a_long_url_is_cut_when_shown)
+Test(http_address, a_long_url_is_truncated_when_shown)
 {
     char url[3000] = "http://h/", shown[50];
     memset(url + 9, 'x', 2900);
