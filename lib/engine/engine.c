@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +10,12 @@
 #include "text/error.h"
 #include "lane/lane_flush.h"
 #include "producer/gate.h"
+#include "os/futex.h"
 #include "os/signals.h"
 #include "lane/lane_stop.h"
 #include "lane/lane_stats.h"
 
-enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50 };
+enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50, SETTLE_S = 5 };
 
 /* ---- Journal and timers ---------------------------------------------------------------------- */
 
@@ -38,19 +40,20 @@ void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
     struct wr_dispatcher *dispatcher = &engine->dispatcher;
     if (engine->journal || !engine->journal_place)
         return;
-    engine->journal = wr_journal_start(engine->journal_place, engine->registry, &dispatcher->words, &error);
+    engine->journal =
+        wr_journal_start(engine->journal_place, engine->registry, &dispatcher->deferred_log, &error);
     if (!engine->journal) {
         if (!engine->journal_retry_ns)
-            wr_deferred_log_add(&dispatcher->words, "journal", WEIR_LOG_ERROR, "%s; values go on without it",
-                                error.text);
+            wr_deferred_log_add(&dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
+                                "%s; values go on without it", error.text);
         engine->journal_retry_ns = now_ns + JOURNAL_RETRY_S * WR_NS_PER_S;
         return;
     }
     if (engine->journal_retry_ns)
-        wr_deferred_log_add(&dispatcher->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
-                            engine->journal_place);
+        wr_deferred_log_add(&dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
+                            "%s: values are kept there again", engine->journal_place);
     engine->journal_retry_ns = 0;
-    dispatcher->taking.pool.journal = engine->journal;
+    dispatcher->drain.pool.journal = engine->journal;
     wr_producers_renew(engine->producers);
     wr_recovery_run(&engine->recovery, engine->journal_place, dispatcher, now_ns);
 }
@@ -166,8 +169,8 @@ struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t gener
         .plugins = engine->plugins,
         .log = engine->log,
         .wakeup = &engine->dispatcher.wakeup,
-        .words = &engine->dispatcher.words,
-        .pool = &engine->dispatcher.taking.pool,
+        .words = &engine->dispatcher.deferred_log,
+        .pool = &engine->dispatcher.drain.pool,
         .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
         .generation = generation,
         .lanes = wr_engine_lanes(engine),
@@ -181,7 +184,7 @@ bool wr_engine_has_router(struct wr_engine *engine)
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool has_router = engine->dispatcher.taking.router;
+    bool has_router = engine->dispatcher.drain.router;
     wr_engine_leave(&visit);
     return has_router;
 }
@@ -210,8 +213,8 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool is_routed = engine->dispatcher.taking.router &&
-                     wr_router_route(engine->dispatcher.taking.router, group)->lane_count;
+    bool is_routed =
+        engine->dispatcher.drain.router && wr_router_route(engine->dispatcher.drain.router, group)->lane_count;
     if (is_routed && start)
         wr_dispatcher_start(&engine->dispatcher);
     bool runs = atomic_load(&engine->dispatcher.running);
@@ -244,7 +247,7 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
     struct wr_engine_progress progress = {0, 0};
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.drain.router, group);
     for (size_t i = 0; i < route->lane_count; i++)
         if (route->lanes[i]->sync)
             add_progress(&progress, route->lanes[i]->lane);
@@ -257,7 +260,7 @@ bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int cod
     struct wr_visit visit;
     bool explained = false;
     wr_engine_enter(engine, &visit);
-    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.drain.router, group);
     for (size_t i = 0; i < route->lane_count && !explained; i++)
         explained = route->lanes[i]->sync && wr_lane_describe_error(route->lanes[i]->lane, code, error);
     wr_engine_leave(&visit);
@@ -378,8 +381,19 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Refuses all further calls, and wakes those that wait at gates. */
-static void close_producers(struct wr_engine *engine, int64_t deadline_ns)
+/* Until when calls in progress are waited for: half of the time, because the handlers need the other half if a
+ * call is stuck, such as in a signal handler that interrupted it. */
+static int64_t settle_deadline(int64_t deadline_ns)
+{
+    int64_t now_ns = wr_clock_monotonic_ns(), half_ns = (deadline_ns - now_ns) / 2;
+    if (half_ns > SETTLE_S * WR_NS_PER_S)
+        half_ns = SETTLE_S * WR_NS_PER_S;
+    return later(now_ns + half_ns, lock_deadline());
+}
+
+/* Refuses all further calls, and wakes those that wait at gates. Returns whether all calls in progress have
+ * ended. */
+static bool close_producers(struct wr_engine *engine, int64_t deadline_ns)
 {
     struct wr_visit visit;
     wr_producers_close(engine->producers);
@@ -387,7 +401,26 @@ static void close_producers(struct wr_engine *engine, int64_t deadline_ns)
         open_all_gates(engine);
         wr_engine_leave(&visit);
     }
-    wr_producers_settle(engine->producers, lock_deadline());
+    return !wr_producers_settle(engine->producers, settle_deadline(deadline_ns));
+}
+
+/* After the last round and the end of the lanes: values of calls that were not waited for are counted as
+ * dropped, or stay in the journal. Calls that still run are reported. */
+static void drain_late(struct wr_engine *engine)
+{
+    int64_t next_ns;
+    struct wr_visit visit;
+    uint32_t running = wr_producers_settle(engine->producers, 0);
+    if (!wr_engine_enter_by(engine, &visit, lock_deadline()))
+        return;
+    uint64_t late = wr_dispatcher_round(&engine->dispatcher, &next_ns);
+    bool has_journal = engine->journal;
+    wr_engine_leave(&visit);
+    if (late || running)
+        wr_log_say(engine->log, WEIR_LOG_ERROR,
+                   "shutting down: %" PRIu64 " values were added too late for their handlers, and %" PRIu32
+                   " calls that add values have not returned; these values %s",
+                   late, running, has_journal ? "stay in the journal" : "are dropped");
 }
 
 /* The last round: moves values from the rings to the lanes. Returns the lanes; NULL: none, or the lock was not
@@ -424,10 +457,10 @@ static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
     if (!engine->journal || !wr_engine_enter_by(engine, &visit, later(deadline_ns, lock_deadline())))
         return;
     struct wr_journal *journal = engine->journal;
-    if (engine->dispatcher.taking.router)
-        wr_router_seal(engine->dispatcher.taking.router, wr_clock_monotonic_ns());
-    engine->journal = engine->dispatcher.taking.pool.journal = NULL;
-    wr_segment_pool_trim(&engine->dispatcher.taking.pool);
+    if (engine->dispatcher.drain.router)
+        wr_router_seal(engine->dispatcher.drain.router, wr_clock_monotonic_ns());
+    engine->journal = engine->dispatcher.drain.pool.journal = NULL;
+    wr_segment_pool_trim(&engine->dispatcher.drain.pool);
     wr_recovery_leave(&engine->recovery);
     wr_journal_stop(journal);
     wr_engine_leave(&visit);
@@ -435,12 +468,57 @@ static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
 
 bool wr_engine_close(struct wr_engine *engine)
 {
-    return !atomic_exchange(&engine->closed, true);
+    if (atomic_exchange(&engine->closed, true))
+        return false;
+    atomic_store(&engine->closer, pthread_self());
+    return true;
+}
+
+void wr_engine_shutdown_end(struct wr_engine *engine, const struct wr_error *error)
+{
+    if (error)
+        engine->shutdown_error = *error;
+    atomic_store(&engine->ended, 1);
+    wr_futex_wake(&engine->ended, INT_MAX);
+}
+
+int wr_engine_shutdown_wait(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
+{
+    if (atomic_load(&engine->ended) || pthread_equal(atomic_load(&engine->closer), pthread_self()))
+        return 0;
+    while (!atomic_load(&engine->ended)) {
+        int64_t left_ns = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - wr_clock_monotonic_ns();
+        if (left_ns <= 0)
+            return wr_error_set(error, WEIR_ERR_TIMEOUT, "another thread is still shutting weir down");
+        wr_futex_wait(&engine->ended, 0, left_ns);
+    }
+    *error = engine->shutdown_error;
+    return error->code;
+}
+
+void wr_engine_report_unfinished(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    weir_handler_stats stats;
+    uint64_t queued = 0;
+    atomic_store(&engine->unfinished, true);
+    if (!wr_engine_enter_by(engine, &visit, lock_deadline()))
+        return;
+    bool has_journal = engine->journal;
+    struct wr_lane *lanes = engine->lanes;
+    wr_engine_leave(&visit);
+    for (struct wr_lane *lane = lanes; lane; lane = wr_lane_next(lane)) {
+        wr_lane_stats_get(&stats, lane, 0);
+        queued += stats.queued;
+    }
+    wr_log_say(engine->log, WEIR_LOG_ERROR,
+               "the program ends while another thread is shutting weir down; %" PRIu64 " queued values %s",
+               queued, has_journal ? "stay in the journal" : "are lost");
 }
 
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
-    close_producers(engine, deadline_ns);
+    bool settled = close_producers(engine, deadline_ns);
     wr_dispatcher_stop(&engine->dispatcher, later(deadline_ns, lock_deadline()));
     struct wr_lane *first = drain_rings(engine, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
@@ -449,6 +527,8 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
         wr_lane_stop_save(lane, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_wait(lane, deadline_ns);
+    if (!settled)
+        drain_late(engine);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_release_spool(lane);
     leave_journal(engine, deadline_ns);

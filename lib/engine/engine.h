@@ -4,6 +4,7 @@
 #ifndef WR_ENGINE_H
 #define WR_ENGINE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,8 +16,7 @@
 #include "handler/plugin.h"
 #include "engine/recovery.h"
 #include "dispatch/selfmetrics.h"
-
-struct wr_error;
+#include "text/error.h"
 
 struct wr_engine {
     struct wr_dispatcher dispatcher;
@@ -42,6 +42,10 @@ struct wr_engine {
     _Atomic int64_t configured_ns;      /* wall clock of the last commit; 0: none */
     _Atomic uint64_t labels_made;
     _Atomic bool closed, overflow_logged;
+    _Atomic(pthread_t) closer;      /* the thread that shuts down */
+    _Atomic uint32_t ended;         /* 1: the shutdown is finished; a futex, for other threads that shut down */
+    _Atomic bool unfinished;        /* the process ends before another thread's shutdown is finished */
+    struct wr_error shutdown_error; /* its result, if it failed; written before `ended` */
     bool abandoned;             /* the parent's engine in a forked child, after fork abandoned its handlers */
     struct wr_engine *forsaken; /* in a forked child, the parent's: kept reachable, never touched */
 };
@@ -67,11 +71,11 @@ void wr_engine_leave(struct wr_visit *visit);
 /* Caller holds the round lock. A lane by its name, or NULL. */
 struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name);
 
-/* Caller holds the round lock. A lane by its index, in the order in which they were first configured; NULL: there are not that
- * many. */
+/* Caller holds the round lock. A lane by its index, in the order in which they were first configured; NULL:
+ * there are not that many. */
 struct wr_lane *wr_engine_lane_at(struct wr_engine *engine, size_t index);
 
-/* The configuration in force, with a reference, and the engine's generation at that time. */
+/* The configuration in force, referenced, and its generation. */
 struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generation);
 
 /* Where a plan is made that is to be committed to this engine in this generation. */
@@ -117,6 +121,17 @@ bool wr_engine_close(struct wr_engine *engine);
 
 /* As weir_shutdown, after wr_engine_close returned true. */
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
+
+/* The shutdown is finished: wakes the threads that wait for it. error: its result; NULL: 0. */
+void wr_engine_shutdown_end(struct wr_engine *engine, const struct wr_error *error);
+
+/* After wr_engine_close returned false: waits until the other thread's shutdown is finished. Returns its
+ * result, or WEIR_ERR_TIMEOUT after deadline_ns; 0 if it was finished before, or if it is the calling thread's,
+ * whose log function shuts down. */
+int wr_engine_shutdown_wait(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
+
+/* The process ends before another thread's shutdown is finished: logs how many values are not delivered. */
+void wr_engine_report_unfinished(struct wr_engine *engine);
 
 /* The first of all lanes ever made, linked by next; never freed. NULL: none. Takes the round lock; the list can
  * be walked without it, since lanes are only prepended. */

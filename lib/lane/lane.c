@@ -14,7 +14,7 @@
 enum { SAVE_EXTRA_S = 1 };
 
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wakeup *wakeup,
-                            struct wr_deferred_log *words)
+                            struct wr_deferred_log *deferred_log)
 {
     struct wr_lane *lane = calloc(1, sizeof *lane);
     char *copy = strdup(name);
@@ -26,7 +26,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wake
     lane->name = copy;
     lane->log = log;
     lane->wakeup = wakeup;
-    lane->deferred_log = words;
+    lane->deferred_log = deferred_log;
     lane->end_reason = WR_LANE_LIVES;
     lane->kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
     lane->next_id.origin = wr_origin_new();

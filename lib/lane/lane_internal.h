@@ -42,9 +42,10 @@ struct wr_lane {
     const char *name;
     struct wr_lane *next; /* see wr_lane_next */
     struct wr_log *log;
-    struct wr_wakeup *wakeup;             /* sent when producers may continue; may be NULL */
-    struct wr_deferred_log *deferred_log; /* the round's messages: a thread that holds the round lock adds the
-                                      lane's to them, to be logged when it leaves the round; may be NULL */
+    struct wr_wakeup *wakeup; /* sent when producers may continue; may be NULL */
+    /* The round's messages: a thread that holds the round lock adds the lane's to them, to be logged when it
+     * leaves the round. May be NULL. */
+    struct wr_deferred_log *deferred_log;
 
     struct wr_lock lock;          /* for all below */
     struct wr_condition work;     /* the worker waits on it */

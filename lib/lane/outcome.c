@@ -121,7 +121,7 @@ static void count_fault(struct wr_lane *lane, weir_outcome *outcome, const char 
         wr_lane_log(lane, WEIR_LOG_ERROR, "the handler type is at fault: %s", fault);
 }
 
-/* Corrects a number that is not an error, and a code that is unknown or that the callback may not return: these
+/* Corrects an error that is out of range, and a code that is unknown or that the callback may not return: these
  * become RETRY. Returns what was wrong, or NULL. */
 static const char *check_code(weir_outcome *outcome, bool has_batch)
 {

@@ -21,7 +21,7 @@ struct wr_sync_waiters {
 
 void wr_sync_waiters_fini(struct wr_sync_waiters *waiters);
 
-/* Adds a call, for samples behind those of all others. Ignores a ticket without a desk. Completes the call at
+/* Adds a call, for samples behind those of all others. Ignores a ticket without a state. Completes the call at
  * once if an error is set, or if out of memory. */
 void wr_sync_waiters_add(struct wr_sync_waiters *waiters, uint64_t sequence, struct wr_ticket ticket);
 

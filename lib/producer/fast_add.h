@@ -31,14 +31,14 @@ struct wr_value {
  * `state` is read, and the membarrier on the other side replaces the fence between the two here. */
 static inline void wr_fast_add_begin(struct wr_producer *producer)
 {
-    atomic_store_explicit(&producer->busy, 1, memory_order_relaxed);
+    atomic_store_explicit(&producer->busy, WR_PRODUCER_WRITING, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void wr_fast_add_end(struct wr_producer *producer)
 {
     /* release: pairs with the acquire of wr_producers_settle */
-    atomic_store_explicit(&producer->busy, 0, memory_order_release);
+    atomic_store_explicit(&producer->busy, WR_PRODUCER_IDLE, memory_order_release);
 }
 
 static inline bool wr_fast_add_is_busy(const struct wr_producer *producer)

@@ -358,9 +358,9 @@ static void close_one(struct wr_producer *producer)
         ;
 }
 
-static bool wait_until_idle(const struct wr_producer *producer, int64_t deadline_ns)
+static bool wait_until_settled(const struct wr_producer *producer, int64_t deadline_ns)
 {
-    while (atomic_load(&producer->busy)) {
+    while (atomic_load(&producer->busy) == WR_PRODUCER_WRITING) {
         if (wr_clock_monotonic_ns() >= deadline_ns)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = 50 * WR_NS_PER_US}, NULL);
@@ -383,26 +383,23 @@ void wr_producers_close(struct wr_producers *producers)
     wr_lock_leave(&producers->lock);
     wr_signals_restore(&signals);
     /* pairs with the compiler barrier (or, without membarrier, the sequentially consistent accesses) between
-     * `busy = 1` and the load of `state` on the calling path: a call either sees CLOSED, or is seen busy by
-     * wr_producers_settle */
+     * `busy = WRITING` and the load of `state` on the calling path: a call either sees CLOSED, or is seen
+     * WRITING by wr_producers_settle */
     wr_membarrier();
 }
 
-bool wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns)
+/* A call that begins later sees CLOSED, also that of another thread on the shared producer. */
+uint32_t wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns)
 {
-    bool settled = true;
+    uint32_t running = 0;
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++)
         if (producers->all[i] != wr_producer_mine)
-            settled &= wait_until_idle(producers->all[i], deadline_ns);
+            running += !wait_until_settled(producers->all[i], deadline_ns);
     struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
-    if (shared) { /* a thread that takes this lock later sees CLOSED */
-        bool entered = wr_lock_enter_by(&shared->sharing, deadline_ns);
-        if (entered)
-            wr_lock_leave(&shared->sharing);
-        settled &= entered;
-    }
-    return settled;
+    if (shared)
+        running += !wait_until_settled(shared, deadline_ns);
+    return running;
 }
 
 /* ---- Refusals -------------------------------------------------------------------------------- */

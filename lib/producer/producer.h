@@ -32,6 +32,10 @@ enum wr_producer_state {
     WR_PRODUCER_CLOSED,   /* after shutdown */
 };
 
+/* Whether a thread is in a call (wr_producer.busy). A waiting call publishes nothing before it is WRITING and
+ * has read `state` again, or it has published already: see wr_producers_settle. */
+enum wr_producer_busy { WR_PRODUCER_IDLE = 0, WR_PRODUCER_WRITING, WR_PRODUCER_WAITING };
+
 enum {
     WR_PRODUCER_SLOTS = 4096, /* of a ring: 128 KiB */
     WR_PRODUCERS_MOST = 1024
@@ -40,7 +44,7 @@ enum {
 struct wr_producer {
     /* read by each call; written by the thread itself, and by others to close it */
     WR_ALIGNED_LINE _Atomic uint32_t state; /* enum wr_producer_state */
-    _Atomic uint32_t busy;                  /* 1: a call of this thread is running */
+    _Atomic uint32_t busy;                  /* enum wr_producer_busy */
     bool shared;                            /* several threads use it, holding `sharing` */
     bool own;                               /* the thread is one of weir's own and never waits */
     bool fenced;                            /* no membarrier(2): publishing needs a fence */
@@ -113,8 +117,8 @@ void wr_producers_adopt_as_own(struct wr_producers *producers);
 /* [shutdown] Refuses all later calls. */
 void wr_producers_close(struct wr_producers *producers);
 
-/* [shutdown] Waits for the calls that are running to end. Returns false if not all have by deadline_ns. */
-bool wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns);
+/* [shutdown] Waits for the calls that may still publish. Returns how many there are after deadline_ns. */
+uint32_t wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns);
 
 /* [producer] Calls wake_reader for a ring that was parked. */
 void wr_producer_wake_reader(struct wr_producer *producer);

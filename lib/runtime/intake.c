@@ -79,6 +79,28 @@ static void leave_shared(struct wr_intake_call *call)
     wr_signals_restore(&call->signals);
 }
 
+/* As wr_fast_add_begin, also where there is no membarrier: there the store of `busy` and the load of `state`
+ * need a fence. */
+static void begin_writing(struct wr_producer *producer)
+{
+    wr_fast_add_begin(producer);
+    if (producer->fenced)
+        atomic_exchange(&producer->busy, WR_PRODUCER_WRITING);
+}
+
+/* From here to end_waiting, a shutdown does not wait for the call: it has published its values, or publishes
+ * none before it has read `state` again. release: pairs with the acquire of wr_producers_settle. */
+static void begin_waiting(struct wr_producer *producer)
+{
+    atomic_store_explicit(&producer->busy, WR_PRODUCER_WAITING, memory_order_release);
+}
+
+/* The caller then checks is_closed. */
+static void end_waiting(struct wr_producer *producer)
+{
+    begin_writing(producer);
+}
+
 bool wr_intake_enter(struct wr_intake_call *call, int *error)
 {
     struct wr_producer *producer = wr_producer_mine;
@@ -96,9 +118,7 @@ bool wr_intake_enter(struct wr_intake_call *call, int *error)
     }
     if (producer->shared)
         enter_shared(call);
-    wr_fast_add_begin(producer);
-    if (producer->fenced) /* without membarrier this store and the load of `state` need a fence */
-        atomic_exchange(&producer->busy, 1);
+    begin_writing(producer);
     return true;
 }
 
@@ -116,6 +136,15 @@ static bool is_closed(const struct wr_intake_call *call)
     return atomic_load(&call->producer->state) == WR_PRODUCER_CLOSED;
 }
 
+/* May load plugins, or wait for the thread that does. */
+static enum wr_warmth warm(struct wr_intake_call *call)
+{
+    begin_waiting(call->producer);
+    enum wr_warmth warmth = wr_configure_warm(call->runtime, call->group, true);
+    end_waiting(call->producer);
+    return warmth;
+}
+
 /* Waits for the group's gate. Returns 0, or the error to return. */
 static int pass_gate(struct wr_intake_call *call)
 {
@@ -125,7 +154,9 @@ static int pass_gate(struct wr_intake_call *call)
             return refuse_closed(call->samples);
         switch (wr_gate_read(call->group)) {
         case WR_GATE_COLD:
-            warmth = wr_configure_warm(call->runtime, call->group, true);
+            warmth = warm(call);
+            if (is_closed(call))
+                return refuse_closed(call->samples);
             if (warmth == WR_WARMTH_NOT_YET)
                 return 0;
             if (warmth == WR_WARMTH_NO_ROUTES)
@@ -141,7 +172,9 @@ static int pass_gate(struct wr_intake_call *call)
                 call->flags |= WR_RING_NO_WAIT;
                 return 0;
             }
+            begin_waiting(call->producer);
             wr_gate_wait(call->group, WR_NS_PER_S);
+            end_waiting(call->producer);
             break;
         default: return 0;
         }
@@ -179,14 +212,16 @@ static int find_room(struct wr_intake_call *call)
     if (wr_ring_fill(ring) > ring->size / 2)
         wr_dispatcher_hurry(dispatcher_of(call));
     while (!wr_ring_find_room(ring, call->slots)) {
-        if (is_closed(call))
-            return refuse_closed(call->samples);
         if (wr_configure_is_here(call->runtime))
             return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples,
                                     "this thread is configuring weir, and its ring is full");
+        begin_waiting(call->producer);
         run_round_if_needed(call);
         if (!call->producer->own)
             wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, 100 * WR_NS_PER_MS);
+        end_waiting(call->producer);
+        if (is_closed(call))
+            return refuse_closed(call->samples);
     }
     return 0;
 }
@@ -273,8 +308,10 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
         wr_ring_slot(ring, wr_ring_position(ring))->reserved = ticket.number;
     }
     publish(call, position);
-    if (sync)
+    if (sync) {
+        begin_waiting(call->producer);
         wr_dispatcher_hurry(dispatcher_of(call));
+    }
     int result = sync ? wait_for_handlers(call, ticket) : 0;
     wr_intake_leave(call);
     return set_error(call, result);

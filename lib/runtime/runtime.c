@@ -40,10 +40,11 @@ int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct 
 {
     struct wr_engine *engine = atomic_load(&runtime->engine);
     if (!wr_engine_close(engine))
-        return 0;
+        return wr_engine_shutdown_wait(engine, deadline_ns, error);
     int result = wr_engine_shutdown(engine, deadline_ns, error);
     wr_report_write(engine);
     wr_status_stop(&runtime->status, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
+    wr_engine_shutdown_end(engine, result ? error : NULL);
     return result;
 }
 
@@ -55,8 +56,13 @@ static void at_exit(void)
      * wait for itself */
     if (!runtime || !atomic_load(&runtime->life->alive) || wr_producer_is_own())
         return;
-    const struct wr_config *config = atomic_load(&atomic_load(&runtime->engine)->config);
-    wr_runtime_shutdown(runtime, wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns, &error);
+    struct wr_engine *engine = atomic_load(&runtime->engine);
+    if (atomic_load(&engine->unfinished)) /* at_exit is registered several times, and waits once */
+        return;
+    const struct wr_config *config = atomic_load(&engine->config);
+    int64_t deadline_ns = wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns;
+    if (wr_runtime_shutdown(runtime, deadline_ns, &error) == WEIR_ERR_TIMEOUT)
+        wr_engine_report_unfinished(engine);
 }
 
 /* Exit handlers run in reverse order of registration. Libraries that handlers use register theirs at first use,

@@ -29,7 +29,7 @@ void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
     const struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
     if (shared)
         add_ring(stats, shared);
-    stats->unrouted += engine->dispatcher.taking.unrouted;
+    stats->unrouted += engine->dispatcher.drain.unrouted;
     wr_engine_leave(&visit);
     stats->added = stats->taken + stats->in_rings;
     for (int i = 0; i < WEIR_REFUSED_MAX; i++)

@@ -184,7 +184,7 @@ static size_t *list_unused(struct wr_engine *engine, const struct wr_config *con
     *count = 0;
     size_t *unused = calloc(config->route_count + 1, sizeof *unused);
     wr_engine_enter(engine, &visit);
-    const struct wr_router *router = engine->dispatcher.taking.router;
+    const struct wr_router *router = engine->dispatcher.drain.router;
     for (size_t i = 0; unused && router && router->config == config && i < config->route_count; i++)
         if (!router->routes[i + 1].groups && !wr_config_is_own_group(config->routes[i].group))
             unused[(*count)++] = i;

@@ -120,7 +120,7 @@ def fault_25_refused_values_are_counted_by_status_and_the_beginning_of_the_respo
         with Scripted(lambda request: reply(status, text)) as server:
             done = emit(config_of(server.url + "/write?p=secret"), "a=1", "b=2")
             assert done.returncode == 1 and done.stdout == f"push: 0 delivered, 2 dropped (rejected), status.{status} 2\n", done
-            message = f"weir: warning: push: 2 refused for good: POST {server.url}/write: returned {status}: unable to parse 'x'"
+            message = f"weir: warning: push: 2 rejected: POST {server.url}/write: returned {status}: unable to parse 'x'"
             assert done.stderr.startswith(message) and "\x1b" not in done.stderr and "secret" not in done.stderr, done.stderr
             assert len(done.stderr) < 400 and len(server.requests) == 1
 
@@ -130,7 +130,7 @@ def requests_after_a_refused_one_are_sent():
     with Scripted(lambda request: reply(400 if "=250 " in request.body.decode() else 204)) as server:
         ledger, log = add(config_of(server.url, batch=100), 1000, "-p", 1000)
         assert 0 < ledger["dropped"][REJECTED] <= 100 and ledger["delivered"] == 1000 - ledger["dropped"][REJECTED], ledger
-        assert server.values() == list(range(1000)) and "refused for good" in log
+        assert server.values() == list(range(1000)) and " rejected: " in log
 
 
 @case
@@ -313,7 +313,7 @@ def a_refused_record_affects_no_other_even_if_its_event_is_interrupted():
         ledger, log = add(config_of(server.url, format=MLBENCH), 40, "-e", 10)
         assert ledger["delivered"] == 36 and ledger["dropped"][REJECTED] == 4, ledger
         assert sorted(set(records(server))) == list(range(40)) and len(server.requests) == 42
-        assert "refused for good: POST" in log and "returned 404: no such run" in log, log
+        assert "rejected: POST" in log and "returned 404: no such run" in log, log
 
 
 # ---- Configurations -------------------------------------------------------------------------------

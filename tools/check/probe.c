@@ -139,7 +139,7 @@ static bool put_result(struct wr_buffer *out, struct probe *probe, bool done)
 {
     char reason[sizeof probe->outcome.reason], units[WR_UNITS_ROOM];
     if (!done) {
-        wr_buffer_put_format(out, ": no answer within %s",
+        wr_buffer_put_format(out, ": no result within %s",
                              wr_units_put_duration(units, probe->timeout_ms * WR_NS_PER_MS));
         return false;
     }

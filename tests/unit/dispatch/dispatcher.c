@@ -83,7 +83,7 @@ Test(dispatcher, values_without_a_route_are_counted)
     fixture_add(fixture, "a", "n", 1);
     fixture_add(fixture, "b", "n", 2);
     cr_assert_eq(fixture_round(fixture), 2);
-    cr_assert_eq(fixture->dispatcher.taking.unrouted, 1);
+    cr_assert_eq(fixture->dispatcher.drain.unrouted, 1);
 }
 
 Test(dispatcher, events_stay_whole)
@@ -424,7 +424,7 @@ Test(dispatcher, a_sample_lost_to_memory_exhaustion_is_counted_once)
     fixture_metric(fixture, "a", "n");
     fixture_add(fixture, "a", "n", 1);
     fixture_round(fixture);
-    wr_feed_seal(&fixture->dispatcher.taking.router->feeds[0], 0);
+    wr_feed_seal(&fixture->dispatcher.drain.router->feeds[0], 0);
     fixture_add(fixture, "a", "n", 2);
     failing_set(true);
     uint64_t taken = fixture_round(fixture);

@@ -201,7 +201,7 @@ Test(plugin, a_bad_name_inside_is_refused)
 
 Test(plugin, an_undefined_symbol_is_reported)
 {
-    assert_refused(find("undefined"), "nobody_has_this_function");
+    assert_refused(find("undefined"), "undefined_function");
 }
 
 Test(plugin, a_file_that_is_not_a_shared_object_is_refused)

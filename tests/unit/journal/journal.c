@@ -29,8 +29,8 @@ TestSuite(journal, .init = start, .fini = remove_folder);
 /* Simulates the death of the process: the journal is unused and its lock is free. */
 static void simulate_death(void)
 {
-    wr_router_seal(fixture->dispatcher.taking.router, 1);
-    fixture->dispatcher.taking.pool.journal = NULL;
+    wr_router_seal(fixture->dispatcher.drain.router, 1);
+    fixture->dispatcher.drain.pool.journal = NULL;
     for (size_t i = 0; i < fixture->lane_count; i++)
         fixture_drop(fixture->lanes[i]);
     wr_owner_dir_leave(&journal->dir);
@@ -79,8 +79,8 @@ Test(journal, an_empty_journal_is_deleted)
     fixture_round(fixture);
     deliver("A");
     deliver("B");
-    wr_router_seal(fixture->dispatcher.taking.router, 1);
-    wr_segment_pool_trim(&fixture->dispatcher.taking.pool);
+    wr_router_seal(fixture->dispatcher.drain.router, 1);
+    wr_segment_pool_trim(&fixture->dispatcher.drain.pool);
     wr_journal_stop(journal);
     cr_assert_eq(count_dirs(), 0);
 }
@@ -136,8 +136,8 @@ Test(journal, a_journal_of_another_version_is_left_unchanged)
     simulate_death();
     journal->head->version = WR_JOURNAL_VERSION - 1;
     recover();
-    cr_assert(
-        strstr(fixture->dispatcher.words.texts.data, "written by another version of weir (format 1, this one"));
+    cr_assert(strstr(fixture->dispatcher.deferred_log.texts.data,
+                     "written by another version of weir (format 1, this one"));
     cr_assert_eq(fixture_stats(fixture_lane(fixture, "A")).recovered, 0);
     cr_assert_eq(count_dirs(), 1);
 }
@@ -189,7 +189,7 @@ Test(journal, a_lanes_numbers_continue_when_its_routes_change)
 
 Test(journal, samples_lost_before_a_segment_are_a_gap_in_the_numbers)
 {
-    struct wr_feed *feed = &fixture->dispatcher.taking.router->feeds[0];
+    struct wr_feed *feed = &fixture->dispatcher.drain.router->feeds[0];
     struct wr_sample_id first = wr_lane_take_ids(feed->lanes[0]->lane, 0);
     feed->lost = 5;
     weir_sample *sample = wr_feed_reserve(feed, 1, 0, 1);
@@ -242,6 +242,7 @@ Test(journal, values_without_a_handler_are_reported_and_dropped)
     fixture_add(fixture, "unrouted", "x", 1);
     simulate_death();
     recover();
-    cr_assert(strstr(fixture->dispatcher.words.texts.data, "1 values of groups without a route are dropped"));
+    cr_assert(
+        strstr(fixture->dispatcher.deferred_log.texts.data, "1 values of groups without a route are dropped"));
     cr_assert_eq(count_dirs(), 0);
 }

@@ -202,7 +202,7 @@ static void write_journal(void)
 {
     struct dispatch_fixture *fixture = open_fixture(path_in_folder("journal"));
     struct weir_metric *metric = fixture_metric(fixture, "b", "number");
-    snprintf(progress->dir, sizeof progress->dir, "%s", fixture->dispatcher.taking.pool.journal->dir.path);
+    snprintf(progress->dir, sizeof progress->dir, "%s", fixture->dispatcher.drain.pool.journal->dir.path);
     raise(SIGSTOP);
     for (uint32_t i = 0; i < 6; i++) {
         add_one(fixture, metric);
@@ -233,7 +233,7 @@ static void leave_values(void)
 {
     struct dispatch_fixture *fixture = open_fixture(path_in_folder("journal"));
     struct weir_metric *metric = fixture_metric(fixture, "b", "number");
-    snprintf(progress->dir, sizeof progress->dir, "%s", fixture->dispatcher.taking.pool.journal->dir.path);
+    snprintf(progress->dir, sizeof progress->dir, "%s", fixture->dispatcher.drain.pool.journal->dir.path);
     for (uint32_t i = 0; i < 4; i++) {
         add_event(fixture, metric);
         fixture_round(fixture);

@@ -251,26 +251,35 @@ Test(producer, settling_waits_for_calls_in_progress)
     struct wr_producer *other = producers.all[1];
     wr_fast_add_begin(other);
     wr_producers_close(&producers);
-    cr_assert_not(wr_producers_settle(&producers, 0));
+    cr_assert_eq(wr_producers_settle(&producers, 0), 1);
     wr_fast_add_end(other);
-    cr_assert(wr_producers_settle(&producers, 0));
+    cr_assert_eq(wr_producers_settle(&producers, 0), 0);
 }
 
 Test(producer, settling_does_not_wait_for_the_caller_itself)
 {
     wr_fast_add_begin(wr_producers_attach(&producers));
-    cr_assert(wr_producers_settle(&producers, 0));
+    cr_assert_eq(wr_producers_settle(&producers, 0), 0);
 }
 
-Test(producer, settling_waits_for_users_of_the_shared_ring)
+Test(producer, settling_does_not_wait_for_calls_that_wait)
+{
+    wr_producers_attach(&producers);
+    on_thread(attach, NULL);
+    atomic_store(&producers.all[1]->busy, WR_PRODUCER_WAITING);
+    wr_producers_close(&producers);
+    cr_assert_eq(wr_producers_settle(&producers, 0), 0);
+}
+
+Test(producer, settling_waits_for_the_call_in_the_shared_ring)
 {
     producers.count = WR_PRODUCERS_MOST;
     struct wr_producer *shared = wr_producers_attach(&producers);
     producers.count = 0;
-    wr_lock_enter(&shared->sharing);
-    cr_assert_not(wr_producers_settle(&producers, 0));
-    wr_lock_leave(&shared->sharing);
-    cr_assert(wr_producers_settle(&producers, 0));
+    wr_fast_add_begin(shared);
+    cr_assert_eq(wr_producers_settle(&producers, 0), 1);
+    wr_fast_add_end(shared);
+    cr_assert_eq(wr_producers_settle(&producers, 0), 0);
 }
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
