@@ -151,13 +151,13 @@ static int bench_file(struct vet_subject *subject, int64_t time_ns, bool json)
     subject->deadline_ms = 60000 + SIZES * time_ns / 500000; /* after half of it the handler is stopped */
     vet_child_run(&vet_check_load, subject, page, &result);
     if (result.verdict != VET_OK)
-        return command_fail("%s", result.words);
+        return command_fail("%s", result.message);
     if (!subject->type)
         subject->type = memcpy(type, page->types[0], sizeof type);
     *page = (struct vet_page){0};
     vet_child_run(&check, subject, page, &result);
     int code = json ? print_json() : print_text();
-    return result.verdict == VET_OK ? code : command_fail("%s", result.words);
+    return result.verdict == VET_OK ? code : command_fail("%s", result.message);
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ KILLED = r"killed by (Segmentation fault|Aborted|Bus error) in "
 VERDICTS = {
     "create_crashes": ("create", KILLED + "create$"),
     "create_opens_file": ("create", r"create opens /tmp \(openat\); it may do no I/O"),
-    "create_makes_socket": ("create", r"create makes a socket \(socket\); it may do no I/O"),
+    "create_makes_socket": ("create", r"create creates a socket \(socket\); it may do no I/O"),
     "create_starts_thread": ("create", r"create starts a thread or a process \(clone3?\)"),
     "create_sleeps": ("create", r"create sleeps \(clock_nanosleep\)"),
     "create_refuses_without_reason": ("create", "create refuses: .* gave no reason"),
@@ -40,23 +40,23 @@ VERDICTS = {
     "positive_error": ("life", "emit returns the error 5, which is none of enum weir_error"),
     "garbage": ("life", "emit changes outcome->size"),
     "no_end_of_reason": ("life", "emit returns a reason without a NUL"),
-    "writes_batch": ("life", KILLED + "emit of 40 samples: it writes into the batch"),
-    "keeps_batch": ("life", KILLED + "emit of 80 samples: it touches a batch after the call that brought it"),
-    "writes_behind_outcome": ("older-core", "emit writes behind the end of the outcome, which is [0-9]+ bytes long here"),
-    "leaks_descriptor": ("descriptors", "5 descriptors stay open after 5 lives: .*memfd:lost"),
-    "leaks_memory": ("memory", r"about \d+ bytes are lost with each (batch|life)"),
-    "leaks_instance": ("memory", r"about \d+ bytes are lost with each life"),
-    "leaves_thread": ("threads", "3 threads are left behind by 3 lives"),
-    "leaves_process": ("threads", "a child process is left behind"),
+    "writes_batch": ("life", KILLED + "emit of 40 samples: it writes into the batch, which is read-only"),
+    "keeps_batch": ("life", KILLED + "emit of 80 samples: it accesses a batch after the call that received it"),
+    "writes_behind_outcome": ("older-core", "emit writes beyond the end of the outcome, which is [0-9]+ bytes long here"),
+    "leaks_descriptor": ("descriptors", "5 descriptors stay open after 5 life cycles: .*memfd:lost"),
+    "leaks_memory": ("memory", r"about \d+ bytes are leaked (with each batch|in each life cycle)"),
+    "leaks_instance": ("memory", r"about \d+ bytes are leaked in each life cycle"),
+    "leaves_thread": ("threads", "3 threads still run after 3 life cycles"),
+    "leaves_process": ("threads", "a child process still exists"),
     "changes_locale": ("manners", 'open changes the locale from "C" to "C.UTF-8"|open changes the locale from "C" to "LC_'),
-    "changes_mask": ("manners", "open changes the thread's signal mask: 1 .HUP. is let in now"),
+    "changes_mask": ("manners", "open changes the thread's signal mask: 1 .HUP. is now unblocked"),
     "changes_umask": ("manners", "open changes the umask from 0[0-7]+ to 00"),
-    "changes_folder": ("manners", "open changes the working folder from .* to /usr"),
+    "changes_folder": ("manners", "open changes the working directory from .* to /usr"),
     "changes_environment": ("manners", "open changes the environment"),
-    "changes_signal": ("manners", "open changes what signal 13 .PIPE. does"),
-    "closes_twice": ("descriptors", r"destroy closes descriptor \d+, which is not its own"),
-    "closes_stranger": ("descriptors", "close closes descriptor 7, which is not its own"),
-    "writes_after_close": ("descriptors", "destroy writes to a descriptor that is not its own"),
+    "changes_signal": ("manners", "open changes the action of signal 13 .PIPE."),
+    "closes_twice": ("descriptors", r"destroy closes descriptor \d+, which it does not own"),
+    "closes_stranger": ("descriptors", "close closes descriptor 7, which it does not own"),
+    "writes_after_close": ("descriptors", "destroy writes to a descriptor that it does not own"),
     "flush_late": ("flush", "flush with a timeout of 0 ms returns after [0-9]+ ms"),
     "close_crashes": ("life", KILLED + "close$"),
     "destroy_crashes": ("life", KILLED + "destroy$"),
@@ -65,15 +65,15 @@ VERDICTS = {
     "wake_crashes": ("wake", KILLED + "wake for a timer"),
     "abandon_writes": ("abandon", r"abandon calls write; it may call close\(2\) and nothing else"),
     "abandon_crashes": ("fork", "a forked child is killed by Segmentation fault"),
-    "logs_secret": ("life", 'what it logs shows the option "token", which is secret'),
+    "logs_secret": ("life", 'a log message contains the value of the option "token", which is secret'),
     "shares_state": ("instances", KILLED + "emit of 20 samples"),
     "crashes_at_exit": ("program", "killed by Segmentation fault when the program ends"),
 }
 HANGS = {
-    "create_hangs": ("create", "create does not return within [0-9]+ ms, nor when a stop was asked"),
+    "create_hangs": ("create", "create does not return within [0-9]+ ms, although a stop was requested"),
     "open_hangs": ("life", "open does not return within"),
-    "emit_hangs": ("life", "emit of 40 samples does not return within .* it asked for that 0 times"),
-    "emit_ignores_stop": ("life", "emit of 40 samples does not return within .* it asked for that [1-9][0-9]* times"),
+    "emit_hangs": ("life", "emit of 40 samples does not return within .* it called host->wait or host->stopping 0 times"),
+    "emit_ignores_stop": ("life", "emit of 40 samples does not return within .* it called host->wait or host->stopping [1-9][0-9]* times"),
     "flush_hangs": ("life", "flush with 100 ms does not return within"),
     "close_hangs": ("life", "close does not return within"),
 }
@@ -112,10 +112,10 @@ def vet(path, options=None, *more):
     arguments = ["-o", json.dumps(options)] if options else []
     done = run(WEIR, "vet", path, *arguments, "--json", *more, LC_ALL="C")
     report = json.loads(done.stdout)
-    assert report["good"] == (done.returncode == 0), done
+    assert report["passed"] == (done.returncode == 0), done
     counts = [sum(check["verdict"] == verdict for check in report["checks"]) for verdict in ("ok", "FAIL", "skipped")]
     assert counts == [report["ok"], report["failed"], report["skipped"]], report
-    return done.returncode, {check["check"]: (check["verdict"], check["words"]) for check in report["checks"]}
+    return done.returncode, {check["check"]: (check["verdict"], check["message"]) for check in report["checks"]}
 
 
 def assert_verdict(path, options, check, words, *more):
@@ -203,7 +203,7 @@ def an_invalid_or_missing_file_is_reported(folder):
 def a_crash_is_reported_with_the_checks_before_it():
     done = run(WEIR, "vet", FAULTY, "-o", '{"fault": "emit_crashes"}', "--check", "life", LC_ALL="C")
     assert done.returncode == 1 and re.search(r"^  FAIL +life +killed by .* in emit of 40 samples$|^  FAIL +life ", done.stdout, re.M), done
-    assert done.stdout.endswith("not good: 1 ok, 1 FAIL, 0 skipped\n"), done.stdout
+    assert done.stdout.endswith("failed: 1 ok, 1 FAIL, 0 skipped\n"), done.stdout
 
 
 @case
@@ -212,7 +212,7 @@ def an_unavailable_destination_fails_only_with_strict():
     status, checks = vet(os.path.join(PLUGINS, "file.so"), options, "--check", "life")
     assert status == 0 and checks["life"][0] == "skipped" and "No such file or directory" in checks["life"][1], checks
     done = run(WEIR, "vet", os.path.join(PLUGINS, "file.so"), "-o", json.dumps(options), "--check", "life", "--strict")
-    assert done.returncode == 1 and done.stdout.endswith("not good: 1 ok, 0 FAIL, 1 skipped\n"), done
+    assert done.returncode == 1 and done.stdout.endswith("failed: 1 ok, 0 FAIL, 1 skipped\n"), done
 
 
 @case
@@ -265,7 +265,7 @@ def fuzz(seed, fault="none"):
 @case
 def the_seed_determines_the_calls():
     verdict, words = fuzz(42)
-    schedule = re.search(r"seed 42: 12 lives of [1-9]\d* calls in all, schedule [0-9a-f]{16}", words)
+    schedule = re.search(r"seed 42: 12 life cycles of [1-9]\d* calls in all, schedule [0-9a-f]{16}", words)
     assert verdict == "ok" and schedule, words
     assert fuzz(42) == (verdict, words)
     assert fuzz(43)[1].split("schedule")[1] != words.split("schedule")[1]

@@ -18,7 +18,7 @@
 #include "registry/stream.h"
 #include "vet.h"
 
-enum { ROOM = 256 << 20, PAGE = 4096, MOST_SERIES = 64 };
+enum { ARENA_SIZE = 256 << 20, PAGE = 4096, MAX_SERIES = 64 };
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
@@ -52,11 +52,11 @@ static struct {
     struct wr_registry registry;
     struct wr_batch_core core;
     const weir_series *(*find)(const weir_batch *batch, uint32_t id);
-    uint32_t plain[MOST_SERIES], strange[MOST_SERIES];
+    uint32_t plain[MAX_SERIES], strange[MAX_SERIES];
     uint32_t plain_count, strange_count;
 } known = {.once = PTHREAD_ONCE_INIT};
 
-/* What breaks the core's own rules for names no handler ever sees. */
+/* Names that the core refuses are left out, because no handler receives them. */
 static void add_series(const char *group, const weir_label *labels, size_t label_count, const char *name,
                        bool strange)
 {
@@ -65,7 +65,7 @@ static void add_series(const char *group, const weir_label *labels, size_t label
     uint32_t *ids = strange ? known.strange : known.plain;
     struct weir_stream *stream = wr_stream_get(&known.registry, group, labels, label_count, &error);
     uint16_t flags = *count % 3 == 2 ? WEIR_SAMPLE_CUMULATIVE : 0;
-    if (error.code || *count == MOST_SERIES)
+    if (error.code || *count == MAX_SERIES)
         return;
     const struct weir_metric *metric = wr_series_get(&known.registry, stream, name, flags, &error);
     if (error.code)
@@ -91,7 +91,7 @@ static void make_series(void)
     static const weir_label labels[] = {{"route", "/x"}, {"status", "200"}};
     static struct wr_segment_pool pool;
     if (!wr_registry_init(&known.registry))
-        vet_skip("vet itself: no memory");
+        vet_skip("vet itself: out of memory");
     for (size_t i = 0; i < WR_COUNT_OF(plain_names); i++)
         add_series("my_app.db", labels, i % 3, plain_names[i], false);
     for (size_t i = 0; i < WR_COUNT_OF(strange_names); i++) {
@@ -102,7 +102,7 @@ static void make_series(void)
     add_long_names();
     struct wr_range none = {.segment = wr_segment_new(&pool, 1), .id.origin = wr_origin_new()};
     if (!none.segment)
-        vet_skip("vet itself: no memory");
+        vet_skip("vet itself: out of memory");
     known.core = (struct wr_batch_core){.registry = &known.registry, .labels_number = 1};
     known.find = wr_batch_of(&none, &known.core, NULL).series;
     wr_segment_drop(none.segment);
@@ -110,7 +110,7 @@ static void make_series(void)
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* What lies on a batch's pages; all of it is lent and taken back together. */
+/* The contents of a batch's pages. */
 struct pages {
     weir_batch batch;
     char origin[40];
@@ -162,23 +162,23 @@ static void fill_sample(weir_sample *sample, const struct vet_recipe *recipe, ui
     uint64_t draws[5];
     for (size_t i = 0; i < WR_COUNT_OF(draws); i++)
         draws[i] = vet_batches_draw(state);
-    bool odd_name = is_strange(recipe->flavour, VET_NAMES, draws[0] >> 32);
-    bool odd_number = is_strange(recipe->flavour, VET_NUMBERS, draws[1] >> 32);
+    bool strange_name = is_strange(recipe->flavour, VET_NAMES, draws[0] >> 32);
+    bool strange_number = is_strange(recipe->flavour, VET_NUMBERS, draws[1] >> 32);
     uint32_t kinds = recipe->kinds ? recipe->kinds : WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
     bool integer = kinds & WEIR_KINDS_INT && (!(kinds & WEIR_KINDS_DOUBLE) || draws[2] % 4 == 0);
     *sample = (weir_sample){
-        .series = odd_name ? known.strange[draws[0] % known.strange_count]
-                           : known.plain[draws[0] % known.plain_count],
+        .series = strange_name ? known.strange[draws[0] % known.strange_count]
+                               : known.plain[draws[0] % known.plain_count],
         .kind = integer ? WEIR_KIND_INT : WEIR_KIND_DOUBLE,
-        .time_ns = draw_time(odd_number, draws[3]),
-        .note = odd_name ? (uint32_t)(draws[4] % WR_COUNT_OF(texts)) : 0,
+        .time_ns = draw_time(strange_number, draws[3]),
+        .note = strange_name ? (uint32_t)(draws[4] % WR_COUNT_OF(texts)) : 0,
     };
     const struct weir_metric *metric = wr_registry_series(&known.registry, sample->series);
     sample->flags = metric->flags;
     if (integer)
-        sample->value.i64 = draw_int(odd_number, draws[1]);
+        sample->value.i64 = draw_int(strange_number, draws[1]);
     else
-        sample->value.f64 = draw_double(odd_number, draws[1]);
+        sample->value.f64 = draw_double(strange_number, draws[1]);
 }
 
 /* Samples of one event share its time. */
@@ -195,13 +195,13 @@ static void make_events(weir_sample *samples, const struct vet_recipe *recipe, u
     }
 }
 
-/* ---- The pages that they lie on -------------------------------------------------------------- */
+/* ---- Pages ----------------------------------------------------------------------------------- */
 
 static struct {
     pthread_mutex_t mutex;
     _Atomic(char *) pages;
     size_t used;
-    _Atomic(const weir_batch *) lent[32];
+    _Atomic(const weir_batch *) in_use[32];
 } arena = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t round_up(size_t bytes)
@@ -214,51 +214,51 @@ static size_t bytes_of(uint32_t count)
     return round_up(sizeof(struct pages) + count * sizeof(weir_sample));
 }
 
-static void note_lent(const weir_batch *was, const weir_batch *is)
+static void replace_in_use(const weir_batch *old, const weir_batch *new)
 {
-    for (size_t i = 0; i < WR_COUNT_OF(arena.lent); i++)
-        if (atomic_load(&arena.lent[i]) == was) {
-            atomic_store(&arena.lent[i], is);
+    for (size_t i = 0; i < WR_COUNT_OF(arena.in_use); i++)
+        if (atomic_load(&arena.in_use[i]) == old) {
+            atomic_store(&arena.in_use[i], new);
             return;
         }
 }
 
-/* Round and round: what is overwritten has been out of use for long. */
-static weir_batch *take_pages(uint32_t count)
+/* The arena is reused from the start when it is full; by then the oldest batches have long ended. */
+static weir_batch *allocate_pages(uint32_t count)
 {
     size_t bytes = bytes_of(count);
     pthread_mutex_lock(&arena.mutex);
     if (!arena.pages) {
-        void *pages = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *pages = mmap(NULL, ARENA_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         arena.pages = pages == MAP_FAILED ? NULL : pages;
     }
-    if (arena.used + bytes > ROOM)
+    if (arena.used + bytes > ARENA_SIZE)
         arena.used = 0;
     char *place = arena.pages ? arena.pages + arena.used : NULL;
     arena.used += bytes;
     weir_batch *batch = place && mprotect(place, bytes, PROT_READ | PROT_WRITE) == 0 ? (void *)place : NULL;
     if (batch)
-        note_lent(NULL, batch);
+        replace_in_use(NULL, batch);
     pthread_mutex_unlock(&arena.mutex);
     if (!batch)
-        vet_skip("vet itself: no memory");
+        vet_skip("vet itself: out of memory");
     return batch;
 }
 
 int vet_batches_place(const void *address)
 {
     const char *at = address, *pages = atomic_load(&arena.pages);
-    if (!pages || at < pages || at >= pages + ROOM)
+    if (!pages || at < pages || at >= pages + ARENA_SIZE)
         return 0;
-    for (size_t i = 0; i < WR_COUNT_OF(arena.lent); i++) {
-        const char *batch = (const char *)atomic_load(&arena.lent[i]);
+    for (size_t i = 0; i < WR_COUNT_OF(arena.in_use); i++) {
+        const char *batch = (const char *)atomic_load(&arena.in_use[i]);
         if (batch && at >= batch && at < batch + bytes_of(((const weir_batch *)(const void *)batch)->count))
             return 1;
     }
     return 2;
 }
 
-static const weir_batch *lend(weir_batch *batch)
+static const weir_batch *protect(weir_batch *batch)
 {
     mprotect(batch, bytes_of(batch->count), PROT_READ);
     return batch;
@@ -268,7 +268,7 @@ const weir_batch *vet_batches_make(const struct vet_recipe *recipe)
 {
     uint64_t state = recipe->seed;
     pthread_once(&known.once, make_series);
-    weir_batch *batch = take_pages(recipe->count);
+    weir_batch *batch = allocate_pages(recipe->count);
     struct pages *pages = (struct pages *)batch;
     weir_sample *samples = pages->samples;
     for (uint32_t i = 0; i < recipe->count; i++)
@@ -287,26 +287,26 @@ const weir_batch *vet_batches_make(const struct vet_recipe *recipe)
         .sequence = recipe->sequence,
         .origin = pages->origin,
     };
-    return lend(batch);
+    return protect(batch);
 }
 
 const weir_batch *vet_batches_rest(const weir_batch *batch, uint32_t done)
 {
-    weir_batch *rest = take_pages(batch->count - done);
+    weir_batch *rest = allocate_pages(batch->count - done);
     struct pages *pages = (struct pages *)rest;
     *rest = *batch;
     rest->origin = memcpy(pages->origin, batch->origin, strlen(batch->origin) + 1);
     rest->count = batch->count - done;
     rest->sequence = batch->sequence + done;
     rest->samples = memcpy(pages->samples, batch->samples + done, rest->count * sizeof *batch->samples);
-    return lend(rest);
+    return protect(rest);
 }
 
 void vet_batches_end(const weir_batch *batch)
 {
     pthread_mutex_lock(&arena.mutex);
     size_t bytes = bytes_of(batch->count);
-    note_lent(batch, NULL);
+    replace_in_use(batch, NULL);
     mprotect((void *)(uintptr_t)batch, bytes, PROT_NONE);
     pthread_mutex_unlock(&arena.mutex);
 }

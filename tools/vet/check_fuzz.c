@@ -1,18 +1,18 @@
-/* The check of --fuzz: lives of random calls with random batches. What is called follows from the seed alone,
- * so that the same seed makes the same calls, whatever the handler returns. */
+/* The check of --fuzz: life cycles of random calls with random batches. The calls depend only on the seed, not
+ * on what the handler returns. */
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "probe.h"
 
-enum { LIVES = 12, MOST_CALLS = 60 };
+enum { LIVES = 12, MAX_CALLS = 60 };
 
 static struct {
     uint64_t seed;
     uint32_t life, calls;
-    uint64_t digest; /* of all that was drawn */
-    bool finished;   /* the handler has said FAILED */
+    uint64_t digest; /* of all random numbers drawn */
+    bool finished;   /* the handler has returned FAILED */
 } fuzz;
 
 static uint64_t draw(uint64_t *state)
@@ -22,7 +22,7 @@ static uint64_t draw(uint64_t *state)
     return drawn;
 }
 
-/* One batch, once: what is not done is another batch's, later. */
+/* Emits a batch once; the samples that are not done are discarded. */
 static void emit_once(struct vet_probe *probe, struct vet_recipe recipe)
 {
     weir_outcome outcome;
@@ -69,7 +69,7 @@ static void act(struct vet_probe *probe, uint64_t *state)
 static void live_randomly(struct vet_probe *probe)
 {
     uint64_t life = fuzz.seed ^ ((uint64_t)(fuzz.life + 1) << 32), state = vet_batches_draw(&life);
-    uint32_t calls = (uint32_t)(draw(&state) % MOST_CALLS);
+    uint32_t calls = (uint32_t)(draw(&state) % MAX_CALLS);
     probe->outcome_size = draw(&state) % 2 ? 0 : offsetof(weir_outcome, error);
     fuzz.finished = false;
     for (uint32_t i = 0; i < calls; i++, fuzz.calls++)
@@ -89,7 +89,8 @@ static void check_fuzz(const struct vet_subject *subject)
         delivered += probe.delivered;
         vet_probe_destroy(&probe);
     }
-    vet_pass("seed %" PRIu64 ": %d lives of %u calls in all, schedule %016" PRIx64 ", %" PRIu64 " samples done",
+    vet_pass("seed %" PRIu64 ": %d life cycles of %u calls in all, schedule %016" PRIx64 ", %" PRIu64
+             " samples done",
              subject->seed, LIVES, fuzz.calls, fuzz.digest, delivered);
 }
 

@@ -9,7 +9,7 @@
 #include "probe.h"
 #include "subject.h"
 
-/* ---- Lives ----------------------------------------------------------------------------------- */
+/* ---- Life cycles ----------------------------------------------------------------------------- */
 
 static void open_and_close(struct vet_probe *probe)
 {
@@ -90,7 +90,7 @@ void vet_check_names(const struct vet_subject *subject)
 void vet_check_numbers(const struct vet_subject *subject)
 {
     vet_probe_run(subject, deliver_numbers);
-    vet_pass("NaN, infinities, extremes, times before 1970 and far ahead");
+    vet_pass("NaN, infinities, extremes, times before 1970 and in the far future");
 }
 
 /* ---- An older core --------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ void vet_check_older_core(const struct vet_subject *subject)
     probe.outcome_size = offsetof(weir_outcome, error);
     vet_probe_on_worker(vet_probe_live, &probe);
     vet_probe_destroy(&probe);
-    vet_pass("outcomes that end before `error` are not written behind their end");
+    vet_pass("outcomes that end before `error` are not written beyond their end");
 }
 
 /* ---- Formats --------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static bool has_own_format(const struct vet_subject *subject)
     return subject->options && strstr(subject->options, "\"format\"");
 }
 
-/* Those that cannot do without options of their own are passed over. */
+/* Returns false for a format that has required options; it is skipped. */
 static bool try_format(const struct vet_subject *subject, const struct wr_format *format)
 {
     struct wr_error error = {0};
@@ -133,9 +133,9 @@ void vet_check_formats(const struct vet_subject *subject)
     const struct wr_format *format;
     uint32_t takes = vet_subject_type(subject)->is.formats;
     if (!takes)
-        vet_pass("it takes none");
+        vet_pass("it has none");
     if (has_own_format(subject))
-        vet_pass("only the one that --options name");
+        vet_pass("only the one in --options");
     for (size_t i = 0; (format = wr_format_at(i)); i++)
         if (format->shape & takes && try_format(subject, format))
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "",
@@ -145,19 +145,19 @@ void vet_check_formats(const struct vet_subject *subject)
 
 /* ---- Flush, wake, stop ----------------------------------------------------------------------- */
 
-/* A busy machine stops a process for a while; a flush that does not look at its timeout takes for ever. */
+/* On a busy machine a process may be delayed; a flush that ignores its timeout takes much longer. */
 enum { SLACK_MS = 2000 };
 
 static void flush_within(struct vet_probe *probe, int64_t timeout_ms)
 {
     int64_t begin_ms = vet_now_ms();
     int code = vet_probe_flush(probe, timeout_ms);
-    int64_t took_ms = vet_now_ms() - begin_ms;
+    int64_t elapsed_ms = vet_now_ms() - begin_ms;
     if (code == WEIR_OUTCOME_DROP)
         vet_fail("flush returns DROP; there is no batch to drop");
-    if (timeout_ms >= 0 && took_ms > timeout_ms + SLACK_MS)
+    if (timeout_ms >= 0 && elapsed_ms > timeout_ms + SLACK_MS)
         vet_fail("flush with a timeout of %lld ms returns after %lld ms", (long long)timeout_ms,
-                 (long long)took_ms);
+                 (long long)elapsed_ms);
 }
 
 static void flush_often(struct vet_probe *probe)
@@ -178,7 +178,7 @@ static void flush_often(struct vet_probe *probe)
 void vet_check_flush(const struct vet_subject *subject)
 {
     if (!vet_subject_type(subject)->is.flush)
-        vet_pass("it has none: emit keeps nothing back");
+        vet_pass("it has none: emit does not buffer");
     vet_probe_run(subject, flush_often);
     vet_pass("it returns within its timeout, also of 0 ms, and with nothing to flush");
 }
@@ -198,42 +198,42 @@ static void wake_often(struct vet_probe *probe)
 void vet_check_wake(const struct vet_subject *subject)
 {
     if (!vet_subject_type(subject)->is.wake)
-        vet_pass("it has none, and asks for no timer");
+        vet_pass("it has none, and requests no timer");
     vet_probe_run(subject, wake_often);
     vet_pass("timers and reloads, before and after batches");
 }
 
-static void reach_within(struct vet_probe *probe, int64_t timeout_ms)
+static void probe_within(struct vet_probe *probe, int64_t timeout_ms)
 {
     char shown[500];
     int descriptors = vet_descriptors_count();
     int64_t begin_ms = vet_now_ms();
-    vet_probe_reach(probe, timeout_ms);
-    int64_t took_ms = vet_now_ms() - begin_ms;
-    if (took_ms > timeout_ms + SLACK_MS)
+    vet_probe_probe(probe, timeout_ms);
+    int64_t elapsed_ms = vet_now_ms() - begin_ms;
+    if (elapsed_ms > timeout_ms + SLACK_MS)
         vet_fail("probe with a timeout of %lld ms returns after %lld ms", (long long)timeout_ms,
-                 (long long)took_ms);
+                 (long long)elapsed_ms);
     if (vet_descriptors_count() > descriptors)
         vet_fail("probe leaves a descriptor open: %s", vet_descriptors_show(3, shown, sizeof shown));
 }
 
-static void reach_and_live(struct vet_probe *probe)
+static void probe_and_live(struct vet_probe *probe)
 {
-    reach_within(probe, 2000); /* what a library opens once and keeps is not counted */
-    reach_within(probe, 0);
+    probe_within(probe, 2000); /* the first probe may open descriptors that libraries keep */
+    probe_within(probe, 0);
     vet_probe_live(probe);
-    reach_within(probe, 2000);
+    probe_within(probe, 2000);
 }
 
 void vet_check_probe(const struct vet_subject *subject)
 {
     if (!vet_subject_type(subject)->is.probe)
         vet_pass("it has none: open and close are called instead");
-    vet_probe_run(subject, reach_and_live);
-    vet_pass("it returns within its timeout, and leaves nothing open");
+    vet_probe_run(subject, probe_and_live);
+    vet_pass("it returns within its timeout, and leaves no descriptor open");
 }
 
-/* With a stop asked from the beginning, whatever waits has to come to an end at once. */
+/* With a stop requested from the start, each waiting call must return at once. */
 static void stop_at_once(struct vet_probe *probe)
 {
     atomic_store(&vet_page->stop, 1);

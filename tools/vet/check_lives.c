@@ -1,4 +1,4 @@
-/* Checks that need many lives: what stays behind after a handler, and handlers beside each other. */
+/* Checks of several life cycles: leaks of descriptors, threads and memory, and concurrent instances. */
 
 #include <limits.h>
 #include <malloc.h>
@@ -20,11 +20,11 @@ static void guard(struct vet_probe *probe)
 
 static void check_guards(struct vet_probe *probe, const char *callback)
 {
-    char words[200];
+    char text[200];
     (void)probe;
-    if (!vet_descriptors_check(words, sizeof words))
-        vet_fail("%s %s; after close(2) forget the number: the program may have got it meanwhile", callback,
-                 words);
+    if (!vet_descriptors_check(text, sizeof text))
+        vet_fail("%s %s; after close(2) set the descriptor to -1: the program may have reused the number",
+                 callback, text);
 }
 
 static void live_guarded(const struct vet_subject *subject)
@@ -43,16 +43,16 @@ void vet_check_descriptors(const struct vet_subject *subject)
 {
     enum { LIVES = 5 };
     char shown[500];
-    vet_probe_run(subject, vet_probe_live); /* libraries keep what they open first */
+    vet_probe_run(subject, vet_probe_live); /* libraries may open descriptors on first use and keep them */
     int before = vet_descriptors_count();
     for (int i = 0; i < LIVES; i++)
         vet_probe_run(subject, vet_probe_live);
     int left = vet_descriptors_count() - before;
     if (left > 0)
-        vet_fail("%d descriptors stay open after %d lives: %s", left, LIVES,
+        vet_fail("%d descriptors stay open after %d life cycles: %s", left, LIVES,
                  vet_descriptors_show(3, shown, sizeof shown));
     live_guarded(subject);
-    vet_pass("none stays open, and none that belongs to others is closed or written to");
+    vet_pass("none stays open, and none of the program is closed or written to");
 }
 
 /* ---- Threads and processes ------------------------------------------------------------------- */
@@ -60,40 +60,39 @@ void vet_check_descriptors(const struct vet_subject *subject)
 void vet_check_threads(const struct vet_subject *subject)
 {
     enum { LIVES = 3 };
-    vet_probe_run(subject,
-                  vet_probe_live); /* a thread that a library shares among all is none of a handler's */
+    vet_probe_run(subject, vet_probe_live); /* a library may start a shared thread on first use and keep it */
     int before = vet_descriptors_threads(INT_MAX);
     for (int i = 0; i < LIVES; i++)
         vet_probe_run(subject, vet_probe_live);
     int after = vet_descriptors_threads(before);
     if (after > before)
-        vet_fail("%d threads are left behind by %d lives; close and destroy have to end them", after - before,
+        vet_fail("%d threads still run after %d life cycles; close and destroy must end them", after - before,
                  LIVES);
     if (waitpid(-1, NULL, WNOHANG) >= 0)
-        vet_fail("a child process is left behind");
-    vet_pass("none is left behind, nor a child process");
+        vet_fail("a child process still exists");
+    vet_pass("no threads and no child processes are left");
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static size_t count_memory(void)
+static size_t used_bytes(void)
 {
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 }
 
-/* By how much memory grows in each of some stretches, at the least: what is kept for good once, like a cache
- * that is filled, does not count, what is lost time after time does. */
-static size_t measure_growth(void (*stretch)(void *ctx), void *ctx)
+/* Returns the smallest growth of memory in several runs. Memory that is allocated once and kept, such as a
+ * cache, does not count; a leak in each run does. */
+static size_t measure_growth(void (*run)(void *ctx), void *ctx)
 {
-    enum { STRETCHES = 5 };
+    enum { RUNS = 5 };
     size_t least = SIZE_MAX;
-    stretch(ctx);
-    stretch(ctx);
-    for (int i = 0; i < STRETCHES; i++) {
-        size_t before = count_memory();
-        stretch(ctx);
-        size_t after = count_memory();
+    run(ctx);
+    run(ctx);
+    for (int i = 0; i < RUNS; i++) {
+        size_t before = used_bytes();
+        run(ctx);
+        size_t after = used_bytes();
         size_t grown = after > before ? after - before : 0;
         least = grown < least ? grown : least;
     }
@@ -126,22 +125,22 @@ static void measure_batches(struct vet_probe *probe)
 
 void vet_check_memory(const struct vet_subject *subject)
 {
-    if (!count_memory())
-        vet_skip("this allocator does not tell how much is in use");
+    if (!used_bytes())
+        vet_skip("this allocator does not report how much memory is in use");
     size_t grown = measure_growth(live_often, (void *)(uintptr_t)subject);
     if (grown >= LIVES)
-        vet_fail("about %zu bytes are lost with each life, from create to destroy", grown / LIVES);
+        vet_fail("about %zu bytes are leaked in each life cycle, from create to destroy", grown / LIVES);
     vet_probe_run(subject, measure_batches);
     if (growth_of_batches >= BATCHES)
-        vet_fail("about %zu bytes are lost with each batch", growth_of_batches / BATCHES);
-    vet_pass("as much is in use after many lives, and after many batches, as before");
+        vet_fail("about %zu bytes are leaked with each batch", growth_of_batches / BATCHES);
+    vet_pass("it does not grow with life cycles or batches");
 }
 
-/* ---- Several at once ------------------------------------------------------------------------- */
+/* ---- Concurrent instances -------------------------------------------------------------------- */
 
 enum { INSTANCES = 4 };
 
-static void deliver_much(struct vet_probe *probe)
+static void deliver_many(struct vet_probe *probe)
 {
     vet_probe_must_open(probe);
     for (uint64_t seed = 0; seed < 50; seed++)
@@ -152,7 +151,7 @@ static void deliver_much(struct vet_probe *probe)
 
 static void *live_beside(void *ctx)
 {
-    vet_probe_on_worker(deliver_much, ctx);
+    vet_probe_on_worker(deliver_many, ctx);
     return NULL;
 }
 
@@ -164,10 +163,10 @@ void vet_check_instances(const struct vet_subject *subject)
         vet_probe_create(&probes[i], subject, NULL);
     for (int i = 0; i < INSTANCES; i++)
         if (pthread_create(&threads[i], NULL, live_beside, &probes[i]) != 0)
-            vet_skip("vet itself: no thread");
+            vet_skip("vet itself: cannot start a thread");
     for (int i = 0; i < INSTANCES; i++)
         pthread_join(threads[i], NULL);
     for (int i = INSTANCES - 1; i >= 0; i--)
         vet_probe_destroy(&probes[i]);
-    vet_pass("%d with the same options, each on a thread of its own, at the same time", INSTANCES);
+    vet_pass("%d with the same options, each on its own thread, at the same time", INSTANCES);
 }

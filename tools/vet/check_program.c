@@ -1,5 +1,4 @@
-/* Checks in a whole program: the real core with its threads around the handler, through the interface that
- * programs use. */
+/* Checks in a program: the handler runs in the real core, with its threads, through the public API. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,15 +18,14 @@ enum { THREADS = 2, VALUES = 500 };
 
 /* ---- The program ----------------------------------------------------------------------------- */
 
-/* Another value of a common option makes another handler of it: the old one is closed and destroyed, the new
- * one opened. */
+/* A changed common option replaces the handler: the old one is closed and destroyed, a new one is opened. */
 static void configure(const struct vet_subject *subject, const char *linger)
 {
     static const char head[] = "{\"handlers\":{";
     struct wr_buffer text = {0};
     char *plain = vet_subject_text(subject, NULL);
     if (!plain)
-        vet_skip("vet itself: no memory");
+        vet_skip("vet itself: out of memory");
     wr_buffer_put_format(
         &text, "{\"settings\":{\"shutdown_timeout\":\"1s\"},\"handlers\":{\"*\":{\"linger\":\"%s\"},%s", linger,
         plain + strlen(head));
@@ -72,10 +70,10 @@ static void check_ledger(void)
     for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         dropped += stats.dropped[i];
     if (stats.faults)
-        vet_fail("in a program it broke the contract %" PRIu64 " times; WEIR_LOG=error tells how",
+        vet_fail("in a program, it violated the contract %" PRIu64 " times; WEIR_LOG=error shows how",
                  stats.faults);
     if (stats.offered + stats.recovered != stats.delivered + dropped + stats.queued + stats.spooled)
-        vet_fail("the ledger does not add up: %" PRIu64 " offered, %" PRIu64 " delivered, %" PRIu64
+        vet_fail("the ledger does not balance: %" PRIu64 " offered, %" PRIu64 " delivered, %" PRIu64
                  " dropped, %" PRIu64 " queued",
                  stats.offered, stats.delivered, dropped, stats.queued);
 }
@@ -87,35 +85,34 @@ static void flush(const struct vet_subject *subject)
     vet_leave();
     check_ledger();
     if (result == WEIR_ERR_TIMEOUT)
-        vet_skip("not everything could be delivered in time, so nothing was checked: %s",
-                 weir_last_error());
+        vet_skip("not everything could be delivered in time, so nothing was checked: %s", weir_last_error());
 }
 
-static void leave_environment(void)
+static void clear_environment(void)
 {
-    unsetenv("WEIR_CONFIG"); /* it would win over what is configured here */
+    unsetenv("WEIR_CONFIG"); /* it takes precedence over this configuration */
     unsetenv("BENCHMARK_AI");
 }
 
 void vet_check_program(const struct vet_subject *subject)
 {
-    leave_environment();
+    clear_environment();
     configure(subject, "0s");
     add_from_threads();
     flush(subject);
     vet_enter(VET_WAKE, "reloading in a program");
-    weir_reload(); /* refused where there is no file to read again, but files are opened anew */
+    weir_reload(); /* fails without a configuration file, but files are reopened */
     vet_leave();
     configure(subject, "1ms");
     add_from_threads();
     flush(subject);
-    vet_note_pass(
-        "values of several threads, a reload, a changed configuration; the ledger adds up; the program ends");
+    vet_note_pass("values from several threads, a reload, a changed configuration; the ledger balances; the "
+                  "program exits");
 }
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-static _Noreturn void be_child(void)
+static _Noreturn void run_child(void)
 {
     weir_add_value(weir_get_stream("vet.child"), "value", 1);
     exit(0);
@@ -124,20 +121,20 @@ static _Noreturn void be_child(void)
 void vet_check_fork(const struct vet_subject *subject)
 {
     int status = 0;
-    leave_environment();
+    clear_environment();
     configure(subject, "0s");
     add_values(NULL);
     flush(subject);
     vet_enter(VET_ABANDON, "a forked child of a program with it");
     pid_t child = fork();
     if (child == 0)
-        be_child();
+        run_child();
     if (child < 0 || waitpid(child, &status, 0) != child)
-        vet_skip("vet itself: no process");
+        vet_skip("vet itself: cannot start a process");
     if (WIFSIGNALED(status))
         vet_fail("a forked child is killed by %s", strsignal(WTERMSIG(status)));
     vet_leave();
     add_values(NULL);
     flush(subject);
-    vet_note_pass("a forked child adds and ends; the parent goes on delivering");
+    vet_note_pass("a forked child adds a value and exits; the parent continues to deliver");
 }

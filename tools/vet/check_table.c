@@ -1,5 +1,4 @@
-/* Checks of what a plugin says of itself, before any handler is made: the shared object, the type, its options.
- */
+/* Checks of a plugin's tables, before a handler is created: the shared object, the type, its options. */
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -21,20 +20,20 @@
 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
-typedef const weir_handler_type *type_at(uint32_t index);
+typedef const weir_handler_type *entry_point(uint32_t index);
 
-/* How many types the entry point offers; only called once the core has taken them all. */
+/* Returns the number of types of the entry point. The core must have loaded them all before. */
 static uint32_t count_offered(const char *path)
 {
-    enum { MOST = 1000 };
+    enum { MAX_COUNT = 1000 };
     uint32_t count = 0;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    type_at *entry = library ? (type_at *)(uintptr_t)dlsym(library, "weir_handler_type_at") : NULL;
+    entry_point *entry = library ? (entry_point *)(uintptr_t)dlsym(library, "weir_handler_type_at") : NULL;
     if (!entry)
         vet_fail("%s: it cannot be loaded a second time", path);
-    while (count < MOST && entry(count))
+    while (count < MAX_COUNT && entry(count))
         count++;
-    if (count == MOST)
+    if (count == MAX_COUNT)
         vet_fail("weir_handler_type_at has no end: after the last type it must return NULL");
     if (entry(count + 1) || entry(UINT32_MAX))
         vet_fail("weir_handler_type_at(%u) returns NULL, but a higher index does not", count);
@@ -62,7 +61,7 @@ static void check_load(const struct vet_subject *subject)
 {
     struct vet_state before, after;
     struct wr_error error = {0};
-    char words[400];
+    char text[400];
     vet_state_take(&before);
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
     vet_enter(VET_LOAD, "loading it");
@@ -71,10 +70,10 @@ static void check_load(const struct vet_subject *subject)
     note_types(subject->path);
     vet_leave();
     vet_state_take(&after);
-    if (vet_state_differs(&before, &after, words, sizeof words))
-        vet_fail("loading it changes %s", words);
+    if (vet_state_differs(&before, &after, text, sizeof text))
+        vet_fail("loading it changes %s", text);
     if (vet_descriptors_count() > descriptors)
-        vet_fail("loading it opens descriptors: %s", vet_descriptors_show(0, words, sizeof words));
+        vet_fail("loading it opens descriptors: %s", vet_descriptors_show(0, text, sizeof text));
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("loading it starts threads");
     vet_pass("%u handler type%s, made for ABI %u", vet_page->type_count, vet_page->type_count == 1 ? "" : "s",
@@ -116,7 +115,7 @@ void vet_check_type(const struct vet_subject *subject)
 
 /* ---- The option table ------------------------------------------------------------------------ */
 
-/* What the core lets pass, and no author can have meant. */
+/* Mistakes that the core accepts. */
 static void check_row(const weir_option *row)
 {
     const uint32_t flags =
@@ -134,7 +133,7 @@ static void check_row(const weir_option *row)
     if (row->flags & WEIR_OPTION_URL && row->type != WEIR_OPTION_STRING)
         vet_fail("option \"%s\": WEIR_OPTION_URL is for strings", row->name);
     if (row->allowed && !is_number && row->type != WEIR_OPTION_ENUM)
-        vet_fail("option \"%s\": what it allows is ignored for its type, %s; create must check it", row->name,
+        vet_fail("option \"%s\": \"allowed\" is ignored for its type, %s; check the value in create", row->name,
                  wr_option_type_name(row->type));
     if (row->type == WEIR_OPTION_ENUM && !row->default_value && !(row->flags & WEIR_OPTION_REQUIRED))
         vet_fail("option \"%s\": an enum without a default defaults to its first value, which its help does "
@@ -142,7 +141,7 @@ static void check_row(const weir_option *row)
                  row->name);
 }
 
-/* The core lets it pass for the sake of plugins that are older than the common option. */
+/* The core accepts this, because a plugin may be older than the common option. */
 static void check_hidden(const struct wr_type *type)
 {
     const struct wr_options_table all = wr_common_options_table();
@@ -171,9 +170,10 @@ void vet_check_options(const struct vet_subject *subject)
     vet_pass(count ? "%zu in its table, with valid defaults, and --options fit them" : "it has none", count);
 }
 
-/* ---- Their values ---------------------------------------------------------------------------- */
+/* ---- Option values --------------------------------------------------------------------------- */
 
-/* Creates a handler whose option has another value than --options give it. A refusal is fine if it says why. */
+/* Creates a handler whose option has this value instead of the one in --options. It may be refused with a
+ * reason. */
 static void try_value(const struct vet_subject *subject, const weir_option *row, const char *value)
 {
     struct vet_probe probe;
@@ -197,7 +197,7 @@ static void try_value(const struct vet_subject *subject, const weir_option *row,
     }
 }
 
-/* Both ends of "1..65535", each word of "a|b". */
+/* Tries both bounds of "1..65535", or each value of "a|b". */
 static void try_allowed(const struct vet_subject *subject, const weir_option *row)
 {
     char text[600];
@@ -213,7 +213,7 @@ static void try_allowed(const struct vet_subject *subject, const weir_option *ro
     }
 }
 
-/* "0.5..1" is no two words between dots. */
+/* try_allowed splits ranges at dots, so it cannot handle "0.5..1". */
 static bool has_plain_bounds(const weir_option *row)
 {
     if (!row->allowed || row->type == WEIR_OPTION_ENUM)

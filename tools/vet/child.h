@@ -1,19 +1,18 @@
-/* child: runs one check in a process of its own, with a deadline, and tells what came of it. */
+/* child: runs one check in a child process with a deadline, and determines the result. */
 #ifndef WEIR_TOOLS_VET_CHILD_H
 #define WEIR_TOOLS_VET_CHILD_H
 
 #include "vet.h"
 
-/* What a check came to. */
 struct vet_result {
     const char *name;
     enum vet_verdict verdict;
-    char words[VET_WORDS];
-    unsigned broken; /* bits of vet_call: what crashed or did not return */
-    char heard[600]; /* the end of what a crashed child wrote on standard error */
+    char message[VET_MESSAGE_SIZE];
+    unsigned broken;       /* bits of vet_call: the callbacks that crashed or did not return */
+    char stderr_tail[600]; /* the end of the standard error of a failed child */
 };
 
-/* The page must be shared and all zeros. */
+/* The page must be shared and zeroed. */
 void vet_child_run(const struct vet_check *check, const struct vet_subject *subject, struct vet_page *page,
                    struct vet_result *result);
 

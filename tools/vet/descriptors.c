@@ -10,14 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Numbers beyond are left alone: a handler that has that many open is another problem. */
-enum { MOST = 256 };
+/* Higher numbers are not guarded. */
+enum { MAX_COUNT = 256 };
 
 static struct {
-    int source; /* 0: there are none yet */
+    int source; /* 0: no guards yet */
     struct stat status;
-    int highest; /* up to which numbers there are guards */
-    bool placed[MOST];
+    int highest; /* the highest guarded number */
+    bool placed[MAX_COUNT];
 } guards = {.highest = 20};
 
 static bool is_guard(int fd)
@@ -27,7 +27,7 @@ static bool is_guard(int fd)
            status.st_ino == guards.status.st_ino;
 }
 
-/* ---- Those that are open --------------------------------------------------------------------- */
+/* ---- Open descriptors ------------------------------------------------------------------------ */
 
 static void walk(void (*visit)(int fd, void *ctx), void *ctx)
 {
@@ -57,29 +57,29 @@ int vet_descriptors_count(void)
 
 struct listing {
     int first;
-    char *words;
-    size_t room, used;
+    char *text;
+    size_t size, used;
 };
 
 static void show_one(int fd, void *ctx)
 {
     struct listing *listing = ctx;
     char path[40], target[200];
-    if (fd < listing->first || listing->used >= listing->room)
+    if (fd < listing->first || listing->used >= listing->size)
         return;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(path, target, sizeof target - 1);
     target[length > 0 ? length : 0] = '\0';
-    listing->used += (size_t)snprintf(listing->words + listing->used, listing->room - listing->used, "%s%d %s",
+    listing->used += (size_t)snprintf(listing->text + listing->used, listing->size - listing->used, "%s%d %s",
                                       listing->used ? ", " : "", fd, target);
 }
 
-const char *vet_descriptors_show(int first, char *words, size_t room)
+const char *vet_descriptors_show(int first, char *text, size_t size)
 {
-    struct listing listing = {first, words, room, 0};
-    *words = '\0';
+    struct listing listing = {first, text, size, 0};
+    *text = '\0';
     walk(show_one, &listing);
-    return words;
+    return text;
 }
 
 /* ---- Guards ---------------------------------------------------------------------------------- */
@@ -87,42 +87,42 @@ const char *vet_descriptors_show(int first, char *words, size_t room)
 static void start_guarding(void)
 {
     int file = memfd_create("vet", MFD_CLOEXEC);
-    guards.source = fcntl(file, F_DUPFD_CLOEXEC, MOST);
+    guards.source = fcntl(file, F_DUPFD_CLOEXEC, MAX_COUNT);
     close(file);
     if (guards.source < 0 || fstat(guards.source, &guards.status) != 0)
         guards.source = 0;
 }
 
-static void note_highest(int fd, void *ctx)
+static void update_highest(int fd, void *ctx)
 {
     (void)ctx;
-    if (fd > guards.highest && fd < MOST)
+    if (fd > guards.highest && fd < MAX_COUNT)
         guards.highest = fd;
 }
 
-/* Only up to the highest number that was ever in use: then the next one that the handler gets is just above,
- * and is guarded too once the handler has given it back. */
+/* Guards numbers up to the highest one ever in use. The handler's next descriptor is then just above, and its
+ * number is guarded too after the handler has closed it. */
 void vet_descriptors_guard(void)
 {
     if (!guards.source)
         start_guarding();
-    walk(note_highest, NULL);
+    walk(update_highest, NULL);
     for (int fd = 3; guards.source && fd <= guards.highest; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             guards.placed[fd] = dup3(guards.source, fd, O_CLOEXEC) == fd;
 }
 
-bool vet_descriptors_check(char *words, size_t room)
+bool vet_descriptors_check(char *text, size_t size)
 {
     struct stat status;
-    for (int fd = 3; guards.source && fd < MOST; fd++) {
+    for (int fd = 3; guards.source && fd < MAX_COUNT; fd++) {
         if (!guards.placed[fd] || is_guard(fd))
             continue;
-        snprintf(words, room, "closes descriptor %d, which is not its own (any more)", fd);
+        snprintf(text, size, "closes descriptor %d, which it does not own (any more)", fd);
         return false;
     }
     if (guards.source && fstat(guards.source, &status) == 0 && status.st_size > 0) {
-        snprintf(words, room, "writes to a descriptor that is not its own (any more)");
+        snprintf(text, size, "writes to a descriptor that it does not own (any more)");
         return false;
     }
     return true;
@@ -144,10 +144,10 @@ static int count_threads(void)
 
 int vet_descriptors_threads(int most)
 {
-    enum { LOOKS = 200 };
+    enum { CHECKS = 200 };
     const struct timespec pause = {0, 5000000};
     int count = count_threads();
-    for (int i = 0; i < LOOKS && count > most; i++) {
+    for (int i = 0; i < CHECKS && count > most; i++) {
         nanosleep(&pause, NULL);
         count = count_threads();
     }

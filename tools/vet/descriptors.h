@@ -1,5 +1,5 @@
-/* descriptors: which ones are open, and guards: descriptors of vet's own in all the numbers that are free,
- * where a handler hits them when it closes or writes to what is not its own. */
+/* descriptors: counts open descriptors and threads, and places guards: descriptors of vet in all free numbers,
+ * which detect a handler that closes or writes to descriptors that it does not own. */
 #ifndef WEIR_TOOLS_VET_DESCRIPTORS_H
 #define WEIR_TOOLS_VET_DESCRIPTORS_H
 
@@ -9,18 +9,17 @@
 /* Returns the number of open descriptors, without guards. */
 int vet_descriptors_count(void);
 
-/* Lists the open descriptors from `first` on, without guards, with their targets: "7 socket:[123], 8 /tmp/x".
- * Returns words. */
-const char *vet_descriptors_show(int first, char *words, size_t room);
+/* Writes the open descriptors from `first` on, without guards, with their targets: "7 socket:[123], 8 /tmp/x".
+ * Returns text. */
+const char *vet_descriptors_show(int first, char *text, size_t size);
 
-/* Puts guards into the free numbers. */
+/* Places guards in the free numbers. */
 void vet_descriptors_guard(void);
 
-/* Whether all guards are as they were; else the words tell what happened to one. */
-bool vet_descriptors_check(char *words, size_t room);
+/* Returns whether all guards are intact; otherwise writes what the handler did to text. */
+bool vet_descriptors_check(char *text, size_t size);
 
-/* How many threads the process has. Where that is more than `most`, it waits a little for those that are just
- * ending. */
+/* Returns the number of threads. If there are more than `most`, waits up to a second for exiting threads. */
 int vet_descriptors_threads(int most);
 
 #endif

@@ -14,7 +14,7 @@
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
 
-/* The core's outcome, and behind it bytes that are not the handler's. */
+/* An outcome followed by bytes that the handler must not change. */
 struct fenced {
     weir_outcome outcome;
     unsigned char fence[64];
@@ -35,13 +35,12 @@ static void check_fence(const struct fenced *fenced, const struct vet_probe *pro
     const unsigned char *bytes = (const unsigned char *)fenced;
     uint32_t size = probe->outcome_size ? probe->outcome_size : sizeof fenced->outcome;
     if (fenced->outcome.size != size)
-        vet_fail("%s changes outcome->size, which is the core's", callback);
+        vet_fail("%s changes outcome->size, which is read-only", callback);
     for (size_t i = size; i < sizeof *fenced; i++)
         if (bytes[i] != FENCE)
-            vet_fail(
-                "%s writes behind the end of the outcome, which is %u bytes long here, as an older core has "
-                "it: look at outcome->size, or use weir_outcome_set_error",
-                callback, size);
+            vet_fail("%s writes beyond the end of the outcome, which is %u bytes long here, as in an older "
+                     "core: check outcome->size, or use weir_outcome_set_error",
+                     callback, size);
 }
 
 static void check_code(const weir_outcome *outcome, const char *callback)
@@ -73,7 +72,7 @@ static void check_counts(const weir_outcome *outcome, uint32_t count)
         vet_fail("emit returns rejected %u of done %u; rejected samples are among those done",
                  outcome->rejected, outcome->done);
     if (outcome->code == WEIR_OUTCOME_OK && count && !outcome->done)
-        vet_fail("emit returns OK with nothing done: the core would go round for ever");
+        vet_fail("emit returns OK with nothing done: the core would call it again forever");
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -94,7 +93,7 @@ static void end(struct vet_probe *probe, const char *callback)
         probe->after(probe, callback);
 }
 
-static int judge(struct vet_probe *probe, const struct fenced *fenced, const char *callback)
+static int check_outcome(struct vet_probe *probe, const struct fenced *fenced, const char *callback)
 {
     const weir_outcome *outcome = &fenced->outcome;
     end(probe, callback);
@@ -115,7 +114,7 @@ bool vet_probe_open(struct vet_probe *probe)
         begin(probe);
         vet_enter(VET_OPEN, "open");
         probe->type->open(probe->self, &fenced.outcome);
-        code = judge(probe, &fenced, "open");
+        code = check_outcome(probe, &fenced, "open");
     }
     probe->open = code == WEIR_OUTCOME_OK;
     return probe->open;
@@ -141,7 +140,7 @@ int vet_probe_flush(struct vet_probe *probe, int64_t timeout_ms)
     begin(probe);
     vet_enter(VET_FLUSH, "flush with %lld ms", (long long)timeout_ms);
     probe->type->flush(probe->self, timeout_ms, &fenced.outcome);
-    return judge(probe, &fenced, "flush");
+    return check_outcome(probe, &fenced, "flush");
 }
 
 int vet_probe_wake(struct vet_probe *probe, int why)
@@ -153,7 +152,7 @@ int vet_probe_wake(struct vet_probe *probe, int why)
     begin(probe);
     vet_enter(VET_WAKE, "wake for a %s", why == WEIR_WAKE_TIMER ? "timer" : "reload");
     probe->type->wake(probe->self, why, &fenced.outcome);
-    return judge(probe, &fenced, "wake");
+    return check_outcome(probe, &fenced, "wake");
 }
 
 void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outcome *outcome)
@@ -166,32 +165,32 @@ void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outco
     begin(probe);
     vet_enter(VET_EMIT, "emit of %u samples", count);
     probe->type->emit(probe->self, batch, &fenced.outcome);
-    judge(probe, &fenced, "emit");
+    check_outcome(probe, &fenced, "emit");
     check_counts(&fenced.outcome, count);
     *outcome = fenced.outcome;
 }
 
 /* ---- Delivering as the core does ------------------------------------------------------------- */
 
-enum { MOST_TRIES = 20, PAUSE_MS = 5 };
+enum { MAX_ATTEMPTS = 20, RETRY_DELAY_MS = 5 };
 
-int vet_probe_reach(struct vet_probe *probe, int64_t timeout_ms)
+int vet_probe_probe(struct vet_probe *probe, int64_t timeout_ms)
 {
     struct fenced fenced;
     prepare_outcome(probe, &fenced, 0);
     begin(probe);
     vet_enter(VET_PROBE, "probe with %lld ms", (long long)timeout_ms);
     probe->type->probe(probe->self, timeout_ms, &fenced.outcome);
-    return judge(probe, &fenced, "probe");
+    return check_outcome(probe, &fenced, "probe");
 }
 
-static void pause_for(int64_t ms)
+static void sleep_ms(int64_t ms)
 {
     struct timespec time = {ms / 1000, ms % 1000 * 1000000};
     nanosleep(&time, NULL);
 }
 
-/* As many samples as are done in whole events. */
+/* Rounds down to whole events. */
 static uint32_t round_down(const weir_batch *batch, uint32_t done)
 {
     while (done && done < batch->count && batch->samples[done - 1].flags & WEIR_SAMPLE_MORE)
@@ -199,16 +198,16 @@ static uint32_t round_down(const weir_batch *batch, uint32_t done)
     return done;
 }
 
-/* false: it cannot be opened. */
-static bool make_open(struct vet_probe *probe)
+/* Returns false if it cannot be opened. */
+static bool open_with_retries(struct vet_probe *probe)
 {
-    for (int tries = 0; !probe->open && tries < MOST_TRIES && !atomic_load(&vet_page->stop); tries++)
+    for (int attempts = 0; !probe->open && attempts < MAX_ATTEMPTS && !atomic_load(&vet_page->stop); attempts++)
         if (!vet_probe_open(probe))
-            pause_for(PAUSE_MS);
+            sleep_ms(RETRY_DELAY_MS);
     return probe->open;
 }
 
-/* What is left of the batch, which is given up; NULL: nothing. */
+/* Ends the batch and returns a new one with the remaining samples; NULL if there are none. */
 static const weir_batch *advance(const weir_batch *batch, uint32_t done)
 {
     const weir_batch *rest = done < batch->count ? vet_batches_rest(batch, done) : NULL;
@@ -218,22 +217,22 @@ static const weir_batch *advance(const weir_batch *batch, uint32_t done)
 
 static enum vet_delivery deliver(struct vet_probe *probe, const weir_batch *batch)
 {
-    int vain = 0;
+    int failures = 0;
     bool finished = false;
-    while (batch && !finished && vain < MOST_TRIES && !(vain && atomic_load(&vet_page->stop)) &&
-           make_open(probe)) {
+    while (batch && !finished && failures < MAX_ATTEMPTS && !(failures && atomic_load(&vet_page->stop)) &&
+           open_with_retries(probe)) {
         weir_outcome outcome;
         vet_probe_emit(probe, batch, &outcome);
         uint32_t done = round_down(batch, outcome.done);
         bool dropped = outcome.code == WEIR_OUTCOME_DROP;
         probe->delivered += done - (outcome.rejected < done ? outcome.rejected : done);
         batch = advance(batch, dropped ? batch->count : done);
-        vain = done || dropped ? 0 : vain + 1;
+        failures = done || dropped ? 0 : failures + 1;
         finished = outcome.code == WEIR_OUTCOME_FAILED;
         if (outcome.code == WEIR_OUTCOME_REOPEN)
             vet_probe_close(probe);
-        if (vain)
-            pause_for(PAUSE_MS);
+        if (failures)
+            sleep_ms(RETRY_DELAY_MS);
     }
     if (batch)
         vet_batches_end(batch);
@@ -250,22 +249,22 @@ enum vet_delivery vet_probe_deliver(struct vet_probe *probe, struct vet_recipe r
     return deliver(probe, vet_batches_make(&recipe));
 }
 
-static _Noreturn void skip_vain(const struct vet_probe *probe, const char *what)
+static _Noreturn void skip_undelivered(const struct vet_probe *probe, const char *what)
 {
-    vet_skip("%s, so nothing was checked: %s; is the destination there, and do --options lead to it?",
-             what, *probe->reason ? probe->reason : "it waited until a stop was asked");
+    vet_skip("%s, so nothing was checked: %s; is the destination available, and do --options refer to it?",
+             what, *probe->reason ? probe->reason : "it waited until a stop was requested");
 }
 
 void vet_probe_must_open(struct vet_probe *probe)
 {
-    if (!make_open(probe))
-        skip_vain(probe, "it does not open");
+    if (!open_with_retries(probe))
+        skip_undelivered(probe, "it does not open");
 }
 
 void vet_probe_must_deliver(struct vet_probe *probe, struct vet_recipe recipe)
 {
     if (vet_probe_deliver(probe, recipe) != VET_DELIVERED)
-        skip_vain(probe, "it takes no samples");
+        skip_undelivered(probe, "it accepts no samples");
 }
 
 void vet_probe_live(struct vet_probe *probe)
@@ -345,16 +344,16 @@ void vet_probe_on_worker(void (*script)(struct vet_probe *probe), struct vet_pro
     pthread_attr_t attributes;
     struct job job = {script, probe};
     if (pthread_attr_init(&attributes) != 0 || !wr_thread_set_stack(&attributes))
-        vet_skip("vet itself: no thread");
+        vet_skip("vet itself: cannot start a thread");
     sigfillset(&all);
-    sigdelset(&all, SIGSEGV); /* vet's own handlers look where it was */
+    sigdelset(&all, SIGSEGV); /* vet handles these to locate the fault */
     sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int problem = pthread_create(&thread, &attributes, work, &job);
+    int error_code = pthread_create(&thread, &attributes, work, &job);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    if (problem)
-        vet_skip("vet itself: no thread: %s", strerror(problem));
+    if (error_code)
+        vet_skip("vet itself: cannot start a thread: %s", strerror(error_code));
     pthread_join(thread, NULL);
 }
 

@@ -9,8 +9,8 @@
 
 static const char *const names[] = {"none", "ok", "FAIL", "skipped"};
 
-/* What a plugin says may hold anything. */
-static void print_shown(const char *text)
+/* Text from a plugin may contain control characters and invalid UTF-8. */
+static void print_escaped(const char *text)
 {
     struct wr_buffer shown = {0};
     wr_utf8_show(&shown, text, strlen(text), 0);
@@ -26,26 +26,27 @@ static void print_json(const char *key, const char *text)
     wr_buffer_fini(&escaped);
 }
 
-/* The last lines of what it wrote on standard error, before it was gone. */
-static void print_heard(const char *heard)
+/* Prints the last lines that a failed child wrote to standard error. */
+static void print_stderr_tail(const char *stderr_tail)
 {
-    while (*heard) {
+    while (*stderr_tail) {
         char line[400];
-        size_t length = strcspn(heard, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1), heard);
+        size_t length = strcspn(stderr_tail, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : sizeof line - 1),
+                 stderr_tail);
         if (*line) {
             fputs("           | ", stdout);
-            print_shown(line);
+            print_escaped(line);
             putchar('\n');
         }
-        heard += length + (heard[length] == '\n');
+        stderr_tail += length + (stderr_tail[length] == '\n');
     }
 }
 
 void vet_report_begin(struct vet_report *report, const struct vet_subject *subject)
 {
     if (!report->json) {
-        print_shown(subject->path);
+        print_escaped(subject->path);
         putchar('\n');
         return;
     }
@@ -68,14 +69,14 @@ void vet_report_result(struct vet_report *report, const char *type, const struct
                                       : &report->skipped);
     if (!report->json) {
         printf("  %-8s %-12s ", names[result->verdict], result->name);
-        print_shown(result->words[0] && result->verdict == VET_SKIPPED &&
-                            strcmp(result->words, report->reason) == 0
-                        ? "for the same reason"
-                        : result->words);
+        print_escaped(result->message[0] && result->verdict == VET_SKIPPED &&
+                              strcmp(result->message, report->reason) == 0
+                          ? "for the same reason"
+                          : result->message);
         putchar('\n');
         if (result->verdict == VET_SKIPPED)
-            memcpy(report->reason, result->words, sizeof report->reason);
-        print_heard(result->heard);
+            memcpy(report->reason, result->message, sizeof report->reason);
+        print_stderr_tail(result->stderr_tail);
         return;
     }
     fputs(first ? "\n {" : ",\n {", stdout);
@@ -85,18 +86,18 @@ void vet_report_result(struct vet_report *report, const char *type, const struct
     putchar(',');
     print_json("verdict", names[result->verdict]);
     putchar(',');
-    print_json("words", result->words);
+    print_json("message", result->message);
     putchar('}');
 }
 
 bool vet_report_end(struct vet_report *report)
 {
-    bool good = !report->failed && !(report->strict && report->skipped);
+    bool passed = !report->failed && !(report->strict && report->skipped);
     if (report->json)
-        printf("],\n\"ok\":%u,\"failed\":%u,\"skipped\":%u,\"good\":%s}\n", report->ok, report->failed,
-               report->skipped, good ? "true" : "false");
+        printf("],\n\"ok\":%u,\"failed\":%u,\"skipped\":%u,\"passed\":%s}\n", report->ok, report->failed,
+               report->skipped, passed ? "true" : "false");
     else
-        printf("%s: %u ok, %u FAIL, %u skipped\n", good ? "good" : "not good", report->ok, report->failed,
+        printf("%s: %u ok, %u FAIL, %u skipped\n", passed ? "passed" : "failed", report->ok, report->failed,
                report->skipped);
-    return good;
+    return passed;
 }

@@ -1,4 +1,4 @@
-/* report: what came of the checks, for people and for programs. */
+/* report: prints the results of the checks as text or JSON. */
 #ifndef WEIR_TOOLS_VET_REPORT_H
 #define WEIR_TOOLS_VET_REPORT_H
 
@@ -7,14 +7,14 @@
 struct vet_report {
     bool json, strict;
     unsigned ok, failed, skipped;
-    char reason[VET_WORDS]; /* why the last one was skipped */
+    char reason[VET_MESSAGE_SIZE]; /* why the last skipped check was skipped */
 };
 
 void vet_report_begin(struct vet_report *report, const struct vet_subject *subject);
 void vet_report_type(struct vet_report *report, const char *type);
 void vet_report_result(struct vet_report *report, const char *type, const struct vet_result *result);
 
-/* Returns whether all checks passed. */
+/* Returns whether no check failed; with strict, whether none was skipped either. */
 bool vet_report_end(struct vet_report *report);
 
 #endif

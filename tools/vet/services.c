@@ -12,15 +12,15 @@
 #include "text/common.h"
 #include "config/options.h"
 
-/* ---- Whose host it is ------------------------------------------------------------------------ */
+/* ---- Probe of a host ------------------------------------------------------------------------- */
 
-enum { MOST_PROBES = 16 };
+enum { MAX_PROBES = 16 };
 
-static struct vet_probe *_Atomic probes[MOST_PROBES];
+static struct vet_probe *_Atomic probes[MAX_PROBES];
 
 static struct vet_probe *probe_of(const weir_host *host)
 {
-    for (size_t i = 0; i < MOST_PROBES; i++) {
+    for (size_t i = 0; i < MAX_PROBES; i++) {
         struct vet_probe *probe = probes[i];
         if (probe && &probe->instance->host.shown == host)
             return probe;
@@ -30,16 +30,16 @@ static struct vet_probe *probe_of(const weir_host *host)
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-enum { SHORTEST_SECRET = 4 };
+enum { MIN_SECRET_LENGTH = 4 };
 
 static void check_secret(const struct vet_probe *probe, const weir_option *row, const char *what,
                          const char *text)
 {
     const char *value = *(const char *const *)((const char *)probe->instance->options + row->offset);
     bool is_text = row->type == WEIR_OPTION_STRING;
-    if (is_text && row->flags & WEIR_OPTION_SECRET && value && strlen(value) >= SHORTEST_SECRET &&
+    if (is_text && row->flags & WEIR_OPTION_SECRET && value && strlen(value) >= MIN_SECRET_LENGTH &&
         strstr(text, value))
-        vet_fail("%s shows the option \"%s\", which is secret", what, row->name);
+        vet_fail("%s contains the value of the option \"%s\", which is secret", what, row->name);
 }
 
 void vet_services_check_text(const struct vet_probe *probe, const char *what, const char *text)
@@ -49,7 +49,7 @@ void vet_services_check_text(const struct vet_probe *probe, const char *what, co
         check_secret(probe, row, what, text);
 }
 
-static void take_log(const weir_host *host, int level, const char *format, ...)
+static void service_log(const weir_host *host, int level, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -59,11 +59,11 @@ static void take_log(const weir_host *host, int level, const char *format, ...)
     va_end(arguments);
     if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG)
         vet_fail("host->log was called with level %d; allowed: 1 (error) to 4 (debug)", level);
-    vet_services_check_text(probe, "what it logs", text);
-    snprintf(vet_page->said, sizeof vet_page->said, "%.255s", text);
+    vet_services_check_text(probe, "a log message", text);
+    snprintf(vet_page->last_log, sizeof vet_page->last_log, "%.255s", text);
 }
 
-static void take_refusal(const weir_host *host, const char *option, const char *format, ...)
+static void service_refuse(const weir_host *host, const char *option, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -72,16 +72,16 @@ static void take_refusal(const weir_host *host, const char *option, const char *
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (probe->self)
-        vet_fail("host->refuse was called after create; what goes wrong later is said by an outcome");
+        vet_fail("host->refuse was called after create; report later errors in an outcome");
     if (option && *option && !wr_options_find(&probe->instance->type->options, option))
         vet_fail("host->refuse names the option \"%.64s\", which the type does not have", option);
     if (!*text)
-        vet_fail("host->refuse was called without words");
-    vet_services_check_text(probe, "what it refuses with", text);
+        vet_fail("host->refuse was called without a message");
+    vet_services_check_text(probe, "the message of host->refuse", text);
     probe->core.refuse(host, option, "%s", text);
 }
 
-static void take_count(const weir_host *host, const char *name, uint64_t n)
+static void service_count(const weir_host *host, const char *name, uint64_t n)
 {
     (void)n;
     probe_of(host);
@@ -91,12 +91,12 @@ static void take_count(const weir_host *host, const char *name, uint64_t n)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-static bool is_stop_asked(void)
+static bool is_stop_requested(void)
 {
     return atomic_load(&vet_page->stop);
 }
 
-static void take_wake_in(const weir_host *host, int64_t delay_ms)
+static void service_wake_in(const weir_host *host, int64_t delay_ms)
 {
     struct vet_probe *probe = probe_of(host);
     if (!probe->type->wake && delay_ms >= 0)
@@ -104,36 +104,36 @@ static void take_wake_in(const weir_host *host, int64_t delay_ms)
     probe->wake_in_ms = delay_ms < 0 ? -1 : delay_ms;
 }
 
-static bool take_wait(const weir_host *host, int64_t ms)
+static bool service_wait(const weir_host *host, int64_t ms)
 {
     const struct vet_probe *probe = probe_of(host);
     int64_t end_ms = vet_now_ms() + (ms < 0 ? 0 : ms), left_ms;
     atomic_fetch_add(&vet_page->waits, 1);
     if (!probe->self)
         vet_fail("host->wait was called in create, which may not wait");
-    while (!is_stop_asked() && (left_ms = end_ms - vet_now_ms()) > 0) {
+    while (!is_stop_requested() && (left_ms = end_ms - vet_now_ms()) > 0) {
         struct timespec left = {left_ms / 1000, left_ms % 1000 * 1000000};
         syscall(SYS_futex, &vet_page->stop, FUTEX_WAIT, 0, &left, NULL, 0);
     }
-    return !is_stop_asked();
+    return !is_stop_requested();
 }
 
-static bool tell_stopping(const weir_host *host)
+static bool service_stopping(const weir_host *host)
 {
     probe_of(host);
     atomic_fetch_add(&vet_page->waits, 1);
-    return is_stop_asked();
+    return is_stop_requested();
 }
 
-static void begin_waiting(const weir_host *host)
+static void service_begin_blocking(const weir_host *host)
 {
     struct vet_probe *probe = probe_of(host);
     if (probe->waiting)
-        vet_fail("blocking_call/1: begin was called twice without an end between");
+        vet_fail("blocking_call/1: begin was called twice without end");
     probe->waiting = true;
 }
 
-static void end_waiting(const weir_host *host)
+static void service_end_blocking(const weir_host *host)
 {
     struct vet_probe *probe = probe_of(host);
     if (!probe->waiting)
@@ -141,16 +141,17 @@ static void end_waiting(const weir_host *host)
     probe->waiting = false;
 }
 
-static int64_t tell_left_ms(const weir_host *host)
+static int64_t service_remaining_ms(const weir_host *host)
 {
     probe_of(host);
     int64_t left_ms = (vet_page->stop_deadline_ms - vet_now_ms()) / 2;
-    return !is_stop_asked() ? -1 : left_ms < 0 ? 0 : left_ms;
+    return !is_stop_requested() ? -1 : left_ms < 0 ? 0 : left_ms;
 }
 
-static const weir_blocking_call waiting = {sizeof waiting, begin_waiting, end_waiting, tell_left_ms};
+static const weir_blocking_call waiting = {sizeof waiting, service_begin_blocking, service_end_blocking,
+                                           service_remaining_ms};
 
-static const void *find_service(const weir_host *host, const char *id)
+static const void *service_find(const weir_host *host, const char *id)
 {
     const struct vet_probe *probe = probe_of(host);
     if (!id)
@@ -164,14 +165,14 @@ void vet_services_attach(struct vet_probe *probe)
 {
     weir_host *shown = &probe->instance->host.shown;
     probe->core = *shown;
-    shown->log = take_log;
-    shown->refuse = take_refusal;
-    shown->count = take_count;
-    shown->wake_in = take_wake_in;
-    shown->wait = take_wait;
-    shown->stopping = tell_stopping;
-    shown->service = find_service;
-    for (size_t i = 0; i < MOST_PROBES; i++)
+    shown->log = service_log;
+    shown->refuse = service_refuse;
+    shown->count = service_count;
+    shown->wake_in = service_wake_in;
+    shown->wait = service_wait;
+    shown->stopping = service_stopping;
+    shown->service = service_find;
+    for (size_t i = 0; i < MAX_PROBES; i++)
         if (!probes[i]) {
             probes[i] = probe;
             return;
@@ -181,7 +182,7 @@ void vet_services_attach(struct vet_probe *probe)
 
 void vet_services_detach(struct vet_probe *probe)
 {
-    for (size_t i = 0; i < MOST_PROBES; i++)
+    for (size_t i = 0; i < MAX_PROBES; i++)
         if (probes[i] == probe)
             probes[i] = NULL;
 }

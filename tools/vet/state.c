@@ -20,7 +20,7 @@ static uint64_t hash_environment(void)
     return hash;
 }
 
-static void take_actions(struct vet_state *state)
+static void get_actions(struct vet_state *state)
 {
     struct sigaction action;
     for (int i = 1; i < VET_STATE_SIGNALS; i++)
@@ -35,7 +35,7 @@ void vet_state_take(struct vet_state *state)
     if (!getcwd(state->folder, sizeof state->folder))
         snprintf(state->folder, sizeof state->folder, "(gone)");
     state->thread_locale = uselocale((locale_t)0);
-    take_actions(state);
+    get_actions(state);
     pthread_sigmask(SIG_SETMASK, NULL, &state->mask);
     state->umask = umask(0);
     umask(state->umask);
@@ -44,35 +44,36 @@ void vet_state_take(struct vet_state *state)
     state->priority = getpriority(PRIO_PROCESS, 0);
 }
 
-static bool differ_in_signals(const struct vet_state *before, const struct vet_state *after, char *words,
-                              size_t room)
+static bool signals_differ(const struct vet_state *before, const struct vet_state *after, char *text,
+                           size_t size)
 {
     for (int i = 1; i < VET_STATE_SIGNALS; i++) {
         const char *name = sigabbrev_np(i) ? sigabbrev_np(i) : "RT";
         if (before->actions[i] != after->actions[i])
-            return snprintf(words, room, "what signal %d (%s) does", i, name);
+            return snprintf(text, size, "the action of signal %d (%s)", i, name);
         if (sigismember(&before->mask, i) != sigismember(&after->mask, i))
-            return snprintf(words, room, "the thread's signal mask: %d (%s) is %s now", i, name,
-                            sigismember(&after->mask, i) ? "blocked" : "let in");
+            return snprintf(text, size, "the thread's signal mask: %d (%s) is now %s", i, name,
+                            sigismember(&after->mask, i) ? "blocked" : "unblocked");
     }
     return false;
 }
 
-bool vet_state_differs(const struct vet_state *before, const struct vet_state *after, char *words, size_t room)
+bool vet_state_differs(const struct vet_state *before, const struct vet_state *after, char *text, size_t size)
 {
     if (strcmp(before->locale, after->locale) != 0)
-        return snprintf(words, room, "the locale from \"%.60s\" to \"%.60s\"", before->locale, after->locale);
+        return snprintf(text, size, "the locale from \"%.60s\" to \"%.60s\"", before->locale, after->locale);
     if (before->thread_locale != after->thread_locale)
-        return snprintf(words, room, "the thread's locale");
+        return snprintf(text, size, "the thread's locale");
     if (strcmp(before->folder, after->folder) != 0)
-        return snprintf(words, room, "the working folder from %.200s to %.200s", before->folder, after->folder);
+        return snprintf(text, size, "the working directory from %.200s to %.200s", before->folder,
+                        after->folder);
     if (before->umask != after->umask)
-        return snprintf(words, room, "the umask from 0%o to 0%o", before->umask, after->umask);
+        return snprintf(text, size, "the umask from 0%o to 0%o", before->umask, after->umask);
     if (before->environment != after->environment)
-        return snprintf(words, room, "the environment");
+        return snprintf(text, size, "the environment");
     if (before->rounding != after->rounding)
-        return snprintf(words, room, "how floating point is rounded");
+        return snprintf(text, size, "the floating-point rounding mode");
     if (before->priority != after->priority)
-        return snprintf(words, room, "the priority from %d to %d", before->priority, after->priority);
-    return differ_in_signals(before, after, words, room);
+        return snprintf(text, size, "the priority from %d to %d", before->priority, after->priority);
+    return signals_differ(before, after, text, size);
 }

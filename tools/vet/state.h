@@ -1,5 +1,4 @@
-/* state: what belongs to the whole process, and is the program's, not a handler's: locale, signals, working
- * folder and the like. */
+/* state: process-wide state that a handler must not change: locale, signals, working directory and so on. */
 #ifndef WEIR_TOOLS_VET_STATE_H
 #define WEIR_TOOLS_VET_STATE_H
 
@@ -12,7 +11,7 @@
 
 enum { VET_STATE_SIGNALS = 65 };
 
-/* Of the process, and of the calling thread. */
+/* The state of the process and of the calling thread. */
 struct vet_state {
     char locale[256], folder[4096];
     locale_t thread_locale;
@@ -26,7 +25,7 @@ struct vet_state {
 
 void vet_state_take(struct vet_state *state);
 
-/* Writes what is different in words ("the umask from 022 to 0"); false: nothing is. */
-bool vet_state_differs(const struct vet_state *before, const struct vet_state *after, char *words, size_t room);
+/* Returns whether the states differ; writes the first difference to text ("the umask from 022 to 00"). */
+bool vet_state_differs(const struct vet_state *before, const struct vet_state *after, char *text, size_t size);
 
 #endif

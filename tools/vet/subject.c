@@ -45,9 +45,9 @@ bool vet_subject_check_options(const char *options, struct wr_error *error)
     return true;
 }
 
-/* What is between the braces; the text is known to be an object, perhaps with white space and comments around
- * it. */
-static void put_members(struct wr_buffer *out, const char *options)
+/* Appends the text between the braces. The options are a JSON object, possibly with white space and comments
+ * around it. */
+static void append_members(struct wr_buffer *out, const char *options)
 {
     struct wr_error error = {0};
     struct wr_document *document = options ? parse_options(options, &error) : NULL;
@@ -73,7 +73,7 @@ char *vet_subject_text(const struct vet_subject *subject, const char *format)
         wr_buffer_put_text(&out, ",\"format\":");
         wr_escape_json(&out, format);
     }
-    put_members(&out, subject->options);
+    append_members(&out, subject->options);
     wr_buffer_put_text(&out, "}},\n\"groups\":{\"*\":\"vet\"}}");
     return wr_buffer_take(&out);
 }
@@ -88,7 +88,7 @@ struct wr_instance *vet_subject_instance(const struct vet_subject *subject, cons
     const struct wr_config_handler *handler = config ? wr_config_find_handler(config, "vet") : NULL;
     struct wr_instance *instance = handler ? wr_instance_new(type, config, handler, &silent, error) : NULL;
     if (instance)
-        instance->host.node = NULL; /* it goes with the configuration */
+        instance->host.node = NULL; /* the configuration is freed below */
     if (config)
         wr_config_drop(config);
     free(text);

@@ -1,4 +1,4 @@
-/* subject: loads what is vetted, and makes handlers of it, with options, as a configuration would. */
+/* subject: loads the handler type under test and creates instances of it from --options. */
 #ifndef WEIR_TOOLS_VET_SUBJECT_H
 #define WEIR_TOOLS_VET_SUBJECT_H
 
@@ -8,22 +8,22 @@
 
 struct wr_error;
 
-/* The handler types of this process. */
+/* Returns the plugin registry of this process. */
 struct wr_plugins *vet_subject_plugins(void);
 
-/* The type that is vetted; the check ends where it cannot be loaded. */
+/* Returns the type under test; the check fails if it cannot be loaded. */
 struct wr_type *vet_subject_type(const struct vet_subject *subject);
 
-/* A configuration with one handler of the type, named "vet", and all groups routed to it. format: instead of
- * the one that the options say, or NULL. The caller frees it; NULL without memory. */
+/* Returns a configuration with one handler of the type, named "vet", to which all groups are routed. format
+ * overrides the format in the options, unless it is NULL. Caller frees; NULL if out of memory. */
 char *vet_subject_text(const struct vet_subject *subject, const char *format);
 
-/* A handler of it with its options filled, which the plugin does not see yet; NULL: the error tells why. Freed
- * by wr_instance_free. */
+/* Returns an instance whose options are set; no callback has been called yet. Caller frees it with
+ * wr_instance_free. Returns NULL and sets the error on failure. */
 struct wr_instance *vet_subject_instance(const struct vet_subject *subject, const char *format,
                                          struct wr_error *error);
 
-/* Whether a text is a JSON object, as --options wants it; else the error tells why. */
+/* Returns whether the text is a JSON object, as --options requires; otherwise sets the error. */
 bool vet_subject_check_options(const char *options, struct wr_error *error);
 
 #endif

@@ -26,7 +26,7 @@ static bool is_wanted(const struct request *request, const struct vet_check *che
     return !request->check || strcmp(request->check, check->name) == 0;
 }
 
-/* A callback that hung is not called again: it would hang until the deadline of each check. */
+/* A callback that hung is not called again: it would hang until the deadline of every check that calls it. */
 static const char *find_broken(unsigned broken)
 {
     static const struct {
@@ -48,7 +48,7 @@ static void run_check(struct request *request, const struct vet_check *check, st
     const char *broken = find_broken(check->calls & request->broken);
     *page = (struct vet_page){0};
     if (broken)
-        snprintf(result.words, sizeof result.words, "%s fails in an earlier check", broken);
+        snprintf(result.message, sizeof result.message, "%s fails in an earlier check", broken);
     else
         vet_child_run(check, &request->subject, page, &result);
     request->broken |= result.broken;
@@ -87,10 +87,10 @@ static int vet(struct request *request, const char *only)
         run_type(request, types[i], page);
     }
     munmap(page, sizeof *page);
-    bool good = vet_report_end(&request->report);
+    bool passed = vet_report_end(&request->report);
     if (count && !found)
         return command_fail("%s: the file has no handler type \"%s\"", request->subject.path, only);
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+    return passed ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -117,9 +117,9 @@ static int take_seed(const struct command *command, struct vet_subject *subject,
 
 static int take_deadline(const struct command *command, struct vet_subject *subject, const char *text)
 {
-    enum { LEAST_MS = 100 };
+    enum { MIN_MS = 100 };
     int64_t ns;
-    if (!wr_units_parse_duration(text, &ns) || ns / 1000000 < LEAST_MS)
+    if (!wr_units_parse_duration(text, &ns) || ns / 1000000 < MIN_MS)
         return command_refuse(command, "--deadline: \"%s\" is not " WR_UNITS_DURATION_HINT " of at least 100ms",
                               text);
     subject->deadline_ms = ns / 1000000;

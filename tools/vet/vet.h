@@ -1,7 +1,7 @@
-/* vet: what the parts of `weir vet` share: the subject, the checks, and how a check ends.
+/* vet: shared by the parts of `weir vet`: the subject, the checks and their verdicts.
  *
- * Each check runs in a child process of its own, so that a plugin that crashes or hangs ends that check and
- * nothing else. The child tells what it found through a page that it shares with the parent. */
+ * Each check runs in its own child process, so that a plugin that crashes or hangs ends only that check. The
+ * child reports the result in a page that it shares with the parent. */
 #ifndef WEIR_TOOLS_VET_H
 #define WEIR_TOOLS_VET_H
 
@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { VET_WORDS = 1200, VET_TYPES = 16, VET_TYPE_NAME = 64 };
+enum { VET_MESSAGE_SIZE = 1200, VET_TYPES = 16, VET_TYPE_NAME = 64 };
 
 enum vet_verdict { VET_NONE, VET_OK, VET_FAIL, VET_SKIPPED };
 
-/* What of the plugin's is running; bits of vet_check.calls. */
+/* The plugin's callback that is running; bits of vet_check.calls. */
 enum vet_call {
     VET_NOTHING = 0,
     VET_LOAD = 1u << 0,
@@ -32,12 +32,12 @@ enum vet_call {
     VET_LIFE = VET_PREPARE | VET_CREATE | VET_OPEN | VET_EMIT | VET_CLOSE | VET_DESTROY,
 };
 
-/* What is being vetted. */
+/* The handler type under test. */
 struct vet_subject {
     const char *path;
-    const char *type;    /* the handler type's name; NULL: not known yet */
+    const char *type;    /* the handler type's name; NULL: not yet known */
     const char *options; /* JSON, or NULL */
-    int64_t deadline_ms; /* of one check; after half of it a stop is asked */
+    int64_t deadline_ms; /* of one check; a stop is requested after half of it */
     bool fuzz;
     uint64_t seed;
 };
@@ -45,15 +45,15 @@ struct vet_subject {
 /* Shared by the child that runs a check and the parent. */
 struct vet_page {
     _Atomic int verdict; /* enum vet_verdict */
-    char words[VET_WORDS];
-    _Atomic bool uncreatable;  /* there can be no handler with these options */
-    _Atomic unsigned call;     /* enum vet_call: what the child is inside of */
-    char doing[160];           /* the same in words: "emit of 7 samples" */
-    char said[256];            /* what the handler logged last */
-    _Atomic uint32_t stop;     /* 1: a stop is asked; slept on */
-    int64_t stop_deadline_ms;  /* by the monotonic clock: when the child is killed */
-    _Atomic uint64_t waits;    /* calls of host->wait and host->stopping */
-    _Atomic int batch_touched; /* a signal came from touching a batch: 1 read-only, 2 one that was gone */
+    char message[VET_MESSAGE_SIZE];
+    _Atomic bool cannot_create; /* no handler can be created with these options */
+    _Atomic unsigned call;      /* enum vet_call: the callback that the child is in */
+    char operation[160];        /* the same as text: "emit of 7 samples" */
+    char last_log[256];         /* the last message that the handler logged */
+    _Atomic uint32_t stop;      /* a futex; 1: a stop is requested */
+    int64_t stop_deadline_ms;   /* CLOCK_MONOTONIC: when the child is killed */
+    _Atomic uint64_t waits;     /* calls of host->wait and host->stopping */
+    _Atomic int batch_touched;  /* a fault at the address of a batch; 1: writing to it, 2: after its call */
     uint32_t type_count;
     char types[VET_TYPES][VET_TYPE_NAME];
 };
@@ -61,15 +61,14 @@ struct vet_page {
 struct vet_check {
     const char *name;
     void (*run)(const struct vet_subject *subject);
-    unsigned
-        calls;  /* of the plugin's: bits of vet_call; the check is skipped once one of them hangs or crashes */
-    bool exits; /* the child ends by exit(), as programs do */
+    unsigned calls; /* bits of vet_call; the check is skipped if one of them hung or crashed before */
+    bool exits;     /* the child ends with exit(), as programs do */
 };
 
 /* The checks, in the order in which they are run. */
 extern const struct vet_check vet_check_load, vet_checks_of_type[], vet_check_fuzz;
 
-/* The page of the check that this process runs; NULL: none. */
+/* The page of the check that this process runs, or NULL. */
 extern struct vet_page *vet_page;
 
 /* End the check, from any thread. */
@@ -77,19 +76,19 @@ void vet_pass(const char *format, ...) __attribute__((noreturn, format(printf, 1
 void vet_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void vet_skip(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* The same as vet_fail where there can be no handler at all, so that no other check need be tried. */
+/* vet_fail if no handler can be created, so that the checks that need one are skipped. */
 void vet_fail_to_create(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* Says that a check has passed, and goes on; for those that end by exit(). */
+/* Records that the check has passed, and returns; for checks that end with exit(). */
 void vet_note_pass(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What the child is inside of, for a verdict on a crash or a hang. */
+/* Record which call the child is in, for the verdict on a crash or a hang. */
 void vet_enter(enum vet_call call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void vet_leave(void);
 
 int64_t vet_now_ms(void);
 
-/* Each handler type's checks, by what they look at. */
+/* The checks of a handler type. */
 void vet_check_type(const struct vet_subject *subject);
 void vet_check_options(const struct vet_subject *subject);
 void vet_check_prepare(const struct vet_subject *subject);

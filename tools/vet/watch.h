@@ -1,5 +1,5 @@
-/* watch: has the kernel tell which system calls a piece of code makes (seccomp, with the parent as the one who
- * is told), so that what may do no I/O can be held to it. */
+/* watch: monitors the system calls of a function that must not do I/O. It runs in a child process with a
+ * seccomp filter, and the parent receives the notifications. */
 #ifndef WEIR_TOOLS_VET_WATCH_H
 #define WEIR_TOOLS_VET_WATCH_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 
 enum vet_watch_kind {
-    VET_WATCH_IO,            /* what opens, connects, writes, waits, or starts threads and processes */
-    VET_WATCH_ALL_BUT_CLOSE, /* everything but close(2), and the end of the process */
+    VET_WATCH_IO,            /* calls that open, connect, write, wait, or start threads and processes */
+    VET_WATCH_ALL_BUT_CLOSE, /* every call except close(2) and exit_group(2) */
 };
 
-/* Runs code in a child process and writes to words what it did first that is not allowed; "": nothing. false:
- * it cannot be watched here, and the words tell why. What the code does is done: nothing is held back. */
-bool vet_watch(enum vet_watch_kind kind, void (*code)(void *ctx), void *ctx, char *words, size_t room);
+/* Runs code in a child process and writes a description of its first forbidden system call to text, or "". The
+ * calls are not blocked. Returns false if monitoring is not possible here; the text is then the reason. */
+bool vet_watch(enum vet_watch_kind kind, void (*code)(void *ctx), void *ctx, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* How a check ends, seen from the child that runs it. */
+/* Verdicts: how the child process of a check reports its result. */
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -18,14 +18,14 @@ int64_t vet_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The first verdict counts: another thread may be about to say something else. */
-static void note(enum vet_verdict verdict, const char *format, va_list arguments)
+/* Only the first verdict is recorded. A thread that reports a later one is blocked until the process exits. */
+static void record(enum vet_verdict verdict, const char *format, va_list arguments)
 {
     static atomic_flag taken = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set(&taken))
         for (;;)
             pause();
-    vsnprintf(vet_page->words, sizeof vet_page->words, format, arguments);
+    vsnprintf(vet_page->message, sizeof vet_page->message, format, arguments);
     atomic_store(&vet_page->verdict, verdict);
 }
 
@@ -33,7 +33,7 @@ void vet_note_pass(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    note(VET_OK, format, arguments);
+    record(VET_OK, format, arguments);
     va_end(arguments);
 }
 
@@ -41,7 +41,7 @@ void vet_pass(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    note(VET_OK, format, arguments);
+    record(VET_OK, format, arguments);
     va_end(arguments);
     _exit(0);
 }
@@ -50,7 +50,7 @@ void vet_fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    note(VET_FAIL, format, arguments);
+    record(VET_FAIL, format, arguments);
     va_end(arguments);
     _exit(0);
 }
@@ -59,8 +59,8 @@ void vet_fail_to_create(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    atomic_store(&vet_page->uncreatable, true);
-    note(VET_FAIL, format, arguments);
+    atomic_store(&vet_page->cannot_create, true);
+    record(VET_FAIL, format, arguments);
     va_end(arguments);
     _exit(0);
 }
@@ -69,19 +69,19 @@ void vet_skip(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    note(VET_SKIPPED, format, arguments);
+    record(VET_SKIPPED, format, arguments);
     va_end(arguments);
     _exit(0);
 }
 
-/* Several threads may be inside at once; then any of them is good enough for the words. */
+/* Several threads may be in calls of the plugin at once; the last one that entered is reported. */
 void vet_enter(enum vet_call call, const char *format, ...)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     va_list arguments;
     va_start(arguments, format);
     pthread_mutex_lock(&mutex);
-    vsnprintf(vet_page->doing, sizeof vet_page->doing, format, arguments);
+    vsnprintf(vet_page->operation, sizeof vet_page->operation, format, arguments);
     pthread_mutex_unlock(&mutex);
     va_end(arguments);
     atomic_store(&vet_page->call, call);
@@ -90,5 +90,5 @@ void vet_enter(enum vet_call call, const char *format, ...)
 void vet_leave(void)
 {
     atomic_store(&vet_page->call, VET_NOTHING);
-    vet_page->doing[0] = '\0';
+    vet_page->operation[0] = '\0';
 }
