@@ -94,7 +94,8 @@ static void abandon(void *ctx)
     vet_leave();
 }
 
-/* abandon runs in a child process first: an abandoned handler must not be used again. */
+/* Ends the check, because an abandoned handler must not be used again. The monitored call runs in a child
+ * process. */
 static void check_abandon(struct vet_probe *probe, int descriptors)
 {
     char text[400], shown[400];
