@@ -75,10 +75,10 @@ Test(log, messages_go_to_stderr_a_line_each)
 {
     catch_stderr();
     wr_log_init(&said, "debug");
-    wr_log_say(&said, WEIR_LOG_ERROR, "%s: %d lost", "push", 3);
-    wr_log_say(&said, WEIR_LOG_WARNING, "refused; retrying");
-    wr_log_say(&said, WEIR_LOG_INFO, "read again");
-    wr_log_say(&said, WEIR_LOG_DEBUG, "%s", "");
+    wr_log_write(&said, WEIR_LOG_ERROR, "%s: %d lost", "push", 3);
+    wr_log_write(&said, WEIR_LOG_WARNING, "refused; retrying");
+    wr_log_write(&said, WEIR_LOG_INFO, "read again");
+    wr_log_write(&said, WEIR_LOG_DEBUG, "%s", "");
     cr_assert_str_eq(caught(), "weir: error: push: 3 lost\n"
                                "weir: warning: refused; retrying\n"
                                "weir: info: read again\n"
@@ -89,11 +89,11 @@ Test(log, messages_above_the_level_are_not_made)
 {
     catch_stderr();
     wr_log_init(&said, NULL);
-    wr_log_say(&said, WEIR_LOG_INFO, "not this");
-    wr_log_say(&said, WEIR_LOG_WARNING, "this");
+    wr_log_write(&said, WEIR_LOG_INFO, "not this");
+    wr_log_write(&said, WEIR_LOG_WARNING, "this");
     wr_log_init(&said, "off");
-    wr_log_say(&said, WEIR_LOG_ERROR, "nor that");
-    wr_log_say(&quiet, WEIR_LOG_ERROR, "nor that");
+    wr_log_write(&said, WEIR_LOG_ERROR, "nor that");
+    wr_log_write(&quiet, WEIR_LOG_ERROR, "nor that");
     cr_assert_str_eq(caught(), "weir: warning: this\n");
 }
 
@@ -101,9 +101,9 @@ Test(log, a_level_that_does_not_exist_says_nothing)
 {
     catch_stderr();
     wr_log_init(&said, "debug");
-    wr_log_say(&said, 0, "no");
-    wr_log_say(&said, -1, "no");
-    wr_log_say(&said, 5, "no");
+    wr_log_write(&said, 0, "no");
+    wr_log_write(&said, -1, "no");
+    wr_log_write(&said, 5, "no");
     cr_assert_str_eq(caught(), "");
 }
 
@@ -113,14 +113,14 @@ Test(log, a_program_may_take_the_messages_and_give_them_back)
     catch_stderr();
     wr_log_init(&said, NULL);
     cr_assert(wr_log_set_sink(&said, hear, &heard));
-    wr_log_say(&said, WEIR_LOG_ERROR, "%s: gone", "disk");
-    wr_log_say(&said, WEIR_LOG_INFO, "not made");
+    wr_log_write(&said, WEIR_LOG_ERROR, "%s: gone", "disk");
+    wr_log_write(&said, WEIR_LOG_INFO, "not made");
     cr_assert_eq(heard.calls, 1);
     cr_assert_eq(heard.level, WEIR_LOG_ERROR);
     cr_assert_str_eq(heard.text, "disk: gone");
     cr_assert_str_eq(caught(), "");
     cr_assert(wr_log_set_sink(&said, NULL, NULL));
-    wr_log_say(&said, WEIR_LOG_ERROR, "back");
+    wr_log_write(&said, WEIR_LOG_ERROR, "back");
     cr_assert_eq(heard.calls, 1);
     cr_assert_str_eq(caught(), "weir: error: back\n");
 }
@@ -131,9 +131,9 @@ Test(log, a_sink_that_comes_back_takes_no_new_memory)
     wr_log_init(&said, NULL);
     for (int i = 0; i < 10; i++) {
         wr_log_set_sink(&said, hear, &one);
-        wr_log_say(&said, WEIR_LOG_ERROR, "one");
+        wr_log_write(&said, WEIR_LOG_ERROR, "one");
         wr_log_set_sink(&said, hear, &two);
-        wr_log_say(&said, WEIR_LOG_ERROR, "two");
+        wr_log_write(&said, WEIR_LOG_ERROR, "two");
     }
     cr_assert_eq(one.calls, 10);
     cr_assert_eq(two.calls, 10);
@@ -149,12 +149,12 @@ Test(log, errno_is_left_alone)
     wr_log_init(&said, NULL);
     wr_log_set_sink(&said, hear, &heard);
     errno = EAGAIN;
-    wr_log_say(&said, WEIR_LOG_ERROR, "x");
+    wr_log_write(&said, WEIR_LOG_ERROR, "x");
     cr_assert_eq(errno, EAGAIN);
     cr_assert_eq(heard.calls, 1);
     wr_log_set_sink(&said, NULL, NULL);
     close(STDERR_FILENO);
-    wr_log_say(&said, WEIR_LOG_ERROR, "nobody hears this");
+    wr_log_write(&said, WEIR_LOG_ERROR, "nobody hears this");
     cr_assert_eq(errno, EAGAIN);
 }
 
@@ -181,7 +181,7 @@ Test(log, a_stderr_that_nobody_reads_raises_no_signal)
     struct wr_log log = {0};
     wr_log_init(&log, NULL);
     break_stderr();
-    wr_log_say(&log, WEIR_LOG_ERROR, "x");
+    wr_log_write(&log, WEIR_LOG_ERROR, "x");
     sigset_t mask;
     pthread_sigmask(SIG_BLOCK, NULL, &mask);
     cr_assert(!sigismember(&mask, SIGPIPE) && !is_pipe_signal_pending());
@@ -197,7 +197,7 @@ Test(log, a_signal_that_waits_for_the_program_goes_on_waiting)
     sigaddset(&mask, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &mask, NULL);
     raise(SIGPIPE);
-    wr_log_say(&log, WEIR_LOG_ERROR, "x");
+    wr_log_write(&log, WEIR_LOG_ERROR, "x");
     cr_assert(is_pipe_signal_pending());
 }
 
@@ -207,8 +207,8 @@ Test(log, a_very_long_message_is_cut_and_still_a_line)
     catch_stderr();
     wr_log_init(&said, NULL);
     memset(longer, 'x', sizeof longer - 1);
-    wr_log_say(&said, WEIR_LOG_ERROR, "%s", longer);
-    wr_log_say(&said, WEIR_LOG_ERROR, "next");
+    wr_log_write(&said, WEIR_LOG_ERROR, "%s", longer);
+    wr_log_write(&said, WEIR_LOG_ERROR, "next");
     const char *text = caught(), *end = strchr(text, '\n');
     cr_assert_gt(end - text, 1000);
     cr_assert_eq(strncmp(text, "weir: error: xxx", 16), 0);
@@ -220,12 +220,12 @@ Test(log, a_message_stays_one_line_whatever_is_in_it)
     struct heard heard = {0};
     catch_stderr();
     wr_log_init(&said, NULL);
-    wr_log_say(&said, WEIR_LOG_ERROR, "push: answered \"%s\"",
-               "no\r\nweir: error: forged \x1b[2J\xe2\x80\xae \xff\xc3\xa9");
+    wr_log_write(&said, WEIR_LOG_ERROR, "push: answered \"%s\"",
+                 "no\r\nweir: error: forged \x1b[2J\xe2\x80\xae \xff\xc3\xa9");
     cr_assert_str_eq(
         caught(),
         "weir: error: push: answered \"no\\r\\nweir: error: forged \\x1b[2J\\u202e \\xff\xc3\xa9\"\n");
     wr_log_set_sink(&said, hear, &heard);
-    wr_log_say(&said, WEIR_LOG_ERROR, "a\nb \\n");
+    wr_log_write(&said, WEIR_LOG_ERROR, "a\nb \\n");
     cr_assert_str_eq(heard.text, "a\\nb \\n", "backslashes stay: the text may have been escaped before");
 }
