@@ -127,8 +127,8 @@ static void read_environment(struct wr_runtime *runtime)
 {
     const char *level = secure_getenv("WEIR_LOG");
     if (!wr_log_init(&runtime->log, level))
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR,
-                   "WEIR_LOG: \"%.40s\" is not a level; allowed: off, error, warning, info, debug", level);
+        wr_log_write(&runtime->log, WEIR_LOG_ERROR,
+                     "WEIR_LOG: \"%.40s\" is not a level; allowed: off, error, warning, info, debug", level);
     const char *folders = secure_getenv("WEIR_PLUGIN_PATH");
     runtime->plugins.folders = folders ? strdup(folders) : NULL;
 }
