@@ -98,6 +98,8 @@ static void after_fork_in_child(void)
     if (!runtime)
         return;
     atomic_store(&runtime->life->alive, 0); /* where the kernel has not wiped it */
+    runtime->life->forker = wr_producer_mine;
+    wr_producer_mend_interrupted();
     wr_fork_child(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
@@ -205,7 +207,7 @@ static bool restart(struct wr_runtime *runtime)
 {
     struct wr_engine *old = atomic_load(&runtime->engine);
     wr_registry_after_fork(&runtime->registry);
-    wr_producers_after_fork(&runtime->producers);
+    wr_producers_after_fork(&runtime->producers, runtime->life->forker);
     wr_plugins_after_fork(&runtime->plugins);
     wr_watcher_after_fork(&runtime->watcher);
     wr_status_after_fork(&runtime->status);

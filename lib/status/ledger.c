@@ -10,6 +10,8 @@
 static void add_ring(weir_stats *stats, const struct wr_producer *producer)
 {
     const struct wr_ring *ring = &producer->ring;
+    if (wr_producer_is_cold(producer)) /* in a forked child: what is there is not of this process */
+        return;
     uint64_t unrouted = wr_unrouted_total(&producer->unrouted);
     uint64_t head = wr_ring_taken(ring), tail = wr_ring_published(ring);
     stats->taken += head - ring->text_slots + unrouted;
@@ -59,6 +61,8 @@ static void append(struct list *list, struct wr_group *group, uint64_t values)
 static void append_run(struct list *list, const struct wr_producer *producer)
 {
     uint64_t values;
+    if (wr_producer_is_cold(producer))
+        return;
     struct wr_group *group = wr_unrouted_run(&producer->unrouted, &values);
     if (!group || !values)
         return;
