@@ -221,7 +221,7 @@ Test(log, a_message_with_control_characters_is_one_line)
     capture_stderr();
     wr_log_init(&test_log, NULL);
     wr_log_write(&test_log, WEIR_LOG_ERROR, "push: answered \"%s\"",
-               "no\r\nweir: error: forged \x1b[2J\xe2\x80\xae \xff\xc3\xa9");
+                 "no\r\nweir: error: forged \x1b[2J\xe2\x80\xae \xff\xc3\xa9");
     cr_assert_str_eq(
         captured(),
         "weir: error: push: answered \"no\\r\\nweir: error: forged \\x1b[2J\\u202e \\xff\xc3\xa9\"\n");
