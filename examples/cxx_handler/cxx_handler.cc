@@ -44,7 +44,7 @@ public:
 
     bool is_open() const { return fd_ >= 0; }
 
-    // Returns how many bytes were written; if less than the size of the text, errno is set.
+    // Returns the number of bytes written; sets errno if that is less than the size of the text.
     std::size_t write(const std::string &text)
     {
         std::size_t written = 0;
@@ -108,14 +108,14 @@ public:
     }
 
 private:
-    // Advances `at` to the end of the event.
-    static std::string lines_of_event(const weir_batch *batch, uint32_t &at)
+    // Advances `index` to the end of the event.
+    static std::string lines_of_event(const weir_batch *batch, uint32_t &index)
     {
         std::ostringstream lines;
         lines.precision(17);
         bool more = true;
-        for (; more && at < batch->count; at++) {
-            const weir_sample &sample = batch->samples[at];
+        for (; more && index < batch->count; index++) {
+            const weir_sample &sample = batch->samples[index];
             const weir_series *series = weir_batch_series(batch, &sample);
             lines << sample.time_ns << ',' << quoted(series->group) << ',' << quoted(series->name) << ',';
             if (sample.kind == WEIR_KIND_INT)
@@ -147,8 +147,8 @@ private:
     std::unique_ptr<File> file_;
 };
 
-// Runs a call of the handler. An exception becomes the outcome RETRY: nothing has changed, the rest is offered
-// again.
+// Runs a call of the handler. Turns an exception into the outcome RETRY: the samples that are not done are
+// offered again.
 template <typename Call> void guarded(weir_outcome *outcome, Call call) noexcept
 {
     try {

@@ -1,9 +1,8 @@
 /* nats_handler: publishes each value as a message to NATS, with libnats.
  *
  * Shows a client that pipelines: the messages of a batch are sent without waiting, and one flush, a PING whose
- * PONG follows all of them, confirms that the server has received them. Until then nothing of the batch is
- * settled; if there is no PONG, the whole batch is offered again on a new connection: at least once, never
- * lost. */
+ * PONG follows all of them, confirms that the server has received them. Only then is the batch
+ * settled. Without a PONG, the whole batch is offered again on a new connection: delivery is at least once. */
 
 #include <nats/nats.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@ struct options {
 static const weir_option rows[] = {
     {"url", WEIR_OPTION_STRING, WEIR_OPTION_URL, "nats://127.0.0.1:4222", NULL, "the server",
      offsetof(struct options, url)},
-    {"subject", WEIR_OPTION_STRING, 0, "weir", NULL, "subjects are this, a dot, and the group",
+    {"subject", WEIR_OPTION_STRING, 0, "weir", NULL, "the prefix of the subject; a dot and the group follow",
      offsetof(struct options, subject)},
     {"timeout", WEIR_OPTION_DURATION, 0, "2s", "1ms..1m", "how long to wait for the server",
      offsetof(struct options, timeout_ns)},
@@ -30,25 +29,24 @@ static const weir_option rows[] = {
 struct nats_handler {
     const weir_host *host;
     const weir_encoder *encoder;
-    const weir_blocking_call *waiting;
+    const weir_blocking_call *blocking;
     const struct options *options;
     natsConnection *connection;
 };
 
-/* libnats has its own threads and locks for the whole process; a forked child has the locks but not the
- * threads. */
+/* libnats has process-wide threads and locks; a forked child inherits the locks but not the threads. */
 static bool forked;
 
 static void *create(const weir_host *host, const void *options)
 {
     struct nats_handler *handler = calloc(1, sizeof *handler);
     if (!handler) {
-        host->refuse(host, "", "no memory");
+        host->refuse(host, "", "out of memory");
         return NULL;
     }
     handler->host = host;
     handler->encoder = host->service(host, WEIR_SERVICE_ENCODER);
-    handler->waiting = host->service(host, WEIR_SERVICE_BLOCKING_CALL);
+    handler->blocking = host->service(host, WEIR_SERVICE_BLOCKING_CALL);
     handler->options = options;
     return handler;
 }
@@ -63,7 +61,7 @@ static void fail(const char *operation, natsStatus status, weir_outcome *outcome
 static int64_t timeout_ms(const struct nats_handler *handler)
 {
     int64_t timeout = handler->options->timeout_ns / 1000000;
-    int64_t left = handler->waiting ? handler->waiting->remaining_ms(handler->host) : -1;
+    int64_t left = handler->blocking ? handler->blocking->remaining_ms(handler->host) : -1;
     if (left >= 0 && left < timeout)
         timeout = left;
     return timeout > 0 ? timeout : 1;
@@ -73,13 +71,13 @@ static int64_t timeout_ms(const struct nats_handler *handler)
 
 /* libnats must not reconnect by itself: the core reconnects and keeps undelivered values, and must see the
  * failure. */
-static natsStatus set_options(natsOptions *to, const struct nats_handler *handler)
+static natsStatus set_options(natsOptions *options, const struct nats_handler *handler)
 {
-    natsStatus status = natsOptions_SetURL(to, handler->options->url);
+    natsStatus status = natsOptions_SetURL(options, handler->options->url);
     if (status == NATS_OK)
-        status = natsOptions_SetAllowReconnect(to, false);
+        status = natsOptions_SetAllowReconnect(options, false);
     if (status == NATS_OK)
-        status = natsOptions_SetTimeout(to, timeout_ms(handler));
+        status = natsOptions_SetTimeout(options, timeout_ms(handler));
     return status;
 }
 
@@ -160,13 +158,13 @@ static natsStatus publish_event(struct nats_handler *handler, const weir_batch *
     return publish_lines(handler, subject, &encoded);
 }
 
-/* Sends a whole batch; adds to *refused the number of samples that the server does not accept. */
-static natsStatus publish_all(struct nats_handler *handler, const weir_batch *batch, uint32_t *refused)
+/* Sends a whole batch; adds to *rejected the number of samples that the server does not accept. */
+static natsStatus publish_all(struct nats_handler *handler, const weir_batch *batch, uint32_t *rejected)
 {
     for (uint32_t sent = 0, count = 0; sent < batch->count; sent += count) {
         natsStatus status = publish_event(handler, batch, sent, &count);
         if (status == NATS_MAX_PAYLOAD || status == NATS_INVALID_SUBJECT)
-            *refused += count;
+            *rejected += count;
         else if (status != NATS_OK)
             return status;
     }
@@ -176,9 +174,9 @@ static natsStatus publish_all(struct nats_handler *handler, const weir_batch *ba
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     struct nats_handler *handler = self;
-    uint32_t refused = 0;
+    uint32_t rejected = 0;
     outcome->done = 0;
-    natsStatus status = publish_all(handler, batch, &refused);
+    natsStatus status = publish_all(handler, batch, &rejected);
     if (status == NATS_OK)
         status = natsConnection_FlushTimeout(handler->connection, timeout_ms(handler));
     if (status != NATS_OK) {
@@ -186,8 +184,8 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         return;
     }
     outcome->done = batch->count;
-    outcome->rejected = refused;
-    if (refused)
+    outcome->rejected = rejected;
+    if (rejected)
         snprintf(outcome->reason, sizeof outcome->reason, "publish: larger than the server's max_payload");
 }
 

@@ -34,7 +34,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         print(weir_batch_series(batch, &batch->samples[i]), &batch->samples[i]);
     if (fflush(stdout) == 0)
         return;
-    /* it is unknown how much was written */
+    /* DROP instead of RETRY: how much was written is unknown, so a retry could write values twice */
     clearerr(stdout);
     outcome->code = WEIR_OUTCOME_DROP;
     outcome->done = 0;

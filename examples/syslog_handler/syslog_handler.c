@@ -1,7 +1,7 @@
 /* syslog_handler: sends each value to the system log with syslog(3).
  *
- * Shows options, which are checked before the handler is created, and the core's encoder, with which the user
- * chooses the format. */
+ * Shows options, which are checked before the handler is created, and the core's encoder, which lets the user
+ * choose the format. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,11 @@ static const int facilities[] = {LOG_USER,   LOG_DAEMON, LOG_LOCAL0, LOG_LOCAL1,
 static const int levels[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
 
 static const weir_option rows[] = {
-    {"ident", WEIR_OPTION_STRING, 0, "weir", NULL, "what each line begins with",
-     offsetof(struct options, ident)},
+    {"ident", WEIR_OPTION_STRING, 0, "weir", NULL, "the prefix of each line", offsetof(struct options, ident)},
     {"facility", WEIR_OPTION_ENUM, 0, "user",
-     "user|daemon|local0|local1|local2|local3|local4|local5|local6|local7", "the part of the log",
+     "user|daemon|local0|local1|local2|local3|local4|local5|local6|local7", "the syslog facility",
      offsetof(struct options, facility)},
-    {"level", WEIR_OPTION_ENUM, 0, "info", "debug|info|notice|warning", "the level of each line",
+    {"level", WEIR_OPTION_ENUM, 0, "info", "debug|info|notice|warning", "the syslog level of each line",
      offsetof(struct options, level)},
     {0},
 };
@@ -43,7 +42,7 @@ static void *create(const weir_host *host, const void *options)
 {
     struct syslog_handler *handler = malloc(sizeof *handler);
     if (!handler) {
-        host->refuse(host, "", "no memory");
+        host->refuse(host, "", "out of memory");
         return NULL;
     }
     handler->host = host;
@@ -87,7 +86,7 @@ static const weir_handler_type type = {
     .size = sizeof type,
     .abi = WEIR_ABI,
     .name = "syslog_handler",
-    .summary = "sends values to the machine's log",
+    .summary = "sends values to the system log",
     .formats = WEIR_FORMAT_LINES,
     .options = rows,
     .option_row_size = sizeof(weir_option),

@@ -41,12 +41,15 @@ struct wr_options_table wr_common_options_table(void)
     return WR_OPTIONS_TABLE(rows, struct wr_common_options);
 }
 
-/* ---- Names that a type's own options may have -------------------------------------------------- */
+/* ---- Reserved names ---------------------------------------------------------------------------- */
 
-/* Frozen with WEIR_ABI 1, and documented in weir-handler(7): never add to it. */
+/* Documented in weir-handler(7) and frozen by the first release with WEIR_ABI 1: later common options are not
+ * added. "aggregate", "aggregate_series" and "optional" have no row yet; they are reserved for later versions.
+ */
 static const char *const reserved[] = {
-    "type",  "plugin",      "format", "delivery",  "queue",     "overflow", "block_timeout",
-    "batch", "batch_bytes", "linger", "retry_min", "retry_max", "spool",    "spool_limit",
+    "type",          "plugin",      "format",      "delivery",         "queue",     "overflow",
+    "block_timeout", "batch",       "batch_bytes", "linger",           "retry_min", "retry_max",
+    "spool",         "spool_limit", "aggregate",   "aggregate_series", "optional",
 };
 
 bool wr_common_options_is_reserved(const char *name)

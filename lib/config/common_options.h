@@ -27,7 +27,8 @@ struct wr_common_options {
 struct wr_options_table wr_common_options_table(void);
 
 /* Whether the name is reserved: no type may have an option of that name. The list is frozen with WEIR_ABI:
- * plugins built for that number keep loading, so a common option that is added later is not in it. */
+ * plugins built for that number keep loading, so a common option of another name that is added later is not in
+ * it. */
 bool wr_common_options_is_reserved(const char *name);
 
 /* The common options that handlers of a type have: all but those that the type's own options hide, by having

@@ -101,7 +101,7 @@ static bool check_body(const struct wr_type *type, const char *where, struct wr_
     const weir_option *clash = find_clash(&type->options);
     if (clash)
         wr_error_set(error, WEIR_ERR_PLUGIN,
-                     "%s: handler type \"%s\": option \"%s\": every handler has an option of that name", where,
+                     "%s: handler type \"%s\": option \"%s\": the name is reserved for all handlers", where,
                      is->name, clash->name);
     return !clash;
 }

@@ -86,7 +86,7 @@ WRONG = {
     "required": ("options", 'option "port": it is required, so its default "80" is never used'),
     "help": ("options", 'option "port": its help is empty'),
     "common": ("options", 'a default for "no_such_option", which is not a common option'),
-    "clash": ("load", 'option "spool.size": every handler has an option of that name'),
+    "clash": ("load", 'option "spool.size": the name is reserved for all handlers'),
     "prepare": ("prepare", "prepare changes the umask from 0[0-7]+ to 00"),
     "thread": ("prepare", "prepare starts threads, which a forked child would not have"),
     "reason": ("prepare", 'prepare refuses: .*the handler type "tables" cannot be used; it gave no reason'),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests the handler type @NAME@: does it keep the contract, and does what goes in come out?
+# Tests the handler type @NAME@ against the contract, then sends values through it and checks the output.
 set -eu
 weir=${WEIR:-weir}
 folder=$(mktemp -d)

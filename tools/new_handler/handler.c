@@ -9,7 +9,7 @@
 
 #include <weir/handler.h>
 
-/* What a configuration may say; the table fills the struct. */
+/* The options; weir fills the struct as the table describes. */
 struct options {
     const char *path;
     int64_t chunk;
@@ -17,7 +17,7 @@ struct options {
 
 static const weir_option rows[] = {
     {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the file", offsetof(struct options, path)},
-    {"chunk", WEIR_OPTION_SIZE, 0, "64KiB", "1KiB..1MiB", "how much is written at once",
+    {"chunk", WEIR_OPTION_SIZE, 0, "64KiB", "1KiB..1MiB", "the largest size of one write",
      offsetof(struct options, chunk)},
     {0},
 };
@@ -33,17 +33,17 @@ static void *create(const weir_host *host, const void *options)
 {
     struct handler *handler = calloc(1, sizeof *handler);
     if (!handler) {
-        host->refuse(host, "", "no memory");
+        host->refuse(host, "", "out of memory");
         return NULL;
     }
     *handler = (struct handler){host, host->service(host, WEIR_SERVICE_ENCODER), options, -1};
     return handler;
 }
 
-static void fail(weir_outcome *outcome, int code, const char *doing, const char *path, int problem)
+static void fail(weir_outcome *outcome, int code, const char *operation, const char *path, int error)
 {
     outcome->code = code;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.150s: %s", doing, path, strerror(problem));
+    snprintf(outcome->reason, sizeof outcome->reason, "%s %.150s: %s", operation, path, strerror(error));
 }
 
 static void open_it(void *self, weir_outcome *outcome)
@@ -67,10 +67,10 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         }
         size_t end;
         ssize_t written = text.length ? write(handler->fd, text.data, text.length) : 0;
-        int problem = written < 0 ? errno : ENOSPC;
+        int error = written < 0 ? errno : ENOSPC;
         outcome->done += encoder->settled(handler->host, written < 0 ? 0 : (size_t)written, &end);
         if (written < 0 || (size_t)written < text.length) {
-            fail(outcome, WEIR_OUTCOME_REOPEN, "write", handler->options->path, problem);
+            fail(outcome, WEIR_OUTCOME_REOPEN, "write", handler->options->path, error);
             return;
         }
     }

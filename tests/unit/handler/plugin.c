@@ -416,18 +416,34 @@ static void assert_clash(const char *name)
     const weir_option rows[] = {{name, WEIR_OPTION_INT, 0, "1", NULL, "clashes", 0}, {0}};
     const weir_handler_type type = {SOUND_TYPE("mine"), .options = rows, .option_row_size = sizeof *rows,
                                     .options_size = sizeof(int64_t)};
-    snprintf(words, sizeof words,
-             "handler type \"mine\": option \"%s\": every handler has an option of that name", name);
+    snprintf(words, sizeof words, "handler type \"mine\": option \"%s\": the name is reserved for all handlers",
+             name);
     cr_assert_eq(register_type(&type), WEIR_ERR_PLUGIN);
     cr_assert(strstr(error.text, words), "%s", error.text);
 }
 
 /* This list never changes within an ABI: see doc/abi.md. */
-Test(plugin, an_option_with_the_name_of_a_common_one_is_refused)
+Test(plugin, an_option_with_a_reserved_name_is_refused)
 {
-    static const char *const names[] = {"type",      "plugin",    "format", "delivery",    "queue",
-                                        "overflow",  "batch",     "linger", "batch_bytes", "block_timeout",
-                                        "retry_min", "retry_max", "spool",  "spool_limit", "spool.limit"};
+    static const char *const names[] = {"type",
+                                        "plugin",
+                                        "format",
+                                        "delivery",
+                                        "queue",
+                                        "overflow",
+                                        "batch",
+                                        "linger",
+                                        "batch_bytes",
+                                        "block_timeout",
+                                        "retry_min",
+                                        "retry_max",
+                                        "spool",
+                                        "spool_limit",
+                                        "spool.limit",
+                                        "aggregate",
+                                        "aggregate_series",
+                                        "optional",
+                                        "aggregate.every"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_clash(names[i]);
 }
@@ -436,7 +452,7 @@ Test(plugin, an_option_whose_name_only_begins_like_a_common_one_is_accepted)
 {
     static const weir_option rows[] = {{"batches", WEIR_OPTION_INT, 0, "1", NULL, "fits", 0},
                                        {"my.batch", WEIR_OPTION_INT, 0, "1", NULL, "fits", 0},
-                                       {"aggregate", WEIR_OPTION_INT, 0, "1", NULL, "fits", 0},
+                                       {"aggregates", WEIR_OPTION_INT, 0, "1", NULL, "fits", 0},
                                        {0}};
     const weir_handler_type type = {SOUND_TYPE("mine"), .options = rows, .option_row_size = sizeof *rows,
                                     .options_size = sizeof(int64_t)};
