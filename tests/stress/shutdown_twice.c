@@ -92,6 +92,20 @@ static void second_thread_waits(void)
     exit(0);
 }
 
+/* The last of weir's threads is gone, so the process ends with the thread. */
+static void main_thread_ends(void)
+{
+    static const char config[] = "{\"settings\":{\"reload\":\"1h\"},\"groups\":{\"*\":\"counting\"}}";
+    char path[] = "/tmp/weir-shutdown-XXXXXX";
+    int file = mkstemp(path);
+    PLAIN_CHECK(file >= 0 && write(file, config, sizeof config - 1) == sizeof config - 1);
+    PLAIN_CHECK(weir_configure_file(path) == 0);
+    unlink(path);
+    atomic_store(&shared->may_deliver, true);
+    PLAIN_CHECK(weir_shutdown(-1) == 0);
+    pthread_exit(NULL);
+}
+
 static void second_thread_times_out(void)
 {
     int first = -1;
@@ -176,6 +190,7 @@ int main(void)
     run("main returns", main_returns, true);
     run("a second thread waits", second_thread_waits, true);
     run("a second thread times out", second_thread_times_out, true);
+    run("the main thread ends", main_thread_ends, true);
     run("exit times out", exit_times_out, false);
     run("a log function shuts down", log_function_shuts_down, true);
     return 0;
