@@ -347,7 +347,7 @@ static void run(double seconds, const char *file)
            "%" PRIu64 " snapshots of the ledger, each exact; resident %ld KiB early, %ld KiB late\n",
            elapsed, process.added, (double)process.added / elapsed / 1e6, process.unrouted,
            atomic_load(&started_threads), reloads, atomic_load(&snapshots), steady.early_kb, steady.late_kb);
-    steady_judge(&steady, seconds);
+    steady_check_growth(&steady, seconds);
 }
 
 int main(int argc, char **argv)

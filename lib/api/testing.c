@@ -50,7 +50,7 @@ int weir_testing_set_time(int64_t time_ns)
         return WEIR_ERR_MEMORY;
     struct wr_engine *engine = wr_runtime_engine(runtime);
     enter_after_round(engine, &visit);
-    engine->dispatcher.taking.still_ns = time_ns < 0 ? WR_DRAIN_REAL_TIME : time_ns;
+    engine->dispatcher.drain.still_ns = time_ns < 0 ? WR_DRAIN_REAL_TIME : time_ns;
     wr_engine_leave(&visit);
     return 0;
 }
@@ -63,11 +63,11 @@ int weir_testing_advance(int64_t ns)
         return WEIR_ERR_MEMORY;
     struct wr_engine *engine = wr_runtime_engine(runtime);
     enter_after_round(engine, &visit);
-    int64_t still_ns = engine->dispatcher.taking.still_ns;
+    int64_t still_ns = engine->dispatcher.drain.still_ns;
     bool is_set = still_ns != WR_DRAIN_REAL_TIME;
     bool fits = is_set && (ns >= 0 ? still_ns <= INT64_MAX - ns : still_ns >= -ns && ns != INT64_MIN);
     if (fits)
-        engine->dispatcher.taking.still_ns += ns;
+        engine->dispatcher.drain.still_ns += ns;
     wr_engine_leave(&visit);
     if (fits)
         return 0;

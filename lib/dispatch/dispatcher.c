@@ -21,10 +21,10 @@ enum {
 void wr_dispatcher_init(struct wr_dispatcher *dispatcher, struct wr_registry *registry,
                         const struct wr_worker_env *env)
 {
-    dispatcher->taking.registry = registry;
+    dispatcher->drain.registry = registry;
     dispatcher->worker_env = env;
-    dispatcher->taking.still_ns = WR_DRAIN_REAL_TIME;
-    wr_timeline_start(&dispatcher->taking.timeline);
+    dispatcher->drain.still_ns = WR_DRAIN_REAL_TIME;
+    wr_timeline_start(&dispatcher->drain.timeline);
 }
 
 /* ---- The round lock -------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ bool wr_dispatcher_visit_by(struct wr_dispatcher *dispatcher, int64_t deadline_n
     wait_for_turn(dispatcher, deadline_ns);
     bool entered = wr_lock_enter_by(&dispatcher->round, deadline_ns);
     if (entered)
-        wr_deferred_log_enter(&dispatcher->words);
+        wr_deferred_log_enter(&dispatcher->deferred_log);
     atomic_fetch_add(&dispatcher->visits, 1);
     atomic_fetch_sub(&dispatcher->visitors, 1);
     return entered;
@@ -62,7 +62,7 @@ void wr_dispatcher_visit(struct wr_dispatcher *dispatcher)
 
 static void leave_and_log(struct wr_dispatcher *dispatcher)
 {
-    struct wr_buffer texts = wr_deferred_log_take(&dispatcher->words);
+    struct wr_buffer texts = wr_deferred_log_take(&dispatcher->deferred_log);
     atomic_fetch_add(&dispatcher->logging, 1);
     wr_lock_leave(&dispatcher->round);
     wr_deferred_log_write(&texts, dispatcher->log);
@@ -72,8 +72,8 @@ static void leave_and_log(struct wr_dispatcher *dispatcher)
 
 void wr_dispatcher_leave(struct wr_dispatcher *dispatcher)
 {
-    wr_deferred_log_leave(&dispatcher->words);
-    if (WR_UNLIKELY(!wr_deferred_log_is_empty(&dispatcher->words)))
+    wr_deferred_log_leave(&dispatcher->deferred_log);
+    if (WR_UNLIKELY(!wr_deferred_log_is_empty(&dispatcher->deferred_log)))
         leave_and_log(dispatcher);
     else
         wr_lock_leave(&dispatcher->round);
@@ -163,7 +163,7 @@ static void park_quiet(struct wr_dispatcher *dispatcher, bool *quiet)
             dispatcher->active[kept++] = dispatcher->active[i];
     dispatcher->active_count = kept;
     if (!kept)
-        wr_segment_pool_trim(&dispatcher->taking.pool);
+        wr_segment_pool_trim(&dispatcher->drain.pool);
 }
 
 void wr_dispatcher_wake(struct wr_dispatcher *dispatcher, struct wr_producer *producer)
@@ -203,7 +203,7 @@ void wr_dispatcher_renew(struct wr_dispatcher *dispatcher, struct wr_producer *p
     wr_signals_block(&signals);
     wr_dispatcher_visit(dispatcher);
     wr_dispatcher_round(dispatcher, &next_ns);
-    bool done = wr_drain_renew(&dispatcher->taking, &producer->ring);
+    bool done = wr_drain_renew(&dispatcher->drain, &producer->ring);
     wr_dispatcher_leave(dispatcher);
     if (done)
         wr_producers_renewed(producer->home);
@@ -218,7 +218,7 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
     for (uint32_t i = 0; i < dispatcher->active_count; i++) {
         struct wr_producer *producer = dispatcher->active[i];
         uint64_t samples =
-            wr_drain_ring(&dispatcher->taking, producer, wr_ring_published(&producer->ring), now_ns);
+            wr_drain_ring(&dispatcher->drain, producer, wr_ring_published(&producer->ring), now_ns);
         quiet[i] = is_quiet(&producer->ring, samples > 0, now_ns);
         taken += samples;
     }
@@ -228,7 +228,7 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
 /* A lane's worker is started when the lane has something to do. */
 static void start_workers(struct wr_dispatcher *dispatcher, int64_t now_ns)
 {
-    struct wr_router *router = dispatcher->taking.router;
+    struct wr_router *router = dispatcher->drain.router;
     for (size_t i = 0; i < router->lane_count; i++) {
         struct wr_feed_lane *lane = &router->lanes[i];
         if (lane->started || !lane->wanted || now_ns < lane->start_again_ns)
@@ -243,16 +243,16 @@ uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns)
     bool quiet[WR_PRODUCERS_MOST + 1];
     int64_t now_ns = wr_clock_monotonic_ns();
     *next_ns = WR_NEVER;
-    if (!dispatcher->taking.router)
+    if (!dispatcher->drain.router)
         return 0;
     adopt_woken(dispatcher);
-    wr_timeline_mark(&dispatcher->taking.timeline);
-    if (dispatcher->taking.pool.journal)
-        wr_journal_keep_line(dispatcher->taking.pool.journal, &dispatcher->taking.timeline);
+    wr_timeline_mark(&dispatcher->drain.timeline);
+    if (dispatcher->drain.pool.journal)
+        wr_journal_keep_line(dispatcher->drain.pool.journal, &dispatcher->drain.timeline);
     uint64_t taken = take_all(dispatcher, now_ns, quiet);
-    wr_router_offer(dispatcher->taking.router, now_ns);
+    wr_router_offer(dispatcher->drain.router, now_ns);
     start_workers(dispatcher, now_ns);
-    *next_ns = wr_router_check(dispatcher->taking.router, now_ns);
+    *next_ns = wr_router_check(dispatcher->drain.router, now_ns);
     if (dispatcher->tend)
         dispatcher->tend(dispatcher->ctx, now_ns, next_ns);
     park_quiet(dispatcher, quiet);
@@ -265,20 +265,20 @@ void wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *ro
     /* After the barrier each call either sees the gate as it is now, or its values are seen by the round.
      * Otherwise a value that was added before the change could be taken by the new router, while later ones
      * were counted as unrouted by the old gate. */
-    wr_router_reconsider(dispatcher->taking.registry);
+    wr_router_reconsider(dispatcher->drain.registry);
     wr_membarrier();
     wr_dispatcher_round(dispatcher, &next_ns);
-    wr_router_free(dispatcher->taking.router, wr_clock_monotonic_ns());
-    dispatcher->taking.router = router;
-    wr_segment_pool_set(&dispatcher->taking.pool, (uint32_t)router->lane_count + 2);
-    wr_router_adopt_groups(router, dispatcher->taking.registry, dispatcher->running);
+    wr_router_free(dispatcher->drain.router, wr_clock_monotonic_ns());
+    dispatcher->drain.router = router;
+    wr_segment_pool_set(&dispatcher->drain.pool, (uint32_t)router->lane_count + 2);
+    wr_router_adopt_groups(router, dispatcher->drain.registry, dispatcher->running);
 }
 
 void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count)
 {
     int64_t now_ns = wr_clock_monotonic_ns();
     const struct wr_route *route =
-        wr_router_series_route(dispatcher->taking.router, dispatcher->taking.registry, samples[0].series);
+        wr_router_series_route(dispatcher->drain.router, dispatcher->drain.registry, samples[0].series);
     for (size_t i = 0; i < route->feed_count; i++) {
         weir_sample *to = wr_feed_reserve(route->feeds[i], count, 0, now_ns);
         if (!to)
@@ -286,7 +286,7 @@ void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samp
         memcpy(to, samples, count * sizeof *samples);
         wr_feed_added(route->feeds[i], count);
     }
-    wr_drain_commit(&dispatcher->taking, NULL, 0);
+    wr_drain_commit(&dispatcher->drain, NULL, 0);
 }
 
 /* ---- The thread ------------------------------------------------------------------------------ */
@@ -314,7 +314,7 @@ static void *run(void *argument)
         take_turn(dispatcher);
         if (dispatcher->stopping)
             break;
-        wr_deferred_log_enter(&dispatcher->words);
+        wr_deferred_log_enter(&dispatcher->deferred_log);
         wr_dispatcher_round(dispatcher, &next_ns);
         bool nap = dispatcher->active_count > 0;
         wr_dispatcher_leave(dispatcher);
@@ -344,10 +344,11 @@ static bool end_thread(struct wr_dispatcher *dispatcher, int64_t deadline_ns, co
     bool ran = dispatcher->running && !dispatcher->stopping;
     dispatcher->stopping = true;
     wr_wakeup_send(&dispatcher->wakeup);
-    wr_deferred_log_leave(&dispatcher->words); /* while this thread waits, others may hold the round lock */
+    wr_deferred_log_leave(
+        &dispatcher->deferred_log); /* while this thread waits, others may hold the round lock */
     while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
         wr_condition_wait_open(&dispatcher->ended, &dispatcher->round, deadline_ns, signals);
-    wr_deferred_log_enter(&dispatcher->words);
+    wr_deferred_log_enter(&dispatcher->deferred_log);
     return ran && !dispatcher->running;
 }
 

@@ -30,12 +30,13 @@ struct wr_dispatcher {
     _Atomic(struct wr_producer *) woken;
 
     /* under the round lock */
-    struct wr_drain taking;
+    struct wr_drain drain;
     struct wr_producer *active[WR_PRODUCERS_MOST + 1]; /* rings that each round reads */
     uint32_t active_count;
     const struct wr_worker_env *worker_env;
     struct wr_log *log;
-    struct wr_deferred_log words; /* messages of handlers and of the journal, logged when the round is left */
+    struct wr_deferred_log
+        deferred_log; /* messages of handlers and of the journal, logged when the round is left */
     /* called at the end of each round, for periodic work; lowers *next_ns to its next time */
     void (*tend)(void *ctx, int64_t now_ns, int64_t *next_ns);
     void *ctx;

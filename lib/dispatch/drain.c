@@ -41,13 +41,13 @@ static struct event measure(const struct wr_ring *ring, uint64_t at)
 
 /* ---- The journal ----------------------------------------------------------------------------- */
 
-void wr_drain_commit(struct wr_drain *taking, struct wr_ring *ring, uint64_t position)
+void wr_drain_commit(struct wr_drain *drain, struct wr_ring *ring, uint64_t position)
 {
-    struct wr_journal *journal = taking->pool.journal;
+    struct wr_journal *journal = drain->pool.journal;
     if (!journal)
         return;
-    for (size_t i = 0; i < taking->router->feed_count; i++)
-        wr_feed_put_down(&taking->router->feeds[i]);
+    for (size_t i = 0; i < drain->router->feed_count; i++)
+        wr_feed_put_down(&drain->router->feeds[i]);
     if (ring)
         wr_versioned_put(&wr_ring_block(ring)->taken, wr_journal_round(journal), position);
     wr_journal_commit(journal);
@@ -55,20 +55,20 @@ void wr_drain_commit(struct wr_drain *taking, struct wr_ring *ring, uint64_t pos
 
 /* Before an event is copied to its feeds: if one of them has to offer its full segment, that is committed
  * first. */
-static void make_room(struct wr_drain *taking, struct wr_ring *ring, const struct event *event,
+static void make_room(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
                       const struct wr_route *route)
 {
-    for (size_t i = 0; taking->pool.journal && i < route->feed_count; i++) {
+    for (size_t i = 0; drain->pool.journal && i < route->feed_count; i++) {
         if (wr_feed_has_room(route->feeds[i], event->samples, event->text_bytes))
             continue;
-        wr_drain_commit(taking, ring, event->at);
+        wr_drain_commit(drain, ring, event->at);
         return;
     }
 }
 
-bool wr_drain_renew(struct wr_drain *taking, struct wr_ring *ring)
+bool wr_drain_renew(struct wr_drain *drain, struct wr_ring *ring)
 {
-    struct wr_journal *journal = taking->pool.journal;
+    struct wr_journal *journal = drain->pool.journal;
     if (!journal)
         return true;
     if (wr_ring_taken(ring) != wr_ring_position(ring))
@@ -84,15 +84,15 @@ bool wr_drain_renew(struct wr_drain *taking, struct wr_ring *ring)
 /* Consecutive pairs of the timeline may disagree by some nanoseconds, and so may the timeline and the wall
  * clock when settings.clock changes; a thread's time does not run backwards because of that. A time that the
  * program set is not changed. */
-static int64_t stamp(const struct wr_drain *taking, struct wr_ring *ring, const weir_sample *sample)
+static int64_t stamp(const struct wr_drain *drain, struct wr_ring *ring, const weir_sample *sample)
 {
     int64_t time_ns = sample->time_ns;
     if (WR_LIKELY(sample->flags & WR_RING_TICKS))
-        time_ns = wr_timeline_wall_ns(&taking->timeline, (uint64_t)time_ns);
+        time_ns = wr_timeline_wall_ns(&drain->timeline, (uint64_t)time_ns);
     else if (!(sample->flags & WR_RING_WALL))
         return time_ns;
-    if (WR_UNLIKELY(taking->still_ns != WR_DRAIN_REAL_TIME))
-        return taking->still_ns;
+    if (WR_UNLIKELY(drain->still_ns != WR_DRAIN_REAL_TIME))
+        return drain->still_ns;
     if (time_ns < ring->last_ns && ring->last_ns - time_ns < SLIGHT_STEP_NS)
         return ring->last_ns;
     ring->last_ns = time_ns;
@@ -100,18 +100,18 @@ static int64_t stamp(const struct wr_drain *taking, struct wr_ring *ring, const 
 }
 
 /* Metadata is in the slots behind the sample, and may wrap around the ring's end. */
-static uint32_t take_text(struct wr_drain *taking, const struct wr_ring *ring, uint64_t at, uint32_t length,
+static uint32_t take_text(struct wr_drain *drain, const struct wr_ring *ring, uint64_t at, uint32_t length,
                           struct wr_segment *segment)
 {
     for (uint32_t done = 0; done < length; at++) {
         uint32_t part = length - done < sizeof(weir_sample) ? length - done : (uint32_t)sizeof(weir_sample);
-        memcpy(taking->text + done, wr_ring_slot(ring, at), part);
+        memcpy(drain->text + done, wr_ring_slot(ring, at), part);
         done += part;
     }
-    return wr_segment_add_note(segment, taking->text, length);
+    return wr_segment_add_note(segment, drain->text, length);
 }
 
-static void copy_event(struct wr_drain *taking, struct wr_ring *ring, const struct event *event,
+static void copy_event(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
                        struct wr_feed *feed, weir_sample *to)
 {
     for (uint64_t at = event->at; at < event->end; at++, to++) {
@@ -119,93 +119,93 @@ static void copy_event(struct wr_drain *taking, struct wr_ring *ring, const stru
         *to = *from;
         to->flags = from->flags & (uint16_t)(~WR_RING_FLAGS | WR_RING_NO_WAIT);
         to->reserved = 0;
-        to->time_ns = stamp(taking, ring, from);
+        to->time_ns = stamp(drain, ring, from);
         if (from->flags & WR_RING_TEXT) {
-            to->note = take_text(taking, ring, at + 1, from->note, feed->segment);
+            to->note = take_text(drain, ring, at + 1, from->note, feed->segment);
             at += wr_ring_text_slots(from->note);
         }
     }
 }
 
 /* One sample without special flags, to one feed: by far the most frequent case. */
-static inline void copy_plain(struct wr_drain *taking, struct wr_ring *ring, const weir_sample *from,
+static inline void copy_plain(struct wr_drain *drain, struct wr_ring *ring, const weir_sample *from,
                               weir_sample *to)
 {
     *to = *from;
     to->flags = from->flags & WEIR_SAMPLE_CUMULATIVE;
-    to->time_ns = stamp(taking, ring, from);
+    to->time_ns = stamp(drain, ring, from);
 }
 
 /* The ticket's number comes with the sample: the producer's may already be that of a later call, if the call of
  * this sample has timed out. */
-static void settle_ticket(struct wr_drain *taking, struct wr_producer *producer, const struct event *event,
+static void settle_ticket(struct wr_drain *drain, struct wr_producer *producer, const struct event *event,
                           struct wr_route *route, int64_t now_ns)
 {
     struct wr_ticket ticket = {&producer->ticket, wr_ring_slot(&producer->ring, event->at)->reserved};
     wr_ticket_expect(ticket, route->sync_lanes);
-    wr_drain_commit(taking, &producer->ring, event->end);
+    wr_drain_commit(drain, &producer->ring, event->end);
     for (size_t i = 0; i < route->feed_count; i++)
         wr_feed_offer(route->feeds[i], ticket, now_ns);
 }
 
 /* The samples were added before their group had lost its route. */
-static void count_unrouted(struct wr_drain *taking, uint32_t series, uint64_t samples)
+static void count_unrouted(struct wr_drain *drain, uint32_t series, uint64_t samples)
 {
-    taking->unrouted += samples;
-    atomic_fetch_add(&wr_registry_series(taking->registry, series)->stream->group->unrouted, samples);
+    drain->unrouted += samples;
+    atomic_fetch_add(&wr_registry_series(drain->registry, series)->stream->group->unrouted, samples);
 }
 
-static void take_event(struct wr_drain *taking, struct wr_producer *producer, const struct event *event,
+static void take_event(struct wr_drain *drain, struct wr_producer *producer, const struct event *event,
                        struct wr_route *route, int64_t now_ns)
 {
     if (!route->feed_count)
-        count_unrouted(taking, wr_ring_slot(&producer->ring, event->at)->series, event->samples);
-    make_room(taking, &producer->ring, event, route);
+        count_unrouted(drain, wr_ring_slot(&producer->ring, event->at)->series, event->samples);
+    make_room(drain, &producer->ring, event, route);
     for (size_t i = 0; i < route->feed_count; i++) {
         struct wr_feed *feed = route->feeds[i];
         weir_sample *to = wr_feed_reserve(feed, event->samples, event->text_bytes, now_ns);
         if (!to)
             continue;
-        copy_event(taking, &producer->ring, event, feed, to);
+        copy_event(drain, &producer->ring, event, feed, to);
         wr_feed_added(feed, event->samples);
         feed->no_wait |= (event->flags & WR_RING_NO_WAIT) != 0;
     }
     if (event->flags & WR_RING_SYNC)
-        settle_ticket(taking, producer, event, route, now_ns);
+        settle_ticket(drain, producer, event, route, now_ns);
 }
 
 /* The slot for a sample that does not fit the segment. */
-WR_NEVER_INLINE static weir_sample *start_segment(struct wr_drain *taking, struct wr_ring *ring, uint64_t at,
+WR_NEVER_INLINE static weir_sample *start_segment(struct wr_drain *drain, struct wr_ring *ring, uint64_t at,
                                                   struct wr_feed *feed, int64_t now_ns)
 {
-    wr_drain_commit(taking, ring, at);
+    wr_drain_commit(drain, ring, at);
     return wr_feed_reserve(feed, 1, 0, now_ns);
 }
 
 /* The same, with room for it. */
-static inline void take_plain(struct wr_drain *taking, struct wr_ring *ring, uint64_t at, struct wr_feed *feed,
+static inline void take_plain(struct wr_drain *drain, struct wr_ring *ring, uint64_t at, struct wr_feed *feed,
                               int64_t now_ns)
 {
     const struct wr_segment *segment = feed->segment;
     bool has_room = segment && segment->count < segment->room;
     weir_sample *to =
-        WR_LIKELY(has_room) ? &segment->samples[segment->count] : start_segment(taking, ring, at, feed, now_ns);
+        WR_LIKELY(has_room) ? &segment->samples[segment->count] : start_segment(drain, ring, at, feed, now_ns);
     if (WR_UNLIKELY(!to))
         return;
-    copy_plain(taking, ring, wr_ring_slot(ring, at), to);
+    copy_plain(drain, ring, wr_ring_slot(ring, at), to);
     wr_feed_added(feed, 1);
 }
 
-static void give_back(struct wr_drain *taking, struct wr_ring *ring, uint64_t position)
+static void give_back(struct wr_drain *drain, struct wr_ring *ring, uint64_t position)
 {
-    wr_drain_commit(taking, ring, position);
+    wr_drain_commit(drain, ring, position);
     if (!wr_ring_give_back(ring, position))
         return;
     atomic_fetch_add_explicit(&ring->room, 1, memory_order_release);
     wr_futex_wake(&ring->room, 1);
 }
 
-uint64_t wr_drain_ring(struct wr_drain *taking, struct wr_producer *producer, uint64_t tail, int64_t now_ns)
+uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uint64_t tail, int64_t now_ns)
 {
     enum { SPECIAL = WEIR_SAMPLE_MORE | WR_RING_TEXT | WR_RING_SYNC | WR_RING_NO_WAIT };
     struct wr_ring *ring = &producer->ring;
@@ -216,23 +216,23 @@ uint64_t wr_drain_ring(struct wr_drain *taking, struct wr_producer *producer, ui
         const weir_sample *sample = wr_ring_slot(ring, head);
         if (!route || sample->series != series) {
             series = sample->series;
-            route = wr_router_series_route(taking->router, taking->registry, series);
+            route = wr_router_series_route(drain->router, drain->registry, series);
         }
         if (!(sample->flags & SPECIAL) && route->feed_count == 1) {
-            take_plain(taking, ring, head, route->feeds[0], now_ns);
+            take_plain(drain, ring, head, route->feeds[0], now_ns);
             samples++;
             head++;
         } else {
             struct event event = measure(ring, head);
-            take_event(taking, producer, &event, route, now_ns);
+            take_event(drain, producer, &event, route, now_ns);
             ring->text_slots += event.end - event.at - event.samples;
             samples += event.samples;
             head = event.end;
         }
         if (head - given >= GIVE_BACK)
-            give_back(taking, ring, given = head);
+            give_back(drain, ring, given = head);
     }
     if (head != given)
-        give_back(taking, ring, head);
+        give_back(drain, ring, head);
     return samples;
 }

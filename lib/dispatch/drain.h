@@ -29,15 +29,15 @@ struct wr_drain {
 };
 
 /* Takes what was published before `tail`. Returns the number of samples. */
-uint64_t wr_drain_ring(struct wr_drain *taking, struct wr_producer *producer, uint64_t tail, int64_t now_ns);
+uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uint64_t tail, int64_t now_ns);
 
 /* Commits a round of the journal, if there is one: everything in the ring before the position is in segments.
  * Until then no lane may see these samples, and the writer of the ring must not reuse its slots. ring NULL: the
  * new samples in the feeds came from no ring. */
-void wr_drain_commit(struct wr_drain *taking, struct wr_ring *ring, uint64_t position);
+void wr_drain_commit(struct wr_drain *drain, struct wr_ring *ring, uint64_t position);
 
 /* [writer of the ring] Moves a ring into the journal, if there is one with space. Returns false if the ring is
  * not empty, which it must be. */
-bool wr_drain_renew(struct wr_drain *taking, struct wr_ring *ring);
+bool wr_drain_renew(struct wr_drain *drain, struct wr_ring *ring);
 
 #endif

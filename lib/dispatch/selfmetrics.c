@@ -32,7 +32,7 @@ const char *wr_selfmetrics_drop_name(int why)
 void wr_selfmetrics_configure(struct wr_selfmetrics *selfmetrics, struct wr_dispatcher *dispatcher,
                               int64_t interval_ns, int64_t now_ns)
 {
-    const struct wr_config *config = dispatcher->taking.router->config;
+    const struct wr_config *config = dispatcher->drain.router->config;
     const struct wr_config_route *route = wr_config_find_route(config, group_name, false);
     selfmetrics->interval_ns = interval_ns;
     selfmetrics->next_ns = route && route->count ? now_ns + interval_ns : 0;
@@ -47,7 +47,7 @@ struct report {
 
 static void add(struct report *report, const char *reason, const char *name, uint16_t flags, uint64_t value)
 {
-    struct wr_registry *registry = report->dispatcher->taking.registry;
+    struct wr_registry *registry = report->dispatcher->drain.registry;
     weir_label labels[2] = {{"handler", report->handler}, {"reason", reason}};
     struct weir_stream *stream = wr_stream_get(registry, group_name, labels, reason ? 2 : 1, NULL);
     const struct weir_metric *metric = wr_series_get(registry, stream, name, flags, NULL);
@@ -93,7 +93,7 @@ void wr_selfmetrics_tend(struct wr_selfmetrics *selfmetrics, struct wr_dispatche
             struct report report = {dispatcher, wr_lane_name(lane), wr_clock_wall_ns()};
             add_lane(&report, &stats);
         }
-        wr_router_offer(dispatcher->taking.router, now_ns);
+        wr_router_offer(dispatcher->drain.router, now_ns);
     }
     if (selfmetrics->next_ns < *next_ns)
         *next_ns = selfmetrics->next_ns;

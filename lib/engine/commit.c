@@ -119,14 +119,14 @@ static void change_journal(struct wr_engine *engine, const char *place, int64_t 
 {
     if (engine->journal) {
         if (!place || strcmp(place, engine->journal_place) != 0)
-            wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_WARNING,
+            wr_deferred_log_add(&engine->dispatcher.deferred_log, "journal", WEIR_LOG_WARNING,
                                 "settings.journal changed; takes effect at the next start");
         return;
     }
     free(engine->journal_place);
     engine->journal_place = place ? strdup(place) : NULL;
     if (place && !engine->journal_place)
-        wr_deferred_log_add(&engine->dispatcher.words, "journal", WEIR_LOG_ERROR,
+        wr_deferred_log_add(&engine->dispatcher.deferred_log, "journal", WEIR_LOG_ERROR,
                             "out of memory; values are not journaled");
     wr_engine_start_journal(engine, now_ns);
 }
@@ -152,7 +152,7 @@ bool wr_commit(struct wr_engine *engine, struct wr_plan *plan)
     wr_engine_enter(engine, &visit);
     /* a shutdown closes the producers, takes the round lock, and then stops the lanes: a commit after that must
      * not restart them. Without a router there are no lanes. */
-    bool may_stop = engine->dispatcher.taking.router && atomic_load(&engine->producers->closed);
+    bool may_stop = engine->dispatcher.drain.router && atomic_load(&engine->producers->closed);
     bool fits = atomic_load(&engine->generation) == plan->generation && !may_stop;
     if (fits) {
         discarded.instances = calloc(2 * (count_lanes(engine) + plan->count) + 1, sizeof *discarded.instances);

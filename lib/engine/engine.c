@@ -40,19 +40,20 @@ void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
     struct wr_dispatcher *dispatcher = &engine->dispatcher;
     if (engine->journal || !engine->journal_place)
         return;
-    engine->journal = wr_journal_start(engine->journal_place, engine->registry, &dispatcher->words, &error);
+    engine->journal =
+        wr_journal_start(engine->journal_place, engine->registry, &dispatcher->deferred_log, &error);
     if (!engine->journal) {
         if (!engine->journal_retry_ns)
-            wr_deferred_log_add(&dispatcher->words, "journal", WEIR_LOG_ERROR, "%s; values go on without it",
-                                error.text);
+            wr_deferred_log_add(&dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
+                                "%s; values go on without it", error.text);
         engine->journal_retry_ns = now_ns + JOURNAL_RETRY_S * WR_NS_PER_S;
         return;
     }
     if (engine->journal_retry_ns)
-        wr_deferred_log_add(&dispatcher->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
-                            engine->journal_place);
+        wr_deferred_log_add(&dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
+                            "%s: values are kept there again", engine->journal_place);
     engine->journal_retry_ns = 0;
-    dispatcher->taking.pool.journal = engine->journal;
+    dispatcher->drain.pool.journal = engine->journal;
     wr_producers_renew(engine->producers);
     wr_recovery_run(&engine->recovery, engine->journal_place, dispatcher, now_ns);
 }
@@ -168,8 +169,8 @@ struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t gener
         .plugins = engine->plugins,
         .log = engine->log,
         .wakeup = &engine->dispatcher.wakeup,
-        .words = &engine->dispatcher.words,
-        .pool = &engine->dispatcher.taking.pool,
+        .words = &engine->dispatcher.deferred_log,
+        .pool = &engine->dispatcher.drain.pool,
         .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
         .generation = generation,
         .lanes = wr_engine_lanes(engine),
@@ -183,7 +184,7 @@ bool wr_engine_has_router(struct wr_engine *engine)
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool has_router = engine->dispatcher.taking.router;
+    bool has_router = engine->dispatcher.drain.router;
     wr_engine_leave(&visit);
     return has_router;
 }
@@ -212,8 +213,8 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    bool is_routed = engine->dispatcher.taking.router &&
-                     wr_router_route(engine->dispatcher.taking.router, group)->lane_count;
+    bool is_routed =
+        engine->dispatcher.drain.router && wr_router_route(engine->dispatcher.drain.router, group)->lane_count;
     if (is_routed && start)
         wr_dispatcher_start(&engine->dispatcher);
     bool runs = atomic_load(&engine->dispatcher.running);
@@ -226,11 +227,11 @@ void wr_engine_say_overflow(struct wr_engine *engine)
     struct wr_group *group = atomic_load(&engine->registry->first_overflow);
     if (!group || atomic_load(&engine->overflow_logged) || atomic_exchange(&engine->overflow_logged, true))
         return;
-    wr_log_say(engine->log, WEIR_LOG_WARNING,
-               "settings.max_series (%u) is reached, first by group \"%s\": in each group, values of new names "
-               "go to the "
-               "series \"weir_overflow\"",
-               atomic_load(&engine->registry->max), group->name);
+    wr_log_write(
+        engine->log, WEIR_LOG_WARNING,
+        "settings.max_series (%u) is reached, first by group \"%s\": in each group, values of new names "
+        "go to the series \"weir_overflow\"",
+        atomic_load(&engine->registry->max), group->name);
 }
 
 static void add_progress(struct wr_engine_progress *sum, struct wr_lane *lane)
@@ -246,7 +247,7 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
     struct wr_engine_progress progress = {0, 0};
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.drain.router, group);
     for (size_t i = 0; i < route->lane_count; i++)
         if (route->lanes[i]->sync)
             add_progress(&progress, route->lanes[i]->lane);
@@ -259,7 +260,7 @@ bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int cod
     struct wr_visit visit;
     bool explained = false;
     wr_engine_enter(engine, &visit);
-    const struct wr_route *route = wr_router_route(engine->dispatcher.taking.router, group);
+    const struct wr_route *route = wr_router_route(engine->dispatcher.drain.router, group);
     for (size_t i = 0; i < route->lane_count && !explained; i++)
         explained = route->lanes[i]->sync && wr_lane_describe_error(route->lanes[i]->lane, code, error);
     wr_engine_leave(&visit);
@@ -416,10 +417,10 @@ static void drain_late(struct wr_engine *engine)
     bool has_journal = engine->journal;
     wr_engine_leave(&visit);
     if (late || running)
-        wr_log_say(engine->log, WEIR_LOG_ERROR,
-                   "shutting down: %" PRIu64 " values were added too late for their handlers, and %" PRIu32
-                   " calls that add values have not returned; these values %s",
-                   late, running, has_journal ? "stay in the journal" : "are dropped");
+        wr_log_write(engine->log, WEIR_LOG_ERROR,
+                     "shutting down: %" PRIu64 " values were added too late for their handlers, and %" PRIu32
+                     " calls that add values have not returned; these values %s",
+                     late, running, has_journal ? "stay in the journal" : "are dropped");
 }
 
 /* The last round: moves values from the rings to the lanes. Returns the lanes; NULL: none, or the lock was not
@@ -456,10 +457,10 @@ static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
     if (!engine->journal || !wr_engine_enter_by(engine, &visit, later(deadline_ns, lock_deadline())))
         return;
     struct wr_journal *journal = engine->journal;
-    if (engine->dispatcher.taking.router)
-        wr_router_seal(engine->dispatcher.taking.router, wr_clock_monotonic_ns());
-    engine->journal = engine->dispatcher.taking.pool.journal = NULL;
-    wr_segment_pool_trim(&engine->dispatcher.taking.pool);
+    if (engine->dispatcher.drain.router)
+        wr_router_seal(engine->dispatcher.drain.router, wr_clock_monotonic_ns());
+    engine->journal = engine->dispatcher.drain.pool.journal = NULL;
+    wr_segment_pool_trim(&engine->dispatcher.drain.pool);
     wr_recovery_leave(&engine->recovery);
     wr_journal_stop(journal);
     wr_engine_leave(&visit);
@@ -510,9 +511,9 @@ void wr_engine_report_unfinished(struct wr_engine *engine)
         wr_lane_stats_get(&stats, lane, 0);
         queued += stats.queued;
     }
-    wr_log_say(engine->log, WEIR_LOG_ERROR,
-               "the program ends while another thread is shutting weir down; %" PRIu64 " queued values %s",
-               queued, has_journal ? "stay in the journal" : "are lost");
+    wr_log_write(engine->log, WEIR_LOG_ERROR,
+                 "the program ends while another thread is shutting weir down; %" PRIu64 " queued values %s",
+                 queued, has_journal ? "stay in the journal" : "are lost");
 }
 
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)

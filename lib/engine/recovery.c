@@ -37,7 +37,7 @@ static bool intern_all(struct find *find)
     find->ids = calloc(views->count + 1, sizeof *find->ids);
     for (uint32_t i = 0; find->ids && i < views->count; i++)
         if (wr_journal_views_get(views, i, &view, labels))
-            find->ids[i] = wr_series_codec_intern(find->dispatcher->taking.registry, &view, &no_memory);
+            find->ids[i] = wr_series_codec_intern(find->dispatcher->drain.registry, &view, &no_memory);
     return find->ids && !no_memory;
 }
 
@@ -74,7 +74,7 @@ static void translate(const struct find *find, weir_sample *sample)
 {
     sample->series = find->ids[sample->series] - 1;
     sample->flags &= WEIR_SAMPLE_MORE;
-    sample->flags |= wr_registry_series(find->dispatcher->taking.registry, sample->series)->flags;
+    sample->flags |= wr_registry_series(find->dispatcher->drain.registry, sample->series)->flags;
 }
 
 /* The kind of samples that are invalid. */
@@ -102,7 +102,7 @@ static void copy_samples(const struct find *find, struct wr_segment *segment, ui
 /* Returns the lane of this name that is in a route, or NULL. */
 static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
 {
-    struct wr_router *router = find->dispatcher->taking.router;
+    struct wr_router *router = find->dispatcher->drain.router;
     for (size_t i = 0; i < router->lane_count; i++)
         if (strcmp(wr_lane_name(router->lanes[i].lane), name) == 0)
             return &router->lanes[i];
@@ -175,7 +175,7 @@ static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_
 
 static void report_kept(const struct find *find, const char *lane, uint64_t kept)
 {
-    wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
+    wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
                         "%" PRIu64 " values are kept for handler \"%s\", which no route uses; configure it and "
                         "restart, or delete %s to discard them",
                         kept, lane, find->journal->dir.path);
@@ -205,14 +205,14 @@ static void report(const struct find *find, const struct wr_recovery_rings_resul
 {
     const char *path = find->journal->dir.path;
     if (find->given)
-        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_INFO,
+        wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_INFO,
                             "%s: %" PRIu64 " values of an earlier process recovered", path, find->given);
     if (recovery_rings->unrouted)
-        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_WARNING,
+        wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
                             "%s: %" PRIu64 " values of groups without a route are dropped", path,
                             recovery_rings->unrouted);
     if (find->corrupt || recovery_rings->corrupt || find->reader.damaged)
-        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+        wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
                             "%s: damaged; %" PRIu64 " values and %" PRIu32 " files are invalid and lost", path,
                             find->corrupt + recovery_rings->corrupt, find->reader.damaged);
 }
@@ -220,20 +220,19 @@ static void report(const struct find *find, const struct wr_recovery_rings_resul
 static void give_journal(struct find *find)
 {
     struct wr_recovery_rings_result recovery_rings = {0};
-    struct wr_drain *taking = &find->dispatcher->taking;
+    struct wr_drain *drain = &find->dispatcher->drain;
     if (!intern_all(find)) {
-        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+        wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
                             "%s: no memory; it is left as it is", find->journal->dir.path);
         free(find->ids);
         return;
     }
     const struct wr_recovery_rings_ids ids = {find->ids, find->reader.views.count};
-    int problem =
-        wr_recovery_rings_make(&find->reader, taking->router, taking->registry, &ids, &recovery_rings);
+    int problem = wr_recovery_rings_make(&find->reader, drain->router, drain->registry, &ids, &recovery_rings);
     if (problem)
-        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+        wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
                             "%s: values in rings cannot be recovered now, and stay there: %s",
-                            find->journal->dir.path, wr_error_of_system(problem));
+                            find->journal->dir.path, wr_error_system_text(problem));
     for (size_t i = 0; i < find->reader.segment_count; i++)
         give_segment(find, find->reader.segments[i]);
     find->reader.segment_count = 0;
@@ -261,15 +260,15 @@ static bool adopt(struct find *find, const char *place, const char *name)
     case WR_JOURNAL_READ: return true;
     case WR_JOURNAL_NOTHING: wr_journal_remove(dir); return false;
     case WR_JOURNAL_OTHER_VERSION:
-        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR,
+        wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
                             "%s: written by another version of weir (format %" PRIu32
                             ", this one reads %d); it is left as it is",
                             dir->path, find->reader.version, WR_JOURNAL_VERSION);
         leave(dir);
         return false;
     default:
-        wr_deferred_log_add(&find->dispatcher->words, "journal", WEIR_LOG_ERROR, "%s: %s; it is left as it is",
-                            dir->path, wr_error_of_system(errno));
+        wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
+                            "%s: %s; it is left as it is", dir->path, wr_error_system_text(errno));
         leave(dir);
         return false;
     }
@@ -315,9 +314,9 @@ static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const
     if (folder)
         closedir(folder);
     if (problem)
-        wr_deferred_log_add(&pattern->dispatcher->words, "journal", WEIR_LOG_ERROR,
+        wr_deferred_log_add(&pattern->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
                             "%s: %s; values of earlier processes may be left there", place,
-                            wr_error_of_system(problem));
+                            wr_error_system_text(problem));
 }
 
 void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_dispatcher *dispatcher,

@@ -77,7 +77,7 @@ static void recover(struct wr_lane *lane, int64_t now_ns)
     if (!lane->failing)
         return;
     lane->failing = false;
-    wr_lane_log(lane, WEIR_LOG_WARNING, "recovered after %" PRId64 " s, %" PRIu64 " lost",
+    wr_lane_log(lane, WEIR_LOG_WARNING, "back after %" PRId64 " s, %" PRIu64 " lost",
                 (now_ns - lane->failing_since_ns) / WR_NS_PER_S, count_lost(lane) - lane->lost_before);
 }
 

@@ -39,7 +39,15 @@ void wr_producer_set_no_memory(void)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-enum { PRODUCER_BYTES = (sizeof(struct wr_producer) + 4095) / 4096 * 4096 };
+enum { PAGE = 4096 };
+
+/* Memory: [kept | wiped: the rest of the producer, its ring's block, the entries of the second-level cache],
+ * with the boundary between two pages. */
+enum {
+    KEPT_BYTES = (WR_PRODUCER_KEPT + PAGE - 1) / PAGE * PAGE,
+    PRODUCER_BYTES = (sizeof(struct wr_producer) + PAGE - 1) / PAGE * PAGE,
+    BLOCK_BYTES = WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS),
+};
 
 static struct wr_ring_block *block_of(struct wr_producer *producer)
 {
@@ -48,34 +56,48 @@ static struct wr_ring_block *block_of(struct wr_producer *producer)
 
 static struct wr_name_cache_l2_entry *cache_l2_of(struct wr_producer *producer)
 {
-    return (struct wr_name_cache_l2_entry *)((char *)block_of(producer) +
-                                             WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS));
+    return (struct wr_name_cache_l2_entry *)((char *)block_of(producer) + BLOCK_BYTES);
 }
 
 static struct wr_producer *map_producer(void)
 {
-    size_t size = PRODUCER_BYTES + WR_RING_BLOCK_BYTES(WR_PRODUCER_SLOTS) + WR_NAME_CACHE_L2_BYTES;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t size = KEPT_BYTES + PRODUCER_BYTES + BLOCK_BYTES + WR_NAME_CACHE_L2_BYTES;
+    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
     /* if the kernel cannot (before 4.14), wr_producers_after_fork wipes what the child reads */
-    madvise(memory, size, MADV_WIPEONFORK);
+    madvise(memory + KEPT_BYTES, size - KEPT_BYTES, MADV_WIPEONFORK);
     /* most of it is the second-level cache, which few threads touch */
     madvise(memory, size, MADV_NOHUGEPAGE);
-    return memory;
+    return (struct wr_producer *)(memory + KEPT_BYTES - WR_PRODUCER_KEPT);
 }
 
-/* Initialises a mapped or wiped producer. */
+/* Clears the part that is not kept in a forked child. */
+static void wipe(struct wr_producer *producer)
+{
+    memset((char *)producer + WR_PRODUCER_KEPT, 0, sizeof *producer - WR_PRODUCER_KEPT);
+}
+
+/* Initialises a producer that is cold. What a call that a fork interrupted has left there is cleared. */
 static void init_producer(struct wr_producers *producers, struct wr_producer *producer, bool shared)
 {
+    wipe(producer);
     wr_ring_init(&producer->ring, block_of(producer), WR_PRODUCER_SLOTS);
     producer->home = producers;
     producer->shared = shared;
     producer->fenced = producers->fenced;
     atomic_store_explicit(&producer->ticks, producers->ticks, memory_order_relaxed);
     atomic_store_explicit(&producer->renew, producers->journal, memory_order_relaxed);
-    producer->cache.closed = shared || !producers->caches;
     producer->cache_l2.entries = cache_l2_of(producer);
+}
+
+/* Initialises a producer that the calling thread did not have before. */
+static void init_adopted(struct wr_producers *producers, struct wr_producer *producer, bool shared)
+{
+    init_producer(producers, producer, shared);
+    /* the thread that had it may have been in a call when the process was forked */
+    atomic_store_explicit(&producer->busy, 0, memory_order_relaxed);
+    producer->cache.closed = shared || !producers->caches;
 }
 
 /* Sets the state of a producer whose thread may use it. */
@@ -99,7 +121,7 @@ static void release_producer(void *value)
     struct wr_producer *producer = value;
     struct wr_producers *producers = producer->home;
     wr_producer_mine = &gone;
-    if (!producers || producer->shared) /* wiped by a fork and not used since; or shared */
+    if (wr_producer_is_cold(producer) || producer->shared) /* wiped by a fork and not used since; or shared */
         return;
     /* the thread may have ended inside a call, by pthread_exit or cancellation: what it had not published is
      * lost, and the thread that adopts the ring is in no call. release: as in wr_fast_add_end */
@@ -157,7 +179,7 @@ static struct wr_producer *make_producer(struct wr_producers *producers)
     struct wr_producer *producer = map_producer();
     if (!producer)
         return NULL;
-    init_producer(producers, producer, false);
+    init_adopted(producers, producer, false);
     producers->all[count] = producer;
     /* release: pairs with the acquire of the threads that read `all` */
     atomic_store_explicit(&producers->count, count + 1, memory_order_release);
@@ -168,11 +190,11 @@ static struct wr_producer *make_producer(struct wr_producers *producers)
 static struct wr_producer *get_shared(struct wr_producers *producers)
 {
     struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
-    if (shared && shared->ring.slots)
+    if (shared && !wr_producer_is_cold(shared))
         return shared;
     if (!shared && !(shared = map_producer()))
         return NULL;
-    init_producer(producers, shared, true);
+    init_adopted(producers, shared, true);
     /* release: pairs with the acquire of the threads that read it without the lock */
     atomic_store_explicit(&producers->shared, shared, memory_order_release);
     return shared;
@@ -182,22 +204,35 @@ static struct wr_producer *find_producer(struct wr_producers *producers)
 {
     if (producers->orphan_count) {
         struct wr_producer *orphan = producers->orphans[--producers->orphan_count];
-        if (!orphan->ring.slots) /* wiped by a fork */
-            init_producer(producers, orphan, false);
+        if (wr_producer_is_cold(orphan)) /* wiped by a fork */
+            init_adopted(producers, orphan, false);
         return orphan;
     }
     struct wr_producer *producer = make_producer(producers);
     return producer ? producer : get_shared(producers);
 }
 
+/* In a forked child: producers of the parent's other threads may be adopted. */
+static void orphan_cold(struct wr_producers *producers, const struct wr_producer *forker)
+{
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        if (producers->all[i] != forker && wr_producer_is_cold(producers->all[i]))
+            producers->orphans[producers->orphan_count++] = producers->all[i];
+    producers->forker_unknown = false;
+}
+
 /* The calling thread's own one, initialised if necessary, or one for a thread that has none. */
 static struct wr_producer *find_mine(struct wr_producers *producers)
 {
     struct wr_producer *producer = wr_producer_mine;
-    if (producer == &cold || producer == &no_memory)
+    if (producer == &cold || producer == &no_memory) {
         producer = find_producer(producers);
-    else if (!producer->ring.slots)
+    } else if (wr_producer_is_cold(producer)) { /* this thread has forked */
+        if (producers->forker_unknown)
+            orphan_cold(producers, producer);
         init_producer(producers, producer, producer == producers->shared);
+    }
     if (producer)
         update_state(producers, producer);
     return producer;
@@ -226,7 +261,10 @@ struct wr_producer *wr_producers_attach(struct wr_producers *producers)
 struct wr_error *wr_producers_error(struct wr_producers *producers)
 {
     struct wr_producer *producer = wr_producer_mine;
-    if (!producer->home && !(producer = wr_producers_attach(producers)))
+    bool is_busy = atomic_load_explicit(&producer->busy, memory_order_relaxed);
+    /* cold and busy: the rest of a call that a fork interrupted, which still uses the ring */
+    bool attaches = !producer->home || (wr_producer_is_cold(producer) && !is_busy);
+    if (attaches && !(producer = wr_producers_attach(producers)))
         return NULL;
     return producer->shared ? NULL : &producer->error;
 }
@@ -322,30 +360,52 @@ void wr_producers_renewed(struct wr_producers *producers)
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-/* For kernels without MADV_WIPEONFORK; with it the memory is zero already, and is not touched. */
-static void wipe(struct wr_producer *producer)
+static bool has_none(const struct wr_producer *producer)
 {
-    if (producer->ring.slots)
-        memset(producer, 0, sizeof *producer);
+    return producer == &cold || producer == &no_memory || producer == &gone;
 }
 
-void wr_producers_after_fork(struct wr_producers *producers)
+/* Only the thread that forked has a producer before any thread of the child is attached. */
+static const struct wr_producer *find_forker(const struct wr_producer *known)
 {
+    return known || has_none(wr_producer_mine) ? known : wr_producer_mine;
+}
+
+void wr_producers_after_fork(struct wr_producers *producers, const struct wr_producer *known)
+{
+    const struct wr_producer *forker = find_forker(known);
     wr_lock_reset(&producers->lock);
     producers->journal = false;
     producers->orphan_count = 0;
+    producers->forker_unknown = !forker;
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) {
-        wipe(producers->all[i]);
-        if (producers->all[i] != wr_producer_mine)
-            producers->orphans[producers->orphan_count++] = producers->all[i];
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!wr_producer_is_cold(producers->all[i])) /* the kernel does not know MADV_WIPEONFORK */
+            wipe(producers->all[i]);
+    if (forker)
+        orphan_cold(producers, forker);
     struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_relaxed);
-    if (shared)
+    if (shared) {
         wipe(shared);
+        /* signals are blocked in a call that uses it, so a signal handler that forks interrupts none */
+        atomic_store_explicit(&shared->busy, 0, memory_order_relaxed);
+    }
     for (size_t i = 0; i < WEIR_REFUSED_MAX; i++)
         atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
     count_early(producers);
+}
+
+/* The journal's mappings do not exist in the child. Without memory nothing can be done here: the interrupted
+ * call faults. */
+void wr_producer_mend_interrupted(void)
+{
+    struct wr_producer *producer = wr_producer_mine;
+    if (has_none(producer) || !atomic_load_explicit(&producer->busy, memory_order_relaxed) ||
+        !is_in_journal(producer))
+        return;
+    uintptr_t block = (uintptr_t)wr_ring_block(&producer->ring), start = block / PAGE * PAGE;
+    (void)!mmap((void *)start, block + BLOCK_BYTES - start, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
 /* ---- Shutdown -------------------------------------------------------------------------------- */

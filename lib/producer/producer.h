@@ -1,16 +1,19 @@
 /* producer: what each thread that adds values has: a ring, a cache of the names it uses, counters, and a few
  * fields that other threads use.
  *
- * A producer is on pages of its own that are zero in a forked child (MADV_WIPEONFORK): state is 0 there, which
- * sends the next call to the slow path. It is never freed: when its thread ends, another thread adopts it with
- * what its ring still contains, so the number of producers follows the peak number of threads. Beyond
- * WR_PRODUCERS_MOST threads share one. */
+ * Most of a producer is on pages of its own that are zero in a forked child (MADV_WIPEONFORK): state is 0
+ * there, which sends the next call to the slow path. It is never freed: when its thread ends, another thread
+ * adopts it with what its ring still contains, so the number of producers follows the peak number of threads.
+ * Beyond WR_PRODUCERS_MOST threads share one.
+ *
+ * The thread that forked still refers to its producer in the child, so no other thread may adopt that one. */
 #ifndef WR_PRODUCER_H
 #define WR_PRODUCER_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <weir/weir.h>
@@ -41,27 +44,41 @@ enum {
     WR_PRODUCERS_MOST = 1024
 };
 
+/* The first part, up to the ring's slots and size, is kept in a forked child; the rest is wiped there. Kept is
+ * what a call uses without looking at `state` again: a signal handler may fork while it interrupts a call of
+ * its thread, and return in the child too. That call then ends on memory of its own, and its value is the
+ * parent's; the next one finds state 0. */
 struct wr_producer {
-    /* read by each call; written by the thread itself, and by others to close it */
+    /* kept */
+    WR_ALIGNED_LINE _Atomic uint32_t busy; /* enum wr_producer_busy */
+    bool shared;                           /* several threads use it, holding `sharing` */
+    struct wr_producers *home;
+    struct wr_name_cache_l2 cache_l2; /* of names that the cache has no entry for */
+    struct wr_cache cache;            /* of names */
+
+    struct wr_ring ring; /* its first line is kept: the slots and their number */
+
+    /* wiped; read by each call, written by the thread itself, and by others to close it */
     WR_ALIGNED_LINE _Atomic uint32_t state; /* enum wr_producer_state */
-    _Atomic uint32_t busy;                  /* enum wr_producer_busy */
-    bool shared;                            /* several threads use it, holding `sharing` */
     bool own;                               /* the thread is one of weir's own and never waits */
     bool fenced;                            /* no membarrier(2): publishing needs a fence */
     _Atomic bool renew;                     /* its ring is to be moved to the journal */
     _Atomic bool ticks;                     /* time stamps are ticks; written under wr_producers.lock */
     struct wr_lock sharing;
-    struct wr_producers *home;
     struct wr_unrouted unrouted; /* values of groups without a route */
 
-    struct wr_ring ring;
-
-    struct wr_producer *next_active;  /* on the dispatcher's stack of woken rings */
-    struct wr_ticket_state ticket;    /* of a synchronous call */
-    struct wr_cache cache;            /* of names */
-    struct wr_name_cache_l2 cache_l2; /* of names that the cache has no entry for */
-    struct wr_error error;            /* the thread's last error */
+    struct wr_producer *next_active; /* on the dispatcher's stack of woken rings */
+    struct wr_ticket_state ticket;   /* of a synchronous call */
+    struct wr_error error;           /* the thread's last error */
 };
+
+enum { WR_PRODUCER_KEPT = offsetof(struct wr_producer, ring) + offsetof(struct wr_ring, tail) };
+
+/* Whether it is not initialised in this process. */
+static inline bool wr_producer_is_cold(const struct wr_producer *producer)
+{
+    return atomic_load_explicit(&producer->state, memory_order_relaxed) == WR_PRODUCER_COLD;
+}
 
 /* The calling thread's producer. Never NULL: a thread that has none gets one that is COLD and busy. */
 extern _Thread_local struct wr_producer *wr_producer_mine
@@ -75,6 +92,7 @@ struct wr_producers {
     struct wr_producer *all[WR_PRODUCERS_MOST]; /* entries before count never change */
     struct wr_producer *orphans[WR_PRODUCERS_MOST];
     uint32_t orphan_count;
+    bool forker_unknown; /* in a child: a cold producer in `all` may be that of the thread that forked */
     _Atomic(struct wr_producer *) shared; /* for further threads; NULL: none needed yet */
     bool fenced, caches;
     bool has_ticks; /* the processor's counter is usable for time stamps */
@@ -90,8 +108,14 @@ struct wr_producers {
 /* Called once per process. Returns false if no thread-specific key is available. */
 bool wr_producers_init(struct wr_producers *producers);
 
-/* In a forked child, by its only thread: all producers but the caller's may be adopted. */
-void wr_producers_after_fork(struct wr_producers *producers);
+/* In a forked child, by one of its threads, before any of them is attached: all producers but that of the
+ * thread that forked may be adopted. forker: what wr_producer_mine was in that thread; NULL: not known, because
+ * the process was made by _Fork(3) or the like. Then none may be adopted until that thread is attached. */
+void wr_producers_after_fork(struct wr_producers *producers, const struct wr_producer *forker);
+
+/* In a forked child, by its only thread: replaces memory that only the parent has, if the fork interrupted a
+ * call of this thread, which may still write there. Safe in signal handlers. */
+void wr_producer_mend_interrupted(void);
 
 /* Gives the calling thread a producer: its own wiped one, an orphan, a new one, or the shared one. Blocks
  * signals meanwhile. Returns NULL if out of memory, or if the thread is ending. */

@@ -95,7 +95,7 @@ static void begin_waiting(struct wr_producer *producer)
     atomic_store_explicit(&producer->busy, WR_PRODUCER_WAITING, memory_order_release);
 }
 
-/* The caller then checks is_closed. */
+/* The caller then checks the state: see check_state. */
 static void end_waiting(struct wr_producer *producer)
 {
     begin_writing(producer);
@@ -108,7 +108,7 @@ bool wr_intake_enter(struct wr_intake_call *call, int *error)
         *error = refuse_nested(call->samples);
         return false;
     }
-    if (!producer->home && !(producer = attach(call->samples, error)))
+    if ((!producer->home || wr_producer_is_cold(producer)) && !(producer = attach(call->samples, error)))
         return false;
     call->runtime = wr_runtime_get();
     call->producer = producer;
@@ -129,6 +129,37 @@ void wr_intake_leave(struct wr_intake_call *call)
         leave_shared(call);
 }
 
+/* ---- Forks in the middle of a call ------------------------------------------------------------
+ *
+ * A signal handler may fork while it interrupts a call, and return in the child too. There the call ends on a
+ * producer that is cold, without any use of the parent's engine: whether it is cold is checked with signals
+ * blocked, before each use of the engine. */
+
+static bool is_forked(const struct wr_intake_call *call)
+{
+    return wr_producer_is_cold(call->producer);
+}
+
+static int refuse_forked(uint64_t count)
+{
+    return wr_intake_refuse(WEIR_REFUSED_BUSY, count, "a signal handler forked while it interrupted weir");
+}
+
+/* Blocks signals. Returns whether the engine may be used until leave_engine. */
+static bool enter_engine(const struct wr_intake_call *call, sigset_t *signals)
+{
+    wr_signals_block(signals);
+    if (!is_forked(call))
+        return true;
+    wr_signals_restore(signals);
+    return false;
+}
+
+static void leave_engine(const sigset_t *signals)
+{
+    wr_signals_restore(signals);
+}
+
 /* ---- The gate -------------------------------------------------------------------------------- */
 
 static bool is_closed(const struct wr_intake_call *call)
@@ -136,12 +167,26 @@ static bool is_closed(const struct wr_intake_call *call)
     return atomic_load(&call->producer->state) == WR_PRODUCER_CLOSED;
 }
 
-/* May load plugins, or wait for the thread that does. */
+/* Whether the call has to end: weir was shut down, or this is a child now. Returns 0, or the error to return.
+ */
+static int check_state(const struct wr_intake_call *call)
+{
+    if (is_forked(call))
+        return refuse_forked(call->samples);
+    return is_closed(call) ? refuse_closed(call->samples) : 0;
+}
+
+/* The group's first value in this process. May load plugins, or wait for the thread that does. Signals are
+ * blocked: see is_forked. The caller then checks the state. */
 static enum wr_warmth warm(struct wr_intake_call *call)
 {
+    sigset_t signals;
+    if (!enter_engine(call, &signals))
+        return WR_WARMTH_WARM;
     begin_waiting(call->producer);
     enum wr_warmth warmth = wr_configure_warm(call->runtime, call->group, true);
     end_waiting(call->producer);
+    leave_engine(&signals);
     return warmth;
 }
 
@@ -149,14 +194,15 @@ static enum wr_warmth warm(struct wr_intake_call *call)
 static int pass_gate(struct wr_intake_call *call)
 {
     enum wr_warmth warmth;
+    int error;
     for (;;) {
-        if (is_closed(call))
-            return refuse_closed(call->samples);
+        if ((error = check_state(call)))
+            return error;
         switch (wr_gate_read(call->group)) {
         case WR_GATE_COLD:
             warmth = warm(call);
-            if (is_closed(call))
-                return refuse_closed(call->samples);
+            if ((error = check_state(call)))
+                return error;
             if (warmth == WR_WARMTH_NOT_YET)
                 return 0;
             if (warmth == WR_WARMTH_NO_ROUTES)
@@ -197,21 +243,25 @@ static void run_round_if_needed(const struct wr_intake_call *call)
     int64_t next_ns;
     if (!call->producer->own && atomic_load(&dispatcher->running))
         return;
-    wr_signals_block(&signals);
+    if (!enter_engine(call, &signals))
+        return;
     wr_dispatcher_visit(dispatcher);
     if (call->producer->own || !wr_dispatcher_start(dispatcher))
         wr_dispatcher_round(dispatcher, &next_ns);
     wr_dispatcher_leave(dispatcher);
-    wr_signals_restore(&signals);
+    leave_engine(&signals);
 }
 
 /* Waits until the ring has room. Returns 0, or the error to return. */
 static int find_room(struct wr_intake_call *call)
 {
     struct wr_ring *ring = &call->producer->ring;
+    int error;
     if (wr_ring_fill(ring) > ring->size / 2)
         wr_dispatcher_hurry(dispatcher_of(call));
     while (!wr_ring_find_room(ring, call->slots)) {
+        if ((error = check_state(call)))
+            return error;
         if (wr_configure_is_here(call->runtime))
             return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples,
                                     "this thread is configuring weir, and its ring is full");
@@ -220,10 +270,20 @@ static int find_room(struct wr_intake_call *call)
         if (!call->producer->own)
             wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, 100 * WR_NS_PER_MS);
         end_waiting(call->producer);
-        if (is_closed(call))
-            return refuse_closed(call->samples);
+        if ((error = check_state(call)))
+            return error;
     }
     return 0;
+}
+
+/* Into the journal. */
+static void move_ring(const struct wr_intake_call *call)
+{
+    sigset_t signals;
+    if (!enter_engine(call, &signals))
+        return;
+    wr_dispatcher_renew(dispatcher_of(call), call->producer);
+    leave_engine(&signals);
 }
 
 int wr_intake_prepare(struct wr_intake_call *call)
@@ -235,7 +295,7 @@ int wr_intake_prepare(struct wr_intake_call *call)
     if (error || call->unrouted)
         return error;
     if (WR_UNLIKELY(atomic_load_explicit(&call->producer->renew, memory_order_relaxed)))
-        wr_dispatcher_renew(dispatcher_of(call), call->producer);
+        move_ring(call);
     return find_room(call);
 }
 
@@ -272,16 +332,29 @@ void wr_intake_wake_dispatcher(struct wr_producer *producer)
 
 /* ---- Synchronous calls ----------------------------------------------------------------------- */
 
+/* Returns false if this is a child now. */
+static bool read_progress(const struct wr_intake_call *call, struct wr_engine_progress *progress)
+{
+    sigset_t signals;
+    if (!enter_engine(call, &signals))
+        return false;
+    *progress = wr_engine_sync_progress(wr_runtime_engine(call->runtime), call->group);
+    leave_engine(&signals);
+    return true;
+}
+
 /* Waits while the handlers make progress; a call fails after block_timeout without any. */
 static int wait_for_handlers(const struct wr_intake_call *call, struct wr_ticket ticket)
 {
-    struct wr_engine *engine = wr_runtime_engine(call->runtime);
-    struct wr_engine_progress before = wr_engine_sync_progress(engine, call->group);
+    struct wr_engine_progress before, now;
+    if (!read_progress(call, &before))
+        return WEIR_ERR_BUSY;
     for (;;) {
         int result;
         if (wr_ticket_wait(ticket, wr_clock_monotonic_ns() + before.timeout_ns, &result))
-            return result;
-        struct wr_engine_progress now = wr_engine_sync_progress(engine, call->group);
+            return is_forked(call) ? WEIR_ERR_BUSY : result;
+        if (!read_progress(call, &now))
+            return WEIR_ERR_BUSY;
         if (is_closed(call) || now.settled == before.settled)
             return WEIR_ERR_TIMEOUT;
         before = now;
@@ -313,7 +386,10 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
         wr_dispatcher_hurry(dispatcher_of(call));
     }
     int result = sync ? wait_for_handlers(call, ticket) : 0;
+    bool forked = is_forked(call);
     wr_intake_leave(call);
+    if (result && forked)
+        return refuse_forked(call->samples);
     return set_error(call, result);
 }
 

@@ -99,6 +99,8 @@ static void after_fork_in_child(void)
     if (!runtime)
         return;
     atomic_store(&runtime->life->alive, 0); /* where the kernel has not wiped it */
+    runtime->life->forker = wr_producer_mine;
+    wr_producer_mend_interrupted();
     wr_fork_child(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
@@ -126,8 +128,8 @@ static void read_environment(struct wr_runtime *runtime)
 {
     const char *level = secure_getenv("WEIR_LOG");
     if (!wr_log_init(&runtime->log, level))
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR,
-                   "WEIR_LOG: \"%.40s\" is not a level; allowed: off, error, warning, info, debug", level);
+        wr_log_write(&runtime->log, WEIR_LOG_ERROR,
+                     "WEIR_LOG: \"%.40s\" is not a level; allowed: off, error, warning, info, debug", level);
     const char *folders = secure_getenv("WEIR_PLUGIN_PATH");
     runtime->plugins.folders = folders ? strdup(folders) : NULL;
 }
@@ -206,7 +208,7 @@ static bool restart(struct wr_runtime *runtime)
 {
     struct wr_engine *old = atomic_load(&runtime->engine);
     wr_registry_after_fork(&runtime->registry);
-    wr_producers_after_fork(&runtime->producers);
+    wr_producers_after_fork(&runtime->producers, runtime->life->forker);
     wr_plugins_after_fork(&runtime->plugins);
     wr_watcher_after_fork(&runtime->watcher);
     wr_status_after_fork(&runtime->status);

@@ -29,7 +29,8 @@ enum wr_journal_expectation { WR_JOURNAL_UNKNOWN, WR_JOURNAL_NONE, WR_JOURNAL_EX
 
 /* A page that is wiped in a forked child. */
 struct wr_life {
-    _Atomic uint32_t alive; /* 1: `engine` belongs to this process */
+    _Atomic uint32_t alive;           /* 1: `engine` belongs to this process */
+    const struct wr_producer *forker; /* in a child: of the thread that forked; NULL: not known */
 };
 
 struct wr_runtime {

@@ -10,6 +10,8 @@
 static void add_ring(weir_stats *stats, const struct wr_producer *producer)
 {
     const struct wr_ring *ring = &producer->ring;
+    if (wr_producer_is_cold(producer)) /* in a forked child: what is there is not of this process */
+        return;
     uint64_t unrouted = wr_unrouted_total(&producer->unrouted);
     uint64_t head = wr_ring_taken(ring), tail = wr_ring_published(ring);
     stats->taken += head - ring->text_slots + unrouted;
@@ -29,7 +31,7 @@ void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
     const struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
     if (shared)
         add_ring(stats, shared);
-    stats->unrouted += engine->dispatcher.taking.unrouted;
+    stats->unrouted += engine->dispatcher.drain.unrouted;
     wr_engine_leave(&visit);
     stats->added = stats->taken + stats->in_rings;
     for (int i = 0; i < WEIR_REFUSED_MAX; i++)
@@ -59,6 +61,8 @@ static void append(struct list *list, struct wr_group *group, uint64_t values)
 static void append_run(struct list *list, const struct wr_producer *producer)
 {
     uint64_t values;
+    if (wr_producer_is_cold(producer))
+        return;
     struct wr_group *group = wr_unrouted_run(&producer->unrouted, &values);
     if (!group || !values)
         return;

@@ -1,4 +1,4 @@
-"""The contract between weir and its plugins stays what it was when it was declared stable: what was built then, works now."""
+"""The plugin ABI is unchanged since it was declared stable: a plugin built from the headers of that time works now."""
 
 import json
 import os
@@ -12,11 +12,11 @@ CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
 FROZEN_HEADERS = os.path.join(SOURCE, "tests", "abi", "1")
 FROZEN_PLUGIN = os.path.join(BUILD, "tests", "abi", ".libs", "frozen.so")
 HEADERS = ("types.h", "options.h", "host.h", "handler.h")
-# One side gives the memory for these, or walks arrays of them, without knowing the other side's size.
+# One side allocates these, or walks arrays of them, without knowing the other side's size.
 NEVER_GROW = {"weir_sample", "weir_encoded", "weir_list", "weir_map", "weir_default", "weir_label"}
 
 
-# ---- The numbers of the headers -----------------------------------------------------------------------
+# ---- Header constants and offsets ---------------------------------------------------------------------
 
 
 def read_header(folder):
@@ -36,8 +36,8 @@ def fields_of(body):
         yield pointer.group(1) if pointer else re.search(r"(\w+)(\[\d+\])?$", field).group(1)
 
 
-def questions(text):
-    """(label, expression) of each number that both sides have compiled in."""
+def expressions(text):
+    """(label, expression) of each number that both sides compile in."""
     for body in re.findall(r"enum \w* ?\{(.*?)\};", text, re.S):
         for name in (item.split("=")[0].strip() for item in body.split(",") if item.strip()):
             yield f"{name}", f"(long long){name}"
@@ -49,18 +49,18 @@ def questions(text):
     yield "WEIR_ABI", "(long long)WEIR_ABI"
 
 
-def ask(folder, text, *include):
-    """What a compiler answers to the questions about the frozen headers' numbers and texts, by other headers."""
-    lines = [f'printf("{label}\\t%lld\\n", {expression});' for label, expression in questions(text)]
+def evaluate(folder, text, *include):
+    """The values of the frozen headers' numbers and texts when compiled with the headers in `include`."""
+    lines = [f'printf("{label}\\t%lld\\n", {expression});' for label, expression in expressions(text)]
     lines += [f'printf("{name}\\t%s\\n", {name});' for name in re.findall(r'#define (WEIR_\w+) "', text)]
-    source, program = os.path.join(folder, "ask.c"), os.path.join(folder, "ask")
+    source, program = os.path.join(folder, "values.c"), os.path.join(folder, "values")
     with open(source, "w", encoding="utf-8") as file:
         file.write("#include <stdio.h>\n#include <weir/handler.h>\nint main(void)\n{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
     flags = [flag for path in include for flag in ("-I", path)]
     done = subprocess.run([*CC, *flags, source, "-o", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    answers = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    return dict(line.split("\t") for line in answers.splitlines())
+    output = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    return dict(line.split("\t") for line in output.splitlines())
 
 
 def may_grow(label):
@@ -69,14 +69,14 @@ def may_grow(label):
 
 
 @case
-def every_number_of_the_frozen_headers_is_what_it_was(folder):
+def every_number_of_the_frozen_headers_is_unchanged(folder):
     text = read_header(FROZEN_HEADERS)
-    then = ask(folder, text, FROZEN_HEADERS)
-    now = ask(folder, text, os.path.join(SOURCE, "include"), os.path.join(BUILD, "include"))
+    then = evaluate(folder, text, FROZEN_HEADERS)
+    now = evaluate(folder, text, os.path.join(SOURCE, "include"), os.path.join(BUILD, "include"))
     assert len(then) > 150 and {"offset of weir_handler_type.abandon", "WEIR_OUTCOME_FAILED", "WEIR_SERVICE_ENCODER"} <= set(then), then
     for label, number in then.items():
         fits = int(now[label]) >= int(number) if may_grow(label) else now[label] == number
-        assert fits, f"{label} was {number} when the contract became stable, and is {now[label]}"
+        assert fits, f"{label} was {number} when the ABI became stable, and is now {now[label]}"
 
 
 @case
@@ -84,7 +84,7 @@ def structures_that_may_grow_begin_with_their_size(folder):
     text = read_header(os.path.join(SOURCE, "include"))
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", text, re.S):
         sized = re.match(r"\s*size_t size;", body) is not None
-        assert sized or name in NEVER_GROW or name == "weir_option", f"{name}: neither does it begin with its size, nor is it fixed"
+        assert sized or name in NEVER_GROW or name == "weir_option", f"{name}: must begin with its size or be in NEVER_GROW"
 
 
 # ---- The frozen plugin --------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def config_of(folder, kind, **options):
 
 
 @case
-def plugins_with_structs_of_that_day_and_shorter_and_longer_ones_load_and_deliver(folder):
+def plugins_with_frozen_shorter_and_longer_structs_load_and_deliver(folder):
     for kind in ("frozen", "frozen_short", "frozen_long"):
         place = os.path.join(folder, kind)
         os.mkdir(place)
@@ -128,13 +128,13 @@ def the_frozen_plugin_encodes_and_is_retried_and_every_value_arrives_once(folder
 
 
 @case
-def what_the_frozen_plugin_refuses_is_told_with_the_place(folder):
+def a_refusal_by_the_frozen_plugin_is_reported_with_its_place(folder):
     done = run(WEIR, "emit", "-g", "g", "a=1", WEIR_CONFIG=config_of(folder, "frozen", limit="8B"))
     assert "handlers.old.limit: 8 is not a limit; allowed: 16B and more" in done.stderr, done
 
 
 @case
-def a_plugin_of_the_time_before_is_refused_with_both_numbers(folder):
+def a_plugin_of_an_earlier_abi_is_refused_with_both_numbers(folder):
     headers = os.path.join(folder, "weir")
     os.mkdir(headers)
     for name in HEADERS:

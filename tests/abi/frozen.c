@@ -1,8 +1,8 @@
-/* frozen: a plugin as somebody built it when the contract became stable: from the headers in 1/, which are a
- * copy of that day's. It uses all that the contract has, and no other header of weir's is in its reach.
+/* frozen: a plugin built from the headers in 1/, copied when the ABI became stable, and from no other header of
+ * weir. It uses the whole ABI.
  *
- * Three types: one with the structs of that day, one that ends where the last field is that every type must
- * have, and one from a later day, whose structs are longer. Each writes what it gets to a file. */
+ * Three types: one with the frozen structs, one whose struct ends after the last required member, and one with
+ * longer structs, as a later version would have. Each writes what it receives to a file. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <weir/handler.h>
 
 #if WEIR_ABI != 1
-#error "these are not the headers of contract 1"
+#error "these are not the headers of ABI 1"
 #endif
 
 enum mode { PLAIN, ENCODED };
@@ -27,7 +27,7 @@ struct options {
     weir_map map;
 };
 
-/* A row of a later day. */
+/* A row of a later version. */
 struct row {
     weir_option known;
     const char *later;
@@ -152,7 +152,7 @@ static void show_encoded(const struct frozen *frozen, const weir_batch *batch)
     }
 }
 
-/* As often as it is told it asks for another try first. */
+/* Returns RETRY first, as often as the option "retries" says. */
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     struct frozen *frozen = self;
@@ -164,7 +164,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         outcome->code = frozen->retries % 2 ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY;
         outcome->done = 0;
         outcome->retry_after_ms = 1;
-        snprintf(outcome->reason, sizeof outcome->reason, "told to try again");
+        snprintf(outcome->reason, sizeof outcome->reason, "retry requested");
         return;
     }
     frozen->host->count(frozen->host, "batches", 1);
@@ -223,7 +223,7 @@ static const weir_handler_type of_that_day = {
     .abandon = abandon,
 };
 
-/* What stands behind its end is not its own. */
+/* Memory beyond its size is not part of it. */
 static const weir_handler_type shorter = {
     .size = offsetof(weir_handler_type, wake),
     .abi = WEIR_ABI,

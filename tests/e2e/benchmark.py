@@ -1,4 +1,4 @@
-"""What the benchmark counts: it takes no figure of a program that has lost, repeated, mixed up or spoiled a line."""
+"""The benchmark's checks: it discards the figures of a program that lost, repeated, reordered or damaged a line."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ VALUES = 10000
 
 
 def make_lines(count=VALUES):
-    """The lines of one thread: text, with the values of bench/support/values.c."""
+    """The lines of one thread in the format text, with the values of bench/support/values.c."""
     lines = []
     for i in range(count):
         place = i % VALUES * 7919 % VALUES
@@ -31,14 +31,14 @@ def verify(folder, lines, threads=1, values=VALUES, shape="text"):
     return run(VERIFY, path, shape, "plain", threads, values)
 
 
-def refuse(folder, lines, word, **how):
+def assert_rejected(folder, lines, word, **how):
     result = verify(folder, lines, **how)
     assert result.returncode == 1, result
     assert word in result.stderr, result.stderr
 
 
 @case
-def lines_as_they_must_be_count(folder):
+def correct_lines_are_accepted(folder):
     result = verify(folder, make_lines())
     assert result.returncode == 0, result.stderr
     result = verify(folder, make_lines(24000), values=24000)
@@ -46,54 +46,54 @@ def lines_as_they_must_be_count(folder):
 
 
 @case
-def lines_of_two_threads_count_in_any_order(folder):
+def lines_of_two_threads_are_accepted_in_any_order(folder):
     result = verify(folder, make_lines() + make_lines()[::-1], threads=2, values=2 * VALUES)
     assert result.returncode == 0, result.stderr
 
 
 @case
-def a_lost_line_is_noticed(folder):
-    refuse(folder, make_lines()[:-1], "9999 lines, not 10000")
+def a_lost_line_is_detected(folder):
+    assert_rejected(folder, make_lines()[:-1], "9999 lines, not 10000")
     lines = make_lines() + make_lines()
     del lines[7]
-    refuse(folder, lines, "19999 lines", threads=2, values=2 * VALUES)
+    assert_rejected(folder, lines, "19999 lines", threads=2, values=2 * VALUES)
 
 
 @case
-def a_repeated_line_in_place_of_a_lost_one_is_noticed(folder):
+def a_repeated_line_in_place_of_a_lost_one_is_detected(folder):
     lines = make_lines() + make_lines()
     lines[7] = lines[8]
-    refuse(folder, lines, "times, not", threads=2, values=2 * VALUES)
+    assert_rejected(folder, lines, "times, not", threads=2, values=2 * VALUES)
 
 
 @case
-def lines_of_one_thread_out_of_order_are_noticed(folder):
+def lines_of_one_thread_out_of_order_are_detected(folder):
     lines = make_lines()
     lines[70], lines[71] = lines[71], lines[70]
-    refuse(folder, lines, "order")
+    assert_rejected(folder, lines, "order")
 
 
 @case
-def a_spoiled_line_is_noticed(folder):
+def a_damaged_line_is_detected(folder):
     for old, new, word in (("my_app", "my_ap", "must be"), ("latency=", "latency", "must be"), ("\n", " \n", "must be"),
                            ("=", "=x", "not a number"), ("=", "=1", "never been added"), ("[1", "[", "not a time"),
                            ("][", "0][", "decimals")):
         lines = make_lines()
         lines[-1] = lines[-1].replace(old, new, 1)
-        refuse(folder, lines, word)
-    refuse(folder, make_lines(), "must be", shape="json")
-    refuse(folder, make_lines()[:-1] + [make_lines()[-1][:-1]], "must be")
+        assert_rejected(folder, lines, word)
+    assert_rejected(folder, make_lines(), "must be", shape="json")
+    assert_rejected(folder, make_lines()[:-1] + [make_lines()[-1][:-1]], "must be")
 
 
 def judge_row(goal, weir, peer):
-    """weir, peer: a figure for each round, or the reason why it is void."""
+    """weir, peer: one figure per round, or the reason why the round is void."""
     row = rows.Row("what", rows.Figure("mine", "n", "ns"), "peer", rows.Figure("theirs", "n", "ns"), goal)
     rounds = [{"mine": a if isinstance(a, str) else {"n": a}, "theirs": b if isinstance(b, str) else {"n": b}} for a, b in zip(weir, peer)]
     return rows.judge(row, rounds)
 
 
 @case
-def a_goal_is_judged_by_the_median_of_the_ratios_of_the_rounds():
+def a_goal_is_compared_with_the_median_ratio_of_the_rounds():
     result = judge_row(rows.at_most(1.7), [10, 20, 99], [10, 10, 10])
     assert result.ratio == 2 and result.met is False
     result = judge_row(rows.at_least(5), [10, 60, 99], [10, 10, 10])
@@ -103,13 +103,13 @@ def a_goal_is_judged_by_the_median_of_the_ratios_of_the_rounds():
 
 
 @case
-def a_void_round_makes_its_rows_void_and_the_verdict_bad():
+def a_void_round_makes_its_rows_void_and_the_run_fail():
     for weir, peer in (([1, "lost", 1], [1, 1, 1]), ([1, 1, 1], [1, 1, "lost"])):
         result = judge_row(rows.at_most(2), weir, peer)
         assert result.void == "lost" and result.met is None
         assert report.show_cells(result)[1] == "void"
         assert report.print_verdict([result]) is False
-    assert report.print_verdict([judge_row(rows.at_most(2), [9], [1])]) is True, "a goal that is missed is no error"
+    assert report.print_verdict([judge_row(rows.at_most(2), [9], [1])]) is True, "a missed goal is not an error"
 
 
 main()

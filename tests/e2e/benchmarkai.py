@@ -1,4 +1,4 @@
-"""benchmarkai's modes: selected by BENCHMARK_AI alone, they write what Python's json.dumps would."""
+"""The modes of benchmarkai, selected by BENCHMARK_AI alone: the output equals that of Python's json.dumps."""
 
 import json
 import math
@@ -12,11 +12,11 @@ from harness import (ADDER, BUILD, assert_handler_ledger, assert_ledgers, case, 
                    skip_fork_under_sanitizers, start)
 
 EVENTS = os.path.join(BUILD, "tests", "support", "events")
-PUPPET = os.path.join(BUILD, "tests", "support", "scripted_app")
+SCRIPTED_APP = os.path.join(BUILD, "tests", "support", "scripted_app")
 NOT_CREATED = -14
 
 
-# ---- What is written -------------------------------------------------------------------------------------------
+# ---- Output ----------------------------------------------------------------------------------------------------
 
 
 def write_events(path, events):
@@ -35,7 +35,7 @@ def is_control(character):
 
 
 def make_doubles(draw):
-    """Numbers of all kinds, more of them where printing goes wrong."""
+    """Numbers of all kinds, with more at the values where printing errors are likely."""
     yield from (0.0, -0.0, 1.0, 0.1, 0.1 + 0.2, 1 / 3, 100.0, 49.403, 12.375, math.nan, math.inf, -math.inf, math.pi, -math.e)
     yield from (5e-324, 2.2250738585072011e-308, 2.2250738585072014e-308, 1.7976931348623157e308, 4.9406564584124654e-324 * 3)
     yield from (2.0 ** 53, 2.0 ** 53 + 2, 9007199254740993.0, 2.0 ** 63, -2.0 ** 63, 2.0 ** 64, 1e22, 1e23, 9.5e-7, 123456789012345680.0)
@@ -55,7 +55,7 @@ def make_doubles(draw):
         yield float(draw.randrange(-10 ** 18, 10 ** 18))
 
 
-# What json.dumps escapes, what looks like control, and what takes one to four bytes and one or two units of UTF-16.
+# Characters that json.dumps escapes, that resemble control characters, and of one to four bytes and one or two units of UTF-16.
 CHARACTERS = ("\"\\/bnrtu{}:,'$%& ~" "\u00a0\u00ad\u00e9\u00ff\u0100\u061c\u07ff\u0800\u200b\u200e\u2028\u2029\u202e\u20ac\u2066"
               "\ud7ff\ue000\ufeff\ufffd\ufffe\uffff\U00010000\U0001f600\U0001f9d1\U000e0001\U0010fffe\U0010ffff")
 
@@ -95,7 +95,7 @@ def first_difference(given, expected):
 
 
 @case
-def stdout_is_byte_for_byte_what_json_dumps_writes(folder):
+def stdout_equals_the_output_of_json_dumps_byte_for_byte(folder):
     path = os.path.join(folder, "events")
     for seed in range(2):
         events = make_events(seed)
@@ -107,8 +107,8 @@ def stdout_is_byte_for_byte_what_json_dumps_writes(folder):
 
 
 @case
-def the_fifo_carries_the_same(folder):
-    """A line that is too long for a pipe has no place in it: names are at most 255 bytes, and these events have few."""
+def the_fifo_receives_the_same_bytes(folder):
+    """A line longer than PIPE_BUF would be dropped, so only shorter events are used."""
     path, fifo = os.path.join(folder, "events"), os.path.join(folder, "fifo")
     events = [event for event in make_events(7) if len(json.dumps(event)) < 4000]
     write_events(path, events)
@@ -120,7 +120,7 @@ def the_fifo_carries_the_same(folder):
     assert given == dumps(events), first_difference(given, dumps(events))
 
 
-# ---- Which mode it is ------------------------------------------------------------------------------------------
+# ---- Selecting the mode ----------------------------------------------------------------------------------------
 
 
 @case
@@ -131,14 +131,14 @@ def the_value_is_case_insensitive():
 
 
 @case
-def case_insensitive_means_letters_of_ascii_whatever_the_locale(folder):
+def case_is_ignored_in_ascii_letters_only_in_every_locale(folder):
     fifo = os.path.join(folder, "no-fifo")
     done = run(ADDER, "-q", BENCHMARK_AI="FIFO", LC_ALL="tr_TR.UTF-8", BENCHMARK_AI_FIFO_FILEPATH=fifo, BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0")
     assert f"fifo: the named pipe {fifo} does not exist" in done.stderr, done
 
 
 @case
-def an_unknown_value_is_said_once_and_nothing_is_written():
+def an_unknown_value_is_logged_once_and_nothing_is_written():
     done = run(ADDER, "-t", 4, "-n", 100, "-f", -1, BENCHMARK_AI="pipe\x1b")
     assert done.returncode == 0
     assert done.stderr == 'weir: error: BENCHMARK_AI: must be stdout or fifo, got "pipe\\x1b"; BENCHMARK_AI is not used\n', done
@@ -148,13 +148,13 @@ def an_unknown_value_is_said_once_and_nothing_is_written():
 
 
 @case
-def an_empty_value_counts_as_none():
+def an_empty_value_means_unset():
     done = run(ADDER, "-q", BENCHMARK_AI="")
     assert done.stdout == done.stderr == ""
 
 
 @case
-def weir_config_comes_first_even_when_it_is_wrong(folder):
+def weir_config_takes_precedence_even_when_it_is_invalid(folder):
     path = os.path.join(folder, "out")
     config = {"handlers": {"disk": {"type": "file", "path": path, "format": "bai"}}, "groups": {"*": "disk"}}
     done = run(ADDER, "-q", BENCHMARK_AI="stdout", WEIR_CONFIG=config)
@@ -164,7 +164,7 @@ def weir_config_comes_first_even_when_it_is_wrong(folder):
 
 
 @case
-def it_wins_over_what_the_program_configures_which_is_still_checked(folder):
+def it_takes_precedence_over_the_programs_configuration_which_is_still_checked(folder):
     path, config = os.path.join(folder, "out"), os.path.join(folder, "config.json")
     with open(config, "w", encoding="utf-8") as file:
         json.dump({"handlers": {"disk": {"type": "file", "path": path}}, "groups": {"*": "disk"}}, file)
@@ -177,7 +177,7 @@ def it_wins_over_what_the_program_configures_which_is_still_checked(folder):
 
 
 @case
-def a_wrong_value_leaves_the_programs_own_configuration_in_force(folder):
+def an_invalid_value_leaves_the_programs_configuration_in_force(folder):
     path, config = os.path.join(folder, "out"), os.path.join(folder, "config.json")
     with open(config, "w", encoding="utf-8") as file:
         json.dump({"handlers": {"disk": {"type": "file", "path": path, "format": "bai"}}, "groups": {"*": "disk"}}, file)
@@ -189,32 +189,32 @@ def a_wrong_value_leaves_the_programs_own_configuration_in_force(folder):
 # ---- The fifo mode ---------------------------------------------------------------------------------------------
 
 
-def puppet(commands, **env):
-    """Runs a puppet to its end; answers its answers, and what it said."""
-    done = subprocess.run([PUPPET], env=environment(BENCHMARK_AI="fifo", **env), input="".join(c + "\n" for c in commands), timeout=120,
+def run_scripted_app(commands, **env):
+    """Runs scripted_app with these commands. Returns its replies and its stderr."""
+    done = subprocess.run([SCRIPTED_APP], env=environment(BENCHMARK_AI="fifo", **env), input="".join(c + "\n" for c in commands), timeout=120,
                           capture_output=True, text=True)
     assert done.returncode == 0, done
     return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
 @case
-def a_fifo_that_nobody_creates_fails_calls_by_name_after_the_time_that_was_given(folder):
+def a_missing_fifo_fails_calls_by_name_after_the_configured_time(folder):
     path = os.path.join(folder, "fifo")
-    answers, _ = puppet(["add a 1", "event 3", "ledger fifo", "shutdown 0"], BENCHMARK_AI_FIFO_FILEPATH=path,
-                        BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0.25", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="0.05")
-    for answer in answers[:2]:
-        assert answer["code"] == NOT_CREATED, answer
-        words = re.fullmatch(f'handler "fifo": the named pipe {path} does not exist, waited (\\d+) ms', answer["error"])
-        assert words and int(words.group(1)) >= 250, answer
-    assert_handler_ledger(answers[2])
-    assert answers[2]["queued"] == 4
+    replies, _ = run_scripted_app(["add a 1", "event 3", "ledger fifo", "shutdown 0"], BENCHMARK_AI_FIFO_FILEPATH=path,
+                                  BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0.25", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="0.05")
+    for reply in replies[:2]:
+        assert reply["code"] == NOT_CREATED, reply
+        match = re.fullmatch(f'handler "fifo": the named pipe {path} does not exist, waited (\\d+) ms', reply["error"])
+        assert match and int(match.group(1)) >= 250, reply
+    assert_handler_ledger(replies[2])
+    assert replies[2]["queued"] == 4
 
 
 @case
 def a_call_has_delivered_when_it_returns(folder):
     path = os.path.join(folder, "fifo")
     os.mkfifo(path)
-    program = subprocess.Popen([PUPPET], env=environment(BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_FILEPATH=path), stdin=subprocess.PIPE,
+    program = subprocess.Popen([SCRIPTED_APP], env=environment(BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_FILEPATH=path), stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     for number in range(20):
@@ -228,8 +228,8 @@ def a_call_has_delivered_when_it_returns(folder):
 
 
 @case
-def the_path_is_meant_as_it_stands(folder):
-    """No variable is expanded in it, and nothing in it ends the configuration's string."""
+def the_path_is_taken_literally(folder):
+    """No variable is expanded in it, and no character in it ends the string in the generated configuration."""
     path = os.path.join(folder, 'a "${HOME}" $$ \\ \u00e9 \t%s')
     os.mkfifo(path)
     program = start(ADDER, "-q", "-n", 3, BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_FILEPATH=path)
@@ -239,17 +239,18 @@ def the_path_is_meant_as_it_stands(folder):
 
 
 @case
-def what_is_not_set_or_empty_is_benchmarkais_default():
+def unset_or_empty_variables_have_the_defaults_of_benchmarkai():
     for path in (None, ""):
         env = {} if path is None else {"BENCHMARK_AI_FIFO_FILEPATH": path}
         if os.path.lexists("/tmp/benchmark-ai-fifo"):
-            continue  # somebody's own, which is none of a test's business
-        answers, _ = puppet(["add a 1", "shutdown 0"], BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="", **env)
-        assert answers[0]["error"] == 'handler "fifo": the named pipe /tmp/benchmark-ai-fifo does not exist', answers
+            continue  # exists on this machine; tests leave it alone
+        replies, _ = run_scripted_app(["add a 1", "shutdown 0"], BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0",
+                                      BENCHMARK_AI_FIFO_WAIT_TIME_STEP="", **env)
+        assert replies[0]["error"] == 'handler "fifo": the named pipe /tmp/benchmark-ai-fifo does not exist', replies
 
 
 @case
-def wrong_numbers_are_said_with_variable_value_and_what_is_allowed():
+def invalid_numbers_are_reported_with_variable_value_and_allowed_range():
     allowed = {"BENCHMARK_AI_FIFO_MAX_WAIT_TIME": "0 to 86400", "BENCHMARK_AI_FIFO_WAIT_TIME_STEP": "0.001 to 3600"}
     for variable, what in allowed.items():
         for value in ("ten", "-1", "1,5", "1e3", "10s", " 1", "1 ", "1.2.3", ".", "nan", "inf", "86401", "9" * 400, "0x10"):
@@ -261,16 +262,16 @@ def wrong_numbers_are_said_with_variable_value_and_what_is_allowed():
 
 
 @case
-def a_path_that_is_no_text_is_refused():
+def a_path_that_is_not_valid_utf_8_is_refused():
     done = subprocess.run([ADDER, "-q"], env={**{k.encode(): v.encode() for k, v in environment(BENCHMARK_AI="fifo").items()},
                                               b"BENCHMARK_AI_FIFO_FILEPATH": b"/tmp/\xff"}, capture_output=True, timeout=60)
     assert done.stderr == b'weir: error: BENCHMARK_AI_FIFO_FILEPATH: must be valid UTF-8, got "/tmp/\\xff"; BENCHMARK_AI is not used\n', done
 
 
 @case
-def a_forked_child_has_the_same_mode():
+def a_forked_child_uses_the_same_mode():
     skip_fork_under_sanitizers()
-    done = subprocess.run([PUPPET], env=environment(BENCHMARK_AI="stdout"), input="add a 1\nfork child\nreap\nadd b 2\n", timeout=60,
+    done = subprocess.run([SCRIPTED_APP], env=environment(BENCHMARK_AI="stdout"), input="add a 1\nfork child\nreap\nadd b 2\n", timeout=60,
                           capture_output=True, text=True)
     events = [json.loads(line) for line in done.stdout.splitlines() if "code" not in line]
     assert events == [{"a": 1}, {"child": 1}, {"b": 2}], done

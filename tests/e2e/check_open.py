@@ -1,4 +1,4 @@
-"""`weir check --open` tries destinations, and leaves them as they are."""
+"""`weir check --open` tries destinations without changing them."""
 
 import json
 import os
@@ -15,7 +15,7 @@ def check(handlers, *arguments):
 
 
 def verdicts(done):
-    """What is said of each handler, by its name: (type and destination, verdict)."""
+    """The line of each handler: {name: (type and destination, verdict)}."""
     head, title, *lines = done.stdout.splitlines()
     assert head == "WEIR_CONFIG: valid" and title == "destinations" and done.stderr == "", done
     found = [re.fullmatch(r"  (\S+) +(\w+(?: .*?)?): (ok.*|[^\"]*)", line) for line in lines]
@@ -69,7 +69,7 @@ def a_named_pipe_needs_a_reader(folder):
 
 
 @case
-def handlers_that_open_nothing_are_good():
+def handlers_that_open_nothing_pass():
     done = check({"screen": {"type": "console", "to": "stderr"}, "sink": {"type": "null"}})
     assert done.returncode == 0
     assert verdicts(done) == {"screen": ("console stderr", "ok, nothing to open"),
@@ -77,7 +77,7 @@ def handlers_that_open_nothing_are_good():
 
 
 @case
-def every_handler_has_a_line_and_one_that_is_away_decides(folder):
+def every_handler_has_a_line_and_one_failure_sets_the_exit_status(folder):
     path = os.path.join(folder, "x")
     config = {"handlers": {"a": {"type": "file", "path": path}, "b": {"type": "file", "path": "/no/such/x"}},
               "groups": {"*": "a"}}
@@ -96,14 +96,14 @@ def needs_http():
 
 
 def dead_port():
-    """Of a socket that is bound, so that nobody else gets it, and does not listen."""
+    """A port that is bound, so that no other process gets it, and not listening. Returns (socket, port)."""
     holder = socket.socket()
     holder.bind(("127.0.0.1", 0))
     return holder, holder.getsockname()[1]
 
 
 @case
-def a_server_is_connected_to_and_sent_nothing():
+def a_server_is_connected_to_and_receives_no_data():
     needs_http()
     with Scripted() as server:
         assert_verdict({"type": "http", "url": server.url}, f"ok, 127.0.0.1:{server.port} accepts connections")
@@ -120,7 +120,7 @@ def a_server_is_connected_to_and_sent_nothing():
 
 
 @case
-def tls_is_agreed_on(folder):
+def the_tls_handshake_is_tried(folder):
     needs_http()
     server = Server(folder)
     peer = server.url.split("/")[2]
@@ -134,7 +134,7 @@ def tls_is_agreed_on(folder):
 
 
 @case
-def a_server_that_says_nothing_is_given_up_at_the_deadline():
+def a_silent_server_times_out_at_the_deadline():
     needs_http()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         peer = f"127.0.0.1:{silent.getsockname()[1]}"
@@ -168,13 +168,13 @@ def a_type_without_a_probe_is_opened_and_closed(folder):
 
 
 @case
-def what_a_handler_says_is_one_line_without_its_secrets(folder):
+def the_error_of_a_handler_is_one_line_without_its_secrets(folder):
     assert_verdict(opener(folder, how="refuses", key="hidden-key"), r"the key \*{10}\\nis wrong")
     assert lines_of(os.path.join(folder, "notes")) == ["open"]
 
 
 @case
-def one_that_hangs_is_left_behind_and_the_others_are_told(folder):
+def a_handler_that_hangs_times_out_and_the_others_are_reported(folder):
     done = check({"stuck": opener(folder, how="hangs"), "other": opener(folder)}, "--timeout", "20ms")
     assert done.returncode == 1
     found = verdicts(done)
@@ -185,14 +185,14 @@ def one_that_hangs_is_left_behind_and_the_others_are_told(folder):
 
 
 @case
-def a_wrong_configuration_is_refused_before_anything_is_tried(folder):
+def an_invalid_configuration_is_refused_before_anything_is_opened(folder):
     done = check({"it": opener(folder), "bad": {"type": "file"}})
     assert done.returncode == 1 and 'the option "path" is missing' in done.stderr and done.stdout == "", done
     assert not os.path.exists(os.path.join(folder, "notes"))
 
 
 @case
-def wrong_use_is_refused():
+def usage_errors_are_refused():
     for arguments, words in ((("--open", "--group", "g"), "--open and --group cannot be combined"),
                              (("--open", "-t", "5"), "is not a duration")):
         done = run(WEIR, "check", *arguments, WEIR_CONFIG={"groups": {}})
@@ -200,7 +200,7 @@ def wrong_use_is_refused():
 
 
 @case
-def options_that_are_destinations_are_shown(folder):
+def the_options_that_name_a_destination_are_shown(folder):
     path = os.path.join(folder, "a b")
     found = verdicts(check({"disk": {"type": "file", "path": path}}))
     assert found["disk"][0] == f"file {json.dumps(path)}", found

@@ -39,7 +39,7 @@ def check_shows_handlers_and_routes(folder):
 
 
 @case
-def check_explains_which_handlers_a_group_reaches_and_why(folder):
+def check_shows_which_handlers_a_group_reaches_and_why(folder):
     path = write(folder, CONFIG)
     for group, expected in (
             ("my_app", "my_app -> disk\n  by its own route\n"),
@@ -53,14 +53,14 @@ def check_explains_which_handlers_a_group_reaches_and_why(folder):
 
 
 @case
-def check_takes_weir_config_when_no_file_is_given(folder):
+def check_reads_weir_config_when_no_file_is_given(folder):
     assert run(WEIR, "check", WEIR_CONFIG=CONFIG).stdout.startswith("WEIR_CONFIG: valid\n")
     assert run(WEIR, "check", WEIR_CONFIG=write(folder, CONFIG)).returncode == 0
     assert run(WEIR, "check").returncode == 1
 
 
 @case
-def check_never_shows_a_secret_and_never_opens_anything(folder):
+def check_opens_no_destination(folder):
     out = os.path.join(folder, "out")
     path = write(folder, {"handlers": {"disk": {"type": "file", "path": out}}, "groups": {"*": "disk"}})
     assert run(WEIR, "check", path).returncode == 0
@@ -68,7 +68,7 @@ def check_never_shows_a_secret_and_never_opens_anything(folder):
 
 
 @case
-def handlers_lists_what_is_installed():
+def handlers_lists_the_installed_types():
     done = run(WEIR, "handlers")
     assert done.returncode == 0, done.stderr
     names = [line.split()[0] for line in done.stdout.splitlines()]
@@ -89,7 +89,7 @@ def handlers_shows_options_with_types_defaults_and_help():
 
 
 @case
-def handlers_and_formats_speak_json():
+def handlers_and_formats_print_json_on_request():
     one = json.loads(run(WEIR, "handlers", "file", "--json").stdout)
     path = next(option for option in one["options"] if option["name"] == "path")
     assert path == {"name": "path", "type": "path", "required": True, "secret": False, "default": None, "allowed": None,
@@ -104,7 +104,7 @@ def handlers_and_formats_speak_json():
 
 
 @case
-def settings_shows_types_defaults_and_what_is_allowed():
+def settings_shows_types_defaults_and_allowed_values():
     done = run(WEIR, "settings")
     assert done.returncode == 0 and done.stderr == "", done
     assert re.search(r"^  shutdown_timeout  duration  .*\n +default: 5s; allowed: 0s\.\.1d$", done.stdout, re.M), done.stdout
@@ -114,7 +114,7 @@ def settings_shows_types_defaults_and_what_is_allowed():
 
 
 @case
-def a_broken_plugin_is_said_and_the_others_are_shown(folder):
+def a_broken_plugin_is_reported_and_the_others_are_shown(folder):
     with open(os.path.join(folder, "broken.so"), "w", encoding="utf-8") as file:
         file.write("no object at all")
     from harness import PLUGINS
@@ -123,7 +123,7 @@ def a_broken_plugin_is_said_and_the_others_are_shown(folder):
 
 
 @case
-def emit_delivers_one_event_and_says_what_each_handler_did(folder):
+def emit_delivers_one_event_and_reports_the_result_of_each_handler(folder):
     out = os.path.join(folder, "out")
     config = write(folder, {"handlers": {"disk": {"type": "file", "path": out}}, "groups": {"*": ["disk", "null"]}})
     done = run(WEIR, "emit", "-c", config, "-g", "backup", "-l", "host=db1", "-v", "bytes=1e6", "seconds=12.5")
@@ -136,7 +136,7 @@ def emit_delivers_one_event_and_says_what_each_handler_did(folder):
 
 
 @case
-def emit_takes_the_file_that_is_named_before_weir_config(folder):
+def emit_prefers_the_named_file_to_weir_config(folder):
     out = os.path.join(folder, "out")
     config = write(folder, {"handlers": {"disk": {"type": "file", "path": out}}, "groups": {"*": "disk"}})
     done = run(WEIR, "emit", "-c", config, "-g", "g", "-v", "x=1", WEIR_CONFIG={"groups": {"*": "null"}})
@@ -145,7 +145,7 @@ def emit_takes_the_file_that_is_named_before_weir_config(folder):
 
 
 @case
-def emit_exits_with_1_when_something_was_not_delivered():
+def emit_exits_with_1_if_a_value_was_not_delivered():
     config = {"handlers": {"disk": {"type": "file", "path": "/no/such/folder/x"}}, "groups": {"*": "disk"}}
     done = run(WEIR, "emit", "-g", "g", "-t", "50ms", "-v", "x=1", WEIR_CONFIG=config)
     assert done.returncode == 1 and done.stdout == "disk: 0 delivered, 1 not delivered yet, failing\n", done
@@ -159,14 +159,14 @@ def emit_to_a_group_without_handlers_succeeds():
 
 
 @case
-def names_from_outside_are_escaped_wherever_they_are_printed(folder):
-    """A right-to-left override in names of a configuration, an escape sequence in names of files and in arguments."""
-    disguise, sequence = "a\u202eb", "x\033[2Jy"
-    config = {"handlers": {disguise: {"type": "null"}}, "groups": {disguise: disguise, disguise + ".c": ["inherit", "null"]}}
+def untrusted_names_are_escaped_wherever_they_are_printed(folder):
+    """A right-to-left override in names of the configuration, an escape sequence in file names and arguments."""
+    override, sequence = "a\u202eb", "x\033[2Jy"
+    config = {"handlers": {override: {"type": "null"}}, "groups": {override: override, override + ".c": ["inherit", "null"]}}
     boxes = os.path.join(folder, "boxes")
     os.makedirs(os.path.join(boxes, sequence + ".0123abcd.1.0"))
-    commands = [("check",), ("check", "-g", disguise + ".c.d"), ("check", "--open"), ("check", sequence), ("check", "-g", sequence),
-                ("emit", "-g", disguise, "-v", "x=1"), ("emit", "-g", "g", sequence), ("emit", "-g", "g", "-t", sequence, "x=1"),
+    commands = [("check",), ("check", "-g", override + ".c.d"), ("check", "--open"), ("check", sequence), ("check", "-g", sequence),
+                ("emit", "-g", override, "-v", "x=1"), ("emit", "-g", "g", sequence), ("emit", "-g", "g", "-t", sequence, "x=1"),
                 ("emit", "-c", sequence, "-g", "g", "x=1"), ("handlers", sequence), ("formats", sequence), ("help", sequence), (sequence,),
                 ("spool", "list", boxes), ("spool", "list", sequence), ("journal", "verify", sequence), ("status", sequence),
                 ("status", "--folder", sequence), ("new-handler", sequence), ("vet", sequence), ("bench-handler", sequence)]
@@ -178,7 +178,7 @@ def names_from_outside_are_escaped_wherever_they_are_printed(folder):
 
 
 @case
-def wrong_use_exits_with_2_and_says_how():
+def usage_errors_exit_with_2_and_are_explained():
     config = {"groups": {"*": "null"}}
     for arguments, words in ((("emit",), "-g GROUP is missing"),
                              (("emit", "-g", "g"), "no value is given"),
@@ -206,7 +206,7 @@ def wrong_use_exits_with_2_and_says_how():
 
 
 @case
-def unknown_names_exit_with_1_and_say_the_nearest():
+def unknown_names_exit_with_1_and_suggest_the_nearest():
     done = run(WEIR, "handlers", "fil")
     assert done.returncode == 1 and 'did you mean "file"?' in done.stderr, done.stderr
     done = run(WEIR, "formats", "jso")
@@ -242,7 +242,7 @@ def help_and_version_go_to_standard_output():
 
 
 @case
-def a_full_standard_output_is_noticed():
+def a_write_error_on_standard_output_is_reported():
     with open("/dev/full", "w", encoding="utf-8") as full:
         from harness import environment
         done = subprocess.run([WEIR, "formats"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=20)

@@ -1,4 +1,4 @@
-"""What bash offers behind `weir`, asked as bash asks."""
+"""The bash completion of `weir`, called as bash calls it."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def bash():
 
 
 def offered(*words, cwd=None, **env):
-    """What is offered for the last of the words behind `weir`."""
+    """The completions offered for the last word of the command line `weir WORDS`."""
     program = f"source {shlex.quote(SCRIPT)}; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _weir; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run([bash(), "--norc", "-c", program, "bash", WEIR, *words], env=environment(**env), cwd=cwd,
                           capture_output=True, text=True, timeout=60)
@@ -38,7 +38,7 @@ def commands():
 
 
 def options_of(*command):
-    """Every option that a help text names, each of its two forms."""
+    """Every option that a help text names, in both forms."""
     found = re.findall(r"^ {2,}(?:(-\w), )?(--[\w-]+)", run(WEIR, *command, "--help").stdout, re.M)
     assert found, command
     return sorted(form for forms in found for form in forms if form)
@@ -59,8 +59,8 @@ def every_command_has_the_options_of_its_help():
 
 
 @case
-def every_command_takes_what_its_usage_names():
-    """Each place of a usage line is one that the completion knows, so that none is forgotten."""
+def every_operand_of_a_usage_line_is_completed_by_its_kind():
+    """The completion knows every placeholder of the usage lines."""
     free = {"TIME", "SECONDS", "JSON", "NAME", "CHECK", "SEED"}
     known = free | {"FILE", "FOLDER", "COMMAND", "TYPE", "FORMAT", "GROUP", "PID", "KEY=VALUE", "NAME=VALUE"}
     for command in commands():
@@ -72,7 +72,7 @@ def every_command_takes_what_its_usage_names():
 
 
 @case
-def types_formats_commands_and_words_are_named():
+def types_formats_commands_and_keywords_are_completed():
     types = [handler["name"] for handler in json.loads(run(WEIR, "handlers", "--json").stdout)]
     formats = [form["name"] for form in json.loads(run(WEIR, "formats", "--json").stdout)]
     assert offered("handlers", "") == sorted(types) and "file" in types
@@ -85,7 +85,7 @@ def types_formats_commands_and_words_are_named():
 
 
 @case
-def files_and_folders_are_named(folder):
+def files_and_folders_are_completed(folder):
     os.mkdir(os.path.join(folder, "some folder"))
     for name in ("some.json", "other.json"):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
@@ -98,7 +98,7 @@ def files_and_folders_are_named(folder):
 
 
 @case
-def groups_are_those_of_the_configuration(folder):
+def groups_of_the_configuration_are_completed(folder):
     config = {"groups": {"*": "console", "my_app": "null", "my_app.db": [], "other": "console"}}
     with open(os.path.join(folder, "weir.json"), "w", encoding="utf-8") as file:
         json.dump(config, file)
@@ -109,8 +109,8 @@ def groups_are_those_of_the_configuration(folder):
 
 
 @case
-def processes_are_named_where_a_command_takes_one():
-    """A command that takes a PID, whatever it is called."""
+def process_ids_are_completed_where_a_command_takes_one():
+    """Applies to every command whose usage has PID, whatever its name."""
     fake = "weir() { echo 'usage: weir watch [PID] [--json]'; }; "
     program = f"source {shlex.quote(SCRIPT)}; {fake} COMP_WORDS=(weir watch $$); COMP_CWORD=2; _weir; printf '%s\\n' $$ \"${{COMPREPLY[@]}}\""
     done = subprocess.run([bash(), "--norc", "-c", program], env=environment(), capture_output=True, text=True, timeout=60)
@@ -119,7 +119,7 @@ def processes_are_named_where_a_command_takes_one():
 
 
 @case
-def bash_completes_what_is_typed(folder):
+def bash_completes_typed_text(folder):
     leader, follower = pty.openpty()
     env = dict(environment(PATH=os.path.dirname(WEIR) + ":" + os.environ["PATH"], PS1="> ", TERM="dumb", INPUTRC="/dev/null", HOME=folder))
     shell = subprocess.Popen([bash(), "--norc", "--noprofile", "-i"], env=env, cwd=folder, stdin=follower, stdout=follower, stderr=follower,

@@ -1,4 +1,4 @@
-"""What a program shows on the console, and what it does when nobody configured anything."""
+"""The output of the handler type console, and a program without a configuration."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def without_configuration_nothing_is_written_and_no_descriptor_is_open(folder):
 
 
 @case
-def a_pipe_gets_no_colours_and_color_always_means_it():
+def a_pipe_gets_no_colours_unless_color_is_always():
     always = {"handlers": {"c": {"type": "console", "color": "always"}}, "groups": {"*": "c"}}
     assert "\x1b" not in run(ADDER, "-q", WEIR_CONFIG=CONSOLE).stdout
     assert "\x1b[" in run(ADDER, "-q", WEIR_CONFIG=always).stdout
@@ -48,14 +48,14 @@ def a_terminal_gets_colours_unless_no_color_is_set():
 
 
 @case
-def standard_error_is_the_other_place():
+def standard_error_can_be_selected():
     config = {"handlers": {"c": {"type": "console", "to": "stderr"}}, "groups": {"*": "c"}}
     done = run(ADDER, "-q", WEIR_CONFIG=config)
     assert done.stdout == "" and "t0=0" in done.stderr
 
 
 @case
-def what_could_fool_a_terminal_is_shown_escaped():
+def characters_that_could_mislead_on_a_terminal_are_escaped():
     done = run(ADDER, "-q", "-g", "a\u202eb", WEIR_CONFIG=CONSOLE)
     assert "[a\\u202eb]: t0=0" in done.stdout, done.stdout
 

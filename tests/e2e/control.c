@@ -232,7 +232,7 @@ Test(control, flush_waits_for_earlier_values_and_polls_with_0)
     cr_assert(strstr(weir_last_error(), "\"capture\""), "%s", weir_last_error());
     capture_wait_held();
     cr_assert_eq(weir_flush(5), WEIR_ERR_TIMEOUT);
-    capture_let_go();
+    capture_release();
     cr_assert_eq(weir_flush(-1), 0);
     cr_assert_eq(capture_count(), 1);
     cr_assert_eq(weir_flush(0), 0);
@@ -241,10 +241,10 @@ Test(control, flush_waits_for_earlier_values_and_polls_with_0)
 Test(control, flush_reports_drops_once)
 {
     configure("{\"groups\":{\"*\":\"capture\"}}");
-    capture_answer(3 /* DROP */, "no use");
+    capture_fail(3 /* DROP */, "no use");
     weir_add_value(weir_get_stream("g"), "x", 1);
     cr_assert_eq(weir_flush(-1), WEIR_ERR_DROPPED);
-    capture_answer(0, "");
+    capture_fail(0, "");
     weir_add_value(weir_get_stream("g"), "x", 2);
     cr_assert_eq(weir_flush(-1), 0);
     cr_assert_eq(stats_of("capture").dropped[WEIR_DROPPED_REJECTED], 1);
@@ -255,11 +255,11 @@ Test(control, flush_ends_a_back_off_early)
 {
     configure("{\"handlers\":{\"c\":{\"type\":\"capture\",\"retry_min\":\"1h\",\"retry_max\":\"1h\"}},"
               "\"groups\":{\"*\":\"c\"}}");
-    capture_answer(1 /* RETRY */, "not now");
+    capture_fail(1 /* RETRY */, "not now");
     weir_add_value(weir_get_stream("g"), "x", 1);
     while (stats_of("c").retries == 0)
         usleep(1000);
-    capture_answer(0, "");
+    capture_fail(0, "");
     cr_assert_eq(weir_flush(-1), 0);
     cr_assert_eq(capture_count(), 1);
 }
@@ -369,7 +369,7 @@ Test(control, a_log_function_may_use_weir_even_during_the_removal_of_a_handler, 
     configure("{\"settings\":{\"shutdown_timeout\":\"20ms\"},\"groups\":{\"said\":\"null\"}}");
     while (!reads)
         usleep(1000);
-    capture_let_go();
+    capture_release();
     weir_set_log(NULL, NULL);
     cr_assert_eq(stats_of("c").dropped[WEIR_DROPPED_REMOVED], 1);
     assert_ledger("c");
@@ -410,12 +410,12 @@ Test(control, a_synchronous_call_reports_a_drop_and_a_handler_that_does_not_retu
 {
     configure(sync_config);
     weir_stream *stream = weir_get_stream("g");
-    capture_answer(3 /* DROP */, "no use");
+    capture_fail(3 /* DROP */, "no use");
     cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_DROPPED);
-    capture_answer(0, "");
+    capture_fail(0, "");
     capture_hold();
     cr_assert_eq(weir_add_value(stream, "x", 2), WEIR_ERR_TIMEOUT);
-    capture_let_go();
+    capture_release();
     cr_assert_eq(weir_add_value(stream, "x", 3), 0);
     cr_assert_eq(weir_flush(-1), WEIR_ERR_DROPPED);
     cr_assert_eq(capture_count(), 2);
@@ -427,7 +427,7 @@ Test(control, a_synchronous_call_and_a_flush_return_the_error_that_the_handler_s
     configure("{\"handlers\":{\"c\":{\"type\":\"capture\",\"delivery\":\"sync\",\"block_timeout\":\"1h\","
               "\"retry_min\":\"1h\",\"retry_max\":\"1h\"}},\"groups\":{\"*\":\"c\"}}");
     weir_stream *stream = weir_get_stream("g");
-    capture_tell(1 /* RETRY */, WEIR_ERR_FIFO_NOT_CREATED, "the pipe is missing");
+    capture_fail_with(1 /* RETRY */, WEIR_ERR_FIFO_NOT_CREATED, "the pipe is missing");
     cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_FIFO_NOT_CREATED);
     cr_assert_str_eq(weir_last_error(), "handler \"c\": the pipe is missing");
     cr_assert_eq(weir_add_value(stream, "x", 2), WEIR_ERR_FIFO_NOT_CREATED, "later calls do not wait");
@@ -435,7 +435,7 @@ Test(control, a_synchronous_call_and_a_flush_return_the_error_that_the_handler_s
     cr_assert_eq(weir_flush(-1), WEIR_ERR_FIFO_NOT_CREATED);
     cr_assert_str_eq(weir_last_error(), "handler \"c\": the pipe is missing");
     cr_assert_eq(capture_batches(), 2, "a flush causes another attempt");
-    capture_answer(0, "");
+    capture_fail(0, "");
     cr_assert_eq(weir_flush(-1), 0);
     cr_assert_eq(weir_add_value(stream, "x", 3), 0);
     cr_assert_eq(capture_count(), 3);
@@ -446,10 +446,10 @@ Test(control, a_synchronous_call_reports_why_its_value_was_dropped)
 {
     configure(sync_config);
     weir_stream *stream = weir_get_stream("g");
-    capture_tell(3 /* DROP */, WEIR_ERR_TOO_LARGE, "7 bytes are too many");
+    capture_fail_with(3 /* DROP */, WEIR_ERR_TOO_LARGE, "7 bytes are too many");
     cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_TOO_LARGE);
     cr_assert_str_eq(weir_last_error(), "handler \"c\": 7 bytes are too many");
-    capture_answer(3 /* DROP */, "no use");
+    capture_fail(3 /* DROP */, "no use");
     cr_assert_eq(weir_add_value(stream, "x", 1), WEIR_ERR_DROPPED);
     cr_assert_str_eq(weir_last_error(), "handler \"c\": no use");
     assert_ledger("c");
@@ -555,16 +555,16 @@ Test(control, a_failing_handler_is_logged_once_and_its_recovery_too)
     weir_set_log(log_message, messages);
     configure("{\"handlers\":{\"c\":{\"type\":\"capture\",\"retry_min\":\"1ms\",\"retry_max\":\"2ms\"}},"
               "\"groups\":{\"*\":\"c\"}}");
-    capture_answer(1 /* RETRY */, "the \x1b[31mpeer\n is down");
+    capture_fail(1 /* RETRY */, "the \x1b[31mpeer\n is down");
     weir_add_value(weir_get_stream("g"), "x", 1);
     while (stats_of("c").retries < 5)
         usleep(1000);
     cr_assert_eq(stats_of("c").failing, 1);
-    capture_answer(0, "");
+    capture_fail(0, "");
     cr_assert_eq(weir_flush(-1), 0);
     cr_assert_eq(message_count, 2);
     cr_assert_str_eq(messages[0], "c: the \\x1b[31mpeer\\n is down; retrying, 1 queued");
-    cr_assert(strncmp(messages[1], "c: recovered after ", 19) == 0 && strstr(messages[1], ", 0 lost"), "%s",
+    cr_assert(strncmp(messages[1], "c: back after ", 19) == 0 && strstr(messages[1], ", 0 lost"), "%s",
               messages[1]);
     cr_assert_eq(levels[0], WEIR_LOG_WARNING);
     weir_set_log(NULL, NULL);

@@ -1,4 +1,4 @@
-"""Every value arrives once, in order, and the ledger says so."""
+"""Every value arrives once and in order, and the ledger agrees."""
 
 import json
 import os
@@ -10,12 +10,12 @@ def file_config(path, **settings):
     return {"settings": settings, "handlers": {"disk": {"type": "file", "path": path}}, "groups": {"*": "disk"}}
 
 
-MANY = 200000 if os.environ.get("WEIR_TEST_SANITIZED") else 1000000  # sanitizers take their time
+MANY = 200000 if os.environ.get("WEIR_TEST_SANITIZED") else 1000000  # sanitizers are slow
 
 
 def read_threads(path):
-    """The values of each name, in the order in which they stand in the file; every line is an object by a JSON parser's word. Many
-    lines are handed to it at once, as an array: what is torn or run together in any of them is an error, or changes their number."""
+    """The values of each name, in file order. Every line must be a JSON object. Many lines are parsed at once, as an array: a torn or
+    joined line is an error or changes the number of objects."""
     values = {}
     with open(path, encoding="utf-8") as file:
         while block := file.read(1 << 24):
@@ -35,7 +35,7 @@ def assert_complete(path, threads, count):
 
 
 @case
-def four_threads_of_a_million_values_each_all_arrive_in_order(folder):
+def all_values_of_four_threads_with_a_million_each_arrive_in_order(folder):
     path = os.path.join(folder, "out.json")
     done = run(ADDER, "-t", 4, "-n", MANY, "-f", -1, "-H", "disk", WEIR_CONFIG=file_config(path))
     assert done.returncode == 0 and done.stderr == "", done.stderr
@@ -66,7 +66,7 @@ def the_same_while_the_configuration_is_reloaded_a_hundred_times(folder):
     assert_ledgers(report)
     process, disk = report["process"], report["handlers"]["disk"]
     assert process["added"] == 4 * MANY and disk["delivered"] == disk["offered"], report
-    # what was added before the first configuration had no route, and nothing else is missing
+    # values added before the first configuration had no route; no other is missing
     assert disk["delivered"] + process["unrouted"] == 4 * MANY, report
     for name, got in read_threads(path).items():
         assert got == list(range(MANY - len(got), MANY)), f"{name}: a gap, or out of order"
@@ -99,7 +99,7 @@ def two_processes_share_a_file_and_no_line_is_torn(folder):
 
 
 @case
-def fan_out_reaches_every_handler_in_full(folder):
+def with_twenty_handlers_each_receives_every_value(folder):
     handlers = {f"disk{i}": {"type": "file", "path": os.path.join(folder, f"{i}.json")} for i in range(20)}
     config = {"handlers": handlers, "groups": {"*": list(handlers)}}
     arguments = [argument for name in list(handlers)[:16] for argument in ("-H", name)]

@@ -1,4 +1,4 @@
-"""./dev in a source tree that is itself configured, tried with a small project that has the targets ./dev asks make for."""
+"""./dev in a source tree that is itself configured, with a small project that has the make targets that ./dev uses."""
 
 import os
 import shutil
@@ -71,7 +71,7 @@ def a_tree_that_is_not_configured_is_built_in_build(folder):
 
 
 @case
-def a_configured_tree_is_built_in_a_copy_and_stays_as_it_is(folder):
+def a_configured_tree_is_built_in_a_copy_and_not_changed(folder):
     project = make_project(folder)
     before = sorted(os.listdir(project))
     done = build(folder)
@@ -103,7 +103,7 @@ def a_configured_release_archive_is_built_in_a_copy(folder):
 
 
 @case
-def what_writes_into_the_sources_is_refused_where_they_are_configured(folder):
+def commands_that_write_into_a_configured_source_tree_are_refused(folder):
     project = make_project(folder)
     done = call(folder, "./dev", "abi", "--record")
     assert done.returncode == 1 and "make distclean" in done.stderr, done

@@ -1,4 +1,4 @@
-"""Documents say what the software does: names, defaults, options, snippets, links."""
+"""The documents agree with the software: names, defaults, options, snippets, links."""
 
 import glob
 import json
@@ -28,8 +28,8 @@ BUILT = [name for name in PLUGINS if os.path.exists(os.path.join(BUILD, "plugins
 PLUGIN_READMES = {name: Text(os.path.join(SOURCE, "plugins", name, "README.md")) for name in PLUGINS}
 
 
-def same(documented, real, where):
-    """Lists and sets agree; if not, only what differs is worth reading."""
+def assert_same(documented, real, where):
+    """Compares lists or sets, and reports only the differences."""
     missing, wrong = [x for x in real if x not in documented], [x for x in documented if x not in real]
     assert not missing and not wrong, f"{where}: missing {missing}, wrong {wrong}"
 
@@ -53,7 +53,7 @@ def read_sources(*patterns):
 
 @case
 def weir_3_names_every_function_and_macro_and_no_other():
-    same(PAGE_3.names(), ["weir", *API.prototypes(), *API.macros()], "weir.3, NAME")
+    assert_same(PAGE_3.names(), ["weir", *API.prototypes(), *API.macros()], "weir.3, NAME")
 
 
 @case
@@ -61,37 +61,37 @@ def weir_3_declares_every_function_as_the_header_does():
     declared = {name: normal(text) for name, text in PAGE_3.prototypes().items()}
     macros = {name: declared.pop(name, "") for name in API.macros()}
     assert all(macros.values()), f"weir.3, SYNOPSIS: a macro is missing: {macros}"
-    same(declared.values(), API.prototypes().values(), "weir.3, SYNOPSIS")
+    assert_same(declared.values(), API.prototypes().values(), "weir.3, SYNOPSIS")
 
 
 @case
-def weir_3_explains_every_constant_and_no_other():
+def weir_3_describes_every_constant_and_no_other():
     real = API.constants()
     assert {"WEIR_ERR_BUSY", "WEIR_DROPPED_FULL", "WEIR_REFUSED_NAME", "WEIR_DROPPED_MAX", "WEIR_LOG_INFO", "WEIR_VERSION_MAJOR"} <= real
     explained = [arguments[0] for arguments in PAGE_3.items("Dv")]
     assert len(explained) == len(set(explained)), sorted(explained)
-    same(explained, real, "weir.3, .It Dv")
+    assert_same(explained, real, "weir.3, .It Dv")
 
 
 @case
 def weir_3_shows_every_structure_with_its_fields_in_order():
     structures = API.structures()
     assert {"weir_stats", "weir_label", "weir_prof"} <= set(structures), structures
-    same(PAGE_3.subsections("STRUCTURES"), structures, "weir.3, STRUCTURES")
+    assert_same(PAGE_3.subsections("STRUCTURES"), structures, "weir.3, STRUCTURES")
     for name, fields in structures.items():
         documented = [normal(" ".join(arguments)) for arguments in PAGE_3.items("Fa", "STRUCTURES", name)]
         assert documented == fields, f"weir.3, {name}: {documented} != {fields}"
 
 
 @case
-def every_variable_of_the_environment_is_explained():
+def every_environment_variable_is_described():
     pattern = r'getenv\("(\w+)"\)'
     variables = set(re.findall(pattern, read_sources("lib/*/*.c")))
     variables |= set(re.findall(r'"(BENCHMARK_AI\w*)"', read_sources("lib/config/benchmarkai.c")))
     assert {"WEIR_CONFIG", "WEIR_PLUGIN_PATH", "WEIR_LOG", "BENCHMARK_AI"} <= variables
-    same([arguments[0] for arguments in PAGE_3.items("Ev", "ENVIRONMENT")], variables, "weir.3, ENVIRONMENT")
+    assert_same([arguments[0] for arguments in PAGE_3.items("Ev", "ENVIRONMENT")], variables, "weir.3, ENVIRONMENT")
     variables = set(re.findall(pattern, read_sources("tools/*.c", "tools/*/*.c")))
-    same([arguments[0] for arguments in PAGE_1.items("Ev", "ENVIRONMENT")], variables, "weir.1, ENVIRONMENT")
+    assert_same([arguments[0] for arguments in PAGE_1.items("Ev", "ENVIRONMENT")], variables, "weir.1, ENVIRONMENT")
     for name, readme in PLUGIN_READMES.items():
         for variable in re.findall(pattern, read_sources(f"plugins/{name}/*.c")):
             assert f"`{variable}`" in readme.text, f"{readme.path}: {variable} is missing"
@@ -116,22 +116,22 @@ def options_of_page(subsection):
 
 
 @case
-def weir_1_explains_every_command_and_option_and_no_other():
+def weir_1_describes_every_command_and_option_and_no_other():
     overview = ask("--help")
     commands = re.findall(r"^  ([\w-]+) +[A-Z]", overview, re.M)
     assert {"check", "emit"} <= set(commands), overview
-    same(PAGE_1.subsections("DESCRIPTION"), [f"weir {command}" for command in commands], "weir.1, commands")
-    same(re.findall(r"^\.Cm ([\w-]+)$", read_sources("doc/weir.1").split(".Sh DESCRIPTION")[0], re.M), commands, "weir.1, SYNOPSIS")
+    assert_same(PAGE_1.subsections("DESCRIPTION"), [f"weir {command}" for command in commands], "weir.1, commands")
+    assert_same(re.findall(r"^\.Cm ([\w-]+)$", read_sources("doc/weir.1").split(".Sh DESCRIPTION")[0], re.M), commands, "weir.1, SYNOPSIS")
     shown = {"": options_of_help(overview), **{f"weir {c}": options_of_help(ask(c, "--help")) for c in commands}}
     for subsection, options in shown.items():
         assert ("-h", "--help", False) in options, (subsection, options)
-        same(options_of_page(subsection), options, f"weir.1, {subsection or 'options'}")
+        assert_same(options_of_page(subsection), options, f"weir.1, {subsection or 'options'}")
     taken = {"--" + name for name in re.findall(r'\{"([\w-]+)", (?:no|required|optional)_argument', read_sources("tools/*.c", "tools/*/*.c"))}
-    same({option[1] for options in shown.values() for option in options} - {"--version"}, taken, "the options that help shows")
+    assert_same({option[1] for options in shown.values() for option in options} - {"--version"}, taken, "the options that help shows")
 
 
 def synopsis_of_page():
-    """For each command what stands behind it in the SYNOPSIS, as its help writes it: arguments, which are underlined, in capitals."""
+    """The usage of each command in the SYNOPSIS, in the notation of its help: underlined arguments become capitals."""
     if not shutil.which("mandoc"):
         raise Skip("mandoc is not installed")
     shown = subprocess.run(["mandoc", "-T", "ascii", PAGE_1.path], capture_output=True, text=True, check=True).stdout
@@ -145,23 +145,23 @@ def normal_usage(text):
 
 
 @case
-def weir_1_shows_how_each_command_is_used_as_its_help_does():
+def the_synopsis_of_weir_1_equals_the_usage_of_each_command():
     shown = {command: re.match(r"usage: weir [\w-]+ ?(.*)\n", ask(command, "--help")).group(1)
              for command in re.findall(r"^  ([\w-]+) +[A-Z]", ask("--help"), re.M)}
     documented = synopsis_of_page()
-    same({(command, normal_usage(usage)) for command, usage in documented.items()},
+    assert_same({(command, normal_usage(usage)) for command, usage in documented.items()},
          {(command, normal_usage(usage)) for command, usage in shown.items()}, "weir.1, SYNOPSIS")
 
 
 @case
-def weir_help_says_the_same_as_each_commands_option():
+def weir_help_prints_the_same_as_the_option_of_each_command():
     assert ask("help") == ask("--help") == ask("-h")
     for command in re.findall(r"^  ([\w-]+) +[A-Z]", ask("--help"), re.M):
         assert ask("help", command) == ask(command, "--help") == ask(command, "-h"), command
 
 
 @case
-def weir_1_explains_every_check_of_vet_in_order():
+def weir_1_describes_every_check_of_vet_in_order():
     plugin = os.path.join(BUILD, "plugins", ".libs", "null.so")
     checks = json.loads(ask("vet", plugin, "--json"))["checks"]
     assert [arguments[0] for arguments in PAGE_1.items("Cm", "DESCRIPTION", "weir vet")] == [check["check"] for check in checks]
@@ -176,7 +176,7 @@ def row_of(option):
 
 
 def handler_rows(name):
-    """(own options, common options) of a handler type; "format" is common, where the type writes any."""
+    """(own options, common options) of a handler type. "format" is a common option of types that write formats."""
     about = json.loads(ask("handlers", name, "--json"))
     common = [row_of(option) for option in about["common_options"]]
     if about["format"]:
@@ -185,35 +185,35 @@ def handler_rows(name):
 
 
 def plain_common_rows():
-    """Those of types without defaults of their own: null's, and the format of file."""
+    """The common options of types that change no default: those of null, and the format of file."""
     return [handler_rows("file")[1][0], *handler_rows("null")[1]]
 
 
 @case
-def common_options_are_as_documented():
+def common_options_are_documented_correctly():
     real = plain_common_rows()
     assert ("queue", "size", "1MiB", "1KiB..1TiB") in real and real[0][0] == "format", real
-    same(list(PAGE_5.rows("COMMON OPTIONS")), real, "weir.json.5, COMMON OPTIONS")
-    same(list(CONFIG.rows("option")), real, "doc/config.md")
+    assert_same(list(PAGE_5.rows("COMMON OPTIONS")), real, "weir.json.5, COMMON OPTIONS")
+    assert_same(list(CONFIG.rows("option")), real, "doc/config.md")
 
 
 @case
-def settings_are_as_documented():
+def settings_are_documented_correctly():
     real = [row_of(setting) for setting in json.loads(ask("settings", "--json"))]
     assert ("shutdown_timeout", "duration", "5s", "0s..1d") in real, real
-    same(list(PAGE_5.rows("SETTINGS")), real, "weir.json.5, SETTINGS")
-    same(list(CONFIG.rows("setting")), real, "doc/config.md")
+    assert_same(list(PAGE_5.rows("SETTINGS")), real, "weir.json.5, SETTINGS")
+    assert_same(list(CONFIG.rows("setting")), real, "doc/config.md")
 
 
 @case
-def each_handler_types_readme_has_its_options_and_where_common_ones_differ():
+def the_readme_of_each_handler_type_lists_its_options_and_changed_defaults():
     plain = {row[0]: row for row in plain_common_rows()}
-    for name in BUILT:  # one that needs a library may have been left out
+    for name in BUILT:  # types whose library is missing are not built
         readme = PLUGIN_READMES[name]
         assert readme.text.startswith(f"# {name}\n"), readme.path
         own, common = handler_rows(name)
         documented = list(readme.rows("option"))
-        same([row for row in documented if row[0] not in plain], own, readme.path)
+        assert_same([row for row in documented if row[0] not in plain], own, readme.path)
         for row in documented:
             assert row[0] not in plain or row in common, f"{readme.path}: wrong {row}"
         for row in common:
@@ -222,7 +222,7 @@ def each_handler_types_readme_has_its_options_and_where_common_ones_differ():
 
 
 @case
-def options_of_formats_are_named():
+def options_of_formats_are_documented():
     page = read_sources("doc/weir.json.5").split(".Sh FORMATS")[1].split(".Sh ")[0]
     for form in json.loads(ask("formats", "--json")):
         for option in form["options"]:
@@ -233,7 +233,7 @@ def options_of_formats_are_named():
 @case
 def the_handler_types_that_come_with_weir_are_listed():
     assert {"null", "console", "file"} <= set(BUILT)
-    same([arguments[0] for arguments in PAGE_5.items("Ic", "HANDLERS")], PLUGINS, "weir.json.5, HANDLERS")
+    assert_same([arguments[0] for arguments in PAGE_5.items("Ic", "HANDLERS")], PLUGINS, "weir.json.5, HANDLERS")
     page = read_sources("doc/weir.json.5")
     for name in PLUGINS:
         assert f"plugins/{name}/README.md" in README.links(), f"README.md: {name} is missing"
@@ -243,7 +243,7 @@ def the_handler_types_that_come_with_weir_are_listed():
 
 
 def samples_of_page():
-    """The first literal block behind each format's name."""
+    """The first literal block after each format's name."""
     text = read_sources("doc/weir.json.5").split(".Sh FORMATS")[1].split(".Sh ")[0]
     found = re.findall(r"\.It Ic (\w+)\n.*?\.Bd -literal\n(.*?)\.Ed", text, re.S)
     return {name: "".join(line.strip() for line in block.splitlines()) for name, block in found}
@@ -258,10 +258,10 @@ def without_time(line):
 
 
 @case
-def formats_are_listed_and_their_samples_are_what_comes_out():
+def formats_are_listed_and_their_samples_equal_the_output():
     formats = [(f["name"], f["makes"]) for f in json.loads(ask("formats", "--json"))]
     for samples, values in ((samples_of_page(), ("latency=49.403", "throughput=100")), (samples_of_config(), ("latency=49.403",))):
-        same(samples, [name for name, _ in formats], "formats")
+        assert_same(samples, [name for name, _ in formats], "formats")
         for name in (name for name, makes in formats if makes == "lines"):
             config = {"handlers": {"c": {"type": "console", "format": name}}, "groups": {"*": "c"}}
             done = run(WEIR, "emit", "-g", "my_app", "-l", "route=/x", *values, WEIR_CONFIG=config)
@@ -270,7 +270,7 @@ def formats_are_listed_and_their_samples_are_what_comes_out():
 
 
 @case
-def samples_of_formats_of_other_shapes_are_what_comes_out_too():
+def samples_of_the_document_formats_equal_the_output():
     if "http" not in BUILT:
         raise Skip("the handler type http was not built")
     for name, options in (("prometheus", {}), ("mlbench", {"run_id": "7"})):
@@ -287,7 +287,7 @@ def samples_of_formats_of_other_shapes_are_what_comes_out_too():
 
 
 def compile_snippet(folder, text):
-    """Builds a program as its author would; answers it, and where it finds its library."""
+    """Compiles a program. Returns its path and the folder of its library."""
     source, program = os.path.join(folder, "snippet.c"), os.path.join(folder, "snippet")
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
@@ -300,7 +300,7 @@ def compile_snippet(folder, text):
 
 
 def compile_and_run(folder, text):
-    """Runs it without a configuration, and with everything on the console."""
+    """Compiles a program and runs it, without a configuration and with everything on the console. Returns the output of the latter."""
     program, libraries = compile_snippet(folder, text)
     assert run(program, LD_LIBRARY_PATH=libraries).returncode == 0, text
     done = run(program, WEIR_CONFIG=CONSOLE, LD_LIBRARY_PATH=libraries)
@@ -364,7 +364,7 @@ def configuration_snippets_pass_weir_check(folder):
 
 
 @case
-def the_sample_of_an_error_is_what_weir_says(folder):
+def the_sample_error_equals_the_message_of_weir(folder):
     config, message, *_ = PAGE_5.literals("DIAGNOSTICS")
     with open(os.path.join(folder, "weir.json"), "w", encoding="utf-8") as file:
         file.write(config)
@@ -376,7 +376,7 @@ def the_sample_of_an_error_is_what_weir_says(folder):
 
 
 @case
-def manual_pages_are_clean():
+def manual_pages_pass_the_linter():
     if not shutil.which("mandoc"):
         raise Skip("mandoc is not installed")
     pages = sorted(glob.glob(os.path.join(SOURCE, "doc", "*.[1-9]")))
@@ -386,7 +386,7 @@ def manual_pages_are_clean():
 
 
 @case
-def the_commands_that_documents_name_exist():
+def the_commands_named_in_documents_exist():
     parts = set(re.search(r"^([a-z |]+)\)\s+\"do_\$command\"", read_sources("dev"), re.M).group(1).split(" | "))
     commands = set(re.findall(r"^  ([\w-]+) +[A-Z]", ask("--help"), re.M))
     named = set()

@@ -1,4 +1,4 @@
-"""`weir emit` from standard input: every line that is right arrives exactly, every other one is said."""
+"""`weir emit` from standard input: every valid line is delivered exactly, every invalid one is reported."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def feed(folder, text, *arguments, config):
 
 
 def start_emit(*arguments, config, stderr=subprocess.PIPE):
-    """One that hangs is ended after a while, so that its case fails instead of hanging, too."""
+    """Starts weir emit. A watchdog kills it if it hangs, so that the case fails instead of hanging."""
     process = subprocess.Popen([WEIR, "emit", *arguments], env=environment(WEIR_CONFIG=config), stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=stderr)
     watchdog = threading.Timer(100, process.kill)
@@ -37,22 +37,22 @@ def start_emit(*arguments, config, stderr=subprocess.PIPE):
 
 
 def finish(process, number=None):
-    """Ends it, by a signal or by the end of its input; answers status, stdout, stderr."""
+    """Ends it by a signal or by the end of its input. Returns status, stdout, stderr."""
     if number:
         process.send_signal(number)
-        said = process.stderr.read() if process.stderr else b""
+        errors = process.stderr.read() if process.stderr else b""
         shown = process.stdout.read()
     else:
-        shown, said = process.communicate(timeout=100)
+        shown, errors = process.communicate(timeout=100)
     process.stdin.close()
-    return process.wait(100), shown.decode(), (said or b"").decode()
+    return process.wait(100), shown.decode(), (errors or b"").decode()
 
 
 def assert_read(shown, lines, values, wrong=0):
     assert f"stdin: {lines} lines, {values} values, {wrong} invalid lines\n" in shown, shown
 
 
-# ---- All of them --------------------------------------------------------------------------------------
+# ---- Every value --------------------------------------------------------------------------------------
 
 
 @case
@@ -67,7 +67,7 @@ def a_million_lines_arrive_exactly(folder):
 
 
 @case
-def a_queue_that_is_full_slows_the_input_down_whatever_overflow_says(folder):
+def a_full_queue_slows_the_input_down_for_every_overflow_policy(folder):
     for i, overflow in enumerate(({"overflow": "drop_newest"}, {"overflow": "drop_oldest"}, {"block_timeout": "0s"})):
         out = os.path.join(folder, f"out{i}")
         done = feed(folder, "".join(f"x={n} y=1\n" for n in range(20000)), "-v", "-g", "g", "-",
@@ -77,7 +77,7 @@ def a_queue_that_is_full_slows_the_input_down_whatever_overflow_says(folder):
 
 
 @case
-def values_that_linger_do_not_hold_the_input_up(folder):
+def lingering_values_do_not_block_the_input(folder):
     out = os.path.join(folder, "out")
     config = config_to(out, queue="4KiB", linger="1h", overflow="drop_newest")
     done = feed(folder, "x=1\n" * 2000, "-v", "-g", "g", "-", config=config)
@@ -85,7 +85,7 @@ def values_that_linger_do_not_hold_the_input_up(folder):
 
 
 @case
-def a_full_handler_that_only_others_use_holds_nothing_up(folder):
+def a_full_queue_of_a_handler_of_other_groups_does_not_block(folder):
     out = os.path.join(folder, "out")
     config = config_to(out)
     config["handlers"]["health"] = {"type": "file", "path": "/no/such/folder/x", "queue": "1KiB", "overflow": "drop_newest"}
@@ -100,7 +100,7 @@ def a_full_handler_that_only_others_use_holds_nothing_up(folder):
 
 
 @case
-def an_event_that_is_larger_than_the_queue_is_delivered(folder):
+def an_event_larger_than_the_queue_is_delivered(folder):
     out = os.path.join(folder, "out")
     line = " ".join(f"n{i}={i}" for i in range(1000)) + "\n"
     done = feed(folder, line * 3, "-v", "-g", "g", "-", config=config_to(out, queue="1KiB"))
@@ -109,14 +109,14 @@ def an_event_that_is_larger_than_the_queue_is_delivered(folder):
 
 
 @case
-def a_destination_that_is_away_is_waited_for(folder):
+def emit_waits_for_an_unavailable_destination(folder):
     away = os.path.join(folder, "away")
     config = config_to(os.path.join(away, "out"), queue="4KiB", overflow="drop_newest", retry_min="1ms", retry_max="10ms")
     process = start_emit("-v", "-g", "g", "-", config=config)
     feeder = threading.Thread(target=lambda: (process.stdin.write(b"x=1\n" * 50000), process.stdin.close()))
     feeder.start()
-    said = process.stderr.readline().decode()  # it has met the missing folder
-    assert "No such file or directory" in said, said
+    error = process.stderr.readline().decode()  # the folder is missing
+    assert "No such file or directory" in error, error
     os.mkdir(away)
     shown, _ = process.stdout.read().decode(), process.stderr.read()
     feeder.join()
@@ -133,16 +133,16 @@ def sigterm_and_sigint_deliver_what_was_read(folder):
     for number in (signal.SIGTERM, signal.SIGINT):
         out = os.path.join(folder, f"out{number}")
         process = start_emit("-v", "-g", "g", "-", config=config_to(out))
-        process.stdin.write(b"x=1\nx=2\nx=3\nx=4")  # the last one may not be whole
+        process.stdin.write(b"x=1\nx=2\nx=3\nx=4")  # the last line may be incomplete
         process.stdin.flush()
         wait_for(lambda: os.path.exists(out) and len(lines_of(out)) == 3, "three values")
-        status, shown, said = finish(process, number)
-        assert status == 0 and said == "" and "disk: 3 delivered\n" in shown, (status, shown, said)
+        status, shown, errors = finish(process, number)
+        assert status == 0 and errors == "" and "disk: 3 delivered\n" in shown, (status, shown, errors)
         assert_read(shown, 3, 3)
 
 
 @case
-def a_stop_ends_the_wait_for_a_destination_and_counts_what_is_left(folder):
+def a_signal_ends_the_wait_for_a_destination_and_the_rest_is_counted(folder):
     config = config_to(os.path.join(folder, "away", "out"), queue="4KiB", overflow="drop_newest")
     process = start_emit("-v", "-t", "1ms", "-g", "g", "-", config=config)
     process.stdin.write(b"x=1\n" * 1000)
@@ -156,7 +156,7 @@ def a_stop_ends_the_wait_for_a_destination_and_counts_what_is_left(folder):
 
 
 @case
-def a_signal_that_is_ignored_stays_so(folder):
+def an_ignored_signal_stays_ignored(folder):
     out = os.path.join(folder, "out")
     process = subprocess.Popen([WEIR, "emit", "-g", "g", "-"], env=environment(WEIR_CONFIG=config_to(out)), stdin=subprocess.PIPE,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
@@ -171,7 +171,7 @@ def a_signal_that_is_ignored_stays_so(folder):
 
 # ---- Lines --------------------------------------------------------------------------------------------
 
-# (line, column or None, what must be said)
+# (line, column or None, a part of the message)
 WRONG = [
     (b"x", 1, '"x" is not a value (like name=12.5)'),
     (b"=5", 1, '"=5" is not a value'),
@@ -220,18 +220,18 @@ WRONG = [
 
 
 @case
-def each_wrong_line_is_said_with_its_number_and_column_and_the_rest_arrives(folder):
+def each_invalid_line_is_reported_with_line_and_column_and_the_rest_is_delivered(folder):
     out = os.path.join(folder, "out")
-    for first in range(0, len(WRONG), 20):  # so many are said
+    for first in range(0, len(WRONG), 20):  # the limit of reported lines
         part = WRONG[first:first + 20]
         text = b"".join(b"good=%d\n" % i + line + b"\n" for i, (line, _, _) in enumerate(part))
         done = feed(folder, text, "-v", "-g", "g", "-", config=config_to(out))
-        said = done.stderr.splitlines()
-        assert done.returncode == 1 and len(said) == len(part) + 1, "\n".join(said)
+        errors = done.stderr.splitlines()
+        assert done.returncode == 1 and len(errors) == len(part) + 1, "\n".join(errors)
         for i, (line, column, words) in enumerate(part):
             place = f"weir: stdin:{2 * i + 2}:" + (f"{column}: " if column else " ")
-            assert said[i].startswith(place) and words in said[i], (line[:100], place, words, said[i])
-        assert said[-1] == f"weir: stdin: {len(part)} of {2 * len(part)} lines are invalid and were skipped", said[-1]
+            assert errors[i].startswith(place) and words in errors[i], (line[:100], place, words, errors[i])
+        assert errors[-1] == f"weir: stdin: {len(part)} of {2 * len(part)} lines are invalid and were skipped", errors[-1]
         assert_read(done.stdout, 2 * len(part), len(part), len(part))
         assert f"disk: {len(part)} delivered\n" in done.stdout, done.stdout
         assert lines_of(out) == [f'{{"good": {i}.0}}' for i in range(len(part))]
@@ -239,17 +239,17 @@ def each_wrong_line_is_said_with_its_number_and_column_and_the_rest_arrives(fold
 
 
 @case
-def of_many_wrong_lines_only_some_are_said_and_all_are_counted(folder):
+def of_many_invalid_lines_the_first_are_reported_and_all_are_counted(folder):
     done = feed(folder, "x\n" * 5000 + "x=1\n", "-v", "-g", "g", config=config_to(os.path.join(folder, "out")))
-    said = done.stderr.splitlines()
-    assert done.returncode == 1 and len(said) == 22, said
-    assert said[20] == "weir: stdin: further invalid lines are only counted"
-    assert said[21] == "weir: stdin: 5000 of 5001 lines are invalid and were skipped"
+    errors = done.stderr.splitlines()
+    assert done.returncode == 1 and len(errors) == 22, errors
+    assert errors[20] == "weir: stdin: further invalid lines are only counted"
+    assert errors[21] == "weir: stdin: 5000 of 5001 lines are invalid and were skipped"
     assert_read(done.stdout, 5001, 1, 5000)
 
 
 @case
-def ends_of_lines_blanks_comments_and_a_mark_in_front_are_no_matter(folder):
+def line_ends_blanks_comments_and_a_byte_order_mark_are_ignored(folder):
     out = os.path.join(folder, "out")
     text = b'\xef\xbb\xbfa=1\r\n\r\n\n  \t\n# comment=5\n\t b=2 \t c=3 \n{"d": 4} // why\r\n  {"e":5}\nf=6'
     done = feed(folder, text, "-v", "-g", "g", "-", config=config_to(out))
@@ -259,7 +259,7 @@ def ends_of_lines_blanks_comments_and_a_mark_in_front_are_no_matter(folder):
 
 
 @case
-def lines_of_every_length_around_the_readers_pieces_arrive(folder):
+def lines_with_lengths_around_the_buffer_sizes_arrive(folder):
     out = os.path.join(folder, "out")
     lengths = [length + more for length in (65536, 131072, 1 << 20) for more in (-1, 0, 1)]
     text = "".join("x=1".ljust(length) + "\n" for length in lengths)
@@ -281,7 +281,7 @@ def integers_keep_all_their_digits(folder):
 
 
 @case
-def what_the_format_json_wrote_comes_out_the_same(folder):
+def output_of_the_format_json_is_reproduced_exactly(folder):
     out = os.path.join(folder, "out")
     text = "\n".join(('{"timestamp":1795219607.576198123,"group":"my_app","name":"latency","value":49.403,"labels":{"route":"/x"}}',
                       '{"timestamp":1795219607.576198124,"group":"my_app","name":"total","value":9007199254740993,"cumulative":true}',
@@ -306,7 +306,7 @@ def an_event_of_several_values_has_one_time(folder):
 
 
 @case
-def a_lines_own_group_and_labels_count_more_than_those_for_all(folder):
+def group_and_labels_of_a_line_take_precedence_over_the_options(folder):
     out = os.path.join(folder, "out")
     text = 'a=1\n{"name":"b","value":2,"labels":{"host":"own","x":"y"}}\n{"name":"c","value":3,"group":"other"}\n'
     done = feed(folder, text, "-g", "g", "-l", "host=all", "-l", "z=1", config=config_to(out, format="json"))
@@ -319,11 +319,11 @@ def a_lines_own_group_and_labels_count_more_than_those_for_all(folder):
     assert done.returncode == 1 and done.stderr.startswith("weir: stdin:1: the line names no group, and -g GROUP is not given\n"), done
 
 
-# ---- When it reads ------------------------------------------------------------------------------------
+# ---- Reading standard input ---------------------------------------------------------------------------
 
 
 @case
-def without_values_it_reads_what_is_no_terminal_and_misses_values_where_there_is_nothing(folder):
+def without_values_it_reads_standard_input_unless_that_is_a_terminal_or_empty(folder):
     config = config_to(os.path.join(folder, "out"))
     assert feed(folder, "x=1\n", "-g", "g", config=config).returncode == 0
     done = feed(folder, "", "-g", "g", config=config)
@@ -362,17 +362,17 @@ def progress_is_shown_on_a_terminal(folder):
 
 
 def drain(descriptor):
-    """What a terminal shows has to go somewhere."""
+    """Reads until the terminal is closed, so that the writer does not block."""
     try:
         while os.read(descriptor, 10000):
             pass
     except OSError:
-        pass  # nobody has the other end any more
+        pass  # the other end is closed
     os.close(descriptor)
 
 
 @case
-def a_wrong_weir_config_is_a_failure():
+def an_invalid_weir_config_is_a_failure():
     done = run(WEIR, "emit", "-g", "g", "x=1", WEIR_CONFIG='{"group":{}}')
     assert done.returncode == 1 and "unknown section" in done.stderr and "WEIR_CONFIG is invalid: no value was added" in done.stderr, done
 

@@ -1,4 +1,4 @@
-"""The programs in examples/ do what they and the README say."""
+"""The programs in examples/ do what their comments and the README describe."""
 
 import glob
 import json
@@ -23,7 +23,7 @@ def program(name):
 
 
 def write(path, config):
-    """As editors do it: a new file takes the old one's place."""
+    """Replaces the file by rename, as editors do."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         json.dump(config, file)
     os.rename(path + ".new", path)
@@ -38,7 +38,7 @@ def records_of(path):
 
 
 def has_lines(path, count):
-    """Only whole lines are looked at: a writer may be in the middle of one."""
+    """Counts complete lines only: a writer may be in the middle of one."""
     if not os.path.exists(path):
         return False
     with open(path, "rb") as file:
@@ -50,14 +50,14 @@ def values_of(path, name):
 
 
 def turns_printed(ended):
-    """What a program says at its end: how many values it has added."""
+    """The number of values that a program prints at its end."""
     out, err = ended.communicate(timeout=60)
     assert ended.returncode == 0 and err == "", (ended.returncode, err)
     return int(re.fullmatch(r"(\d+) turns\n", out).group(1))
 
 
 @case
-def each_of_them_is_looked_at_here():
+def every_example_has_a_case_here():
     names = {os.path.relpath(path, os.path.join(SOURCE, "examples")) for pattern in ("*.c", "*.cc", "library/*")
              for path in glob.glob(os.path.join(SOURCE, "examples", pattern))}
     assert names == {"first_metric.c", "scan.c", "prefork.c", "reload.c", "signals.c", "server.c", "batch.c", "scope.cc",
@@ -100,7 +100,7 @@ def hash_of(data):
 
 
 def make_files(folder):
-    """Files of many sizes in several folders, and a link that is not followed. Answers their contents."""
+    """Makes files of many sizes in several folders, and a link that is not followed. Returns their contents."""
     contents = [bytes((i * 37 + k) % 256 for k in range(i * i * 13)) for i in range(24)]
     for i, data in enumerate(contents):
         parent = os.path.join(folder, *["sub"] * (i % 4))
@@ -152,7 +152,7 @@ def scan_without_a_configuration_prints_its_result_and_writes_nothing(folder):
 
 
 @case
-def scan_says_what_it_cannot_do(folder):
+def scan_reports_its_errors(folder):
     nowhere = os.path.join(folder, "nowhere")
     done = run(program("scan"), nowhere)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"scan: {nowhere}: No such file or directory\n"), done
@@ -167,10 +167,10 @@ def scan_says_what_it_cannot_do(folder):
 
 
 @case
-def prefork_loses_nothing_and_doubles_nothing(folder):
+def prefork_loses_and_duplicates_nothing(folder):
     skip_fork_under_sanitizers()
     workers, requests = 12, 100
-    for linger in ("0s", "1h"):  # with 1h the parent still holds its first value whenever it forks
+    for linger in ("0s", "1h"):  # with 1h the first value is still in the parent's queue at each fork
         out = os.path.join(folder, "out." + linger)
         done = run(program("prefork"), workers, WEIR_CONFIG=disk_config(out, linger=linger))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
@@ -211,7 +211,7 @@ def signals_delivers_everything_on_sigterm_and_sigint(folder):
 
 
 @case
-def reload_changes_the_destination_on_sighup_and_no_value_goes_astray(folder):
+def reload_changes_the_destination_on_sighup_and_no_value_is_lost(folder):
     config, a, b = (os.path.join(folder, name) for name in ("config.json", "a", "b"))
     write(config, disk_config(a))
     running = start(program("reload"), config)
@@ -225,7 +225,7 @@ def reload_changes_the_destination_on_sighup_and_no_value_goes_astray(folder):
 
 
 @case
-def reload_says_what_is_wrong_with_its_configuration(folder):
+def reload_reports_an_invalid_configuration(folder):
     config = os.path.join(folder, "config.json")
     write(config, {"groups": {"*": "consol"}})
     done = run(program("reload"), config)
@@ -235,14 +235,14 @@ def reload_says_what_is_wrong_with_its_configuration(folder):
 # ---- server ---------------------------------------------------------------------------------------
 
 
-def ask(port, path):
-    """The status that a client gets, and how many bytes."""
+def get(port, path):
+    """Sends a request. Returns the status and the size of the response."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         client.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
-        answer = b""
+        response = b""
         while part := client.recv(4096):
-            answer += part
-    return int(answer.split()[1]), len(answer)
+            response += part
+    return int(response.split()[1]), len(response)
 
 
 @case
@@ -250,13 +250,13 @@ def server_measures_each_request_by_route_and_status(folder):
     out = os.path.join(folder, "out")
     running = start(program("server"), "-t", 3, WEIR_CONFIG=disk_config(out))
     port = int(re.fullmatch(r"listening on 127\.0\.0\.1:(\d+)\n", running.stdout.readline()).group(1))
-    paths, answers, lock = ["/", "/slow", "/made/up", "/"] * 8, [], threading.Lock()
+    paths, responses, lock = ["/", "/slow", "/made/up", "/"] * 8, [], threading.Lock()
 
     def visit(mine):
         for path in mine:
-            answer = ask(port, path)
+            response = get(port, path)
             with lock:
-                answers.append((path, *answer))
+                responses.append((path, *response))
 
     clients = [threading.Thread(target=visit, args=(paths[i::4],)) for i in range(4)]
     for client in clients:
@@ -264,11 +264,11 @@ def server_measures_each_request_by_route_and_status(folder):
     for client in clients:
         client.join()
     with socket.create_connection(("127.0.0.1", port), timeout=60):
-        pass  # one that says nothing is not counted
+        pass  # a connection without a request is not counted
     running.terminate()
     rest, err = running.communicate(timeout=60)
     assert (running.returncode, rest, err) == (0, "32 requests served\n", ""), (running.returncode, rest, err)
-    assert {(path, status) for path, status, _ in answers} == {("/", 200), ("/slow", 200), ("/made/up", 404)}, answers
+    assert {(path, status) for path, status, _ in responses} == {("/", 200), ("/slow", 200), ("/made/up", 404)}, responses
     counted = {}
     for record in records_of(out):
         assert record["group"] == "server.http"
@@ -277,7 +277,7 @@ def server_measures_each_request_by_route_and_status(folder):
     routes = {("/", "200"): "/", ("/slow", "200"): "/slow", ("other", "404"): "/made/up"}
     assert set(counted) == {(*route, name) for route in routes for name in ("latency", "bytes")}, sorted(counted)
     for route, path in routes.items():
-        assert sorted(counted[(*route, "bytes")]) == sorted(size for p, _, size in answers if p == path)
+        assert sorted(counted[(*route, "bytes")]) == sorted(size for p, _, size in responses if p == path)
         assert len(counted[(*route, "latency")]) == paths.count(path)
 
 
@@ -285,7 +285,7 @@ def server_measures_each_request_by_route_and_status(folder):
 
 
 @case
-def batch_tells_by_its_exit_status_what_became_of_work_and_measurements(folder):
+def the_exit_status_of_batch_shows_failed_work_and_undelivered_values(folder):
     good, out = os.path.join(folder, "numbers"), os.path.join(folder, "out")
     with open(good, "w", encoding="utf-8") as file:
         file.write("1\n2.5\n")
@@ -314,7 +314,7 @@ def batch_tells_by_its_exit_status_what_became_of_work_and_measurements(folder):
 
 
 @case
-def scope_tells_success_from_failure_however_the_scope_is_left(folder):
+def scope_records_success_or_failure_for_every_exit_from_the_scope(folder):
     built, libraries = os.path.join(folder, "scope"), os.path.join(BUILD, "lib", ".libs")
     command = [*shlex.split(os.environ.get("WEIR_TEST_CXX", "c++")), *shlex.split(os.environ.get("WEIR_TEST_SANITIZED", "")),
                "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", os.path.join(SOURCE, "examples", "scope.cc"),
@@ -333,7 +333,7 @@ def scope_tells_success_from_failure_however_the_scope_is_left(folder):
 
 
 @case
-def a_library_that_measures_itself_forces_nothing_on_its_host(folder):
+def a_library_that_uses_weir_requires_nothing_of_its_host(folder):
     host = os.path.join(BUILD, "examples", "library", "host")
     done = run(host, cwd=folder)
     assert (done.returncode, done.stdout, done.stderr, os.listdir(folder)) == (0, "60\n", "", []), done
@@ -353,7 +353,7 @@ def a_library_that_measures_itself_forces_nothing_on_its_host(folder):
 
 
 def check_stage(folder, name, **env):
-    """`weir check` of a configuration of a stage, with its secrets in the folder."""
+    """Runs `weir check` on the configuration of a stage, with its secrets in the folder."""
     with open(os.path.join(SOURCE, "examples", "config", name + ".json"), encoding="utf-8") as file:
         text = file.read()
     path = os.path.join(folder, name + ".json")
@@ -363,7 +363,7 @@ def check_stage(folder, name, **env):
 
 
 @case
-def configurations_for_three_stages_are_good_once_their_secrets_are_there(folder):
+def configurations_of_three_stages_are_valid_if_their_secrets_exist(folder):
     if not os.path.exists(os.path.join(BUILD, "plugins", ".libs", "http.so")):
         raise Skip("the handler type http was not built")
     done = check_stage(folder, "dev")
@@ -385,8 +385,8 @@ def configurations_for_three_stages_are_good_once_their_secrets_are_there(folder
 
 
 @case
-def every_configuration_is_looked_at_by_weir_check(folder):
-    """Those that need nothing; the three above, and what else needs a secret, have cases of their own."""
+def every_configuration_passes_weir_check(folder):
+    """Except those that need secrets, which are checked above."""
     for path in sorted(glob.glob(os.path.join(SOURCE, "examples", "config", "*.json"))):
         if os.path.basename(path) not in ("staging.json", "production.json"):
             done = run(WEIR, "check", path, cwd=folder)

@@ -1,4 +1,4 @@
-"""The guide for newcomers is followed to the letter: every fenced block of it, with what is installed, against a real InfluxDB."""
+"""Follows doc/first-steps.md exactly: every fenced block, with an installed weir and a real InfluxDB."""
 
 import json
 import os
@@ -15,12 +15,12 @@ GUIDE = Text(os.path.join(SOURCE, "doc", "first-steps.md"))
 
 
 def without_times(text):
-    """Times are those of the run; whether a last line ends with a newline does not matter to a reader."""
+    """Replaces the times, which differ in each run, and removes a trailing newline."""
     return re.sub(r"\b\d{10}(\.\d{6}|\d{9})\b", "TIME", text.strip())
 
 
 class Walk:
-    """Follows the guide in a folder: writes its files, runs its commands, and compares what they show with what it says they do."""
+    """Follows the guide in a folder: writes its files, runs its commands, and compares their output with the guide."""
 
     def __init__(self, folder, prefix, port):
         self.folder = os.path.join(folder, "work")
@@ -32,7 +32,7 @@ class Walk:
         self.commands = 0
 
     def follow(self, text):
-        """The only change: the server that the test has started has a port of its own."""
+        """The port is the only change: the test's server uses a free one."""
         text = text.replace("8086", str(self.port))
         for before, language, block in re.findall(r"((?:^(?!```)[^\n]*\n)*)^```(\w+)\n(.*?)^```\n", text, re.M | re.S):
             if language == "sh":
@@ -62,7 +62,7 @@ class Walk:
 
 
 @case
-def who_follows_the_first_steps_finds_the_value_in_influxdb(folder):
+def following_the_first_steps_stores_the_value_in_influxdb(folder):
     if not os.path.exists(os.path.join(PLUGINS, "http.so")):
         raise Skip("the handler type http was not built")
     if not shutil.which("curl"):
@@ -72,9 +72,9 @@ def who_follows_the_first_steps_finds_the_value_in_influxdb(folder):
         walk = Walk(folder, prefix, server.port)
         walk.follow(GUIDE.text)
         assert walk.commands == GUIDE.text.count("```sh\n") >= 6, walk.commands
-        # not only what the guide shows: exactly one value is there, and it is the program's
+        # exactly one value is stored, which the output in the guide does not show
         assert count_values(server) == 1
-        go_on_with_a_spool(walk, server)
+        continue_with_a_spool(walk, server)
 
 
 def count_values(server):
@@ -83,8 +83,8 @@ def count_values(server):
     return len(rows)
 
 
-def go_on_with_a_spool(walk, server):
-    """What the guide proposes at its end; with less time to wait for a server that is known to be away."""
+def continue_with_a_spool(walk, server):
+    """The suggestion at the end of the guide, with a short timeout while the server is stopped."""
     config = json.loads(re.sub(r"//.*group$", "", GUIDE.snippets("jsonc")[0].replace("8086", str(server.port)), flags=re.M))
     config["handlers"]["influxdb"]["spool"] = "spool"
     config["settings"]["shutdown_timeout"] = "50ms"
@@ -98,7 +98,7 @@ def go_on_with_a_spool(walk, server):
 
 
 @case
-def the_guides_program_is_the_readmes():
+def the_program_of_the_guide_is_that_of_the_readme():
     assert GUIDE.snippets("c") == Text(os.path.join(SOURCE, "README.md")).snippets("c")[:1]
 
 

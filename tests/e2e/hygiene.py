@@ -1,4 +1,4 @@
-"""A guest in somebody else's program: what a call costs the system, and what weir leaves alone."""
+"""The effects of weir on its host program: allocations and system calls per call, and the process state it must not change."""
 
 import json
 import os
@@ -17,15 +17,15 @@ def after_the_first_use_of_a_name_a_call_allocates_nothing():
 
 
 @case
-def after_the_first_use_of_a_name_a_call_makes_no_system_call_but_the_wake_up():
+def after_the_first_use_of_a_name_a_call_makes_no_system_call_except_a_wake_up():
     _, calls = of_main_thread(GUEST, "syscalls", WEIR_CONFIG=NULL)
     wakes, others = between_marks(calls)
     assert not others and len(wakes) <= 3, wakes + others
 
 
 @case
-def nothing_of_the_programs_is_changed():
-    done = run(GUEST, "manners", WEIR_CONFIG={"groups": {"*": "console"}})
+def the_process_state_of_the_program_is_not_changed():
+    done = run(GUEST, "state", WEIR_CONFIG={"groups": {"*": "console"}})
     assert done.returncode == 0 and done.stderr == "", done.stderr
 
 
@@ -58,7 +58,7 @@ def nothing_is_written_into_a_file_in_place_of_a_closed_standard_stream(folder):
 
 
 @case
-def weir_log_says_what_is_said():
+def weir_log_selects_what_is_logged():
     config = {"handlers": {"disk": {"type": "file", "path": "/no/such/folder/x"}}, "groups": {"*": "disk"},
               "settings": {"shutdown_timeout": "1s"}}
     assert run(ADDER, "-q", WEIR_CONFIG=config, WEIR_LOG="off").stderr == ""

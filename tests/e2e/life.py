@@ -1,4 +1,4 @@
-"""The end of a program, in all the ways there are, and handlers that do not come to one."""
+"""All the ways a program can end, and handlers that block."""
 
 import json
 import os
@@ -21,12 +21,12 @@ def return_exit_and_shutdown_deliver_everything(folder):
 
 
 @case
-def _exit_loses_at_most_what_was_under_way(folder):
+def _exit_loses_at_most_the_undelivered_values(folder):
     path = os.path.join(folder, "out")
     done = run(ADDER, "-q", "-n", 1000000, "-x", "_exit", WEIR_CONFIG=file_config(path))
     assert done.returncode == 0
     lines = lines_of(path)
-    # ring: 4096 values; queue: 1 MiB of 32 bytes, and what the rings held when it became full
+    # ring: 4096 values; queue: 1 MiB of 32-byte samples, and the values in the rings when it became full
     assert 1000000 - len(lines) <= 4096 + 32768 + 4096 + 5000, len(lines)
 
 
@@ -42,7 +42,7 @@ def blocker_config(folder, where, **options):
 
 
 @case
-def a_handler_that_blocks_for_ever_stops_neither_the_others_nor_the_program(folder):
+def a_handler_that_blocks_forever_stops_neither_the_others_nor_the_program(folder):
     for where in ("open", "emit"):
         started = time.monotonic()
         done = run(ADDER, "-t", 2, "-n", 100000, "-H", "stuck", "-H", "disk", WEIR_CONFIG=blocker_config(folder, where))
@@ -54,12 +54,12 @@ def a_handler_that_blocks_for_ever_stops_neither_the_others_nor_the_program(fold
         assert report["handlers"]["stuck"]["delivered"] == 0
         assert len(lines_of(os.path.join(folder, "out"))) == 200000
         os.unlink(os.path.join(folder, "out"))
-        # far from exact on purpose: the point is that it ends at all
+        # a generous bound: the program must end at all
         assert time.monotonic() - started < 60
 
 
 @case
-def a_handler_that_blocks_in_close_is_left_behind_at_the_deadline(folder):
+def a_handler_that_blocks_in_close_is_abandoned_at_the_deadline(folder):
     done = run(ADDER, "-q", "-n", 1000, WEIR_CONFIG=blocker_config(folder, "close"))
     assert done.returncode == 0
     assert len(lines_of(os.path.join(folder, "out"))) == 1000
@@ -74,7 +74,7 @@ def a_handler_that_blocks_in_flush_makes_flush_time_out_and_names_it(folder):
 
 
 @case
-def drop_policies_never_make_a_call_wait(folder):
+def with_drop_policies_no_call_waits(folder):
     for policy in ("drop_newest", "drop_oldest"):
         config = blocker_config(folder, "emit", overflow=policy, block_timeout="1h")
         done = run(ADDER, "-n", 100000, "-H", "stuck", "-H", "disk", WEIR_CONFIG=config)

@@ -1,4 +1,4 @@
-"""The handlers in examples/ are built as an outsider's would be, against an installed weir, by their own Makefiles, and used."""
+"""The handlers in examples/ are built by their own Makefiles against an installed weir, and used."""
 
 import atexit
 import contextlib
@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import threading
 
-from fifos import Puppet
+from fifos import ScriptedApp
 from installed import environment_of, install, pkg_config
 from harness import ADDER, SOURCE, WEIR, Skip, assert_ledgers, case, main, skip_fork_under_sanitizers, wait_for
 
@@ -25,7 +25,7 @@ _prefixes = []
 
 
 def installed():
-    """Where weir is installed, once for all cases."""
+    """The folder where weir is installed, once for all cases."""
     if not _prefixes:
         folder = tempfile.mkdtemp(prefix="weir-test-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -35,11 +35,11 @@ def installed():
 
 
 def build(folder, name, **variables):
-    """Copies an example out of the tree and builds it there; answers its folder and its environment."""
+    """Copies an example out of the tree and builds it there. Returns its folder and its environment."""
     weir = installed()
     place = shutil.copytree(os.path.join(SOURCE, "examples", name), os.path.join(folder, name))
     env = environment_of(weir)
-    # the sysroot is for what was installed, not for what stands in the system's folders anyway
+    # the sysroot applies to weir only, not to libraries in the system's folders
     flags = {"WEIR_CFLAGS": " ".join(pkg_config(weir, "--cflags")), "WEIR_LIBS": " ".join(pkg_config(weir, "--libs"))}
     flags["WEIR_STATIC_LIBS"] = " ".join(pkg_config(weir, "--static", "--libs"))
     command = ["make", "-C", place, "CFLAGS=-O1 -g -Wall -Wextra -Werror", "CXXFLAGS=-O1 -g -Wall -Wextra -Wpedantic -Wold-style-cast -Werror"]
@@ -62,7 +62,7 @@ def run(env, *command, config=None, timeout=120, **more):
 
 
 def deliver(env, config, count, handler, *more):
-    """Runs a program that adds so many values, and holds its account against that."""
+    """Runs a program that adds `count` values, and checks its ledger. Returns its report."""
     done = run(env, ADDER, "-n", count, "-f", -1, "-H", handler, *more, config=config)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     report = json.loads(done.stdout)
@@ -72,18 +72,18 @@ def deliver(env, config, count, handler, *more):
 
 
 @case
-def each_of_them_is_built_here():
+def every_example_handler_is_built_here():
     folders = {entry.name for entry in os.scandir(os.path.join(SOURCE, "examples")) if entry.is_dir()} - {"config"}
     assert folders >= {"stdout_handler", "syslog_handler", "sqlite_handler", "nats_handler", "cxx_handler"}, folders
 
 
-# ---- One source, three ways -------------------------------------------------------------------------------------
+# ---- Plugin, registered, static ---------------------------------------------------------------------------------
 
 PRINTED = r"\[\d{10}\]\[my_app\]: latency=12\.5\n\[\d{10}\]\[my_app\]: requests=3\n"
 
 
 @case
-def one_source_of_a_handler_is_a_plugin_registered_and_linked_statically(folder):
+def one_handler_source_works_as_a_plugin_registered_and_linked_statically(folder):
     place, env = build(folder, "stdout_handler")
     config = {"groups": {"*": "stdout_handler"}}
     done = run(env, os.path.join(place, "program"), config=config)
@@ -110,10 +110,10 @@ exec "$@"
 
 
 @case
-def syslog_gets_a_line_a_value(folder):
+def syslog_receives_one_line_per_value(folder):
     place, env = build(folder, "syslog_handler")
     if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
-        raise Skip("no right to have a /dev of our own")
+        raise Skip("not permitted to mount a /dev of its own")
     devices = os.path.join(folder, "dev")
     os.mkdir(devices)
     open(os.path.join(devices, "null"), "w", encoding="utf-8").close()
@@ -136,7 +136,7 @@ def syslog_gets_a_line_a_value(folder):
 
 
 @case
-def sqlite_is_built_outside_from_the_one_source_there_is(folder):
+def sqlite_is_built_out_of_tree_from_the_source_of_the_plugin(folder):
     need("sqlite3")
     _, env = build(folder, "sqlite_handler", SOURCE=os.path.join(SOURCE, "plugins", "sqlite"))
     path = os.path.join(folder, "m.db")
@@ -149,7 +149,7 @@ def sqlite_is_built_outside_from_the_one_source_there_is(folder):
 
 
 @case
-def the_one_in_cxx_writes_whole_events(folder):
+def the_handler_in_cxx_writes_whole_events(folder):
     _, env = build(folder, "cxx_handler")
     path = os.path.join(folder, "m.csv")
     config = {"handlers": {"csv": {"type": "cxx_handler", "path": path}}, "groups": {"*": "csv"}}
@@ -167,7 +167,7 @@ def the_one_in_cxx_writes_whole_events(folder):
 
 
 class Server:
-    """A nats-server of our own, on a port that is free."""
+    """A nats-server on a free port, and a subscriber that collects the messages."""
 
     def __init__(self):
         with socket.socket() as probe:
@@ -183,7 +183,7 @@ class Server:
         wait_for(self._subscribe, "nats-server")
 
     def _subscribe(self):
-        """By the protocol itself: text, a line a command."""
+        """Speaks the NATS protocol directly, one command per line."""
         try:
             self._socket = socket.create_connection(("127.0.0.1", self.port))
         except ConnectionRefusedError:
@@ -231,7 +231,7 @@ def nats_config(server, **options):
 
 
 @case
-def nats_gets_every_value_and_lives_through_the_death_of_the_server(folder):
+def nats_receives_every_value_and_survives_a_restart_of_the_server(folder):
     need("libnats")
     with server_of() as server:
         _, env = build(folder, "nats_handler")
@@ -239,36 +239,36 @@ def nats_gets_every_value_and_lives_through_the_death_of_the_server(folder):
         wait_for(lambda: len(server.messages) == 5000, "messages")
         assert server.values() == list(range(5000)) and {subject for subject, _ in server.messages} == {"weir.my_app"}
 
-        # a server forgets what nobody listens to: so it is tried again by the flush, when there is a listener, and not before
+        # the server discards messages without a subscriber, so the retry must happen in the flush, after a subscriber exists
         patient = nats_config(server, timeout="500ms", retry_min="1h", retry_max="1h")
-        puppet = Puppet(patient, folder, WEIR_PLUGIN_PATH=env["WEIR_PLUGIN_PATH"])
-        assert puppet.do("add", "v", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
+        app = ScriptedApp(patient, folder, WEIR_PLUGIN_PATH=env["WEIR_PLUGIN_PATH"])
+        assert app.do("add", "v", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
         server.kill()
-        assert puppet.do("add", "v", 2)["code"] == 0 and puppet.do("add", "v", 3)["code"] == 0
-        wait_for(lambda: "retrying" in puppet.said(), "the warning")
-        wait_for(lambda: puppet.ledger()["queued"] == 2, "both to be queued")
-        stats = puppet.ledger()
+        assert app.do("add", "v", 2)["code"] == 0 and app.do("add", "v", 3)["code"] == 0
+        wait_for(lambda: "retrying" in app.stderr_text(), "the warning")
+        wait_for(lambda: app.ledger()["queued"] == 2, "both to be queued")
+        stats = app.ledger()
         assert stats["delivered"] == 1 and sum(stats["dropped"]) == 0, stats
         server.start()
-        assert puppet.do("flush", -1)["code"] == 0
-        wait_for(lambda: {2, 3} <= set(server.values()), "what came late")
-        assert puppet.ledger()["delivered"] == 3
-        puppet.end()
+        assert app.do("flush", -1)["code"] == 0
+        wait_for(lambda: {2, 3} <= set(server.values()), "the late values")
+        assert app.ledger()["delivered"] == 3
+        app.end()
 
 
 @case
-def a_child_of_a_process_that_used_nats_does_without_it(folder):
+def a_child_of_a_process_that_used_nats_does_not_use_it(folder):
     need("libnats")
     skip_fork_under_sanitizers()
     with server_of() as server:
         _, env = build(folder, "nats_handler")
-        puppet = Puppet(nats_config(server), folder, WEIR_PLUGIN_PATH=env["WEIR_PLUGIN_PATH"])
-        assert puppet.do("add", "v", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-        assert puppet.do("fork", "of_child")["code"] > 0 and puppet.do("reap")["code"] == 0
-        assert "libnats cannot be used in a child of a process that used it" in puppet.said(), puppet.said()
-        assert puppet.do("add", "v", 2)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-        assert puppet.ledger()["delivered"] == 2
-        puppet.end()
+        app = ScriptedApp(nats_config(server), folder, WEIR_PLUGIN_PATH=env["WEIR_PLUGIN_PATH"])
+        assert app.do("add", "v", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
+        assert app.do("fork", "of_child")["code"] > 0 and app.do("reap")["code"] == 0
+        assert "libnats cannot be used in a child of a process that used it" in app.stderr_text(), app.stderr_text()
+        assert app.do("add", "v", 2)["code"] == 0 and app.do("flush", -1)["code"] == 0
+        assert app.ledger()["delivered"] == 2
+        app.end()
         wait_for(lambda: server.values() == [1, 2], "both values")
 
 

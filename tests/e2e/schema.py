@@ -1,4 +1,4 @@
-"""`weir schema`: what it describes is what weir takes, no more and no less, as far as a schema can tell."""
+"""`weir schema` accepts exactly the configurations that weir accepts, as far as JSON Schema can express it."""
 
 import glob
 import json
@@ -35,7 +35,7 @@ def validator(schema):
 
 
 def without_comments(text):
-    """Blanks for comments; strings stay as they are."""
+    """Replaces comments by blanks, but not in strings."""
     return re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', lambda found: found.group(1) or " ", text, flags=re.S)
 
 
@@ -51,11 +51,11 @@ def problems_of(schema, text):
             for error in validator(schema).iter_errors(json.loads(without_comments(text)))]
 
 
-# ---- Right ones ---------------------------------------------------------------------------------------
+# ---- Valid configurations -----------------------------------------------------------------------------
 
 
 def documented():
-    """Every configuration of the documents and examples, with where it stands."""
+    """Every configuration of the documents and examples, with its place."""
     for path in sorted(glob.glob(os.path.join(SOURCE, "examples", "config", "*.json"))):
         with open(path, encoding="utf-8") as file:
             yield path, file.read()
@@ -102,21 +102,21 @@ RIGHT_HTTP = [
 ]
 
 
-def right_ones():
+def valid_configs():
     return RIGHT + (RIGHT_HTTP if HTTP else [])
 
 
 @case
-def weir_and_the_schema_agree_on_right_configurations(folder):
+def weir_and_the_schema_accept_the_same_valid_configurations(folder):
     schema = read_schema()
-    for text in right_ones():
+    for text in valid_configs():
         done = run(WEIR, "check", write(folder, text))
         assert done.returncode == 0, f"{text}\n{done.stderr}"
         problems = problems_of(schema, text)
         assert not problems, f"{text}\n{problems}"
 
 
-# ---- Wrong ones ---------------------------------------------------------------------------------------
+# ---- Invalid configurations ---------------------------------------------------------------------------
 
 WRONG = [
     # the whole
@@ -204,28 +204,28 @@ WRONG_HTTP = [
     MLBENCH % '{"type":"influx","run_id":"7"}',
 ]
 
-# What only weir refuses, and why a schema cannot. Whatever is not in JSON any more when a validator sees it (comments, keys that
-# stand twice, places) is not even listed.
+# Configurations that only weir refuses, and why a schema cannot. Errors that a JSON parser hides from a validator (comments, duplicate
+# keys, places) are not listed.
 BEYOND = [
-    # a number with its unit is text to a schema, and text has no range
+    # a number with a unit is a string to a schema, and strings have no range
     FILE % '"queue":"1B"',
     '{"settings":{"stats_interval":"2d"}}',
     FILE % '"linger":"99999999999999d"',
     # 100.0 is an integer to JSON Schema
     FILE % '"batch":100.0',
-    # which handlers there are is said elsewhere in the same document
+    # the handlers are defined elsewhere in the same document
     '{"groups":{"*":"dsk"}}',
     '{"groups":{"*":"file"}}',
-    # "*" may be for types that write this format, or for others
+    # "*" applies to types that write this format and to others
     '{"handlers":{"*":{"format":"prometheus"},"a":{"type":"file","path":"/tmp/x"}},"groups":{"*":"a"}}',
-    # what a variable stands for is found out when the configuration is read
+    # variables are expanded when the configuration is read
     '{"settings":{"labels":{"host":"${NO_SUCH_VARIABLE}"}}}',
     FILE % '"overflow":"${O:-drop}"',
     FILE % '"append":"${A:-yes}"',
     '{"handlers":{"f":{"type":"${T:-fil}"}},"groups":{"*":"f"}}',
     # a plugin's own types and options are not known before it is loaded
     '{"handlers":{"f":{"type":"x","plugin":"/no/such.so","y":1}},"groups":{"*":"f"}}',
-    # what a handler type checks by itself is not in its table
+    # checks in the code of a handler type are not in its option table
     FILE % '"mode":"rw-r--r--"',
     # schemas count characters, weir counts bytes
     json.dumps({"groups": {"ä" * 200: "console"}}, ensure_ascii=False),
@@ -233,7 +233,7 @@ BEYOND = [
     '{"settings":{"labels":{"a\\nb":"c"}}}',
 ]
 BEYOND_HTTP = [
-    # the same, and which options go together
+    # the same, and combinations of options
     '{"handlers":{"p":{"type":"http","url":"no url"}},"groups":{"*":"p"}}',
     PUSH % '"password":"p"',
     MLBENCH % '{"type":"mlbench","run_id":"7","pod_name":"p"}',
@@ -250,20 +250,20 @@ def weir_and_the_schema_refuse_the_same(folder):
     wrong = WRONG + (WRONG_HTTP if HTTP else [])
     assert len(wrong) >= 30
     for text in wrong:
-        assert refused_by_weir(folder, text), f"weir takes {text}"
+        assert refused_by_weir(folder, text), f"weir accepts {text}"
     accepted = [text for text in wrong if not problems_of(schema, text)]
-    assert not accepted, "the schema takes " + "\n".join(accepted)
+    assert not accepted, "the schema accepts " + "\n".join(accepted)
 
 
 @case
-def what_only_weir_can_refuse_is_known(folder):
+def configurations_that_only_weir_can_refuse_are_listed(folder):
     schema = read_schema()
     for text in BEYOND + (BEYOND_HTTP if HTTP else []):
-        assert refused_by_weir(folder, text), f"weir takes {text}"
-        assert not problems_of(schema, text), f"the schema has learnt to refuse {text}"
+        assert refused_by_weir(folder, text), f"weir accepts {text}"
+        assert not problems_of(schema, text), f"the schema refuses {text}: move it to the other list"
 
 
-# ---- What an editor gets ------------------------------------------------------------------------------
+# ---- Descriptions for editors -------------------------------------------------------------------------
 
 
 def members(folder_of, path=()):
@@ -288,8 +288,8 @@ def every_default_is_accepted_by_its_own_property():
     assert seen >= 60, seen
 
 
-def standard_of(option):
-    """A default as a configuration writes it."""
+def default_of(option):
+    """The default as a value in a configuration."""
     kind, text = option["type"], option["default"]
     if text is None or kind not in ("bool", "int", "double", "list"):
         return text
@@ -297,7 +297,7 @@ def standard_of(option):
 
 
 def assert_describes(place, options, where):
-    """Each option of a table is there, with its help, its default, and whether it has to be given; and no other."""
+    """Checks that exactly the options of a table are described, each with its help, its default, and whether it is required."""
     found = {".".join(path): property_ for path, property_ in members(place) if "properties" not in property_}
     for name in ("type", "format"):
         found.pop(name, None)
@@ -305,7 +305,7 @@ def assert_describes(place, options, where):
     for option in options:
         property_ = found[option["name"]]
         assert property_["description"].startswith(option["help"]), (where, option, property_)
-        assert property_.get("default") == standard_of(option), (where, option, property_)
+        assert property_.get("default") == default_of(option), (where, option, property_)
         top = option["name"].split(".")[0]
         assert not option["required"] or top in place["required"], (where, option)
         if option["type"] == "enum":
@@ -313,7 +313,7 @@ def assert_describes(place, options, where):
 
 
 @case
-def every_option_is_described_with_help_default_and_words():
+def every_option_is_described_with_help_default_and_enum_values():
     schema = read_schema()
     handlers = json.loads(run(WEIR, "handlers", "--json").stdout)
     assert {"null", "console", "file", "fifo"} <= {handler["name"] for handler in handlers}
@@ -331,7 +331,7 @@ def every_option_is_described_with_help_default_and_words():
 
 
 @case
-def every_reference_leads_somewhere_and_every_definition_is_used():
+def every_reference_has_a_definition_and_every_definition_is_used():
     schema = read_schema()
     referred = set(re.findall(r'"#/definitions/(\w+)"', json.dumps(schema)))
     assert referred == set(schema["definitions"]), referred ^ set(schema["definitions"])
@@ -364,7 +364,7 @@ def options_with_dots_are_objects_whose_members_may_be_required(folder):
 
 
 @case
-def a_broken_plugin_is_said_and_the_rest_described(folder):
+def a_broken_plugin_is_reported_and_the_rest_is_described(folder):
     with open(os.path.join(folder, "broken.so"), "w", encoding="utf-8") as file:
         file.write("no object at all")
     done = run(WEIR, "schema", WEIR_PLUGIN_PATH=folder + ":" + os.path.join(BUILD, "plugins", ".libs"))

@@ -1,4 +1,4 @@
-"""What a handler does not take in time is kept on disk, and delivered later, in order, by whoever comes next."""
+"""Values that a handler cannot deliver in time are spooled to disk, and delivered in order later, by this process or the next."""
 
 import glob
 import json
@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from fifos import TIMEOUT, Puppet, Reader, config_of, make_fifo, notes_of, start_careful_reader, values_of
+from fifos import TIMEOUT, ScriptedApp, Reader, config_of, make_fifo, notes_of, start_checking_reader, values_of
 from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
     skip_fork_under_sanitizers, start, wait_for
 
@@ -23,7 +23,7 @@ def spool_config(folder, path, shutdown="300ms", **options):
 
 
 def replay(folder):
-    """All values that are on disk, as they would be delivered."""
+    """All values on disk, in delivery order."""
     done = run(WEIR, "spool", "replay", os.path.join(folder, "spool"))
     return [json.loads(line)["value"] for line in done.stdout.splitlines()]
 
@@ -37,7 +37,7 @@ def segments(folder):
 
 
 def adder(folder, path, count, *more, **options):
-    """Runs a program to its end; answers the account of its handler."""
+    """Runs a program. Returns the ledger of its handler, the result of its flush, and its log."""
     done = run(ADDER, "-n", count, "-H", "pipe", *more, WEIR_CONFIG=spool_config(folder, path, **options))
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -45,14 +45,14 @@ def adder(folder, path, count, *more, **options):
     return report["handlers"]["pipe"], report["flush"], done.stderr
 
 
-def leave(folder, path, count, *more, **options):
-    """A program whose destination is away the whole time."""
-    account, _, said = adder(folder, path, count, *more, **options)
-    assert account["delivered"] == 0 and " spooled" in said and " dropped" not in said, said
+def fill_spool(folder, path, count, *more, **options):
+    """Runs a program whose destination is unavailable the whole time."""
+    account, _, log = adder(folder, path, count, *more, **options)
+    assert account["delivered"] == 0 and " spooled" in log and " dropped" not in log, log
 
 
 def drain(folder, reader, path, count=1, **options):
-    """A program that finds its destination there, and delivers what others left as well."""
+    """Runs a program whose destination is available; it also delivers what others spooled. Returns the ledger of its handler."""
     program = start(ADDER, "-n", count, "-f", -1, "-H", "pipe", WEIR_CONFIG=spool_config(folder, path, shutdown="1m", **options))
     reader.read_to_end_of(program)
     out, err = program.communicate()
@@ -67,29 +67,29 @@ def drain(folder, reader, path, count=1, **options):
 
 
 @case
-def what_is_left_when_the_program_ends_is_delivered_by_the_next_one_first_and_in_order(folder):
+def values_left_when_a_program_ends_are_delivered_first_and_in_order_by_the_next(folder):
     path = make_fifo(folder)
-    leave(folder, path, 100000)
+    fill_spool(folder, path, 100000)
     assert replay(folder) == list(range(100000))
     reader = Reader(path)
     account = drain(folder, reader, path, 1000)
     assert account["recovered"] == 100000 and account["delivered"] == 101000
     assert values_of(reader.events()) == list(range(100000)) + list(range(1000))
-    assert os.listdir(os.path.join(folder, "spool")) == [], "what is delivered is gone"
+    assert os.listdir(os.path.join(folder, "spool")) == [], "delivered values are removed"
 
 
 @case
-def a_small_rest_is_kept_as_well(folder):
+def a_few_values_are_kept_as_well(folder):
     path = make_fifo(folder)
-    leave(folder, path, 3)
-    leave(folder, path, 2)
+    fill_spool(folder, path, 3)
+    fill_spool(folder, path, 2)
     reader = Reader(path)
     account = drain(folder, reader, path)
     assert account["recovered"] == 5 and values_of(reader.events()) == [0, 1, 2, 0, 1, 0]
 
 
 @case
-def the_example_configuration_does_what_it_says(folder):
+def the_example_configuration_spools_and_replays(folder):
     path, config = make_fifo(folder), os.path.join(SOURCE, "examples", "config", "spool.json")
     env = {"WEIR_CONFIG": config, "METRICS_FIFO": path, "METRICS_SPOOL": os.path.join(folder, "spool")}
     program = os.path.join(BUILD, "examples", "first_metric")
@@ -100,27 +100,27 @@ def the_example_configuration_does_what_it_says(folder):
 
 
 @case
-def shutdown_says_that_values_are_on_disk_only(folder):
+def shutdown_reports_values_that_are_on_disk_only(folder):
     path = make_fifo(folder)
-    puppet = Puppet(spool_config(folder, path), folder)
-    puppet.do("add", "a", 1)
-    answer = puppet.do("shutdown", 200)
-    assert answer["code"] == SPOOLED and "1 values are on disk only" in answer["error"], answer
-    assert puppet.ledger()["spooled"] == 1
-    puppet.end()
+    app = ScriptedApp(spool_config(folder, path), folder)
+    app.do("add", "a", 1)
+    result = app.do("shutdown", 200)
+    assert result["code"] == SPOOLED and "1 values are on disk only" in result["error"], result
+    assert app.ledger()["spooled"] == 1
+    app.end()
     assert replay(folder) == [1]
 
 
 @case
-def without_any_time_to_end_in_everything_still_goes_to_disk(folder):
+def with_a_shutdown_timeout_of_zero_everything_is_still_spooled(folder):
     path = make_fifo(folder)
-    leave(folder, path, 10000, shutdown="0s", queue="4MiB")
+    fill_spool(folder, path, 10000, shutdown="0s", queue="4MiB")
     assert replay(folder) == list(range(10000))
 
 
 @case
-def a_handler_that_hangs_keeps_nothing_from_being_spooled(folder):
-    """Its worker never comes back: the thread that ends the program takes over."""
+def values_of_a_handler_that_hangs_are_spooled(folder):
+    """Its worker never returns; the thread that shuts down spools them."""
     config = {
         "settings": {"shutdown_timeout": "300ms"},
         "handlers": {"stuck": {"type": "blocker", "in": "emit", "queue": "4MiB", "spool": os.path.join(folder, "spool")}},
@@ -133,7 +133,7 @@ def a_handler_that_hangs_keeps_nothing_from_being_spooled(folder):
 
 
 @case
-def a_script_that_emits_leaves_its_value_for_the_next_one(folder):
+def weir_emit_spools_its_value_and_the_next_call_delivers_it(folder):
     path, config = make_fifo(folder), os.path.join(folder, "weir.json")
     with open(config, "w", encoding="utf-8") as file:
         json.dump(spool_config(folder, path, max_wait="20ms"), file)
@@ -147,7 +147,7 @@ def a_script_that_emits_leaves_its_value_for_the_next_one(folder):
 
 
 @case
-def weir_spool_says_what_is_wrong_with_its_arguments(folder):
+def weir_spool_reports_usage_errors(folder):
     assert run(WEIR, "spool", "list", folder).stdout == ""
     missing = run(WEIR, "spool", "list", os.path.join(folder, "none"))
     assert missing.returncode == 1 and "No such file or directory" in missing.stderr
@@ -157,42 +157,42 @@ def weir_spool_says_what_is_wrong_with_its_arguments(folder):
     assert '"lists" is not allowed; allowed: list, verify, replay' in done.stderr
 
 
-# ---- While it runs -----------------------------------------------------------------------------------------------
+# ---- In a running program ----------------------------------------------------------------------------------------
 
 
 @case
-def a_call_that_waits_learns_that_its_value_went_to_disk_or_why_not_to_wait(folder):
+def a_synchronous_call_reports_a_timeout_or_that_its_value_was_spooled(folder):
     path = make_fifo(folder)
-    puppet = Puppet(spool_config(folder, path, delivery="sync", max_wait="50ms"), folder)
-    assert puppet.do("add", "a", 1)["code"] == TIMEOUT, "nobody reads, says the handler"
-    assert puppet.do("flush", -1)["code"] == SPOOLED
-    puppet.do("add", "a", 2)
-    assert puppet.do("flush", -1)["code"] == SPOOLED and puppet.ledger()["spooled"] == 2
+    app = ScriptedApp(spool_config(folder, path, delivery="sync", max_wait="50ms"), folder)
+    assert app.do("add", "a", 1)["code"] == TIMEOUT, "the pipe has no reader"
+    assert app.do("flush", -1)["code"] == SPOOLED
+    app.do("add", "a", 2)
+    assert app.do("flush", -1)["code"] == SPOOLED and app.ledger()["spooled"] == 2
     reader = Reader(path)
-    wait_for(lambda: puppet.do("add", "a", 3)["code"] == 0, "a call that delivers")
+    wait_for(lambda: app.do("add", "a", 3)["code"] == 0, "a call that delivers")
     reader.read()
-    assert [event["a"] for event in reader.events()][:2] == [1, 2] and puppet.ledger()["spooled"] == 0
-    puppet.end()
+    assert [event["a"] for event in reader.events()][:2] == [1, 2] and app.ledger()["spooled"] == 0
+    app.end()
 
 
 @case
-def a_flush_that_cannot_deliver_says_that_values_are_safe(folder):
+def a_flush_that_cannot_deliver_reports_spooled_values(folder):
     path = make_fifo(folder)
-    puppet = Puppet(spool_config(folder, path, max_wait="50ms"), folder)
-    puppet.do("add", "a", 1)
-    answer = puppet.do("flush", -1)
-    assert answer["code"] == SPOOLED, answer
-    assert answer["error"].startswith(f'handler "pipe": 1 values are on disk only: the named pipe {path} has no reader'), answer
+    app = ScriptedApp(spool_config(folder, path, max_wait="50ms"), folder)
+    app.do("add", "a", 1)
+    result = app.do("flush", -1)
+    assert result["code"] == SPOOLED, result
+    assert result["error"].startswith(f'handler "pipe": 1 values are on disk only: the named pipe {path} has no reader'), result
     reader = Reader(path)
-    assert puppet.do("flush", -1)["code"] == 0
+    assert app.do("flush", -1)["code"] == 0
     assert reader.read_lines(1) == [{"a": 1}]
-    account = puppet.ledger()
+    account = app.ledger()
     assert account["delivered"] == 1 and account["spooled"] == 0
-    puppet.end()
+    app.end()
 
 
 @case
-def a_destination_that_comes_back_gets_the_old_values_before_the_new_ones(folder):
+def a_destination_that_is_available_again_receives_old_values_first(folder):
     path = make_fifo(folder)
     program = start(ADDER, "-n", 30000, "-p", 1000, "-f", -1, "-H", "pipe",
                     WEIR_CONFIG=spool_config(folder, path, shutdown="1m", max_wait="20ms"))
@@ -207,15 +207,15 @@ def a_destination_that_comes_back_gets_the_old_values_before_the_new_ones(folder
 
 
 @case
-def a_million_values_survive_a_reader_that_is_killed_ten_times_and_callers_are_never_held_up(folder):
-    """Each time after values went to disk. A killed reader takes along what it has read and not yet noted: one read at most."""
+def a_million_values_survive_ten_kills_of_the_reader_and_no_call_waits(folder):
+    """Each kill follows values on disk. A killed reader loses what it has read and not yet recorded: at most one read."""
     path, count = make_fifo(folder), 1000000
     config = spool_config(folder, path, shutdown="1m", queue="1MiB", max_wait="10ms", block_timeout="1h")
     program = start(ADDER, "-n", count, "-f", -1, "-H", "pipe", WEIR_CONFIG=config)
     wait_for(lambda: segments(folder), "values on disk")
     notes = [os.path.join(folder, f"notes{turn}") for turn in range(11)]
     for turn in range(11):
-        reader = start_careful_reader(path, notes[turn])
+        reader = start_checking_reader(path, notes[turn])
         wait_for(lambda: len(notes_of(notes[turn])) >= 3, f"reader {turn} to read")
         if turn < 10:
             reader.kill()
@@ -227,10 +227,10 @@ def a_million_values_survive_a_reader_that_is_killed_ten_times_and_callers_are_n
     account = report["handlers"]["pipe"]
     assert report["flush"] in (0, SPOOLED) and account["delivered"] + account["spooled"] == count == account["offered"], report
     reads = [note for path in notes for note in notes_of(path)]
-    assert all(whole for whole, _, _ in reads), "something was torn"
+    assert all(whole for whole, _, _ in reads), "a torn line or read"
     ends = [-1] + [last for _, _, last in reads]
     gaps = [first - 1 - end for end, (_, first, _) in zip(ends, reads)]
-    assert min(gaps) == 0 and ends[-1] == count - 1, "a value came twice or out of order, or the last ones are missing"
+    assert min(gaps) == 0 and ends[-1] == count - 1, "a value is duplicated or out of order, or the last ones are missing"
     assert sum(gap > 0 for gap in gaps) <= 10 and max(gaps) <= 65536 / len('{"t0": 0.0}\n'), gaps
     assert segments(folder) == []
 
@@ -239,8 +239,8 @@ def a_million_values_survive_a_reader_that_is_killed_ten_times_and_callers_are_n
 
 
 @case
-def killed_two_hundred_times_while_it_spools_the_sequence_on_disk_is_exact(folder):
-    """The values are the numbers from 0 on, so what is on disk has to be 0, 1, 2, ... up to the record that was being written."""
+def after_each_of_two_hundred_kills_the_sequence_on_disk_is_exact(folder):
+    """The program adds 0, 1, 2, ..., so the disk must hold exactly that, up to the record being written."""
     path, seed = make_fifo(folder), int.from_bytes(os.urandom(4), "little")
     chance, lengths = random.Random(seed), []
     for turn in range(200):
@@ -249,7 +249,7 @@ def killed_two_hundred_times_while_it_spools_the_sequence_on_disk_is_exact(folde
         program = subprocess.Popen([ADDER, "-q", "-n", "100000000", "-e", "100", "-p", "100000"], stderr=subprocess.DEVNULL,
                                    env=environment(WEIR_CONFIG=spool_config(place, path, max_wait="1ms")))
         wait_for(lambda: segments(place), "something on disk")
-        time.sleep(chance.random() * 0.02)  # anywhere in the writing
+        time.sleep(chance.random() * 0.02)  # at a random point of writing
         program.send_signal(signal.SIGKILL)
         assert program.wait() == -signal.SIGKILL
         values = replay(place)
@@ -271,12 +271,12 @@ def killed_two_hundred_times_while_it_spools_the_sequence_on_disk_is_exact(folde
 
 
 @case
-def two_processes_have_a_folder_each_and_the_next_one_adopts_both_when_they_are_dead(folder):
+def each_process_has_its_own_folder_and_the_next_adopts_those_of_dead_processes(folder):
     path = make_fifo(folder)
-    first, second = [Puppet(spool_config(folder, path, max_wait="20ms"), folder) for _ in range(2)]
-    for puppet, value in ((first, 1), (second, 2)):
-        puppet.do("add", "a", value)
-        assert puppet.do("flush", -1)["code"] == SPOOLED and puppet.ledger()["spooled"] == 1
+    first, second = [ScriptedApp(spool_config(folder, path, max_wait="20ms"), folder) for _ in range(2)]
+    for app, value in ((first, 1), (second, 2)):
+        app.do("add", "a", value)
+        assert app.do("flush", -1)["code"] == SPOOLED and app.ledger()["spooled"] == 1
     assert len(boxes(folder)) == 2
     listed = run(WEIR, "spool", "list", os.path.join(folder, "spool")).stdout
     assert listed.count("(running)") == 2, listed
@@ -284,7 +284,7 @@ def two_processes_have_a_folder_each_and_the_next_one_adopts_both_when_they_are_
     first.program.wait()
     reader = Reader(path)
     account = drain(folder, reader, path)
-    assert account["recovered"] == 1, "what a living process has is not adopted"
+    assert account["recovered"] == 1, "the folder of a running process is not adopted"
     assert second.do("flush", -1)["code"] == 0
     reader.read()
     assert sorted(event.get("a", "own") for event in reader.events() if "a" in event) == [1, 2]
@@ -293,29 +293,29 @@ def two_processes_have_a_folder_each_and_the_next_one_adopts_both_when_they_are_
 
 
 @case
-def a_forked_child_has_a_folder_of_its_own_and_leaves_its_parents_alone(folder):
+def a_forked_child_has_its_own_folder_and_does_not_touch_its_parents(folder):
     skip_fork_under_sanitizers()
     path = make_fifo(folder)
-    puppet = Puppet(spool_config(folder, path, max_wait="20ms"), folder)
-    puppet.do("add", "parent", 1)
-    assert puppet.do("flush", -1)["code"] == SPOOLED and puppet.ledger()["spooled"] == 1
-    puppet.do("fork", "child")
-    assert puppet.do("reap")["code"] == 0
+    app = ScriptedApp(spool_config(folder, path, max_wait="20ms"), folder)
+    app.do("add", "parent", 1)
+    assert app.do("flush", -1)["code"] == SPOOLED and app.ledger()["spooled"] == 1
+    app.do("fork", "child")
+    assert app.do("reap")["code"] == 0
     assert len(boxes(folder)) == 2
-    puppet.do("add", "parent", 2)
+    app.do("add", "parent", 2)
     reader = Reader(path)
-    assert puppet.do("flush", -1)["code"] == 0
-    assert puppet.ledger()["delivered"] == 2 and puppet.ledger()["recovered"] == 0
+    assert app.do("flush", -1)["code"] == 0
+    assert app.ledger()["delivered"] == 2 and app.ledger()["recovered"] == 0
     reader.read()
     assert reader.events() == [{"parent": 1}, {"parent": 2}]
-    puppet.end()
+    app.end()
     account = drain(folder, reader, path)
     assert account["recovered"] == 1 and {"child": 1} in reader.events()
     assert boxes(folder) == []
 
 
 @case
-def handlers_that_share_a_folder_do_not_take_from_each_other(folder):
+def handlers_that_share_a_folder_do_not_adopt_from_each_other(folder):
     path = make_fifo(folder)
     config = spool_config(folder, path)
     config["handlers"]["other"] = {**config["handlers"]["pipe"], "path": make_fifo(folder, "other")}
@@ -327,7 +327,7 @@ def handlers_that_share_a_folder_do_not_take_from_each_other(folder):
     assert account["recovered"] == 100 and len(boxes(folder)) == 1
 
 
-# ---- Bounds ------------------------------------------------------------------------------------------------------
+# ---- Limits ------------------------------------------------------------------------------------------------------
 
 
 def size_of(folder):
@@ -335,7 +335,7 @@ def size_of(folder):
 
 
 @case
-def at_the_limit_overflow_decides(folder):
+def at_the_limit_the_overflow_policy_applies(folder):
     limit = 256 * 1024
     for policy, queue in (("block", "64KiB"), ("drop_newest", "64KiB"), ("drop_oldest", "8MiB")):
         place = os.path.join(folder, policy)
@@ -355,7 +355,7 @@ def at_the_limit_overflow_decides(folder):
 
 
 @case
-def with_block_callers_wait_at_the_limit_until_there_is_room_again(folder):
+def with_block_callers_wait_at_the_limit_until_there_is_room(folder):
     path = make_fifo(folder)
     config = spool_config(folder, path, shutdown="1m", spool_limit="256KiB", block_timeout="1h", max_wait="20ms")
     program = start(ADDER, "-n", 50000, "-f", -1, "-H", "pipe", WEIR_CONFIG=config)
@@ -367,7 +367,7 @@ def with_block_callers_wait_at_the_limit_until_there_is_room_again(folder):
 
 
 class Disk:
-    """A small file system."""
+    """A small tmpfs."""
 
     def __init__(self, folder, size):
         self.place = os.path.join(folder, "disk")
@@ -375,7 +375,7 @@ class Disk:
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "weir-test", self.place], capture_output=True,
                               check=False)
         if done.returncode:
-            raise Skip("nothing can be mounted here")
+            raise Skip("not permitted to mount")
 
     def __enter__(self):
         return self.place
@@ -385,7 +385,7 @@ class Disk:
 
 
 @case
-def a_full_disk_costs_what_does_not_fit_and_nothing_that_is_there(folder):
+def a_full_disk_loses_nothing_that_is_already_spooled(folder):
     path = make_fifo(folder)
     with Disk(folder, "512k") as place:
         done = run(ADDER, "-n", 100000, "-H", "pipe", WEIR_CONFIG=spool_config(place, path, queue="8MiB", max_wait="20ms"))
@@ -395,19 +395,19 @@ def a_full_disk_costs_what_does_not_fit_and_nothing_that_is_there(folder):
         values = replay(place)
         assert len(values) > 5000 and values == list(range(len(values)))
         account = report["handlers"]["pipe"]
-        assert account["dropped"] == [0] * len(account["dropped"]), "what does not fit stays in memory, until the program ends"
-        assert run(WEIR, "spool", "verify", os.path.join(place, "spool")).returncode == 0, "nothing torn is left"
+        assert account["dropped"] == [0] * len(account["dropped"]), "values that do not fit stay in memory until the program ends"
+        assert run(WEIR, "spool", "verify", os.path.join(place, "spool")).returncode == 0, "no torn record is left"
         reader = Reader(path)
         account = drain(place, reader, path)
         assert account["recovered"] == len(values) and values_of(reader.events())[:-1] == values
 
 
 @case
-def a_disk_that_takes_nothing_does_not_disturb_the_order(folder):
-    """What could not be put on disk goes to the handler when that comes back."""
+def an_unusable_spool_does_not_change_the_order(folder):
+    """Values that could not be spooled are delivered when the destination is available again."""
     path = make_fifo(folder)
     with open(os.path.join(folder, "spool"), "w", encoding="utf-8"):
-        pass  # a file where the folder should be
+        pass  # a file in place of the folder
     program = start(ADDER, "-n", 20000, "-f", -1, "-H", "pipe",
                     WEIR_CONFIG=spool_config(folder, path, shutdown="1m", block_timeout="1h", max_wait="20ms"))
     time.sleep(0.2)
@@ -427,9 +427,9 @@ def overwrite(path, at, data):
 
 
 @case
-def what_is_damaged_is_skipped_and_counted_and_its_file_kept(folder):
+def damaged_records_are_skipped_and_counted_and_the_file_is_kept(folder):
     path = make_fifo(folder)
-    leave(folder, path, 20000)
+    fill_spool(folder, path, 20000)
     [segment] = segments(folder)
     overwrite(segment, os.path.getsize(segment) // 2, b"damage!!")
     verified = run(WEIR, "spool", "verify", os.path.join(folder, "spool"))
@@ -442,13 +442,13 @@ def what_is_damaged_is_skipped_and_counted_and_its_file_kept(folder):
     assert len(values) == 20000 - lost and values == sorted(values) and values[0] == 0 and values[-1] == 19999
     kept = os.listdir(os.path.join(folder, "spool"))
     assert len(kept) == 1 and kept[0].endswith(".seg.bad"), kept
-    assert drain(folder, reader, path)["recovered"] == 0, "what was kept is not read again"
+    assert drain(folder, reader, path)["recovered"] == 0, "the kept file is not read again"
 
 
 @case
-def a_torn_end_is_skipped_and_what_has_no_sense_at_all_too(folder):
+def a_torn_end_and_a_file_of_garbage_are_skipped(folder):
     path = make_fifo(folder)
-    leave(folder, path, 20000)
+    fill_spool(folder, path, 20000)
     [segment] = segments(folder)
     os.truncate(segment, os.path.getsize(segment) - 1)
     with open(os.path.join(os.path.dirname(segment), "00000000000000099999.seg"), "wb") as file:
@@ -466,9 +466,9 @@ def a_torn_end_is_skipped_and_what_has_no_sense_at_all_too(folder):
 
 
 @case
-def a_wrong_configuration_never_touches_it(folder):
+def an_invalid_configuration_does_not_touch_the_spool(folder):
     path = make_fifo(folder)
-    leave(folder, path, 1000)
+    fill_spool(folder, path, 1000)
     before = {p: (os.stat(p).st_mtime_ns, os.path.getsize(p)) for p in segments(folder)}
     wrong = spool_config(folder, path, no_such_option=1)
     done = run(ADDER, "-q", "-n", 10, WEIR_CONFIG=wrong)
@@ -482,38 +482,38 @@ def a_wrong_configuration_never_touches_it(folder):
 
 
 @case
-def a_reload_that_changes_the_handler_keeps_what_is_on_disk(folder):
+def a_reload_that_changes_the_handler_keeps_spooled_values(folder):
     path, other = make_fifo(folder), make_fifo(folder, "other")
     first = os.path.join(folder, "first.json")
     with open(first, "w", encoding="utf-8") as out:
         json.dump(spool_config(folder, path, max_wait="20ms"), out)
-    puppet = Puppet("", folder)
-    assert puppet.do("configure", first)["code"] == 0
-    puppet.do("add", "a", 1)
-    assert puppet.do("flush", -1)["code"] == SPOOLED
+    app = ScriptedApp("", folder)
+    assert app.do("configure", first)["code"] == 0
+    app.do("add", "a", 1)
+    assert app.do("flush", -1)["code"] == SPOOLED
     file = os.path.join(folder, "new.json")
     with open(file, "w", encoding="utf-8") as out:
         json.dump(spool_config(folder, other, max_wait="20ms"), out)
-    assert puppet.do("configure", file)["code"] == 0
-    puppet.do("add", "a", 2)
+    assert app.do("configure", file)["code"] == 0
+    app.do("add", "a", 2)
     reader = Reader(other)
-    assert puppet.do("flush", -1)["code"] == 0
+    assert app.do("flush", -1)["code"] == 0
     reader.read()
     assert reader.events() == [{"a": 1}, {"a": 2}]
-    puppet.end()
+    app.end()
 
 
 @case
-def a_folder_that_is_not_to_be_trusted_is_refused(folder):
+def a_folder_that_others_may_write_is_refused(folder):
     path, place = make_fifo(folder), os.path.join(folder, "spool")
     os.mkdir(place)
     os.chmod(place, 0o777)
-    account, _, said = adder(folder, path, 100, "-f", "0")
-    assert account["spooled"] == 0 and "refused" in said and os.listdir(place) == [], said
+    account, _, log = adder(folder, path, 100, "-f", "0")
+    assert account["spooled"] == 0 and "refused" in log and os.listdir(place) == [], log
 
 
 @case
-def nothing_is_written_while_the_destination_takes_everything(folder):
+def nothing_is_spooled_while_the_destination_accepts_everything(folder):
     path = make_fifo(folder)
     reader = Reader(path)
     drain(folder, reader, path, 10000, queue="4MiB")

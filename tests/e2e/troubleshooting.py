@@ -1,9 +1,9 @@
-"""doc/troubleshooting.md: each command in it is run, and what it prints is what the page says.
+"""doc/troubleshooting.md: each command in it is run, and its output must equal the page's.
 
-A fenced block of JSON (json5: one that is wrong on purpose) whose first line is a comment with a file's name is that file. In blocks of
-the kind `console` a line that begins with "$ " is a command, and what follows is its output, standard error included; `...` stands for
-anything within a line. Comments that no reader sees say what my_app is in the next block: "my_app: ARGUMENTS" of tests/support/unrouted_app, or
-"running: CONFIG ARGUMENTS" for one that runs in the background meanwhile, has the number 4711, and writes its messages to my_app.log."""
+A fenced block of JSON (json5: intentionally invalid) whose first line is a comment with a file name is that file. In `console` blocks a
+line that begins with "$ " is a command, followed by its output, standard error included; `...` matches anything within a line. An HTML
+comment defines my_app for the next block: "my_app: ARGUMENTS" of tests/support/unrouted_app, or "running: CONFIG ARGUMENTS" for one
+that runs in the background, is shown as process 4711, and logs to my_app.log."""
 
 import os
 import re
@@ -14,20 +14,20 @@ from harness import BUILD, PLUGINS, SOURCE, WEIR, case, environment, main, skip_
 from markdown import Text, spans
 
 PAGE = Text(os.path.join(SOURCE, "doc", "troubleshooting.md"))
-STRAY = os.path.join(BUILD, "tests", "support", ".libs", "unrouted_app")
+UNROUTED_APP = os.path.join(BUILD, "tests", "support", ".libs", "unrouted_app")
 LIBRARIES = os.path.join(BUILD, "lib", ".libs")
 PID = "4711"
 
 
 def blocks_of(text):
-    """(what my_app is or None, the fenced block's language, its text) in turn."""
+    """Yields (definition of my_app or None, language of the fenced block, its text)."""
     pattern = r"(?:^<!-- (my_app|running): (.*?) -->\n)?^```(\w+)\n(.*?)^```$"
     for kind, arguments, language, body in re.findall(pattern, text, re.M | re.S):
         yield (kind, arguments) if kind else None, language, body
 
 
 def sections():
-    """(heading, blocks) in turn."""
+    """Yields (heading, blocks)."""
     head, *rest = re.split(r"^## (.*)\n", PAGE.text, flags=re.M)
     yield "beginning", list(blocks_of(head))
     for heading, text in zip(rest[::2], rest[1::2]):
@@ -35,7 +35,7 @@ def sections():
 
 
 def commands_of(body):
-    """(command, [lines of its output]) in turn."""
+    """[(command, [lines of its output])]"""
     found = []
     for line in body.splitlines():
         if line.startswith("$ "):
@@ -52,7 +52,7 @@ def matches(expected, lines):
 
 
 class Place:
-    """A folder with the page's files, in which commands are run as the page's reader would run them."""
+    """A folder with the page's files, in which the page's commands are run."""
 
     def __init__(self, folder):
         self.folder, self.bin = folder, os.path.join(folder, ".bin")
@@ -76,9 +76,9 @@ class Place:
 
     def set_my_app(self, arguments):
         path = os.path.join(self.bin, "my_app")
-        with open(path, "w", encoding="utf-8") as file:  # a variable that `env -i` takes away is not weir's here
+        with open(path, "w", encoding="utf-8") as file:  # set here, since `env -i` removes the test's variables
             file.write(f"#!/bin/bash\nexport LD_LIBRARY_PATH={shlex.quote(LIBRARIES)} WEIR_PLUGIN_PATH={shlex.quote(PLUGINS)}\n"
-                       f"exec -a my_app {shlex.quote(STRAY)} -q {arguments}\n")
+                       f"exec -a my_app {shlex.quote(UNROUTED_APP)} -q {arguments}\n")
         os.chmod(path, 0o755)
 
     def start(self, arguments):
@@ -97,7 +97,7 @@ class Place:
     def run(self, command):
         if self.running:
             command = re.sub(rf"\b{PID}\b", str(self.running.pid), command)
-        elif PID in command:  # a number that surely is nobody's
+        elif PID in command:  # a process id that cannot exist
             with open("/proc/sys/kernel/pid_max", encoding="utf-8") as file:
                 command = command.replace(PID, str(int(file.read()) + 1))
         done = subprocess.run(["bash", "-c", command], env=self.env, cwd=self.folder, timeout=120, text=True,
@@ -110,18 +110,18 @@ class Place:
         return shown.splitlines()
 
     def expect(self, command, expected):
-        """What a program in the background tells comes by and by."""
+        """Output about a program in the background is repeated until it matches."""
         lines = []
 
-        def looks_right():
+        def output_matches():
             lines[:] = self.run(command)
             return matches(expected, lines)
 
         if not self.running:
-            assert looks_right(), "\n".join(["$ " + command, "--- expected", *expected, "--- printed", *lines])
+            assert output_matches(), "\n".join(["$ " + command, "--- expected", *expected, "--- printed", *lines])
             return
         try:
-            wait_for(looks_right, command)
+            wait_for(output_matches, command)
         except AssertionError:
             raise AssertionError("\n".join(["$ " + command, "--- expected", *expected, "--- printed", *lines])) from None
 
@@ -146,7 +146,7 @@ def try_section(folder, blocks):
 
 
 @case
-def each_symptom_has_a_command_or_says_where_there_is_one():
+def each_symptom_has_a_command():
     for heading, blocks in sections():
         assert any(language == "console" for _, language, _ in blocks), heading
         assert all(language in ("console", "jsonc", "json5", "ini") for _, language, _ in blocks), heading
@@ -163,7 +163,7 @@ def every_reason_is_in_the_tables_and_no_other():
 
 
 @case
-def readme_leads_there():
+def the_readme_links_to_the_page():
     with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
         assert "(doc/troubleshooting.md)" in file.read()
 

@@ -1,4 +1,4 @@
-"""Invalid configurations: each is refused with place, value and what is allowed; the one in force stays."""
+"""Each invalid configuration is refused with place, value and allowed values, and the one in force stays."""
 
 import json
 import os
@@ -119,20 +119,20 @@ def assert_message(text, path, place, parts, message):
 
 
 @case
-def each_is_refused_with_its_place_and_the_one_in_force_stays(folder):
+def each_is_refused_with_its_place_and_the_configuration_in_force_stays(folder):
     assert len(WRONG) >= 40
     paths = [write(folder, f"wrong{i}.json", text) for i, (text, _, _) in enumerate(WRONG)]
     done = run(CONFIGURER, good_config(folder), *paths)
     assert done.returncode == 0 and done.stderr == "", done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(answers) == len(WRONG)
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(results) == len(WRONG)
     wrong = []
-    for path, answer, (text, place, words) in zip(paths, answers, WRONG):
-        assert answer["code"] in (-3, -4), (text, answer)
+    for path, result, (text, place, words) in zip(paths, results, WRONG):
+        assert result["code"] in (-3, -4), (text, result)
         try:
-            assert_message(text, path, place, words, answer["error"])
-        except AssertionError as problem:
-            wrong.append(str(problem))
+            assert_message(text, path, place, words, result["error"])
+        except AssertionError as error:
+            wrong.append(str(error))
     assert not wrong, "\n".join(wrong)
     assert [json.loads(line) for line in lines_of(os.path.join(folder, "out"))] == [{"n": i} for i in range(len(WRONG))]
 

@@ -1,4 +1,4 @@
-"""Each fuzzer is given its corpus: seeds, and whatever it once found."""
+"""Replays the corpus of each fuzzer: seeds and past findings."""
 
 import os
 
@@ -13,47 +13,47 @@ def replay(name):
 
 
 @case
-def configurations_are_taken_or_refused():
+def configurations_are_accepted_or_refused():
     replay("config")
 
 
 @case
-def texts_of_configurations_are_what_another_reader_finds_in_them():
+def configuration_texts_parse_as_with_another_parser():
     replay("document")
 
 
 @case
-def what_stands_for_something_else_is_expanded_or_refused():
+def references_in_configurations_are_expanded_or_refused():
     replay("expand")
 
 
 @case
-def values_of_options_are_taken_and_shown_alike_or_refused():
+def option_values_are_accepted_and_shown_alike_or_refused():
     replay("option")
 
 
 @case
-def numbers_come_back_as_they_were():
+def numbers_survive_a_round_trip():
     replay("number")
 
 
 @case
-def names_and_labels_come_back_from_every_format_that_can_be_read():
+def names_and_labels_survive_a_round_trip_in_every_format():
     replay("formats")
 
 
 @case
-def input_of_the_command_is_taken_as_others_read_it_or_refused():
+def input_of_weir_emit_is_read_as_by_other_parsers_or_refused():
     replay("input")
 
 
 @case
-def journals_give_whole_events_of_series_that_there_are_and_only_once():
+def journals_yield_whole_events_of_existing_series_once():
     replay("journal")
 
 
 @case
-def files_of_a_spool_hold_what_was_written_or_nothing():
+def spool_files_yield_the_written_samples_or_none():
     replay("spool")
 
 

@@ -90,7 +90,7 @@ static void blank_comments(char *at)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct wr_error error = {0};
-    char *text = calloc(1, size + 1); /* with a NUL: json-c needs it after a number at the end */
+    char *text = calloc(1, size + 1); /* NUL-terminated: json-c needs that after a number at the end */
     FUZZ_CHECK(text);
     memcpy(text, data, size);
     struct wr_document *document = wr_document_parse("TEXT", text, size, &error);

@@ -1,5 +1,5 @@
 /* Expansion: any text without a NUL is expanded or refused. A text without a dollar sign stays as it is, and
- * one whose dollar signs are doubled comes back. */
+ * doubling all dollar signs yields the original text. */
 
 #include "config/expand.h"
 #include "text/buffer.h"
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text;
     struct wr_buffer out = {0};
     fuzz_take_line(data, data + size, &text);
-    if (!strstr(text, "${file:")) /* what is in files is none of our doing */
+    if (!strstr(text, "${file:")) /* the contents of files are not part of this test */
         expand(text, &out);
     wr_buffer_fini(&out);
     if (!strchr(text, '$'))

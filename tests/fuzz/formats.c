@@ -1,8 +1,8 @@
-/* Formats: what a program may name, in every format, and with each of their options, is read back as it was by
- * readers of their own; all texts are valid UTF-8.
+/* Formats: samples with any allowed names, encoded in every format and with each of its options, are read back
+ * unchanged by independent readers; all output is valid UTF-8.
  *
- * The input: a value's 8 bytes, then texts, each with a NUL: group, name, label's key, label's value, metadata,
- * and a time in nanoseconds, if there is one. */
+ * The input: a value's 8 bytes, then texts, each ending with a NUL: group, name, label key, label value,
+ * metadata, and optionally a time in nanoseconds. */
 
 #include "segment/batch.h"
 #include "format/encoder.h"
@@ -66,7 +66,7 @@ static void make_batch(double value)
 
 /* ---- Formats --------------------------------------------------------------------------------- */
 
-/* All that come before what is read back are by default; mlbench needs one of two. */
+/* All options have their defaults except that of the reader; mlbench requires one of two. */
 static void *set_options(const struct wr_format *format, const struct reader *reader, struct wr_region *keep)
 {
     static const char *entries[] = {NULL};
@@ -85,7 +85,7 @@ static void *set_options(const struct wr_format *format, const struct reader *re
     return options;
 }
 
-/* Documents and lines come at once, records one by one. */
+/* Documents and lines are encoded at once, records one by one. */
 static void try_reader(const struct reader *reader)
 {
     const struct wr_format *format = wr_format_find(reader->format);
@@ -107,7 +107,7 @@ static void try_reader(const struct reader *reader)
     wr_region_fini(&keep);
 }
 
-/* Whether no format was forgotten. */
+/* Checks that every format has a reader. */
 static void check_readers(void)
 {
     for (size_t i = 0; wr_format_at(i); i++) {

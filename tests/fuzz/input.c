@@ -1,9 +1,9 @@
-/* Input of `weir emit`: from standard input each line is taken for just what other readers find in it (json-c,
- * a regular expression and strtod), or refused in one line of words, and only what was taken becomes an event.
- * The first byte says what the rest is:
+/* Input of `weir emit`: each line of standard input is parsed as by other readers (json-c, a regular expression
+ * and strtod), or refused with a one-line message, and only accepted lines become events. The first byte
+ * selects the kind of the rest:
  *
- *   1  words as among the arguments, a line each
- *   other  standard input; 2: there is a group for lines that name none, 4: and a label */
+ *   1  arguments NAME=VALUE, one per line
+ *   other  standard input; bit 2: a default group, bit 4: a default label */
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -23,17 +23,17 @@
 #include "registry/stream.h"
 #include "text/utf8.h"
 
-enum { WORDS = 1, WITH_GROUP = 2, WITH_LABEL = 4, MOST_SAID = 20 };
+enum { WORDS = 1, WITH_GROUP = 2, WITH_LABEL = 4, MOST_MESSAGES = 20 };
 
-static const weir_label standard_label = {"host", "h"};
-static const char standard_group[] = "standard";
+static const weir_label default_label = {"host", "h"};
+static const char default_group[] = "standard";
 
-/* What is expected of the input at hand. */
+/* The expected results for the current input. */
 static struct {
     struct input_defaults defaults;
-    const uint8_t *at, *end; /* of the lines that were not read yet */
+    const uint8_t *at, *end; /* of the unread lines */
     uint64_t lines, refused, values;
-    const struct input_line *taken; /* the line at hand, which is to become an event; NULL: none */
+    const struct input_line *accepted; /* the accepted line that must become an event; or NULL */
 } expected;
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static bool is_integer(const char *text)
     return matches(text, "^-?[0-9]+$", &compiled, &done);
 }
 
-/* RFC 8259: an object of numbers, whose names have no escapes. */
+/* RFC 8259: an object of numbers whose names have no escapes. */
 static bool is_object_of_numbers(const char *text)
 {
 #define PAIR "[ \t]*\"[^\"\\\x01-\x1f]+\"[ \t]*:[ \t]*-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?[ \t]*"
@@ -70,7 +70,7 @@ static bool is_object_of_numbers(const char *text)
 #undef PAIR
 }
 
-/* Integers that doubles do not hold one by one are integers. */
+/* Integers beyond 2^53 have the kind INT; all other numbers are doubles. */
 static bool find_number(const char *text, struct wr_value *value)
 {
     const long long last_double = 1LL << 53;
@@ -92,7 +92,7 @@ static bool is_same(const struct wr_value *a, const struct wr_value *b)
 
 /* ---- name=value ------------------------------------------------------------------------------ */
 
-/* Whether it is a value, as a word; cuts it in two. */
+/* Whether the word is NAME=VALUE; splits it. */
 static bool find_word(char *word, struct wr_event_value *value)
 {
     char *equals = strrchr(word, '=');
@@ -124,7 +124,7 @@ static void check_words(char *line, const struct input_line *line_reader, bool t
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* NULL: it is none. */
+/* Returns NULL if the text is not JSON. */
 static struct json_object *parse_json(const char *line, size_t length)
 {
     struct json_tokener *tokener = json_tokener_new();
@@ -145,8 +145,8 @@ static bool is_text(struct json_object *object, const char *text)
            strcmp(json_object_get_string(object), text) == 0;
 }
 
-/* json-c keeps what a double was written as, but not an integer: beyond 64 bits it is cut, and 0 has no sign.
- */
+/* json-c keeps the text of a double but not of an integer: beyond 64 bits it is truncated, and 0 loses its
+ * sign. */
 static void check_value(struct json_object *object, const struct wr_value *value)
 {
     struct wr_value found = {WEIR_KIND_DOUBLE, {.f64 = NAN}};
@@ -190,7 +190,7 @@ static void check_labels(struct json_object *object, const struct input_line *li
     FUZZ_CHECK(count == line_reader->label_count);
 }
 
-/* One value with all that belongs to it. */
+/* One value with its metadata, labels and time. */
 static void check_record(struct json_object *object, const struct input_line *line_reader)
 {
     struct json_object *member;
@@ -227,7 +227,7 @@ static void check_values(struct json_object *object, const struct input_line *li
                !line_reader->has_time && !line_reader->metadata && !line_reader->cumulative);
 }
 
-/* Whether nothing can be wrong with it: numbers that doubles hold, and names that differ. */
+/* Whether the line is certainly valid: finite numbers and different names. */
 static bool is_plain(const char *line, size_t length)
 {
     struct wr_value ignored;
@@ -267,7 +267,7 @@ static void check_json(const char *line, size_t length, const struct input_line 
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* The next line of the input, as it is to be read. The caller frees it. */
+/* Returns the next line of the input, which the caller frees. */
 static char *take_line(size_t *length)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -314,12 +314,12 @@ bool __wrap_input_line_parse(struct input_line *line_reader, char *line, size_t 
     FUZZ_CHECK(length == expected_length && memcmp(line, copy, length + 1) == 0);
     bool taken = __real_input_line_parse(line_reader, line, length, fault);
     check_line(copy, length, line_reader, taken);
-    FUZZ_CHECK(!expected.taken); /* what was taken before has become an event */
+    FUZZ_CHECK(!expected.accepted); /* the line accepted before has become an event */
     expected.refused += !taken;
-    expected.taken = taken && line_reader->count ? line_reader : NULL;
-    if (expected.taken && !line_reader->group && !expected.defaults.group) {
+    expected.accepted = taken && line_reader->count ? line_reader : NULL;
+    if (expected.accepted && !line_reader->group && !expected.defaults.group) {
         expected.refused++;
-        expected.taken = NULL;
+        expected.accepted = NULL;
     }
     FUZZ_CHECK(taken || *fault->text);
     free(copy);
@@ -338,33 +338,33 @@ static bool has_key(const weir_label *labels, size_t count, const char *key)
 
 weir_stream *__wrap_weir_get_stream_labeled(const char *group, const weir_label *labels, size_t count);
 
-/* The line's own labels, and those that it does not have of those for all. */
+/* The labels of the line, and the default labels that it does not override. */
 weir_stream *__wrap_weir_get_stream_labeled(const char *group, const weir_label *labels, size_t count)
 {
     static struct weir_stream stream;
     struct wr_error error;
-    const struct input_line *line_reader = expected.taken;
-    FUZZ_CHECK(line_reader && strcmp(group, line_reader->group ? line_reader->group : standard_group) == 0);
+    const struct input_line *line_reader = expected.accepted;
+    FUZZ_CHECK(line_reader && strcmp(group, line_reader->group ? line_reader->group : default_group) == 0);
     FUZZ_CHECK(count >= line_reader->label_count &&
                memcmp(labels, line_reader->labels, line_reader->label_count * sizeof *labels) == 0);
     bool adds = expected.defaults.label_count &&
-                !has_key(line_reader->labels, line_reader->label_count, standard_label.key);
+                !has_key(line_reader->labels, line_reader->label_count, default_label.key);
     FUZZ_CHECK(count == line_reader->label_count + adds);
-    FUZZ_CHECK(!adds || strcmp(labels[count - 1].key, standard_label.key) == 0);
+    FUZZ_CHECK(!adds || strcmp(labels[count - 1].key, default_label.key) == 0);
     stream.refusal = wr_name_check_group(group, &error) ? 0 : error.code;
     if (stream.refusal) {
         expected.refused++;
-        expected.taken = NULL;
+        expected.accepted = NULL;
     }
     return &stream;
 }
 
 int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event);
 
-/* Names are refused as the core would. */
+/* Refuses the names that the core would refuse. */
 int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event)
 {
-    const struct input_line *line_reader = expected.taken;
+    const struct input_line *line_reader = expected.accepted;
     struct wr_error error;
     int refusal = 0;
     FUZZ_CHECK(line_reader && !stream->refusal);
@@ -374,7 +374,7 @@ int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event
     for (size_t i = 0; i < event->count; i++)
         if (!wr_name_check(event->values[i].name, "name", &error))
             refusal = error.code;
-    expected.taken = NULL;
+    expected.accepted = NULL;
     if (refusal)
         expected.refused++;
     else
@@ -382,7 +382,7 @@ int __wrap_wr_event_add(struct weir_stream *stream, const struct wr_event *event
     return refusal;
 }
 
-/* ---- What is not looked at ------------------------------------------------------------------- */
+/* ---- Stubs ----------------------------------------------------------------------------------- */
 
 void __wrap_lines_catch_signals(void);
 
@@ -402,12 +402,12 @@ uint64_t delivery_queued(void)
     return 0;
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- Whole inputs ---------------------------------------------------------------------------- */
 
-/* One line each, up to a number of them; nothing that could take a terminal by surprise. */
-static void check_said(const char *text, size_t length)
+/* One line per refused line, up to a limit, without control characters. */
+static void check_messages(const char *text, size_t length)
 {
-    uint64_t lines = 0, most = expected.refused > MOST_SAID ? MOST_SAID + 1 : expected.refused;
+    uint64_t lines = 0, most = expected.refused > MOST_MESSAGES ? MOST_MESSAGES + 1 : expected.refused;
     FUZZ_CHECK(wr_utf8_is_valid(text, length, NULL));
     for (size_t i = 0; i < length; i++) {
         lines += text[i] == '\n';
@@ -422,21 +422,21 @@ static void read_input(const uint8_t *data, size_t size)
     struct input_counts counts;
     char *text = NULL;
     size_t length = 0;
-    FILE *real_stderr = stderr, *said = open_memstream(&text, &length);
+    FILE *real_stderr = stderr, *messages = open_memstream(&text, &length);
     if (file < 0)
         file = memfd_create("input", MFD_CLOEXEC);
-    FUZZ_CHECK(said && ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size);
+    FUZZ_CHECK(messages && ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size);
     FUZZ_CHECK(lseek(file, 0, SEEK_SET) == 0 && dup2(file, STDIN_FILENO) == STDIN_FILENO);
     expected.at = data;
     expected.end = data + size;
-    stderr = said;
+    stderr = messages;
     input_add_all(&expected.defaults, &counts);
     stderr = real_stderr;
-    fclose(said);
-    FUZZ_CHECK(expected.at == expected.end && !expected.taken && !counts.failed);
+    fclose(messages);
+    FUZZ_CHECK(expected.at == expected.end && !expected.accepted && !counts.failed);
     FUZZ_CHECK(counts.lines == expected.lines && counts.values == expected.values &&
                counts.invalid == expected.refused);
-    check_said(text, length);
+    check_messages(text, length);
     free(text);
 }
 
@@ -470,8 +470,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     memset(&expected, 0, sizeof expected);
-    expected.defaults.group = data[0] & WITH_GROUP ? standard_group : NULL;
-    expected.defaults.labels = &standard_label;
+    expected.defaults.group = data[0] & WITH_GROUP ? default_group : NULL;
+    expected.defaults.labels = &default_label;
     expected.defaults.label_count = data[0] & WITH_LABEL ? 1 : 0;
     if (data[0] == WORDS)
         read_words(data + 1, size - 1);

@@ -1,9 +1,9 @@
-/* Journals: whatever is in the files that a dead process left, recovering them comes to an end, and lanes are
- * given whole events of series that there are, as many as a look at the files tells beforehand, and only once.
- * The first byte says what the rest is:
+/* Journals: for any contents of the files of a dead process, recovery ends, and lanes receive whole events of
+ * existing series, as many as inspecting the files predicts, and only once. The first byte selects the kind of
+ * the rest:
  *
- *   0  damage to a sound journal, each: file and kind, an offset of two bytes, and the bytes that come there
- *   1  whole files, each: which one, its length in two bytes, its contents; the others are sound */
+ *   0  damage to an intact journal, each: file and kind, a two-byte offset, and the bytes written there
+ *   1  whole files, each: which one, a two-byte length, its contents; the others are intact */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -27,15 +27,15 @@
 #include "text/utf8.h"
 
 enum { MANY_SERIES = 100000, RING_SLOTS = 32, SEGMENT_ROOM = 8, TEXT_ROOM = 128, LANES = 2 };
-enum { ALL_OF_A = 16, ALL_OF_B = 9 }; /* what a sound journal holds for each lane */
+enum { ALL_OF_A = 16, ALL_OF_B = 9 }; /* the samples of an intact journal for each lane */
 enum { META, SERIES, MORE_SERIES, RING, OTHER_RING, SEGMENT, OTHER_SEGMENT, NO_SEGMENT, FILES };
 
-/* What damage is done to. Not all of them are in a sound journal. */
+/* The files that are damaged. Not all of them are in an intact journal. */
 static const char *const names[FILES] = {"meta.0", "series.0", "series.1", "ring.1",
                                          "ring.9", "seg.2",    "seg.3",    "seg.4"};
 static const char *const lane_names[LANES] = {"A", "B"};
 
-/* As they were made, and as they are to be read this time. */
+/* The intact files, and the files of this run. */
 struct contents {
     struct wr_buffer data;
     bool exists;
@@ -103,7 +103,7 @@ static void write_files(void)
     }
 }
 
-/* ---- A sound journal ------------------------------------------------------------------------- */
+/* ---- An intact journal ----------------------------------------------------------------------- */
 
 static uint32_t make_series(const char *group, const char *name, uint16_t flags)
 {
@@ -160,7 +160,7 @@ static void fill_journal(struct wr_journal *journal)
     fill_segment(journal, first, a);
     fill_segment(journal, second, b);
     wr_journal_commit(journal);
-    /* what would be another one each time */
+    /* would differ in each run */
     journal->head->pid = 1;
     journal->head->created_ns = 1;
     journal->head->lines[0] = (struct wr_timeline){{1000, 1}, {2000, 1001}, UINT64_C(1) << 32};
@@ -168,7 +168,7 @@ static void fill_journal(struct wr_journal *journal)
     wr_segment_file_close(second);
 }
 
-/* Keeps its files, without the zeros behind what is used of the series. */
+/* Keeps the files, without the zeros after the used part of the series. */
 static void keep_journal(void)
 {
     char path[500];
@@ -201,7 +201,7 @@ static void make_journal(void)
     free(journal);
 }
 
-/* ---- The one who recovers -------------------------------------------------------------------- */
+/* ---- The recovering process ------------------------------------------------------------------ */
 
 static void set_up(void)
 {
@@ -216,9 +216,9 @@ static void set_up(void)
     FUZZ_CHECK(mkdtemp(place));
     atexit(remove_place);
     FUZZ_CHECK(wr_registry_init(&registry) && wr_producers_init(&producers));
-    atomic_store(&registry.max, MANY_SERIES); /* what fuzzing names is kept for good */
+    atomic_store(&registry.max, MANY_SERIES); /* names from the fuzzer are never freed */
     wr_dispatcher_init(&dispatcher, &registry, &worker_env);
-    dispatcher.running = true; /* no thread is to be started */
+    dispatcher.running = true; /* so that no thread is started */
     config = wr_parse_text("text", text, sizeof text - 1, NULL, &error);
     FUZZ_CHECK(config);
     make_journal();
@@ -241,7 +241,7 @@ static void start(void)
         lanes[i] = wr_lane_new(lane_names[i], &log_of_nothing, &dispatcher.wakeup, NULL);
         FUZZ_CHECK(lanes[i]);
     }
-    struct wr_router *router = wr_router_new(config, &dispatcher.taking.pool, find_lane, NULL);
+    struct wr_router *router = wr_router_new(config, &dispatcher.drain.pool, find_lane, NULL);
     FUZZ_CHECK(router);
     for (size_t i = 0; i < router->lane_count; i++)
         router->lanes[i].started = true; /* the fuzzer is the worker */
@@ -250,20 +250,20 @@ static void start(void)
 
 static void stop(void)
 {
-    wr_router_free(dispatcher.taking.router, 0);
-    dispatcher.taking.router = NULL;
+    wr_router_free(dispatcher.drain.router, 0);
+    dispatcher.drain.router = NULL;
     for (int i = 0; i < LANES; i++)
         wr_lane_free_unused(lanes[i]);
-    wr_segment_pool_set(&dispatcher.taking.pool, 0);
+    wr_segment_pool_set(&dispatcher.drain.pool, 0);
 }
 
-/* ---- What is to be expected ------------------------------------------------------------------ */
+/* ---- Expected results ------------------------------------------------------------------------ */
 
 struct expectation {
     enum wr_journal_reading reading;
     uint64_t samples[LANES];
     uint64_t kept; /* for others */
-    bool is_last;  /* what is in its rings takes the last round that there is, and nobody reads it after that */
+    bool is_last;  /* its rings use the last round number, so they are not read again */
 };
 
 static bool is_within(const char *group, const char *ancestor)
@@ -272,7 +272,7 @@ static bool is_within(const char *group, const char *ancestor)
     return strncmp(group, ancestor, length) == 0 && (!group[length] || group[length] == '.');
 }
 
-/* Whether samples of a series go to a lane, if there can be such a series at all. */
+/* Whether the series is valid and its samples are routed to the lane. */
 static bool goes_to(const struct wr_journal_views *views, uint32_t id, int lane)
 {
     weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
@@ -326,7 +326,7 @@ static void expect(struct expectation *expected)
     wr_journal_reader_close(&reader);
 }
 
-/* ---- What is recovered ----------------------------------------------------------------------- */
+/* ---- Recovered samples ----------------------------------------------------------------------- */
 
 static void check_sample(const struct wr_range *range, const weir_sample *sample)
 {
@@ -372,11 +372,11 @@ static void recover(void)
         free(left->dir.path);
         free(left);
     }
-    struct wr_buffer texts = wr_deferred_log_take(&dispatcher.words);
+    struct wr_buffer texts = wr_deferred_log_take(&dispatcher.deferred_log);
     wr_deferred_log_write(&texts, &log_of_nothing);
 }
 
-/* damaged: something may be missing. */
+/* damaged: samples may be missing. */
 static void try_journal(bool damaged)
 {
     struct expectation expected;

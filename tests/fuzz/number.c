@@ -1,5 +1,5 @@
-/* Numbers as text: every double comes back bit for bit by strtod, in no more than 17 digits, and none that is
- * shorter would do; integers come back too. What is read of any text is what strtod reads. */
+/* Numbers as text: strtod reads every printed double back bit for bit; it has at most 17 digits, and no shorter
+ * text would do. Integers survive the round trip too. Any text is parsed as by strtod. */
 
 #include "text/number.h"
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-/* Values of options: any text is taken or refused for each type; what is taken is shown in a way that is taken
- * for the same again, and lies within what is allowed. */
+/* Values of options: any text is accepted or refused for each type. An accepted value is within the allowed
+ * range, and parsing its shown text yields the same value. */
 
 #include "config/option.h"
 #include "text/buffer.h"

@@ -1,5 +1,5 @@
-/* read: what readers of formats need: going through a text, and comparing numbers. All abort where something is
- * not as it must be. */
+/* read: helpers for readers of formats: walking through a text, and comparing numbers. All abort on a mismatch.
+ */
 #ifndef READ_H
 #define READ_H
 
@@ -8,32 +8,31 @@
 
 #include <weir/handler.h>
 
-/* Of what is read, with a NUL: the longest label may be escaped, six bytes for each. */
+/* Size of read texts, with NUL: every byte of the longest label may be escaped by six bytes. */
 enum { READ_ROOM = 8192 };
 
-/* A word that has to stand here; answers what is behind it. */
+/* Checks that `word` is at this position. Returns the position after it. */
 const char *read_skip(const char *at, const char *word);
 
-/* Copies up to a character, which has to come; answers where it is. */
+/* Copies the text before the character `stop`, which must occur. Returns its position. */
 const char *read_copy_to(const char *at, char stop, char *out);
 
-/* Whether a sample is a NaN or infinite. */
+/* Whether a sample is NaN or infinite. */
 bool read_is_special(const weir_sample *sample);
 
 /* Whether a double holds a sample's value exactly. */
 bool read_is_double(const weir_sample *sample);
 
-/* A number that has to be a sample's, bit for bit; of what is not finite all spellings are read that C knows.
- */
+/* Checks that the number equals the sample bit for bit. Non-finite values may have any spelling of C. */
 void read_check_number(const char *text, const weir_sample *sample);
 
-/* The same for numbers that have lost their kind. */
+/* The same for formats that do not distinguish integers. */
 void read_check_double(const char *text, const weir_sample *sample);
 
-/* A time as seconds with decimals; those that do not fit are cut off. */
+/* Writes a time as seconds, truncated to this number of decimals. */
 void read_put_time(char out[READ_ROOM], int64_t time_ns, int decimals);
 
-/* Whether a text holds nothing but letters, digits and these. */
+/* Whether a text consists of letters, digits and the characters in `others`. */
 bool read_is_made_of(const char *text, const char *others);
 
 #endif

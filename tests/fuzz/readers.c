@@ -16,7 +16,7 @@ static bool is_text(struct json_object *object, const char *key, const char *exp
            strcmp(json_object_get_string(member), expected) == 0;
 }
 
-/* json-c keeps a double as it is written; what is not finite is a string. */
+/* json-c keeps the text of a double; non-finite values are strings. */
 static void check_member(struct json_object *object, const char *key, const weir_sample *sample)
 {
     struct json_object *value;
@@ -27,7 +27,7 @@ static void check_member(struct json_object *object, const char *key, const weir
         read_check_number(json_object_get_string(value), sample);
 }
 
-/* Parses the line and no more; answers the next one. */
+/* Parses exactly one line. Returns the next one. */
 static const char *parse_line(const char *text, struct json_object **object)
 {
     struct json_tokener *tokener = json_tokener_new();
@@ -81,7 +81,7 @@ static void check_bai(const struct reader *reader, const struct written *written
 
 /* ---- csv ------------------------------------------------------------------------------------- */
 
-/* RFC 4180, 2.4 to 2.7; answers what ends the field. */
+/* RFC 4180, 2.4 to 2.7. Returns the position of the end of the field. */
 static const char *read_field(const char *at, char *out)
 {
     const char *limit = out + READ_ROOM - 1;
@@ -158,7 +158,7 @@ static size_t put_utf8(char *out, uint32_t c)
     return 3;
 }
 
-/* Reads as much as it takes to get a text back; answers what is behind it. */
+/* Reads the shown form of a text. Returns the position after it. */
 static const char *read_shown(const char *at, const char *expected)
 {
     while (*expected) {
@@ -198,7 +198,7 @@ static void check_text(const struct reader *reader, const struct written *writte
     FUZZ_CHECK(!*text);
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- Table ----------------------------------------------------------------------------------- */
 
 const struct reader readers[] = {
     {"text", NULL, NULL, check_text},

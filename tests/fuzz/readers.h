@@ -1,6 +1,5 @@
-/* readers: for each format a reader of its own, which has to find in a text what was written: names, labels,
- * values, times, metadata. What a format cannot carry as it is, as its document tells, has to be well-formed.
- */
+/* readers: an independent reader for each format, which checks that a text has the written names, labels,
+ * values, times and metadata. Where a format cannot represent a text, as documented, it must be well-formed. */
 #ifndef READERS_H
 #define READERS_H
 
@@ -8,7 +7,7 @@
 
 #include "format/encoder.h"
 
-/* What was written: a double with metadata, and an integer without, each an event of its own. */
+/* The written samples: a double with metadata and an integer without, each an event. */
 struct written {
     const char *group, *name, *key, *value, *note;
     weir_sample samples[2];
@@ -16,14 +15,15 @@ struct written {
 
 enum { WRITTEN_SAMPLES = 2 };
 
-/* A format, with an option that is not as it is by default. */
+/* A format, with one option changed from its default. */
 struct reader {
-    const char *format, *option, *set_to; /* NULL: all are */
-    /* Aborts if the text does not say what was written. `first`: in a format of records, which sample it is. */
+    const char *format, *option, *set_to; /* NULL: all defaults */
+    /* Aborts unless the text represents what was written. first: in a record format, the index of the sample.
+     */
     void (*check)(const struct reader *reader, const struct written *written, const char *text, int first);
 };
 
-/* All of them, ending with one without a format. */
+/* All readers; the last has no format. */
 extern const struct reader readers[];
 
 #endif

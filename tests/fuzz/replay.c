@@ -1,6 +1,6 @@
-/* replay: gives a fuzzer's function each file of a folder, or its own name for one that must not be empty.
+/* replay: calls a fuzzer's function with each file of a folder.
  *
- * usage: NAME FOLDER. It prints how many files there were. */
+ * usage: NAME FOLDER. Prints the number of files. */
 
 #include <dirent.h>
 
@@ -15,7 +15,7 @@ static void replay(const char *folder, const char *name)
     FUZZ_CHECK(file);
     size_t size = fread(data, 1, sizeof data, file);
     fclose(file);
-    /* memory of just that size, so that reading beyond it is noticed */
+    /* memory of exactly this size, so that sanitizers detect reads beyond it */
     uint8_t *copy = malloc(size ? size : 1);
     FUZZ_CHECK(copy);
     memcpy(copy, data, size);

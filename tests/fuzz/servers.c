@@ -9,7 +9,7 @@
 
 /* ---- influx ---------------------------------------------------------------------------------- */
 
-/* Reads a part of a line up to a separator that is not escaped, as a server does; answers where that is. */
+/* Reads a part of a line up to an unescaped separator, as a server does. Returns its position. */
 static const char *read_part(const char *at, const char *separators, char *out)
 {
     while (*at && !strchr(separators, *at)) {
@@ -21,7 +21,7 @@ static const char *read_part(const char *at, const char *separators, char *out)
     return at;
 }
 
-/* What the format cannot carry as it is, as its document tells. */
+/* Whether the format can represent the text unchanged, as documented. */
 static bool is_plain(const char *text)
 {
     for (const char *at = text; *at; at++)
@@ -37,7 +37,7 @@ static bool is_in_influx(const weir_sample *sample, bool integers)
            (integers || read_is_double(sample));
 }
 
-/* A line with what stands in it where the text is plain; answers the next one. */
+/* Checks a line; texts that the format cannot represent are only parsed. Returns the next line. */
 static const char *read_influx(const struct written *written, const weir_sample *sample, bool integers,
                                const char *text)
 {
@@ -78,7 +78,7 @@ void servers_check_influx(const struct reader *reader, const struct written *wri
 
 /* ---- prometheus ------------------------------------------------------------------------------ */
 
-/* Each character of several bytes is one. */
+/* Each multibyte character becomes one character. */
 static void put_name(char *out, const char *text, const char *others)
 {
     for (; *text; text++) {
@@ -89,7 +89,7 @@ static void put_name(char *out, const char *text, const char *others)
     *out = '\0';
 }
 
-/* Reads up to a character that is not escaped; answers where that is. */
+/* Reads up to an unescaped character. Returns its position. */
 static const char *read_escaped(const char *at, char stop, char *out)
 {
     for (; *at && *at != stop; at++) {
@@ -101,7 +101,7 @@ static const char *read_escaped(const char *at, char stop, char *out)
     return at;
 }
 
-/* The last sample that doubles can carry. */
+/* The last sample that a double represents exactly. */
 void servers_check_prometheus(const struct reader *reader, const struct written *written, const char *text,
                               int first)
 {
@@ -134,7 +134,7 @@ void servers_check_prometheus(const struct reader *reader, const struct written 
 
 /* ---- graphite and statsd --------------------------------------------------------------------- */
 
-/* A path of nodes of which none is empty; where both names are plain, they are in it as they are. */
+/* Checks a path without empty nodes; plain names must be in it unchanged. */
 static void check_path(const struct written *written, const char *path)
 {
     char expected[2 * READ_ROOM];
@@ -178,7 +178,7 @@ void servers_check_graphite(const struct reader *reader, const struct written *w
     FUZZ_CHECK(!*text);
 }
 
-/* One gauge; sample NULL: it is set to 0. Answers the next one. */
+/* Checks one gauge; sample NULL: it is set to 0. Returns the next one. */
 static const char *read_gauge(const struct reader *reader, const struct written *written,
                               const weir_sample *sample, const char *text)
 {
@@ -202,7 +202,7 @@ static const char *read_gauge(const struct reader *reader, const struct written 
     return read_skip(text, "\n");
 }
 
-/* A gauge that is to be negative is set to 0 before. */
+/* A gauge is set to 0 before a negative value. */
 void servers_check_statsd(const struct reader *reader, const struct written *written, const char *text,
                           int first)
 {
@@ -220,7 +220,7 @@ void servers_check_statsd(const struct reader *reader, const struct written *wri
 
 /* ---- mlbench --------------------------------------------------------------------------------- */
 
-/* A field of a form, which has to be of that name; answers what is behind it. */
+/* Reads a form field, which must have this name. Returns the position after it. */
 static const char *read_form(const char *at, const char *name, char *out)
 {
     at = read_skip(read_skip(at, name), "=");

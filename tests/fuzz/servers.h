@@ -1,5 +1,5 @@
-/* servers: readers of the formats that are made for one server's protocol. Each as the member `check` of struct
- * reader. */
+/* servers: readers of the formats that are made for one server's protocol. Each is a function for `check` of
+ * struct reader. */
 #ifndef SERVERS_H
 #define SERVERS_H
 

@@ -1,9 +1,9 @@
-/* Files of a spool: whatever is in one, reading it comes to an end, within the file, and with no more samples
- * than it can hold. The first byte says what the rest is:
+/* Files of a spool: for any contents, reading ends, stays within the file, and yields no more samples than it
+ * can hold. The first byte selects the kind of the rest:
  *
  *   0  a file, as it is
- *   1  blocks with hostile contents and right checksums: 28 bytes of header, then so many bytes of payload
- *   2  damage to a sound file, as offsets and bytes: what is read then is what was written, or nothing */
+ *   1  blocks with hostile contents and valid checksums: 28 bytes of header, then the payload
+ *   2  damage to an intact file, as offsets and bytes: reading yields the written samples or none */
 
 #include "text/common.h"
 #include "text/error.h"
@@ -28,7 +28,7 @@ static void set_up(void)
     if (done)
         return;
     FUZZ_CHECK(wr_registry_init(&registry));
-    atomic_store(&registry.max, FEW_SERIES); /* what fuzzing names is kept for good */
+    atomic_store(&registry.max, FEW_SERIES); /* names from the fuzzer are never freed */
     done = true;
 }
 

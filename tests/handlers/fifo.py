@@ -10,8 +10,8 @@ import shutil
 import termios
 import time
 
-from fifos import but_for_slowness, FULL, PIPE_BUF, REJECTED, TIMEOUT, TOO_LARGE, Puppet, Reader, config_of, make_fifo, notes_of, pipes_of, \
-    start_careful_reader, values_of
+from fifos import FULL, PIPE_BUF, REJECTED, TIMEOUT, TOO_LARGE, Reader, ScriptedApp, config_of, make_fifo, notes_of, pipes_of, \
+    start_checking_reader, values_of, without_slow_reader_warnings
 from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_ledgers, case, main, run, skip_fork_under_sanitizers, start, wait_for
 
 
@@ -25,7 +25,7 @@ def a_reader_gets_every_event_as_a_json_object(folder):
     program = start(ADDER, "-t", 4, "-n", 30000, "-f", -1, "-H", "pipe", WEIR_CONFIG=config_of(path))
     events = reader.read_to_end_of(program)
     out, err = program.communicate()
-    assert program.returncode == 0 and but_for_slowness(err) == "", err
+    assert program.returncode == 0 and without_slow_reader_warnings(err) == "", err
     report = json.loads(out)
     assert_ledgers(report)
     assert report["flush"] == 0 and report["handlers"]["pipe"]["delivered"] == 120000
@@ -41,7 +41,7 @@ def values_queued_at_exit_reach_the_reader(folder):
     reader = Reader(path)
     program = start(ADDER, "-q", "-n", 50000, WEIR_CONFIG=config_of(path, shutdown="1m", queue="8MiB"))
     assert values_of(reader.read_to_end_of(program)) == list(range(50000))
-    assert but_for_slowness(program.communicate()[1]) == ""
+    assert without_slow_reader_warnings(program.communicate()[1]) == ""
 
 
 @case
@@ -64,7 +64,7 @@ def lines_of_several_writers_never_mix(folder):
     for program in programs:
         reader.read_to_end_of(program)
         log = program.communicate()[1]
-        assert program.returncode == 0 and but_for_slowness(log) == "", log
+        assert program.returncode == 0 and without_slow_reader_warnings(log) == "", log
     events = reader.events()
     for letter in "abc":
         assert [e["value"] for e in events if e["group"] == letter * 200] == list(range(30000))
@@ -109,11 +109,11 @@ def readers_killed_ten_times_see_no_torn_line_and_only_their_unprocessed_data_is
     program = start(ADDER, "-n", count, "-f", -1, "-H", "pipe", WEIR_CONFIG=config_of(path, shutdown="1m", block_timeout="1h"))
     notes = [os.path.join(folder, f"notes{turn}") for turn in range(11)]
     for turn in range(10):
-        reader = start_careful_reader(path, notes[turn])
+        reader = start_checking_reader(path, notes[turn])
         wait_for(lambda: len(notes_of(notes[turn])) >= 3, f"reader {turn} to read")
         reader.kill()
         assert reader.communicate()[1] == b""
-    reader = start_careful_reader(path, notes[10])
+    reader = start_checking_reader(path, notes[10])
     out, err = program.communicate(timeout=120)
     assert program.returncode == 0, err
     assert reader.communicate(timeout=60)[1] == b""
@@ -127,42 +127,42 @@ def readers_killed_ten_times_see_no_torn_line_and_only_their_unprocessed_data_is
     assert min(gaps) == 0 and ends[-1] == count - 1, "a value was received twice, or the last ones are missing"
     # a killed reader loses what it has read but not recorded: at most one read
     assert sum(gap > 0 for gap in gaps) <= 10 and max(gaps) <= 65536 / len('{"t0": 0.0}\n'), gaps
-    assert "has no reader" in err and re.search(r"pipe: recovered after \d+ s, 0 lost", err), err
+    assert "has no reader" in err and re.search(r"pipe: back after \d+ s, 0 lost", err), err
 
 
 @case
 def data_in_the_pipe_waits_for_the_next_reader(folder):
     path = make_fifo(folder)
     first = Reader(path)
-    puppet = Puppet(config_of(path), folder)
-    assert puppet.do("add", "a", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
+    app = ScriptedApp(config_of(path), folder)
+    assert app.do("add", "a", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
     first.close()
-    puppet.do("add", "b", 2)
-    wait_for(lambda: "has no reader" in puppet.said(), "the warning")
+    app.do("add", "b", 2)
+    wait_for(lambda: "has no reader" in app.stderr_text(), "the warning")
     second = Reader(path)
-    assert puppet.do("flush", -1)["code"] == 0
+    assert app.do("flush", -1)["code"] == 0
     assert second.read_lines(2) == [{"a": 1}, {"b": 2}]
-    assert puppet.ledger()["delivered"] == 2
-    puppet.end()
+    assert app.ledger()["delivered"] == 2
+    app.end()
 
 
 @case
 def a_synchronous_program_survives_its_reader_and_delivers_to_the_next(folder):
     path = make_fifo(folder)
     reader = Reader(path)
-    puppet = Puppet(config_of(path, delivery="sync", max_wait="100ms"), folder)
-    assert puppet.do("add", "a", 1) == {"code": 0, "error": ""}
+    app = ScriptedApp(config_of(path, delivery="sync", max_wait="100ms"), folder)
+    assert app.do("add", "a", 1) == {"code": 0, "error": ""}
     assert reader.read_lines(1) == [{"a": 1}], "a synchronous value is in the pipe when the call returns"
     reader.close()
-    result = puppet.do("add", "b", 2)
+    result = app.do("add", "b", 2)
     assert result["code"] == TIMEOUT, result
     assert re.fullmatch(f'handler "pipe": the named pipe {path} has no reader, waited \\d+ ms', result["error"]), result
     reader = Reader(path)
-    wait_for(lambda: puppet.do("add", "c", 3)["code"] == 0, "a call that delivers")
+    wait_for(lambda: app.do("add", "c", 3)["code"] == 0, "a call that delivers")
     events = reader.read_lines(2)
     assert events[0] == {"b": 2} and events[1:] == [{"c": 3}] * (len(events) - 1)
-    assert puppet.ledger()["queued"] == 0
-    puppet.end()
+    assert app.ledger()["queued"] == 0
+    app.end()
 
 
 # ---- Slow readers ------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def a_full_pipe_is_logged_and_recovers(folder):
     log = program.stderr.readline()
     assert re.search(f"pipe: the named pipe {path} is full: its reader reads nothing, waited \\d+ ms; retrying", log), log
     assert values_of(reader.read_lines(20000)) == list(range(20000))
-    assert re.search("pipe: recovered after", program.stderr.readline())
+    assert re.search("pipe: back after", program.stderr.readline())
     program.kill()
     program.communicate()
 
@@ -220,7 +220,7 @@ def calls_wait_for_a_slow_reader_that_makes_progress(folder):
     out, err = program.communicate()
     report = json.loads(out)
     assert_ledgers(report)
-    assert report["handlers"]["pipe"]["delivered"] == 40000 and but_for_slowness(err) == "", (report, err)
+    assert report["handlers"]["pipe"]["delivered"] == 40000 and without_slow_reader_warnings(err) == "", (report, err)
     assert values_of(reader.events()) == list(range(40000))
 
 
@@ -231,36 +231,36 @@ def calls_wait_for_a_slow_reader_that_makes_progress(folder):
 def a_line_longer_than_pipe_buf_is_refused_counted_and_logged(folder):
     path = make_fifo(folder)
     reader = Reader(path)
-    puppet = Puppet(config_of(path, delivery="sync"), folder)
-    assert puppet.do("add", "a", 1)["code"] == 0
-    result = puppet.do("event", 1000)
+    app = ScriptedApp(config_of(path, delivery="sync"), folder)
+    assert app.do("add", "a", 1)["code"] == 0
+    result = app.do("event", 1000)
     assert result["code"] == TOO_LARGE, result
     assert re.fullmatch('handler "pipe": an event of \\d{5} bytes has a line longer than the 4096 bytes that a named pipe '
                         'accepts in one write', result["error"]), result
-    assert puppet.do("add", "b", 2)["code"] == 0
+    assert app.do("add", "b", 2)["code"] == 0
     assert reader.read_lines(2) == [{"a": 1}, {"b": 2}]
-    ledger = puppet.ledger()
+    ledger = app.ledger()
     assert ledger["delivered"] == 2 and ledger["dropped"][REJECTED] == 1000, ledger
-    puppet.end()
-    assert re.search("pipe: 1000 rejected: an event of", puppet.said()), puppet.said()
+    app.end()
+    assert re.search("pipe: 1000 rejected: an event of", app.stderr_text()), app.stderr_text()
 
 
 @case
 def a_batch_may_mix_small_and_too_large_events(folder):
     """All are queued before the pipe exists, so that they are in one batch."""
     path = os.path.join(folder, "fifo")
-    puppet = Puppet(config_of(path, max_wait="1h"), folder)
+    app = ScriptedApp(config_of(path, max_wait="1h"), folder)
     sizes = (1, 1000, 1, 1, 900, 300, 1, 100, 800, 1)
     for size in sizes:
-        puppet.do("event", size)
+        app.do("event", size)
     make_fifo(folder)
     reader = Reader(path)
-    assert puppet.do("flush", 60000)["code"] == -9, "some were dropped"
+    assert app.do("flush", 60000)["code"] == -9, "some were dropped"
     events = reader.read_lines(6)
     assert [len(event) for event in events] == [size for size in sizes if size < 300]
-    ledger = puppet.ledger()
+    ledger = app.ledger()
     assert ledger["delivered"] == 105 and ledger["dropped"][REJECTED] == 3000, ledger
-    puppet.end()
+    app.end()
 
 
 @case
@@ -268,13 +268,13 @@ def a_line_of_exactly_pipe_buf_bytes_fits_and_one_byte_more_does_not(folder):
     """json with metadata: the length of the metadata determines that of the line."""
     path = make_fifo(folder)
     reader = Reader(path)
-    puppet = Puppet(config_of(path, format="json", delivery="sync"), folder)
-    assert puppet.do("note", 100)["code"] == 0
+    app = ScriptedApp(config_of(path, format="json", delivery="sync"), folder)
+    assert app.do("note", 100)["code"] == 0
     rest = len(reader_line(reader)) - 100
-    assert puppet.do("note", PIPE_BUF - rest)["code"] == 0
+    assert app.do("note", PIPE_BUF - rest)["code"] == 0
     assert len(reader_line(reader)) == PIPE_BUF
-    assert puppet.do("note", PIPE_BUF - rest + 1)["code"] == TOO_LARGE
-    puppet.end()
+    assert app.do("note", PIPE_BUF - rest + 1)["code"] == TOO_LARGE
+    app.end()
     reader.read()
     assert reader.data == b""
 
@@ -289,13 +289,13 @@ def reader_line(reader):
 def an_event_of_many_lines_is_written_in_whole_lines(folder):
     path = make_fifo(folder)
     reader = Reader(path)
-    puppet = Puppet(config_of(path, format="json", delivery="sync"), folder)
-    puppet.begin("event", 1000)
+    app = ScriptedApp(config_of(path, format="json", delivery="sync"), folder)
+    app.send("event", 1000)
     events = reader.read_lines(1000)
-    assert puppet.answer()["code"] == 0
+    assert app.reply()["code"] == 0
     assert [event["name"] for event in events] == [f"n{i}" for i in range(1000)]
-    assert puppet.ledger()["delivered"] == 1000
-    puppet.end()
+    assert app.ledger()["delivered"] == 1000
+    app.end()
 
 
 # ---- Fork --------------------------------------------------------------------------------------------------------
@@ -306,21 +306,21 @@ def a_forked_child_opens_its_own_descriptor_and_one_that_adds_nothing_has_none(f
     skip_fork_under_sanitizers()
     path = make_fifo(folder)
     reader = Reader(path)
-    puppet = Puppet(config_of(path), folder)
-    puppet.do("add", "parent", 1)
-    assert puppet.do("flush", -1)["code"] == 0
-    pipes = puppet.pipes()
-    idle = puppet.do("fork")["code"]
+    app = ScriptedApp(config_of(path), folder)
+    app.do("add", "parent", 1)
+    assert app.do("flush", -1)["code"] == 0
+    pipes = app.pipes()
+    idle = app.do("fork")["code"]
     assert pipes
     wait_for(lambda: pipes_of(idle) == {}, "the child to close the inherited descriptor")
-    puppet.do("fork", "child")
-    assert puppet.do("reap")["code"] == 0
-    puppet.do("add", "parent", 2)
-    assert puppet.do("flush", -1)["code"] == 0
-    assert puppet.pipes() == pipes
+    app.do("fork", "child")
+    assert app.do("reap")["code"] == 0
+    app.do("add", "parent", 2)
+    assert app.do("flush", -1)["code"] == 0
+    assert app.pipes() == pipes
     assert reader.read_lines(3) == [{"parent": 1}, {"child": 1}, {"parent": 2}]
-    assert puppet.ledger()["delivered"] == 2
-    puppet.end()
+    assert app.ledger()["delivered"] == 2
+    app.end()
 
 
 @case
@@ -329,29 +329,29 @@ def a_fork_succeeds_while_the_handler_waits_for_the_pipe_or_for_space_in_it(fold
     for waiting in ("pipe", "room"):
         os.makedirs(os.path.join(folder, waiting))
         path = os.path.join(folder, waiting, "fifo")
-        puppet = Puppet(config_of(path, shutdown="1m", max_wait="1h", queue="8MiB"), folder)
+        app = ScriptedApp(config_of(path, shutdown="1m", max_wait="1h", queue="8MiB"), folder)
         if waiting == "room":
             os.mkfifo(path)
             reader = Reader(path)
             for _ in range(400):  # about 200 KiB
-                puppet.do("event", 40)
-            wait_for(lambda: puppet.ledger()["delivered"] > 0 and is_full(reader), "a full pipe")
+                app.do("event", 40)
+            wait_for(lambda: app.ledger()["delivered"] > 0 and is_full(reader), "a full pipe")
         else:
-            puppet.do("event", 40)
-        puppet.do("fork", "child")
+            app.do("event", 40)
+        app.do("fork", "child")
         if waiting == "pipe":
             os.mkfifo(path)
             reader = Reader(path)
         expected = 402 if waiting == "room" else 3
-        puppet.begin("reap")
+        app.send("reap")
         reader.read_until(lambda: b'"child": 1.0' in reader.data, "the child's value")
-        assert puppet.answer()["code"] == 0
-        puppet.do("add", "parent", 1)
-        puppet.begin("flush", -1)
+        assert app.reply()["code"] == 0
+        app.do("add", "parent", 1)
+        app.send("flush", -1)
         reader.read_lines(expected)
-        assert puppet.answer()["code"] == 0 and puppet.ledger()["queued"] == 0
-        puppet.end()
-        assert "fork" not in puppet.said(), puppet.said()
+        assert app.reply()["code"] == 0 and app.ledger()["queued"] == 0
+        app.end()
+        assert "fork" not in app.stderr_text(), app.stderr_text()
         reader.close()
 
 

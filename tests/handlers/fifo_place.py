@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-from fifos import but_for_slowness, NOT_CREATED, TIMEOUT, Puppet, Reader, config_of, make_fifo, values_of
+from fifos import without_slow_reader_warnings, NOT_CREATED, TIMEOUT, ScriptedApp, Reader, config_of, make_fifo, values_of
 from harness import ADDER, BUILD, assert_ledgers, case, environment, main, run, start, wait_for
 
 
@@ -18,16 +18,16 @@ from harness import ADDER, BUILD, assert_ledgers, case, environment, main, run, 
 @case
 def synchronous_calls_and_flushes_return_not_created_after_max_wait(folder):
     path = os.path.join(folder, "fifo")
-    puppet = Puppet(config_of(path, shutdown="200ms", delivery="sync", max_wait="300ms"), folder)
+    app = ScriptedApp(config_of(path, shutdown="200ms", delivery="sync", max_wait="300ms"), folder)
     began = time.monotonic()
     for words in (("add", "a", 1), ("add", "b", 2), ("event", 3), ("flush", -1)):
-        result = puppet.do(*words)
+        result = app.do(*words)
         assert time.monotonic() - began >= 0.3, "the first call waits for max_wait"
         assert result["code"] == NOT_CREATED, result
         assert re.fullmatch(f'handler "pipe": the named pipe {path} does not exist, waited \\d+ ms', result["error"]), result
-    assert puppet.ledger()["queued"] == 5
-    puppet.end()
-    log = puppet.said()
+    assert app.ledger()["queued"] == 5
+    app.end()
+    log = app.stderr_text()
     assert f"weir: warning: pipe: the named pipe {path} does not exist, waited" in log, log
     assert re.search("pipe: shutting down while failing: the named pipe .* does not exist.*; not delivered in time: 5 dropped", log), log
 
@@ -36,39 +36,39 @@ def synchronous_calls_and_flushes_return_not_created_after_max_wait(folder):
 def a_synchronous_call_waits_for_max_wait_even_beyond_block_timeout(folder):
     path = os.path.join(folder, "fifo")
     config = config_of(path, shutdown="0s", delivery="sync", max_wait="1500ms", block_timeout="200ms")
-    puppet = Puppet(config, folder)
-    assert puppet.do("add", "a", 1)["code"] == NOT_CREATED
-    puppet.end()
+    app = ScriptedApp(config, folder)
+    assert app.do("add", "a", 1)["code"] == NOT_CREATED
+    app.end()
 
 
 @case
 def a_pipe_that_is_created_while_a_synchronous_call_waits_is_found(folder):
     path = os.path.join(folder, "fifo")
-    puppet = Puppet(config_of(path, delivery="sync", max_wait="1h"), folder)
-    puppet.begin("add", "a", 1)
-    wait_for(lambda: len(os.listdir(f"/proc/{puppet.program.pid}/task")) > 2, "the handler's thread")
+    app = ScriptedApp(config_of(path, delivery="sync", max_wait="1h"), folder)
+    app.send("add", "a", 1)
+    wait_for(lambda: len(os.listdir(f"/proc/{app.program.pid}/task")) > 2, "the handler's thread")
     make_fifo(folder)
     reader = Reader(path)
-    assert puppet.answer()["code"] == 0
+    assert app.reply()["code"] == 0
     assert reader.read_lines(1) == [{"a": 1}]
-    assert puppet.said() == "", "no error may be logged"
-    puppet.end()
+    assert app.stderr_text() == "", "no error may be logged"
+    app.end()
 
 
 @case
 def values_of_failed_calls_arrive_once_the_pipe_exists(folder):
     path = os.path.join(folder, "fifo")
-    puppet = Puppet(config_of(path, delivery="sync", max_wait="0s"), folder)
+    app = ScriptedApp(config_of(path, delivery="sync", max_wait="0s"), folder)
     for number in range(100):
-        assert puppet.do("add", "n", number)["code"] == NOT_CREATED
+        assert app.do("add", "n", number)["code"] == NOT_CREATED
     make_fifo(folder)
     reader = Reader(path)
-    wait_for(lambda: puppet.do("flush", -1)["code"] == 0, "a flush that succeeds")
+    wait_for(lambda: app.do("flush", -1)["code"] == 0, "a flush that succeeds")
     assert values_of(reader.read_lines(100), "n") == list(range(100))
-    assert puppet.do("add", "n", 100)["code"] == 0
-    assert puppet.ledger()["delivered"] == 101
-    puppet.end()
-    assert re.search(r"pipe: recovered after \d+ s, 0 lost", puppet.said()), puppet.said()
+    assert app.do("add", "n", 100)["code"] == 0
+    assert app.ledger()["delivered"] == 101
+    app.end()
+    assert re.search(r"pipe: back after \d+ s, 0 lost", app.stderr_text()), app.stderr_text()
 
 
 @case
@@ -105,7 +105,7 @@ def a_pipe_and_a_reader_that_come_late_get_everything(folder):
     reader = Reader(path)
     events = reader.read_to_end_of(program)
     out, err = program.communicate()
-    assert but_for_slowness(err) == "" and values_of(events) == list(range(20000)), err
+    assert without_slow_reader_warnings(err) == "" and values_of(events) == list(range(20000)), err
     report = json.loads(out)
     assert_ledgers(report)
     assert report["flush"] == 0, report
@@ -140,12 +140,12 @@ def create_leaves_an_existing_pipe_unchanged_and_removes_none(folder):
 @case
 def a_failed_creation_is_reported_with_the_reason(folder):
     path = os.path.join(folder, "no", "such", "fifo")
-    puppet = Puppet(config_of(path, shutdown="0s", create=True, max_wait="1h"), folder)
-    puppet.do("add", "a", 1)
-    result = puppet.do("flush", -1)
+    app = ScriptedApp(config_of(path, shutdown="0s", create=True, max_wait="1h"), folder)
+    app.do("add", "a", 1)
+    result = app.do("flush", -1)
     assert result == {"code": NOT_CREATED, "error": f'handler "pipe": create {path}: No such file or directory'}, result
-    assert puppet.ledger()["queued"] == 1
-    puppet.end()
+    assert app.ledger()["queued"] == 1
+    app.end()
 
 
 @case
@@ -158,11 +158,11 @@ def an_invalid_mode_is_refused(folder):
 def the_pipe_has_the_configured_size(folder):
     path = make_fifo(folder)
     reader = Reader(path)
-    puppet = Puppet(config_of(path, pipe_size="1MiB"), folder)
-    puppet.do("add", "a", 1)
+    app = ScriptedApp(config_of(path, pipe_size="1MiB"), folder)
+    app.do("add", "a", 1)
     assert reader.read_lines(1) == [{"a": 1}]
     assert fcntl.fcntl(reader.fd, fcntl.F_GETPIPE_SZ) == 1 << 20
-    puppet.end()
+    app.end()
 
 
 # ---- Other file types --------------------------------------------------------------------------------------------
@@ -189,41 +189,41 @@ FILE_TYPES = ("a regular file", "a symbolic link", "a folder", "a socket")
 def anything_but_a_pipe_is_refused(folder):
     for number, file_type in enumerate(FILE_TYPES):
         path = make_file_of_type(folder, str(number), file_type)
-        puppet = Puppet(config_of(path, shutdown="0s", max_wait="1h"), folder)
-        puppet.do("add", "a", 1)
-        result = puppet.do("flush", -1)
+        app = ScriptedApp(config_of(path, shutdown="0s", max_wait="1h"), folder)
+        app.do("add", "a", 1)
+        result = app.do("flush", -1)
         assert result == {"code": NOT_CREATED, "error": f'handler "pipe": {path} is {file_type}, not a named pipe'}, result
-        assert puppet.ledger()["queued"] == 1
-        puppet.end()
+        assert app.ledger()["queued"] == 1
+        app.end()
         assert not os.path.isfile(path) or os.path.getsize(path) == 0
 
 
 @case
 def a_device_is_refused_without_opening_it(folder):
-    puppet = Puppet(config_of("/dev/null", shutdown="0s", max_wait="1h"), folder)
-    puppet.do("add", "a", 1)
-    result = puppet.do("flush", -1)
+    app = ScriptedApp(config_of("/dev/null", shutdown="0s", max_wait="1h"), folder)
+    app.do("add", "a", 1)
+    result = app.do("flush", -1)
     assert result["error"] == 'handler "pipe": /dev/null is a device, not a named pipe', result
-    puppet.end()
+    app.end()
 
 
 @case
 def whatever_takes_the_place_of_the_pipe_is_refused_until_it_is_a_pipe_again(folder):
     path = make_fifo(folder)
     reader = Reader(path)
-    puppet = Puppet(config_of(path, max_wait="1h"), folder)
+    app = ScriptedApp(config_of(path, max_wait="1h"), folder)
     sent = 0
     for number, file_type in enumerate(FILE_TYPES):
-        puppet.do("add", "n", sent)
-        assert puppet.do("flush", -1)["code"] == 0
+        app.do("add", "n", sent)
+        assert app.do("flush", -1)["code"] == 0
         sent += 1
         assert values_of(reader.read_lines(1), "n") == [sent - 1]
         wrong = make_file_of_type(folder, str(number), file_type)
         os.unlink(path)
         os.rename(wrong, path)
-        puppet.do("reload")
-        puppet.do("add", "n", sent)
-        result = puppet.do("flush", -1)
+        app.do("reload")
+        app.do("add", "n", sent)
+        result = app.do("flush", -1)
         assert result == {"code": NOT_CREATED, "error": f'handler "pipe": {path} is {file_type}, not a named pipe'}, result
         if file_type == "a regular file":
             assert os.path.getsize(path) == 0
@@ -232,12 +232,12 @@ def whatever_takes_the_place_of_the_pipe_is_refused_until_it_is_a_pipe_again(fol
         reader.close()
         make_fifo(folder)
         reader = Reader(path)
-        wait_for(lambda: puppet.do("flush", -1)["code"] == 0, "a flush that succeeds")
+        wait_for(lambda: app.do("flush", -1)["code"] == 0, "a flush that succeeds")
         assert values_of(reader.read_lines(1), "n") == [sent]
         reader.data = b""
         sent += 1
-    assert puppet.ledger()["delivered"] == sent
-    puppet.end()
+    assert app.ledger()["delivered"] == sent
+    app.end()
 
 
 # ---- The descriptor ----------------------------------------------------------------------------------------------
@@ -254,42 +254,42 @@ def the_descriptor_stays_open_while_idle_and_across_reloads_and_new_configuratio
             json.dump({**config_of(path), **more}, file)
 
     write()
-    puppet = Puppet("", folder)
-    assert puppet.do("configure", config)["code"] == 0
-    puppet.do("add", "a", 1)
-    assert puppet.do("flush", -1)["code"] == 0
-    pipes = puppet.pipes()
+    app = ScriptedApp("", folder)
+    assert app.do("configure", config)["code"] == 0
+    app.do("add", "a", 1)
+    assert app.do("flush", -1)["code"] == 0
+    pipes = app.pipes()
     assert list(pipes.values()) == [os.stat(path).st_ino], pipes
     assert not reader.read(), "end of file although the writer is only idle"
     for number in range(3):
-        assert puppet.do("reload")["code"] == 0
-        puppet.do("add", "b", number)
-        assert puppet.do("flush", -1)["code"] == 0
-        assert puppet.pipes() == pipes and not reader.read()
+        assert app.do("reload")["code"] == 0
+        app.do("add", "b", number)
+        assert app.do("flush", -1)["code"] == 0
+        assert app.pipes() == pipes and not reader.read()
     write(groups={"*": "pipe", "my_app.noise": []})
-    assert puppet.do("configure", config)["code"] == 0
-    puppet.do("add", "c", 1)
-    assert puppet.do("flush", -1)["code"] == 0
-    assert puppet.pipes() == pipes and not reader.read()
+    assert app.do("configure", config)["code"] == 0
+    app.do("add", "c", 1)
+    assert app.do("flush", -1)["code"] == 0
+    assert app.pipes() == pipes and not reader.read()
     assert len(reader.events()) == 5
-    assert puppet.ledger()["delivered"] == 5
-    puppet.end()
+    assert app.ledger()["delivered"] == 5
+    app.end()
     assert reader.read(), "the reader must see end of file when the program ends"
-    assert puppet.said() == "", puppet.said()
+    assert app.stderr_text() == "", app.stderr_text()
 
 
 @case
 def the_descriptor_is_closed_on_exec_and_does_not_block(folder):
     path = make_fifo(folder)
     reader = Reader(path)
-    puppet = Puppet(config_of(path), folder)
-    puppet.do("add", "a", 1)
-    puppet.do("flush", -1)
-    (number,) = puppet.pipes()
-    with open(f"/proc/{puppet.program.pid}/fdinfo/{number}", encoding="ascii") as file:
+    app = ScriptedApp(config_of(path), folder)
+    app.do("add", "a", 1)
+    app.do("flush", -1)
+    (number,) = app.pipes()
+    with open(f"/proc/{app.program.pid}/fdinfo/{number}", encoding="ascii") as file:
         flags = int(re.search(r"flags:\s*(\d+)", file.read()).group(1), 8)
     assert flags & os.O_NONBLOCK and flags & os.O_CLOEXEC and flags & os.O_ACCMODE == os.O_WRONLY, oct(flags)
-    puppet.end()
+    app.end()
     reader.close()
 
 
@@ -297,19 +297,19 @@ def the_descriptor_is_closed_on_exec_and_does_not_block(folder):
 def a_replaced_pipe_is_closed_and_the_new_one_opened(folder):
     path = make_fifo(folder)
     old = Reader(path)
-    puppet = Puppet(config_of(path), folder)
+    app = ScriptedApp(config_of(path), folder)
     for reload in (True, False):
-        puppet.do("add", "before", 1)
-        assert puppet.do("flush", -1)["code"] == 0
+        app.do("add", "before", 1)
+        assert app.do("flush", -1)["code"] == 0
         os.rename(make_fifo(folder, "other"), path)
         new = Reader(path)
         if reload:
-            puppet.do("reload")
-            puppet.do("add", "after", 2)
-            assert puppet.do("flush", -1)["code"] == 0
+            app.do("reload")
+            app.do("add", "after", 2)
+            assert app.do("flush", -1)["code"] == 0
         else:  # detected without a reload within half a second
             def adds_until_it_arrives():
-                assert puppet.do("add", "after", 2)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
+                assert app.do("add", "after", 2)["code"] == 0 and app.do("flush", -1)["code"] == 0
                 new.read()
                 return new.data
             wait_for(adds_until_it_arrives, "values in the new pipe")
@@ -318,29 +318,29 @@ def a_replaced_pipe_is_closed_and_the_new_one_opened(folder):
         assert old.events()[0] == {"before": 1}
         old.close()
         old, old.data = new, b""
-    ledger = puppet.ledger()
+    ledger = app.ledger()
     assert ledger["delivered"] == ledger["offered"]
-    puppet.end()
+    app.end()
 
 
 @case
 def a_removed_pipe_is_closed_and_a_new_one_waited_for(folder):
     path = make_fifo(folder)
     reader = Reader(path)
-    puppet = Puppet(config_of(path, max_wait="100ms"), folder)
-    puppet.do("add", "a", 1)
-    assert puppet.do("flush", -1)["code"] == 0
+    app = ScriptedApp(config_of(path, max_wait="100ms"), folder)
+    app.do("add", "a", 1)
+    assert app.do("flush", -1)["code"] == 0
     os.unlink(path)
-    puppet.do("reload")
-    puppet.do("add", "b", 2)
-    assert puppet.do("flush", -1)["code"] == NOT_CREATED
+    app.do("reload")
+    app.do("add", "b", 2)
+    assert app.do("flush", -1)["code"] == NOT_CREATED
     reader.read_until(lambda: reader.read(), "the end of the old pipe")
     make_fifo(folder)
     other = Reader(path)
-    wait_for(lambda: puppet.do("flush", -1)["code"] == 0, "a flush that succeeds")
+    wait_for(lambda: app.do("flush", -1)["code"] == 0, "a flush that succeeds")
     assert reader.events() == [{"a": 1}] and other.read_lines(1) == [{"b": 2}]
-    assert puppet.ledger()["delivered"] == 2
-    puppet.end()
+    assert app.ledger()["delivered"] == 2
+    app.end()
 
 
 @case

@@ -73,7 +73,7 @@ def a_file_that_appears_later_is_found_and_nothing_is_lost(folder):
     assert program.returncode == 0, err
     assert_ledgers(json.loads(out))
     assert values_of(path) == list(range(2000))
-    assert re.search(r"disk: recovered after \d+ s, 0 lost", err), err
+    assert re.search(r"disk: back after \d+ s, 0 lost", err), err
 
 
 @case
@@ -143,7 +143,7 @@ program=$!
 while [ ! -s "$1/report" ]; do sleep 0.05; done
 cp "$1/disk/out" "$1/first"
 : >"$1/disk/out"
-while ! grep -q 'recovered after' "$1/errors"; do sleep 0.05; done
+while ! grep -q 'back after' "$1/errors"; do sleep 0.05; done
 while kill -0 $program 2>/dev/null; do
     cp "$1/disk/out" "$1/next"
     [ -s "$1/next" ] && tail -n 1 "$1/next" | grep -q ': 19999' && break

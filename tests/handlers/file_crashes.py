@@ -30,6 +30,14 @@ def read(path):
     return lines_of(path)
 
 
+def has_written(group, path):
+    """Whether the newest file has a value of the group. There may be none while it is rotated."""
+    try:
+        return any(f"[{group}]" in line for line in lines_of(path))
+    except FileNotFoundError:
+        return False
+
+
 def finish_maintenance(path, config):
     """Runs one more program until it has completed what the killed ones left unfinished."""
     with subprocess.Popen([ADDER, "-q", "-g", "last", "-x", "sleep"], env=environment(WEIR_CONFIG=config)) as program:
@@ -40,7 +48,7 @@ def finish_maintenance(path, config):
 def values_by_group(path):
     """The values of each group in the order of the files, and the number of torn lines, whose writers were killed."""
     found, torn = collections.defaultdict(list), 0
-    for name in [*sorted(glob.glob(path + ".*")), *glob.glob(path)]:  # killed between two files, none has its name
+    for name in [*sorted(glob.glob(path + ".*")), *glob.glob(path)]:  # a process killed while rotating leaves no file of that name
         for line in read(name):
             match = re.fullmatch(r"\[\d+\.\d{6}\]\[(\w+)\]: t0=(\d+)", line)
             if match:
@@ -57,12 +65,14 @@ def values_written_by_killed_processes_are_there_once_and_without_gaps(folder):
     config = config_of(path, compress="gzip")
     rng = random.Random(7)
     programs = [start_adding("p0", config)]
+    wait_for(lambda: has_written("p0", path), "the first program to write")
     for number in range(1, CRASHES + 1):
         programs.append(start_adding(f"p{number}", config))
         time.sleep(rng.uniform(0, 0.05))  # kill it at a random point; no assertion depends on the time
         victim = programs.pop(0)
         victim.kill()
         victim.wait()
+    wait_for(lambda: has_written(f"p{CRASHES}", path), "the last program to write")
     programs[0].kill()
     programs[0].wait()
     finish_maintenance(path, config)

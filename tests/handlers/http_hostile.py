@@ -218,7 +218,7 @@ def a_server_that_is_down_is_logged_and_nothing_is_lost_once_it_starts():
     assert f"weir: warning: push: connect 127.0.0.1:{port}: Connection refused; retrying, " in first, first
     with Scripted(port=port) as server:
         out, log = program.communicate(timeout=60)
-        assert program.returncode == 0 and re.search(r"push: recovered after \d+ s, 0 lost", log), log
+        assert program.returncode == 0 and re.search(r"push: back after \d+ s, 0 lost", log), log
         assert_ledgers(json.loads(out))
         assert server.values() == list(range(2000))
 
@@ -235,7 +235,7 @@ def a_server_that_restarts_loses_nothing_and_order_is_kept():
                                 WEIR_CONFIG=config_of(server.url, batch=50, timeout="1s"))
             if turn < 3:
                 server.wait(lambda s: len(s.requests) > 5, "requests")
-                server.answer = lambda _: None  # like a killed server: no response, and the connection is closed
+                server.respond = lambda _: None  # like a killed server: no response, and the connection is closed
                 server.wait(lambda s, n=len(server.requests): len(s.requests) > n, "a request without a response")
             else:
                 out, log = program.communicate(timeout=60)
@@ -274,7 +274,7 @@ def fault_28_a_silent_name_server_delays_neither_the_program_nor_its_exit():
     result = run_in_network_namespace("silent")
     assert result["code"] == 0 and result["report"]["process"]["added"] == 100000, result
     assert_ledgers(result["report"])
-    assert "push: resolve db.test:" in result["said"] and "no response within 100 ms; retrying" in result["said"], result
+    assert "push: resolve db.test:" in result["stderr"] and "no response within 100 ms; retrying" in result["stderr"], result
 
 
 @case
@@ -282,7 +282,7 @@ def fault_28_a_changed_address_is_resolved_again():
     result = run_in_network_namespace("moving")
     assert result["code"] == 0 and result["report"]["handlers"]["push"]["delivered"] == 3000, result
     assert_ledgers(result["report"])
-    assert result["first"] > 0 and result["second"] > 0 and result["values"] == list(range(3000)), result["said"]
+    assert result["first"] > 0 and result["second"] > 0 and result["values"] == list(range(3000)), result["stderr"]
 
 
 # ---- Certificates ---------------------------------------------------------------------------------

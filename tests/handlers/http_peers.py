@@ -191,7 +191,7 @@ def a_server_that_is_killed_repeatedly_loses_nothing_and_order_is_kept(folder):
             time.sleep(0.1)  # gives the handler time to detect it; no assertion depends on it
             server.start()
         out, log = program.communicate(timeout=120)
-        assert program.returncode == 0 and log.count("recovered after") >= 1 and "0 lost" in log, log
+        assert program.returncode == 0 and log.count("back after") >= 1 and "0 lost" in log, log
         report = json.loads(out)
         assert_ledgers(report)
         assert report["handlers"]["push"]["delivered"] == count, report

@@ -149,7 +149,7 @@ def fault_25_after_a_server_error_the_same_values_are_sent_again_in_order_and_no
             assert bodies[0] == bodies[1] == bodies[2], "a repeated request must be identical"
             accepted = [value for i in range(2, len(bodies), 3) for value in Scripted.values(_SingleRequest(server.requests[i]))]
             assert accepted == list(range(300))
-            assert f"push: POST {server.url}/: returned {status}: come back later; retrying, " in log and "recovered after" in log, log
+            assert f"push: POST {server.url}/: returned {status}: come back later; retrying, " in log and "back after" in log, log
 
 
 class _SingleRequest:
@@ -398,7 +398,7 @@ def threads_that_add_values_do_no_network_calls():
 @case
 def signal_handlers_are_unchanged_and_descriptors_are_closed_on_exec():
     with Scripted() as server:
-        for what in ("manners", "threads"):
+        for what in ("state", "threads"):
             done = run(GUEST, what, WEIR_CONFIG=config_of(server.url))
             assert done.returncode == 0 and done.stderr == "", done
         if shutil.which("strace"):

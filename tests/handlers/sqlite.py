@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 
-from fifos import Puppet
+from fifos import ScriptedApp
 from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
     skip_fork_under_sanitizers, start, wait_for
 from markdown import Text
@@ -41,8 +41,8 @@ def text_of(time_ns):
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time_ns // 10**9)) + f".{time_ns % 10**9:09d}"
 
 
-def ledger_of(puppet):
-    stats = puppet.do("ledger", "db")
+def ledger_of(app):
+    stats = app.do("ledger", "db")
     assert_handler_ledger(stats)
     return stats
 
@@ -72,10 +72,10 @@ def values_are_stored_with_series_labels_time_and_metadata(folder):
 def integers_doubles_and_metadata_keep_their_types(folder):
     path = os.path.join(folder, "m.db")
     assert run(REPORTER, "db", 2**53, 2, WEIR_CONFIG=config_of(path, prefix="weir_")).returncode == 0
-    puppet = Puppet(config_of(path, prefix="weir_"), folder)
+    app = ScriptedApp(config_of(path, prefix="weir_"), folder)
     for words in (("add", "x", 5), ("add", "x", "nan"), ("note", 10)):
-        assert puppet.do(*words)["code"] == 0
-    puppet.end()
+        assert app.do(*words)["code"] == 0
+    app.end()
     rows = query_all(path, "SELECT value, typeof(value), metadata FROM weir_samples ORDER BY rowid")
     assert rows == [(2**53, "integer", None), (2**53 + 1, "integer", None), (5.0, "real", None), (None, "null", None),
                     (1.0, "real", "x" * 10)], rows
@@ -84,14 +84,14 @@ def integers_doubles_and_metadata_keep_their_types(folder):
 @case
 def labels_of_a_new_configuration_make_new_series(folder):
     path, file = os.path.join(folder, "m.db"), os.path.join(folder, "new.json")
-    puppet = Puppet("", folder)
+    app = ScriptedApp("", folder)
     for number in ("1", "2", "1"):
         with open(file, "w", encoding="utf-8") as out:
             json.dump(config_of(path, labels={"run": number}), out)
-        assert puppet.do("configure", file)["code"] == 0
-        assert puppet.do("add", "v", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-    assert ledger_of(puppet)["delivered"] == 3
-    puppet.end()
+        assert app.do("configure", file)["code"] == 0
+        assert app.do("add", "v", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
+    assert ledger_of(app)["delivered"] == 3
+    app.end()
     rows = query_all(path, "SELECT labels, count(*) FROM samples JOIN series ON id = series GROUP BY id ORDER BY id")
     assert rows == [('{"run":"1"}', 2), ('{"run":"2"}', 1)], rows
 
@@ -158,16 +158,16 @@ def a_million_values_survive_kills_and_delivered_values_are_there(folder):
 @case
 def a_locked_database_is_waited_for_and_nothing_is_lost(folder):
     path = os.path.join(folder, "m.db")
-    puppet = Puppet(config_of(path, busy_timeout="10ms"), folder)
-    assert puppet.do("add", "v", 0)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
+    app = ScriptedApp(config_of(path, busy_timeout="10ms"), folder)
+    assert app.do("add", "v", 0)["code"] == 0 and app.do("flush", -1)["code"] == 0
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        assert puppet.do("add", "v", 1)["code"] == 0
-        wait_for(lambda: f"write {path}: database is locked" in puppet.said(), "the warning")
-        assert ledger_of(puppet)["queued"] == 1
+        assert app.do("add", "v", 1)["code"] == 0
+        wait_for(lambda: f"write {path}: database is locked" in app.stderr_text(), "the warning")
+        assert ledger_of(app)["queued"] == 1
         other.execute("COMMIT")
-    assert puppet.do("flush", -1)["code"] == 0 and ledger_of(puppet)["delivered"] == 2
-    puppet.end()
+    assert app.do("flush", -1)["code"] == 0 and ledger_of(app)["delivered"] == 2
+    app.end()
     assert values_of(path) == [0, 1]
 
 
@@ -242,13 +242,13 @@ def foreign_tables_and_missing_folders_are_logged(folder):
 @case
 def a_moved_database_is_created_again(folder):
     path = os.path.join(folder, "m.db")
-    puppet = Puppet(config_of(path), folder)
-    assert puppet.do("add", "v", 0)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
+    app = ScriptedApp(config_of(path), folder)
+    assert app.do("add", "v", 0)["code"] == 0 and app.do("flush", -1)["code"] == 0
     for suffix in ("", "-wal", "-shm"):
         os.rename(path + suffix, os.path.join(folder, "moved.db" + suffix))
-    assert puppet.do("add", "v", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-    assert ledger_of(puppet)["delivered"] == 2
-    puppet.end()
+    assert app.do("add", "v", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
+    assert ledger_of(app)["delivered"] == 2
+    app.end()
     assert values_of(path) == [1] and values_of(os.path.join(folder, "moved.db")) == [0]
 
 
@@ -274,14 +274,14 @@ def several_processes_write_to_one_database(folder):
 def a_forked_child_does_not_open_its_parents_database_and_logs_this(folder):
     skip_fork_under_sanitizers()
     path = os.path.join(folder, "m.db")
-    puppet = Puppet(config_of(path), folder)
-    assert puppet.do("add", "v", 0)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-    assert puppet.do("fork", "of_child")["code"] > 0 and puppet.do("reap")["code"] == 0
-    log = puppet.said()
+    app = ScriptedApp(config_of(path), folder)
+    assert app.do("add", "v", 0)["code"] == 0 and app.do("flush", -1)["code"] == 0
+    assert app.do("fork", "of_child")["code"] > 0 and app.do("reap")["code"] == 0
+    log = app.stderr_text()
     assert f"db: open {path}: the parent process has it open" in log and "${PID}" in log, log
-    assert puppet.do("add", "v", 1)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-    assert ledger_of(puppet)["delivered"] == 2
-    puppet.end()
+    assert app.do("add", "v", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
+    assert ledger_of(app)["delivered"] == 2
+    app.end()
     assert values_of(path) == [0, 1] and values_of(path, "of_child") == []
     assert_sound(path)
 
@@ -289,14 +289,14 @@ def a_forked_child_does_not_open_its_parents_database_and_logs_this(folder):
 @case
 def with_the_process_id_in_the_path_each_child_has_its_own_database(folder):
     skip_fork_under_sanitizers()
-    puppet = Puppet(config_of(os.path.join(folder, "m.${PID}.db")), folder)
-    assert puppet.do("add", "v", 0)["code"] == 0 and puppet.do("flush", -1)["code"] == 0
-    child = puppet.do("fork", "of_child")["code"]
-    assert puppet.do("reap")["code"] == 0
-    assert ledger_of(puppet)["delivered"] == 1
-    parent = puppet.program.pid
-    puppet.end()
-    assert puppet.said() == ""
+    app = ScriptedApp(config_of(os.path.join(folder, "m.${PID}.db")), folder)
+    assert app.do("add", "v", 0)["code"] == 0 and app.do("flush", -1)["code"] == 0
+    child = app.do("fork", "of_child")["code"]
+    assert app.do("reap")["code"] == 0
+    assert ledger_of(app)["delivered"] == 1
+    parent = app.program.pid
+    app.end()
+    assert app.stderr_text() == ""
     assert values_of(os.path.join(folder, f"m.{parent}.db")) == [0] and values_of(os.path.join(folder, f"m.{child}.db"), "of_child") == [1]
 
 

@@ -1,4 +1,4 @@
-"""Headers stand on their own; the public ones in C99 and C++11 as well, with every warning that a strict project turns on."""
+"""Each header compiles alone; the public ones also as C99 and C++11, with the warnings of strict projects."""
 
 import glob
 import itertools
@@ -36,7 +36,7 @@ def public_headers_compile_alone_as_c_and_as_cxx(folder):
 
 
 @case
-def public_headers_go_together_in_any_order(folder):
+def public_headers_can_be_included_in_any_order(folder):
     for order in itertools.permutations(("weir", "handler", "testing", "options")):
         text = "".join(f"#include <weir/{name}.h>\n" for name in order)
         compile_text(CC, text, ".c", folder, "-std=c99", *STRICT, *INCLUDE)
@@ -50,7 +50,7 @@ def private_headers_compile_alone(folder):
     assert len(paths) > 50, paths
     for path in paths:
         if os.path.basename(path) in ("pow10_table.h", "crc_table.h"):
-            continue  # tables in the middle of number.c and crc.c
+            continue  # included by number.c and crc.c only
         text = f'#include "{os.path.relpath(path, os.path.join(SOURCE, "lib"))}"\n'
         compile_text(CC, text, ".c", folder, "-std=gnu11", "-D_GNU_SOURCE", *STRICT, *include)
 
@@ -104,8 +104,8 @@ int measure(weir_stream *stream)
 
 
 @case
-def whoever_uses_the_headers_from_cxx_gets_no_warnings(folder):
-    """By each compiler there is, with what strict projects turn on beyond the usual; not as headers of the system."""
+def the_headers_cause_no_warnings_in_cxx(folder):
+    """With each installed compiler and further warnings of strict projects; not as system headers."""
     compilers = [CXX] + [[name] for name in ("g++", "clang++") if shutil.which(name) and name not in CXX]
     warnings = ["-Wold-style-cast", "-Wcast-qual", "-Wcast-align", "-Wnon-virtual-dtor", "-Woverloaded-virtual", "-Wundef", "-Wsign-conversion"]
     for compiler in compilers:

@@ -1,4 +1,4 @@
-"""What is installed is all that a stranger needs: headers, libraries, pkg-config file, plugins, command, man pages."""
+"""The installed files are complete: headers, libraries, pkg-config file, plugins, command, man pages."""
 
 import glob
 import os
@@ -35,7 +35,7 @@ def a_program_links_with_pkg_config_and_finds_the_installed_plugins(folder):
 
 
 @case
-def the_plugin_folder_is_what_pkg_config_says(folder):
+def the_plugin_folder_is_that_of_the_pkg_config_file(folder):
     install(folder)
     plugins = folder + variable("plugindir")
     assert {"null.so", "console.so", "file.so", "fifo.so"} <= set(os.listdir(plugins)), os.listdir(plugins)
@@ -43,7 +43,7 @@ def the_plugin_folder_is_what_pkg_config_says(folder):
 
 
 @case
-def a_static_program_has_the_plain_handlers_inside(folder):
+def a_static_program_contains_the_builtin_handlers(folder):
     install(folder)
     program = os.path.join(folder, "first")
     build(program, *pkg_config(folder, "--static", "--cflags", "--libs"), "-static", "-Wno-error")

@@ -1,4 +1,4 @@
-"""The pages for reading offline: what they are made of, and that a link that leads nowhere is noticed."""
+"""The HTML pages: they are complete, and broken links are detected."""
 
 import glob
 import os
@@ -19,13 +19,13 @@ def need_tools():
 
 
 def make(folder, *arguments):
-    """By itself, whatever make it is that runs the tests."""
+    """Runs make without the variables of the make that runs the tests."""
     env = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     return subprocess.run(["make", "-s", *arguments, "html"], cwd=folder, env=env, capture_output=True, text=True)
 
 
 def make_pages(folder):
-    """As `make -C doc html` does, but not into the source tree."""
+    """Runs `make -C doc html`, with the output outside the source tree."""
     need_tools()
     done = make(folder, "-f", os.path.join(SOURCE, "doc", "Makefile"))
     assert done.returncode == 0 and done.stderr == "", done
@@ -45,7 +45,7 @@ def check_links(folder):
 @case
 def every_guide_manual_page_and_declaration_is_in_the_pages(folder):
     html = make_pages(folder)
-    assert set(os.listdir(folder)) == {"html"}, "nothing else is left"
+    assert set(os.listdir(folder)) == {"html"}, "no other file is left"
     index = read(html, "index.html")
     for source in glob.glob(os.path.join(SOURCE, "doc", "*.md")) + glob.glob(os.path.join(SOURCE, "doc", "weir*.[1-9]")):
         page = re.sub(r"\.md$", "", os.path.basename(source)) + ".html"
@@ -63,7 +63,7 @@ def every_guide_manual_page_and_declaration_is_in_the_pages(folder):
 
 
 @case
-def a_declaration_that_says_nothing_is_noticed(folder):
+def an_undocumented_declaration_is_detected(folder):
     need_tools()
     tree = os.path.join(folder, "tree")
     ignore = shutil.ignore_patterns("html*", "build*", ".git", "*.o", "lib", "tests", "autom4te.cache")
@@ -73,11 +73,11 @@ def a_declaration_that_says_nothing_is_noticed(folder):
         file.write(read(SOURCE, "include", "weir", "weir.h").replace("WEIR_API int weir_reload(void);", "\nWEIR_API int weir_reload(void);"))
     done = make(os.path.join(tree, "doc"))
     assert done.returncode != 0 and "weir_reload" in done.stderr, done
-    assert not os.path.exists(os.path.join(tree, "doc", "html")), "pages that are not whole are not there at all"
+    assert not os.path.exists(os.path.join(tree, "doc", "html")), "incomplete pages must not be left"
 
 
 @case
-def what_leads_nowhere_is_noticed(folder):
+def broken_links_are_detected(folder):
     pages = {"index.html": '<p id="top"><a href="other.html#here">x</a> <a href="https://example.org/">outside</a></p>',
              "other.html": '<p id="here"><a href="index.html#top">x</a></p>'}
 

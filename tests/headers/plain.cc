@@ -1,4 +1,4 @@
-// Both headers, as C++11 sees them.
+// Uses both headers from C++11.
 
 #include <weir/handler.h>
 #include <weir/weir.h>

@@ -1,4 +1,4 @@
-"""Projects that are built by CMake or Meson find an installed weir, wherever it has been put."""
+"""CMake and Meson projects find an installed weir in any prefix."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def show_first_metric(folder, program):
 
 
 @case
-def the_cmake_project_in_examples_is_built_with_what_was_installed(folder):
+def the_cmake_project_in_examples_builds_with_the_installed_weir(folder):
     need("cmake")
     prefix = install(folder)
     assert re.fullmatch(r"\d+\.\d+\.\d+", installed_version(folder))
@@ -47,29 +47,29 @@ def installed_version(folder):
     return pkg_config(folder, "--modversion")[0]
 
 
-# Asks for weir in many ways in one run, each in a function of its own: none sees what another has found, nor what else the machine has.
-ASKING = """
+# Calls find_package in many ways in one run, each in a function: no call sees the result of another, nor the system's packages.
+FINDING = """
 cmake_minimum_required(VERSION 3.19)
-project(asking LANGUAGES NONE)
-function(ask label)
+project(versions LANGUAGES NONE)
+function(find label)
     unset(weir_DIR CACHE)
     find_package(weir ${ARGN} NO_CMAKE_SYSTEM_PATH NO_SYSTEM_ENVIRONMENT_PATH NO_CMAKE_PACKAGE_REGISTRY)
-    message(STATUS "asked ${label}: ${weir_FOUND}")
+    message(STATUS "requested ${label}: ${weir_FOUND}")
 endfunction()
 """
 
 
-def ask_cmake(folder, prefix, questions):
-    """What find_package says to each: CMake's run, with a line "asked ..." for each that it has come to."""
-    work = os.path.join(folder, "asking")
+def run_cmake(folder, prefix, requests):
+    """Runs CMake, which calls find_package with each request and prints a line "requested ..." for it."""
+    work = os.path.join(folder, "versions")
     os.makedirs(work)
     with open(os.path.join(work, "CMakeLists.txt"), "w", encoding="utf-8") as file:
-        file.write(ASKING + "".join(f'ask("{question}" {question})\n' for question in questions))
+        file.write(FINDING + "".join(f'find("{request}" {request})\n' for request in requests))
     return shell(folder, "cmake", "-S", work, "-B", os.path.join(work, "build"), f"-DCMAKE_PREFIX_PATH={prefix}")
 
 
 @case
-def cmake_gets_the_version_that_it_asks_for_or_none(folder):
+def cmake_finds_the_requested_version_or_none(folder):
     need("cmake")
     prefix = install(folder)
     major, minor, patch = map(int, installed_version(folder).split("."))
@@ -78,25 +78,25 @@ def cmake_gets_the_version_that_it_asks_for_or_none(folder):
               f"{major}.{minor}.{patch + 1}": False, newer: False, f"{major + 1}": False, f"{major}.{minor + 10}": False,
               f"{major}.{minor} EXACT": patch == 0, f"{major}.{minor}...{major + 1}": True, f"{major}.{minor}...<{newer}": True,
               f"{newer}...{major + 2}": False}
-    done = ask_cmake(folder, prefix, wanted)
+    done = run_cmake(folder, prefix, wanted)
     assert done.returncode == 0, done.stderr
-    answers = {question: answer in ("1", "TRUE") for question, answer in re.findall(r"asked (.*): (\w*)$", done.stdout, re.M)}
-    assert answers == wanted, {question: answers.get(question) for question in wanted if answers.get(question) != wanted[question]}
+    results = {request: found in ("1", "TRUE") for request, found in re.findall(r"requested (.*): (\w*)$", done.stdout, re.M)}
+    assert results == wanted, {request: results.get(request) for request in wanted if results.get(request) != wanted[request]}
 
 
 @case
-def cmake_says_what_is_missing_of_an_installation(folder):
+def cmake_reports_a_missing_file_of_the_installation(folder):
     need("cmake")
     prefix = install(folder)
     os.remove(os.path.join(prefix, "include", "weir", "weir.h"))
-    done = ask_cmake(folder, prefix, ["REQUIRED"])
-    assert done.returncode != 0 and "asked" not in done.stdout, done.stdout
+    done = run_cmake(folder, prefix, ["REQUIRED"])
+    assert done.returncode != 0 and "requested" not in done.stdout, done.stdout
     words = " ".join(done.stderr.split())
     assert os.path.realpath(prefix) + "/include/weir/weir.h does not exist, which was installed" in words, done.stderr
 
 
 @case
-def the_meson_project_in_examples_is_built_with_what_was_installed(folder):
+def the_meson_project_in_examples_builds_with_the_installed_weir(folder):
     need("meson", "ninja")
     install(folder)
     succeed(folder, "meson", "setup", "--wrap-mode=nofallback", "--fatal-meson-warnings", "work", EXAMPLES)
@@ -105,7 +105,7 @@ def the_meson_project_in_examples_is_built_with_what_was_installed(folder):
 
 
 @case
-def the_wrap_for_meson_is_of_this_version_and_provides_what_the_project_asks_for(folder):
+def the_meson_wrap_has_this_version_and_provides_the_dependency(folder):
     install(folder)
     version = installed_version(folder)
     with open(os.path.join(EXAMPLES, "subprojects", "weir.wrap"), encoding="utf-8") as file:

@@ -17,10 +17,10 @@ HEADER = ["folder", "may include", "what it does"]
 # Files in lib/ itself; all others are in folders.
 IN_LIB = {"lib.am"}
 
-# Sources that implement public headers or are referred to by the linker only.
+# Sources that implement public headers, or that only the linker refers to.
 WITHOUT_HEADER = {"builtin", "prof", "testing", "weir"}
 
-# Outside of the table, but private headers are private to them as well. Tests may include these.
+# Folders outside the table. They must not include private headers; tests may.
 OUTSIDE = ("bench", "examples", "plugins", "tools")
 
 
@@ -151,7 +151,7 @@ def check(root):
     return [*check_folders(root, table), *check_names(root), *check_includes(root, table), *check_outside(root)]
 
 
-SOUND = {
+VALID_TREE = {
     "doc/architecture.md": "# A\n\n## Folders\n\nText.\n\n| folder | may include | what it does |\n| --- | --- | --- |\n"
                            "| text | | strings |\n| os | text | the system |\n| `lane` | `text` `os` | queues |\n\n| a | b |\n",
     "lib/lib.am": "",
@@ -165,7 +165,7 @@ SOUND = {
     "tests/unit/lane.c": '#include "lane/lane_internal.h"\n',
 }
 
-# A change to the sound tree: a file, text to replace (None: the file is new), its replacement; and what has to be reported.
+# A change to the valid tree: a file, text to replace (None: the file is new), its replacement; and the expected report.
 FAULTS = [
     ("doc/architecture.md", "## Folders", "## Other", 'no heading "## Folders"'),
     ("doc/architecture.md", "may include |", "includes |", "architecture.md:7: the header must be"),
@@ -197,11 +197,11 @@ def write_tree(root, files):
 
 
 def check_itself():
-    """Each fault has to be found, and nothing else."""
+    """Checks that each fault is reported, and nothing else."""
     for path, old, new, expected in [("lib/lib.am", None, "", None), *FAULTS]:
         with tempfile.TemporaryDirectory() as root:
-            assert old is None or old in SOUND[path], (path, old)
-            write_tree(root, {**SOUND, path: new if old is None else SOUND[path].replace(old, new, 1)})
+            assert old is None or old in VALID_TREE[path], (path, old)
+            write_tree(root, {**VALID_TREE, path: new if old is None else VALID_TREE[path].replace(old, new, 1)})
             problems = check(root)
             if not (len(problems) == 1 and expected in problems[0] if expected else not problems):
                 yield f'tests/lint/includes.py: {path} with {new!r}: expected "{expected}", reported {problems}'

@@ -31,7 +31,7 @@ def check_symbols():
 def check_soname():
     current, _, age = map(int, re.search(r"WEIR_LIBTOOL_VERSION\], \[(\d+):(\d+):(\d+)\]", read("configure.ac")).groups())
     name = f"libweir{current - age}"
-    return [] if f"\nPackage: {name}\n" in read("debian/control") else [f"debian/control: the library's package must be called {name}"]
+    return [] if f"\nPackage: {name}\n" in read("debian/control") else [f"debian/control: the library's package must be named {name}"]
 
 
 def main():

@@ -29,7 +29,7 @@ static bool read_handler(int handler, weir_handler_stats *stats)
     if (weir_get_handler_stats(name, stats, sizeof *stats) != 0)
         return false;
     if (!ledger_is_balanced(stats))
-        world_fail("%s does not balance: %s", name, ledger_in_words(stats, text));
+        world_fail("%s does not balance: %s", name, ledger_format(stats, text));
     if (stats->faults)
         world_fail("%s: %" PRIu64 " results are counted as faults", name, stats->faults);
     return true;

@@ -327,7 +327,7 @@ static void run(double seconds)
         added[i] = atomic_load(&accepted[i]);
     check_end(added, true);
     print_result(&steady);
-    steady_judge(&steady, seconds);
+    steady_check_growth(&steady, seconds);
 }
 
 int main(int argc, char **argv)

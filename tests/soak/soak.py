@@ -94,10 +94,10 @@ class Server:
     def __init__(self):
         self.mood, self.taken, self.refused, self.away = "well", 0, 0, 0
         self.lock = threading.Lock()
-        self.server = Scripted(self.answer)
+        self.server = Scripted(self.respond)
         self.port, self.url = self.server.port, self.server.url
 
-    def answer(self, request):
+    def respond(self, request):
         with self.lock:
             self.server.requests.clear()  # it would grow forever
             if self.mood == "well":
@@ -108,7 +108,7 @@ class Server:
 
     def disturb(self):
         if self.server.closed:
-            self.server = Scripted(self.answer, port=self.port)
+            self.server = Scripted(self.respond, port=self.port)
             self.mood = "well"
             return
         self.mood = random.choice(["well", "ill", "hangs up", "goes"])
@@ -118,7 +118,7 @@ class Server:
 
     def stop_faults(self):
         if self.server.closed:
-            self.server = Scripted(self.answer, port=self.port)
+            self.server = Scripted(self.respond, port=self.port)
         self.mood = "well"
 
 

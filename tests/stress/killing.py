@@ -34,7 +34,7 @@ class Victims:
         self.progress = os.path.join(folder, "progress")
         self.added = {}
         self.deaths = 0
-        self.log = open(os.path.join(folder, "said"), "w+", encoding="utf-8")
+        self.log = open(os.path.join(folder, "stderr"), "w+", encoding="utf-8")
 
     def start(self, end="wait"):
         with open(self.progress, "wb") as file:

@@ -5,7 +5,7 @@
  * that takes hardly anything), "both", "oldest" and "newest" (no disk, a slow handler, an overflow policy).
  * END: "kill" (until killed), "exit", "fork" (children add too, then exit), "reload" (as kill, reconfiguring
  * all the time), "drain" (delivers everything). Handlers append what they receive to PLACE/NAME.out, as a
- * destination would that keeps repeats; the judge is `check_handler`. */
+ * destination would that keeps repeats; `check_handler` verifies them. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -384,7 +384,7 @@ static void run_worker(const char *how, uint64_t quota, uint64_t *random)
     run++;
 }
 
-/* ---- The judge ------------------------------------------------------------------------------- */
+/* ---- Verification ---------------------------------------------------------------------------- */
 
 static int compare_ids(const void *a, const void *b)
 {

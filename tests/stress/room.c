@@ -78,7 +78,7 @@ int main(void)
     PLAIN_CHECK(wr_registry_init(&registry) && wr_producers_init(&producers));
     wr_dispatcher_init(&dispatcher, &registry, &worker_env);
     struct wr_config *config = wr_config_new(); /* without routes: values are only counted */
-    dispatcher.taking.router = wr_router_new(config, &dispatcher.taking.pool, find_no_lane, NULL);
+    dispatcher.drain.router = wr_router_new(config, &dispatcher.drain.pool, find_no_lane, NULL);
     wr_config_drop(config);
     PLAIN_CHECK(pthread_create(&writer, NULL, write_many, NULL) == 0);
     for (bool last = false; !last;) {
@@ -88,8 +88,8 @@ int main(void)
         wr_dispatcher_leave(&dispatcher);
     }
     pthread_join(writer, &written);
-    PLAIN_CHECK(taken == (uintptr_t)written && dispatcher.taking.unrouted == taken);
-    wr_router_free(dispatcher.taking.router, 0);
+    PLAIN_CHECK(taken == (uintptr_t)written && dispatcher.drain.unrouted == taken);
+    wr_router_free(dispatcher.drain.router, 0);
     printf("%llu values, %llu waits\n", (unsigned long long)taken, (unsigned long long)waits);
     return 0;
 }

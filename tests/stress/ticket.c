@@ -1,4 +1,4 @@
-/* ticket: calls that wait and often time out, and handlers that often answer too late. Each call that gets a
+/* ticket: calls that wait and often time out, and handlers that often complete too late. Each call that gets a
  * result gets its own. */
 
 #include <pthread.h>

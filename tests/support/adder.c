@@ -1,8 +1,8 @@
-/* adder: a program that adds values as it is told, for judges to look at.
+/* adder: adds values as its options say, and prints its ledgers.
  *
- * Thread number k adds the values 0, 1, 2, ... under the name "t<k>", so that a reader can tell whether each
- * came once and in order; with -s all add under one name, "t", each of them values of its own; with -a all have
- * one time. */
+ * Thread number k adds the values 0, 1, 2, ... under the name "t<k>", so that a reader can check that each
+ * arrived once and in order. With -s all threads add under one name, "t", and no two add the same value; with
+ * -a all values have the same time. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -21,21 +21,21 @@ static struct {
     const char *group;
     int threads;
     long values;
-    int event;      /* values an event; 1: weir_add_value */
+    int event;      /* values per event; 1: weir_add_value */
     long pause_ns;  /* between two values */
     const char *by; /* name, handle */
     const char *end;
-    const char *files[MOST_FILES]; /* configurations, put in force in turn */
+    const char *files[MOST_FILES]; /* configurations, applied in turn */
     int file_count;
     int reloads;
     int flush_ms;                        /* -2: no flush */
     const char *handlers[MOST_HANDLERS]; /* whose ledgers are printed */
     int handler_count;
-    bool shared;     /* the name */
-    int64_t time_ns; /* of all values; 0: each has its own */
+    bool shared;     /* all threads use one name */
+    int64_t time_ns; /* of all values; 0: the current time */
     bool quiet;
     bool prints_threads;
-} told = {
+} options = {
     .group = "my_app", .threads = 1, .values = 1, .event = 1, .by = "name", .end = "return", .flush_ms = -2};
 
 static void pause_for(long ns)
@@ -48,18 +48,18 @@ static void pause_for(long ns)
 static void add_events(weir_stream *stream, const char *name, long start)
 {
     weir_value values[1000];
-    for (long i = 0; i < told.values; i += told.event) {
+    for (long i = 0; i < options.values; i += options.event) {
         int count = 0;
-        for (; count < told.event && i + count < told.values; count++)
+        for (; count < options.event && i + count < options.values; count++)
             values[count] = (weir_value){name, (double)(start + i + count)};
         weir_emit(stream, values, (size_t)count);
-        pause_for(told.pause_ns);
+        pause_for(options.pause_ns);
     }
 }
 
 static void add_at_time(weir_stream *stream, const char *name, double value)
 {
-    weir_sample_spec spec = {.size = sizeof spec, .name = name, .value = value, .time_ns = told.time_ns};
+    weir_sample_spec spec = {.size = sizeof spec, .name = name, .value = value, .time_ns = options.time_ns};
     weir_add_sample(stream, &spec);
 }
 
@@ -67,24 +67,24 @@ static void *add(void *argument)
 {
     char name[16] = "t";
     int number = *(int *)argument;
-    long start = told.shared ? number * told.values : 0;
-    if (!told.shared)
+    long start = options.shared ? number * options.values : 0;
+    if (!options.shared)
         snprintf(name, sizeof name, "t%d", number);
-    weir_stream *stream = weir_get_stream(told.group);
+    weir_stream *stream = weir_get_stream(options.group);
     weir_metric *metric = weir_get_metric(stream, name);
-    if (told.event > 1) {
+    if (options.event > 1) {
         add_events(stream, name, start);
         return NULL;
     }
-    bool by_handle = strcmp(told.by, "handle") == 0;
-    for (long i = 0; i < told.values; i++) {
-        if (told.time_ns)
+    bool by_handle = strcmp(options.by, "handle") == 0;
+    for (long i = 0; i < options.values; i++) {
+        if (options.time_ns)
             add_at_time(stream, name, (double)(start + i));
         else if (by_handle)
             weir_metric_add(metric, (double)(start + i));
         else
             weir_add_value(stream, name, (double)(start + i));
-        pause_for(told.pause_ns);
+        pause_for(options.pause_ns);
     }
     return NULL;
 }
@@ -92,8 +92,8 @@ static void *add(void *argument)
 static void *reload(void *argument)
 {
     (void)argument;
-    for (int i = 0; i < told.reloads; i++) {
-        if (weir_configure_file(told.files[i % told.file_count])) {
+    for (int i = 0; i < options.reloads; i++) {
+        if (weir_configure_file(options.files[i % options.file_count])) {
             fprintf(stderr, "adder: %s\n", weir_last_error());
             exit(3);
         }
@@ -106,18 +106,18 @@ static void run_threads(void)
 {
     pthread_t threads[MOST_THREADS], reloader;
     int numbers[MOST_THREADS];
-    if (told.reloads)
+    if (options.reloads)
         pthread_create(&reloader, NULL, reload, NULL);
-    for (int i = 0; i < told.threads; i++) {
+    for (int i = 0; i < options.threads; i++) {
         numbers[i] = i;
-        if (told.threads == 1)
+        if (options.threads == 1)
             add(&numbers[i]);
         else
             pthread_create(&threads[i], NULL, add, &numbers[i]);
     }
-    for (int i = 0; told.threads > 1 && i < told.threads; i++)
+    for (int i = 0; options.threads > 1 && i < options.threads; i++)
         pthread_join(threads[i], NULL);
-    if (told.reloads)
+    if (options.reloads)
         pthread_join(reloader, NULL);
 }
 
@@ -156,9 +156,9 @@ static void print_report(int flushed)
            flushed, stats.added, stats.taken, stats.in_rings, stats.unrouted, stats.threads, stats.series);
     print_counts("refused", stats.refused, WEIR_REFUSED_MAX);
     printf("},\"handlers\":{");
-    for (int i = 0; i < told.handler_count; i++) {
+    for (int i = 0; i < options.handler_count; i++) {
         printf("%s", i ? "," : "");
-        print_handler(told.handlers[i]);
+        print_handler(options.handlers[i]);
     }
     printf("}}\n");
     fflush(stdout);
@@ -176,27 +176,27 @@ static void print_thread_count(void)
     fflush(stdout);
 }
 
-/* ---- Being told ------------------------------------------------------------------------------ */
+/* ---- Options --------------------------------------------------------------------------------- */
 
-static void listen_to(int argc, char **argv)
+static void read_options(int argc, char **argv)
 {
     for (int option; (option = getopt(argc, argv, "g:t:n:e:p:b:x:c:r:f:H:a:sqT")) != -1;) {
         switch (option) {
-        case 'g': told.group = optarg; break;
-        case 't': told.threads = atoi(optarg); break;
-        case 'n': told.values = atol(optarg); break;
-        case 'e': told.event = atoi(optarg); break;
-        case 'p': told.pause_ns = atol(optarg); break;
-        case 'b': told.by = optarg; break;
-        case 'x': told.end = optarg; break;
-        case 'c': told.files[told.file_count++] = optarg; break;
-        case 'r': told.reloads = atoi(optarg); break;
-        case 'f': told.flush_ms = atoi(optarg); break;
-        case 'H': told.handlers[told.handler_count++] = optarg; break;
-        case 'a': told.time_ns = atoll(optarg); break;
-        case 's': told.shared = true; break;
-        case 'q': told.quiet = true; break;
-        case 'T': told.prints_threads = true; break;
+        case 'g': options.group = optarg; break;
+        case 't': options.threads = atoi(optarg); break;
+        case 'n': options.values = atol(optarg); break;
+        case 'e': options.event = atoi(optarg); break;
+        case 'p': options.pause_ns = atol(optarg); break;
+        case 'b': options.by = optarg; break;
+        case 'x': options.end = optarg; break;
+        case 'c': options.files[options.file_count++] = optarg; break;
+        case 'r': options.reloads = atoi(optarg); break;
+        case 'f': options.flush_ms = atoi(optarg); break;
+        case 'H': options.handlers[options.handler_count++] = optarg; break;
+        case 'a': options.time_ns = atoll(optarg); break;
+        case 's': options.shared = true; break;
+        case 'q': options.quiet = true; break;
+        case 'T': options.prints_threads = true; break;
         default: exit(2);
         }
     }
@@ -204,15 +204,15 @@ static void listen_to(int argc, char **argv)
 
 static int leave(void)
 {
-    if (strcmp(told.end, "exit") == 0)
+    if (strcmp(options.end, "exit") == 0)
         exit(0);
-    if (strcmp(told.end, "_exit") == 0)
+    if (strcmp(options.end, "_exit") == 0)
         _exit(0);
-    if (strcmp(told.end, "abort") == 0)
+    if (strcmp(options.end, "abort") == 0)
         abort();
-    if (strcmp(told.end, "shutdown") == 0)
+    if (strcmp(options.end, "shutdown") == 0)
         weir_shutdown(-1);
-    if (strcmp(told.end, "sleep") == 0)
+    if (strcmp(options.end, "sleep") == 0)
         for (;;)
             pause();
     return 0;
@@ -220,16 +220,16 @@ static int leave(void)
 
 int main(int argc, char **argv)
 {
-    listen_to(argc, argv);
-    if (told.file_count && !told.reloads && weir_configure_file(told.files[0])) {
+    read_options(argc, argv);
+    if (options.file_count && !options.reloads && weir_configure_file(options.files[0])) {
         fprintf(stderr, "adder: %s\n", weir_last_error());
         return 3;
     }
     run_threads();
-    int flushed = told.flush_ms > -2 ? weir_flush(told.flush_ms) : 0;
-    if (told.prints_threads)
+    int flushed = options.flush_ms > -2 ? weir_flush(options.flush_ms) : 0;
+    if (options.prints_threads)
         print_thread_count();
-    if (!told.quiet)
+    if (!options.quiet)
         print_report(flushed);
     return leave();
 }

@@ -17,7 +17,7 @@ static struct {
     size_t count, batches;
     int code, error;
     char reason[200];
-    bool hold, held;
+    bool hold, is_held;
 } capture = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
 static void copy(char *to, size_t room, const char *from)
@@ -60,11 +60,11 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     pthread_mutex_lock(&capture.lock);
     capture.batches++;
     while (capture.hold) {
-        capture.held = true;
+        capture.is_held = true;
         pthread_cond_broadcast(&capture.change);
         pthread_cond_wait(&capture.change, &capture.lock);
     }
-    capture.held = false;
+    capture.is_held = false;
     outcome->code = capture.code;
     if (capture.code == WEIR_OUTCOME_OK) {
         for (uint32_t i = 0; i < batch->count; i++)
@@ -86,7 +86,7 @@ static const weir_handler_type type = {
     .size = sizeof type,
     .abi = WEIR_ABI,
     .name = "capture",
-    .summary = "keeps what it is given, for tests",
+    .summary = "keeps the samples it receives, for tests",
     .create = create,
     .emit = emit,
     .destroy = destroy,
@@ -120,12 +120,12 @@ size_t capture_batches(void)
     return batches;
 }
 
-void capture_answer(int code, const char *reason)
+void capture_fail(int code, const char *reason)
 {
-    capture_tell(code, 0, reason);
+    capture_fail_with(code, 0, reason);
 }
 
-void capture_tell(int code, int error, const char *reason)
+void capture_fail_with(int code, int error, const char *reason)
 {
     pthread_mutex_lock(&capture.lock);
     capture.code = code;
@@ -141,7 +141,7 @@ void capture_hold(void)
     pthread_mutex_unlock(&capture.lock);
 }
 
-void capture_let_go(void)
+void capture_release(void)
 {
     pthread_mutex_lock(&capture.lock);
     capture.hold = false;
@@ -152,7 +152,7 @@ void capture_let_go(void)
 void capture_wait_held(void)
 {
     pthread_mutex_lock(&capture.lock);
-    while (!capture.held)
+    while (!capture.is_held)
         pthread_cond_wait(&capture.change, &capture.lock);
     pthread_mutex_unlock(&capture.lock);
 }

@@ -1,5 +1,5 @@
-/* api_capture: a handler type for tests, registered in the program, that keeps what it is given and does as it
- * is told. */
+/* api_capture: a handler type for tests, registered in the program, that keeps the samples it receives and
+ * returns the outcomes that a test sets. */
 #ifndef WEIR_TESTS_CAPTURE_H
 #define WEIR_TESTS_CAPTURE_H
 
@@ -16,27 +16,27 @@ struct captured {
     bool cumulative, more;
 };
 
-/* Makes the handler type "capture" known. */
+/* Registers the handler type "capture". */
 void capture_register(void);
 
-/* What was captured so far, in order; valid until the process ends. */
+/* The samples captured so far, in order; valid until the process ends. */
 size_t capture_count(void);
 const struct captured *capture_at(size_t i);
 
-/* How often emit was called. */
+/* The number of calls of emit. */
 size_t capture_batches(void);
 
-/* From now on emit answers this outcome instead of taking anything; OK: it takes again. */
-void capture_answer(int code, const char *reason);
+/* From now on emit returns this outcome and captures nothing; WEIR_OUTCOME_OK: it captures again. */
+void capture_fail(int code, const char *reason);
 
-/* The same, and with it tells those who wait an error. */
-void capture_tell(int code, int error, const char *reason);
+/* The same; waiting calls return `error`. */
+void capture_fail_with(int code, int error, const char *reason);
 
-/* From now on emit blocks until it is let go; or it is let go. */
+/* From now on emit blocks until capture_release. */
 void capture_hold(void);
-void capture_let_go(void);
+void capture_release(void);
 
-/* Waits until emit is inside, held. */
+/* Waits until a call of emit is blocked. */
 void capture_wait_held(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* api_ledger: the identities of the ledger, as a program can check them. */
+/* api_ledger: checks the ledger identities through the public API. */
 #ifndef WEIR_TESTS_API_LEDGER_H
 #define WEIR_TESTS_API_LEDGER_H
 
@@ -6,7 +6,7 @@
 
 #include <weir/weir.h>
 
-/* Of the process, and of one handler; both exact at any time. */
+/* Checks the ledger of the process and, unless NULL, of one handler. Both hold at any time. */
 static inline void assert_ledger(const char *handler)
 {
     weir_stats process;
@@ -16,10 +16,10 @@ static inline void assert_ledger(const char *handler)
     if (!handler)
         return;
     cr_assert_eq(weir_get_handler_stats(handler, &stats, sizeof stats), 0, "%s", weir_last_error());
-    uint64_t went = stats.delivered + stats.queued + stats.spooled;
+    uint64_t accounted = stats.delivered + stats.queued + stats.spooled;
     for (int i = 0; i < WEIR_DROPPED_MAX; i++)
-        went += stats.dropped[i];
-    cr_assert_eq(stats.offered + stats.recovered, went);
+        accounted += stats.dropped[i];
+    cr_assert_eq(stats.offered + stats.recovered, accounted);
 }
 
 #endif

@@ -1,5 +1,4 @@
-/* borrower: adds values by names in memory that was never written before and is freed at once: as the caller
- * may. */
+/* borrower: adds values by names in fresh heap memory that is freed right after the call, as the API allows. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@ import subprocess
 
 
 def make(folder, name, host="localhost", days=2):
-    """A self-signed certificate for a host; days below 0: it has expired. Answers (certificate, key)."""
+    """Makes a self-signed certificate for a host; days below 0: an expired one. Returns the paths (certificate, key)."""
     paths = [os.path.join(folder, f"{name}.{kind}") for kind in ("pem", "key", "csr", "ext")]
     certificate, key, request, extension = paths
     kind = "IP" if host[0].isdigit() else "DNS"

@@ -1,5 +1,5 @@
-/* closer: closes all descriptors behind weir's back, as daemons do, and opens a file of its own: its number may
- * be one that weir had. */
+/* closer: closes all descriptors, including weir's, as daemons do, then opens files of its own, which may get
+ * the numbers that weir's had. */
 
 #include <fcntl.h>
 #include <unistd.h>

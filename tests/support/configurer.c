@@ -1,9 +1,9 @@
-/* configurer: puts a good configuration in force, then tries wrong ones; for a judge to look at.
+/* configurer: applies a valid configuration, then tries invalid ones.
  *
  * usage: configurer GOOD WRONG...
  *
- * For each wrong file it prints what weir_configure_file answered and said, as a line of JSON, and adds a
- * value: it must still go by the good configuration. */
+ * For each WRONG file it prints the result and the error of weir_configure_file as a line of JSON, and adds a
+ * value, which must still follow the configuration GOOD. */
 
 #include <stdio.h>
 #include <string.h>

@@ -43,12 +43,12 @@ struct dispatch_fixture *fixture_open(void)
 
 void fixture_close(struct dispatch_fixture *fixture)
 {
-    wr_router_free(fixture->dispatcher.taking.router, wr_clock_monotonic_ns());
+    wr_router_free(fixture->dispatcher.drain.router, wr_clock_monotonic_ns());
     for (size_t i = 0; i < fixture->lane_count; i++) {
         fixture_drop(fixture->lanes[i]);
         wr_lane_free_unused(fixture->lanes[i]);
     }
-    wr_segment_pool_set(&fixture->dispatcher.taking.pool, 0);
+    wr_segment_pool_set(&fixture->dispatcher.drain.pool, 0);
 }
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
@@ -56,15 +56,15 @@ void fixture_close(struct dispatch_fixture *fixture)
 struct wr_journal *fixture_start_journal(struct dispatch_fixture *fixture, const char *place,
                                          uint32_t segment_room)
 {
-    struct wr_drain *taking = &fixture->dispatcher.taking;
+    struct wr_drain *drain = &fixture->dispatcher.drain;
     struct wr_journal *journal =
-        wr_journal_start(place, &fixture->registry, &fixture->dispatcher.words, &fixture->error);
+        wr_journal_start(place, &fixture->registry, &fixture->dispatcher.deferred_log, &fixture->error);
     if (!journal)
         return NULL;
-    taking->pool.journal = journal;
-    wr_drain_renew(taking, &fixture->producer->ring);
-    for (size_t i = 0; segment_room && i < taking->router->feed_count; i++)
-        taking->router->feeds[i].segment_room = segment_room;
+    drain->pool.journal = journal;
+    wr_drain_renew(drain, &fixture->producer->ring);
+    for (size_t i = 0; segment_room && i < drain->router->feed_count; i++)
+        drain->router->feeds[i].segment_room = segment_room;
     return journal;
 }
 
@@ -80,7 +80,7 @@ static struct wr_lane *make_lane(struct dispatch_fixture *fixture, const char *n
 {
     cr_assert_lt(fixture->lane_count, FIXTURE_LANES);
     struct wr_lane *lane =
-        wr_lane_new(name, &fixture->log, &fixture->dispatcher.wakeup, &fixture->dispatcher.words);
+        wr_lane_new(name, &fixture->log, &fixture->dispatcher.wakeup, &fixture->dispatcher.deferred_log);
     cr_assert(lane);
     wr_lane_set(lane, &fixture->settings, 0);
     fixture->lanes[fixture->lane_count++] = lane;
@@ -103,7 +103,7 @@ struct wr_router *fixture_router(struct dispatch_fixture *fixture, const char *g
     cr_assert_lt(length, (int)sizeof text);
     struct wr_config *config = wr_parse_text("test", text, (size_t)length, NULL, &fixture->error);
     cr_assert(config, "%s", fixture->error.text);
-    struct wr_router *router = wr_router_new(config, &fixture->dispatcher.taking.pool, find_lane, fixture);
+    struct wr_router *router = wr_router_new(config, &fixture->dispatcher.drain.pool, find_lane, fixture);
     wr_config_drop(config);
     cr_assert(router);
     for (size_t i = 0; i < router->lane_count; i++)

@@ -1,9 +1,9 @@
-/* events: emits the events that a file describes, for judges who know what has to come out.
+/* events: emits the events that a file describes.
  *
  * usage: events FILE
  *
- * A line is an event: NAME=BITS NAME=BITS ..., both in hexadecimal, the name's bytes and the double's bits, so
- * that nothing on the way from the judge can change them. */
+ * A line is an event: NAME=BITS NAME=BITS ..., the name's bytes and the double's bits, both in hexadecimal, so
+ * that no conversion changes them. */
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 static bool is_failing;
-static unsigned long calls_left = -1ul; /* before it fails */
+static unsigned long calls_left = -1ul; /* calls that still succeed; -1: no limit */
 
 void failing_set(bool failing)
 {

@@ -1,14 +1,14 @@
-/* failing: memory that runs out when a test says so. For programs linked with
- * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc; only what is linked statically is asked to go without. */
+/* failing: allocations that fail on request. For programs linked with
+ * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc; affects only statically linked code. */
 #ifndef FAILING_H
 #define FAILING_H
 
 #include <stdbool.h>
 
-/* From now on there is no memory, or there is again. */
+/* From now on all allocations fail, or succeed again. */
 void failing_set(bool failing);
 
-/* So many calls get memory, and none that follows, until failing_set. */
+/* The next `calls` allocations succeed, later ones fail, until failing_set. */
 void failing_after(unsigned calls);
 
 #endif

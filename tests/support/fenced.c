@@ -1,5 +1,5 @@
-/* fenced: a kernel without membarrier(2), for programs linked with -Wl,--wrap=wr_membarrier and
- * -Wl,--wrap=wr_membarrier_register: both sides have to pay for their own fences. */
+/* fenced: simulates a kernel without membarrier(2), for programs linked with -Wl,--wrap=wr_membarrier and
+ * -Wl,--wrap=wr_membarrier_register: both sides then execute a full fence. */
 #include <stdatomic.h>
 
 #include "os/membarrier.h"

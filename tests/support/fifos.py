@@ -1,5 +1,4 @@
-"""What the judges of the fifo handler share: a reader that reads when it is told to, and a program that does one thing after the
-other."""
+"""Shared by the tests of the fifo handler: a reader that reads on request, and a program that executes commands one by one."""
 
 import json
 import os
@@ -10,7 +9,7 @@ import sys
 
 from harness import BUILD, assert_handler_ledger, environment, wait_for
 
-PUPPET = os.path.join(BUILD, "tests", "support", "scripted_app")
+SCRIPTED_APP = os.path.join(BUILD, "tests", "support", "scripted_app")
 PIPE_BUF = 4096
 FULL, REJECTED = 0, 1  # in "dropped"
 TIMEOUT, TOO_LARGE, NOT_CREATED = -8, -13, -14
@@ -27,20 +26,20 @@ def make_fifo(folder, name="fifo"):
     return path
 
 
-def but_for_slowness(said):
-    """What was said, without what a busy machine adds to it: a reader that did not come to its turn for a while."""
-    return "".join(line for line in said.splitlines(True) if "its reader reads nothing" not in line and "recovered after" not in line)
+def without_slow_reader_warnings(log):
+    """The log without the warnings that a busy machine can cause when a reader is not scheduled for a while."""
+    return "".join(line for line in log.splitlines(True) if "its reader reads nothing" not in line and "back after" not in line)
 
 
 class Reader:
-    """Has a named pipe open for reading, and reads when it is told to."""
+    """Has a named pipe open for reading, and reads only when called."""
 
     def __init__(self, path):
         self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         self.data = b""
 
     def read(self):
-        """Takes what is there; answers whether it was the end of the file."""
+        """Reads all available data. Returns True at the end of the file."""
         while True:
             try:
                 part = os.read(self.fd, 65536)
@@ -62,7 +61,7 @@ class Reader:
         return self.events()
 
     def read_to_end_of(self, program):
-        """Until a program has ended, and all that it wrote was read."""
+        """Reads until a program has ended and everything it wrote was read."""
         while program.poll() is None:
             select.select([self.fd], [], [], 0.01)
             self.read()
@@ -77,33 +76,33 @@ class Reader:
         os.close(self.fd)
 
 
-class Puppet:
-    """A program that does one thing after the other."""
+class ScriptedApp:
+    """Runs tests/support/scripted_app, which executes one command at a time."""
 
     def __init__(self, config, folder, **env):
         self.errors = os.path.join(folder, "errors")
         with open(self.errors, "w", encoding="utf-8") as errors:
-            self.program = subprocess.Popen([PUPPET], env=environment(WEIR_CONFIG=config, **env), stdin=subprocess.PIPE,
+            self.program = subprocess.Popen([SCRIPTED_APP], env=environment(WEIR_CONFIG=config, **env), stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=errors, text=True)
 
-    def begin(self, *words):
+    def send(self, *words):
         self.program.stdin.write(" ".join(str(word) for word in words) + "\n")
         self.program.stdin.flush()
 
-    def answer(self):
-        assert select.select([self.program.stdout], [], [], 60)[0], "no answer"
+    def reply(self):
+        assert select.select([self.program.stdout], [], [], 60)[0], "no reply"
         return json.loads(self.program.stdout.readline())
 
     def do(self, *words):
-        self.begin(*words)
-        return self.answer()
+        self.send(*words)
+        return self.reply()
 
     def ledger(self):
         stats = self.do("ledger", "pipe")
         assert_handler_ledger(stats)
         return stats
 
-    def said(self):
+    def stderr_text(self):
         with open(self.errors, encoding="utf-8") as file:
             return file.read()
 
@@ -112,7 +111,7 @@ class Puppet:
         assert self.program.wait(60) == 0, self.program.returncode
 
     def pipes(self):
-        """The named pipes that it has open: {descriptor: inode}."""
+        """The named pipes it has open: {descriptor: inode}."""
         return pipes_of(self.program.pid)
 
 
@@ -123,7 +122,7 @@ def pipes_of(pid):
         try:
             place, status = os.readlink(f"/proc/{pid}/fd/{name}"), os.stat(f"/proc/{pid}/fd/{name}")
         except FileNotFoundError:
-            continue  # it was closed meanwhile
+            continue  # closed in the meantime
         if place.startswith("/") and stat.S_ISFIFO(status.st_mode):
             found[int(name)] = status.st_ino
     return found
@@ -133,8 +132,8 @@ def values_of(events, name="t0"):
     return [event[name] for event in events if name in event]
 
 
-# Reads whole pipes full, has every line parsed, and notes the first and the last value of each; one line a read.
-CAREFUL_READER = r"""
+# Reads as much as the pipe holds, parses every line, and writes one line per read: whether it was whole, its first and last value.
+CHECKING_READER = r"""
 import json, os, sys
 pipe = os.open(sys.argv[1], os.O_RDONLY)
 notes = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -148,8 +147,8 @@ while True:
 """
 
 
-def start_careful_reader(path, notes):
-    return subprocess.Popen([sys.executable, "-c", CAREFUL_READER, path, notes], stderr=subprocess.PIPE)
+def start_checking_reader(path, notes):
+    return subprocess.Popen([sys.executable, "-c", CHECKING_READER, path, notes], stderr=subprocess.PIPE)
 
 
 def notes_of(path):

@@ -1,4 +1,4 @@
-/* guest: looks at what weir does to the program it is linked into; for a judge. */
+/* guest: checks what weir does to the program it is linked into. */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static void add_all_ways(weir_stream *stream, weir_metric *metric)
     WEIR_PROF(prof, stream, "h");
 }
 
-/* A hundred rounds of eleven values: less than half a ring, so no wake-up is due but the first. */
+/* A hundred rounds of eleven values: less than half a ring, so only the first value wakes the dispatcher. */
 static void add_rounds(weir_stream *stream, weir_metric *metric)
 {
     for (int i = 0; i < 100; i++)
@@ -88,7 +88,7 @@ static int show_system_calls(void)
     return 0;
 }
 
-/* ---- Manners --------------------------------------------------------------------------------- */
+/* ---- Process state --------------------------------------------------------------------------- */
 
 struct state {
     struct sigaction actions[32];
@@ -100,7 +100,7 @@ struct state {
     struct stat streams[3];
 };
 
-static void take_state(struct state *state)
+static void save_state(struct state *state)
 {
     memset(state, 0, sizeof *state);
     for (int i = 1; i < 32; i++)
@@ -117,7 +117,7 @@ static void take_state(struct state *state)
         fstat(i, &state->streams[i]);
 }
 
-static int complain(const char *what)
+static int report_change(const char *what)
 {
     fprintf(stderr, "guest: weir has changed %s\n", what);
     return 1;
@@ -127,31 +127,31 @@ static int compare(const struct state *a, const struct state *b)
 {
     for (int i = 1; i < 32; i++)
         if (a->actions[i].sa_handler != b->actions[i].sa_handler)
-            return complain("a signal's disposition");
+            return report_change("a signal's disposition");
     for (int i = 1; i < 65; i++)
         if (sigismember(&a->mask, i) != sigismember(&b->mask, i))
-            return complain("the signal mask");
+            return report_change("the signal mask");
     if (strcmp(a->locale, b->locale) != 0)
-        return complain("the locale");
+        return report_change("the locale");
     if (strcmp(a->folder, b->folder) != 0)
-        return complain("the working folder");
+        return report_change("the working folder");
     if (a->umask != b->umask)
-        return complain("the umask");
+        return report_change("the umask");
     if (a->rounding != b->rounding)
-        return complain("the rounding mode");
+        return report_change("the rounding mode");
     for (int i = 0; i < 3; i++)
         if (a->streams[i].st_ino != b->streams[i].st_ino)
-            return complain("a standard stream");
+            return report_change("a standard stream");
     return 0;
 }
 
-static int look_at_manners(void)
+static int check_state(void)
 {
     struct state before, after;
     umask(027);
     setlocale(LC_ALL, "C.UTF-8");
     char **environment = environ;
-    take_state(&before);
+    save_state(&before);
     long expected = random();
     srandom(1);
     weir_stream *stream = weir_get_stream("my_app");
@@ -161,11 +161,11 @@ static int look_at_manners(void)
     weir_reload();
     weir_shutdown(-1);
     long drawn = random();
-    take_state(&after);
+    save_state(&after);
     if (drawn != expected)
-        return complain("the random numbers");
+        return report_change("the random numbers");
     if (environ != environment)
-        return complain("the environment");
+        return report_change("the environment");
     return compare(&before, &after);
 }
 
@@ -179,8 +179,7 @@ static int check_thread(const char *id)
     int fault = 0;
     while (status && fgets(line, sizeof line, status)) {
         unsigned long long blocked;
-        /* all but SIGKILL and SIGSTOP, which cannot be blocked, and the two that the C library keeps for itself
-         */
+        /* all but SIGKILL and SIGSTOP, which cannot be blocked, and the two that the C library reserves */
         if (sscanf(line, "SigBlk: %llx", &blocked) == 1 && (blocked | 0x40100ULL | 0x180000000ULL) != ~0ULL) {
             fprintf(stderr, "guest: thread %s does not block all signals: %s", id, line);
             fault = 1;
@@ -191,7 +190,7 @@ static int check_thread(const char *id)
     return fault;
 }
 
-static int look_at_threads(void)
+static int check_threads(void)
 {
     int faults = 0, threads = 0;
     char own[20];
@@ -217,7 +216,7 @@ static int look_at_threads(void)
     threads--; /* the sanitizer's own */
 #endif
     if (threads != 2)
-        fprintf(stderr, "guest: %d threads of weir's own, not 2\n", threads);
+        fprintf(stderr, "guest: weir runs %d threads, not 2\n", threads);
     return faults || threads != 2;
 }
 
@@ -228,9 +227,9 @@ int main(int argc, char **argv)
         return count_allocations();
     if (strcmp(what, "syscalls") == 0)
         return show_system_calls();
-    if (strcmp(what, "manners") == 0)
-        return look_at_manners();
+    if (strcmp(what, "state") == 0)
+        return check_state();
     if (strcmp(what, "threads") == 0)
-        return look_at_threads();
+        return check_threads();
     return 2;
 }

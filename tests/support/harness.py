@@ -1,6 +1,7 @@
-"""What judges share: finding what was built, running programs, and reporting in TAP.
+"""Shared by the Python tests: paths of built files, running programs, and TAP output.
 
-A judge is a file of functions marked with @case; each is a sentence, told by its name, and asserts with plain assert statements."""
+A test script is a file of functions marked with @case. A function's name is the sentence shown in the output; it checks with plain
+assert statements."""
 
 import json
 import os
@@ -23,7 +24,7 @@ _cases = []
 
 
 class Skip(Exception):
-    """Raised by a case that cannot be run here; its text is the reason."""
+    """Raised by a case that cannot run on this machine; its text is the reason."""
 
 
 def case(function):
@@ -32,7 +33,7 @@ def case(function):
 
 
 def environment(**more):
-    """The environment for a program under test: nothing of the caller's that weir would listen to."""
+    """The environment of a program under test, without the caller's variables that weir reads."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("WEIR_CONFIG", "WEIR_LOG", "BENCHMARK_AI"))}
     env["WEIR_PLUGIN_PATH"] = PLUGINS + ":" + TEST_PLUGINS
     for key, value in more.items():
@@ -46,22 +47,22 @@ def skip_fork_under_sanitizers():
 
 
 def run(*command, timeout=120, cwd=None, stdin=None, **env):
-    """Runs a program to its end; answers the subprocess.CompletedProcess with text in stdout and stderr."""
+    """Runs a program to its end. Returns a subprocess.CompletedProcess with text in stdout and stderr."""
     return subprocess.run([str(c) for c in command], env=environment(**env), timeout=timeout, cwd=cwd, stdin=stdin,
                           capture_output=True, text=True, errors="surrogateescape")
 
 
 def start(*command, cwd=None, **env):
-    """Starts a program; the case has to end it."""
+    """Starts a program. The caller ends it."""
     return subprocess.Popen([str(c) for c in command], env=environment(**env), cwd=cwd, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
 
 
 def wait_for(condition, what, seconds=30):
-    """Waits until a condition holds. How long that takes is not judged, only that it happens."""
+    """Waits until a condition holds. The time limit only bounds a failure; it is not an assertion on speed."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain for " + what
+        assert time.monotonic() < end, "timed out waiting for " + what
         time.sleep(0.01)
 
 
@@ -75,9 +76,9 @@ def assert_process_ledger(stats):
 
 
 def assert_handler_ledger(stats):
-    came = stats["offered"] + stats["recovered"]
-    went = stats["delivered"] + sum(stats["dropped"]) + stats["queued"] + stats["spooled"]
-    assert came == went, stats
+    received = stats["offered"] + stats["recovered"]
+    accounted = stats["delivered"] + sum(stats["dropped"]) + stats["queued"] + stats["spooled"]
+    assert received == accounted, stats
 
 
 def assert_ledgers(report):
@@ -97,7 +98,7 @@ def _report(number, function, folder):
         print(f"ok {number} - {name}", flush=True)
     except Skip as reason:
         print(f"ok {number} - {name} # SKIP {reason}", flush=True)
-    except Exception:  # whatever goes wrong in a case is that case's failure
+    except Exception:  # any exception in a case fails that case only
         for line in traceback.format_exc().splitlines():
             print("# " + line)
         print(f"not ok {number} - {name}", flush=True)
@@ -105,7 +106,7 @@ def _report(number, function, folder):
 
 def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell has put in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores SIGINT in background jobs
     wanted = sys.argv[1:]
     cases = [c for c in _cases if not wanted or any(w in c.__name__ for w in wanted)]
     print(f"1..{len(cases)}", flush=True)

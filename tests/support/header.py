@@ -1,4 +1,4 @@
-"""Reading <weir/weir.h> and what it includes: what programs can name; or <weir/handler.h> and what it includes: what plugins can."""
+"""Parses <weir/weir.h> and the headers it includes (the API for programs), or <weir/handler.h> (the API for plugins)."""
 
 import os
 import re
@@ -21,30 +21,29 @@ class Header:
         return found
 
     def macros(self):
-        """Macros that are used like functions."""
+        """Function-like macros."""
         return set(re.findall(r"#define (WEIR_\w+)\(", self._text))
 
     def constants(self):
-        """Enumerators, and macros that are constants."""
+        """Enumerators and constant macros."""
         enumerators = set()
         for body in re.findall(r"enum (?:\w+ )?\{(.*?)\};", self._text, re.S):
             enumerators |= {item.split("=")[0].strip() for item in body.split(",") if item.strip()}
         return enumerators | set(re.findall(r"#define (WEIR_VERSION\w*) ", self._text))
 
     def structures(self):
-        """Declarations of the fields of each structure, in order."""
+        """The field declarations of each structure, in order."""
         found = {}
         for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", self._text, re.S):
             body = re.sub(r"union \{(.*?)\}", lambda found: "union { " + found[1].replace(";", ",").strip().rstrip(",") + " }", body, flags=re.S)
             found[name] = [normal(field) for field in body.split(";") if field.strip()]
         return found
 
-
     def services(self):
-        """Names of services, as macros."""
+        """The macros that name services."""
         return set(re.findall(r'#define (WEIR_\w+) "\w+/\d+"', self._text))
 
 
 def normal(declaration):
-    """One way to write it."""
+    """Normalizes white space."""
     return re.sub(r"\* ", "*", " ".join(declaration.split()))

@@ -1,4 +1,4 @@
-"""A small server for tests that counts the lines that are posted to it, over TLS with a certificate of its own making."""
+"""A small TLS server with a self-signed certificate that counts the lines posted to it."""
 
 import http.server
 import os
@@ -36,12 +36,12 @@ class Server:
             request_queue_size = 256
 
             def handle_error(self, request, client_address):
-                pass  # a peer that ends without saying goodbye is what the test is about
+                pass  # tests close connections without a TLS shutdown on purpose
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, key)
         self.server = Quiet(("127.0.0.1", 0), Handler)
-        # the handshake belongs to the connection's own thread
+        # the handshake is done in the connection's own thread
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.url = f"https://127.0.0.1:{self.server.server_address[1]}/"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

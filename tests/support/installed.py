@@ -1,4 +1,4 @@
-"""weir as a stranger has it: installed into a folder, and found there by pkg-config."""
+"""weir installed into a folder, and found there by pkg-config."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ PKG_CONFIG_FILE = os.path.join(BUILD, "lib", "api", "weir.pc")
 
 
 def make(*arguments):
-    """One judge at a time: several may be running, and make is not meant to be run twice in one build folder."""
+    """Holds a lock: test scripts run in parallel, and make must not run twice in one build folder."""
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     with open(os.path.join(BUILD, "config.status"), "rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -20,16 +20,16 @@ def make(*arguments):
 
 
 def variable(name):
-    """What weir.pc says of one of its folders."""
+    """The value of a variable of weir.pc."""
     done = subprocess.run(["pkg-config", f"--variable={name}", PKG_CONFIG_FILE], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 def install(folder):
-    """Installs below the folder; answers where the prefix is there."""
+    """Installs below the folder. Returns the path of the prefix in it."""
     if os.environ.get("WEIR_TEST_SANITIZED"):
-        raise Skip("a sanitized library is not for others to link with")
+        raise Skip("programs built without the sanitizer cannot link a sanitized library")
     make("install", f"DESTDIR={folder}")
     return os.path.join(folder, variable("prefix").lstrip("/"))
 
@@ -39,7 +39,7 @@ def uninstall(folder):
 
 
 def environment_of(folder, **more):
-    """The environment in which what was installed below the folder is found: by pkg-config, linker, loader and weir."""
+    """An environment in which pkg-config, linker, loader and weir find what was installed below the folder."""
     libdir = folder + variable("libdir")
     return dict(environment(**more), PKG_CONFIG_PATH=os.path.join(libdir, "pkgconfig"), PKG_CONFIG_SYSROOT_DIR=folder,
                 LD_LIBRARY_PATH=libdir, WEIR_PLUGIN_PATH=folder + variable("plugindir"))
@@ -48,5 +48,5 @@ def environment_of(folder, **more):
 def pkg_config(folder, *arguments):
     done = subprocess.run(["pkg-config", *arguments, "weir"], capture_output=True, text=True, env=environment_of(folder))
     assert done.returncode == 0, done.stderr
-    # the sysroot is for what we have installed, not for what weir itself is built on
+    # the sysroot applies to weir only, not to the libraries it depends on
     return [flag.replace(folder + "/usr/include", "/usr/include") for flag in shlex.split(done.stdout)]

@@ -274,8 +274,8 @@ uint32_t fixture_deliver_all(struct lane_fixture *fixture)
 
 int fixture_read_ticket(struct wr_ticket ticket)
 {
-    int answer;
-    return wr_ticket_wait(ticket, 0, &answer) ? answer : FIXTURE_PENDING;
+    int result;
+    return wr_ticket_wait(ticket, 0, &result) ? result : FIXTURE_PENDING;
 }
 
 struct wr_ticket fixture_take_ticket(struct wr_ticket_state *desk)

@@ -28,8 +28,8 @@ static inline bool ledger_is_balanced(const weir_handler_stats *stats)
 
 enum { LEDGER_ROOM = 200 };
 
-/* The accounts in words; answers text. */
-static inline const char *ledger_in_words(const weir_handler_stats *stats, char text[LEDGER_ROOM])
+/* Formats the counts. Returns text. */
+static inline const char *ledger_format(const weir_handler_stats *stats, char text[LEDGER_ROOM])
 {
     snprintf(text, LEDGER_ROOM,
              "offered %" PRIu64 " and recovered %" PRIu64 ", delivered %" PRIu64 ", dropped %" PRIu64

@@ -1,4 +1,4 @@
-/* logbook: keeps what weir says, for a test to read. Not for several threads at a time. */
+/* logbook: keeps log lines for a test to read. Not thread-safe. */
 #ifndef LOGBOOK_H
 #define LOGBOOK_H
 
@@ -7,7 +7,7 @@
 enum { LOGBOOK_LINES = 32 };
 
 struct logbook {
-    unsigned count; /* of all lines ever said */
+    unsigned count; /* of all lines so far */
     int levels[LOGBOOK_LINES];
     char lines[LOGBOOK_LINES][600];
 };
@@ -21,7 +21,7 @@ static inline void logbook_write(void *ctx, int level, const char *text)
     snprintf(book->lines[line], sizeof book->lines[line], "%s", text);
 }
 
-/* The latest line; "" when nothing was said. */
+/* The latest line; "" if there is none. */
 static inline const char *logbook_last(const struct logbook *book)
 {
     return book->count ? book->lines[(book->count - 1) % LOGBOOK_LINES] : "";

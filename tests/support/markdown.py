@@ -1,4 +1,4 @@
-"""Reading Markdown, as far as judges need it: tables, fenced snippets, links."""
+"""Parses the Markdown that the tests need: tables, fenced snippets, links."""
 
 import os
 import re
@@ -15,7 +15,7 @@ class Text:
         return [body for language, body in re.findall(r"^```(\w*)\n(.*?)^```$", self.text, re.M | re.S) if language in languages]
 
     def tables(self, first):
-        """The tables whose first column has this head: a list of rows each, a row being a dictionary."""
+        """The tables whose first column has this heading; each is a list of dictionaries."""
         for block in re.findall(r"(?:^\|.*\n)+", self.text, re.M):
             head, _, *lines = [cells_of(line) for line in block.splitlines()]
             if head[0] == first:
@@ -33,23 +33,23 @@ class Text:
         return re.sub(r"^```.*?^```$", "", self.text, flags=re.M | re.S)
 
     def links(self):
-        """Where links lead that stay in the tree."""
+        """The targets of links within the tree."""
         targets = re.findall(r"\]\(([^)\s]+)\)", self.prose())
         return [target for target in targets if not re.match(r"[a-z]+:", target)]
 
     def anchors(self):
-        """The headings, as links name them."""
+        """The headings, as anchors."""
         heads = re.findall(r"^#+ (.*)$", self.prose(), re.M)
         return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
 def cells_of(line):
-    r"""A table's row. A bar in a cell is written \|."""
+    r"""The cells of a table row. A bar in a cell is written \|."""
     return [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])]
 
 
 def spans(cell):
-    """What stands in backquotes."""
+    """The texts in backquotes."""
     return re.findall(r"`([^`]*)`", cell)
 
 
@@ -59,7 +59,7 @@ def default_of(cell):
 
 
 def find_all(source):
-    """All Markdown files of a source tree; what was built in it is none of it."""
+    """All Markdown files of a source tree, without build folders."""
     for root, folders, names in os.walk(source):
         folders[:] = [name for name in folders if not name.startswith((".", "build", "weir-"))]
         for name in sorted(names):

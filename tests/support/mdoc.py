@@ -1,4 +1,4 @@
-"""Reading manual pages in mdoc(7), as far as judges need it: names, prototypes, list items, literal blocks."""
+"""Parses the mdoc(7) that the tests need: names, prototypes, list items, literal blocks."""
 
 import re
 import shlex
@@ -17,7 +17,7 @@ class Page:
             self._lines = file.read().splitlines()
 
     def _walk(self):
-        """Each line with the section and subsection that it stands in."""
+        """Each line with its section and subsection."""
         section = subsection = ""
         for line in self._lines:
             if line.startswith(".Sh "):
@@ -34,7 +34,7 @@ class Page:
         return list(dict.fromkeys(below for at, below, _ in self._walk() if at == section and below))
 
     def macros(self, name, section=None, subsection=None):
-        """The arguments of each line that is a call of this macro."""
+        """The arguments of each call of this macro."""
         for at, below, line in self._walk():
             if (section in (None, at)) and (subsection in (None, below)) and re.match(rf"\.{name}( |$)", line):
                 yield shlex.split(unescape(line[len(name) + 1:]))
@@ -43,11 +43,11 @@ class Page:
         return [arguments[0] for arguments in self.macros("Nm", "NAME")]
 
     def items(self, kind, section=None, subsection=None):
-        """What stands behind `.It KIND`, as a list of arguments, for each such item."""
+        """The arguments after `.It KIND`, for each such item."""
         return [arguments[1:] for arguments in self.macros("It", section, subsection) if arguments[:1] == [kind]]
 
     def prototypes(self):
-        """Declarations as C writes them, by name."""
+        """C declarations, by name."""
         found, result, opened = {}, "", None
         for section, _, line in self._walk():
             if section != "SYNOPSIS" or not line.startswith("."):
@@ -66,7 +66,7 @@ class Page:
         return found
 
     def literals(self, section=None):
-        """Each literal block of a section as text."""
+        """The text of each literal block of a section."""
         block = None
         for at, _, line in self._walk():
             if line.startswith(".Bd -literal") and section in (None, at):

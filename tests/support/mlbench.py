@@ -1,5 +1,5 @@
-"""MLBench's REST API, as far as metrics go: POST and GET /api/metrics/, GET /api/metrics/ID. It checks what MLBench's Django views and
-models check, and fails as they do: with 500 where they do not catch what goes wrong."""
+"""The metrics part of MLBench's REST API: POST and GET /api/metrics/, GET /api/metrics/ID. It checks what MLBench's Django views and
+models check, and fails as they do: with 500 where they do not catch an exception."""
 
 import datetime
 import http.server
@@ -24,13 +24,13 @@ def parse_date(text):
 
 
 def make_metric(form):
-    """What the view puts into the database; raises where the view or the model would."""
+    """The row that the view stores; raises where the view or the model would."""
     metric = {key: form[key] for key in ("name", "value", "metadata")}
     metric["date"] = parse_date(form["date"])
     metric["cumulative"] = TRUTHS[form["cumulative"]]
     if len(metric["name"]) > 50 or len(metric["value"]) > 255:
         raise ValueError("too long")
-    float(metric["value"])  # what a summary of it does
+    float(metric["value"])  # as MLBench's summary does
     return metric
 
 
@@ -48,7 +48,7 @@ class MLBench:
                 outer.connections += 1
                 super().setup()
 
-            def answer(self, status, content):
+            def respond(self, status, content):
                 body = json.dumps(content).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
@@ -58,10 +58,10 @@ class MLBench:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                self.answer(*outer.create(self.path, self.headers["Content-Type"], body))
+                self.respond(*outer.create(self.path, self.headers["Content-Type"], body))
 
             def do_GET(self):
-                self.answer(*outer.read(self.path))
+                self.respond(*outer.read(self.path))
 
             def log_message(self, *_):
                 pass
@@ -87,11 +87,11 @@ class MLBench:
         owner = ("pod", form["pod_name"]) if "pod_name" in form else ("run", int(form["run_id"]))
         try:
             if len(pairs) != len(form):
-                raise ValueError("a field stands twice")
+                raise ValueError("duplicate field")
             metric = make_metric(form)
             self.metrics[owner].append(metric)
-        except (KeyError, ValueError) as fault:
-            self.faults.append(f"{type(fault).__name__} {fault}: {body}")
+        except (KeyError, ValueError) as error:
+            self.faults.append(f"{type(error).__name__} {error}: {body}")
             return 500, {"detail": "Server Error (500)"}
         return 201, show(metric)
 
@@ -122,7 +122,7 @@ def show(metric):
 
 
 def group(metrics):
-    """By name, each in the order of dates."""
+    """The metrics by name, each list ordered by date."""
     result = {}
     for metric in sorted(metrics, key=lambda m: m["date"]):
         shown = show(metric)

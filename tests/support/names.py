@@ -1,5 +1,5 @@
-"""Runs a program in a network of its own, where the name server is this one; prints what came of it as JSON. For a judge, which calls
-it by unshare.
+"""Runs a program in a network namespace with its own name server, and prints the result as JSON. A test script runs this file under
+unshare.
 
 usage: names.py silent|moving"""
 
@@ -32,8 +32,8 @@ def use_own_name_server(folder):
     subprocess.run(["mount", "--bind", path, "/etc/resolv.conf"], check=True)
 
 
-class Names:
-    """A name server that knows one address for every name; None: it never answers."""
+class NameServer:
+    """A name server that returns one address for every name; None: it never replies."""
 
     def __init__(self, address):
         self.address = address
@@ -45,9 +45,9 @@ class Names:
         while True:
             query, peer = self.socket.recvfrom(4096)
             if self.address:
-                self.socket.sendto(self._answer(query), peer)
+                self.socket.sendto(self._reply_to(query), peer)
 
-    def _answer(self, query):
+    def _reply_to(self, query):
         end = 12
         while query[end]:
             end += query[end] + 1
@@ -67,27 +67,27 @@ def start(config, *arguments):
 
 
 def finish(program, **more):
-    out, said = program.communicate(timeout=60)
-    print(json.dumps({"code": program.returncode, "report": json.loads(out), "said": said, **more}))
+    out, err = program.communicate(timeout=60)
+    print(json.dumps({"code": program.returncode, "report": json.loads(out), "stderr": err, **more}))
 
 
 def silent():
-    Names(None)
+    NameServer(None)
     finish(start(config_of("http://db.test:8086/", "300ms", connect_timeout="100ms"), "-n", "100000", "-f", "300"))
 
 
 def moving():
-    names = Names("127.0.0.2")
+    names = NameServer("127.0.0.2")
     first = Scripted(address="127.0.0.2", port=8086)
     program = start(config_of("http://db.test:8086/", "10s", batch=50), "-n", "3000", "-p", "300000", "-f", "-1")
     first.wait(lambda server: len(server.requests) > 5, "requests")
     second = Scripted(address="127.0.0.3", port=8086)
     names.address = "127.0.0.3"
     first.close()
-    first.answer = lambda _: None
-    out, said = program.communicate(timeout=60)
+    first.respond = lambda _: None
+    out, err = program.communicate(timeout=60)
     values = list(dict.fromkeys(first.values() + second.values()))
-    print(json.dumps({"code": program.returncode, "report": json.loads(out), "said": said, "first": len(first.requests),
+    print(json.dumps({"code": program.returncode, "report": json.loads(out), "stderr": err, "first": len(first.requests),
                       "second": len(second.requests), "values": values}))
 
 

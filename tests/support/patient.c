@@ -1,6 +1,5 @@
-/* patient: the core's waits have limits, so that a wake-up which got lost costs time and nothing more. Under
- * this one, linked with -Wl,--wrap=wr_futex_wait, all but naps last for ever: what is not woken hangs, and is
- * seen. */
+/* patient: the core's waits have timeouts, so that a lost wake-up only costs time. With this file, linked with
+ * -Wl,--wrap=wr_futex_wait, all but short waits have no timeout: a lost wake-up hangs the test. */
 #include "text/common.h"
 #include "os/futex.h"
 

@@ -1,4 +1,4 @@
-"""The real servers that judges send to: each started on a free port of the loopback, with a folder of its own, and stopped by its id."""
+"""Real servers that tests send to. Each is started on a free loopback port with a folder of its own, and stopped by process id."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def free_port():
 
 
 class Peer:
-    """A server as a program. The subclasses say which one, and how it is asked whether it is up."""
+    """A server process. Subclasses name the program, its Debian package, and the path that reports readiness."""
 
     program = package = ready = ""
 
@@ -44,7 +44,7 @@ class Peer:
         end = time.monotonic() + 60
         while not self.is_ready():
             assert self.process.poll() is None, self.read_log()
-            assert time.monotonic() < end, "not up after a minute: " + self.read_log()
+            assert time.monotonic() < end, "not ready after a minute: " + self.read_log()
             time.sleep(0.02)
 
     def is_ready(self):
@@ -60,11 +60,11 @@ class Peer:
 
     def get(self, path, **query):
         url = self.url + path + ("?" + urllib.parse.urlencode(query) if query else "")
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            return answer.read().decode()
+        with urllib.request.urlopen(url, timeout=60) as response:
+            return response.read().decode()
 
     def kill(self):
-        """As if its machine had lost power."""
+        """Kills it, as a power failure would."""
         self.process.kill()
         self.process.wait()
 
@@ -91,7 +91,7 @@ class VictoriaMetrics(Peer):
                 "-memory.allowedBytes=256MB", "-loggerLevel=ERROR"]
 
     def read_series(self, match):
-        """{name: values in the order of their times} of all series that match."""
+        """{name: values in order of time} of all series that match."""
         self.get("/internal/force_flush")
         series = {}
         for record in map(json.loads, self.get("/api/v1/export", **{"match[]": match}).splitlines()):
@@ -99,7 +99,7 @@ class VictoriaMetrics(Peer):
         return series
 
     def await_series(self, match, count):
-        """The same, once there are so many values: it shows new series only after a while."""
+        """Waits for `count` values, since VictoriaMetrics shows new series with a delay; returns read_series()."""
         wait_for(lambda: sum(map(len, self.read_series(match).values())) >= count, f"{count} values of {match}")
         return self.read_series(match)
 
@@ -121,10 +121,10 @@ class InfluxDB(Peer):
         return ""
 
     def query(self, text, **more):
-        """The rows of a query's only series, each a dict; [] when there is none."""
+        """The rows of a query's only series, as dictionaries; [] if there is none."""
         url = self.url + "/query?" + urllib.parse.urlencode(more)
-        with urllib.request.urlopen(url, urllib.parse.urlencode({"q": text}).encode(), timeout=120) as answer:
-            result = json.load(answer)["results"][0]
+        with urllib.request.urlopen(url, urllib.parse.urlencode({"q": text}).encode(), timeout=120) as response:
+            result = json.load(response)["results"][0]
         assert "error" not in result, result
         series = result.get("series", [])
         return [dict(zip(series[0]["columns"], row)) for row in series[0].get("values", [])] if series else []
@@ -138,7 +138,7 @@ class Pushgateway(Peer):
 
 
 class Nginx(Peer):
-    """In front of another server, with limits that this one does not have."""
+    """A reverse proxy in front of another server, with limits that the other lacks."""
 
     program, package, ready = "nginx", "nginx-light", "/weir-ready"
 

@@ -1,4 +1,4 @@
-/* plain: what plain programs need: they end with 0, or with words on stderr and 1. */
+/* plain: for plain test programs: exit status 0, or a message on stderr and 1. */
 #ifndef PLAIN_H
 #define PLAIN_H
 
@@ -10,19 +10,19 @@
 #define PLAIN_CHECK(condition, ...)                                                                            \
     ((condition) ? (void)0 : plain_fail(__FILE__, __LINE__, #condition, "" __VA_ARGS__))
 
-static inline void plain_fail(const char *file, int line, const char *condition, const char *words)
+static inline void plain_fail(const char *file, int line, const char *condition, const char *text)
 {
-    fprintf(stderr, "%s:%d: %s: not so%s%s\n", file, line, condition, *words ? ": " : "", words);
+    fprintf(stderr, "%s:%d: %s: failed%s%s\n", file, line, condition, *text ? ": " : "", text);
     _exit(1);
 }
 
-/* What sleeps for good, since nobody woke it, is killed in the end, and that is a failure. */
+/* A program that hangs is killed by SIGALRM, which is a failure. */
 static inline void plain_hang_no_longer_than(unsigned seconds)
 {
     alarm(seconds);
 }
 
-/* Draws a number below `below`; each thread has a state of its own, not 0. */
+/* Returns a pseudorandom number below `below`. state: one per thread, initially not 0. */
 static inline uint32_t plain_draw(uint64_t *state, uint32_t below)
 {
     *state ^= *state << 13;

@@ -1,5 +1,5 @@
 /* reporter: adds the values START, START + 1, ... COUNT of them, under the name "v" of group "my_app", and
- * writes all the while how many its handler has delivered, each number a line; for judges that kill it.
+ * meanwhile prints how many its handler has delivered, one number per line; for tests that kill it.
  *
  *     reporter HANDLER START COUNT */
 

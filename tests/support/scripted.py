@@ -1,4 +1,4 @@
-"""A server that answers as a case wants it to, and keeps what it was asked."""
+"""An HTTP server whose responses a test scripts, and that records the requests."""
 
 import gzip
 import signal
@@ -18,21 +18,21 @@ class Request:
 
 
 def reply(status, body="", **headers):
-    """The bytes of an answer; header names are written with _ for -."""
+    """The bytes of a response. Header names are written with _ for -."""
     body = body.encode() if isinstance(body, str) else body
-    lines = [f"HTTP/1.1 {status} said", f"Content-Length: {len(body)}"]
+    lines = [f"HTTP/1.1 {status} Scripted", f"Content-Length: {len(body)}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
 class Scripted:
-    """answer(request) gives the bytes to send back; or None: the connection is closed; or an iterator: its pieces are sent as long as
-    the peer is there, then the connection is closed. Requests are kept in the order in which they came to an end."""
+    """respond(request) returns the bytes of the response; or None to close the connection; or an iterator, whose pieces are sent until the
+    peer disconnects or it ends, and then the connection is closed. Requests are recorded in the order in which they were completed."""
 
-    def __init__(self, answer=lambda request: reply(204), tls=None, address="127.0.0.1", port=0):
+    def __init__(self, respond=lambda request: reply(204), tls=None, address="127.0.0.1", port=0):
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a peer that goes is no reason to go too; children get it back
-        self.answer, self.tls = answer, tls
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a peer may disconnect; children restore the default
+        self.respond, self.tls = respond, tls
         self.requests, self.connections, self.sent = [], 0, 0
         self.change = threading.Condition()
         self.listener = socket.create_server((address, port), backlog=100)
@@ -61,7 +61,7 @@ class Scripted:
                     while self._serve_one(connection, stream, number):
                         pass
         except (OSError, ValueError):
-            pass  # the peer has had enough, or speaks something else, which is often what a case is about
+            pass  # the peer disconnected or sent something invalid, as some cases intend
 
     def _serve_one(self, connection, stream, number):
         request = self._read(stream, number)
@@ -70,11 +70,11 @@ class Scripted:
         with self.change:
             self.requests.append(request)
             self.change.notify_all()
-        answer = self.answer(request)
-        if isinstance(answer, bytes):
-            connection.sendall(answer)
+        response = self.respond(request)
+        if isinstance(response, bytes):
+            connection.sendall(response)
             return True
-        for piece in answer or ():
+        for piece in response or ():
             connection.sendall(piece)
             self.sent += len(piece)
         return False
@@ -94,12 +94,12 @@ class Scripted:
         return Request(method, path, headers, body, number) if len(body) == length else None
 
     def wait(self, condition, what, seconds=60):
-        """Waits until a condition of the server's holds."""
+        """Waits until condition(server) holds."""
         with self.change:
-            assert self.change.wait_for(lambda: condition(self), seconds), "waited in vain for " + what
+            assert self.change.wait_for(lambda: condition(self), seconds), "timed out waiting for " + what
 
     def values(self):
-        """The values of all lines of the format influx that were taken, in order."""
+        """The values of all lines of the format influx that were received, in order."""
         return [float(line.split(" ")[1].split("=")[1]) for request in self.requests for line in request.lines()]
 
     def close(self):
@@ -116,7 +116,7 @@ class Scripted:
 
 
 def tls_context(certificate, key, authorities=None):
-    """authorities: whose certificates clients have to show."""
+    """authorities: if set, clients must present a certificate signed by these."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     if authorities:

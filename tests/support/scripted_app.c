@@ -1,16 +1,16 @@
-/* puppet: does what it is told, line by line on standard input, and says what came of each, as a line of JSON
- * on standard output: {"code": 0, "error": ""}; for judges that go step by step.
+/* scripted_app: executes commands from standard input, one per line, and writes the result of each as a line of
+ * JSON to standard output: {"code": 0, "error": ""}.
  *
  *     add NAME VALUE     weir_add_value, on group "my_app"
  *     event COUNT        weir_emit of values n0, n1, ... = 0, 1, ...
- *     note LENGTH        weir_add_sample with metadata of so many characters
+ *     note LENGTH        weir_add_sample with LENGTH characters of metadata
  *     flush MS           weir_flush
  *     reload             weir_reload
  *     configure FILE     weir_configure_file
  *     ledger HANDLER     {"offered": ..., "delivered": ..., "dropped": [...], "queued": ...}
- *     fork NAME          a forked child adds NAME = 1 and ends; without NAME it only waits for the end of this
- *                        program. Answers {"code": the child's process id}
- *     reap               waits for the last child; code: its status
+ *     fork NAME          a forked child adds NAME = 1 and exits; without NAME it waits for the end of this
+ *                        program. code: the child's process id
+ *     reap               waits for the last child. code: its wait status
  *     shutdown MS        weir_shutdown */
 
 #include <inttypes.h>
@@ -38,7 +38,7 @@ static void put_text(const char *text)
     putchar('"');
 }
 
-static void answer(int code)
+static void reply(int code)
 {
     printf("{\"code\": %d, \"error\": ", code);
     put_text(code < 0 ? weir_last_error() : "");
@@ -70,7 +70,7 @@ static void print_ledger(const char *handler)
 {
     weir_handler_stats stats;
     if (weir_get_handler_stats(handler, &stats, sizeof stats)) {
-        answer(WEIR_ERR_ARGUMENT);
+        reply(WEIR_ERR_ARGUMENT);
         return;
     }
     printf("{\"offered\": %" PRIu64 ", \"recovered\": %" PRIu64 ", \"delivered\": %" PRIu64
@@ -82,7 +82,7 @@ static void print_ledger(const char *handler)
     fflush(stdout);
 }
 
-/* A child leaves by exit, as programs do, so it delivers. */
+/* The child leaves by exit(), so its values are delivered. */
 static void start_child(const char *name)
 {
     char byte;
@@ -97,30 +97,30 @@ static void start_child(const char *name)
         _exit(read(until_end[0], &byte, 1) == 0 ? 0 : 1);
     }
     close(until_end[0]);
-    answer(child);
+    reply(child);
 }
 
 static void reap(void)
 {
     int status = -1;
     waitpid(child, &status, 0);
-    answer(status);
+    reply(status);
 }
 
-static void obey(const char *verb, const char *first, const char *second)
+static void execute(const char *verb, const char *first, const char *second)
 {
     if (strcmp(verb, "add") == 0)
-        answer(weir_add_value(stream, first, atof(second)));
+        reply(weir_add_value(stream, first, atof(second)));
     else if (strcmp(verb, "event") == 0)
-        answer(emit_event(atoi(first)));
+        reply(emit_event(atoi(first)));
     else if (strcmp(verb, "note") == 0)
-        answer(add_note(atoi(first)));
+        reply(add_note(atoi(first)));
     else if (strcmp(verb, "flush") == 0)
-        answer(weir_flush(atol(first)));
+        reply(weir_flush(atol(first)));
     else if (strcmp(verb, "reload") == 0)
-        answer(weir_reload());
+        reply(weir_reload());
     else if (strcmp(verb, "configure") == 0)
-        answer(weir_configure_file(first));
+        reply(weir_configure_file(first));
     else if (strcmp(verb, "ledger") == 0)
         print_ledger(first);
     else if (strcmp(verb, "fork") == 0)
@@ -128,7 +128,7 @@ static void obey(const char *verb, const char *first, const char *second)
     else if (strcmp(verb, "reap") == 0)
         reap();
     else if (strcmp(verb, "shutdown") == 0)
-        answer(weir_shutdown(atol(first)));
+        reply(weir_shutdown(atol(first)));
     else
         exit(2);
 }
@@ -140,7 +140,7 @@ int main(void)
     while (fgets(line, sizeof line, stdin)) {
         verb[0] = first[0] = second[0] = '\0';
         sscanf(line, "%31s %4199s %63s", verb, first, second);
-        obey(verb, first, second);
+        execute(verb, first, second);
     }
     return 0;
 }

@@ -1,5 +1,4 @@
-/* steady: what long runs look at: the ledger, which has to be exact at any time, and memory and descriptors,
- * which have to stay where they are. */
+/* steady: checks for long runs: the ledger is exact at any time, and memory and descriptors do not grow. */
 #ifndef STEADY_H
 #define STEADY_H
 
@@ -16,11 +15,11 @@
 
 #include "ledger.h"
 
-/* A run that is shorter is not judged: it has hardly come to rest. */
+/* A shorter run is not checked for growth: it has not warmed up. */
 enum { STEADY_LEAST_S = 60 };
 
-/* How much more there may be late than early: memory comes in pages and arenas, and a descriptor or two may be
- * open for a moment, or not, when it is looked. */
+/* The growth allowed between early and late: memory grows in pages and arenas, and a few descriptors are open
+ * only for a moment. */
 enum { STEADY_SLACK_KB = 1024, STEADY_SLACK_PART = 20, STEADY_SLACK_DESCRIPTORS = 4 };
 
 static inline _Noreturn void steady_fail(const char *format, ...)
@@ -47,16 +46,16 @@ static inline void steady_sleep_ms(long ms)
 
 /* ---- The ledger ------------------------------------------------------------------------------ */
 
-/* false: no configuration has named it yet. */
+/* Returns false if no configuration has named the handler yet. */
 static inline bool steady_read_handler(const char *name, weir_handler_stats *stats)
 {
     char text[LEDGER_ROOM];
     if (weir_get_handler_stats(name, stats, sizeof *stats) != 0)
         return false;
     if (!ledger_is_balanced(stats))
-        steady_fail("%s does not balance: %s", name, ledger_in_words(stats, text));
+        steady_fail("%s does not balance: %s", name, ledger_format(stats, text));
     if (stats->faults)
-        steady_fail("%s: broke its contract %" PRIu64 " times", name, stats->faults);
+        steady_fail("%s: %" PRIu64 " contract violations", name, stats->faults);
     return true;
 }
 
@@ -64,14 +63,14 @@ static inline weir_stats steady_read_process(void)
 {
     weir_stats stats;
     if (weir_get_stats(&stats, sizeof stats) != 0)
-        steady_fail("no ledger: %s", weir_last_error());
+        steady_fail("weir_get_stats failed: %s", weir_last_error());
     if (stats.added != stats.taken + stats.in_rings)
-        steady_fail("added %" PRIu64 " is not taken %" PRIu64 " and in rings %" PRIu64, stats.added,
-                    stats.taken, stats.in_rings);
+        steady_fail("added %" PRIu64 " != taken %" PRIu64 " + in rings %" PRIu64, stats.added, stats.taken,
+                    stats.in_rings);
     return stats;
 }
 
-/* A look at all of it. */
+/* Checks the ledgers of the process and of all handlers. */
 static inline void steady_check_ledger(const char *const *handlers, size_t count)
 {
     weir_handler_stats stats;
@@ -82,7 +81,7 @@ static inline void steady_check_ledger(const char *const *handlers, size_t count
 
 /* ---- Memory and descriptors ------------------------------------------------------------------ */
 
-/* The largest seen in the second and in the last fifth of a run; before that it warms up. */
+/* The maxima in the second and in the last fifth of a run; the first fifth is the warm-up. */
 struct steady {
     long early_kb, late_kb;
     long early_descriptors, late_descriptors;
@@ -107,7 +106,7 @@ static inline long steady_descriptors(void)
     while (readdir(folder))
         count++;
     closedir(folder);
-    return count - 3; /* without ".", ".." and the folder's own */
+    return count - 3; /* without ".", ".." and the descriptor of the folder itself */
 }
 
 static inline void steady_raise(long *most, long value)
@@ -116,7 +115,7 @@ static inline void steady_raise(long *most, long value)
         *most = value;
 }
 
-/* part: how much of the run is over. */
+/* part: the elapsed fraction of the run. */
 static inline void steady_watch(struct steady *steady, double part)
 {
     long now_kb = steady_resident_kb(), descriptors = steady_descriptors();
@@ -130,14 +129,14 @@ static inline void steady_watch(struct steady *steady, double part)
     }
 }
 
-static inline void steady_judge(const struct steady *steady, double seconds)
+static inline void steady_check_growth(const struct steady *steady, double seconds)
 {
     if (seconds < STEADY_LEAST_S)
         return;
     if (steady->late_kb > steady->early_kb + steady->early_kb / STEADY_SLACK_PART + STEADY_SLACK_KB)
-        steady_fail("memory has grown from %ld to %ld KiB", steady->early_kb, steady->late_kb);
+        steady_fail("memory grew from %ld to %ld KiB", steady->early_kb, steady->late_kb);
     if (steady->late_descriptors > steady->early_descriptors + STEADY_SLACK_DESCRIPTORS)
-        steady_fail("descriptors have become more, from %ld to %ld", steady->early_descriptors,
+        steady_fail("open descriptors grew from %ld to %ld", steady->early_descriptors,
                     steady->late_descriptors);
 }
 

@@ -1,14 +1,14 @@
-/* stray: adds values to groups that a configuration may know or not, and says at its end what weir counted:
- * {"added": ..., "unrouted": ..., "refused": ...} on standard output.
+/* unrouted_app: adds values to groups that may have no route, and at its end prints the counts of weir as
+ * {"added": ..., "unrouted": ..., "refused": ...}.
  *
- *     stray [-t THREADS] [-n ROUNDS] [-g GROUPS] [-e EARLY] [-s SERIES] [-f] [-l] [-w] [-q]
- *           [GROUP ...]
+ *     unrouted_app [-t THREADS] [-n ROUNDS] [-g GROUPS] [-e EARLY] [-s SERIES] [-f] [-l] [-w] [-q]
+ *                  [GROUP ...]
  *
  * Each thread adds one value to each GROUP in turn, ROUNDS times; then g0 gets 1 value, g1 gets 2, and so on,
- * up to -g. -e: a file to be configured only after all that, and then each GROUP gets one value more. -f: a
- * forked child adds one more value to the first GROUP, and ends before. -l: messages go to standard output,
- * each behind its level's number and a colon. -w: it waits for the end of standard input before it ends. -s:
- * the first GROUP gets so many values of different names. -q: nothing is said. */
+ * up to -g. -e: a configuration file applied only after that; then each GROUP gets one value more. -f: a
+ * forked child adds one more value to the first GROUP and exits first. -l: messages go to standard output, each
+ * after its level's number and a colon. -w: waits for the end of standard input before it ends. -s: the first
+ * GROUP gets SERIES values with different names. -q: prints nothing. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     add_groups();
     add_series();
     if (early && weir_configure_file(early)) {
-        fprintf(stderr, "stray: %s\n", weir_last_error());
+        fprintf(stderr, "unrouted_app: %s\n", weir_last_error());
         return 1;
     }
     for (char **name = names; early && *name; name++)

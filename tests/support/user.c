@@ -1,5 +1,4 @@
-/* user: a library that measures itself with weir, to be loaded and unloaded by a program that has never heard
- * of weir. */
+/* user: a library that uses weir, loaded and unloaded by a program that does not use weir. */
 
 #include <weir/weir.h>
 

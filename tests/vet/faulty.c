@@ -1,5 +1,5 @@
-/* faulty: a handler type that breaks the contract in the way that its option "fault" names, and in no other. It
- * appends its samples' bytes to a file of its own making that has no name. */
+/* faulty: a handler type that breaks the contract only in the way that its option "fault" names. It appends its
+ * samples' bytes to an anonymous file. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 /* clang-format off */
 #define FAULTS(X) \
     X(none) X(create_crashes) X(create_opens_file) X(create_makes_socket) X(create_starts_thread) \
-    X(create_sleeps) X(create_hangs) X(create_refuses_without_words) X(create_changes_umask) \
+    X(create_sleeps) X(create_hangs) X(create_refuses_without_reason) X(create_changes_umask) \
     X(open_hangs) X(open_crashes) X(open_without_reason) X(emit_hangs) X(emit_crashes) X(emit_exits) \
     X(emit_ignores_stop) X(done_beyond) X(rejected_beyond) X(unknown_code) X(nothing_done) \
     X(positive_error) X(garbage) X(no_end_of_reason) X(writes_batch) X(keeps_batch) \
@@ -93,7 +93,7 @@ static void start_thread(void)
 
 /* ---- Creating -------------------------------------------------------------------------------- */
 
-/* Answers whether it is created all the same. */
+/* Returns whether create succeeds. */
 static bool misbehave_in_create(const weir_host *host, enum fault fault)
 {
     switch (fault) {
@@ -106,7 +106,7 @@ static bool misbehave_in_create(const weir_host *host, enum fault fault)
     case FAULT_create_changes_umask: umask(0); break;
     case FAULT_waits_in_create: host->wait(host, 0); break;
     case FAULT_odd_refusal: host->refuse(host, "no_such_option", "is wrong"); return false;
-    case FAULT_create_refuses_without_words: return false;
+    case FAULT_create_refuses_without_reason: return false;
     default: break;
     }
     return true;
@@ -151,7 +151,7 @@ static void leave_process(void)
         hang();
 }
 
-static void break_manners(enum fault fault)
+static void change_process_state(enum fault fault)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -177,7 +177,7 @@ static void crash_at_exit(void)
 static void open_it(void *self, weir_outcome *outcome)
 {
     struct faulty *faulty = self;
-    break_manners(faulty->fault);
+    change_process_state(faulty->fault);
     switch (faulty->fault) {
     case FAULT_open_hangs: hang(); break;
     case FAULT_open_crashes: crash(); break;
@@ -224,8 +224,8 @@ static void abandon(void *self)
 
 /* ---- Delivering ------------------------------------------------------------------------------ */
 
-/* Wrong answers. */
-static void answer_wrongly(enum fault fault, const weir_batch *batch, weir_outcome *outcome)
+/* Returns invalid outcomes. */
+static void return_invalid_outcome(enum fault fault, const weir_batch *batch, weir_outcome *outcome)
 {
     switch (fault) {
     case FAULT_done_beyond: outcome->done = batch->count + 1; break;
@@ -240,7 +240,7 @@ static void answer_wrongly(enum fault fault, const weir_batch *batch, weir_outco
     }
 }
 
-/* Two handlers at once in what is meant for one. */
+/* Two instances share state without a lock. */
 static void use_shared_state(void)
 {
     if (inside++)
@@ -294,7 +294,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
         snprintf(outcome->reason, sizeof outcome->reason, "%s", strerror(errno));
         return;
     }
-    answer_wrongly(faulty->fault, batch, outcome);
+    return_invalid_outcome(faulty->fault, batch, outcome);
 }
 
 static void flush(void *self, int64_t timeout_ms, weir_outcome *outcome)

@@ -1,4 +1,4 @@
-"""The guide for authors, its manual page, the template of `weir new-handler` and <weir/handler.h> tell the same."""
+"""The handler guide, its manual page, the template of `weir new-handler` and <weir/handler.h> agree."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def template(folder, name="probe"):
     return read(folder, name, name + ".c")
 
 
-def same(documented, real, where):
+def assert_same(documented, real, where):
     missing, wrong = [x for x in real if x not in documented], [x for x in documented if x not in real]
     assert not missing and not wrong, f"{where}: missing {missing}, wrong {wrong}"
 
@@ -44,17 +44,17 @@ def same(documented, real, where):
 def weir_handler_7_shows_every_structure_with_its_fields_in_order():
     structures = CONTRACT.structures()
     assert {"weir_handler_type", "weir_outcome", "weir_host", "weir_blocking_call"} <= set(structures), structures
-    same(PAGE.subsections("STRUCTURES"), structures, "weir-handler.7, STRUCTURES")
+    assert_same(PAGE.subsections("STRUCTURES"), structures, "weir-handler.7, STRUCTURES")
     for name, fields in structures.items():
         documented = [" ".join(arguments) for arguments in PAGE.items("Fa", "STRUCTURES", name)]
         assert documented == fields, f"weir-handler.7, {name}: {documented} != {fields}"
 
 
 @case
-def weir_handler_7_explains_every_constant_and_service_and_no_other():
+def weir_handler_7_describes_every_constant_and_service_and_no_other():
     explained = [arguments[0] for arguments in PAGE.items("Dv")]
     assert len(explained) == len(set(explained)), sorted(explained)
-    same(explained, CONTRACT.constants() | CONTRACT.services(), "weir-handler.7, .It Dv")
+    assert_same(explained, CONTRACT.constants() | CONTRACT.services(), "weir-handler.7, .It Dv")
 
 
 @case
@@ -63,14 +63,14 @@ def weir_handler_7_declares_every_function_of_the_header():
     declared = re.findall(r"^(?:WEIR_PLUGIN_EXPORT|static inline) ([^;{]*?\))(?:;|\n\{)", text, re.M)
     real = [re.sub(r"\* ", "*", " ".join(declaration.split())) for declaration in declared]
     assert len(real) == 3, real
-    same([re.sub(r"\* ", "*", text) for text in PAGE.prototypes().values()], real, "weir-handler.7, SYNOPSIS")
+    assert_same([re.sub(r"\* ", "*", text) for text in PAGE.prototypes().values()], real, "weir-handler.7, SYNOPSIS")
 
 
 # ---- The guide ----------------------------------------------------------------------------------------
 
 
 @case
-def what_the_guide_shows_is_in_the_template_or_compiles_beside_it(folder):
+def the_snippets_of_the_guide_are_in_the_template_or_compile_with_it(folder):
     source = template(folder)
     snippets = GUIDE.snippets("c")
     from_template = [snippet for snippet in snippets if snippet in source]
@@ -101,7 +101,7 @@ def the_guide_names_every_callback_outcome_and_service():
 
 
 @case
-def the_guide_and_the_template_name_only_what_the_contract_has(folder):
+def the_guide_and_the_template_use_only_names_of_the_headers(folder):
     header = contract_text() + read(SOURCE, "include", "weir", "types.h")
     known = set(re.findall(r"\b(?:weir|WEIR)_\w+", header + read(SOURCE, "include", "weir", "weir.h")))
     documented = set(re.findall(r"\b(?:weir|WEIR)_\w+\b(?!\.)", GUIDE.text + template(folder)))

@@ -1,4 +1,4 @@
-"""`weir new-handler`: what it writes builds at once against the installed weir, passes its tests, and can be installed."""
+"""`weir new-handler`: the handler it creates builds against the installed weir, passes its tests, and can be installed."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ INCLUDES = f"-I{SOURCE}/include -I{BUILD}/include"
 
 
 def make(folder, stage, *arguments):
-    """make, as somebody would call it who has weir installed: below `stage`."""
+    """Runs make with the weir installed below `stage`."""
     env = {k: v for k, v in environment_of(stage).items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "WEIR_PLUGIN_PATH")}
     return subprocess.run(["make", *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
@@ -41,7 +41,7 @@ def a_new_handler_builds_passes_its_tests_and_is_installed(folder):
 @case
 def its_test_fails_when_the_handler_is_broken(folder):
     if os.environ.get("WEIR_TEST_SANITIZED"):
-        raise Skip("what is built without a sanitizer does not go with a weir that has one")
+        raise Skip("a plugin built without the sanitizer cannot be loaded by a sanitized weir")
     assert run(WEIR, "new-handler", "probe", cwd=folder).returncode == 0
     path = os.path.join(folder, "probe", "probe.c")
     with open(path, encoding="utf-8") as file:

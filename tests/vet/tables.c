@@ -1,5 +1,4 @@
-/* Handler types that are wrong in what they say of themselves, each in the way that the macro WRONG_... says
- * with which it is built. */
+/* Handler types with an invalid description; the macro WRONG_... selects the error. */
 
 #include <locale.h>
 #include <pthread.h>
@@ -42,7 +41,7 @@ static const weir_default defaults[] = {{"no_such_option", "1s"}, {NULL, NULL}};
 #endif
 
 #ifdef WRONG_TIMER
-static void *ask_for_wake(const weir_host *host, const void *options)
+static void *request_wake(const weir_host *host, const void *options)
 {
     host->wake_in(host, 1000);
     return sound_create(host, options);
@@ -89,7 +88,7 @@ __attribute__((constructor)) static void change_locale(void)
 #endif
 
 static const weir_handler_type type = {
-    SOUND_TYPE("tables"), /* what follows may replace a member */
+    SOUND_TYPE("tables"), /* a later initializer may override a member */
     .options = rows,
     .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct options),
@@ -97,7 +96,7 @@ static const weir_handler_type type = {
     .defaults = defaults,
 #endif
 #ifdef WRONG_TIMER
-    .create = ask_for_wake,
+    .create = request_wake,
 #endif
 #ifdef WRONG_PREPARE
     .prepare = change_umask,

@@ -1,5 +1,5 @@
-"""`weir vet`: plugins that break the contract get the verdict that they earn, and those that keep it pass; none harms a
-program that has it beside good handlers, but by ending the process."""
+"""`weir vet`: plugins that break the handler contract fail with the right verdict, and correct ones pass. A faulty plugin does not
+affect other handlers of a program, except by ending the process."""
 
 import json
 import os
@@ -14,18 +14,18 @@ from scripted import Scripted
 HERE = os.path.join(BUILD, "tests", "vet", ".libs")
 FAULTY = os.path.join(HERE, "faulty.so")
 SANITIZED = os.environ.get("WEIR_TEST_SANITIZED")
-# What the sanitizers' own allocator and their threads keep vet from judging.
+# Checks that the sanitizers' allocator and threads prevent.
 NOT_SANITIZED = ("memory", "fork", "abandon") if SANITIZED else ()
 KILLED = r"killed by (Segmentation fault|Aborted|Bus error) in "
 
-# What each fault is found by: the check, and the words of its verdict.
+# The check that finds each fault, and the text of its verdict.
 VERDICTS = {
     "create_crashes": ("create", KILLED + "create$"),
     "create_opens_file": ("create", r"create opens /tmp \(openat\); it may do no I/O"),
     "create_makes_socket": ("create", r"create makes a socket \(socket\); it may do no I/O"),
     "create_starts_thread": ("create", r"create starts a thread or a process \(clone3?\)"),
     "create_sleeps": ("create", r"create sleeps \(clock_nanosleep\)"),
-    "create_refuses_without_words": ("create", "create refuses: .* gave no reason"),
+    "create_refuses_without_reason": ("create", "create refuses: .* gave no reason"),
     "create_changes_umask": ("create", "create changes the umask from 0[0-7]+ to 00"),
     "odd_refusal": ("create", 'host->refuse names the option "no_such_option", which the type does not have'),
     "waits_in_create": ("create", "host->wait was called in create"),
@@ -103,12 +103,12 @@ BROKEN = {
     "short_struct": "its handler type is [0-9]+ bytes long",
     "bad_options": 'option "limit": its type is unknown',
     "bad_name": "is not a type's name",
-    "undefined": "undefined symbol: nobody_has_this_function",
+    "undefined": "undefined symbol: undefined_function",
 }
 
 
 def vet(path, options=None, *more):
-    """The exit status, and each check's verdict and words by its name."""
+    """Returns the exit status and {check: (verdict, text)}."""
     arguments = ["-o", json.dumps(options)] if options else []
     done = run(WEIR, "vet", path, *arguments, "--json", *more, LC_ALL="C")
     report = json.loads(done.stdout)
@@ -120,8 +120,8 @@ def vet(path, options=None, *more):
 
 def assert_verdict(path, options, check, words, *more):
     status, checks = vet(path, options, "--check", check, *more)
-    verdict, said = checks[check]
-    assert status == 1 and verdict == "FAIL" and re.search(words, said), (path, options, check, checks)
+    verdict, text = checks[check]
+    assert status == 1 and verdict == "FAIL" and re.search(words, text), (path, options, check, checks)
     return checks
 
 
@@ -150,26 +150,26 @@ def a_handler_that_keeps_the_contract_passes():
     assert set(verdicts.values()) == {"ok"} and len(verdicts) >= 17 and status == 1, checks
 
 
-def skip_where_sanitizers_answer_first(fault):
+def is_reported_by_sanitizers(fault):
     return SANITIZED and (fault.endswith(("crashes", "at_exit")) or fault.startswith(("leaks_", "writes_batch", "keeps_batch")))
 
 
-def for_each(names, judge):
-    """At the same time, as most of them wait."""
+def for_each(names, check):
+    """In parallel, since most of them wait."""
     with ThreadPoolExecutor(max_workers=6) as pool:
-        list(pool.map(judge, sorted(names)))
+        list(pool.map(check, sorted(names)))
 
 
 @case
 def each_fault_is_found_and_named():
-    def judge(fault):
-        if not skip_where_sanitizers_answer_first(fault):
+    def check_fault(fault):
+        if not is_reported_by_sanitizers(fault):
             assert_verdict(FAULTY, {"fault": fault, "token": "hunter2"}, *VERDICTS[fault])
-    for_each(VERDICTS, judge)
+    for_each(VERDICTS, check_fault)
 
 
 @case
-def what_does_not_come_back_is_told_with_the_call_and_the_deadline():
+def a_call_that_does_not_return_is_reported_with_the_deadline():
     for_each(HANGS, lambda fault: assert_verdict(FAULTY, {"fault": fault}, *HANGS[fault], "--deadline", "2s"))
 
 
@@ -190,7 +190,7 @@ def what_a_plugin_says_wrongly_of_itself_is_told():
 
 
 @case
-def no_shared_object_and_no_file_are_told(folder):
+def an_invalid_or_missing_file_is_reported(folder):
     path = os.path.join(folder, "text.so")
     with open(path, "w", encoding="utf-8") as file:
         file.write("no object at all")
@@ -200,14 +200,14 @@ def no_shared_object_and_no_file_are_told(folder):
 
 
 @case
-def a_crash_is_shown_with_what_was_said_before_it():
+def a_crash_is_reported_with_the_checks_before_it():
     done = run(WEIR, "vet", FAULTY, "-o", '{"fault": "emit_crashes"}', "--check", "life", LC_ALL="C")
     assert done.returncode == 1 and re.search(r"^  FAIL +life +killed by .* in emit of 40 samples$|^  FAIL +life ", done.stdout, re.M), done
     assert done.stdout.endswith("not good: 1 ok, 1 FAIL, 0 skipped\n"), done.stdout
 
 
 @case
-def a_destination_that_is_not_there_is_no_breach_unless_it_is_strict():
+def an_unavailable_destination_fails_only_with_strict():
     options = {"path": "/no/such/folder/file"}
     status, checks = vet(os.path.join(PLUGINS, "file.so"), options, "--check", "life")
     assert status == 0 and checks["life"][0] == "skipped" and "No such file or directory" in checks["life"][1], checks
@@ -216,15 +216,15 @@ def a_destination_that_is_not_there_is_no_breach_unless_it_is_strict():
 
 
 @case
-def a_handler_that_waits_until_a_stop_is_asked_breaks_nothing():
+def a_handler_that_waits_until_a_stop_is_requested_passes():
     options = {"path": "/no/such/pipe", "max_wait": "1h"}
     status, checks = vet(os.path.join(PLUGINS, "fifo.so"), options, "--check", "life", "--deadline", "2s")
     assert status == 0 and checks["life"][0] == "skipped", checks
-    assert "it does not open, so there is nothing to judge: the named pipe /no/such/pipe does not exist" in checks["life"][1], checks
+    assert "it does not open, so nothing was checked: the named pipe /no/such/pipe does not exist" in checks["life"][1], checks
 
 
 @case
-def each_type_of_a_file_is_tried_or_only_the_one_that_is_named():
+def every_type_of_a_file_is_checked_or_only_the_named_one():
     for arguments, types in (((), {"", "pair", "other_of_pair"}), (("--type", "other_of_pair"), {"", "other_of_pair"})):
         done = run(WEIR, "vet", os.path.join(TEST_PLUGINS, "pair.so"), "--check", "life", "--json", *arguments)
         report = json.loads(done.stdout)
@@ -233,7 +233,7 @@ def each_type_of_a_file_is_tried_or_only_the_one_that_is_named():
 
 
 @case
-def options_that_do_not_fit_are_told_once():
+def invalid_options_are_reported_once():
     status, checks = vet(os.path.join(PLUGINS, "file.so"), {"pfad": "/tmp/x"})
     assert status == 1 and 'unknown option' in checks["options"][1], checks
     assert [name for name, (verdict, _) in checks.items() if verdict == "FAIL"] == ["options"], checks
@@ -241,7 +241,7 @@ def options_that_do_not_fit_are_told_once():
 
 
 @case
-def wrong_use_exits_with_2():
+def usage_errors_exit_with_2():
     for arguments, words in (((), "expected one FILE"),
                              ((FAULTY, FAULTY), "expected one FILE"),
                              ((FAULTY, "-o", "{"), "--options:1:"),
@@ -263,7 +263,7 @@ def fuzz(seed, fault="none"):
 
 
 @case
-def the_same_seed_makes_the_same_calls_and_another_one_others():
+def the_seed_determines_the_calls():
     verdict, words = fuzz(42)
     schedule = re.search(r"seed 42: 12 lives of [1-9]\d* calls in all, schedule [0-9a-f]{16}", words)
     assert verdict == "ok" and schedule, words
@@ -272,7 +272,7 @@ def the_same_seed_makes_the_same_calls_and_another_one_others():
     assert fuzz(42, "done_beyond") == fuzz(42, "done_beyond") and fuzz(42, "done_beyond")[0] == "FAIL"
 
 
-# ---- weir's own ---------------------------------------------------------------------------------------
+# ---- Handlers of weir ---------------------------------------------------------------------------------
 
 
 @case
@@ -298,7 +298,7 @@ def fifo_passes(folder):
     path, counted = os.path.join(folder, "pipe"), []
     os.mkfifo(path)
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    keeper = os.open(path, os.O_WRONLY)  # the end of the file comes when this is closed
+    keeper = os.open(path, os.O_WRONLY)  # the reader reaches the end of the file when this is closed
     os.set_blocking(pipe, True)
     reader = threading.Thread(target=count_bytes, args=(pipe, counted))
     reader.start()
@@ -325,7 +325,7 @@ def http_passes():
 
 
 @case
-def bench_handler_tells_values_a_second_and_the_time_of_a_batch(folder):
+def bench_handler_reports_values_per_second_and_the_time_per_batch(folder):
     path, plugin = os.path.join(folder, "out"), os.path.join(PLUGINS, "file.so")
     done = run(WEIR, "bench-handler", plugin, "-o", json.dumps({"path": path}), "-d", "20ms", "--json")
     assert done.returncode == 0 and done.stderr == "", done
@@ -333,14 +333,14 @@ def bench_handler_tells_values_a_second_and_the_time_of_a_batch(folder):
     assert [row["batch"] for row in rows] == [1, 10, 100, 5000], rows
     for row in rows:
         assert row["batches"] >= 1 and row["values_per_second"] > 0 and 0 < row["median_us"] <= row["p99_us"], rows
-    # one batch of each size goes ahead of those that are measured
+    # one warm-up batch of each size is not measured
     assert lines_in(path) == sum(row["batch"] * (row["batches"] + 1) for row in rows), rows
     table = run(WEIR, "bench-handler", plugin, "-o", json.dumps({"path": path}), "-d", "1ms")
     assert table.returncode == 0 and re.search(r"^ +5000 +\d+ +\d+ +\d+\.\d\d +\d+\.\d\d$", table.stdout, re.M), table
 
 
 @case
-def bench_handler_tells_why_nothing_could_be_measured():
+def bench_handler_reports_why_it_could_not_measure():
     for options, words in (({"path": "/no/such/folder/x"}, "No such file or directory"), ({}, 'the option "path" is missing')):
         done = run(WEIR, "bench-handler", os.path.join(PLUGINS, "file.so"), "-o", json.dumps(options), "-d", "1ms")
         assert done.returncode == 1 and words in done.stderr, done
@@ -350,13 +350,13 @@ def bench_handler_tells_why_nothing_could_be_measured():
     assert run(WEIR, "bench-handler").returncode == 2
 
 
-# ---- Beside good handlers -----------------------------------------------------------------------------
+# ---- Effects on other handlers ------------------------------------------------------------------------
 
-# Those that end the process take the good handler with them: by design, a plugin is part of the program.
+# Faults that end the process, and with it the other handlers: a plugin is part of the program.
 FATAL = {name for name in VERDICTS if "crashes" in name or name in ("emit_exits", "writes_batch", "keeps_batch", "shares_state")}
-REFUSED = {"create_refuses_without_words", "odd_refusal"}
-# What harms others within the process on purpose: a handler that closes or writes to what is not its own.
-VANDALS = {"closes_twice", "closes_stranger", "writes_after_close", "create_changes_umask", "changes_umask", "changes_folder"}
+REFUSED = {"create_refuses_without_reason", "odd_refusal"}
+# Faults that damage process state on purpose, such as closing descriptors that the handler does not own.
+HARMFUL = {"closes_twice", "closes_stranger", "writes_after_close", "create_changes_umask", "changes_umask", "changes_folder"}
 
 
 def run_beside(folder, fault):
@@ -366,24 +366,24 @@ def run_beside(folder, fault):
                            "bad": {"type": "faulty", "plugin": FAULTY, "fault": fault, "token": "x", "block_timeout": "20ms",
                                    "retry_min": "1ms", "retry_max": "5ms"}},
               "groups": {"*": ["good", "bad"]}}
-    return out, run(ADDER, "-n", "50", "-s", "-f", "200", "-H", "good", "-H", "bad", WEIR_CONFIG=config, WEIR_LOG="off")
+    return out, run(ADDER, "-n", "50", "-s", "-f", "1000", "-H", "good", "-H", "bad", WEIR_CONFIG=config, WEIR_LOG="off")
 
 
 @case
-def no_fault_keeps_a_good_handler_beside_it_from_delivering(folder):
-    def judge(fault):
+def no_fault_prevents_another_handler_from_delivering(folder):
+    def check_fault(fault):
         out, done = run_beside(folder, fault)
         assert done.returncode == 0, (fault, done)
         assert lines_in(out) == 50, (fault, lines_in(out))
         report = json.loads(done.stdout)
         assert_ledgers(report)
         assert report["handlers"]["good"]["delivered"] == 50, (fault, report)
-    harmless = (set(VERDICTS) | set(HANGS)) - FATAL - REFUSED - VANDALS - {"create_hangs", "leaves_process"}
-    for_each((fault for fault in harmless if not skip_where_sanitizers_answer_first(fault)), judge)
+    harmless = (set(VERDICTS) | set(HANGS)) - FATAL - REFUSED - HARMFUL - {"create_hangs", "leaves_process"}
+    for_each((fault for fault in harmless if not is_reported_by_sanitizers(fault)), check_fault)
 
 
 @case
-def a_crash_ends_the_process_by_its_signal_and_nothing_else_does(folder):
+def a_crash_ends_the_process_by_its_signal(folder):
     if SANITIZED:
         raise Skip("sanitizers turn the signal into a report")
     for fault in ("emit_crashes", "open_crashes", "close_crashes"):
@@ -392,11 +392,11 @@ def a_crash_ends_the_process_by_its_signal_and_nothing_else_does(folder):
 
 
 @case
-def a_handler_that_refuses_without_words_is_refused_and_named(folder):
+def a_handler_that_refuses_without_a_reason_is_reported_by_name(folder):
     for fault in sorted(REFUSED):
         out, done = run_beside(folder, fault)
         assert done.returncode == 0 and json.loads(done.stdout)["process"]["unrouted"] == 50, done
-        assert not os.path.exists(out), "nothing of a configuration that is refused is in force"
+        assert not os.path.exists(out), "a refused configuration must not be applied"
 
 
 if "thread" in (SANITIZED or ""):

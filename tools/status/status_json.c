@@ -88,17 +88,17 @@ void status_json_add(struct json_object *array, const struct status_process *sho
     json_add_count(object, "added", process->added);
     json_add_count(object, "taken", process->taken);
     json_add_count(object, "in_rings", process->in_rings);
-    json_add_count(object, "to_nobody", process->unrouted);
+    json_add_count(object, "unrouted", process->unrouted);
     add_reasons(object, "refused", process->refused, WEIR_REFUSED_MAX, wr_report_refusal_name);
     add_rate(object, "added_per_s", process->added_rate);
     json_add_count(object, "rings", process->threads);
     json_add_count(object, "series", process->series);
-    json_add_count(object, "groups_to_nobody_count", process->groups_unrouted);
+    json_add_count(object, "unrouted_group_count", process->groups_unrouted);
     struct json_object *handlers = json_add_array(object, "handlers");
     for (size_t i = 0; i < view->handler_count; i++)
         add_handler(handlers, &view->handlers[i]);
     json_add_count(object, "handlers_more", process->handlers_more);
-    struct json_object *groups = json_add_array(object, "groups_to_nobody");
+    struct json_object *groups = json_add_array(object, "unrouted_groups");
     for (size_t i = 0; i < view->group_count; i++)
         add_group(groups, &view->groups[i]);
 }

@@ -87,8 +87,7 @@ static void flush(const struct vet_subject *subject)
     vet_leave();
     check_ledger();
     if (result == WEIR_ERR_TIMEOUT)
-        vet_skip("not everything could be delivered in time, so there is nothing to judge: %s",
-                 weir_last_error());
+        vet_skip("not everything could be delivered in time, so nothing was checked: %s", weir_last_error());
 }
 
 static void leave_environment(void)

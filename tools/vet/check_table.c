@@ -137,7 +137,8 @@ static void check_row(const weir_option *row)
         vet_fail("option \"%s\": what it allows is ignored for its type, %s; create must check it", row->name,
                  wr_option_type_name(row->type));
     if (row->type == WEIR_OPTION_ENUM && !row->default_value && !(row->flags & WEIR_OPTION_REQUIRED))
-        vet_fail("option \"%s\": an enum without a default is the first of its words, and nobody sees that",
+        vet_fail("option \"%s\": an enum without a default defaults to its first value, which its help does "
+                 "not show",
                  row->name);
 }
 
@@ -184,7 +185,7 @@ static void try_value(const struct vet_subject *subject, const weir_option *row,
         vet_enter(VET_NOTHING, "create with \"%s\" of \"%.80s\"", row->name, value);
         probe.self = wr_instance_create(probe.instance, &error) ? probe.instance->self : NULL;
         if (!probe.self && strstr(error.text, "gave no reason"))
-            vet_fail("create returns NULL for \"%s\" of \"%s\" without host->refuse: nobody learns why",
+            vet_fail("create returns NULL for \"%s\" of \"%s\" without host->refuse, so no reason is shown",
                      row->name, value);
         vet_leave();
     }

@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How many are open, guards aside. */
+/* Returns the number of open descriptors, without guards. */
 int vet_descriptors_count(void);
 
-/* Which ones are open, guards aside, with what they lead to: "7 socket:[123], 8 /tmp/x". Answers words. first:
- * those from this number on. */
+/* Lists the open descriptors from `first` on, without guards, with their targets: "7 socket:[123], 8 /tmp/x".
+ * Returns words. */
 const char *vet_descriptors_show(int first, char *words, size_t room);
 
 /* Puts guards into the free numbers. */

@@ -252,8 +252,8 @@ enum vet_delivery vet_probe_deliver(struct vet_probe *probe, struct vet_recipe r
 
 static _Noreturn void skip_vain(const struct vet_probe *probe, const char *what)
 {
-    vet_skip("%s, so there is nothing to judge: %s; is the destination there, and do --options lead to it?",
-             what, *probe->reason ? probe->reason : "it waited until a stop was asked");
+    vet_skip("%s, so nothing was checked: %s; is the destination there, and do --options lead to it?", what,
+             *probe->reason ? probe->reason : "it waited until a stop was asked");
 }
 
 void vet_probe_must_open(struct vet_probe *probe)

@@ -14,7 +14,7 @@ void vet_report_begin(struct vet_report *report, const struct vet_subject *subje
 void vet_report_type(struct vet_report *report, const char *type);
 void vet_report_result(struct vet_report *report, const char *type, const struct vet_result *result);
 
-/* Answers whether all is well. */
+/* Returns whether all checks passed. */
 bool vet_report_end(struct vet_report *report);
 
 #endif

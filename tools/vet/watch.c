@@ -72,7 +72,7 @@ static const struct call own_calls[] = {
 
 enum { MOST_RULES = 2 * WR_COUNT_OF(io_calls) + 4 };
 
-/* A jump for each call that is told apart, and what becomes of it and of the rest. */
+/* A jump for each distinguished call, its action, and the default action. */
 static struct sock_fprog make_filter(enum vet_watch_kind kind, struct sock_filter rules[MOST_RULES])
 {
     const struct call *calls = kind == VET_WATCH_IO ? io_calls : own_calls;
@@ -168,11 +168,11 @@ static bool is_reading_of_system(const char *path, uint64_t flags)
     return false;
 }
 
-/* Puts what it does in words; leaves "" where it is nothing to speak of. */
-static void describe(const struct seccomp_notif *told, enum vet_watch_kind kind, char *words, size_t room)
+/* Describes the call; leaves "" if it is allowed. */
+static void describe(const struct seccomp_notif *request, enum vet_watch_kind kind, char *words, size_t room)
 {
     char path[256] = "";
-    const struct seccomp_data *data = &told->data;
+    const struct seccomp_data *data = &request->data;
     if (kind != VET_WATCH_IO) {
         snprintf(words, room, "makes the system call number %d", data->nr);
         for (size_t i = 0; i < WR_COUNT_OF(io_calls); i++)
@@ -181,7 +181,7 @@ static void describe(const struct seccomp_notif *told, enum vet_watch_kind kind,
         return;
     }
     if (data->nr == SYS_openat) {
-        read_text((pid_t)told->pid, data->args[1], path, sizeof path);
+        read_text((pid_t)request->pid, data->args[1], path, sizeof path);
         if (!is_reading_of_system(path, data->args[2]))
             snprintf(words, room, "opens %.200s (openat)", path);
         return;
@@ -191,26 +191,25 @@ static void describe(const struct seccomp_notif *told, enum vet_watch_kind kind,
             snprintf(words, room, "%s (%s)", io_calls[i].does, io_calls[i].name);
 }
 
-/* Lets everything go on, and keeps the first thing that is worth a word. false: this kernel is too old to let
- * it go on.
- */
+/* Lets every call continue, and describes the first one that is not allowed. Returns false if the kernel is too
+ * old to let calls continue. */
 static bool follow(int listener, enum vet_watch_kind kind, char *words, size_t room)
 {
     struct pollfd source = {.fd = listener, .events = POLLIN};
     for (;;) {
-        struct seccomp_notif told;
-        struct seccomp_notif_resp answer = {.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+        struct seccomp_notif request;
+        struct seccomp_notif_resp response = {.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
         if (poll(&source, 1, -1) < 0 && errno != EINTR)
             return false;
         if (!(source.revents & POLLIN))
-            return true; /* nobody is left to tell anything */
-        memset(&told, 0, sizeof told);
-        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &told) != 0)
-            continue; /* it was killed meanwhile */
+            return true; /* the watched process has closed its end */
+        memset(&request, 0, sizeof request);
+        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0)
+            continue; /* it was killed in the meantime */
         if (!*words)
-            describe(&told, kind, words, room);
-        answer.id = told.id;
-        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) != 0 && errno == EINVAL)
+            describe(&request, kind, words, room);
+        response.id = request.id;
+        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINVAL)
             return false;
     }
 }

@@ -1,4 +1,5 @@
-/* blocker: a handler type for tests that blocks for ever where it is told to: in open, emit, flush or close. */
+/* blocker: a handler type for tests that blocks forever in open, emit, flush or close, as its option "in" says.
+ */
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -64,7 +65,7 @@ static const weir_handler_type type = {
     .size = sizeof type,
     .abi = WEIR_ABI,
     .name = "blocker",
-    .summary = "blocks for ever, for tests",
+    .summary = "blocks forever, for tests",
     .options = rows,
     .option_row_size = sizeof(weir_option),
     .options_size = sizeof(struct options),

@@ -1,8 +1,8 @@
-/* crasher: a handler type for tests whose emit reads where nothing is. */
+/* crasher: a handler type for tests whose emit dereferences a null pointer. */
 
 #include <weir/handler.h>
 
-static const volatile uint32_t *volatile nowhere;
+static const volatile uint32_t *volatile null_pointer;
 
 static void *create(const weir_host *host, const void *options)
 {
@@ -16,7 +16,7 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     (void)self;
     (void)batch;
-    outcome->done = *nowhere;
+    outcome->done = *null_pointer;
 }
 
 static void destroy(void *self)

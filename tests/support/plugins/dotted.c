@@ -1,4 +1,4 @@
-/* Options of every type, some of them with dots in their names. */
+/* dotted: options of every type, some with dots in their names. */
 #include <stdlib.h>
 
 #include <weir/handler.h>

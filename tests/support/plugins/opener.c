@@ -1,4 +1,5 @@
-/* Opens what it is told to, and notes it: made before there was `probe`. */
+/* opener: open succeeds, fails or hangs, as its option "how" says; logs its calls to a file. Without `probe`.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,11 +15,11 @@ struct opener_options {
 };
 
 static const weir_option rows[] = {
-    {"notes", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "where to note what is called",
+    {"notes", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the file that the calls are logged to",
      offsetof(struct opener_options, notes)},
     {"how", WEIR_OPTION_ENUM, 0, "opens", "opens|refuses|hangs", "what open does",
      offsetof(struct opener_options, how)},
-    {"key", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL, "what open should not tell",
+    {"key", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL, "a secret that must not be shown",
      offsetof(struct opener_options, key)},
     {0},
 };

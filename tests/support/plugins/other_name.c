@@ -1,7 +1,7 @@
-/* Its file's name promises another type than it has. */
+/* The name of the type differs from the file's name. */
 #include "sound.h"
 
-static const weir_handler_type type = {SOUND_TYPE("nobody_looks_for_this")};
+static const weir_handler_type type = {SOUND_TYPE("unrelated_name")};
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)
 {

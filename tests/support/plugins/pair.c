@@ -1,4 +1,4 @@
-/* A file may hold several types; the file's name is that of one of them. */
+/* A file with two types; the file has the name of one of them. */
 #include "sound.h"
 
 static const weir_handler_type types[] = {{SOUND_TYPE("pair")}, {SOUND_TYPE("other_of_pair")}};

@@ -1,4 +1,4 @@
-/* Nothing is wrong with it. */
+/* A valid plugin. */
 #include "sound.h"
 
 static const weir_handler_type type = {SOUND_TYPE("sound")};

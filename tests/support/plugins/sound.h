@@ -1,5 +1,4 @@
-/* sound: a handler type that does nothing, and nothing wrong. The plugins here differ from it in one way each.
- */
+/* sound: a valid handler type that does nothing. Each plugin here differs from it in one way. */
 #ifndef SOUND_H
 #define SOUND_H
 
@@ -26,7 +25,7 @@ static inline void sound_destroy(void *self)
     (void)self;
 }
 
-/* The type as an initialiser; further members may follow, and replace these. */
+/* The initializer of the type; members that follow override these. */
 #define SOUND_TYPE(type_name)                                                                                  \
     .size = sizeof(weir_handler_type), .abi = WEIR_ABI, .name = type_name, .summary = "does nothing",          \
     .create = sound_create, .emit = sound_emit, .destroy = sound_destroy

@@ -1,5 +1,5 @@
-/* tls: a handler type for tests that posts each batch by libcurl over TLS, and is busy in both most of the
- * time. */
+/* tls: a handler type for tests that posts each batch by libcurl over TLS, and spends most of its time there.
+ */
 
 #include <curl/curl.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* shim: preloaded into a program under test, makes its write(2) fail in ways that are hard to come by
- * otherwise, and its wall clock leap.
+/* shim: preloaded into a program under test; makes its write(2) fail in ways that are hard to cause otherwise,
+ * and its wall clock jump.
  *
  * WEIR_SHIM=eintr: every other call is interrupted; short: a call writes at most seven bytes; full: now and
- * then a call writes a part, and the next few find the disk full; fsync: each fdatasync(2) fails. Only regular
- * files are concerned.
+ * then a call writes a part, and the next few fail with ENOSPC; fsync: each fdatasync(2) fails. Applies to
+ * regular files only.
  *
- * WEIR_SHIM=suspend: as soon as the file WEIR_SHIM_SINCE is there the wall clock is an hour ahead, and the
- * monotonic clock is not: so a program finds them when the machine has slept. */
+ * WEIR_SHIM=suspend: as soon as the file WEIR_SHIM_SINCE exists the wall clock is an hour ahead and the
+ * monotonic clock is not, as after the machine was suspended. */
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -61,7 +61,7 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
     return mode && strcmp(mode, "fsync") == 0 ? (int)fail(EIO) : real(fd);
 }
 
-/* By a system call of its own: a sanitizer asks for the time before anything can be looked up. */
+/* Makes the system call itself: a sanitizer reads the clock before dlsym works. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *now)
 {
     const char *mode = getenv("WEIR_SHIM"), *since = getenv("WEIR_SHIM_SINCE");

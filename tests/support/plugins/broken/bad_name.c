@@ -1,4 +1,4 @@
-/* A name that would name a path. */
+/* A type name that contains a path. */
 #include "../sound.h"
 
 static const weir_handler_type type = {SOUND_TYPE("../bad/Name")};

@@ -1,4 +1,4 @@
-/* Made for a contract that does not exist, in which nothing behind size and abi may mean the same. */
+/* Another ABI version, whose members after size and abi may have another layout. */
 #include "../sound.h"
 
 static const struct {

@@ -1,4 +1,4 @@
-/* Says that it is so short that it cannot have what every handler type needs. */
+/* `size` is too small for the required members. */
 #include "../sound.h"
 
 #include <stddef.h>

@@ -1,12 +1,12 @@
-/* Needs a function that nobody has. */
+/* Refers to an undefined function. */
 #include "../sound.h"
 
-void nobody_has_this_function(void);
+void undefined_function(void);
 
 static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     sound_emit(self, batch, outcome);
-    nobody_has_this_function();
+    undefined_function();
 }
 
 static const weir_handler_type type = {

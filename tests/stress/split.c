@@ -1,0 +1,155 @@
+/* split: a signal handler forks while it interrupts calls that add values, and returns in both processes. The
+ * interrupted call is in the parent's ledger, and in the child's if it had hardly begun; the child's later
+ * calls are in its own ledger.
+ *
+ * usage: split [JOURNAL-FOLDER] */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <weir/weir.h>
+
+#include "../support/plain.h"
+
+enum { FORKS = 200, HANG_S = 30, NAMES = 3000, CHILD_VALUES = 6000, PERIOD_US = 1500 };
+
+static weir_metric *metric;
+static volatile sig_atomic_t forks, is_child;
+static uint64_t good, busy; /* of the process; what the interrupted call of a child returned is not counted */
+
+static void count(int result)
+{
+    PLAIN_CHECK(result == 0 || result == WEIR_ERR_BUSY);
+    ++*(result == 0 ? &good : &busy);
+}
+
+static void split(int signal)
+{
+    int saved = errno, status;
+    (void)signal;
+    if (is_child || forks == FORKS)
+        return;
+    forks++;
+    pid_t child = fork();
+    PLAIN_CHECK(child >= 0);
+    if (child == 0) {
+        is_child = 1;
+        alarm(HANG_S);
+        good = busy = 0;
+        count(weir_metric_add_int(metric, 1)); /* refused if it interrupts another call */
+    } else {
+        PLAIN_CHECK(waitpid(child, &status, 0) == child);
+        PLAIN_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child failed");
+    }
+    errno = saved;
+}
+
+/* maybe: values that may be in the ledger or not. */
+static void check_ledger(uint64_t refused, uint64_t maybe)
+{
+    weir_stats process;
+    weir_handler_stats handler;
+    PLAIN_CHECK(weir_flush(-1) == 0);
+    PLAIN_CHECK(weir_get_stats(&process, sizeof process) == 0);
+    PLAIN_CHECK(weir_get_handler_stats("null", &handler, sizeof handler) == 0);
+    bool is_exact = process.added >= good && process.added <= good + maybe;
+    if (!is_exact)
+        fprintf(stderr, "split: %llu calls returned 0, %llu added, %llu delivered\n", (unsigned long long)good,
+                (unsigned long long)process.added, (unsigned long long)handler.delivered);
+    PLAIN_CHECK(is_exact && handler.delivered == process.added);
+    PLAIN_CHECK(process.refused[WEIR_REFUSED_BUSY] >= refused);
+}
+
+static void run_child(weir_stream *stream, uint64_t interrupted)
+{
+    for (int i = 0; i < CHILD_VALUES; i++) {
+        int result = weir_add_int(stream, i % 2 ? "x" : "y", i);
+        PLAIN_CHECK(result == 0);
+        good++;
+    }
+    check_ledger(busy, interrupted);
+    exit(0);
+}
+
+/* Adds one way after the other, quickly enough that the ring is often full. */
+static int add(weir_stream *stream, int i)
+{
+    static char names[NAMES][8];
+    char *name = names[i % NAMES];
+    const weir_value event[] = {{"e", 1}, {"f", 2}};
+    switch (i % 8) {
+    case 0: snprintf(name, sizeof names[0], "n%d", i % NAMES); return weir_add_int(stream, name, i);
+    case 1: return weir_emit(stream, event, 2);
+    case 2: return weir_add_int(stream, "x", i);
+    default: return weir_metric_add_int(metric, i);
+    }
+}
+
+static void configure(const char *journal)
+{
+    char text[512];
+    int length =
+        snprintf(text, sizeof text, "{%s%s%s\"groups\":{\"*\":\"null\"}}",
+                 journal ? "\"settings\":{\"journal\":\"" : "", journal ? journal : "", journal ? "\"}," : "");
+    PLAIN_CHECK(weir_configure_text(text, (size_t)length) == 0);
+}
+
+static void run(const char *journal)
+{
+    configure(journal);
+    weir_stream *stream = weir_get_stream("my_app");
+    metric = weir_get_metric(stream, "m");
+    count(weir_metric_add_int(metric, 1));
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = split, .sa_flags = SA_RESTART}, NULL);
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    PLAIN_CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    struct itimerspec spec = {{0, PERIOD_US * 1000}, {0, PERIOD_US * 1000}};
+    PLAIN_CHECK(timer_settime(timer, 0, &spec, NULL) == 0);
+    for (int i = 0; forks < FORKS; i++) {
+        int result = add(stream, i);
+        uint64_t values = i % 8 == 1 ? 2 : 1;
+        if (is_child)
+            run_child(stream, result == 0 ? values : 0);
+        PLAIN_CHECK(result == 0);
+        good += values;
+    }
+    timer_delete(timer);
+    check_ledger(0, 0);
+}
+
+/* A process uses weir once. */
+static void run_in_process(const char *journal)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        plain_hang_no_longer_than(150);
+        run(journal);
+        exit(0);
+    }
+    PLAIN_CHECK(waitpid(child, &status, 0) == child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status))
+        plain_fail(__FILE__, __LINE__, "the process succeeds",
+                   journal ? "with a journal" : "without a journal");
+}
+
+int main(void)
+{
+    const char *sanitized = getenv("WEIR_TEST_SANITIZED");
+    char folder[] = "/tmp/weir-split.XXXXXX";
+    if (sanitized && *sanitized) {
+        puts("the sanitizers' allocators and thread lists do not support a fork of a threaded program");
+        return 77;
+    }
+    plain_hang_no_longer_than(300);
+    run_in_process(NULL);
+    PLAIN_CHECK(mkdtemp(folder));
+    run_in_process(folder);
+    PLAIN_CHECK(rmdir(folder) == 0, "the journal was not deleted at exit");
+    return 0;
+}

@@ -1,0 +1,111 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "format/format.h"
+#include "batch_fixture.h"
+
+/* What Python's json.dumps({"v": value}) writes. */
+static void expect(double value, const char *text)
+{
+    char expected[100];
+    clear_batch();
+    fixture.series_count = 0;
+    add_double(add_series("g", "v", NULL, 0), value);
+    snprintf(expected, sizeof expected, "{\"v\": %s}\n", text);
+    cr_assert_str_eq(encode(&wr_format_bai), expected);
+}
+
+Test(format_bai, an_event_of_one_sample_is_an_object_with_one_member)
+{
+    add_double(add_series("my_app", "latency", NULL, 0), 49.403);
+    cr_assert_str_eq(encode(&wr_format_bai), "{\"latency\": 49.403}\n");
+}
+
+Test(format_bai, an_event_of_several_samples_is_one_line)
+{
+    add_double(add_series("g", "alexnet.batchsize16.latency", NULL, 0), 0.5)->flags = WEIR_SAMPLE_MORE;
+    add_double(add_series("g", "throughput", NULL, 0), 100)->flags = WEIR_SAMPLE_MORE;
+    add_double(add_series("g", "epochs", NULL, 0), 3);
+    cr_assert_str_eq(encode(&wr_format_bai),
+                     "{\"alexnet.batchsize16.latency\": 0.5, \"throughput\": 100.0, \"epochs\": 3.0}\n");
+}
+
+Test(format_bai, several_events_are_several_lines)
+{
+    uint32_t a = add_series("g", "a", NULL, 0), b = add_series("g", "b", NULL, 0);
+    add_double(a, 1);
+    add_double(a, 2)->flags = WEIR_SAMPLE_MORE;
+    add_double(b, 3);
+    add_double(b, 4);
+    cr_assert_str_eq(encode(&wr_format_bai), "{\"a\": 1.0}\n{\"a\": 2.0, \"b\": 3.0}\n{\"b\": 4.0}\n");
+}
+
+Test(format_bai, numbers_are_written_as_pythons_repr)
+{
+    expect(100, "100.0");
+    expect(-0.0, "-0.0");
+    expect(0.1 + 0.2, "0.30000000000000004");
+    expect(1.0 / 3, "0.3333333333333333");
+    expect(1e15, "1000000000000000.0");
+    expect(9999999999999998.0, "9999999999999998.0");
+    expect(1e16, "1e+16");
+    expect(9.223372036854775808e18, "9.223372036854776e+18");
+    expect(1e22, "1e+22");
+    expect(1e100, "1e+100");
+    expect(0.0001, "0.0001");
+    expect(1e-5, "1e-05");
+    expect(-2.5e-7, "-2.5e-07");
+    expect(5e-324, "5e-324");
+    expect(1.7976931348623157e308, "1.7976931348623157e+308");
+}
+
+Test(format_bai, infinities_and_nan_are_written_as_python_does)
+{
+    expect(NAN, "NaN");
+    expect(INFINITY, "Infinity");
+    expect(-INFINITY, "-Infinity");
+}
+
+Test(format_bai, integers_have_no_point)
+{
+    add_int(add_series("g", "a", NULL, 0), INT64_MIN)->flags = WEIR_SAMPLE_MORE;
+    add_int(add_series("g", "b", NULL, 0), INT64_MAX);
+    cr_assert_str_eq(encode(&wr_format_bai), "{\"a\": -9223372036854775808, \"b\": 9223372036854775807}\n");
+}
+
+Test(format_bai, names_are_escaped_to_ascii_as_in_python)
+{
+    add_double(add_series("g", "\xc3\xa9\t\"\\/\x7f\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x80\xa8", NULL, 0), 1);
+    cr_assert_str_eq(encode(&wr_format_bai),
+                     "{\"\\u00e9\\t\\\"\\\\/\\u007f\\u20ac\\ud83d\\ude00\\u2028\": 1.0}\n");
+}
+
+Test(format_bai, group_time_labels_and_metadata_are_not_written)
+{
+    static const weir_label label[] = {{"route", "/x"}};
+    set_labels(label, 1);
+    uint32_t series = add_series("my_app", "latency", label, 1);
+    fixture.series[series].cumulative = true;
+    set_metadata(add_double(series, 1), "warm");
+    cr_assert_str_eq(encode(&wr_format_bai), "{\"latency\": 1.0}\n");
+}
+
+Test(format_bai, a_short_write_settles_whole_lines_only)
+{
+    struct wr_encoder encoder;
+    weir_encoded encoded;
+    size_t end;
+    uint32_t a = add_series("g", "a", NULL, 0);
+    add_double(a, 1)->flags = WEIR_SAMPLE_MORE;
+    add_double(a, 2);
+    add_double(a, 3);
+    wr_encoder_init(&encoder, &wr_format_bai, NULL);
+    cr_assert(wr_encoder_encode(&encoder, fixture_batch(), 0, SIZE_MAX, &encoded));
+    size_t first = strlen("{\"a\": 1.0, \"a\": 2.0}\n");
+    cr_assert_eq(wr_encoder_settled(&encoder, first - 1, &end), 0);
+    cr_assert_eq(wr_encoder_settled(&encoder, first, &end), 2);
+    cr_assert_eq(end, first);
+    cr_assert_eq(wr_encoder_settled(&encoder, encoded.length - 1, &end), 2);
+    cr_assert_eq(wr_encoder_settled(&encoder, encoded.length, &end), 3);
+    wr_encoder_fini(&encoder);
+}

@@ -1,0 +1,241 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/format.h"
+#include "batch_fixture.h"
+
+static const weir_label route[] = {{"route", "/x"}}, other_route[] = {{"route", "/y"}};
+
+/* The line of one sample. */
+static const char *line_of(const char *text)
+{
+    static char line[3000];
+    const char *last = text + strlen(text) - 1;
+    cr_assert_eq(*last, '\n');
+    while (last > text && last[-1] != '\n')
+        last--;
+    strcpy(line, last);
+    return line;
+}
+
+static const char *line_of_value(double value)
+{
+    clear_batch();
+    fixture.series_count = 0;
+    add_double(add_series("g", "n", NULL, 0), value);
+    return line_of(encode(&wr_format_prometheus));
+}
+
+static const char *line_with_label(const char *key, const char *value)
+{
+    const weir_label label[] = {{key, value}};
+    clear_batch();
+    fixture.series_count = 0;
+    add_double(add_series("g", "n", label, 1), 1);
+    return line_of(encode(&wr_format_prometheus));
+}
+
+static const char *line_with_name(const char *group, const char *name)
+{
+    clear_batch();
+    fixture.series_count = 0;
+    add_double(add_series(group, name, NULL, 0), 1);
+    return line_of(encode(&wr_format_prometheus));
+}
+
+/* ---- The document ---------------------------------------------------------------------------- */
+
+Test(format_prometheus, a_sample_is_a_gauge_with_help_and_type_in_front)
+{
+    add_double(add_series("my_app", "latency", route, 1), 49.403);
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP my_app_latency latency of my_app\n"
+                                                    "# TYPE my_app_latency gauge\n"
+                                                    "my_app_latency{route=\"/x\"} 49.403\n");
+}
+
+Test(format_prometheus, a_running_total_is_a_counter)
+{
+    uint32_t series = add_series("my_app", "requests_total", NULL, 0);
+    fixture.series[series].cumulative = true;
+    add_double(series, 7);
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP my_app_requests_total requests_total of my_app\n"
+                                                    "# TYPE my_app_requests_total counter\n"
+                                                    "my_app_requests_total 7\n");
+}
+
+Test(format_prometheus, descriptions_are_the_help_followed_by_the_unit)
+{
+    uint32_t a = add_series("g", "a", NULL, 0), b = add_series("g", "b", NULL, 0);
+    fixture.series[a].help = "how long \\ it\ntakes";
+    fixture.series[a].unit = "ms";
+    fixture.series[b].unit = "bytes";
+    add_double(a, 1);
+    add_double(b, 2);
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP g_a how long \\\\ it\\ntakes (ms)\n"
+                                                    "# TYPE g_a gauge\n"
+                                                    "g_a 1\n"
+                                                    "# HELP g_b b of g (bytes)\n"
+                                                    "# TYPE g_b gauge\n"
+                                                    "g_b 2\n");
+}
+
+Test(format_prometheus, the_last_value_of_each_series_is_written)
+{
+    uint32_t a = add_series("g", "a", NULL, 0), b = add_series("g", "b", NULL, 0);
+    add_double(a, 1);
+    add_double(b, 2);
+    add_double(a, 3)->flags = WEIR_SAMPLE_MORE;
+    add_double(a, 4);
+    add_double(b, 1);
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP g_a a of g\n# TYPE g_a gauge\ng_a 4\n"
+                                                    "# HELP g_b b of g\n# TYPE g_b gauge\ng_b 1\n");
+}
+
+Test(format_prometheus, lines_of_a_family_are_adjacent)
+{
+    uint32_t ax = add_series("g", "a", route, 1), ab = add_series("g", "a_b", NULL, 0),
+             ay = add_series("g", "a", other_route, 1), a = add_series("g", "a", NULL, 0);
+    add_double(ay, 1);
+    add_double(ab, 2);
+    add_double(ax, 3);
+    add_double(a, 4);
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP g_a a of g\n"
+                                                    "# TYPE g_a gauge\n"
+                                                    "g_a 4\n"
+                                                    "g_a{route=\"/x\"} 3\n"
+                                                    "g_a{route=\"/y\"} 1\n"
+                                                    "# HELP g_a_b a_b of g\n"
+                                                    "# TYPE g_a_b gauge\n"
+                                                    "g_a_b 2\n");
+}
+
+Test(format_prometheus, the_next_document_starts_empty)
+{
+    struct wr_encoder encoder;
+    wr_encoder_init(&encoder, &wr_format_prometheus, NULL);
+    uint32_t a = add_series("g", "a", NULL, 0), b = add_series("g", "b", NULL, 0);
+    add_double(a, 1);
+    add_double(b, 2);
+    encode_with(&encoder);
+    clear_batch();
+    add_double(b, 3);
+    cr_assert_str_eq(encode_with(&encoder), "# HELP g_b b of g\n# TYPE g_b gauge\ng_b 3\n");
+    clear_batch();
+    cr_assert_str_eq(encode_with(&encoder), "");
+    wr_encoder_fini(&encoder);
+}
+
+Test(format_prometheus, labels_of_the_configuration_are_merged_and_the_series_take_precedence)
+{
+    static const weir_label own[] = {{"host", "own"}}, common[] = {{"az", "eu"}, {"host", "all"}};
+    set_labels(common, 2);
+    add_double(add_series("g", "a", own, 1), 1);
+    cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "g_a{az=\"eu\",host=\"own\"} 1\n");
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+Test(format_prometheus, every_double_is_written)
+{
+    cr_assert_str_eq(line_of_value(NAN), "g_n NaN\n");
+    cr_assert_str_eq(line_of_value(INFINITY), "g_n +Inf\n");
+    cr_assert_str_eq(line_of_value(-INFINITY), "g_n -Inf\n");
+    cr_assert_str_eq(line_of_value(-0.0), "g_n -0\n");
+    cr_assert_str_eq(line_of_value(5e-324), "g_n 5e-324\n");
+    cr_assert_str_eq(line_of_value(1e16), "g_n 1e+16\n");
+}
+
+Test(format_prometheus, integers_that_no_double_holds_exactly_are_left_out_and_counted)
+{
+    struct wr_encoder encoder;
+    wr_encoder_init(&encoder, &wr_format_prometheus, NULL);
+    uint32_t series = add_series("g", "n", NULL, 0);
+    add_int(series, INT64_MAX);
+    add_int(series, 42);
+    add_int(series, 9007199254740993);
+    cr_assert_str_eq(line_of(encode_with(&encoder)), "g_n 42\n");
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 1), 1);
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 3), 2);
+    clear_batch();
+    add_int(series, INT64_MAX);
+    cr_assert_str_eq(encode_with(&encoder), "");
+    wr_encoder_fini(&encoder);
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+Test(format_prometheus, other_characters_of_names_become_one_underscore_each)
+{
+    cr_assert_str_eq(line_with_name("my_app.db", "a-b c"), "my_app_db_a_b_c 1\n");
+    cr_assert_str_eq(line_with_name("caf\xc3\xa9", "\xe2\x82\xac:\xf0\x9f\x98\x80"), "caf___:_ 1\n");
+    cr_assert_str_eq(line_with_name("9g", "7"), "_9g_7 1\n");
+    cr_assert_str_eq(line_with_name("a\"{}\\", "#"), "a______ 1\n");
+}
+
+Test(format_prometheus, label_values_are_escaped)
+{
+    cr_assert_str_eq(line_with_label("k", "a\"b\\c\nd{}\te"), "g_n{k=\"a\\\"b\\\\c\\nd{}\te\"} 1\n");
+}
+
+Test(format_prometheus, label_keys_are_made_valid)
+{
+    cr_assert_str_eq(line_with_label("a.b:c", "v"), "g_n{a_b_c=\"v\"} 1\n");
+    cr_assert_str_eq(line_with_label("1st", "v"), "g_n{_1st=\"v\"} 1\n");
+    cr_assert_str_eq(line_with_label("__name__", "v"), "g_n{_name__=\"v\"} 1\n");
+    cr_assert_str_eq(line_with_label("\xc3\xa9\xc3\xa9\xc3\xa9", "v"), "g_n{_=\"v\"} 1\n");
+}
+
+Test(format_prometheus, labels_without_a_value_are_left_out)
+{
+    static const weir_label labels[] = {{"a", ""}, {"b", "x"}, {"c", ""}};
+    add_double(add_series("g", "n", labels, 3), 1);
+    cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "g_n{b=\"x\"} 1\n");
+    cr_assert_str_eq(line_with_label("a", ""), "g_n 1\n");
+}
+
+Test(format_prometheus, the_longest_names_fit)
+{
+    char longest[256], expected[800];
+    memset(longest, '9', 255);
+    longest[255] = '\0';
+    snprintf(expected, sizeof expected, "g_n{_%s=\"v\"} 1\n", longest);
+    cr_assert_str_eq(line_with_label(longest, "v"), expected);
+    snprintf(expected, sizeof expected, "_%s_%s 1\n", longest, longest);
+    cr_assert_str_eq(line_with_name(longest, longest), expected);
+}
+
+/* ---- Names that become equal ----------------------------------------------------------------- */
+
+Test(format_prometheus, keys_that_become_equal_are_one_label_of_all_values)
+{
+    static const weir_label labels[] = {{"a b", "1"}, {"a.b", "2;"}, {"a_b", ""}, {"a_c", "3"}, {"a|b", "4"}};
+    add_double(add_series("g", "n", labels, 5), 1);
+    cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "g_n{a_b=\"1;2;;4\",a_c=\"3\"} 1\n");
+}
+
+Test(format_prometheus, names_that_become_equal_are_one_family_with_the_latest_value)
+{
+    uint32_t dot = add_series("a.b", "n", NULL, 0), line = add_series("a_b", "n", NULL, 0),
+             part = add_series("a", "b.n", route, 1);
+    fixture.series[line].help = "the one described";
+    add_double(line, 1);
+    add_double(dot, 2);
+    add_double(part, 3);
+    add_double(line, 4);
+    add_double(dot, 5);
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP a_b_n the one described\n"
+                                                    "# TYPE a_b_n gauge\n"
+                                                    "a_b_n 5\n"
+                                                    "a_b_n{route=\"/x\"} 3\n");
+}
+
+Test(format_prometheus, a_name_that_is_both_a_total_and_not_is_untyped)
+{
+    uint32_t plain = add_series("g", "n", NULL, 0), total = add_series("g", "n", route, 1);
+    fixture.series[total].cumulative = true;
+    add_double(total, 1);
+    add_double(plain, 2);
+    cr_assert_str_eq(encode(&wr_format_prometheus),
+                     "# HELP g_n n of g\n# TYPE g_n untyped\ng_n 2\ng_n{route=\"/x\"} 1\n");
+}

@@ -1,0 +1,120 @@
+#include <math.h>
+
+#include "format/format.h"
+#include "batch_fixture.h"
+
+static const weir_label route[] = {{"route", "/x"}};
+
+static const char *line_of(double value)
+{
+    clear_batch();
+    fixture.series_count = 0;
+    add_double(add_series("my_app", "latency", NULL, 0), value);
+    return encode(&wr_format_statsd);
+}
+
+static const char *line_with_name(const char *group, const char *name)
+{
+    clear_batch();
+    fixture.series_count = 0;
+    add_double(add_series(group, name, NULL, 0), 1);
+    return encode(&wr_format_statsd);
+}
+
+static const char *line_with_tag(const char *key, const char *value)
+{
+    const weir_label label[] = {{key, value}};
+    clear_batch();
+    fixture.series_count = 0;
+    add_double(add_series("g", "n", label, 1), 1);
+    return encode_as(&wr_format_statsd, "tags", "true");
+}
+
+Test(format_statsd, a_sample_is_a_gauge)
+{
+    add_double(add_series("my_app", "latency", route, 1), 49.403);
+    cr_assert_str_eq(encode(&wr_format_statsd), "my_app.latency:49.403|g\n");
+}
+
+Test(format_statsd, a_running_total_is_a_gauge_too)
+{
+    uint32_t series = add_series("my_app", "requests", NULL, 0);
+    fixture.series[series].cumulative = true;
+    add_double(series, 7);
+    add_double(series, 9);
+    cr_assert_str_eq(encode(&wr_format_statsd), "my_app.requests:7|g\nmy_app.requests:9|g\n");
+}
+
+Test(format_statsd, an_event_is_a_line_for_each_of_its_samples)
+{
+    add_double(add_series("g", "a", NULL, 0), 1)->flags = WEIR_SAMPLE_MORE;
+    add_int(add_series("g", "b", NULL, 0), INT64_MAX);
+    cr_assert_str_eq(encode(&wr_format_statsd), "g.a:1|g\ng.b:9223372036854775807|g\n");
+}
+
+Test(format_statsd, a_negative_value_is_set_from_zero)
+{
+    cr_assert_str_eq(line_of(-5.5), "my_app.latency:0|g\nmy_app.latency:-5.5|g\n");
+    add_int(0, INT64_MIN);
+    cr_assert_str_eq(encode(&wr_format_statsd), "my_app.latency:0|g\nmy_app.latency:-5.5|g\n"
+                                                "my_app.latency:0|g\nmy_app.latency:-9223372036854775808|g\n");
+}
+
+Test(format_statsd, a_zero_has_no_sign)
+{
+    cr_assert_str_eq(line_of(-0.0), "my_app.latency:0|g\n");
+    cr_assert_str_eq(line_of(0.0), "my_app.latency:0|g\n");
+}
+
+Test(format_statsd, zero_and_the_negative_value_are_settled_together)
+{
+    struct wr_encoder encoder;
+    weir_encoded encoded;
+    size_t end;
+    wr_encoder_init(&encoder, &wr_format_statsd, make_options(&wr_format_statsd, NULL, NULL));
+    add_double(add_series("g", "n", NULL, 0), -1);
+    cr_assert(wr_encoder_encode(&encoder, fixture_batch(), 0, SIZE_MAX, &encoded));
+    cr_assert_eq(wr_encoder_settled(&encoder, encoded.length - 1, &end), 0);
+    cr_assert_eq(end, 0);
+    cr_assert_eq(wr_encoder_settled(&encoder, encoded.length, &end), 1);
+    wr_encoder_fini(&encoder);
+}
+
+Test(format_statsd, infinities_and_nan_are_left_out_and_counted)
+{
+    struct wr_encoder encoder;
+    wr_encoder_init(&encoder, &wr_format_statsd, make_options(&wr_format_statsd, NULL, NULL));
+    uint32_t series = add_series("g", "n", NULL, 0);
+    add_double(series, NAN);
+    add_double(series, -INFINITY);
+    add_double(series, 1);
+    cr_assert_str_eq(encode_with(&encoder), "g.n:1|g\n");
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 3), 2);
+    wr_encoder_fini(&encoder);
+}
+
+Test(format_statsd, separators_of_statsd_are_stripped_from_names)
+{
+    cr_assert_str_eq(line_with_name("a:b|c", "d@e#f,g"), "abc.defg:1|g\n");
+    cr_assert_str_eq(line_with_name("a b", "c\xc2\xa0"
+                                           "d"),
+                     "a_b.c_d:1|g\n");
+    cr_assert_str_eq(line_with_name("g", "#"), "g._:1|g\n");
+}
+
+Test(format_statsd, labels_are_tags_if_configured)
+{
+    static const weir_label common[] = {{"az", "eu"}};
+    set_labels(common, 1);
+    add_double(add_series("my_app", "latency", route, 1), -1);
+    cr_assert_str_eq(encode(&wr_format_statsd), "my_app.latency:0|g\nmy_app.latency:-1|g\n");
+    cr_assert_str_eq(encode_as(&wr_format_statsd, "tags", "true"),
+                     "my_app.latency:0|g|#az:eu,route:/x\nmy_app.latency:-1|g|#az:eu,route:/x\n");
+}
+
+Test(format_statsd, separators_are_stripped_from_tags)
+{
+    cr_assert_str_eq(line_with_tag("a:b,c", "v:w|x,y#z\n@"), "g.n:1|g|#abc:v:wxyz_\n");
+    cr_assert_str_eq(line_with_tag("k", ""), "g.n:1|g|#k\n");
+    cr_assert_str_eq(line_with_tag("@", "|"), "g.n:1|g|#_:_\n");
+}
