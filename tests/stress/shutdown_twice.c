@@ -74,6 +74,7 @@ static void main_returns(void)
     static int result;
     pthread_t thread;
     start_shutdown(&thread, &result);
+    pthread_detach(thread);
     allow_soon();
     exit(0);
 }
@@ -144,6 +145,7 @@ static void exit_times_out(void)
     PLAIN_CHECK(weir_configure_text(config, sizeof config - 1) == 0);
     set_up();
     start_shutdown(&thread, &result);
+    pthread_detach(thread);
     exit(0);
 }
 
