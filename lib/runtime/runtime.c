@@ -43,6 +43,7 @@ int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct 
         return wr_engine_shutdown_wait(engine, deadline_ns, error);
     int result = wr_engine_shutdown(engine, deadline_ns, error);
     wr_report_write(engine);
+    wr_watcher_stop(&runtime->watcher, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
     wr_status_stop(&runtime->status, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
     wr_engine_shutdown_end(engine, result ? error : NULL);
     return result;
