@@ -66,7 +66,7 @@ static int refuse_name(const char *name)
     wr_suggest_init(&suggest, name);
     for (size_t i = 0; (format = wr_format_at(i)); i++)
         wr_suggest_try(&suggest, format->name);
-    return command_fail("unknown format \"%s\"%s", name, wr_suggest_words(&suggest, nearest, sizeof nearest));
+    return command_fail("unknown format \"%s\"%s", name, wr_suggest_text(&suggest, nearest, sizeof nearest));
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -63,7 +63,7 @@ static int refuse_name(const char *name)
     wr_suggest_init(&suggest, name);
     for (size_t i = 0; (command = command_at(i)); i++)
         wr_suggest_try(&suggest, command->name);
-    command_fail("unknown command \"%s\"%s", name, wr_suggest_words(&suggest, nearest, sizeof nearest));
+    command_fail("unknown command \"%s\"%s", name, wr_suggest_text(&suggest, nearest, sizeof nearest));
     print_help(stderr);
     return EXIT_USAGE;
 }

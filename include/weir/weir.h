@@ -217,7 +217,7 @@ enum weir_drop {
     WEIR_DROPPED_CORRUPT,         /* a record on disk was damaged */
     WEIR_DROPPED_NO_THREAD,       /* no thread could be started */
     WEIR_DROPPED_REENTRANT,       /* added by a handler's own code to a full queue */
-    WEIR_DROPPED_FORK_UNSAFE,     /* the handler was busy in a callback when the process forked */
+    WEIR_DROPPED_FORK_UNSAFE,     /* a handler of its type was busy in a callback when the process forked */
     WEIR_DROPPED_MAX = 16         /* the length of arrays; unused indexes are reserved */
 };
 

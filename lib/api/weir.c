@@ -261,7 +261,7 @@ const char *weir_last_error(void)
 
 const char *weir_strerror(int error)
 {
-    return wr_error_words(error);
+    return wr_error_text(error);
 }
 
 const char *weir_version(void)

@@ -99,7 +99,7 @@ static bool check_file(int fd, const char *path, size_t *size, struct wr_error *
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
         return false;
     }
     if (!S_ISREG(status.st_mode)) {
@@ -129,7 +129,7 @@ static char *read_all(int fd, const char *path, size_t size, size_t *length, str
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
+            wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
             free(text);
             return NULL;
         }
@@ -145,7 +145,7 @@ struct wr_document *wr_document_read(const char *path, struct wr_error *error)
     /* O_NONBLOCK: opening a named pipe must not block before it is refused */
     int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
         return NULL;
     }
     struct wr_document *document = NULL;

@@ -96,7 +96,7 @@ static const char *read_file(int fd, struct wr_buffer *out)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return wr_error_of_system(errno);
+            return wr_error_system_text(errno);
         if (got == 0)
             return NULL;
         out->length += (size_t)got;
@@ -109,7 +109,7 @@ static const char *check_file(int fd)
 {
     struct stat status;
     if (fd < 0 || fstat(fd, &status) != 0)
-        return wr_error_of_system(errno);
+        return wr_error_system_text(errno);
     return S_ISREG(status.st_mode) ? NULL : "not a regular file";
 }
 

@@ -282,7 +282,7 @@ static bool refuse_member(const struct members *m, const struct wr_node *member,
     list_allowed(m, &suggest, &allowed);
     const char *list = wr_buffer_text(&allowed);
     wr_node_key_error(member, m->error, "unknown option%s allowed: %s",
-                      suggest.best ? wr_suggest_words(&suggest, nearest, sizeof nearest) : ";",
+                      suggest.best ? wr_suggest_text(&suggest, nearest, sizeof nearest) : ";",
                       list ? list : "");
     wr_buffer_fini(&allowed);
     return false;

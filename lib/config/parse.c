@@ -187,7 +187,7 @@ static bool refuse_section(const struct wr_node *node, struct wr_error *error)
     for (size_t i = 0; i < WR_COUNT_OF(sections); i++)
         wr_suggest_try(&suggest, sections[i]);
     wr_node_key_error(node, error, "unknown section%s allowed: $schema, settings, handlers, groups",
-                      suggest.best ? wr_suggest_words(&suggest, nearest, sizeof nearest) : ";");
+                      suggest.best ? wr_suggest_text(&suggest, nearest, sizeof nearest) : ";");
     return false;
 }
 

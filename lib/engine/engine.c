@@ -227,11 +227,11 @@ void wr_engine_say_overflow(struct wr_engine *engine)
     struct wr_group *group = atomic_load(&engine->registry->first_overflow);
     if (!group || atomic_load(&engine->overflow_logged) || atomic_exchange(&engine->overflow_logged, true))
         return;
-    wr_log_say(engine->log, WEIR_LOG_WARNING,
-               "settings.max_series (%u) is reached, first by group \"%s\": in each group, values of new names "
-               "go to the "
-               "series \"weir_overflow\"",
-               atomic_load(&engine->registry->max), group->name);
+    wr_log_write(
+        engine->log, WEIR_LOG_WARNING,
+        "settings.max_series (%u) is reached, first by group \"%s\": in each group, values of new names "
+        "go to the series \"weir_overflow\"",
+        atomic_load(&engine->registry->max), group->name);
 }
 
 static void add_progress(struct wr_engine_progress *sum, struct wr_lane *lane)
@@ -417,10 +417,10 @@ static void drain_late(struct wr_engine *engine)
     bool has_journal = engine->journal;
     wr_engine_leave(&visit);
     if (late || running)
-        wr_log_say(engine->log, WEIR_LOG_ERROR,
-                   "shutting down: %" PRIu64 " values were added too late for their handlers, and %" PRIu32
-                   " calls that add values have not returned; these values %s",
-                   late, running, has_journal ? "stay in the journal" : "are dropped");
+        wr_log_write(engine->log, WEIR_LOG_ERROR,
+                     "shutting down: %" PRIu64 " values were added too late for their handlers, and %" PRIu32
+                     " calls that add values have not returned; these values %s",
+                     late, running, has_journal ? "stay in the journal" : "are dropped");
 }
 
 /* The last round: moves values from the rings to the lanes. Returns the lanes; NULL: none, or the lock was not
@@ -511,9 +511,9 @@ void wr_engine_report_unfinished(struct wr_engine *engine)
         wr_lane_stats_get(&stats, lane, 0);
         queued += stats.queued;
     }
-    wr_log_say(engine->log, WEIR_LOG_ERROR,
-               "the program ends while another thread is shutting weir down; %" PRIu64 " queued values %s",
-               queued, has_journal ? "stay in the journal" : "are lost");
+    wr_log_write(engine->log, WEIR_LOG_ERROR,
+                 "the program ends while another thread is shutting weir down; %" PRIu64 " queued values %s",
+                 queued, has_journal ? "stay in the journal" : "are lost");
 }
 
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)

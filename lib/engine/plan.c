@@ -95,7 +95,7 @@ static bool refuse_item(struct planner *p, const struct wr_config_route *route, 
         wr_node_error(node, p->error,
                       "must be a handler of this configuration or an installed handler type, got %s%s",
                       wr_utf8_quote(shown, sizeof shown, name, strlen(name)),
-                      wr_suggest_words(&suggest, nearest, sizeof nearest));
+                      wr_suggest_text(&suggest, nearest, sizeof nearest));
     } else {
         wr_node_error(node, p->error, "not a handler of this configuration, and %s", problem->text);
         p->error->code = problem->code;
@@ -175,9 +175,9 @@ static void leave_out(struct planner *p, struct wr_plan_handler *handler)
     wr_instance_free(handler->instance);
     handler->instance = NULL;
     handler->ending = WEIR_DROPPED_FAILED;
-    wr_log_say(p->site->log, WEIR_LOG_ERROR,
-               "%s: unavailable in the forked process, its values are dropped: %s", handler->name,
-               p->error->text);
+    wr_log_write(p->site->log, WEIR_LOG_ERROR,
+                 "%s: unavailable in the forked process, its values are dropped: %s", handler->name,
+                 p->error->text);
 }
 
 static bool make_handler(struct planner *p, struct wr_plan_handler *handler)

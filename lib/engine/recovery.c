@@ -232,7 +232,7 @@ static void give_journal(struct find *find)
     if (problem)
         wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
                             "%s: values in rings cannot be recovered now, and stay there: %s",
-                            find->journal->dir.path, wr_error_of_system(problem));
+                            find->journal->dir.path, wr_error_system_text(problem));
     for (size_t i = 0; i < find->reader.segment_count; i++)
         give_segment(find, find->reader.segments[i]);
     find->reader.segment_count = 0;
@@ -268,7 +268,7 @@ static bool adopt(struct find *find, const char *place, const char *name)
         return false;
     default:
         wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
-                            "%s: %s; it is left as it is", dir->path, wr_error_of_system(errno));
+                            "%s: %s; it is left as it is", dir->path, wr_error_system_text(errno));
         leave(dir);
         return false;
     }
@@ -316,7 +316,7 @@ static void adopt_all(struct wr_buffer *finds, const struct find *pattern, const
     if (problem)
         wr_deferred_log_add(&pattern->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
                             "%s: %s; values of earlier processes may be left there", place,
-                            wr_error_of_system(problem));
+                            wr_error_system_text(problem));
 }
 
 void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_dispatcher *dispatcher,

@@ -24,7 +24,7 @@ static void host_log(const weir_host *host, int level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    wr_log_say(api_of(host)->log, level, "%s: %s", host->name, text);
+    wr_log_write(api_of(host)->log, level, "%s: %s", host->name, text);
 }
 
 static void host_refuse(const weir_host *host, const char *option, const char *format, ...)

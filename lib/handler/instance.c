@@ -88,7 +88,7 @@ static void report_hidden(const struct wr_instance *instance, const char *name)
     const weir_option *row;
     for (size_t i = 0; instance->host.log && (row = wr_options_row(&all, i)); i++)
         if (is_hidden(instance->type, row->name))
-            wr_log_say(
+            wr_log_write(
                 instance->host.log, WEIR_LOG_INFO,
                 "%s: the handler type \"%s\" has an option \"%s\" of its own, so the option of that name "
                 "that every handler has keeps its default",
@@ -163,7 +163,7 @@ static void refuse_format(const struct wr_node *node, const char *name, struct w
     }
     const char *list = wr_buffer_text(&names);
     char shown[SHOWN_ROOM];
-    const char *words = wr_suggest_words(&suggest, nearest, sizeof nearest);
+    const char *words = wr_suggest_text(&suggest, nearest, sizeof nearest);
     wr_node_error(node, error, "%s is not a format%s%s allowed: %s", wr_node_show(node, shown, sizeof shown),
                   words, *words ? "" : ";", list ? list : "");
     wr_buffer_fini(&names);
@@ -364,7 +364,7 @@ static bool call_prepare(const struct wr_instance *instance, struct wr_error *er
     bool prepared = type->is.prepare(&host.shown);
     const char *breach = wr_thread_state_restore(&thread_state);
     if (breach && host.log)
-        wr_log_say(host.log, WEIR_LOG_ERROR, "%s: the handler type is at fault: %s", type->is.name, breach);
+        wr_log_write(host.log, WEIR_LOG_ERROR, "%s: the handler type is at fault: %s", type->is.name, breach);
     if (!prepared && !error->code)
         wr_error_set(error, WEIR_ERR_CONFIG, "%s: the handler type \"%s\" cannot be used; it gave no reason",
                      instance->host.shown.name, type->is.name);
@@ -409,8 +409,8 @@ static void destroy(struct wr_instance *instance)
     wr_plugins_leave(instance->type->home, instance->type);
     const char *breach = wr_thread_state_restore(&thread_state);
     if (breach && instance->host.log)
-        wr_log_say(instance->host.log, WEIR_LOG_ERROR, "%s: the handler type is at fault: %s",
-                   instance->host.shown.name, breach);
+        wr_log_write(instance->host.log, WEIR_LOG_ERROR, "%s: the handler type is at fault: %s",
+                     instance->host.shown.name, breach);
 }
 
 void wr_instance_free(struct wr_instance *instance)

@@ -439,7 +439,7 @@ static void fail_search(struct wr_plugins *plugins, struct search *search, struc
     const char *tried = wr_buffer_text(&search->tried);
     wr_error_set(error, WEIR_ERR_PLUGIN, "\"%s\" is not an installed handler type (looked in %s)%s",
                  search->name, tried ? tried : WEIR_PLUGINDIR,
-                 wr_suggest_words(&candidates.suggest, nearest, sizeof nearest));
+                 wr_suggest_text(&candidates.suggest, nearest, sizeof nearest));
 }
 
 static struct wr_type *load_from(struct wr_plugins *plugins, const char *name, const char *path,

@@ -17,7 +17,7 @@ static void fail(struct wr_journal *journal, int problem, int64_t now_ns)
     journal->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
     if (!journal->failing)
         wr_deferred_log_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: %s; values go on without it",
-                            journal->dir.path, wr_error_of_system(problem));
+                            journal->dir.path, wr_error_system_text(problem));
     journal->failing = true;
 }
 
@@ -129,7 +129,7 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
     int problem = fill(journal);
     if (!problem)
         return journal;
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_of_system(problem));
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_system_text(problem));
     set_on_series(journal, false);
     wr_mapped_file_close(&journal->series.map);
     wr_mapped_file_close(&journal->meta);

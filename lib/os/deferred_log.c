@@ -51,7 +51,7 @@ struct wr_buffer wr_deferred_log_take(struct wr_deferred_log *deferred)
 void wr_deferred_log_write(struct wr_buffer *texts, struct wr_log *log)
 {
     for (size_t at = 0; at < texts->length; at += strlen(texts->data + at) + 1)
-        wr_log_say(log, texts->data[at] - '0', "%s", texts->data + at + 1);
+        wr_log_write(log, texts->data[at] - '0', "%s", texts->data + at + 1);
     wr_buffer_fini(texts);
 }
 
@@ -69,7 +69,7 @@ void wr_deferred_slots_add(struct wr_deferred_slots *slots, int level, const cha
 void wr_deferred_slots_write(const struct wr_deferred_slots *slots, struct wr_log *log, const char *about)
 {
     for (unsigned i = 0; i < slots->count; i++)
-        wr_log_say(log, slots->messages[i].level, "%s: %s", about, slots->messages[i].text);
+        wr_log_write(log, slots->messages[i].level, "%s: %s", about, slots->messages[i].text);
 }
 
 void wr_deferred_slots_pass_on(struct wr_deferred_slots *slots, struct wr_deferred_log *deferred,

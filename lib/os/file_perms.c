@@ -35,7 +35,7 @@ static bool check_one(const char *path, int code, struct wr_error *error)
 {
     struct stat status;
     if (stat(path, &status) != 0) {
-        wr_error_set(error, code, "%s: %s", path, wr_error_of_system(errno));
+        wr_error_set(error, code, "%s: %s", path, wr_error_system_text(errno));
         return false;
     }
     return wr_file_perms_check_status(path, &status, code, error);
@@ -45,7 +45,7 @@ bool wr_file_perms_check_path(const char *path, char **resolved, int code, struc
 {
     *resolved = realpath(path, NULL);
     if (!*resolved) {
-        wr_error_set(error, code, "%s: %s", path, wr_error_of_system(errno));
+        wr_error_set(error, code, "%s: %s", path, wr_error_system_text(errno));
         return false;
     }
     char *copy = strdup(*resolved);

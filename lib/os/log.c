@@ -89,7 +89,7 @@ static void write_stderr(int level, const char *text)
     write_without_sigpipe(line, size);
 }
 
-void wr_log_say_list(struct wr_log *log, int level, const char *format, va_list arguments)
+void wr_log_write_list(struct wr_log *log, int level, const char *format, va_list arguments)
 {
     if (level < WEIR_LOG_ERROR || level > WEIR_LOG_DEBUG || !wr_log_wants(log, level))
         return;
@@ -106,10 +106,10 @@ void wr_log_say_list(struct wr_log *log, int level, const char *format, va_list 
     errno = saved;
 }
 
-void wr_log_say(struct wr_log *log, int level, const char *format, ...)
+void wr_log_write(struct wr_log *log, int level, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    wr_log_say_list(log, level, format, arguments);
+    wr_log_write_list(log, level, format, arguments);
     va_end(arguments);
 }

@@ -31,8 +31,8 @@ bool wr_log_init(struct wr_log *log, const char *level);
 /* See weir_set_log. Returns false, with nothing changed, if out of memory. */
 bool wr_log_set_sink(struct wr_log *log, void (*write)(void *ctx, int level, const char *text), void *ctx);
 
-void wr_log_say(struct wr_log *log, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void wr_log_say_list(struct wr_log *log, int level, const char *format, va_list arguments);
+void wr_log_write(struct wr_log *log, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void wr_log_write_list(struct wr_log *log, int level, const char *format, va_list arguments);
 
 static inline bool wr_log_wants(struct wr_log *log, int level)
 {

@@ -81,7 +81,7 @@ char *wr_owner_dir_file(const struct wr_owner_dir *dir, uint64_t number)
 
 static bool fail(struct wr_error *error, const char *path, int problem)
 {
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(problem));
+    wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(problem));
     return false;
 }
 

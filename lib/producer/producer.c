@@ -395,7 +395,8 @@ void wr_producers_after_fork(struct wr_producers *producers, const struct wr_pro
     count_early(producers);
 }
 
-/* The journal's mappings do not exist in the child. */
+/* The journal's mappings do not exist in the child. Without memory nothing can be done here: the interrupted
+ * call faults. */
 void wr_producer_mend_interrupted(void)
 {
     struct wr_producer *producer = wr_producer_mine;
@@ -403,8 +404,8 @@ void wr_producer_mend_interrupted(void)
         !is_in_journal(producer))
         return;
     uintptr_t block = (uintptr_t)wr_ring_block(&producer->ring), start = block / PAGE * PAGE;
-    mmap((void *)start, block + BLOCK_BYTES - start, PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    (void)!mmap((void *)start, block + BLOCK_BYTES - start, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
 /* ---- Shutdown -------------------------------------------------------------------------------- */

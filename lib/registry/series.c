@@ -67,7 +67,7 @@ static struct weir_metric *make(struct wr_registry *registry, const struct wr_me
 static struct weir_metric *refuse(struct wr_registry *registry, const struct weir_stream *stream,
                                   struct wr_error *error)
 {
-    wr_error_set(error, stream->refusal, "the stream refuses all values: %s", wr_error_words(stream->refusal));
+    wr_error_set(error, stream->refusal, "the stream refuses all values: %s", wr_error_text(stream->refusal));
     switch (stream->refusal) {
     case WEIR_ERR_MEMORY: return registry->no_memory_metric;
     case WEIR_ERR_LIMIT: return registry->over_limit_metric;

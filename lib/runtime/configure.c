@@ -169,8 +169,8 @@ static void configure_from_environment(struct wr_runtime *runtime)
     wr_config_drop(config);
     runtime->from_environment = applied;
     if (!applied)
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; %s is not used", error.text,
-                   has_text ? "WEIR_CONFIG" : "BENCHMARK_AI");
+        wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; %s is not used", error.text,
+                     has_text ? "WEIR_CONFIG" : "BENCHMARK_AI");
 }
 
 /* A forked child repeats its parent's configuration. */
@@ -181,8 +181,8 @@ static void configure_child(struct wr_runtime *runtime, const struct wr_engine *
     expect_journal(runtime, config);
     const struct request request = {.kind = REPLACE, .config = config};
     if (apply(runtime, &request, false, true, &error) != 0)
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "the forked process %ld cannot be configured: %s",
-                   (long)getpid(), error.text);
+        wr_log_write(&runtime->log, WEIR_LOG_ERROR, "the forked process %ld cannot be configured: %s",
+                     (long)getpid(), error.text);
 }
 
 static void reload_in_background(void *ctx);
@@ -211,8 +211,8 @@ bool wr_configure_ready(struct wr_runtime *runtime)
     atomic_store(&runtime->configurer, pthread_self());
     configure_first(runtime);
     if (!ensure_router(wr_runtime_engine(runtime), &error))
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; values are refused until memory is available",
-                   error.text);
+        wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; values are refused until memory is available",
+                     error.text);
     atomic_store(&runtime->readiness, WR_READINESS_DONE);
     wr_futex_wake(&runtime->readiness, INT32_MAX);
     return true;
@@ -284,9 +284,9 @@ static void reload_in_background(void *ctx)
     struct wr_runtime *runtime = ctx;
     struct wr_error error = {0};
     if (wr_configure_reload(runtime, true, &error) == 0)
-        wr_log_say(&runtime->log, WEIR_LOG_INFO, "configuration reloaded");
+        wr_log_write(&runtime->log, WEIR_LOG_INFO, "configuration reloaded");
     else
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR, "%s; the configuration in force stays", error.text);
+        wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; the configuration in force stays", error.text);
 }
 
 /* ---- A group's first value ------------------------------------------------------------------- */

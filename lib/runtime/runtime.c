@@ -43,6 +43,7 @@ int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct 
         return wr_engine_shutdown_wait(engine, deadline_ns, error);
     int result = wr_engine_shutdown(engine, deadline_ns, error);
     wr_report_write(engine);
+    wr_watcher_stop(&runtime->watcher, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
     wr_status_stop(&runtime->status, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
     wr_engine_shutdown_end(engine, result ? error : NULL);
     return result;
@@ -127,8 +128,8 @@ static void read_environment(struct wr_runtime *runtime)
 {
     const char *level = secure_getenv("WEIR_LOG");
     if (!wr_log_init(&runtime->log, level))
-        wr_log_say(&runtime->log, WEIR_LOG_ERROR,
-                   "WEIR_LOG: \"%.40s\" is not a level; allowed: off, error, warning, info, debug", level);
+        wr_log_write(&runtime->log, WEIR_LOG_ERROR,
+                     "WEIR_LOG: \"%.40s\" is not a level; allowed: off, error, warning, info, debug", level);
     const char *folders = secure_getenv("WEIR_PLUGIN_PATH");
     runtime->plugins.folders = folders ? strdup(folders) : NULL;
 }

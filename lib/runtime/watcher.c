@@ -64,15 +64,16 @@ static void *run(void *argument)
     struct wr_watcher *watcher = argument;
     wr_thread_set_name("weir:reload");
     wr_lock_enter(&watcher->lock);
-    for (;;) {
+    while (!watcher->stopping) {
         int64_t until_ns = watcher->path ? wr_clock_monotonic_ns() + watcher->interval_ns : WR_NEVER;
         wr_condition_wait(&watcher->changed, &watcher->lock, until_ns);
-        if (!watcher->path || wr_clock_monotonic_ns() < until_ns || !has_changed(watcher))
+        if (watcher->stopping || !watcher->path || wr_clock_monotonic_ns() < until_ns || !has_changed(watcher))
             continue;
         wr_lock_leave(&watcher->lock);
         watcher->reload(watcher->ctx);
         wr_lock_enter(&watcher->lock);
     }
+    wr_lock_leave(&watcher->lock);
     return NULL;
 }
 
@@ -80,11 +81,20 @@ void wr_watcher_start(struct wr_watcher *watcher)
 {
     wr_lock_enter(&watcher->lock);
     pthread_t thread;
-    if (watcher->path && !watcher->running) {
+    if (watcher->path && !watcher->running && !watcher->stopping) {
         watcher->running = wr_thread_start(run, watcher, &thread);
         if (watcher->running)
-            pthread_detach(thread); /* it never ends */
+            pthread_detach(thread); /* it ends at shutdown, and is not waited for */
     }
+    wr_lock_leave(&watcher->lock);
+}
+
+void wr_watcher_stop(struct wr_watcher *watcher, int64_t deadline_ns)
+{
+    if (!wr_lock_enter_by(&watcher->lock, deadline_ns))
+        return;
+    watcher->stopping = true;
+    wr_condition_wake(&watcher->changed);
     wr_lock_leave(&watcher->lock);
 }
 
@@ -92,7 +102,7 @@ void wr_watcher_after_fork(struct wr_watcher *watcher)
 {
     wr_lock_reset(&watcher->lock);
     watcher->changed = (struct wr_condition){0};
-    watcher->running = false;
+    watcher->running = watcher->stopping = false;
     /* not freed: another thread of the parent may have been about to do so. The child configures itself anew.
      */
     watcher->path = NULL;

@@ -24,6 +24,7 @@ struct wr_watcher {
     int64_t interval_ns; /* 0: never */
     struct wr_watcher_mark mark;
     bool running;
+    bool stopping;             /* after a shutdown: the thread ends, and no other is started */
     void (*reload)(void *ctx); /* called on the watcher's thread, without locks */
     void *ctx;
 };
@@ -33,6 +34,9 @@ void wr_watcher_set(struct wr_watcher *watcher, const char *path, int64_t interv
 
 /* Starts the thread, if there is a file to watch and it is not running. */
 void wr_watcher_start(struct wr_watcher *watcher);
+
+/* [shutdown] Tells the thread to end; does not wait for it. */
+void wr_watcher_stop(struct wr_watcher *watcher, int64_t deadline_ns);
 
 /* In a forked child: forgets thread and path. */
 void wr_watcher_after_fork(struct wr_watcher *watcher);

@@ -55,7 +55,7 @@ void wr_spool_free(struct wr_spool *spool)
 static void fail(struct wr_error *error, const char *path, int problem)
 {
     wr_error_set(error, problem == ENOMEM ? WEIR_ERR_MEMORY : WEIR_ERR_CONFIG, "%s: %s", path,
-                 problem == ENOMEM ? "out of memory" : wr_error_of_system(problem));
+                 problem == ENOMEM ? "out of memory" : wr_error_system_text(problem));
 }
 
 /* ---- The files ------------------------------------------------------------------------------- */

@@ -246,7 +246,7 @@ bool wr_spool_index_adopt(struct wr_spool_index *index, const char *place, const
         return error->code == WEIR_OK;
     DIR *listing = opendir(place);
     if (!listing) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_of_system(errno));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", place, wr_error_system_text(errno));
         return false;
     }
     while (!found->more && (entry = readdir(listing))) {

@@ -32,7 +32,7 @@ static void write_line(struct wr_engine *engine, struct wr_buffer *line)
 {
     const char *text = wr_buffer_text(line);
     if (text)
-        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %s", text);
+        wr_log_write(engine->log, WEIR_LOG_INFO, "ledger: %s", text);
     wr_buffer_fini(line);
 }
 
@@ -103,7 +103,7 @@ static void report_handlers(struct wr_engine *engine)
         if (count++ < HANDLERS_MOST)
             report_handler(engine, lane);
     if (count > HANDLERS_MOST)
-        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu more handlers", count - HANDLERS_MOST);
+        wr_log_write(engine->log, WEIR_LOG_INFO, "ledger: %zu more handlers", count - HANDLERS_MOST);
 }
 
 /* ---- Unrouted groups ------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static void suggest_route(char *nearest, const struct wr_config *config, const c
         wr_suggest_init(&suggest, word);
         for (size_t i = 0; i < config->route_count; i++)
             wr_suggest_try(&suggest, config->routes[i].group);
-        wr_suggest_words(&suggest, nearest, WR_SUGGEST_ROOM);
+        wr_suggest_text(&suggest, nearest, WR_SUGGEST_ROOM);
     }
     free(word);
 }
@@ -168,9 +168,9 @@ static void report_groups(struct wr_engine *engine, const struct wr_config *conf
             rest += groups[i].values;
     }
     if (count > GROUPS_MOST)
-        wr_log_say(engine->log, WEIR_LOG_INFO,
-                   "ledger: %zu more groups, whose %" PRIu64 " values had no handler", count - GROUPS_MOST,
-                   rest);
+        wr_log_write(engine->log, WEIR_LOG_INFO,
+                     "ledger: %zu more groups, whose %" PRIu64 " values had no handler", count - GROUPS_MOST,
+                     rest);
     free(groups);
 }
 
@@ -200,8 +200,8 @@ static void report_route(struct wr_engine *engine, const char *group)
     struct wr_group *used = atomic_load_explicit(&engine->registry->last_group, memory_order_acquire);
     for (; used; used = used->next)
         wr_suggest_try(&suggest, used->name);
-    wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: route %s: never used%s", quote(shown, group),
-               wr_suggest_words(&suggest, nearest, sizeof nearest));
+    wr_log_write(engine->log, WEIR_LOG_INFO, "ledger: route %s: never used%s", quote(shown, group),
+                 wr_suggest_text(&suggest, nearest, sizeof nearest));
 }
 
 static void report_routes(struct wr_engine *engine, const struct wr_config *config)
@@ -211,7 +211,7 @@ static void report_routes(struct wr_engine *engine, const struct wr_config *conf
     for (size_t i = 0; i < count && i < ROUTES_MOST; i++)
         report_route(engine, config->routes[unused[i]].group);
     if (count > ROUTES_MOST)
-        wr_log_say(engine->log, WEIR_LOG_INFO, "ledger: %zu more routes never used", count - ROUTES_MOST);
+        wr_log_write(engine->log, WEIR_LOG_INFO, "ledger: %zu more routes never used", count - ROUTES_MOST);
     free(unused);
 }
 

@@ -60,8 +60,8 @@ static void update(struct work *work, const char *setting)
     struct wr_error error;
     bool written = write_page(work, setting, &error);
     if (!written && !work->failed)
-        wr_log_say(work->status->engine->log, WEIR_LOG_WARNING,
-                   "settings.status: %s; the status file is not written", error.text);
+        wr_log_write(work->status->engine->log, WEIR_LOG_WARNING,
+                     "settings.status: %s; the status file is not written", error.text);
     work->failed = !written;
 }
 

@@ -88,7 +88,7 @@ static bool make_in(struct wr_status_file *file, int folder, const char *path, c
         problem = make(file, folder, name, page, length);
     }
     if (problem) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(problem));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(problem));
         return false;
     }
     wr_buffer_put_format(&whole, "%s/%s", path, name);
@@ -160,7 +160,7 @@ bool wr_status_file_write(struct wr_status_file *file, const char *setting, cons
     wr_lock_enter(&file->disk);
     bool there = file->path && write_again(file, page, length, &problem);
     if (there && problem)
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", file->path, wr_error_of_system(problem));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", file->path, wr_error_system_text(problem));
     if (!there && file->path)
         forget(file);
     bool written = there ? !problem : make_anywhere(file, setting, page, length, error);

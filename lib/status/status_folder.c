@@ -61,13 +61,13 @@ static int open_one(const char *path, struct wr_error *error)
     bool made = mkdir(path, 0700) == 0;
     int folder = wr_fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (folder < 0 || fstat(folder, &status) != 0) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
     } else if (check(path, &status, error)) {
         if (made && status.st_uid == geteuid())
             fchmod(folder, 0700); /* whatever the umask */
         if (faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0)
             return folder;
-        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_of_system(errno));
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
     }
     if (folder >= 0)
         close(folder);

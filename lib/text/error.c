@@ -43,7 +43,7 @@ void wr_error_prefix(struct wr_error *error, const char *format, ...)
     wr_error_set(error, error->code, "%s%s", prefix, error->text);
 }
 
-const char *wr_error_words(int code)
+const char *wr_error_text(int code)
 {
     switch (code) {
     case WEIR_OK: return "no error";
@@ -65,7 +65,7 @@ const char *wr_error_words(int code)
     }
 }
 
-const char *wr_error_of_system(int number)
+const char *wr_error_system_text(int number)
 {
 #ifdef HAVE_STRERRORDESC_NP
     const char *text = strerrordesc_np(number);

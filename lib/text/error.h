@@ -27,10 +27,10 @@ bool wr_error_no_memory(struct wr_error *error, const char *what);
 void wr_error_prefix(struct wr_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Describes an error code. Static. */
-const char *wr_error_words(int code);
+const char *wr_error_text(int code);
 
 /* Describes an errno number. Static. strerror is not used: it takes a lock of the C library, for translations,
  * which stays locked in a process that is forked at that moment. */
-const char *wr_error_of_system(int number);
+const char *wr_error_system_text(int number);
 
 #endif

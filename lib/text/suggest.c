@@ -53,7 +53,7 @@ void wr_suggest_try(struct wr_suggest *suggest, const char *candidate)
     }
 }
 
-const char *wr_suggest_words(const struct wr_suggest *suggest, char *out, size_t room)
+const char *wr_suggest_text(const struct wr_suggest *suggest, char *out, size_t room)
 {
     char quoted[WR_UTF8_QUOTE_ROOM];
     if (suggest->best)

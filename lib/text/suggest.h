@@ -6,7 +6,7 @@
 
 #include "text/utf8.h"
 
-/* Room for the output of wr_suggest_words. */
+/* Room for the output of wr_suggest_text. */
 enum { WR_SUGGEST_ROOM = WR_UTF8_QUOTE_ROOM + 32 };
 
 struct wr_suggest {
@@ -22,6 +22,6 @@ void wr_suggest_init(struct wr_suggest *suggest, const char *word);
 void wr_suggest_try(struct wr_suggest *suggest, const char *candidate);
 
 /* Writes "; did you mean "x"?", or "" if no candidate is near. Returns out. */
-const char *wr_suggest_words(const struct wr_suggest *suggest, char *out, size_t room);
+const char *wr_suggest_text(const struct wr_suggest *suggest, char *out, size_t room);
 
 #endif

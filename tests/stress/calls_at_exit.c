@@ -89,6 +89,7 @@ static void long_call_is_waited_for(void)
     PLAIN_CHECK(pthread_create(&timer, NULL, free_later, NULL) == 0);
     PLAIN_CHECK(weir_shutdown(-1) == 0);
     pthread_join(call, NULL);
+    pthread_join(timer, NULL);
     exit(0);
 }
 
@@ -128,8 +129,10 @@ static void crowd_is_waited_for(void)
 {
     pthread_t thread;
     configure();
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         PLAIN_CHECK(pthread_create(&thread, NULL, emit_all, NULL) == 0);
+        pthread_detach(thread);
+    }
     while (atomic_load(&shared->accepted) < THREADS * EVENT)
         usleep(1000);
     PLAIN_CHECK(weir_shutdown(60000) == 0);
@@ -165,6 +168,7 @@ static void synchronous_call_is_not_stuck(void)
     PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
     PLAIN_CHECK(weir_configure("*", "counting", "{\"delivery\": \"sync\", \"block_timeout\": \"1h\"}") == 0);
     PLAIN_CHECK(pthread_create(&call, NULL, add_synchronously, NULL) == 0);
+    pthread_detach(call);
     while (!atomic_load(&synchronous))
         usleep(1000);
     weir_shutdown(0);

@@ -74,6 +74,7 @@ static void main_returns(void)
     static int result;
     pthread_t thread;
     start_shutdown(&thread, &result);
+    pthread_detach(thread);
     allow_soon();
     exit(0);
 }
@@ -90,6 +91,20 @@ static void second_thread_waits(void)
     pthread_join(thread, NULL);
     PLAIN_CHECK(first == 0 && weir_shutdown(-1) == 0 && weir_shutdown(0) == 0);
     exit(0);
+}
+
+/* The last of weir's threads is gone, so the process ends with the thread. */
+static void main_thread_ends(void)
+{
+    static const char config[] = "{\"settings\":{\"reload\":\"1h\"},\"groups\":{\"*\":\"counting\"}}";
+    char path[] = "/tmp/weir-shutdown-XXXXXX";
+    int file = mkstemp(path);
+    PLAIN_CHECK(file >= 0 && write(file, config, sizeof config - 1) == sizeof config - 1);
+    PLAIN_CHECK(weir_configure_file(path) == 0);
+    unlink(path);
+    atomic_store(&shared->may_deliver, true);
+    PLAIN_CHECK(weir_shutdown(-1) == 0);
+    pthread_exit(NULL);
 }
 
 static void second_thread_times_out(void)
@@ -130,6 +145,7 @@ static void exit_times_out(void)
     PLAIN_CHECK(weir_configure_text(config, sizeof config - 1) == 0);
     set_up();
     start_shutdown(&thread, &result);
+    pthread_detach(thread);
     exit(0);
 }
 
@@ -176,6 +192,7 @@ int main(void)
     run("main returns", main_returns, true);
     run("a second thread waits", second_thread_waits, true);
     run("a second thread times out", second_thread_times_out, true);
+    run("the main thread ends", main_thread_ends, true);
     run("exit times out", exit_times_out, false);
     run("a log function shuts down", log_function_shuts_down, true);
     return 0;

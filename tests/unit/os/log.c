@@ -75,10 +75,10 @@ Test(log, each_message_is_a_line_on_stderr)
 {
     capture_stderr();
     wr_log_init(&test_log, "debug");
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "%s: %d lost", "push", 3);
-    wr_log_say(&test_log, WEIR_LOG_WARNING, "refused; retrying");
-    wr_log_say(&test_log, WEIR_LOG_INFO, "read again");
-    wr_log_say(&test_log, WEIR_LOG_DEBUG, "%s", "");
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "%s: %d lost", "push", 3);
+    wr_log_write(&test_log, WEIR_LOG_WARNING, "refused; retrying");
+    wr_log_write(&test_log, WEIR_LOG_INFO, "read again");
+    wr_log_write(&test_log, WEIR_LOG_DEBUG, "%s", "");
     cr_assert_str_eq(captured(), "weir: error: push: 3 lost\n"
                                  "weir: warning: refused; retrying\n"
                                  "weir: info: read again\n"
@@ -89,11 +89,11 @@ Test(log, messages_above_the_level_are_not_formatted)
 {
     capture_stderr();
     wr_log_init(&test_log, NULL);
-    wr_log_say(&test_log, WEIR_LOG_INFO, "not this");
-    wr_log_say(&test_log, WEIR_LOG_WARNING, "this");
+    wr_log_write(&test_log, WEIR_LOG_INFO, "not this");
+    wr_log_write(&test_log, WEIR_LOG_WARNING, "this");
     wr_log_init(&test_log, "off");
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "nor that");
-    wr_log_say(&uninitialized, WEIR_LOG_ERROR, "nor that");
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "nor that");
+    wr_log_write(&uninitialized, WEIR_LOG_ERROR, "nor that");
     cr_assert_str_eq(captured(), "weir: warning: this\n");
 }
 
@@ -101,9 +101,9 @@ Test(log, a_message_of_an_invalid_level_is_not_logged)
 {
     capture_stderr();
     wr_log_init(&test_log, "debug");
-    wr_log_say(&test_log, 0, "no");
-    wr_log_say(&test_log, -1, "no");
-    wr_log_say(&test_log, 5, "no");
+    wr_log_write(&test_log, 0, "no");
+    wr_log_write(&test_log, -1, "no");
+    wr_log_write(&test_log, 5, "no");
     cr_assert_str_eq(captured(), "");
 }
 
@@ -113,14 +113,14 @@ Test(log, a_program_may_set_a_sink_and_remove_it_again)
     capture_stderr();
     wr_log_init(&test_log, NULL);
     cr_assert(wr_log_set_sink(&test_log, receive, &received));
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "%s: gone", "disk");
-    wr_log_say(&test_log, WEIR_LOG_INFO, "not made");
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "%s: gone", "disk");
+    wr_log_write(&test_log, WEIR_LOG_INFO, "not made");
     cr_assert_eq(received.calls, 1);
     cr_assert_eq(received.level, WEIR_LOG_ERROR);
     cr_assert_str_eq(received.text, "disk: gone");
     cr_assert_str_eq(captured(), "");
     cr_assert(wr_log_set_sink(&test_log, NULL, NULL));
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "back");
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "back");
     cr_assert_eq(received.calls, 1);
     cr_assert_str_eq(captured(), "weir: error: back\n");
 }
@@ -131,9 +131,9 @@ Test(log, setting_the_same_sink_again_allocates_nothing)
     wr_log_init(&test_log, NULL);
     for (int i = 0; i < 10; i++) {
         wr_log_set_sink(&test_log, receive, &one);
-        wr_log_say(&test_log, WEIR_LOG_ERROR, "one");
+        wr_log_write(&test_log, WEIR_LOG_ERROR, "one");
         wr_log_set_sink(&test_log, receive, &two);
-        wr_log_say(&test_log, WEIR_LOG_ERROR, "two");
+        wr_log_write(&test_log, WEIR_LOG_ERROR, "two");
     }
     cr_assert_eq(one.calls, 10);
     cr_assert_eq(two.calls, 10);
@@ -149,12 +149,12 @@ Test(log, errno_is_preserved)
     wr_log_init(&test_log, NULL);
     wr_log_set_sink(&test_log, receive, &received);
     errno = EAGAIN;
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "x");
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "x");
     cr_assert_eq(errno, EAGAIN);
     cr_assert_eq(received.calls, 1);
     wr_log_set_sink(&test_log, NULL, NULL);
     close(STDERR_FILENO);
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "not received");
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "not received");
     cr_assert_eq(errno, EAGAIN);
 }
 
@@ -181,7 +181,7 @@ Test(log, writing_to_a_broken_stderr_raises_no_signal)
     struct wr_log log = {0};
     wr_log_init(&log, NULL);
     break_stderr();
-    wr_log_say(&log, WEIR_LOG_ERROR, "x");
+    wr_log_write(&log, WEIR_LOG_ERROR, "x");
     sigset_t mask;
     pthread_sigmask(SIG_BLOCK, NULL, &mask);
     cr_assert(!sigismember(&mask, SIGPIPE) && !is_pipe_signal_pending());
@@ -197,7 +197,7 @@ Test(log, a_pending_sigpipe_of_the_program_stays_pending)
     sigaddset(&mask, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &mask, NULL);
     raise(SIGPIPE);
-    wr_log_say(&log, WEIR_LOG_ERROR, "x");
+    wr_log_write(&log, WEIR_LOG_ERROR, "x");
     cr_assert(is_pipe_signal_pending());
 }
 
@@ -207,8 +207,8 @@ Test(log, a_very_long_message_is_truncated_and_still_a_line)
     capture_stderr();
     wr_log_init(&test_log, NULL);
     memset(longer, 'x', sizeof longer - 1);
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "%s", longer);
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "next");
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "%s", longer);
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "next");
     const char *text = captured(), *end = strchr(text, '\n');
     cr_assert_gt(end - text, 1000);
     cr_assert_eq(strncmp(text, "weir: error: xxx", 16), 0);
@@ -220,12 +220,12 @@ Test(log, a_message_with_control_characters_is_one_line)
     struct received received = {0};
     capture_stderr();
     wr_log_init(&test_log, NULL);
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "push: answered \"%s\"",
-               "no\r\nweir: error: forged \x1b[2J\xe2\x80\xae \xff\xc3\xa9");
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "push: answered \"%s\"",
+                 "no\r\nweir: error: forged \x1b[2J\xe2\x80\xae \xff\xc3\xa9");
     cr_assert_str_eq(
         captured(),
         "weir: error: push: answered \"no\\r\\nweir: error: forged \\x1b[2J\\u202e \\xff\xc3\xa9\"\n");
     wr_log_set_sink(&test_log, receive, &received);
-    wr_log_say(&test_log, WEIR_LOG_ERROR, "a\nb \\n");
+    wr_log_write(&test_log, WEIR_LOG_ERROR, "a\nb \\n");
     cr_assert_str_eq(received.text, "a\\nb \\n", "backslashes stay: the text may have been escaped before");
 }

@@ -233,7 +233,7 @@ Test(producer, after_a_fork_all_rings_but_the_callers_are_free_for_adoption)
     cr_assert_eq(wr_ring_fill(&other->ring), 0);
 }
 
-Test(producer, after_a_fork_the_forkers_stays_its_own_if_another_thread_is_first)
+Test(producer, after_a_fork_the_forking_thread_keeps_its_ring_if_another_thread_attaches_first)
 {
     struct wr_producer *mine = wr_producers_attach(&producers);
     wr_producers_after_fork(&producers, mine);
@@ -248,12 +248,12 @@ static void *restart_and_attach(void *argument)
     return attach(argument);
 }
 
-Test(producer, after_a_fork_by_an_unknown_thread_no_ring_is_adopted_until_that_thread_is_back)
+Test(producer, after_a_fork_by_an_unknown_thread_no_ring_is_adopted_until_that_thread_attaches)
 {
     struct wr_producer *mine = wr_producers_attach(&producers);
     struct wr_producer *first = on_thread(restart_and_attach, NULL);
     cr_assert_neq(first, mine);
-    cr_assert_eq(producers.orphan_count, 1, "that of the thread that has ended");
+    cr_assert_eq(producers.orphan_count, 1, "the ring of the thread that has ended");
     cr_assert_eq(wr_producers_attach(&producers), mine);
     cr_assert_eq(wr_ring_fill(&mine->ring), 0);
 }

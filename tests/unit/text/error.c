@@ -67,20 +67,20 @@ Test(error, an_out_of_memory_error_may_name_what_failed)
 Test(error, each_code_has_a_text_of_its_own)
 {
     for (int code = WEIR_OK; code >= WEIR_ERR_FIFO_NOT_CREATED; code--) {
-        const char *words = wr_error_words(code);
+        const char *words = wr_error_text(code);
         cr_assert_str_neq(words, "unknown error", "%d", code);
         for (int other = WEIR_OK; other > code; other--)
-            cr_assert_str_neq(words, wr_error_words(other), "%d and %d", code, other);
+            cr_assert_str_neq(words, wr_error_text(other), "%d and %d", code, other);
     }
-    cr_assert_str_eq(wr_error_words(WEIR_OK), "no error");
-    cr_assert_str_eq(wr_error_words(WEIR_ERR_MEMORY), "out of memory");
+    cr_assert_str_eq(wr_error_text(WEIR_OK), "no error");
+    cr_assert_str_eq(wr_error_text(WEIR_ERR_MEMORY), "out of memory");
 }
 
 Test(error, any_other_code_is_an_unknown_error)
 {
     static const int codes[] = {1, -15, 1000, INT_MAX, INT_MIN};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        cr_assert_str_eq(wr_error_words(codes[i]), "unknown error");
+        cr_assert_str_eq(wr_error_text(codes[i]), "unknown error");
 }
 
 Test(error, characters_that_disguise_others_are_escaped)

@@ -88,9 +88,9 @@ Test(suggest, the_suggestion_is_written_as_a_question)
     char out[100] = "old";
     struct wr_suggest suggest;
     wr_suggest_init(&suggest, "pth");
-    cr_assert_str_eq(wr_suggest_words(&suggest, out, sizeof out), "");
+    cr_assert_str_eq(wr_suggest_text(&suggest, out, sizeof out), "");
     wr_suggest_try(&suggest, "path");
-    cr_assert_str_eq(wr_suggest_words(&suggest, out, sizeof out), "; did you mean \"path\"?");
+    cr_assert_str_eq(wr_suggest_text(&suggest, out, sizeof out), "; did you mean \"path\"?");
 }
 
 Test(suggest, a_suggestion_is_shown_escaped)
@@ -99,8 +99,8 @@ Test(suggest, a_suggestion_is_shown_escaped)
     struct wr_suggest suggest;
     wr_suggest_init(&suggest, "disk");
     wr_suggest_try(&suggest, "disk\xe2\x80\xae");
-    cr_assert_str_eq(wr_suggest_words(&suggest, out, sizeof out), "");
+    cr_assert_str_eq(wr_suggest_text(&suggest, out, sizeof out), "");
     wr_suggest_init(&suggest, "disk of mine");
     wr_suggest_try(&suggest, "disk of mine\xe2\x80\xae");
-    cr_assert_str_eq(wr_suggest_words(&suggest, out, sizeof out), "; did you mean \"disk of mine\\u202e\"?");
+    cr_assert_str_eq(wr_suggest_text(&suggest, out, sizeof out), "; did you mean \"disk of mine\\u202e\"?");
 }
