@@ -67,6 +67,13 @@ static bool accepts_event(const struct wr_lane *lane, const struct wr_segment *s
     return true;
 }
 
+/* Whether no sample of the segment has to be looked at. */
+static bool accepts_all(const struct wr_lane *lane, const struct wr_segment *segment)
+{
+    const uint32_t usual = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
+    return !segment->other_kinds && (lane->kinds & usual) == usual;
+}
+
 /* How many samples at the front of the range are in events that the handler accepts, or (accepts = false) does
  * not accept. Checks at least one event, and no more than needed for `most`. */
 static uint32_t count_alike(const struct wr_lane *lane, const struct wr_range *range, bool accepts,
@@ -128,7 +135,8 @@ static bool load_flight(struct wr_lane *lane, int64_t now_ns)
     while ((front = find_front(lane))) {
         bool spooled = front == &lane->spool_state.fetched;
         uint32_t most = spooled ? lane->settings.batch : batch_limit(lane, front);
-        uint32_t wanted = count_alike(lane, front, true, most);
+        uint32_t wanted =
+            accepts_all(lane, front->segment) ? front->count : count_alike(lane, front, true, most);
         if (wanted) {
             lane->flight.range = take_front(lane, wanted < most ? wanted : most, lane->settings.batch_bytes);
             lane->flight.spooled = spooled;

@@ -88,6 +88,7 @@ static struct wr_segment *start(struct wr_segment *segment, struct wr_segment_po
 {
     segment->pool = pool;
     segment->count = 0;
+    segment->other_kinds = false;
     atomic_store_explicit(&segment->notes, NULL, memory_order_relaxed);
     atomic_store_explicit(&segment->references, 1, memory_order_relaxed);
     return segment;

@@ -28,6 +28,7 @@ struct wr_segment {
     struct wr_segment *next_free;
     _Atomic uint32_t references;
     uint32_t count, room;
+    bool other_kinds; /* some samples are neither doubles nor integers; set by the appending thread */
     _Atomic(struct wr_segment_notes *) notes; /* NULL: no metadata */
     weir_sample *samples;                     /* in the file, or in memory behind the segment */
     struct wr_segment_file *file;             /* NULL: in memory only */

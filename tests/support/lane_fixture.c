@@ -94,6 +94,7 @@ void fixture_append_kind(struct lane_fixture *fixture, uint16_t kind)
 {
     make_room(fixture, 1);
     append_one(fixture)->kind = kind;
+    fixture->segment->other_kinds |= kind > WEIR_KIND_INT;
 }
 
 bool fixture_offer_appended(struct lane_fixture *fixture, struct wr_ticket ticket)
