@@ -418,9 +418,11 @@ static void close_one(struct wr_producer *producer)
         ;
 }
 
+/* A cold producer that is busy belongs to a call that a fork interrupted: its thread is the parent's, or its
+ * value is. */
 static bool wait_until_settled(const struct wr_producer *producer, int64_t deadline_ns)
 {
-    while (atomic_load(&producer->busy) == WR_PRODUCER_WRITING) {
+    while (!wr_producer_is_cold(producer) && atomic_load(&producer->busy) == WR_PRODUCER_WRITING) {
         if (wr_clock_monotonic_ns() >= deadline_ns)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = 50 * WR_NS_PER_US}, NULL);
