@@ -1,10 +1,11 @@
 #include "report.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "text/buffer.h"
-#include "text/escape.h"
 #include "text/utf8.h"
 
 static const char *const names[] = {"none", "ok", "FAIL", "skipped"};
@@ -16,14 +17,6 @@ static void print_escaped(const char *text)
     wr_utf8_show(&shown, text, strlen(text), 0);
     fputs(wr_buffer_text(&shown) ? shown.data : "", stdout);
     wr_buffer_fini(&shown);
-}
-
-static void print_json(const char *key, const char *text)
-{
-    struct wr_buffer escaped = {0};
-    wr_escape_json(&escaped, text);
-    printf("\"%s\":%s", key, wr_buffer_text(&escaped) ? escaped.data : "null");
-    wr_buffer_fini(&escaped);
 }
 
 /* Prints the last lines that a failed child wrote to standard error. */
@@ -50,9 +43,9 @@ void vet_report_begin(struct vet_report *report, const struct vet_subject *subje
         putchar('\n');
         return;
     }
-    putchar('{');
-    print_json("file", subject->path);
-    fputs(",\"checks\":[", stdout);
+    report->document = json_start_object();
+    json_add_text(report->document, "file", subject->path);
+    report->checks = json_add_array(report->document, "checks");
 }
 
 void vet_report_type(struct vet_report *report, const char *type)
@@ -63,7 +56,6 @@ void vet_report_type(struct vet_report *report, const char *type)
 
 void vet_report_result(struct vet_report *report, const char *type, const struct vet_result *result)
 {
-    bool first = report->ok + report->failed + report->skipped == 0;
     ++*(result->verdict == VET_OK     ? &report->ok
         : result->verdict == VET_FAIL ? &report->failed
                                       : &report->skipped);
@@ -79,25 +71,24 @@ void vet_report_result(struct vet_report *report, const char *type, const struct
         print_stderr_tail(result->stderr_tail);
         return;
     }
-    fputs(first ? "\n {" : ",\n {", stdout);
-    print_json("type", type ? type : "");
-    putchar(',');
-    print_json("check", result->name);
-    putchar(',');
-    print_json("verdict", names[result->verdict]);
-    putchar(',');
-    print_json("message", result->message);
-    putchar('}');
+    struct json_object *check = json_add_object(report->checks, NULL);
+    json_add_text(check, "type", type ? type : "");
+    json_add_text(check, "check", result->name);
+    json_add_text(check, "verdict", names[result->verdict]);
+    json_add_text(check, "message", result->message);
 }
 
 bool vet_report_end(struct vet_report *report)
 {
     bool passed = !report->failed && !(report->strict && report->skipped);
-    if (report->json)
-        printf("],\n\"ok\":%u,\"failed\":%u,\"skipped\":%u,\"passed\":%s}\n", report->ok, report->failed,
-               report->skipped, passed ? "true" : "false");
-    else
+    if (!report->json) {
         printf("%s: %u ok, %u FAIL, %u skipped\n", passed ? "passed" : "failed", report->ok, report->failed,
                report->skipped);
-    return passed;
+        return passed;
+    }
+    json_add_count(report->document, "ok", report->ok);
+    json_add_count(report->document, "failed", report->failed);
+    json_add_count(report->document, "skipped", report->skipped);
+    json_add_bool(report->document, "passed", passed);
+    return json_print(report->document, JSON_INDENTED, EXIT_SUCCESS) == EXIT_SUCCESS && passed;
 }

@@ -7,7 +7,8 @@
 struct vet_report {
     bool json, strict;
     unsigned ok, failed, skipped;
-    char reason[VET_MESSAGE_SIZE]; /* why the last skipped check was skipped */
+    char reason[VET_MESSAGE_SIZE];         /* why the last skipped check was skipped */
+    struct json_object *document, *checks; /* with json: printed at the end */
 };
 
 void vet_report_begin(struct vet_report *report, const struct vet_subject *subject);
