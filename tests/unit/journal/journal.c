@@ -202,6 +202,8 @@ Test(journal, samples_lost_before_a_segment_are_a_gap_in_the_numbers)
     cr_assert(wr_sample_id_follows(&offered, &first, 5));
 }
 
+struct wr_recovery left_recovery; /* still reachable, as in a process that ends */
+
 Test(journal, values_in_rings_are_numbered_once_by_the_first_recovery)
 {
     fixture_add(fixture, "a", "x", 1);
@@ -211,6 +213,7 @@ Test(journal, values_in_rings_are_numbered_once_by_the_first_recovery)
     cr_assert(wr_sample_id_follows(&next, &id, 1));
     fixture_drop(fixture_lane(fixture, "A")); /* as if this process died too */
     wr_recovery_leave(&recovery);
+    left_recovery = recovery;
     recovery = (struct wr_recovery){0};
     recover();
     struct wr_sample_id again = id_of("A");

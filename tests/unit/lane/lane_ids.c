@@ -35,9 +35,10 @@ static void start_process(void)
 /* As by a kill: samples in memory are lost, those on disk stay. */
 static void end_process(void)
 {
-    wr_spool_free(fixture.lane->spool_state.spool);
+    struct wr_spool *spool = fixture.lane->spool_state.spool;
     fixture.lane->spool_state.spool = NULL;
     fixture_fini(&fixture);
+    wr_spool_free(spool); /* last: samples that were read from it are in its segments */
 }
 
 static void setup(void)
@@ -234,7 +235,7 @@ Test(lane_ids, a_child_has_another_origin_than_its_parent)
 static struct kept {
     struct wr_sample_id id;
     double value;
-} kept[PROCESSES * VALUES];
+} kept[PROCESSES * VALUES + 1];
 static uint32_t kept_count, repeats;
 
 static void store(const struct wr_range *range, uint32_t count)

@@ -278,6 +278,8 @@ Test(spool, files_of_another_version_are_left_unchanged_and_reported_once)
     cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
     cr_assert_eq(found.other_version, 0, "it was reported already");
     cr_assert_eq(access(path, F_OK), 0);
+    wr_buffer_fini(&data);
+    free(path);
 }
 
 static struct wr_label_set *make_labels(const char *host, uint64_t number)
