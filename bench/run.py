@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import time
@@ -44,6 +45,13 @@ def run_rounds(job_list, scale):
     return rounds
 
 
+def choose(options, job_list):
+    """Returns the chosen rows, and the jobs that they need."""
+    chosen = [row for row in rows.GOALS + rows.OTHERS if not options.only or re.search(options.only, row.what)]
+    needed = {figure.job for row in chosen for figure in (row.figure, row.peer) if figure}
+    return chosen, {name: job for name, job in job_list.items() if name in needed}, needed
+
+
 def run_table(workspace, options):
     scale = QUICK if options.quick else FULL
     host, before = machine.describe(), machine.processor_time()
@@ -52,10 +60,12 @@ def run_table(workspace, options):
         print("The machine is busy: expect noise.\n")
     sys.stdout.flush()
     with Tracing(workspace) as tracing, Database(workspace) as database:
-        rounds = run_rounds(jobs.list_jobs(workspace, tracing, database, scale), scale)
+        chosen, job_list, needed = choose(options, jobs.list_jobs(workspace, tracing, database, scale))
+        rounds = run_rounds(job_list, scale)
     host["stolen"] = machine.stolen_share(before, machine.processor_time())
-    rounds[-1]["weir idle"] = attempt(lambda: idle.watch_idle(workspace, scale.idle_s))
-    results = [rows.judge(row, rounds) for row in rows.GOALS + rows.OTHERS]
+    if "weir idle" in needed:
+        rounds[-1]["weir idle"] = attempt(lambda: idle.watch_idle(workspace, scale.idle_s))
+    results = [rows.judge(row, rounds) for row in chosen]
     report.print_table(results)
     valid = report.print_verdict(results)
     print(f"{host['stolen']:.0%} of the CPU time was stolen by the host")
@@ -76,6 +86,7 @@ def read_options():
     parser.add_argument("--quick", action="store_true", help="run in under a minute, with more noise")
     parser.add_argument("--json", metavar="FILE", help="also write the results to FILE")
     parser.add_argument("--plot", metavar="FILE.png", help="plot the goals with gnuplot")
+    parser.add_argument("--only", metavar="PATTERN", help="measure only the rows whose name this regular expression is found in")
     parser.add_argument("--instructions", action="store_true",
                         help="count instructions with callgrind; fail if a count has grown by more than 5 %%")
     parser.add_argument("--growth", action="store_true", help="measure how cost grows with the amount of work")

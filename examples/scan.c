@@ -123,7 +123,7 @@ static void add_to_total(const struct result *result)
 
 static void count_error(weir_stream *io)
 {
-    weir_add_int(io, "errors", 1);
+    weir_count(io, "errors", 1);
     pthread_mutex_lock(&total.lock);
     total.errors++;
     pthread_mutex_unlock(&total.lock);

@@ -2,7 +2,7 @@
  *
  * A process that is killed by a signal loses the values that are not delivered yet. Instead, set a flag in the
  * signal handler, leave the main loop, and return from main: weir delivers at exit. The signal handler itself
- * may call weir_metric_add and weir_metric_add_int on a thread that has added a value before.
+ * may call weir_metric_try_add and weir_metric_try_add_int, which refuse a value instead of waiting.
  *
  * At the end the program prints how many values "turn" it has added. */
 
@@ -19,14 +19,14 @@ static void set_flag(int signal)
 {
     (void)signal;
     term = 1;
-    weir_metric_add_int(signals, 1);
+    weir_metric_try_add_int(signals, 1);
 }
 
 int main(void)
 {
     weir_stream *stream = weir_get_stream("my_app");
-    signals = weir_get_metric(stream, "signals");
-    weir_metric_add_int(signals, 0); /* from now on this thread may add in a signal handler */
+    signals = weir_get_counter(stream, "signals");
+    weir_metric_add_int(signals, 0); /* from now on this thread can add in a signal handler */
 
     struct sigaction action = {.sa_handler = set_flag};
     sigaction(SIGTERM, &action, NULL);

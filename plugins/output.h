@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +28,12 @@ static inline int64_t output_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Rounded up. */
+static inline int64_t output_to_ms(int64_t ns)
+{
+    return (ns + 999999) / 1000000;
+}
+
 /* Parses the option "mode": permissions in octal. Returns false after host->refuse if it is invalid. */
 static inline bool output_set_mode(const weir_host *host, const char *text, mode_t *mode)
 {
@@ -39,14 +46,30 @@ static inline bool output_set_mode(const weir_host *host, const char *text, mode
     return false;
 }
 
+/* Whether the handler may wait: until a stop is requested, and then as long as the core waits for it. */
+static inline bool output_may_wait(const weir_host *host)
+{
+    const weir_blocking_call *waiting = host->service(host, WEIR_SERVICE_BLOCKING_CALL);
+    return !host->stopping(host) || (waiting && waiting->remaining_ms(host) > 0);
+}
+
+/* When to stop waiting for a reader that takes nothing: at limit_ms or, if a part of the batch has been
+ * written, soon after the emit was called: that part is reported then, because it is the progress that calls
+ * wait for. */
+static inline int64_t output_wait_end_ms(int64_t limit_ms, bool partial, int64_t emit_ms)
+{
+    enum { PARTIAL_WAIT_MS = 100 };
+    return partial ? emit_ms + PARTIAL_WAIT_MS : limit_ms;
+}
+
 /* Waits until a descriptor that is in non-blocking mode is writable. Returns 0, or EAGAIN if the handler is
- * requested to stop. */
+ * requested to stop and no time is left. */
 static inline int output_wait(const weir_host *host, int fd)
 {
     enum { POLL_MS = 100 };
     struct pollfd entry = {.fd = fd, .events = POLLOUT};
     while (poll(&entry, 1, POLL_MS) == 0)
-        if (host->stopping(host))
+        if (!output_may_wait(host))
             return EAGAIN;
     return 0;
 }
@@ -85,6 +108,21 @@ static inline int output_check_create(const char *path, bool create_folders)
             return 0;
     } while (create_folders && errno == ENOENT && folder[1]);
     return errno;
+}
+
+/* Writes to a pipe unless that would wait, whatever the mode of its description, which others may share:
+ * setting O_NONBLOCK there would change it for them. Returns the number of bytes, at most PIPE_BUF of which are
+ * written as one piece or not at all; -1 with errno set, also where the kernel cannot do it (before 6.5). */
+static inline ssize_t output_write_pipe_now(int fd, const char *data, size_t length)
+{
+#ifdef RWF_NOWAIT
+    const struct iovec piece = {.iov_base = (void *)(uintptr_t)data, .iov_len = length};
+    return pwritev2(fd, &piece, 1, -1, RWF_NOWAIT);
+#else
+    (void)fd, (void)data, (void)length;
+    errno = EOPNOTSUPP;
+    return -1;
+#endif
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* Returns a static string. Not strerror: it takes a lock of the C library for translations; if another
@@ -56,6 +57,25 @@ static inline bool system_leads_to_file(const char *path, dev_t device, ino_t in
 {
     struct stat status;
     return stat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
+/* Whether the file system of an open file is on this machine: a write to a file there waits for no other
+ * machine and no other process. The numbers are those of statfs(2). */
+static inline bool system_is_local(int fd)
+{
+    static const unsigned remote[] = {
+        0x6969 /* NFS */,      0x517b /* SMB */,        0xff534d42 /* CIFS */,   0xfe534d42 /* SMB 2 */,
+        0x65735546 /* FUSE */, 0x01021997 /* 9p */,     0x00c36400 /* Ceph */,   0x5346414f /* AFS */,
+        0x6b414653 /* kAFS */, 0x73757245 /* Coda */,   0x564c /* NCP */,        0x7461636f /* OCFS2 */,
+        0x01161970 /* GFS2 */, 0x0bd00bd0 /* Lustre */, 0x19830326 /* BeeGFS */,
+    };
+    struct statfs status;
+    if (fstatfs(fd, &status) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
+        if ((unsigned)status.f_type == remote[i])
+            return false;
+    return true;
 }
 
 #endif

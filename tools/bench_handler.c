@@ -139,7 +139,7 @@ static void *share(size_t bytes)
 /* Measures the first type of the file, unless subject->type is set. */
 static int bench_file(struct vet_subject *subject, int64_t time_ns, bool json)
 {
-    const struct vet_check check = {"bench", run_bench, VET_LOAD | VET_LIFE, false};
+    const struct vet_check check = {"bench", run_bench, "testing", VET_LOAD | VET_LIFE, false};
     static struct vet_result result;
     static char type[VET_TYPE_NAME];
     struct vet_page *page = share(sizeof *page);

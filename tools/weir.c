@@ -7,6 +7,7 @@
 #include "common/command.h"
 #include "text/common.h"
 #include "text/suggest.h"
+#include "text/utf8.h"
 
 static const struct command command_help;
 
@@ -96,12 +97,32 @@ static const struct command command_help = {
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
+/* getopt quotes options as they are. Returns the number of the first one that must not reach a terminal; 0:
+ * there is none. */
+static int find_raw_option(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        size_t length = strlen(argv[i]);
+        for (size_t at = 0; argv[i][0] == '-' && at < length;) {
+            uint32_t c;
+            unsigned bytes = wr_utf8_decode(argv[i] + at, length - at, &c);
+            if (!bytes || (wr_utf8_is_disguise(c) && c != '\n' && c != '\t'))
+                return i;
+            at += bytes;
+        }
+    }
+    return 0;
+}
+
 /* getopt's messages begin with argv[0]. */
 static int run(const struct command *command, int argc, char **argv)
 {
     static char full_name[40];
     snprintf(full_name, sizeof full_name, "weir %s", command->name);
     argv[0] = full_name;
+    int raw = find_raw_option(argc, argv);
+    if (raw)
+        return command_refuse(command, "\"%s\": an option must be UTF-8 without control characters", argv[raw]);
     return command->run(command, argc, argv);
 }
 

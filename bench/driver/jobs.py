@@ -1,21 +1,28 @@
 """The jobs of a round: each has a name and a function that runs one program."""
 
 import json
+import os
+import subprocess
+import sys
 from functools import partial
 
-from programs import write_config
+from database import find_port
+from programs import TIMEOUT_S, Void, arguments, write_config
 
 FILE = {"type": "file", "format": "text"}
 NULL = {"type": "null"}
+SCRAPED_SERIES = 10000
 
 
-def measure_weir(workspace, scale, handler="text", handlers=1, queue=None, settings=None, **task):
-    """Measures weir with one kind of handler: text, json (files) or null."""
+def measure_weir(workspace, scale, handler="text", handlers=1, queue=None, aggregate=None, settings=None, **task):
+    """Measures weir with one kind of handler: text, json (files) or null. aggregate: its option."""
     format_name = "json" if handler == "json" else "text"
     paths = [workspace.file(f"weir.{number}") for number in range(handlers)] if handler != "null" else []
     configured = [{"type": "file", "format": format_name, "path": path} for path in paths] or [NULL] * handlers
     if queue:
         configured = [{**handler, "queue": queue} for handler in configured]
+    if aggregate:
+        configured = [{**handler, "aggregate": aggregate} for handler in configured]
     config = write_config(workspace, configured, {"max_series": 1000000, **(settings or {})})
     share = 5 if handler == "null" else 1 / handlers
     task = {"way": "name", "handlers": handlers, **scale.sizes(task, share), **task}
@@ -50,8 +57,46 @@ def measure_arrival(workspace, scale):
     return json.loads(workspace.run(workspace.program("weir/arrival"), config, path, scale.arrivals))
 
 
+def measure_children(workspace, scale):
+    """Children with and without weir, one after the other."""
+    config = write_config(workspace, [{**FILE, "path": workspace.file("weir.0")}])
+    plain = json.loads(workspace.run(workspace.program("peers/children"), scale.children))["child_us"]
+    child = json.loads(workspace.run(workspace.program("weir/children"), config, scale.children))["child_us"]
+    return {"child_us": child, "plain_us": plain, "more_us": child - plain}
+
+
+def measure_synced(workspace, scale, to, command):
+    """Runs a program that writes a line per event to standard output, which is a file or a pipe."""
+    path, result = workspace.file("synced"), workspace.file("result")
+    with open(path, "wb") as file:
+        reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file) if to == "pipe" else None
+        done = subprocess.run([str(c) for c in [*command(workspace), scale.synced, result]], stdout=reader.stdin if reader else file,
+                              stderr=subprocess.PIPE, env=workspace.environment(), timeout=TIMEOUT_S, text=True, check=False)
+        if reader:
+            reader.communicate()
+    with open(path, "rb") as file:
+        lines = file.read().count(b"\n")
+    if done.returncode or lines != scale.synced:
+        raise Void(f"{lines} of {scale.synced} lines: {done.stderr.strip()}")
+    with open(result, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def synced_weir(workspace):
+    return [workspace.program("weir/synced"), write_config(workspace, [{"type": "console", "format": "text", "delivery": "sync"}])]
+
+
+def synced_python(workspace):
+    return [sys.executable, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers", "prints.py")]
+
+
 def measure_stamps(workspace, scale, clock):
     return json.loads(workspace.run(workspace.program("weir/stamps"), clock, scale.stamps))
+
+
+def measure_scrapes(workspace, scale, program):
+    task = {"port": find_port(), "series": SCRAPED_SERIES, "scrapes": scale.scrapes}
+    return json.loads(workspace.run(workspace.program(program), *arguments(**task)))
 
 
 def list_jobs(workspace, tracing, database, scale):
@@ -61,6 +106,7 @@ def list_jobs(workspace, tracing, database, scale):
     stdio, spdlog = partial(peer, "stdio"), partial(peer, "spdlog")
     lttng = partial(measure_tracing, tracing, scale)
     prometheus = partial(peer, "prometheus", writes=False)
+    aggregated = partial(weir, handler="null", aggregate="1s")
     tails, lines, two = {"mode": "tails"}, {"mode": "lines"}, {"threads": 2}
     return {
         "rdtsc": partial(peer, "rdtsc", writes=False),
@@ -83,9 +129,18 @@ def list_jobs(workspace, tracing, database, scale):
         "weir 20 null": partial(weir, handler="null", handlers=20),
         "log4c": partial(peer, "log4c"),
         "log4c, 2 threads": partial(peer, "log4c", **two),
+        "weir gauge": partial(aggregated, way="gauge"),
         "gauge": partial(prometheus, way="gauge"),
+        "weir counter": partial(aggregated, way="counter"),
         "counter": partial(prometheus, way="counter"),
+        "weir counter, 2 threads": partial(aggregated, way="counter", **two),
         "counter, 2 threads": partial(prometheus, way="counter", **two),
+        "weir histogram": partial(aggregated, way="histogram"),
+        "histogram": partial(prometheus, way="histogram"),
+        "weir labeled": partial(weir, handler="null", way="labeled", names=8),
+        "weir aggregated labeled": partial(aggregated, way="labeled", names=8),
+        "weir scrape": partial(measure_scrapes, workspace, scale, "weir/scraped"),
+        "exposer scrape": partial(measure_scrapes, workspace, scale, "peers/exposer"),
         "spdlog async, 2 threads": partial(spdlog, way="async", **two),
         "weir tails": partial(weir, **tails),
         "rdtsc tails": partial(peer, "rdtsc", writes=False, **tails),
@@ -104,6 +159,9 @@ def list_jobs(workspace, tracing, database, scale):
         "weir random": partial(weir, random=True, **lines),
         "fprintf random": partial(stdio, random=True, **lines),
         "weir null": partial(weir, handler="null", **lines),
+        "weir aggregated": partial(aggregated, **lines),
+        "weir aggregated counter": partial(aggregated, way="counter", **lines),
+        "weir aggregated histogram": partial(aggregated, way="histogram", **lines),
         "lttng lines": partial(lttng, **lines),
         "weir text, 64 threads": partial(weir, threads=64, **lines),
         "weir 5 files": partial(weir, handlers=5, **lines),
@@ -111,6 +169,11 @@ def list_jobs(workspace, tracing, database, scale):
         "log4c lines": partial(peer, "log4c", **lines),
         "weir http": partial(database.measure, scale, "weir"),
         "curl": partial(database.measure, scale, "curl"),
+        "weir children": partial(measure_children, workspace, scale),
+        "weir synced": partial(measure_synced, workspace, scale, "file", synced_weir),
+        "print": partial(measure_synced, workspace, scale, "file", synced_python),
+        "weir synced, pipe": partial(measure_synced, workspace, scale, "pipe", synced_weir),
+        "print, pipe": partial(measure_synced, workspace, scale, "pipe", synced_python),
         "weir arrival": partial(measure_arrival, workspace, scale),
         "weir stamps": partial(measure_stamps, workspace, scale, "auto"),
         "weir stamps, system": partial(measure_stamps, workspace, scale, "system"),

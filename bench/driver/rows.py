@@ -81,6 +81,14 @@ def stamps(job, key):
     return Figure(job, key, "ns", decimals=0)
 
 
+def synced(job):
+    return Figure(job, "event_us", "us", decimals=2)
+
+
+def scrape(job):
+    return Figure(job, "scrape_ms", "ms", decimals=1)
+
+
 def memory(job):
     return Figure(job, "peak_kb", "MB", 1 / 1024, 1)
 
@@ -126,9 +134,22 @@ GOALS = [
     Row("null handler", rate("weir null"), "fprintf to a file", rate("fprintf lines"), at_least(18)),
     Row("http to VictoriaMetrics", rate("weir http"), "libcurl and snprintf", rate("curl"), at_least(1.3)),
     Row("peak memory, file, text", memory("weir text"), "fprintf", memory("fprintf lines"), at_most(1.5)),
+    Row("sync to standard output, a file", synced("weir synced"), "Python's print", synced("print"), part_of(4)),
+    Row("sync to standard output, a pipe", synced("weir synced, pipe"), "Python's print", synced("print, pipe"), part_of(4)),
+    Row("child that adds a value: more than", Figure("weir children", "more_us", "us", decimals=0), "a child without weir",
+        Figure("weir children", "plain_us", "us", decimals=0), Goal("at most 400 us", figure_max=400)),
     Row("wake-ups while idle", Figure("weir idle", "switches", "", decimals=0), goal=Goal("none", figure_max=0)),
     Row("from idle to the file", Figure("weir arrival", "median_us", "us", decimals=0),
         goal=Goal("under 1000 us", figure_max=999.9)),
+    Row("counter by handle, aggregated", call("weir counter"), "prometheus-cpp", call("counter"), at_most(0.7)),
+    Row("gauge by handle, aggregated", call("weir gauge"), "prometheus-cpp", call("gauge"), at_most(1.5)),
+    Row("counter by handle, aggregated, 2 threads", call("weir counter, 2 threads"), "prometheus-cpp", call("counter, 2 threads"),
+        part_of(6)),
+    Row("histogram by handle, aggregated", call("weir histogram"), "prometheus-cpp, 12 buckets", call("histogram"), part_of(3)),
+    Row("null handler, aggregated", rate("weir aggregated"), "null handler", rate("weir null"), at_least(0.5)),
+    Row("scrape of 10,000 series", scrape("weir scrape"), "prometheus-cpp", scrape("exposer scrape"), part_of(5)),
+    Row("the same: peak memory", memory("weir scrape"), "prometheus-cpp", memory("exposer scrape"), at_most(1)),
+    Row("call with labels", call("weir labeled"), goal=Goal("at most 60 ns", figure_max=60)),
 ]
 
 OTHERS = [
@@ -144,6 +165,10 @@ OTHERS = [
     Row("call by name, 2 threads", call("weir name, 2 threads"), "fprintf", call("fprintf, 2 threads")),
     Row("call by name, 2 threads", call("weir name, 2 threads"), "log4c", call("log4c, 2 threads")),
     Row("call by name, 2 threads", call("weir name, 2 threads"), "counter, prometheus-cpp", call("counter, 2 threads")),
+    Row("call with labels", call("weir labeled"), "by name", call("weir 1 null")),
+    Row("call with labels, aggregated", call("weir aggregated labeled"), "not aggregated", call("weir labeled")),
+    Row("null handler, aggregated, a counter", rate("weir aggregated counter"), "null handler", rate("weir null")),
+    Row("null handler, aggregated, a histogram", rate("weir aggregated histogram"), "null handler", rate("weir null")),
     Row("sustained call, file, text", sustained("weir text"), "spdlog sync", sustained("spdlog sync lines")),
     Row("sustained call, file, text, 2 threads", sustained("weir text, 2 threads"), "spdlog sync",
         sustained("spdlog sync lines, 2 threads")),

@@ -13,6 +13,9 @@ class Scale:
     arrivals: int
     idle_s: float
     stamps: int
+    children: int
+    synced: int
+    scrapes: int
 
     def sizes(self, task, share=1):
         """Returns how much a task adds; share: fraction of the usual number of values."""
@@ -23,5 +26,5 @@ class Scale:
         return {"bursts": max(self.bursts * 2 // (threads + 1), 10)}
 
 
-FULL = Scale(rounds=9, bursts=200, values=2000000, arrivals=25, idle_s=10, stamps=20000)
-QUICK = Scale(rounds=3, bursts=25, values=200000, arrivals=8, idle_s=2, stamps=2000)
+FULL = Scale(rounds=9, bursts=200, values=2000000, arrivals=25, idle_s=10, stamps=20000, children=100, synced=50000, scrapes=20)
+QUICK = Scale(rounds=3, bursts=25, values=200000, arrivals=8, idle_s=2, stamps=2000, children=30, synced=5000, scrapes=5)

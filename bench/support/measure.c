@@ -262,7 +262,7 @@ static void report_lines(double end_ns)
            longest * 1e9 / ((double)task.values / (double)task.threads));
 }
 
-static long read_peak_kb(void)
+long measure_peak_kb(void)
 {
     char line[256];
     long peak = 0;
@@ -356,7 +356,7 @@ int measure(int argc, char **argv, const struct subject *measured)
     subject->close(&task);
     double end_ns = read_ns(CLOCK_MONOTONIC);
     ticks_per_ns = (double)(ticks_read() - start_ticks) / (end_ns - start_ns);
-    long peak_kb = read_peak_kb();
+    long peak_kb = measure_peak_kb();
     check_count(added);
     printf("{");
     if (is_mode("lines"))

@@ -56,6 +56,9 @@ struct subject {
 /* The main function of the program. */
 int measure(int argc, char **argv, const struct subject *subject);
 
+/* Returns the most memory that the process has had, in KiB. */
+long measure_peak_kb(void);
+
 /* Prints an error to stderr and exits with status 1. */
 #ifdef __cplusplus
 [[noreturn]]

@@ -1,4 +1,5 @@
-/* adding: adds values with weir: way=name, handle or emit. */
+/* adding: adds values with weir: way=name, handle, emit or labeled (labels of the call); counter, gauge or
+ * histogram: by the handle of such an instrument. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <weir/weir.h>
 
 #include "../support/measure.h"
+#include "../support/values.h"
 
 /* The state of one thread. */
 struct state {
@@ -15,6 +17,7 @@ struct state {
     const char *name;
     const char **names;
     long name_count, next;
+    weir_label *labels; /* two for each name */
     weir_value *event;
     size_t event_length;
 };
@@ -49,6 +52,17 @@ static void add_by_handle(struct state *state, const double *values, size_t coun
         weir_metric_add(metric, values[i]);
 }
 
+/* Label sets in turn, of one name. */
+static void add_labeled(struct state *state, const double *values, size_t count)
+{
+    long next = state->next;
+    for (size_t i = 0; i < count; i++) {
+        weir_add_value_labeled(state->stream, state->name, values[i], state->labels + 2 * next, 2);
+        next = next + 1 < state->name_count ? next + 1 : 0;
+    }
+    state->next = next;
+}
+
 static void emit_events(struct state *state, const double *values, size_t count)
 {
     weir_value *event = state->event;
@@ -60,6 +74,39 @@ static void emit_events(struct state *state, const double *values, size_t count)
     }
 }
 
+/* ---- Ways ------------------------------------------------------------------------------------ */
+
+static const double bounds[] = VALUES_BOUNDS;
+
+static weir_metric *get_histogram(weir_stream *stream, const char *name)
+{
+    return weir_get_histogram(stream, name, bounds, sizeof bounds / sizeof bounds[0]);
+}
+
+static const struct way {
+    const char *name;
+    void (*add)(struct state *state, const double *values, size_t count);
+    weir_metric *(*get)(weir_stream *stream, const char *name);
+} ways[] = {
+    {"name", add_by_name, weir_get_metric},       {"handle", add_by_handle, weir_get_metric},
+    {"emit", emit_events, weir_get_metric},       {"labeled", add_labeled, weir_get_metric},
+    {"counter", add_by_handle, weir_get_counter}, {"gauge", add_by_handle, weir_get_gauge},
+    {"histogram", add_by_handle, get_histogram},
+};
+static const struct way *way;
+
+static void choose_way(const struct task *task)
+{
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        if (strcmp(task->way, ways[i].name) == 0)
+            way = &ways[i];
+    if (!way)
+        measure_fail("way=%s: must be name, handle, emit, labeled, counter, gauge or histogram", task->way);
+    add_values = way->add;
+    if (way->add == add_by_name && task->names > 1)
+        add_values = add_by_names_in_turn;
+}
+
 /* ---- The subject ----------------------------------------------------------------------------- */
 
 static void configure(const struct task *task)
@@ -67,14 +114,7 @@ static void configure(const struct task *task)
     /* weir detects valgrind by LD_PRELOAD and then compares names in a slower way, because memcheck reports
      * errors for the normal one. callgrind does not, and has to count the normal code. */
     unsetenv("LD_PRELOAD");
-    if (strcmp(task->way, "handle") == 0)
-        add_values = add_by_handle;
-    else if (strcmp(task->way, "emit") == 0)
-        add_values = emit_events;
-    else if (strcmp(task->way, "name") == 0)
-        add_values = task->names > 1 ? add_by_names_in_turn : add_by_name;
-    else
-        measure_fail("way=%s: must be name, handle or emit", task->way);
+    choose_way(task);
     if (weir_configure_file(task->config) != 0)
         measure_fail("%s", weir_last_error());
 }
@@ -114,6 +154,15 @@ static void *allocate(size_t count, size_t size)
     return memory;
 }
 
+static void make_labels(struct state *state)
+{
+    state->labels = allocate((size_t)state->name_count * 2, sizeof *state->labels);
+    for (long i = 0; i < state->name_count; i++) {
+        state->labels[2 * i] = (weir_label){"route", state->names[i]};
+        state->labels[2 * i + 1] = (weir_label){"status", "200"};
+    }
+}
+
 static void *begin(const struct task *task)
 {
     struct state *state = allocate(1, sizeof *state);
@@ -121,9 +170,13 @@ static void *begin(const struct task *task)
     state->name_count = task->names;
     state->names = allocate((size_t)task->names, sizeof *state->names);
     for (long i = 0; i < task->names; i++)
-        weir_get_metric(state->stream, state->names[i] = make_name(task, i));
+        state->names[i] = make_name(task, i);
     state->name = state->names[0];
-    state->metric = weir_get_metric(state->stream, state->name);
+    if (way->add == add_labeled)
+        make_labels(state);
+    for (long i = 0; way->add != add_labeled && i < task->names; i++)
+        way->get(state->stream, state->names[i]);
+    state->metric = way->get(state->stream, state->name);
     state->event_length = (size_t)task->event;
     state->event = allocate(state->event_length, sizeof *state->event);
     for (long i = 0; i < task->event; i++)

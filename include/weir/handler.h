@@ -6,8 +6,8 @@
  *     const weir_handler_type *weir_handler_type_at(uint32_t index);
  *
  * It returns the plugin's handler types for the indexes 0, 1, 2 and so on, then NULL. The core owns queue,
- * threads, batching, retries, backpressure and counters. A handler type says how to create, open, emit, flush,
- * close and destroy.
+ * threads, batching, retries, backpressure and counters. A handler type implements how to create, open, emit,
+ * flush, close and destroy.
  *
  * Life of a handler (an instance of a type, with its options):
  *
@@ -16,7 +16,8 @@
  * Threads: [configuring] is any thread that configures weir. [worker] is the handler's own thread: it alone
  * calls open, emit, flush, wake, close and probe, never two at a time. Write plain sequential code and block if
  * you must: it delays this handler only. The worker has all signals blocked, and at least 1 MiB of stack for
- * the handler. [fork] is a child process, before fork() returns in it.
+ * the handler. [caller] is the thread of a synchronous call, in place of the worker: see emit_now. [fork] is a
+ * child process, before fork() returns in it.
  *
  * Growth: every struct that may grow begins with its size, and fields are only appended. A field that lies
  * beyond the size of the other side's struct is read as zero: see WEIR_HAS in <weir/types.h>. What cannot grow
@@ -39,16 +40,11 @@ extern "C" {
 
 /* ---- Samples and batches --------------------------------------------------------------------- */
 
-/* weir_sample.kind: which member of value is set. */
-enum {
-    WEIR_KIND_DOUBLE = 0, /* value.f64 */
-    WEIR_KIND_INT = 1,    /* value.i64 */
-};
-
 /* Bits of weir_handler_type.kinds. */
 enum {
-    WEIR_KINDS_DOUBLE = 1u << WEIR_KIND_DOUBLE, /* the type takes samples of WEIR_KIND_DOUBLE */
-    WEIR_KINDS_INT = 1u << WEIR_KIND_INT,       /* the type takes samples of WEIR_KIND_INT */
+    WEIR_KINDS_DOUBLE = 1u << WEIR_KIND_DOUBLE,   /* the type takes samples of WEIR_KIND_DOUBLE */
+    WEIR_KINDS_INT = 1u << WEIR_KIND_INT,         /* the type takes samples of WEIR_KIND_INT */
+    WEIR_KINDS_SUMMARY = 1u << WEIR_KIND_SUMMARY, /* the type takes summaries, see WEIR_SERVICE_SUMMARIES */
 };
 
 /* Bits of weir_sample.flags. Other bits are reserved for the core: ignore them. */
@@ -61,7 +57,7 @@ enum {
  * struct never changes. */
 typedef struct weir_sample {
     uint32_t series; /* see weir_batch_series */
-    uint16_t kind;   /* WEIR_KIND_* */
+    uint16_t kind;   /* WEIR_KIND_*: which member of value is set */
     uint16_t flags;  /* WEIR_SAMPLE_* */
     int64_t time_ns; /* nanoseconds since 1970-01-01 UTC */
     union {
@@ -83,6 +79,9 @@ typedef struct weir_series {
     const char *unit;         /* NULL: not known */
     const char *help;         /* NULL: not known */
     bool cumulative;          /* its values are running totals */
+    int32_t instrument;       /* enum weir_instrument: what its values mean */
+    const double *buckets;    /* of a histogram: upper bounds, rising; NULL: none declared */
+    size_t bucket_count;      /* number of buckets */
 } weir_series;
 
 /* Samples to deliver, in the order in which they were added. Owned by the core; constant; valid until the call
@@ -91,7 +90,7 @@ typedef struct weir_batch {
     size_t size;                /* sizeof(weir_batch) of the core */
     uint32_t count;             /* number of samples */
     const weir_sample *samples; /* the samples */
-    const char *const *notes;   /* metadata, by weir_sample.note; any valid UTF-8 */
+    const char *const *notes;   /* metadata, by weir_sample.note; any valid UTF-8. NULL: no sample has any */
     const weir_label *labels;   /* settings.labels: they apply to every sample of the batch */
     size_t label_count;         /* number of labels */
     /* for weir_batch_series */
@@ -120,6 +119,7 @@ static inline const weir_series *weir_batch_series(const weir_batch *batch, cons
  *   open     it is open     back off, open       like RETRY             -          give up
  *   emit     next batch     back off, offer      close, back off,       drop       give up
  *                           the rest             open, offer the rest   the rest
+ *   emit_now as emit; NOT_NOW: the worker calls emit with the rest, at once
  *   flush    it is flushed  back off, flush      close, back off, open  -          give up
  *   wake     continue       back off, continue   close, back off, open  -          give up
  *   probe    reachable      not reachable        not reachable          -          not reachable
@@ -127,11 +127,12 @@ static inline const weir_series *weir_batch_series(const weir_batch *batch, cons
  * A code marked with - or an unknown one is counted as a fault of the handler, logged, and treated as RETRY;
  * for probe it means not reachable. After 10 faults in a row the core gives up. */
 enum weir_outcome_code {
-    WEIR_OUTCOME_OK = 0,     /* success */
-    WEIR_OUTCOME_RETRY = 1,  /* a failure that may pass; the connection is good */
-    WEIR_OUTCOME_REOPEN = 2, /* a failure that may pass; the connection is not good */
-    WEIR_OUTCOME_DROP = 3,   /* the rest of this batch can never be delivered; it is dropped as rejected */
-    WEIR_OUTCOME_FAILED = 4, /* nothing can ever be delivered: the handler is closed, its values are dropped */
+    WEIR_OUTCOME_OK = 0,      /* success */
+    WEIR_OUTCOME_RETRY = 1,   /* a failure that may pass; the connection is good */
+    WEIR_OUTCOME_REOPEN = 2,  /* a failure that may pass; the connection is not good */
+    WEIR_OUTCOME_DROP = 3,    /* the rest of this batch can never be delivered; it is dropped as rejected */
+    WEIR_OUTCOME_FAILED = 4,  /* nothing can ever be delivered: the handler is closed, its values are dropped */
+    WEIR_OUTCOME_NOT_NOW = 5, /* emit_now only: the rest has to be delivered by emit; nothing has failed */
 };
 
 /* The result of a callback. The core owns it, and sets it before the call: size, OK, done = the whole batch for
@@ -193,17 +194,19 @@ typedef struct weir_encoded {
 typedef struct weir_encoder {
     size_t size; /* sizeof(weir_encoder) of the core */
 
-    /* [worker] Encodes samples of the batch from index start on, event by event, until at least limit bytes are
-     * there or the batch ends; at least one event. A format of documents encodes the whole rest, whatever the
-     * limit: for less, pass a copy of the batch with a smaller count that ends with an event. A format of
-     * records encodes one sample. Samples that the format cannot represent are left out, and the core counts
-     * them; if nothing else is left, length is 0 and there is nothing to send. Returns false if out of memory.
+    /* [worker, caller] Encodes samples of the batch from index start on, event by event, until at least limit
+     * bytes are there or the batch ends; at least one event. A format of documents encodes the whole rest,
+     * whatever the limit: for less, pass a copy of the batch with a smaller count that ends with an event. A
+     * format of records encodes one sample. Samples that the format cannot represent are left out, and the core
+     * counts them; if nothing else is left, length is 0 and there is nothing to send. Returns false if out of
+     * memory.
      */
     bool (*encode)(const weir_host *host, const weir_batch *batch, uint32_t start, size_t limit,
                    weir_encoded *encoded);
 
-    /* [worker] Returns how many samples lie completely within the first length bytes of the last encoded data:
-     * what a short write has settled, in whole events. Sets *end to the offset in bytes where they end. */
+    /* [worker, caller] Returns how many samples lie completely within the first length bytes of the last
+     * encoded data: what a short write has settled, in whole events. Sets *end to the offset in bytes where
+     * they end. */
     uint32_t (*settled)(const weir_host *host, size_t length, size_t *end);
 
     /* Returns the format's media type, like "application/json". Valid until the process ends. */
@@ -215,6 +218,11 @@ typedef struct weir_encoder {
     /* Returns what each file or request has to begin with, such as csv's line of names; it is not part of
      * the encoded data. "": nothing. Valid as long as the handler. */
     const char *(*header)(const weir_host *host);
+
+    /* [configuring] In create: no line should be longer than limit bytes, newline included; 0, the default: any
+     * length. A format of lines then writes an event that needs a longer line as several lines, each with a
+     * part of the event's samples. A line of a single sample may still be longer. */
+    void (*limit_lines)(const weir_host *host, size_t limit);
 } weir_encoder;
 
 /* Service "color/1", a weir_color: for handlers that show values to people. NULL for a type without formats. */
@@ -241,12 +249,65 @@ typedef struct weir_try_timeout {
     void (*set)(const weir_host *host, int64_t timeout_ms);
 } weir_try_timeout;
 
+/* Service "summaries/1", a weir_summaries: what is in a sample of WEIR_KIND_SUMMARY. Handlers with the option
+ * "aggregate" get these, if their type has WEIR_KINDS_SUMMARY, and else their parts as plain samples. */
+#define WEIR_SERVICE_SUMMARIES "summaries/1"
+
+/* What is known of a series' values in one interval, which ends at the sample's time. */
+typedef struct weir_summary {
+    size_t size;          /* sizeof(weir_summary) of the core, at most what the caller has set */
+    int32_t instrument;   /* enum weir_instrument: as what the values were summed up */
+    int64_t start_ns;     /* the interval's begin: nanoseconds since 1970-01-01 UTC */
+    int64_t since_ns;     /* since when the totals are counted */
+    uint64_t count;       /* of the interval */
+    double sum;           /* of the interval */
+    double min;           /* of the interval; 0 for counters and gauges, and with a count of 0 */
+    double max;           /* the same */
+    double last;          /* the latest value there ever was: of a gauge, its level */
+    uint64_t total_count; /* since since_ns */
+    double total_sum;     /* since since_ns: of a counter, its running total */
+
+    /* of a histogram: its buckets, the last of which has no bound. Each counts its own values alone. Valid
+     * until the next call of read for the same handler */
+    size_t bucket_count;           /* number of buckets; 0: there are none */
+    const double *bounds;          /* bucket_count - 1 upper bounds, rising, in the bucket themselves */
+    const uint64_t *buckets;       /* of the interval */
+    const uint64_t *total_buckets; /* since since_ns */
+} weir_summary;
+
+/* Reading summaries; see WEIR_SERVICE_SUMMARIES. */
+typedef struct weir_summaries {
+    size_t size; /* sizeof(weir_summaries) of the core */
+
+    /* [worker] Reads a sample of WEIR_KIND_SUMMARY of the batch. summary->size must be set. Returns false if it
+     * is not one, or if out of memory. */
+    bool (*read)(const weir_host *host, const weir_batch *batch, const weir_sample *sample,
+                 weir_summary *summary);
+
+    /* [worker] Returns the quantile, 0..1, of the values of the interval that was read last, within 1 %. NaN:
+     * there were none, or the instrument has none. */
+    double (*quantile)(const weir_host *host, double q);
+} weir_summaries;
+
 /* ---- Handler types --------------------------------------------------------------------------- */
 
 /* Why wake is called. */
 enum weir_wake {
     WEIR_WAKE_TIMER = 0,  /* the delay of host->wake_in is over */
     WEIR_WAKE_RELOAD = 1, /* the program called weir_reload: reopen files */
+};
+
+/* Bits of weir_handler_type.flags. Others are ignored. */
+enum {
+    /* Handlers of the type share nothing: neither its code nor the libraries that it calls have data or locks
+     * for the whole process, except for malloc. If the program forks while a callback of one is running, the
+     * child uses the type as usual. Without the flag all handlers of the type are unusable in that child: a
+     * library such as libcurl or OpenSSL may have been interrupted with a lock held. */
+    WEIR_TYPE_SHARES_NOTHING = 1u << 0,
+
+    /* A handler of the type is opened when weir starts or the handler is configured, without waiting for
+     * something to deliver, and after a REOPEN as well: for a type that others connect to. */
+    WEIR_TYPE_OPENS_EARLY = 1u << 1,
 };
 
 /* A handler type: its name, its options, and its callbacks. Constant and valid until the process ends.
@@ -282,7 +343,7 @@ typedef struct weir_handler_type {
      * NULL after host->refuse: the configuration is refused. */
     void *(*create)(const weir_host *host, const void *options);
 
-    /* [worker] Optional. Connects. Called when there is something to deliver. */
+    /* [worker] Optional. Connects. Called when there is something to deliver; see WEIR_TYPE_OPENS_EARLY. */
     void (*open)(void *self, weir_outcome *outcome);
 
     /* [worker] Delivers a batch. */
@@ -311,6 +372,25 @@ typedef struct weir_handler_type {
      * open. OK: reachable; reason may hold a remark ("it does not exist yet"). Any other code: not reachable,
      * for that reason. NULL: open and close are called instead, during which host->wait does not wait. */
     void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
+
+    uint32_t flags; /* WEIR_TYPE_* */
+
+    /* [caller, while open] Optional. Delivers a batch as emit does, on the thread of the program whose call
+     * waits for it (delivery "sync"), which saves the call two changes of threads. The core calls it instead of
+     * emit only if the handler is idle and has delivered everything before; never at the same time as another
+     * callback. The batch is one event, as a rule. All signals are blocked and cancellation is disabled.
+     *
+     * It may run in a signal handler of the program, and on the smallest of stacks. So it must not block, wait,
+     * sleep, allocate or free memory, take a lock that a thread may hold while it is interrupted, or start a
+     * thread, and it needs at most 8 KiB of stack, those of the core's services included. Of the host's
+     * functions it may use log (logged later, by the worker), count, wake_in, stopping and the encoder, which
+     * returns false where it would have to allocate: for the first sample of a series, and longer data than
+     * before. SIGPIPE and SIGXFSZ that it raises on its own thread are discarded by the core.
+     *
+     * WEIR_OUTCOME_NOT_NOW where any of that is not possible, such as a write that might block: `done` samples
+     * are settled, the worker calls emit with the rest at once, and the caller waits for it. A handler that
+     * cannot ever do it, because of its options or its destination, returns it always. */
+    void (*emit_now)(void *self, const weir_batch *batch, weir_outcome *outcome);
 } weir_handler_type;
 
 /* The entry point, defined by the plugin. Returns the type of that index, always the same pointer, or NULL if

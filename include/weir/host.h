@@ -39,7 +39,7 @@ struct weir_handler_type; /* <weir/handler.h> */
  *
  * Threads: every function takes the host as its first argument and may be called from every callback except
  * abandon. log, count, wake_in, stopping and service may also be called from threads that the handler started
- * itself. None of them fails unless it says so. */
+ * itself. None of them fails unless stated. */
 typedef struct weir_host {
     size_t size;      /* sizeof(weir_host) of the core */
     uint32_t abi;     /* WEIR_ABI of the core */

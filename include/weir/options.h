@@ -52,7 +52,7 @@ typedef struct weir_map {
 } weir_map;
 
 /* One option. A table is an array of these that ends with a row whose name is NULL. It is constant and valid
- * until the process ends. Fields may be appended: the type tells the size of its rows by option_row_size.
+ * until the process ends. Fields may be appended: option_row_size is the size of the type's rows.
  *
  * The options that every handler has (`queue`, `linger`, `format` and so on) belong to the core: a table with
  * one of their names is refused. See weir-handler(7), OPTIONS, for names that later versions of weir add. */

@@ -18,6 +18,21 @@ enum weir_log_level {
     WEIR_LOG_DEBUG = 4,   /* for finding bugs */
 };
 
+/* weir_sample.kind and weir_typed_value.kind: how a value is stored. */
+enum {
+    WEIR_KIND_DOUBLE = 0,  /* a double */
+    WEIR_KIND_INT = 1,     /* an int64_t */
+    WEIR_KIND_SUMMARY = 2, /* an int64_t: of how many values this is a summary; never added by programs */
+};
+
+/* What the values of a name mean, for all label sets of the name in its group. */
+enum weir_instrument {
+    WEIR_VALUE = 0, /* measurements of a moment: what is not declared */
+    WEIR_COUNTER,   /* increments of a total that only grows: finite, at least 0 */
+    WEIR_GAUGE,     /* a level, which is replaced by the next one */
+    WEIR_HISTOGRAM, /* measurements whose distribution matters: finite */
+};
+
 /* WEIR_HAS(pointer, field): whether a struct that begins with its size is long enough to hold the field. The
  * two sides of the contract may be compiled with different versions of these headers: check this before you
  * read or write a field that is younger than the oldest version that you work with. Evaluates pointer more than

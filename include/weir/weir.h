@@ -7,15 +7,15 @@
  * routes each group to handlers. With no configuration nothing is printed and nothing is written.
  *
  * Threads: every function here may be called from any thread at any time: before any configuration, after fork,
- * and after shutdown (values are then refused and counted). In a signal handler only weir_metric_add and
- * weir_metric_add_int are allowed, on a thread that has added a value before.
+ * and after shutdown (values are then refused and counted). In a signal handler only weir_metric_try_add and
+ * weir_metric_try_add_int are allowed. No function is a cancellation point (pthread_cancel).
  *
  * Failure: functions that return int return 0, or a negative enum weir_error; weir_last_error() then returns a
  * description. No function here exits, prints (except for log messages on stderr, see weir_set_log), or changes
  * signals, locale, umask or the working directory.
  *
  * Text: names are valid UTF-8, 1 to 255 bytes, without control characters. A group name has no empty part
- * between its dots and no '*'. All text passed in is copied, unless a function says otherwise.
+ * between its dots and no '*'. All text passed in is copied, unless stated otherwise.
  *
  * Growth: a struct that may grow begins with its size; see WEIR_HAS in <weir/types.h>. Enumerators keep their
  * numbers, and new ones are appended.
@@ -43,19 +43,19 @@ extern "C" {
 
 /* What a call returns. The numbers never change; new ones are appended. */
 enum weir_error {
-    WEIR_OK = 0,              /* success */
-    WEIR_ERR_ARGUMENT = -1,   /* an argument is NULL or out of range */
-    WEIR_ERR_NAME = -2,       /* a group, name or label breaks the rules for text above */
-    WEIR_ERR_CONFIG = -3,     /* a configuration is invalid; the present one stays in use */
-    WEIR_ERR_PLUGIN = -4,     /* a handler type is not installed, or its plugin was refused */
-    WEIR_ERR_MEMORY = -5,     /* out of memory */
-    WEIR_ERR_LIMIT = -6,      /* settings.max_series is reached */
-    WEIR_ERR_FULL = -7,       /* delivery "sync": the handler's queue was full, the value was dropped */
-    WEIR_ERR_TIMEOUT = -8,    /* not done in time; what was added stays in the ledger and is delivered later */
-    WEIR_ERR_DROPPED = -9,    /* values were dropped; the ledger shows how many and why */
-    WEIR_ERR_SPOOLED = -10,   /* values are stored on disk, but not delivered yet */
-    WEIR_ERR_CLOSED = -11,    /* after weir_shutdown, or on a thread that is ending */
-    WEIR_ERR_BUSY = -12,      /* called by a signal handler that interrupted another call of weir */
+    WEIR_OK = 0,            /* success */
+    WEIR_ERR_ARGUMENT = -1, /* an argument is NULL or out of range */
+    WEIR_ERR_NAME = -2,     /* a group, name or label breaks the rules for text above */
+    WEIR_ERR_CONFIG = -3,   /* a configuration is invalid; the present one stays in use */
+    WEIR_ERR_PLUGIN = -4,   /* a handler type is not installed, or its plugin was refused */
+    WEIR_ERR_MEMORY = -5,   /* out of memory */
+    WEIR_ERR_LIMIT = -6,    /* settings.max_series is reached */
+    WEIR_ERR_FULL = -7,     /* delivery "sync": the handler's queue was full, the value was dropped */
+    WEIR_ERR_TIMEOUT = -8,  /* not done in time; what was added stays in the ledger and is delivered later */
+    WEIR_ERR_DROPPED = -9,  /* values were dropped; the ledger shows how many and why */
+    WEIR_ERR_SPOOLED = -10, /* values are stored on disk, but not delivered yet */
+    WEIR_ERR_CLOSED = -11,  /* after weir_shutdown, or on a thread that is ending */
+    WEIR_ERR_BUSY = -12,    /* the call interrupted another call of weir, or would have to wait and must not */
     WEIR_ERR_TOO_LARGE = -13, /* the samples and metadata of an event exceed a quarter of a thread's ring; or,
                                  with delivery "sync", more bytes than the destination takes: it was dropped */
     WEIR_ERR_FIFO_NOT_CREATED = -14, /* a named pipe was not created in time; otherwise like TIMEOUT */
@@ -70,6 +70,14 @@ typedef struct weir_value {
     const char *name; /* as for weir_add_value */
     double value;     /* any double, including NaN and infinities */
 } weir_value;
+
+/* One value of an event of doubles and integers; see weir_emit_typed. This struct never changes. */
+typedef struct weir_typed_value {
+    const char *name; /* as for weir_add_value */
+    int kind;         /* WEIR_KIND_DOUBLE or WEIR_KIND_INT */
+    double f64;       /* the value of WEIR_KIND_DOUBLE; any double, including NaN and infinities */
+    int64_t i64;      /* the value of WEIR_KIND_INT */
+} weir_typed_value;
 
 /* One sample with all its attributes; see weir_add_sample. Set size to sizeof(weir_sample_spec) and unused
  * fields to 0. */
@@ -97,7 +105,7 @@ WEIR_API weir_stream *weir_get_stream_labeled(const char *group, const weir_labe
 /* Adds one value. Returns 0 once the value is in the ledger; otherwise it was refused and counted, which the
  * caller may ignore. The caller may reuse name's buffer. After the first use of a name a call takes no lock,
  * does not allocate, and makes no system call, except to wake the dispatcher after an idle period and to wait
- * where the configuration says so (overflow "block", delivery "sync"). */
+ * where the configuration requires it (overflow "block", delivery "sync"). */
 WEIR_API int weir_add_value(weir_stream *stream, const char *name, double value);
 WEIR_API int weir_add_int(weir_stream *stream, const char *name, int64_t value);
 
@@ -105,28 +113,82 @@ WEIR_API int weir_add_int(weir_stream *stream, const char *name, int64_t value);
  * process ends. Never NULL: it refuses and counts where the stream would. */
 WEIR_API weir_metric *weir_get_metric(weir_stream *stream, const char *name);
 
-/* Adds one value by handle; otherwise like weir_add_value. Safe in a signal handler on a thread that has added
- * a value before; a call that interrupts another call of weir on the same thread is refused with WEIR_ERR_BUSY
- * and counted. */
+/* Adds one value by handle; otherwise like weir_add_value. */
 WEIR_API int weir_metric_add(weir_metric *metric, double value);
 WEIR_API int weir_metric_add_int(weir_metric *metric, int64_t value);
+
+/* Adds one value by handle, or refuses it: never waits, takes no lock, does not allocate, and starts nothing.
+ * Safe in a signal handler, whatever it interrupts; leaves errno and weir_last_error as they are. Returns 0
+ * once the value is in the ledger. WEIR_ERR_BUSY, counted: another function would have to wait here, or to
+ * start something. That is so if the call interrupts another one on its thread that adds a value; while the
+ * handler's queue or the thread's ring is full; with delivery "sync"; and until the thread, in this process,
+ * has added a value by another function, and so has any thread to this group. A forked child is another
+ * process. */
+WEIR_API int weir_metric_try_add(weir_metric *metric, double value);
+WEIR_API int weir_metric_try_add_int(weir_metric *metric, int64_t value);
+
+/* Adds one value with labels of the call (route, status), in addition to those of the stream: at most 64 in
+ * all; a key that the stream has too is refused. Otherwise like weir_add_value. Labels are looked up by their
+ * text; a call is cheapest if they are sorted by key. */
+WEIR_API int weir_add_value_labeled(weir_stream *stream, const char *name, double value,
+                                    const weir_label *labels, size_t count);
 
 /* Adds values as one event: they have one time, are never split, and are all refused if one of them is. Returns
  * as weir_add_value. */
 WEIR_API int weir_emit(weir_stream *stream, const weir_value *values, size_t count);
 
+/* The same for doubles and integers. */
+WEIR_API int weir_emit_typed(weir_stream *stream, const weir_typed_value *values, size_t count);
+
 /* Adds one sample that has its own time, is cumulative or has metadata; see weir_sample_spec. Returns as
  * weir_add_value. */
 WEIR_API int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec);
 
-/* Sets the unit ("ms", "bytes") and the help text of a name of a stream, for formats that carry them. The last
- * call takes precedence. unit: at most 63 bytes, help: at most 1023; both valid UTF-8, either may be NULL.
- * WEIR_ERR_LIMIT: it has been changed 16 times already, and stays as it is. */
+/* Sets the unit ("ms", "bytes") and the help text of a name of the stream's group, for formats that carry them,
+ * whatever the labels. The last call takes precedence. unit: at most 63 bytes, help: at most 1023; both valid
+ * UTF-8, either may be NULL. WEIR_ERR_LIMIT: it has been changed 16 times already, and stays as it is. */
 WEIR_API int weir_describe(weir_stream *stream, const char *name, const char *unit, const char *help);
 
 /* Returns whether the stream's group is routed to a handler at this moment. If not, costly measuring can be
  * skipped. */
 WEIR_API bool weir_stream_enabled(weir_stream *stream);
+
+/* ---- Instruments --------------------------------------------------------------------------------
+ *
+ * A name that is not declared is a WEIR_VALUE: a measurement of this moment. An instrument determines what the
+ * values of a name mean, so that they can be summed up, and get the right type downstream (a counter in
+ * Prometheus, "c" in StatsD). It belongs to a name in a group, for all label sets. The section "metrics" of a
+ * configuration takes precedence over what the program declares.
+ */
+
+/* What a program declares of a name. Set size to sizeof(weir_metric_spec) and unused fields to 0. */
+typedef struct weir_metric_spec {
+    size_t size;           /* sizeof(weir_metric_spec) */
+    int instrument;        /* enum weir_instrument */
+    const char *unit;      /* as for weir_describe; NULL: as it was */
+    const char *help;      /* as for weir_describe; NULL: as it was */
+    const double *buckets; /* WEIR_HISTOGRAM: upper bounds, finite and rising; NULL: as they were */
+    size_t bucket_count;   /* at most 200 */
+} weir_metric_spec;
+
+/* Declares what a name of the stream's group means. A repeated declaration does nothing. WEIR_ERR_ARGUMENT: the
+ * program declared something else before, which stays. */
+WEIR_API int weir_declare(weir_stream *stream, const char *name, const weir_metric_spec *spec);
+
+/* Declare a name and return its handle: see weir_get_metric. weir_metric_add adds an increment to a counter,
+ * sets the level of a gauge, and records a measurement in a histogram. buckets: as in weir_metric_spec. If the
+ * name was declared as something else, the handle refuses all values with WEIR_ERR_ARGUMENT. */
+WEIR_API weir_metric *weir_get_counter(weir_stream *stream, const char *name);
+WEIR_API weir_metric *weir_get_gauge(weir_stream *stream, const char *name);
+WEIR_API weir_metric *weir_get_histogram(weir_stream *stream, const char *name, const double *buckets,
+                                         size_t bucket_count);
+
+/* Moves the level of a gauge by a difference of either sign, and adds the new level. The level of each process
+ * begins at 0; a forked child continues from its parent's. Otherwise like weir_metric_add. */
+WEIR_API int weir_metric_change(weir_metric *gauge, double difference);
+
+/* Adds an increment to a counter; declares it at its first use. Otherwise like weir_add_value. */
+WEIR_API int weir_count(weir_stream *stream, const char *name, double increment);
 
 /* ---- Configuration ------------------------------------------------------------------------------
  *
@@ -135,6 +197,11 @@ WEIR_API bool weir_stream_enabled(weir_stream *stream);
  * has a valid WEIR_CONFIG, or selects one of benchmarkai's modes by BENCHMARK_AI, that stays in use, and these
  * calls only validate.
  */
+
+/* Reads the configuration of the environment (WEIR_CONFIG) and starts weir's threads now instead of with the
+ * first value, so that a daemon learns of errors before it drops its privileges. Optional. Returns 0, also if
+ * there is nothing to start; or the error of that configuration, which is not used then. */
+WEIR_API int weir_start(void);
 
 /* Routes a group ("*" or NULL: the default of all groups) to a handler of a type, in place of the group's
  * present route. options_json: the handler's object as in a configuration file, without "type"; NULL: defaults.
@@ -200,7 +267,7 @@ enum weir_refusal {
     WEIR_REFUSED_LIMIT,     /* settings.max_series is reached */
     WEIR_REFUSED_MEMORY,    /* no memory */
     WEIR_REFUSED_CLOSED,    /* after weir_shutdown */
-    WEIR_REFUSED_BUSY,      /* in a signal handler that interrupted another call */
+    WEIR_REFUSED_BUSY,      /* the call interrupted another one, or would have to wait and must not */
     WEIR_REFUSED_TOO_LARGE, /* more than fits the ring, or its destination */
     WEIR_REFUSED_ARGUMENT,  /* an argument is NULL or out of range */
     WEIR_REFUSED_MAX = 16   /* the length of arrays; unused indexes are reserved */
@@ -217,8 +284,9 @@ enum weir_drop {
     WEIR_DROPPED_CORRUPT,         /* a record on disk was damaged */
     WEIR_DROPPED_NO_THREAD,       /* no thread could be started */
     WEIR_DROPPED_REENTRANT,       /* added by a handler's own code to a full queue */
-    WEIR_DROPPED_FORK_UNSAFE,     /* a handler of its type was busy in a callback when the process forked */
-    WEIR_DROPPED_MAX = 16         /* the length of arrays; unused indexes are reserved */
+    WEIR_DROPPED_FORK_UNSAFE, /* a handler of its type was busy when the process forked; no spool or journal */
+    WEIR_DROPPED_LIMIT,       /* of more series than the handler's aggregate_series */
+    WEIR_DROPPED_MAX = 16     /* the length of arrays; unused indexes are reserved */
 };
 
 /* The process's side of the ledger, in values. At any time added = taken + in_rings. Values of the group "weir"
@@ -235,7 +303,8 @@ typedef struct weir_stats {
 } weir_stats;
 
 /* A handler's side of the ledger, in values; a value that goes to two handlers counts in both. At any time
- * offered + recovered = delivered + dropped[0] + ... + dropped[WEIR_DROPPED_MAX - 1] + queued + spooled. */
+ * offered + recovered = delivered + dropped[0] + ... + dropped[WEIR_DROPPED_MAX - 1] + queued + spooled +
+ * summing. A summary counts as the values that are in it. */
 typedef struct weir_handler_stats {
     size_t size;                        /* number of bytes filled in */
     uint64_t offered;                   /* routed to the handler */
@@ -252,6 +321,7 @@ typedef struct weir_handler_stats {
     int32_t open;                       /* 1 while the handler is open */
     uint64_t spool_bytes;               /* disk space used by those spooled */
     uint64_t spool_limit;               /* the most that may be used; 0: the handler has no spool */
+    uint64_t summing; /* with "aggregate": in the open interval; joined later than the others */
 } weir_handler_stats;
 
 /* Fills the first size bytes of *stats with an exact snapshot: the identities above hold in it, whatever other
@@ -281,21 +351,29 @@ WEIR_API const char *weir_get_handler_name(size_t index);
 typedef struct weir_prof {
     weir_stream *stream; /* the stream to add to */
     const char *name;    /* borrowed from the caller */
+    const void *core;    /* for the core */
     int64_t start_ns;    /* monotonic clock */
     int32_t failed;      /* 1 after weir_prof_fail */
-    int32_t running;     /* 1 until weir_prof_end */
+    int32_t running;     /* not 0 until weir_prof_end */
 } weir_prof;
 
-/* Starts measuring. name is borrowed until weir_prof_end. Never fails: an invalid name is refused and counted
+/* Starts measuring. Declares the counters NAME.success and NAME.failure, and the histogram NAME.duration.ms
+ * with the unit "ms". name is borrowed until weir_prof_end. Never fails: an invalid name is refused and counted
  * at the end. */
 WEIR_API weir_prof weir_prof_begin(weir_stream *stream, const char *name);
+
+/* The same with the name FILE:FUNCTION, without the folders of the file; see WEIR_PROF_HERE. */
+WEIR_API weir_prof weir_prof_begin_here(weir_stream *stream, const char *file, const char *function);
 
 /* Marks what is measured as failed. */
 WEIR_API void weir_prof_fail(weir_prof *prof);
 
-/* Ends measuring and adds one event: NAME.duration.ms, by the monotonic clock, and NAME.success or NAME.failure
- * with the value 1. A second call for the same measurement does nothing. */
+/* Ends measuring and adds one event: NAME.success or NAME.failure with the value 1, and NAME.duration.ms by the
+ * monotonic clock. A second call for the same measurement does nothing. */
 WEIR_API void weir_prof_end(weir_prof *prof);
+
+/* The same with labels that are known at the end only (route, status); as for weir_add_value_labeled. */
+WEIR_API void weir_prof_end_labeled(weir_prof *prof, const weir_label *labels, size_t count);
 
 #ifdef __cplusplus
 }
@@ -315,11 +393,36 @@ inline int weir_emit_list(weir_stream *stream, std::initializer_list<weir_value>
               sizeof((const weir_value[]){__VA_ARGS__}) / sizeof(weir_value))
 #endif
 
+/* The kind and value of a weir_typed_value that is a double. */
+#define WEIR_DOUBLE(value) WEIR_KIND_DOUBLE, (value), 0
+
+/* The kind and value of a weir_typed_value that is an integer. */
+#define WEIR_INT(value) WEIR_KIND_INT, 0, (value)
+
+/* WEIR_EMIT_TYPED(stream, {"epoch", WEIR_INT(3)}, {"loss", WEIR_DOUBLE(0.5)}); adds doubles and integers as one
+ * event; see weir_emit_typed. */
+#ifdef __cplusplus
+inline int weir_emit_typed_list(weir_stream *stream, std::initializer_list<weir_typed_value> values)
+{
+    return weir_emit_typed(stream, values.begin(), values.size());
+}
+#define WEIR_EMIT_TYPED(stream, ...) weir_emit_typed_list((stream), {__VA_ARGS__})
+#else
+#define WEIR_EMIT_TYPED(stream, ...)                                                                           \
+    weir_emit_typed((stream), (const weir_typed_value[]){__VA_ARGS__},                                         \
+                    sizeof((const weir_typed_value[]){__VA_ARGS__}) / sizeof(weir_typed_value))
+#endif
+
 /* WEIR_PROF(p, stream, "calculate"); declares a guard p: the measurement ends when its scope is left in any way
  * (return, break, goto, a C++ exception). */
 #if defined(__GNUC__)
 #define WEIR_PROF(prof, stream, name)                                                                          \
     __attribute__((cleanup(weir_prof_end), unused)) weir_prof prof = weir_prof_begin((stream), (name))
+
+/* WEIR_PROF_HERE(p, stream); the same, named after the file and the function: "server.c:handle". */
+#define WEIR_PROF_HERE(prof, stream)                                                                           \
+    __attribute__((cleanup(weir_prof_end), unused)) weir_prof prof =                                           \
+        weir_prof_begin_here((stream), __FILE__, __func__)
 #endif
 
 #endif

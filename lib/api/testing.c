@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/test_store.h"
+#include "os/cancel.h"
 #include "os/clock.h"
 #include "text/common.h"
 #include "engine/engine.h"
@@ -44,6 +45,7 @@ static void enter_after_round(struct wr_engine *engine, struct wr_visit *visit)
 
 int weir_testing_set_time(int64_t time_ns)
 {
+    WR_CANCEL_DISABLED;
     struct wr_visit visit;
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
@@ -57,6 +59,7 @@ int weir_testing_set_time(int64_t time_ns)
 
 int weir_testing_advance(int64_t ns)
 {
+    WR_CANCEL_DISABLED;
     struct wr_visit visit;
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
@@ -103,6 +106,7 @@ static int configure(void)
 
 int weir_testing_start(void)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     weir_handler_stats stats;
     if (!runtime)

@@ -1,9 +1,11 @@
-/* The functions of <weir/weir.h>, in the order of the header: each checks its arguments and calls the core. */
+/* The functions of <weir/weir.h>, in the order of the header: each checks its arguments and calls the core.
+ * None is a cancellation point; those that add values disable cancellation on the slow path only (intake). */
 
 #include <weir/weir.h>
 
 #include <string.h>
 
+#include "os/cancel.h"
 #include "os/clock.h"
 #include "text/common.h"
 #include "config/config.h"
@@ -11,10 +13,11 @@
 #include "text/error.h"
 #include "runtime/event.h"
 #include "runtime/intake.h"
+#include "runtime/try_add.h"
 #include "lane/lane.h"
 #include "status/ledger.h"
+#include "registry/family.h"
 #include "registry/name.h"
-#include "config/parse.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 
@@ -54,6 +57,7 @@ weir_stream *weir_get_stream(const char *group)
 
 weir_stream *weir_get_stream_labeled(const char *group, const weir_label *labels, size_t count)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
         return &wr_registry_refusing()->no_memory;
@@ -90,6 +94,7 @@ int weir_add_int(weir_stream *stream, const char *name, int64_t value)
 
 weir_metric *weir_get_metric(weir_stream *stream, const char *name)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
         return wr_registry_refusing()->no_memory_metric;
@@ -101,8 +106,8 @@ weir_metric *weir_get_metric(weir_stream *stream, const char *name)
     weir_metric *metric = wr_series_get(&runtime->registry, stream, name, 0, &error);
     if (error.code)
         fail(runtime, &error);
-    else if (wr_registry_is_full(&runtime->registry))
-        wr_engine_say_overflow(wr_runtime_engine(runtime));
+    else if (metric->stream != stream || wr_registry_is_full(&runtime->registry))
+        wr_engine_log_overflow(wr_runtime_engine(runtime));
     return metric;
 }
 
@@ -120,11 +125,44 @@ int weir_metric_add_int(weir_metric *metric, int64_t value)
     return wr_intake_add(metric, (struct wr_value){WEIR_KIND_INT, {.i64 = value}});
 }
 
+int weir_metric_try_add(weir_metric *metric, double value)
+{
+    if (WR_UNLIKELY(!metric))
+        return wr_try_add_refuse(WEIR_REFUSED_ARGUMENT);
+    return wr_try_add(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}});
+}
+
+int weir_metric_try_add_int(weir_metric *metric, int64_t value)
+{
+    if (WR_UNLIKELY(!metric))
+        return wr_try_add_refuse(WEIR_REFUSED_ARGUMENT);
+    return wr_try_add(metric, (struct wr_value){WEIR_KIND_INT, {.i64 = value}});
+}
+
+int weir_add_value_labeled(weir_stream *stream, const char *name, double value, const weir_label *labels,
+                           size_t count)
+{
+    if (WR_UNLIKELY(!stream || !name || (count && !labels)))
+        return refuse_argument("weir_add_value_labeled: the stream, the name or the labels are NULL");
+    return wr_intake_add(wr_intake_find_labeled(stream, name, labels, count),
+                         (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value}});
+}
+
 int weir_emit(weir_stream *stream, const weir_value *values, size_t count)
 {
     if (WR_UNLIKELY(!stream || (count && !values)))
         return refuse_argument("weir_emit: the stream or the values are NULL");
     return count ? wr_intake_emit(stream, values, count) : 0;
+}
+
+int weir_emit_typed(weir_stream *stream, const weir_typed_value *values, size_t count)
+{
+    if (WR_UNLIKELY(!stream || (count && !values)))
+        return refuse_argument("weir_emit_typed: the stream or the values are NULL");
+    for (size_t i = 0; i < count; i++)
+        if (values[i].kind != WEIR_KIND_INT && values[i].kind != WEIR_KIND_DOUBLE)
+            return refuse_argument("weir_emit_typed: a kind is not WEIR_KIND_DOUBLE or WEIR_KIND_INT");
+    return count ? wr_event_add(stream, &(struct wr_event){.typed = values, .count = count}) : 0;
 }
 
 int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec)
@@ -140,13 +178,14 @@ int weir_add_sample(weir_stream *stream, const weir_sample_spec *spec)
 
 int weir_describe(weir_stream *stream, const char *name, const char *unit, const char *help)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
         return WEIR_ERR_MEMORY;
     if (!stream)
         return fail_argument(runtime, "weir_describe: the stream is NULL");
-    if (wr_series_describe(&runtime->registry, stream, name, unit, help, &error))
+    if (wr_family_describe(&runtime->registry, stream, name, unit, help, &error))
         return fail(runtime, &error);
     return 0;
 }
@@ -156,10 +195,114 @@ bool weir_stream_enabled(weir_stream *stream)
     return stream && wr_intake_is_enabled(stream);
 }
 
+/* ---- Instruments ----------------------------------------------------------------------------- */
+
+int weir_declare(weir_stream *stream, const char *name, const weir_metric_spec *spec)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    struct wr_error error = {0};
+    weir_metric_spec whole = {0};
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    if (!stream || !spec)
+        return fail_argument(runtime, "weir_declare: the stream or the specification is NULL");
+    if (!WEIR_HAS(spec, instrument))
+        return fail_argument(runtime, "weir_declare: size is too small; must be sizeof(weir_metric_spec)");
+    memcpy(&whole, spec, spec->size < sizeof whole ? spec->size : sizeof whole);
+    if (wr_family_declare(&runtime->registry, stream, name, &whole, &error))
+        return fail(runtime, &error);
+    return 0;
+}
+
+static weir_metric *get_declared(weir_stream *stream, const char *name, const weir_metric_spec *spec)
+{
+    int result = stream && name ? weir_declare(stream, name, spec) : 0;
+    struct wr_runtime *runtime = wr_runtime_get();
+    if (result != WEIR_ERR_ARGUMENT || !runtime)
+        return weir_get_metric(stream, name);
+    return runtime->registry.conflict_metric;
+}
+
+weir_metric *weir_get_counter(weir_stream *stream, const char *name)
+{
+    return get_declared(stream, name,
+                        &(weir_metric_spec){.size = sizeof(weir_metric_spec), .instrument = WEIR_COUNTER});
+}
+
+weir_metric *weir_get_gauge(weir_stream *stream, const char *name)
+{
+    return get_declared(stream, name,
+                        &(weir_metric_spec){.size = sizeof(weir_metric_spec), .instrument = WEIR_GAUGE});
+}
+
+weir_metric *weir_get_histogram(weir_stream *stream, const char *name, const double *buckets,
+                                size_t bucket_count)
+{
+    return get_declared(stream, name,
+                        &(weir_metric_spec){
+                            .size = sizeof(weir_metric_spec),
+                            .instrument = WEIR_HISTOGRAM,
+                            .buckets = buckets,
+                            .bucket_count = bucket_count,
+                        });
+}
+
+int weir_metric_change(weir_metric *gauge, double difference)
+{
+    if (WR_UNLIKELY(!gauge))
+        return refuse_argument("weir_metric_change: the metric is NULL");
+    return wr_intake_change(gauge, difference);
+}
+
+/* Whether weir_count has to declare the series. A configuration may have made a declared counter something
+ * else. The series that names share beyond settings.max_series stays a plain value. */
+static bool is_undeclared_counter(const struct wr_registry *registry, const struct weir_metric *metric)
+{
+    const struct wr_group *group = metric->stream->group;
+    if (metric->stream->refusal || metric == atomic_load_explicit(&group->overflow, memory_order_acquire))
+        return false;
+    const struct wr_family *family = wr_family_find(registry, group, metric->name, metric->length);
+    return family && atomic_load_explicit(&family->declared_as, memory_order_relaxed) != WEIR_COUNTER;
+}
+
+/* The first use of a counter's name. */
+WR_NEVER_INLINE static int count_new(weir_stream *stream, const char *name, double increment)
+{
+    struct wr_runtime *runtime = wr_runtime_get();
+    const weir_metric_spec counter = {.size = sizeof counter, .instrument = WEIR_COUNTER};
+    struct weir_metric *metric = wr_intake_learn(stream, name);
+    if (runtime && is_undeclared_counter(&runtime->registry, metric) &&
+        weir_declare(stream, metric->name, &counter) == WEIR_ERR_ARGUMENT)
+        metric = runtime->registry.conflict_metric;
+    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = increment}});
+}
+
+int weir_count(weir_stream *stream, const char *name, double increment)
+{
+    if (WR_UNLIKELY(!stream || !name))
+        return refuse_argument("weir_count: the stream or the name is NULL");
+    struct weir_metric *metric = wr_fast_add_find(stream, name);
+    if (WR_UNLIKELY(!metric || atomic_load_explicit(&metric->instrument, memory_order_relaxed) != WEIR_COUNTER))
+        return count_new(stream, name, increment);
+    return wr_intake_add(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = increment}});
+}
+
 /* ---- Configuration --------------------------------------------------------------------------- */
+
+int weir_start(void)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    struct wr_error error = {0};
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    return wr_configure_start(runtime, &error) ? fail(runtime, &error) : 0;
+}
 
 int weir_configure(const char *group, const char *handler_type, const char *options_json)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
@@ -172,36 +315,33 @@ int weir_configure(const char *group, const char *handler_type, const char *opti
     return result ? fail(runtime, &error) : 0;
 }
 
-static int configure(struct wr_runtime *runtime, struct wr_config *config, struct wr_error *error)
-{
-    int result = config ? wr_configure_whole(runtime, config, error) : error->code;
-    return result ? fail(runtime, error) : 0;
-}
-
 int weir_configure_file(const char *path)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
         return WEIR_ERR_MEMORY;
     if (!path)
         return fail_argument(runtime, "weir_configure_file: the path is NULL");
-    return configure(runtime, wr_parse_file(path, NULL, &error), &error);
+    return wr_configure_file(runtime, path, &error) ? fail(runtime, &error) : 0;
 }
 
 int weir_configure_text(const char *json, size_t length)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
         return WEIR_ERR_MEMORY;
     if (!json)
         return fail_argument(runtime, "weir_configure_text: the text is NULL");
-    return configure(runtime, wr_parse_text("configuration", json, length, NULL, &error), &error);
+    return wr_configure_text(runtime, json, length, &error) ? fail(runtime, &error) : 0;
 }
 
 int weir_reload(void)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
@@ -211,6 +351,7 @@ int weir_reload(void)
 
 int weir_register_handler_type(const struct weir_handler_type *type, void *context)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
@@ -220,7 +361,8 @@ int weir_register_handler_type(const struct weir_handler_type *type, void *conte
 
 /* ---- Delivery -------------------------------------------------------------------------------- */
 
-static int refuse_own_thread(struct wr_runtime *runtime, const char *function)
+/* Not inlined, since its error would take room on the stack for the whole call. */
+WR_NEVER_INLINE static int refuse_own_thread(struct wr_runtime *runtime, const char *function)
 {
     struct wr_error error;
     wr_error_set(&error, WEIR_ERR_BUSY, "%s: a handler's thread would wait for itself", function);
@@ -229,6 +371,7 @@ static int refuse_own_thread(struct wr_runtime *runtime, const char *function)
 
 int weir_flush(int64_t timeout_ms)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
@@ -242,6 +385,7 @@ int weir_flush(int64_t timeout_ms)
 
 int weir_shutdown(int64_t timeout_ms)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error = {0};
     if (!runtime)
@@ -273,6 +417,7 @@ const char *weir_version(void)
 
 void weir_set_log(void (*write)(void *ctx, int level, const char *text), void *ctx)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     if (runtime)
         wr_log_set_sink(&runtime->log, write, ctx);
@@ -290,6 +435,7 @@ static void copy_stats(void *to, size_t room, void *from, size_t size)
 
 int weir_get_stats(weir_stats *stats, size_t size)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     if (!runtime)
         return WEIR_ERR_MEMORY;
@@ -303,6 +449,7 @@ int weir_get_stats(weir_stats *stats, size_t size)
 
 int weir_get_handler_stats(const char *handler, weir_handler_stats *stats, size_t size)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error;
     if (!runtime)
@@ -320,6 +467,7 @@ int weir_get_handler_stats(const char *handler, weir_handler_stats *stats, size_
 
 const char *weir_get_handler_name(size_t index)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     return runtime ? wr_ledger_handler_name(wr_runtime_engine(runtime), index) : NULL;
 }

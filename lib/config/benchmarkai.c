@@ -1,6 +1,6 @@
 #include "config/benchmarkai.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +15,15 @@
 
 enum { SHOWN_ROOM = 200 };
 
-/* A time in seconds. */
+/* A time in seconds. What is beyond min or max is taken for it. */
 struct seconds {
     const char *variable;
     const char *fallback;
     double min, max;
-    const char *allowed;
 };
 
-static const struct seconds max_wait = {"BENCHMARK_AI_FIFO_MAX_WAIT_TIME", "10", 0, 86400, "0 to 86400"};
-static const struct seconds wait_step = {"BENCHMARK_AI_FIFO_WAIT_TIME_STEP", "0.5", 0.001, 3600,
-                                         "0.001 to 3600"};
+static const struct seconds max_wait = {"BENCHMARK_AI_FIFO_MAX_WAIT_TIME", "10", 0, 86400};
+static const struct seconds wait_step = {"BENCHMARK_AI_FIFO_WAIT_TIME_STEP", "0.5", 0.001, 3600};
 
 static const char *read_variable(const char *name, const char *fallback)
 {
@@ -52,19 +50,56 @@ static bool refuse(struct wr_error *error, const char *variable, const char *val
     return false;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Copies the text without blanks around it, a plus sign, and underscores between digits, which Python's float()
+ * allows. Returns false if it does not fit. */
+static bool strip(char out[SHOWN_ROOM], const char *text)
+{
+    static const char blanks[] = " \t\n\v\f\r";
+    text += strspn(text, blanks);
+    text += *text == '+' && text[1] != '-';
+    size_t length = strlen(text), used = 0;
+    while (length && strchr(blanks, text[length - 1]))
+        length--;
+    for (size_t i = 0; i < length; i++) {
+        bool is_separator = text[i] == '_' && i > 0 && is_digit(text[i - 1]) && is_digit(text[i + 1]);
+        if (used + 1 == SHOWN_ROOM)
+            return false;
+        if (!is_separator)
+            out[used++] = text[i];
+    }
+    out[used] = '\0';
+    return true;
+}
+
+/* Reads what Python's float() reads, except for nan. */
+static bool read_float(const char *given, double *value)
+{
+    char text[SHOWN_ROOM];
+    if (!strip(text, given))
+        return false;
+    const char *size = text + (*text == '-');
+    if (is_same_word(size, "inf") || is_same_word(size, "infinity")) {
+        *value = size > text ? -INFINITY : INFINITY;
+        return true;
+    }
+    return wr_number_parse_double(text, value);
+}
+
 /* Formats the variable as a duration of the configuration: "500ms". */
 static bool read_seconds(const struct seconds *what, char text[WR_UNITS_ROOM], struct wr_error *error)
 {
-    char rule[100];
     double value;
     const char *given = read_variable(what->variable, what->fallback);
-    bool is_number = strspn(given, "0123456789.") == strlen(given) && wr_number_parse_double(given, &value);
-    if (is_number && value >= what->min && value <= what->max) {
-        wr_units_put_duration(text, (int64_t)(value * 1e9 + 0.5));
-        return true;
-    }
-    snprintf(rule, sizeof rule, "a number of seconds from %s, like 10 or 0.5", what->allowed);
-    return refuse(error, what->variable, given, rule);
+    if (!read_float(given, &value))
+        return refuse(error, what->variable, given, "a number of seconds, like 10 or 0.5");
+    value = value < what->min ? what->min : value > what->max ? what->max : value;
+    wr_units_put_duration(text, (int64_t)(value * 1e9 + 0.5));
+    return true;
 }
 
 /* Appends a string of the configuration: `$` is escaped, so that nothing in it is expanded. */
@@ -115,6 +150,11 @@ static bool put_mode(struct wr_buffer *out, const char *mode, struct wr_error *e
         return refuse(error, "BENCHMARK_AI", mode, "stdout or fifo");
     put_stdout(out);
     return true;
+}
+
+bool wr_benchmarkai_is_set(void)
+{
+    return read_variable("BENCHMARK_AI", NULL);
 }
 
 struct wr_config *wr_benchmarkai_config(struct wr_error *error)

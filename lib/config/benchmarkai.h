@@ -9,8 +9,13 @@
 #ifndef WR_BENCHMARKAI_H
 #define WR_BENCHMARKAI_H
 
+#include <stdbool.h>
+
 struct wr_config;
 struct wr_error;
+
+/* Whether BENCHMARK_AI is set. */
+bool wr_benchmarkai_is_set(void);
 
 /* The configuration that they select; returns one reference. NULL: BENCHMARK_AI is not set, or error is set. */
 struct wr_config *wr_benchmarkai_config(struct wr_error *error);

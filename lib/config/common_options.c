@@ -33,6 +33,19 @@ static const weir_option rows[] = {
      offsetof(struct wr_common_options, spool)},
     {"spool_limit", WEIR_OPTION_SIZE, 0, "1GiB", "64KiB..16TiB",
      "how much may be there; then \"overflow\" decides", offsetof(struct wr_common_options, spool_limit)},
+    {"aggregate", WEIR_OPTION_DURATION, 0, "0s", "0s..1d",
+     "how often the handler gets a summary of each series in place of its values: 10ms or longer; 0s: it gets "
+     "the values",
+     offsetof(struct wr_common_options, aggregate_ns)},
+    {"aggregate_series", WEIR_OPTION_INT, 0, "10000", "1..1000000",
+     "\"aggregate\": of how many series; values of further ones are dropped",
+     offsetof(struct wr_common_options, aggregate_series)},
+    {"percentiles", WEIR_OPTION_LIST, 0, "50,90,99,99.9", "0..100",
+     "\"aggregate\": which ones are delivered, above 0 and below 100",
+     offsetof(struct wr_common_options, percentiles)},
+    {"optional", WEIR_OPTION_BOOL, 0, "false", NULL,
+     "true: the handler is left out, with a warning, if its type is not installed",
+     offsetof(struct wr_common_options, optional)},
     {0},
 };
 
@@ -44,12 +57,11 @@ struct wr_options_table wr_common_options_table(void)
 /* ---- Reserved names ---------------------------------------------------------------------------- */
 
 /* Documented in weir-handler(7) and frozen by the first release with WEIR_ABI 1: later common options are not
- * added. "aggregate", "aggregate_series" and "optional" have no row yet; they are reserved for later versions.
- */
+ * added. */
 static const char *const reserved[] = {
     "type",          "plugin",      "format",      "delivery",         "queue",     "overflow",
     "block_timeout", "batch",       "batch_bytes", "linger",           "retry_min", "retry_max",
-    "spool",         "spool_limit", "aggregate",   "aggregate_series", "optional",
+    "spool",         "spool_limit", "aggregate",   "aggregate_series", "optional",  "percentiles",
 };
 
 bool wr_common_options_is_reserved(const char *name)
@@ -94,16 +106,19 @@ bool wr_common_options_of_type(const struct wr_options_table *own, struct wr_opt
 
 struct wr_lane_settings wr_common_options_settings(const struct wr_common_options *common_options)
 {
+    bool sums = common_options->aggregate_ns > 0; /* calls neither wait for it nor for room in its queue */
     return (struct wr_lane_settings){
         .queue_bytes = (uint64_t)common_options->queue_bytes,
-        .overflow = (enum wr_overflow)common_options->overflow,
+        .overflow = sums ? WR_OVERFLOW_BLOCK : (enum wr_overflow)common_options->overflow,
         .block_timeout_ns = common_options->block_timeout_ns,
         .batch = (uint32_t)common_options->batch,
         .batch_bytes = (uint64_t)common_options->batch_bytes,
         .linger_ns = common_options->linger_ns,
         .retry_min_ns = common_options->retry_min_ns,
         .retry_max_ns = common_options->retry_max_ns,
-        .sync = common_options->delivery == 1,
+        .sync = common_options->delivery == 1 && !sums,
+        .aggregate_ns = common_options->aggregate_ns,
+        .aggregate_series = (uint32_t)common_options->aggregate_series,
         .spool_limit = common_options->spool ? (uint64_t)common_options->spool_limit : 0,
     };
 }

@@ -21,6 +21,10 @@ struct wr_common_options {
     int64_t retry_min_ns, retry_max_ns;
     const char *spool; /* NULL: none */
     int64_t spool_limit;
+    bool optional;
+    int64_t aggregate_ns; /* 0: off */
+    int64_t aggregate_series;
+    weir_list percentiles;
 };
 
 /* The table. "format" is not in it, since it may be an object. */

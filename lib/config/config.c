@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "registry/name.h"
+#include "text/buffer.h"
 #include "text/common.h"
 #include "text/error.h"
-#include "config/options.h"
 
 /* ---- Settings -------------------------------------------------------------------------------- */
 
@@ -15,8 +16,12 @@ const weir_option wr_settings_rows[] = {
      offsetof(struct wr_settings, shutdown_timeout_ns)},
     {"labels", WEIR_OPTION_MAP, 0, NULL, NULL, "labels that every value gets",
      offsetof(struct wr_settings, labels)},
+    {"instance", WEIR_OPTION_STRING, 0, WR_CONFIG_INSTANCE, NULL,
+     "the label instance of summaries in formats that are pushed; empty: no such label",
+     offsetof(struct wr_settings, instance)},
     {"reload", WEIR_OPTION_DURATION, 0, "0s", "0s..1d",
-     "how often to look whether the file has changed; 0s: never", offsetof(struct wr_settings, reload_ns)},
+     "how often to look whether the configuration's files have changed; 0s: never",
+     offsetof(struct wr_settings, reload_ns)},
     {"stats_interval", WEIR_OPTION_DURATION, 0, "10s", "1ms..1d",
      "how often weir adds its own metrics to the group \"weir\"",
      offsetof(struct wr_settings, stats_interval_ns)},
@@ -28,17 +33,43 @@ const weir_option wr_settings_rows[] = {
      offsetof(struct wr_settings, journal)},
     {"max_series", WEIR_OPTION_INT, 0, "100000", "1..30000000",
      "the most groups, label sets and series together", offsetof(struct wr_settings, max_series)},
+    {"max_series_per_name", WEIR_OPTION_INT, 0, "2000", "0..30000000",
+     "the most label sets of one name in a group; 0: no limit",
+     offsetof(struct wr_settings, max_series_per_name)},
+    {"unknown_keys", WEIR_OPTION_ENUM, 0, "error", "error|warn",
+     "what an unknown key of the configuration is; warn: it is logged and ignored",
+     offsetof(struct wr_settings, unknown_keys)},
     {"status", WEIR_OPTION_STRING, 0, "off", "off|auto|/FOLDER",
      "where the process can be looked into by the command weir status; auto: a folder of the user's own",
      offsetof(struct wr_settings, status)},
     {0},
 };
 
+struct wr_options_fill wr_config_fill(struct wr_config *config, struct wr_options_table table, void *target,
+                                      const struct wr_environment *environment)
+{
+    return (struct wr_options_fill){
+        .table = table,
+        .target = target,
+        .environment = environment,
+        .keep = &config->keep,
+        .expanded = &config->expanded,
+        .ignores_unknown = config->ignores_unknown,
+        .unknown = &config->unknown,
+    };
+}
+
+struct wr_options_fill wr_config_fill_settings(struct wr_config *config,
+                                               const struct wr_environment *environment)
+{
+    const struct wr_options_table table = WR_OPTIONS_TABLE(wr_settings_rows, struct wr_settings);
+    return wr_config_fill(config, table, &config->settings, environment);
+}
+
 static bool set_default_settings(struct wr_config *config, const struct wr_environment *environment,
                                  struct wr_error *error)
 {
-    struct wr_options_fill fill = {WR_OPTIONS_TABLE(wr_settings_rows, struct wr_settings), &config->settings,
-                                   environment, &config->keep, NULL};
+    const struct wr_options_fill fill = wr_config_fill_settings(config, environment);
     return wr_options_set_defaults(&fill, error);
 }
 
@@ -70,6 +101,51 @@ static void *add_element(struct wr_config *config, void *array, size_t *count, s
     return grown;
 }
 
+const char *wr_config_keep_path(struct wr_config *config, const char *path)
+{
+    const char *folder = config->environment->folder;
+    if (path[0] == '/' || !folder)
+        return wr_config_keep_text(config, path);
+    struct wr_buffer absolute = {0};
+    wr_buffer_put_format(&absolute, "%s/%s", folder, path);
+    const char *kept = wr_config_keep_text(config, wr_buffer_text(&absolute));
+    wr_buffer_fini(&absolute);
+    return kept;
+}
+
+bool wr_config_add_document(struct wr_config *config, struct wr_document *document)
+{
+    void *grown = add_element(config, config->documents, &config->document_count, sizeof *config->documents);
+    if (!grown)
+        return false;
+    config->documents = grown;
+    config->documents[config->document_count - 1] = document;
+    wr_document_hold(document);
+    return true;
+}
+
+bool wr_config_add_watched(struct wr_config *config, const char *path)
+{
+    const char *kept = wr_config_keep_path(config, path);
+    void *grown =
+        kept ? add_element(config, config->watched, &config->watched_count, sizeof *config->watched) : NULL;
+    if (!grown)
+        return false;
+    config->watched = grown;
+    config->watched[config->watched_count - 1] = kept;
+    return true;
+}
+
+struct wr_metric_rule *wr_config_add_metric(struct wr_config *config)
+{
+    struct wr_metric_rules *rules = &config->metrics;
+    void *grown = add_element(config, rules->items, &rules->count, sizeof *rules->items);
+    if (!grown)
+        return NULL;
+    rules->items = grown;
+    return &rules->items[rules->count - 1];
+}
+
 bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler)
 {
     void *grown = add_element(config, config->handlers, &config->handler_count, sizeof *config->handlers);
@@ -85,22 +161,43 @@ bool wr_config_add_handler(struct wr_config *config, const struct wr_config_hand
     copy->name = wr_config_keep_text(config, handler->name);
     copy->type = wr_config_keep_text(config, handler->type);
     copy->plugin = wr_config_keep_text(config, handler->plugin);
-    return copy->name && copy->type && !copy->plugin == !handler->plugin;
+    return copy->name && copy->type && !copy->plugin == !handler->plugin &&
+           wr_name_index_add(&config->handler_names, copy->name, config->handler_count - 1);
+}
+
+static bool copy_items(struct wr_config *config, struct wr_config_route *copy,
+                       const struct wr_config_route *route)
+{
+    bool inherits = false;
+    copy->items = wr_region_alloc(&config->keep, (route->count + 1) * sizeof *copy->items);
+    copy->nodes =
+        route->nodes ? wr_region_alloc(&config->keep, (route->count + 1) * sizeof *copy->nodes) : NULL;
+    if (!copy->items || !copy->nodes != !route->nodes)
+        return false;
+    for (size_t i = 0; i < route->count; i++) {
+        bool is_inherit = strcmp(route->items[i], "inherit") == 0;
+        if (is_inherit && inherits)
+            continue;
+        inherits |= is_inherit;
+        if (route->nodes)
+            copy->nodes[copy->count] = route->nodes[i];
+        copy->items[copy->count] = wr_config_keep_text(config, route->items[i]);
+        if (!copy->items[copy->count++])
+            return false;
+    }
+    return true;
 }
 
 bool wr_config_add_route(struct wr_config *config, const struct wr_config_route *route)
 {
     void *grown = add_element(config, config->routes, &config->route_count, sizeof *config->routes);
-    const char **items = wr_region_alloc(&config->keep, (route->count + 1) * sizeof *items);
-    if (!grown || !items)
+    if (!grown)
         return false;
     config->routes = grown;
-    for (size_t i = 0; i < route->count; i++)
-        if (!(items[i] = wr_config_keep_text(config, route->items[i])))
-            return false;
-    const char *group = wr_config_keep_text(config, route->group);
-    config->routes[config->route_count - 1] = (struct wr_config_route){group, route->count, items, route->node};
-    return group;
+    struct wr_config_route *copy = &config->routes[config->route_count - 1];
+    *copy = (struct wr_config_route){.group = wr_config_keep_text(config, route->group), .node = route->node};
+    return copy->group && copy_items(config, copy, route) &&
+           wr_name_index_add(&config->route_groups, copy->group, config->route_count - 1);
 }
 
 bool wr_config_add_call(struct wr_config *config, const struct wr_config_call *call)
@@ -125,8 +222,10 @@ struct wr_config *wr_config_make(const struct wr_environment *environment, struc
         return NULL;
     }
     atomic_store_explicit(&config->references, 1, memory_order_relaxed);
-    if (set_default_settings(config, environment, error))
+    if (set_default_settings(config, environment, error)) {
+        config->metrics.max_series_per_name = (uint32_t)config->settings.max_series_per_name;
         return config;
+    }
     wr_config_drop(config);
     return NULL;
 }
@@ -143,8 +242,16 @@ struct wr_config *wr_config_make_edited(struct wr_config *base)
     config->document = base->document;
     config->environment = base->environment;
     config->path = base->path;
+    config->documents = base->documents;
+    config->document_count = base->document_count;
+    config->watched = base->watched;
+    config->watched_count = base->watched_count;
     config->settings = base->settings;
+    config->ignores_unknown = base->ignores_unknown;
+    config->labels = base->labels;
+    config->instance = base->instance;
     config->defaults = base->defaults;
+    config->metrics = base->metrics;
     return config;
 }
 
@@ -172,35 +279,42 @@ void wr_config_drop(struct wr_config *config)
     if (config->origin) {
         wr_config_drop(config->origin);
     } else {
+        for (size_t i = 0; i < config->document_count; i++)
+            wr_document_drop(config->documents[i]);
         wr_document_drop(config->document);
         wr_environment_drop(config->environment);
+        wr_metric_rules_fini(&config->metrics);
     }
+    wr_unknown_keys_fini(&config->unknown);
+    wr_name_index_fini(&config->handler_names);
+    wr_name_index_fini(&config->route_groups);
     wr_region_fini(&config->keep);
     free(config);
+}
+
+struct wr_config *wr_config_origin(struct wr_config *config)
+{
+    return config->origin ? config->origin : config;
 }
 
 /* ---- Queries --------------------------------------------------------------------------------- */
 
 const struct wr_config_handler *wr_config_find_handler(const struct wr_config *config, const char *name)
 {
-    for (size_t i = 0; i < config->handler_count; i++)
-        if (strcmp(config->handlers[i].name, name) == 0)
-            return &config->handlers[i];
-    return NULL;
+    size_t number = wr_name_index_find(&config->handler_names, name, strlen(name));
+    return number == SIZE_MAX ? NULL : &config->handlers[number];
 }
 
 static const struct wr_config_route *find_exact(const struct wr_config *config, const char *group,
                                                 size_t length)
 {
-    for (size_t i = 0; i < config->route_count; i++)
-        if (strlen(config->routes[i].group) == length && memcmp(config->routes[i].group, group, length) == 0)
-            return &config->routes[i];
-    return NULL;
+    size_t number = wr_name_index_find(&config->route_groups, group, length);
+    return number == SIZE_MAX ? NULL : &config->routes[number];
 }
 
 bool wr_config_is_own_group(const char *group)
 {
-    return strncmp(group, "weir", 4) == 0 && (group[4] == '\0' || group[4] == '.');
+    return wr_name_is_own_group(group);
 }
 
 const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
@@ -219,5 +333,5 @@ const struct wr_config_route *wr_config_find_route(const struct wr_config *confi
             break;
         length--;
     }
-    return wr_config_is_own_group(group) ? NULL : find_exact(config, "*", 1);
+    return wr_name_is_own_group(group) ? NULL : find_exact(config, "*", 1);
 }

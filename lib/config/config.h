@@ -14,21 +14,42 @@
 
 #include "config/document.h"
 #include "config/expand.h"
+#include "config/options.h"
+#include "config/unknown_keys.h"
+#include "registry/metric_rules.h"
+#include "text/name_index.h"
 #include "text/region.h"
 
 struct wr_error;
 
+/* How much a configuration may hold. What it costs to read it and to put it in force grows with its text, and
+ * with the number of handlers that all groups reach together, as a route may be inherited by many groups. */
+enum {
+    WR_CONFIG_HANDLERS_MAX = 10000,
+    WR_CONFIG_GROUPS_MAX = 100000,
+    WR_CONFIG_ROUTE_MAX = 1000,     /* names in the route of a group */
+    WR_CONFIG_PATTERNS_MAX = 1000,  /* entries of "metrics" with '*': each new name is compared with them */
+    WR_CONFIG_REACHED_MAX = 1000000 /* handlers of all groups, inherited ones included */
+};
+
+/* The default of settings.instance. */
+#define WR_CONFIG_INSTANCE "${HOSTNAME}:${PID}"
+
 enum wr_clock_choice { WR_CLOCK_AUTO, WR_CLOCK_SYSTEM };
+
+enum wr_unknown_keys_choice { WR_UNKNOWN_KEYS_ERROR, WR_UNKNOWN_KEYS_WARN };
 
 struct wr_settings {
     int64_t shutdown_timeout_ns;
     int64_t reload_ns; /* 0: the file is not watched */
     int64_t stats_interval_ns;
-    int64_t max_series;
+    int64_t max_series, max_series_per_name;
     int64_t clock;      /* enum wr_clock_choice */
     const char *status; /* "off", "auto", or the absolute path of a folder */
     weir_map labels;
-    const char *journal; /* absolute path of a folder; NULL: no journal */
+    const char *instance; /* only for checks: the plan expands it anew, as a child has another PID */
+    int64_t unknown_keys; /* enum wr_unknown_keys_choice */
+    const char *journal;  /* absolute path of a folder; NULL: no journal */
 };
 
 extern const weir_option wr_settings_rows[];
@@ -47,8 +68,9 @@ struct wr_config_handler {
 struct wr_config_route {
     const char *group; /* "*": the default */
     size_t count;
-    const char **items;         /* names of handlers, handler types, "inherit" */
-    const struct wr_node *node; /* for errors; NULL: made by weir_configure */
+    const char **items;           /* names of handlers, handler types, "inherit" */
+    const struct wr_node **nodes; /* of the items, for errors; NULL: made by weir_configure */
+    const struct wr_node *node;   /* the whole; NULL: made by weir_configure */
 };
 
 /* A call of weir_configure, applied again when the file is reread. */
@@ -67,13 +89,28 @@ struct wr_config {
     struct wr_document *document;       /* NULL: the empty configuration */
     struct wr_environment *environment; /* when the document was read; NULL: the empty configuration */
     const char *path;                   /* the file that weir_reload reads; NULL: none */
+    struct wr_document **documents;     /* all, in the order in which they apply: the included ones, and last
+                                           `document` */
+    size_t document_count;
+    const char **watched; /* absolute paths of all files, and of folders whose files are included */
+    size_t watched_count;
     struct wr_settings settings;
+    bool ignores_unknown;           /* settings.unknown_keys, which applies to all documents */
+    struct wr_unknown_keys unknown; /* those that were found without the handler types; see origin */
+    _Atomic bool logged;            /* its warnings, with those of the handlers; see origin */
+    const struct wr_node *labels;   /* settings.labels, for errors; NULL: none */
+    const struct wr_node *instance; /* settings.instance; NULL: none, so WR_CONFIG_INSTANCE */
+    struct wr_metric_rules
+        metrics;          /* the section "metrics", borrowed from `origin` in an edited configuration */
+    size_t patterns_read; /* entries of it with '*' */
     const struct wr_node *defaults; /* handlers."*": defaults of the common options; NULL: none */
 
     struct wr_config_handler *handlers;
     size_t handler_count;
     struct wr_config_route *routes;
     size_t route_count;
+    struct wr_name_index handler_names, route_groups; /* their numbers in the arrays */
+    struct wr_expanded expanded;                      /* by its own strings; handlers expand theirs later */
     struct wr_config_call *calls;
     size_t call_count;
 };
@@ -92,8 +129,11 @@ const struct wr_config_handler *wr_config_find_handler(const struct wr_config *c
 const struct wr_config_route *wr_config_find_route(const struct wr_config *config, const char *group,
                                                    bool above);
 
-/* Whether it is the group of weir's own metrics or a descendant: "*" does not apply to these. */
+/* wr_name_is_own_group, for folders that do not use the registry. */
 bool wr_config_is_own_group(const char *group);
+
+/* The one that was read from the document: itself, unless it is edited. */
+struct wr_config *wr_config_origin(struct wr_config *config);
 
 /* ---- Making one (parse, config_edit) --------------------------------------------------------- */
 
@@ -104,10 +144,30 @@ struct wr_config *wr_config_make(const struct wr_environment *environment, struc
  * calls. With one reference; holds what it shares. NULL: out of memory. */
 struct wr_config *wr_config_make_edited(struct wr_config *base);
 
+/* Fills a struct from a table; strings live as long as the configuration, and what they expand to is counted in
+ * it. */
+struct wr_options_fill wr_config_fill(struct wr_config *config, struct wr_options_table table, void *target,
+                                      const struct wr_environment *environment);
+
+/* The same for its settings. */
+struct wr_options_fill wr_config_fill_settings(struct wr_config *config,
+                                               const struct wr_environment *environment);
+
 /* A copy that lives as long as the configuration. NULL: out of memory, or for NULL. */
 const char *wr_config_keep_text(struct wr_config *config, const char *text);
 
-/* Append copies; false: out of memory. A handler's document and environment are held, its node is borrowed. */
+/* A path, made absolute from the configuration's working folder. NULL: out of memory. */
+const char *wr_config_keep_path(struct wr_config *config, const char *path);
+
+/* Append; false: out of memory. A document is held, a path to watch is made absolute. */
+bool wr_config_add_document(struct wr_config *config, struct wr_document *document);
+bool wr_config_add_watched(struct wr_config *config, const char *path);
+
+/* Appends an entry of "metrics", of zeros. NULL: out of memory. */
+struct wr_metric_rule *wr_config_add_metric(struct wr_config *config);
+
+/* Append copies; false: out of memory. A handler's document and environment are held, nodes are borrowed. An
+ * "inherit" that a route repeats is left out: it would double what a route costs with each level of groups. */
 bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler);
 bool wr_config_add_route(struct wr_config *config, const struct wr_config_route *route);
 bool wr_config_add_call(struct wr_config *config, const struct wr_config_call *call);

@@ -8,6 +8,7 @@
 #include "text/common.h"
 #include "config/document.h"
 #include "text/error.h"
+#include "text/name_index.h"
 #include "registry/name.h"
 
 static bool fail_memory(struct wr_error *error)
@@ -20,29 +21,32 @@ static bool is_same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool is_used(const struct wr_config *config, const char *handler, const char *except_group)
+/* The names in all routes but one group's. Returns false if out of memory. */
+static bool collect_used(struct wr_name_index *used, const struct wr_config *config, const char *except_group)
 {
     for (size_t i = 0; i < config->route_count; i++) {
         const struct wr_config_route *route = &config->routes[i];
         if (strcmp(route->group, except_group) == 0)
             continue;
         for (size_t j = 0; j < route->count; j++)
-            if (strcmp(route->items[j], handler) == 0)
-                return true;
+            if (!wr_name_index_add(used, route->items[j], 0))
+                return false;
     }
-    return false;
+    return true;
 }
 
 /* Copies everything but a group's route, the call that made it, and the handlers of calls that no other route
  * uses. */
 static bool copy_without(struct wr_config *copy, const struct wr_config *config, const char *group)
 {
-    bool done = true;
+    struct wr_name_index used = {0};
+    bool done = collect_used(&used, config, group);
     for (size_t i = 0; done && i < config->handler_count; i++) {
         const struct wr_config_handler *handler = &config->handlers[i];
-        if (!handler->document || is_used(config, handler->name, group))
+        if (!handler->document || wr_name_index_has(&used, handler->name))
             done = wr_config_add_handler(copy, handler);
     }
+    wr_name_index_fini(&used);
     for (size_t i = 0; done && i < config->route_count; i++)
         if (strcmp(config->routes[i].group, group) != 0)
             done = wr_config_add_route(copy, &config->routes[i]);
@@ -52,6 +56,15 @@ static bool copy_without(struct wr_config *copy, const struct wr_config *config,
     return done;
 }
 
+static bool is_routed(const struct wr_config *config, const char *handler)
+{
+    for (size_t i = 0; i < config->route_count; i++)
+        for (size_t j = 0; j < config->routes[i].count; j++)
+            if (strcmp(config->routes[i].items[j], handler) == 0)
+                return true;
+    return false;
+}
+
 /* Whether a call may use a handler name: it is free, or its handler has the same type and options. */
 static bool may_use(const struct wr_config *config, const struct wr_config_call *call, const char *options,
                     const char *name, bool *exists)
@@ -59,7 +72,7 @@ static bool may_use(const struct wr_config *config, const struct wr_config_call 
     const struct wr_config_handler *known = wr_config_find_handler(config, name);
     *exists =
         known && known->document && is_same(known->type, call->type) && is_same(known->document->text, options);
-    return *exists || (!known && !is_used(config, name, ""));
+    return *exists || (!known && !is_routed(config, name));
 }
 
 /* The handler's name: its former one, else the type's, else TYPE:GROUP. Queues belong to names: if two handlers
@@ -124,7 +137,7 @@ static bool apply_call(struct wr_config *config, const struct wr_config_call *ca
     }
     if (call->type && !add_handler(config, call, &applied.handler, error))
         return false;
-    struct wr_config_route route = {call->group, 1, &applied.handler, NULL};
+    struct wr_config_route route = {.group = call->group, .count = 1, .items = &applied.handler};
     return (wr_config_add_call(config, &applied) && (!call->type || wr_config_add_route(config, &route))) ||
            fail_memory(error);
 }

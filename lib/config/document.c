@@ -72,6 +72,7 @@ static struct wr_document *make_document(const char *name, const char *text, siz
         return NULL;
     }
     document->length = length;
+    document->value_count = json->count;
     document->root = nodes;
     for (size_t i = 0; i < json->count; i++) {
         nodes[i].document = document;
@@ -83,7 +84,7 @@ static struct wr_document *make_document(const char *name, const char *text, siz
 
 struct wr_document *wr_document_parse(const char *name, const char *text, size_t length, struct wr_error *error)
 {
-    struct wr_json json;
+    struct wr_json json = {0};
     struct wr_document *document = NULL;
     if (wr_json_parse(&json, text, length))
         document = make_document(name, text, length, &json);
@@ -94,6 +95,19 @@ struct wr_document *wr_document_parse(const char *name, const char *text, size_t
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
+
+/* status: of the open file. Where it is found by its trusted path, nobody else has put it. */
+static bool check_perms(const char *path, const struct stat *status, struct wr_error *error)
+{
+    char *resolved;
+    if (!wr_file_perms_check_path(path, &resolved, WEIR_ERR_CONFIG, error))
+        return false;
+    bool is_same = wr_fd_path_is_file(resolved, status->st_dev, status->st_ino);
+    free(resolved);
+    if (!is_same)
+        wr_error_set(error, WEIR_ERR_CONFIG, "%s: replaced while it was being read", path);
+    return is_same;
+}
 
 static bool check_file(int fd, const char *path, size_t *size, struct wr_error *error)
 {
@@ -112,7 +126,7 @@ static bool check_file(int fd, const char *path, size_t *size, struct wr_error *
         return false;
     }
     *size = (size_t)status.st_size;
-    return wr_file_perms_check_status(path, &status, WEIR_ERR_CONFIG, error);
+    return check_perms(path, &status, error);
 }
 
 /* Reads up to `size` bytes: less if the file shrinks meanwhile. The caller frees the text. */
@@ -140,7 +154,7 @@ static char *read_all(int fd, const char *path, size_t size, size_t *length, str
     return text;
 }
 
-struct wr_document *wr_document_read(const char *path, struct wr_error *error)
+char *wr_document_load(const char *path, size_t *length, struct wr_error *error)
 {
     /* O_NONBLOCK: opening a named pipe must not block before it is refused */
     int fd = wr_fd_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
@@ -148,12 +162,26 @@ struct wr_document *wr_document_read(const char *path, struct wr_error *error)
         wr_error_set(error, WEIR_ERR_CONFIG, "%s: %s", path, wr_error_system_text(errno));
         return NULL;
     }
-    struct wr_document *document = NULL;
-    size_t size, length;
-    char *text = check_file(fd, path, &size, error) ? read_all(fd, path, size, &length, error) : NULL;
+    size_t size;
+    char *text = check_file(fd, path, &size, error) ? read_all(fd, path, size, length, error) : NULL;
     close(fd);
-    if (text)
-        document = wr_document_parse(path, text, length, error);
+    return text;
+}
+
+struct wr_document *wr_document_parse_file(const char *path, const char *text, size_t length,
+                                           struct wr_error *error)
+{
+    struct wr_document *document = wr_document_parse(path, text, length, error);
+    if (document)
+        document->path = document->name;
+    return document;
+}
+
+struct wr_document *wr_document_read(const char *path, struct wr_error *error)
+{
+    size_t length;
+    char *text = wr_document_load(path, &length, error);
+    struct wr_document *document = text ? wr_document_parse_file(path, text, length, error) : NULL;
     free(text);
     return document;
 }
@@ -179,6 +207,14 @@ const struct wr_node *wr_node_member(const struct wr_node *object, const char *k
     while (member && strcmp(member->key, key) != 0)
         member = member->next;
     return member;
+}
+
+size_t wr_node_count(const struct wr_node *node)
+{
+    size_t count = 0;
+    for (const struct wr_node *member = node->first; member; member = member->next)
+        count++;
+    return count;
 }
 
 const char *wr_node_type_name(enum wr_node_type type)
@@ -248,6 +284,15 @@ int wr_node_key_error(const struct wr_node *node, struct wr_error *error, const 
     int code = set_error(node, node->key_offset, error, format, arguments);
     va_end(arguments);
     return code;
+}
+
+const char *wr_node_show_place(const struct wr_node *node, char *out, size_t room)
+{
+    const struct wr_document *document = node->document;
+    unsigned line, column;
+    wr_json_locate(document->text, document->length, node->key_offset, &line, &column);
+    snprintf(out, room, "%s:%u:%u", document->name, line, column);
+    return out;
 }
 
 const char *wr_node_show(const struct wr_node *node, char *out, size_t room)

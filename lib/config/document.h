@@ -27,24 +27,35 @@ struct wr_node {
 struct wr_document {
     _Atomic unsigned references;
     const char *name; /* in messages: the path, or the origin of the text */
+    const char *path; /* as it was opened; NULL: not from a file */
     const char *text;
     size_t length;
+    size_t value_count;
     const struct wr_node *root;
     struct wr_region keep;
+    _Atomic bool logged; /* warnings about it were logged */
 };
 
 /* Parses a text. `name` precedes line and column in errors. Returns one reference. NULL: error is set. */
 struct wr_document *wr_document_parse(const char *name, const char *text, size_t length,
                                       struct wr_error *error);
 
-/* Reads and parses a file: a regular one, writable by its owner and group only. */
+/* Reads and parses a file: a regular one that nobody else may write or replace, see file_perms. */
 struct wr_document *wr_document_read(const char *path, struct wr_error *error);
+
+/* The same in two steps: the text of such a file, which the caller frees; then its document. */
+char *wr_document_load(const char *path, size_t *length, struct wr_error *error);
+struct wr_document *wr_document_parse_file(const char *path, const char *text, size_t length,
+                                           struct wr_error *error);
 
 void wr_document_hold(struct wr_document *document);
 void wr_document_drop(struct wr_document *document);
 
 /* A member of an object by its key, or NULL. object may be NULL. */
 const struct wr_node *wr_node_member(const struct wr_node *object, const char *key);
+
+/* The number of members of an object, or of items of an array. */
+size_t wr_node_count(const struct wr_node *node);
 
 /* A type's name in messages: "a string", "an object". */
 const char *wr_node_type_name(enum wr_node_type type);
@@ -56,6 +67,12 @@ int wr_node_error(const struct wr_node *node, struct wr_error *error, const char
 /* The same, at the value's key. */
 int wr_node_key_error(const struct wr_node *node, struct wr_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Room for a place whose path is not cut. */
+enum { WR_NODE_PLACE_ROOM = 4096 + 32 };
+
+/* Writes "NAME:LINE:COLUMN" of the value's key. Returns out. */
+const char *wr_node_show_place(const struct wr_node *node, char *out, size_t room);
 
 /* Formats a value for messages, truncated if long. Returns out. */
 const char *wr_node_show(const struct wr_node *node, char *out, size_t room);

@@ -127,8 +127,14 @@ static bool put_contents(struct wr_buffer *out, struct wr_buffer *contents, cons
     return true;
 }
 
-static bool expand_file(const char *path, struct wr_buffer *out, struct wr_error *error)
+static bool expand_file(const char *path, struct wr_buffer *out, struct wr_expanded *total,
+                        struct wr_error *error)
 {
+    if (++total->files > WR_EXPAND_FILES_MAX) {
+        wr_error_set(error, WEIR_ERR_CONFIG,
+                     "${file:%s}: the configuration reads too many files; at most 10,000 are allowed", path);
+        return false;
+    }
     if (path[0] != '/') {
         wr_error_set(error, WEIR_ERR_CONFIG, "${file:%s}: the path must be absolute", path);
         return false;
@@ -172,10 +178,10 @@ static bool expand_built_in(const char *name, size_t length, struct wr_buffer *o
 
 /* inside: the text between the braces. */
 static bool expand_expression(const struct wr_environment *environment, char *inside, struct wr_buffer *out,
-                              struct wr_error *error)
+                              struct wr_expanded *total, struct wr_error *error)
 {
     if (strncmp(inside, "file:", 5) == 0)
-        return expand_file(inside + 5, out, error);
+        return expand_file(inside + 5, out, total, error);
     char *separator = strstr(inside, ":-");
     size_t length = separator ? (size_t)(separator - inside) : strlen(inside);
     if (!is_name(inside, length)) {
@@ -204,7 +210,7 @@ static bool expand_expression(const struct wr_environment *environment, char *in
 
 /* *text: at a dollar sign; advanced past the expression. */
 static bool expand_one(const struct wr_environment *environment, const char **text, struct wr_buffer *out,
-                       struct wr_error *error)
+                       struct wr_expanded *total, struct wr_error *error)
 {
     const char *start = *text;
     if (start[1] == '$') {
@@ -222,23 +228,45 @@ static bool expand_one(const struct wr_environment *environment, const char **te
     if (!inside) {
         return wr_error_no_memory(error, NULL);
     }
-    bool done = expand_expression(environment, inside, out, error);
+    bool done = expand_expression(environment, inside, out, total, error);
     free(inside);
     *text = end + 1;
     return done;
 }
 
-bool wr_expand(const struct wr_environment *environment, const char *text, struct wr_buffer *out,
-               struct wr_error *error)
+bool wr_expand_count(struct wr_expanded *total, size_t bytes, struct wr_error *error)
+{
+    if (!total)
+        return true;
+    if (bytes <= WR_EXPAND_BYTES_MAX && total->bytes <= WR_EXPAND_BYTES_MAX - bytes) {
+        total->bytes += bytes;
+        return true;
+    }
+    wr_error_set(error, WEIR_ERR_CONFIG,
+                 "with it, the strings of the configuration take more than 16 MiB after expansion");
+    return false;
+}
+
+static bool expand(const struct wr_environment *environment, const char *text, struct wr_buffer *out,
+                   struct wr_expanded *total, struct wr_error *error)
 {
     while (*text) {
-        size_t plain = strcspn(text, "$");
+        size_t plain = strcspn(text, "$"), before = out->length;
         wr_buffer_put(out, text, plain);
         text += plain;
-        if (*text == '$' && !expand_one(environment, &text, out, error))
+        if (*text == '$' && !expand_one(environment, &text, out, total, error))
+            return false;
+        if (!wr_expand_count(total, out->length - before, error))
             return false;
     }
     if (out->failed)
         wr_error_no_memory(error, NULL);
     return !out->failed;
+}
+
+bool wr_expand(const struct wr_environment *environment, const char *text, struct wr_buffer *out,
+               struct wr_expanded *total, struct wr_error *error)
+{
+    struct wr_expanded alone = {0};
+    return expand(environment, text, out, total ? total : &alone, error);
 }

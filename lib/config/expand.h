@@ -34,9 +34,20 @@ void wr_environment_drop(struct wr_environment *environment);
 /* A variable's value, or NULL. Borrowed. */
 const char *wr_environment_get(const struct wr_environment *environment, const char *name);
 
-/* Appends the expanded text. false: error is set, without a place. Files must be valid UTF-8 without NUL, at
- * most 64 KiB. */
+/* What the strings of one configuration may become together: a short text may name a long file many times. */
+enum { WR_EXPAND_BYTES_MAX = 16 * 1024 * 1024, WR_EXPAND_FILES_MAX = 10000 };
+
+/* How much they have become. All zeros: nothing so far. */
+struct wr_expanded {
+    size_t bytes, files;
+};
+
+/* Adds bytes. false: there are too many; error is set, without a place. total may be NULL. */
+bool wr_expand_count(struct wr_expanded *total, size_t bytes, struct wr_error *error);
+
+/* Appends the expanded text, and adds it to `total`; NULL: it is bounded alone. false: error is set, without a
+ * place. Files must be valid UTF-8 without NUL, at most 64 KiB. */
 bool wr_expand(const struct wr_environment *environment, const char *text, struct wr_buffer *out,
-               struct wr_error *error);
+               struct wr_expanded *total, struct wr_error *error);
 
 #endif

@@ -8,6 +8,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "text/number.h"
+#include "text/suggest.h"
 #include "text/units.h"
 #include "text/url.h"
 #include "text/utf8.h"
@@ -191,7 +192,10 @@ static bool refuse_number(struct wr_error *error, const weir_option *row, const 
     bool needs_unit = row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
     if (needs_unit && wr_number_parse_double(text, &number))
         return refuse(error, "has no unit; it must be %s", type_of(row)->hint);
-    return refuse(error, "is not %s", type_of(row)->hint);
+    char nearest[WR_UNITS_NEAREST_ROOM];
+    wr_error_set(error, WEIR_ERR_CONFIG, "is not %s%s", type_of(row)->hint,
+                 needs_unit ? wr_units_suggest(text, row->type == WEIR_OPTION_SIZE, nearest) : "");
+    return false;
 }
 
 static bool set_number(const weir_option *row, const char *text, void *field, struct wr_error *error)
@@ -243,6 +247,26 @@ const char *wr_option_word(const weir_option *row, int64_t index, size_t *length
     return *word ? word : NULL;
 }
 
+static void refuse_word(const weir_option *row, const char *text, struct wr_error *error)
+{
+    const char *word;
+    size_t length;
+    char words[WORDS_ROOM], copies[WORDS_ROOM], nearest[WR_SUGGEST_ROOM], *copy = copies;
+    struct wr_suggest suggest;
+    wr_suggest_init(&suggest, text);
+    for (int64_t i = 0; (word = wr_option_word(row, i, &length)); i++) {
+        if (length >= (size_t)(copies + sizeof copies - copy))
+            break;
+        memcpy(copy, word, length);
+        copy[length] = '\0';
+        wr_suggest_try(&suggest, copy);
+        copy += length + 1;
+    }
+    wr_suggest_text(&suggest, nearest, sizeof nearest);
+    wr_error_set(error, WEIR_ERR_CONFIG, "is not allowed%s allowed: %s", *nearest ? nearest : ";",
+                 put_word_list(row, words, sizeof words));
+}
+
 static bool set_enum(const weir_option *row, const char *text, int64_t *field, struct wr_error *error)
 {
     const char *word;
@@ -253,8 +277,8 @@ static bool set_enum(const weir_option *row, const char *text, int64_t *field, s
             return true;
         }
     }
-    char words[WORDS_ROOM];
-    return refuse(error, "is not allowed; allowed: %s", put_word_list(row, words, sizeof words));
+    refuse_word(row, text, error);
+    return false;
 }
 
 static bool set_string(const struct wr_option_site *site, const char *text, const char **field,
@@ -324,7 +348,7 @@ bool wr_option_set(const weir_option *row, void *target, const char *text, const
     }
 }
 
-void wr_option_say_mismatch(const weir_option *row, bool is_number, char *out, size_t room)
+void wr_option_describe_mismatch(const weir_option *row, bool is_number, char *out, size_t room)
 {
     char words[WORDS_ROOM];
     bool needs_unit = row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;

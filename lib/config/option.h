@@ -41,7 +41,7 @@ bool wr_option_set(const weir_option *row, void *target, const char *text, const
                    struct wr_error *error);
 
 /* Writes the message for a value of another type than the option's, without the value. */
-void wr_option_say_mismatch(const weir_option *row, bool is_number, char *out, size_t room);
+void wr_option_describe_mismatch(const weir_option *row, bool is_number, char *out, size_t room);
 
 /* Appends the present value, as one would write it; "***" for a secret one, or for what is secret in a URL,
  * unless `unmasked`. */

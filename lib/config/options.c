@@ -8,6 +8,8 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "config/option.h"
+#include "config/sections.h"
+#include "config/unknown_keys.h"
 #include "text/suggest.h"
 #include "text/utf8.h"
 
@@ -88,7 +90,7 @@ static bool refuse_value(const struct wr_node *node, const weir_option *row, con
 static bool refuse_type(const struct wr_node *node, const weir_option *row, struct wr_error *error)
 {
     char shown[SHOWN_ROOM], words[WR_ERROR_ROOM];
-    wr_option_say_mismatch(row, node->type == WR_NODE_NUMBER, words, sizeof words);
+    wr_option_describe_mismatch(row, node->type == WR_NODE_NUMBER, words, sizeof words);
     wr_node_error(node, error, "%s %s", show_value(row, node, shown, sizeof shown), words);
     return false;
 }
@@ -97,7 +99,7 @@ static bool expand(const struct wr_options_fill *fill, const struct wr_node *nod
                    struct wr_error *error)
 {
     struct wr_error problem = {0};
-    if (wr_expand(fill->environment, node->text, out, &problem) && wr_buffer_text(out))
+    if (wr_expand(fill->environment, node->text, out, fill->expanded, &problem) && wr_buffer_text(out))
         return true;
     wr_node_error(node, error, "%s", problem.code ? problem.text : "out of memory");
     return false;
@@ -130,12 +132,14 @@ static bool set_from_string(const struct wr_options_fill *fill, const weir_optio
     return done;
 }
 
-static size_t count_members(const struct wr_node *node)
+/* What an item takes besides its string. Options for all handlers are copied for each of them. */
+static bool count_item(const struct wr_options_fill *fill, const struct wr_node *item, struct wr_error *error)
 {
-    size_t count = 0;
-    for (const struct wr_node *member = node->first; member; member = member->next)
-        count++;
-    return count;
+    struct wr_error problem = {0};
+    if (wr_expand_count(fill->expanded, sizeof(char *) + (item->key ? strlen(item->key) : 0), &problem))
+        return true;
+    wr_node_error(item, error, "%s", problem.text);
+    return false;
 }
 
 /* A string in a list or map, expanded and copied. Returns NULL with the error set. */
@@ -143,13 +147,18 @@ static const char *keep_item(const struct wr_options_fill *fill, const weir_opti
                              const struct wr_node *item, struct wr_error *error)
 {
     char shown[SHOWN_ROOM];
+    if (item->type == WR_NODE_NUMBER && row->allowed) {
+        const char *number =
+            count_item(fill, item, error) ? wr_region_text(fill->keep, item->text, strlen(item->text)) : NULL;
+        return number || error->code ? number : (wr_error_no_memory(error, NULL), NULL);
+    }
     if (item->type != WR_NODE_STRING) {
         wr_node_error(item, error, "%s is not a string", show_value(row, item, shown, sizeof shown));
         return NULL;
     }
     struct wr_buffer text = {0};
     const char *kept = NULL;
-    if (expand(fill, item, &text, error)) {
+    if (count_item(fill, item, error) && expand(fill, item, &text, error)) {
         kept = wr_region_text(fill->keep, text.data, text.length);
         if (!kept)
             wr_error_no_memory(error, NULL);
@@ -162,7 +171,7 @@ static bool set_from_array(const struct wr_options_fill *fill, const weir_option
                            const struct wr_node *node, struct wr_error *error)
 {
     size_t count = 0;
-    const char **items = wr_region_alloc(fill->keep, (count_members(node) + 1) * sizeof *items);
+    const char **items = wr_region_alloc(fill->keep, (wr_node_count(node) + 1) * sizeof *items);
     if (!items) {
         return wr_error_no_memory(error, NULL);
     }
@@ -179,7 +188,7 @@ static bool set_from_object(const struct wr_options_fill *fill, const weir_optio
                             const struct wr_node *node, struct wr_error *error)
 {
     size_t count = 0;
-    weir_label *items = wr_region_alloc(fill->keep, (count_members(node) + 1) * sizeof *items);
+    weir_label *items = wr_region_alloc(fill->keep, (wr_node_count(node) + 1) * sizeof *items);
     if (!items) {
         return wr_error_no_memory(error, NULL);
     }
@@ -273,19 +282,31 @@ static void list_allowed(const struct members *m, struct wr_suggest *suggest, st
     }
 }
 
+/* An unknown key: an error, or ignored. */
 static bool refuse_member(const struct members *m, const struct wr_node *member, const char *name)
 {
+    const struct wr_options_fill *fill = &m->fills[0];
     struct wr_suggest suggest;
     struct wr_buffer allowed = {0};
-    char nearest[SHOWN_ROOM];
+    char nearest[SHOWN_ROOM], hint[SHOWN_ROOM + 2];
+    if (fill->ignores_unknown && !fill->unknown)
+        return true;
     wr_suggest_init(&suggest, name);
     list_allowed(m, &suggest, &allowed);
     const char *list = wr_buffer_text(&allowed);
-    wr_node_key_error(member, m->error, "unknown option%s allowed: %s",
-                      suggest.best ? wr_suggest_text(&suggest, nearest, sizeof nearest) : ";",
-                      list ? list : "");
+    const char *home = wr_sections_home(name);
+    if (home)
+        snprintf(hint, sizeof hint, "; %s", home);
+    else
+        snprintf(hint, sizeof hint, "%s", wr_suggest_text(&suggest, nearest, sizeof nearest));
+    bool ignored = false;
+    if (fill->ignores_unknown)
+        ignored = wr_unknown_keys_add(fill->unknown, member, "unknown option", hint, m->error);
+    else
+        wr_node_key_error(member, m->error, "unknown option%s%s allowed: %s", hint, *hint && !home ? "" : ";",
+                          list ? list : "");
     wr_buffer_fini(&allowed);
-    return false;
+    return ignored;
 }
 
 /* "tls.verify": true beside "tls": {...} would set one option twice, unnoticed. */
@@ -392,7 +413,8 @@ static bool check_defaults(const struct wr_options_table *table, struct wr_error
     const char *entries[] = {NULL};
     const struct wr_environment environment = {.entries = entries, .folder = "/"};
     void *target = wr_region_alloc(&keep, table->struct_bytes + 1);
-    struct wr_options_fill fill = {*table, target, &environment, &keep, NULL};
+    struct wr_options_fill fill = {
+        .table = *table, .target = target, .environment = &environment, .keep = &keep};
     bool lawful = target && wr_options_set_defaults(&fill, error);
     if (!target)
         wr_error_no_memory(error, NULL);

@@ -14,6 +14,7 @@
 
 struct wr_buffer;
 struct wr_error;
+struct wr_unknown_keys;
 
 /* A table. A plugin's rows may be longer than weir_option here. */
 struct wr_options_table {
@@ -30,8 +31,11 @@ struct wr_options_fill {
     struct wr_options_table table;
     void *target; /* struct_bytes */
     const struct wr_environment *environment;
-    struct wr_region *keep; /* memory for strings, lists and maps */
-    unsigned char *seen;    /* one byte per row: 1 if it was given; NULL: not needed */
+    struct wr_region *keep;       /* memory for strings, lists and maps */
+    unsigned char *seen;          /* one byte per row: 1 if it was given; NULL: not needed */
+    struct wr_expanded *expanded; /* of the configuration; NULL: only single strings are bounded */
+    bool ignores_unknown; /* unknown keys are no errors: they are added to `unknown`, unless that is NULL */
+    struct wr_unknown_keys *unknown;
 };
 
 /* The row of an option, or NULL. */
@@ -53,7 +57,7 @@ bool wr_options_set_node(const struct wr_options_fill *fill, const weir_option *
                          struct wr_error *error);
 
 /* Sets options from the members of an object, each in the first of `fills` whose table has it. Names in
- * `others` (ends with NULL) are skipped; any other name is an error. */
+ * `others` (ends with NULL) are skipped; any other name is an error, unless the first fill ignores these. */
 bool wr_options_set_members(const struct wr_options_fill *fills, size_t count, const char *const *others,
                             const struct wr_node *object, struct wr_error *error);
 

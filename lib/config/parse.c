@@ -6,9 +6,14 @@
 #include "text/buffer.h"
 #include "text/common.h"
 #include "config/common_options.h"
+#include "config/definitions.h"
+#include "config/include.h"
+#include "config/metrics.h"
 #include "text/error.h"
+#include "registry/labels.h"
 #include "registry/name.h"
 #include "config/options.h"
+#include "config/sections.h"
 #include "text/suggest.h"
 #include "text/utf8.h"
 
@@ -34,13 +39,100 @@ static bool check_status(const struct wr_config *config, const struct wr_node *n
     return false;
 }
 
+/* The labels of `own`, and the inherited ones with other keys. false: out of memory. */
+static bool merge_labels(struct wr_config *config, const weir_map *own, const weir_map *inherited)
+{
+    struct wr_name_index keys = {0};
+    size_t count = own->count;
+    weir_label *items = wr_region_alloc(&config->keep, (count + inherited->count) * sizeof *items);
+    bool done = items;
+    for (size_t i = 0; done && i < count; i++) {
+        items[i] = own->items[i];
+        done = wr_name_index_add(&keys, items[i].key, i);
+    }
+    for (size_t i = 0; done && i < inherited->count; i++) {
+        const weir_label *label = &inherited->items[i];
+        if (!wr_name_index_has(&keys, label->key))
+            items[count++] = *label;
+    }
+    wr_name_index_fini(&keys);
+    config->settings.labels = (weir_map){count, items};
+    return done;
+}
+
+/* Labels of several files are added up; those of this one take precedence over inherited ones. */
+static bool add_labels(struct wr_config *config, const struct wr_node *node, const weir_map *inherited,
+                       struct wr_error *error)
+{
+    struct wr_error problem = {0};
+    const struct wr_node *labels = wr_node_member(node, "labels");
+    const weir_map own = config->settings.labels;
+    if (!labels)
+        return true;
+    config->labels = labels;
+    if (!wr_labels_check(&own, &problem)) {
+        wr_node_error(labels, error, "%s", problem.text);
+        return false;
+    }
+    return !inherited->count || merge_labels(config, &own, inherited) || fail_memory(error);
+}
+
+static bool check_instance(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
+{
+    struct wr_error problem = {0};
+    const struct wr_node *instance = wr_node_member(node, "instance");
+    if (!instance)
+        return true;
+    config->instance = instance;
+    if (wr_name_check_text(config->settings.instance, WR_NAME_VALUE_LONGEST, "label value", &problem))
+        return true;
+    wr_node_error(instance, error, "%s", problem.text);
+    return false;
+}
+
 static bool read_settings(struct wr_config *config, const struct wr_node *node,
                           const struct wr_environment *environment, struct wr_error *error)
 {
-    struct wr_options_fill fill = {WR_OPTIONS_TABLE(wr_settings_rows, struct wr_settings), &config->settings,
-                                   environment, &config->keep, NULL};
-    return wr_node_check_type(node, WR_NODE_OBJECT, error) &&
-           wr_options_set_members(&fill, 1, NULL, node, error) && check_status(config, node, error);
+    const struct wr_options_fill fill = wr_config_fill_settings(config, environment);
+    const weir_map inherited = config->settings.labels;
+    if (!wr_node_check_type(node, WR_NODE_OBJECT, error) ||
+        !wr_options_set_members(&fill, 1, NULL, node, error) || !check_status(config, node, error) ||
+        !check_instance(config, node, error) || !add_labels(config, node, &inherited, error))
+        return false;
+    config->metrics.max_series_per_name = (uint32_t)config->settings.max_series_per_name;
+    return true;
+}
+
+bool wr_parse_labels_again(struct wr_config *config, struct wr_error *error)
+{
+    const struct wr_options_fill fill = wr_config_fill_settings(config, config->environment);
+    const weir_option *row = wr_options_find(&fill.table, "labels");
+    config->settings.labels = (weir_map){0};
+    for (size_t i = 0; i < config->document_count; i++) {
+        const struct wr_node *settings = wr_node_member(config->documents[i]->root, "settings");
+        const struct wr_node *node = wr_node_member(settings, row->name);
+        const weir_map inherited = config->settings.labels;
+        if (node &&
+            (!wr_options_set_node(&fill, row, node, error) || !add_labels(config, settings, &inherited, error)))
+            return false;
+    }
+    return true;
+}
+
+/* Whether unknown keys are ignored, which must be known before the rest is read. The documents' last value
+ * counts. */
+static bool read_unknown_keys(struct wr_config *config, struct wr_error *error)
+{
+    const struct wr_options_fill fill = wr_config_fill_settings(config, config->environment);
+    const weir_option *row = wr_options_find(&fill.table, "unknown_keys");
+    for (size_t i = 0; i < config->document_count; i++) {
+        const struct wr_node *settings = wr_node_member(config->documents[i]->root, "settings");
+        const struct wr_node *node = wr_node_member(settings, row->name);
+        if (node && !wr_options_set_node(&fill, row, node, error))
+            return false;
+    }
+    config->ignores_unknown = config->settings.unknown_keys == WR_UNKNOWN_KEYS_WARN;
+    return true;
 }
 
 static bool check_key(const struct wr_node *node, bool is_group, struct wr_error *error)
@@ -61,8 +153,8 @@ static bool read_defaults(struct wr_config *config, const struct wr_node *node,
 {
     static const char *const others[] = {"format", NULL};
     struct wr_common_options common_options = {0};
-    struct wr_options_fill fill = {wr_common_options_table(), &common_options, environment, &config->keep,
-                                   NULL};
+    const struct wr_options_fill fill =
+        wr_config_fill(config, wr_common_options_table(), &common_options, environment);
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error) ||
         !wr_options_set_members(&fill, 1, others, node, error))
         return false;
@@ -76,7 +168,7 @@ static bool read_string(struct wr_config *config, const struct wr_node *object, 
 {
     const weir_option row = {key, WEIR_OPTION_STRING, 0, NULL, NULL, "", 0};
     const struct wr_node *node = wr_node_member(object, key);
-    struct wr_options_fill fill = {{0}, text, environment, &config->keep, NULL};
+    const struct wr_options_fill fill = wr_config_fill(config, (struct wr_options_table){0}, text, environment);
     return !node || wr_options_set_node(&fill, &row, node, error);
 }
 
@@ -86,6 +178,10 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
     struct wr_config_handler handler = {.name = node->key, .node = node, .environment = environment};
     if (strcmp(node->key, "*") == 0)
         return read_defaults(config, node, environment, error);
+    if (config->handler_count == WR_CONFIG_HANDLERS_MAX) {
+        wr_node_key_error(node, error, "too many handlers; at most 10,000 are allowed");
+        return false;
+    }
     if (!check_key(node, false, error) || !wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
     if (strcmp(node->key, "inherit") == 0) {
@@ -124,8 +220,21 @@ static bool read_handlers(struct wr_config *config, const struct wr_node *node,
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
-static bool read_route_item(const struct wr_node *node, const struct wr_node *item, const char **name,
-                            struct wr_error *error)
+static const char *expand_item(struct wr_config *config, const struct wr_node *item, struct wr_error *error)
+{
+    struct wr_buffer text = {0};
+    struct wr_error problem = {0};
+    const char *kept = NULL;
+    if (!wr_expand(config->environment, item->text, &text, &config->expanded, &problem))
+        wr_node_error(item, error, "%s", problem.text);
+    else if (!(kept = wr_config_keep_text(config, wr_buffer_text(&text))))
+        fail_memory(error);
+    wr_buffer_fini(&text);
+    return kept;
+}
+
+static bool read_route_item(struct wr_config *config, const struct wr_node *node, const struct wr_node *item,
+                            const char **name, struct wr_error *error)
 {
     char shown[SHOWN_ROOM];
     if (item->type != WR_NODE_STRING) {
@@ -136,34 +245,44 @@ static bool read_route_item(const struct wr_node *node, const struct wr_node *it
             wr_node_show(item, shown, sizeof shown));
         return false;
     }
-    *name = item->text;
-    if (strcmp(item->text, "inherit") == 0 && strcmp(node->key, "*") == 0) {
+    *name = strchr(item->text, '$') ? expand_item(config, item, error) : item->text;
+    if (!*name)
+        return false;
+    if (strcmp(*name, "inherit") == 0 && strcmp(node->key, "*") == 0) {
         wr_node_error(item, error, "must not be \"inherit\": \"*\" has no parent");
         return false;
     }
     return true;
 }
 
+static bool read_items(struct wr_config *config, struct wr_config_route *route, const struct wr_node *node,
+                       struct wr_error *error)
+{
+    const struct wr_node *item = node->type == WR_NODE_ARRAY ? node->first : node;
+    for (; item; item = node->type == WR_NODE_ARRAY ? item->next : NULL) {
+        if (route->count == WR_CONFIG_ROUTE_MAX) {
+            wr_node_error(item, error, "too many handlers in one route; at most 1,000 are allowed");
+            return false;
+        }
+        if (!read_route_item(config, node, item, &route->items[route->count], error))
+            return false;
+        route->nodes[route->count++] = item;
+    }
+    return wr_config_add_route(config, route) || fail_memory(error);
+}
+
 static bool read_route(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
 {
+    const char *items[WR_CONFIG_ROUTE_MAX];
+    const struct wr_node *nodes[WR_CONFIG_ROUTE_MAX];
     if (strcmp(node->key, "*") != 0 && !check_key(node, true, error))
         return false;
-    size_t count = 0;
-    const struct wr_node *first = node->type == WR_NODE_ARRAY ? node->first : node;
-    for (const struct wr_node *item = first; item; item = node->type == WR_NODE_ARRAY ? item->next : NULL)
-        count++;
-    const char **items = calloc(count + 1, sizeof *items);
-    if (!items)
-        return fail_memory(error);
-    const struct wr_node *item = first;
-    bool done = true;
-    for (size_t i = 0; done && i < count; i++, item = item->next)
-        done = read_route_item(node, item, &items[i], error);
-    struct wr_config_route route = {node->key, count, items, node};
-    if (done && !wr_config_add_route(config, &route))
-        done = fail_memory(error);
-    free(items);
-    return done;
+    if (config->route_count == WR_CONFIG_GROUPS_MAX) {
+        wr_node_key_error(node, error, "too many groups; at most 100,000 are allowed");
+        return false;
+    }
+    struct wr_config_route route = {.group = node->key, .items = items, .nodes = nodes, .node = node};
+    return read_items(config, &route, node, error);
 }
 
 static bool read_groups(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
@@ -178,31 +297,47 @@ static bool read_groups(struct wr_config *config, const struct wr_node *node, st
 
 /* ---- The document ---------------------------------------------------------------------------- */
 
-static bool refuse_section(const struct wr_node *node, struct wr_error *error)
+/* "$schema, include, ..." */
+static void list_sections(struct wr_buffer *out)
 {
-    static const char *const sections[] = {"$schema", "settings", "handlers", "groups"};
+    for (unsigned i = 0; i < WR_SECTION_UNKNOWN; i++)
+        wr_buffer_put_format(out, "%s%s", i ? ", " : "", wr_sections_name((enum wr_section)i));
+}
+
+static bool refuse_section(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
+{
     struct wr_suggest suggest;
+    struct wr_buffer allowed = {0};
     char nearest[SHOWN_ROOM];
     wr_suggest_init(&suggest, node->key);
-    for (size_t i = 0; i < WR_COUNT_OF(sections); i++)
-        wr_suggest_try(&suggest, sections[i]);
-    wr_node_key_error(node, error, "unknown section%s allowed: $schema, settings, handlers, groups",
-                      suggest.best ? wr_suggest_text(&suggest, nearest, sizeof nearest) : ";");
+    for (unsigned i = 0; i < WR_SECTION_UNKNOWN; i++)
+        wr_suggest_try(&suggest, wr_sections_name((enum wr_section)i));
+    const char *home = wr_sections_home(node->key);
+    if (config->ignores_unknown)
+        return wr_unknown_keys_add(&config->unknown, node, "unknown section",
+                                   wr_suggest_text(&suggest, nearest, sizeof nearest), error);
+    list_sections(&allowed);
+    const char *list = wr_buffer_text(&allowed);
+    wr_node_key_error(node, error, "unknown section%s%s%s allowed: %s", home ? "; " : "", home ? home : "",
+                      suggest.best && !home ? wr_suggest_text(&suggest, nearest, sizeof nearest) : ";",
+                      list ? list : "");
+    wr_buffer_fini(&allowed);
     return false;
 }
 
 static bool read_section(struct wr_config *config, const struct wr_node *node,
                          struct wr_environment *environment, struct wr_error *error)
 {
-    if (strcmp(node->key, "settings") == 0)
-        return read_settings(config, node, environment, error);
-    if (strcmp(node->key, "handlers") == 0)
-        return read_handlers(config, node, environment, error);
-    if (strcmp(node->key, "groups") == 0)
-        return read_groups(config, node, error);
-    if (strcmp(node->key, "$schema") == 0)
-        return wr_node_check_type(node, WR_NODE_STRING, error);
-    return refuse_section(node, error);
+    switch (wr_sections_find(node->key)) {
+    case WR_SECTION_SCHEMA: return wr_node_check_type(node, WR_NODE_STRING, error);
+    case WR_SECTION_INCLUDE: return true; /* done: see wr_include_read */
+    case WR_SECTION_SETTINGS: return read_settings(config, node, environment, error);
+    case WR_SECTION_HANDLERS: return read_handlers(config, node, environment, error);
+    case WR_SECTION_GROUPS: return read_groups(config, node, error);
+    case WR_SECTION_METRICS: return wr_metrics_read(config, node, environment, error);
+    case WR_SECTION_UNKNOWN: break;
+    }
+    return refuse_section(config, node, error);
 }
 
 static bool read_root(struct wr_config *config, const struct wr_node *root, struct wr_environment *environment,
@@ -216,8 +351,17 @@ static bool read_root(struct wr_config *config, const struct wr_node *root, stru
     return true;
 }
 
-struct wr_config *wr_parse_document(struct wr_document *document, struct wr_environment *environment,
-                                    struct wr_error *error)
+static bool read_documents(struct wr_config *config, struct wr_environment *environment, struct wr_error *error)
+{
+    for (size_t i = 0; i < config->document_count; i++)
+        if (!read_root(config, config->documents[i]->root, environment, error))
+            return false;
+    return wr_metric_rules_index(&config->metrics) || fail_memory(error);
+}
+
+/* The configuration of a document, which it takes. *tried: as for wr_parse_again; tried NULL: not wanted. */
+static struct wr_config *parse_document(struct wr_document *document, struct wr_environment *environment,
+                                        struct wr_config **tried, struct wr_error *error)
 {
     if (environment)
         wr_environment_hold(environment);
@@ -233,32 +377,28 @@ struct wr_config *wr_parse_document(struct wr_document *document, struct wr_envi
     }
     config->document = document;
     config->environment = environment;
-    if (read_root(config, document->root, environment, error))
+    if (wr_include_read(config, error) && wr_definitions_check(config, error) &&
+        read_unknown_keys(config, error) && read_documents(config, environment, error))
         return config;
-    wr_config_drop(config);
+    if (tried)
+        *tried = config;
+    else
+        wr_config_drop(config);
     return NULL;
 }
 
 /* Made absolute: the program may change its working folder before the file is reread. */
 static bool set_path(struct wr_config *config, const char *path)
 {
-    const char *folder = config->environment->folder;
-    if (path[0] == '/' || !folder) {
-        config->path = wr_config_keep_text(config, path);
-        return config->path;
-    }
-    struct wr_buffer absolute = {0};
-    wr_buffer_put_format(&absolute, "%s/%s", folder, path);
-    const char *text = wr_buffer_text(&absolute);
-    config->path = wr_config_keep_text(config, text);
-    wr_buffer_fini(&absolute);
-    return config->path;
+    config->path = wr_config_keep_path(config, path);
+    return config->path && wr_config_add_watched(config, path);
 }
 
-struct wr_config *wr_parse_file(const char *path, struct wr_environment *environment, struct wr_error *error)
+static struct wr_config *parse_file(const char *path, struct wr_environment *environment,
+                                    struct wr_config **tried, struct wr_error *error)
 {
     struct wr_document *document = wr_document_read(path, error);
-    struct wr_config *config = document ? wr_parse_document(document, environment, error) : NULL;
+    struct wr_config *config = document ? parse_document(document, environment, tried, error) : NULL;
     if (!config || set_path(config, path))
         return config;
     fail_memory(error);
@@ -266,9 +406,52 @@ struct wr_config *wr_parse_file(const char *path, struct wr_environment *environ
     return NULL;
 }
 
+struct wr_config *wr_parse_file(const char *path, struct wr_environment *environment, struct wr_error *error)
+{
+    return parse_file(path, environment, NULL, error);
+}
+
+static struct wr_config *parse_text(const char *name, const char *text, size_t length,
+                                    struct wr_environment *environment, struct wr_config **tried,
+                                    struct wr_error *error)
+{
+    struct wr_document *document = wr_document_parse(name, text, length, error);
+    return document ? parse_document(document, environment, tried, error) : NULL;
+}
+
 struct wr_config *wr_parse_text(const char *name, const char *text, size_t length,
                                 struct wr_environment *environment, struct wr_error *error)
 {
-    struct wr_document *document = wr_document_parse(name, text, length, error);
-    return document ? wr_parse_document(document, environment, error) : NULL;
+    return parse_text(name, text, length, environment, NULL, error);
+}
+
+struct wr_config *wr_parse_again(const struct wr_config *config, struct wr_environment *environment,
+                                 struct wr_config **tried, struct wr_error *error)
+{
+    const struct wr_document *text = config->document;
+    *tried = NULL;
+    return config->path ? parse_file(config->path, environment, tried, error)
+                        : parse_text(text->name, text->text, text->length, environment, tried, error);
+}
+
+static const char *read_variable(void)
+{
+    const char *text = secure_getenv("WEIR_CONFIG");
+    return text && *text ? text : NULL;
+}
+
+bool wr_parse_has_variable(void)
+{
+    return read_variable();
+}
+
+struct wr_config *wr_parse_variable(struct wr_error *error)
+{
+    const char *text = read_variable();
+    if (text)
+        return text[strspn(text, " \t\r\n")] == '{'
+                   ? wr_parse_text("WEIR_CONFIG", text, strlen(text), NULL, error)
+                   : wr_parse_file(text, NULL, error);
+    wr_error_set(error, WEIR_ERR_CONFIG, "WEIR_CONFIG is not set");
+    return NULL;
 }

@@ -2,20 +2,34 @@
 #ifndef WR_PARSE_H
 #define WR_PARSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "config/config.h"
 
 struct wr_error;
 
-/* The configuration of a document, which it takes. environment: expands its strings; NULL: the present one.
- * Returns one reference. NULL: error is set. */
-struct wr_config *wr_parse_document(struct wr_document *document, struct wr_environment *environment,
-                                    struct wr_error *error);
-
-/* The same for the document in a file, or in a text; `name`: instead of the file's path in errors. */
+/* The configuration in a file, or in a text; `name`: instead of the file's path in errors. environment: expands
+ * its strings; NULL: the present one. Returns one reference. NULL: error is set. */
 struct wr_config *wr_parse_file(const char *path, struct wr_environment *environment, struct wr_error *error);
 struct wr_config *wr_parse_text(const char *name, const char *text, size_t length,
                                 struct wr_environment *environment, struct wr_error *error);
+
+/* Reads the file of a configuration again, or its text, with all files that it includes. *tried: if it fails, a
+ * configuration of which only `watched` is valid: the files that it consists of as far as it was read; NULL:
+ * none. Returns and sets one reference each. */
+struct wr_config *wr_parse_again(const struct wr_config *config, struct wr_environment *environment,
+                                 struct wr_config **tried, struct wr_error *error);
+
+/* In a forked child: expands settings.labels anew, which may contain ${PID}. No other thread uses the
+ * configuration yet. Returns false with the error set. */
+bool wr_parse_labels_again(struct wr_config *config, struct wr_error *error);
+
+/* Whether WEIR_CONFIG is set, and not empty. */
+bool wr_parse_has_variable(void);
+
+/* The configuration in WEIR_CONFIG, which is a path, or the text itself if that begins with '{' after white
+ * space. An error if it is not set. */
+struct wr_config *wr_parse_variable(struct wr_error *error);
 
 #endif

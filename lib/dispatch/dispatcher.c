@@ -7,6 +7,7 @@
 #include "text/common.h"
 #include "os/futex.h"
 #include "journal/journal.h"
+#include "lane/lane_now.h"
 #include "os/membarrier.h"
 #include "producer/ring.h"
 #include "os/signals.h"
@@ -62,7 +63,7 @@ void wr_dispatcher_visit(struct wr_dispatcher *dispatcher)
 
 static void leave_and_log(struct wr_dispatcher *dispatcher)
 {
-    struct wr_buffer texts = wr_deferred_log_take(&dispatcher->deferred_log);
+    struct wr_deferred_texts texts = wr_deferred_log_take(&dispatcher->deferred_log);
     atomic_fetch_add(&dispatcher->logging, 1);
     wr_lock_leave(&dispatcher->round);
     wr_deferred_log_write(&texts, dispatcher->log);
@@ -70,13 +71,31 @@ static void leave_and_log(struct wr_dispatcher *dispatcher)
     wr_futex_wake(&dispatcher->logging, INT32_MAX);
 }
 
-void wr_dispatcher_leave(struct wr_dispatcher *dispatcher)
+static void release(struct wr_dispatcher *dispatcher)
 {
     wr_deferred_log_leave(&dispatcher->deferred_log);
     if (WR_UNLIKELY(!wr_deferred_log_is_empty(&dispatcher->deferred_log)))
         leave_and_log(dispatcher);
     else
         wr_lock_leave(&dispatcher->round);
+}
+
+static void start_thread(struct wr_dispatcher *dispatcher);
+static void start_workers(struct wr_dispatcher *dispatcher, struct wr_lane *const *lanes, uint32_t count);
+
+void wr_dispatcher_leave(struct wr_dispatcher *dispatcher)
+{
+    struct wr_lane *lanes[WR_DISPATCHER_CLAIMS];
+    uint32_t count = dispatcher->claimed_count;
+    bool starting = dispatcher->starting;
+    memcpy(lanes, dispatcher->claimed, count * sizeof *lanes);
+    dispatcher->claimed_count = 0;
+    dispatcher->starting = false;
+    release(dispatcher);
+    if (WR_UNLIKELY(starting))
+        start_thread(dispatcher);
+    if (WR_UNLIKELY(count))
+        start_workers(dispatcher, lanes, count);
 }
 
 void wr_dispatcher_wait_logged(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
@@ -225,53 +244,171 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
     return taken;
 }
 
-/* A lane's worker is started when the lane has something to do. */
-static void start_workers(struct wr_dispatcher *dispatcher, int64_t now_ns)
+/* A lane's worker is started when the lane has something to do. Lowers *next_ns to the next attempt to start
+ * one that could not be started. */
+static void claim_workers(struct wr_dispatcher *dispatcher, int64_t now_ns, int64_t *next_ns)
 {
     struct wr_router *router = dispatcher->drain.router;
     for (size_t i = 0; i < router->lane_count; i++) {
         struct wr_feed_lane *lane = &router->lanes[i];
-        if (lane->started || !lane->wanted || now_ns < lane->start_again_ns)
+        if (lane->started || !lane->wanted)
             continue;
-        lane->started = wr_worker_start(lane->lane, dispatcher->worker_env);
-        lane->start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
+        if (now_ns < lane->start_again_ns) {
+            *next_ns = lane->start_again_ns < *next_ns ? lane->start_again_ns : *next_ns;
+            continue;
+        }
+        if (dispatcher->claimed_count == WR_DISPATCHER_CLAIMS) {
+            wr_dispatcher_hurry(dispatcher); /* another round, after these have been started */
+            break;
+        }
+        lane->started = true;
+        if (wr_worker_claim(lane->lane, dispatcher->worker_env))
+            dispatcher->claimed[dispatcher->claimed_count++] = lane->lane;
     }
 }
 
-uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns)
+static void try_again_later(struct wr_router *router, const struct wr_lane *lane, int64_t now_ns)
 {
-    bool quiet[WR_PRODUCERS_MOST + 1];
+    for (size_t i = 0; i < router->lane_count; i++) {
+        if (router->lanes[i].lane != lane)
+            continue;
+        router->lanes[i].started = false;
+        router->lanes[i].start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
+    }
+}
+
+/* Caller has left the round. */
+static void start_workers(struct wr_dispatcher *dispatcher, struct wr_lane *const *lanes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (wr_worker_start(lanes[i]))
+            continue;
+        wr_lock_enter(&dispatcher->round);
+        try_again_later(dispatcher->drain.router, lanes[i], wr_clock_monotonic_ns());
+        wr_lock_leave(&dispatcher->round);
+        wr_dispatcher_hurry(dispatcher); /* it may sleep without regard to the next attempt */
+    }
+}
+
+static void mark_time(struct wr_drain *drain)
+{
+    wr_timeline_mark(&drain->timeline);
+    if (drain->pool.journal)
+        wr_journal_keep_line(drain->pool.journal, &drain->timeline);
+}
+
+/* tends: with the periodic work, which may allocate. */
+static uint64_t run_round(struct wr_dispatcher *dispatcher, int64_t *next_ns, bool tends)
+{
+    bool quiet[WR_PRODUCERS_MOST + 1]; /* of the active rings */
     int64_t now_ns = wr_clock_monotonic_ns();
     *next_ns = WR_NEVER;
     if (!dispatcher->drain.router)
         return 0;
     adopt_woken(dispatcher);
-    wr_timeline_mark(&dispatcher->drain.timeline);
-    if (dispatcher->drain.pool.journal)
-        wr_journal_keep_line(dispatcher->drain.pool.journal, &dispatcher->drain.timeline);
+    mark_time(&dispatcher->drain);
+    memset(quiet, 0, dispatcher->active_count * sizeof *quiet);
     uint64_t taken = take_all(dispatcher, now_ns, quiet);
     wr_router_offer(dispatcher->drain.router, now_ns);
-    start_workers(dispatcher, now_ns);
     *next_ns = wr_router_check(dispatcher->drain.router, now_ns);
-    if (dispatcher->tend)
+    wr_router_end_due(dispatcher->drain.router, dispatcher->drain.registry, now_ns, next_ns);
+    claim_workers(dispatcher, now_ns, next_ns);
+    if (tends && dispatcher->tend)
         dispatcher->tend(dispatcher->ctx, now_ns, next_ns);
     park_quiet(dispatcher, quiet);
+    atomic_fetch_add_explicit(&dispatcher->rounds, 1, memory_order_relaxed);
     return taken;
 }
 
-void wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *router)
+uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns)
 {
+    return run_round(dispatcher, next_ns, true);
+}
+
+/* Threads that the round wants, and messages, are left to the dispatcher's thread. It may be past its own
+ * round, and about to sleep. */
+static void leave_to_thread(struct wr_dispatcher *dispatcher)
+{
+    if (dispatcher->claimed_count || dispatcher->starting ||
+        !wr_deferred_log_is_empty(&dispatcher->deferred_log))
+        wr_dispatcher_hurry(dispatcher);
+}
+
+bool wr_dispatcher_help(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
+{
+    int64_t next_ns;
+    if (!wr_dispatcher_visit_by(dispatcher, deadline_ns))
+        return false;
+    run_round(dispatcher, &next_ns, false);
+    leave_to_thread(dispatcher);
+    wr_deferred_log_leave(&dispatcher->deferred_log);
+    wr_lock_leave(&dispatcher->round);
+    return true;
+}
+
+/* Whether a lane is left to the dispatcher's thread: to start its worker, or to close gates. */
+static bool needs_round(const struct wr_router *router)
+{
+    for (size_t i = 0; i < router->lane_count; i++)
+        if (router->lanes[i].full || (router->lanes[i].wanted && !router->lanes[i].started))
+            return true;
+    return false;
+}
+
+/* Between the threads of the program there is no order, so one takes its turn only if nobody else wants it. */
+bool wr_dispatcher_take_now(struct wr_dispatcher *dispatcher, struct wr_producer *producer, uint64_t from,
+                            uint64_t tail, struct wr_lane_now *now)
+{
+    struct wr_drain *drain = &dispatcher->drain;
+    if (atomic_load(&dispatcher->due) || !wr_lock_enter_by(&dispatcher->round, 0))
+        return false;
+    wr_deferred_log_enter(&dispatcher->deferred_log);
+    bool takes = drain->router && !dispatcher->stopping && wr_ring_taken(&producer->ring) == from;
+    if (takes) {
+        int64_t now_ns = wr_clock_monotonic_ns();
+        mark_time(drain);
+        drain->now = now;
+        wr_drain_ring(drain, producer, tail, now_ns);
+        drain->now = NULL;
+        if (!now->lane || needs_round(drain->router))
+            wr_dispatcher_hurry(dispatcher);
+    }
+    leave_to_thread(dispatcher);
+    wr_deferred_log_leave(&dispatcher->deferred_log);
+    wr_lock_leave(&dispatcher->round);
+    return takes;
+}
+
+bool wr_dispatcher_end_intervals(struct wr_dispatcher *dispatcher, bool also_full)
+{
+    int64_t now_ns = wr_clock_monotonic_ns(), next_ns = WR_NEVER;
+    if (!dispatcher->drain.router)
+        return true;
+    bool ended = wr_router_end_all(dispatcher->drain.router, dispatcher->drain.registry, also_full, now_ns);
+    claim_workers(dispatcher, now_ns, &next_ns);
+    return ended;
+}
+
+struct wr_router *wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *router)
+{
+    struct wr_router *before = dispatcher->drain.router;
     int64_t next_ns;
     /* After the barrier each call either sees the gate as it is now, or its values are seen by the round.
      * Otherwise a value that was added before the change could be taken by the new router, while later ones
      * were counted as unrouted by the old gate. */
     wr_router_reconsider(dispatcher->drain.registry);
     wr_membarrier();
+    int64_t switched_ns = wr_clock_wall_ns(); /* before all values that the new router takes */
     wr_dispatcher_round(dispatcher, &next_ns);
-    wr_router_free(dispatcher->drain.router, wr_clock_monotonic_ns());
+    if (before) {
+        wr_router_end_changed(before, router, dispatcher->drain.registry, wr_clock_monotonic_ns());
+        wr_router_seal(before, wr_clock_monotonic_ns());
+    }
     dispatcher->drain.router = router;
+    dispatcher->drain.switched_ns = switched_ns;
     wr_segment_pool_set(&dispatcher->drain.pool, (uint32_t)router->lane_count + 2);
     wr_router_adopt_groups(router, dispatcher->drain.registry, dispatcher->running);
+    return before;
 }
 
 void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count)
@@ -279,6 +416,9 @@ void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samp
     int64_t now_ns = wr_clock_monotonic_ns();
     const struct wr_route *route =
         wr_router_series_route(dispatcher->drain.router, dispatcher->drain.registry, samples[0].series);
+    for (size_t i = 0; i < route->summed_count; i++)
+        for (uint32_t j = 0; j < count; j++)
+            wr_feed_sum(route->summed[i], &samples[j]);
     for (size_t i = 0; i < route->feed_count; i++) {
         weir_sample *to = wr_feed_reserve(route->feeds[i], count, 0, now_ns);
         if (!to)
@@ -304,11 +444,21 @@ static void sleep_until(struct wr_dispatcher *dispatcher, int64_t next_ns, bool 
     wr_wakeup_wait(&dispatcher->wakeup, timeout_ns > 0 ? timeout_ns : 0);
 }
 
+/* Until dispatcher->thread is set. */
+static void wait_until_started(struct wr_dispatcher *dispatcher)
+{
+    wr_lock_enter(&dispatcher->round);
+    while (dispatcher->thread_is_pending)
+        wr_condition_wait(&dispatcher->ended, &dispatcher->round, WR_NEVER);
+    wr_lock_leave(&dispatcher->round);
+}
+
 static void *run(void *argument)
 {
     struct wr_dispatcher *dispatcher = argument;
     wr_thread_set_name("weir");
     wr_producers_adopt_as_own(dispatcher->worker_env->producers);
+    wait_until_started(dispatcher);
     for (;;) {
         int64_t next_ns;
         take_turn(dispatcher);
@@ -334,31 +484,58 @@ bool wr_dispatcher_start(struct wr_dispatcher *dispatcher)
     if (dispatcher->stopping || now_ns < dispatcher->start_again_ns)
         return false;
     dispatcher->start_again_ns = now_ns + START_AGAIN_S * WR_NS_PER_S;
-    dispatcher->running = wr_thread_start(run, dispatcher, &dispatcher->thread);
-    return dispatcher->running;
+    dispatcher->running = dispatcher->starting = dispatcher->thread_is_pending = true;
+    return true;
 }
 
-/* Caller holds the round lock. Ends the thread. Returns whether it has to be joined. */
-static bool end_thread(struct wr_dispatcher *dispatcher, int64_t deadline_ns, const sigset_t *signals)
+/* Caller has left the round. */
+static void start_thread(struct wr_dispatcher *dispatcher)
 {
-    bool ran = dispatcher->running && !dispatcher->stopping;
-    dispatcher->stopping = true;
-    wr_wakeup_send(&dispatcher->wakeup);
-    wr_deferred_log_leave(
-        &dispatcher->deferred_log); /* while this thread waits, others may hold the round lock */
-    while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait_open(&dispatcher->ended, &dispatcher->round, deadline_ns, signals);
-    wr_deferred_log_enter(&dispatcher->deferred_log);
-    return ran && !dispatcher->running;
+    pthread_t thread;
+    bool started = wr_thread_start(run, dispatcher, &thread);
+    wr_lock_enter(&dispatcher->round);
+    if (started)
+        dispatcher->thread = thread;
+    dispatcher->has_thread = started;
+    dispatcher->running = started;
+    dispatcher->thread_is_pending = false;
+    wr_condition_wake(&dispatcher->ended);
+    wr_lock_leave(&dispatcher->round);
 }
 
 void wr_dispatcher_stop(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
 {
     sigset_t signals;
     wr_signals_block(&signals);
+    if (wr_dispatcher_visit_by(dispatcher, deadline_ns)) {
+        dispatcher->stopping = true;
+        wr_wakeup_send(&dispatcher->wakeup);
+        wr_dispatcher_leave(dispatcher);
+    }
+    wr_signals_restore(&signals);
+}
+
+/* Caller holds the round lock. Waits for the end of the thread. Returns whether it has to be joined. */
+static bool await_end(struct wr_dispatcher *dispatcher, int64_t deadline_ns, const sigset_t *signals)
+{
+    wr_deferred_log_leave(
+        &dispatcher->deferred_log); /* while this thread waits, others may hold the round lock */
+    while (dispatcher->running && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait_open(&dispatcher->ended, &dispatcher->round, deadline_ns, signals);
+    wr_deferred_log_enter(&dispatcher->deferred_log);
+    bool joins = dispatcher->has_thread && !dispatcher->running;
+    if (joins)
+        dispatcher->has_thread = false;
+    return joins;
+}
+
+void wr_dispatcher_join(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
+{
+    sigset_t signals;
+    wr_signals_block(&signals);
     bool ended = wr_dispatcher_visit_by(dispatcher, deadline_ns);
     if (ended) {
-        ended = end_thread(dispatcher, deadline_ns, &signals);
+        ended = await_end(dispatcher, deadline_ns, &signals);
         wr_dispatcher_leave(dispatcher);
     }
     wr_signals_restore(&signals);

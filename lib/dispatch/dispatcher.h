@@ -18,9 +18,12 @@
 #include "os/deferred_log.h"
 #include "handler/worker.h"
 
+enum { WR_DISPATCHER_CLAIMS = 16 };
+
 struct wr_dispatcher {
     struct wr_lock round;
     _Atomic uint32_t visitors; /* other threads that wait for the round lock */
+    _Atomic uint32_t rounds;   /* how many there were; wraps */
     _Atomic uint32_t visits;   /* how many of them have had it, or have given up; wraps */
     _Atomic uint32_t due;      /* 1: the dispatcher's thread is next; a futex */
     struct wr_wakeup wakeup;
@@ -42,10 +45,17 @@ struct wr_dispatcher {
     void *ctx;
 
     bool stopping;          /* the thread has to end */
-    pthread_t thread;       /* if it was ever started */
-    _Atomic bool running;   /* the thread runs; written under the round lock */
+    pthread_t thread;       /* if has_thread */
+    bool has_thread;        /* it was started, and nobody has joined it */
+    _Atomic bool running;   /* the thread runs, or is starting; written under the round lock */
+    bool starting;          /* who leaves the round starts it */
+    bool thread_is_pending; /* its thread must not begin yet */
     int64_t start_again_ns; /* no attempt to start it before this */
     struct wr_condition ended;
+
+    /* lanes whose workers are started by the thread that leaves the round; see lane_worker.h */
+    struct wr_lane *claimed[WR_DISPATCHER_CLAIMS];
+    uint32_t claimed_count;
 };
 
 void wr_dispatcher_init(struct wr_dispatcher *dispatcher, struct wr_registry *registry,
@@ -61,18 +71,39 @@ void wr_dispatcher_leave(struct wr_dispatcher *dispatcher);
  * the latest. */
 uint64_t wr_dispatcher_round(struct wr_dispatcher *dispatcher, int64_t *next_ns);
 
-/* [dispatcher's round] Takes everything published so far by the present router, and replaces the router. */
-void wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *router);
+/* [producer, waiting, signals blocked] Takes the event of a synchronous call, [from, tail) of the calling
+ * thread's ring, in place of the dispatcher's thread. now: gets what the calling thread is to deliver itself.
+ * Returns false, and has done nothing, if the round lock is not free, or if there is something before the
+ * event. */
+bool wr_dispatcher_take_now(struct wr_dispatcher *dispatcher, struct wr_producer *producer, uint64_t from,
+                            uint64_t tail, struct wr_lane_now *now);
+
+/* [dispatcher's round] Ends the intervals of all lanes that take summaries, and queues these. also_full: also
+ * of lanes with a full queue. Returns whether all were ended. */
+bool wr_dispatcher_end_intervals(struct wr_dispatcher *dispatcher, bool also_full);
+
+/* [producer, waiting, signals blocked] Runs a round in place of the dispatcher's thread, which may be stuck
+ * where it starts a thread or logs. Calls no malloc and starts nothing: without the periodic work of `tend`.
+ * Returns false if the round lock is not free by deadline_ns. */
+bool wr_dispatcher_help(struct wr_dispatcher *dispatcher, int64_t deadline_ns);
+
+/* [dispatcher's round] Takes everything published so far by the present router, and replaces the router.
+ * Returns the former one, sealed, which the caller frees after the round; may be NULL. */
+struct wr_router *wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct wr_router *router);
 
 /* [dispatcher's round] Adds one event of weir's own metrics. It is in no ring, and not in the process's ledger.
  */
 void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count);
 
-/* [dispatcher's round] Starts the thread unless it runs. Returns false if it cannot be started now. */
+/* [dispatcher's round] Starts the thread unless it runs, when the caller leaves the round: starting it
+ * allocates. Returns false if it cannot be started now. */
 bool wr_dispatcher_start(struct wr_dispatcher *dispatcher);
 
-/* Ends the thread; waits until it has ended, or deadline_ns. */
+/* Ends the thread, which runs no round from now on, unless the round lock is not free by deadline_ns. */
 void wr_dispatcher_stop(struct wr_dispatcher *dispatcher, int64_t deadline_ns);
+
+/* Waits until the thread has ended, or deadline_ns. */
+void wr_dispatcher_join(struct wr_dispatcher *dispatcher, int64_t deadline_ns);
 
 /* Waits until other threads have logged the messages of their rounds, or deadline_ns. */
 void wr_dispatcher_wait_logged(struct wr_dispatcher *dispatcher, int64_t deadline_ns);

@@ -91,6 +91,8 @@ static int64_t stamp(const struct wr_drain *drain, struct wr_ring *ring, const w
         time_ns = wr_timeline_wall_ns(&drain->timeline, (uint64_t)time_ns);
     else if (!(sample->flags & WR_RING_WALL))
         return time_ns;
+    else if (!time_ns) /* the handlers only summed when the call began, and do not any more */
+        time_ns = drain->switched_ns > ring->last_ns ? drain->switched_ns : ring->last_ns;
     if (WR_UNLIKELY(drain->still_ns != WR_DRAIN_REAL_TIME))
         return drain->still_ns;
     if (time_ns < ring->last_ns && ring->last_ns - time_ns < SLIGHT_STEP_NS)
@@ -111,15 +113,15 @@ static uint32_t take_text(struct wr_drain *drain, const struct wr_ring *ring, ui
     return wr_segment_add_note(segment, drain->text, length);
 }
 
-static void copy_event(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
-                       struct wr_feed *feed, weir_sample *to)
+static void copy_event(struct wr_drain *drain, const struct wr_ring *ring, const struct event *event,
+                       int64_t time_ns, const struct wr_feed *feed, weir_sample *to)
 {
     for (uint64_t at = event->at; at < event->end; at++, to++) {
         const weir_sample *from = wr_ring_slot(ring, at);
         *to = *from;
         to->flags = from->flags & (uint16_t)(~WR_RING_FLAGS | WR_RING_NO_WAIT);
         to->reserved = 0;
-        to->time_ns = stamp(drain, ring, from);
+        to->time_ns = time_ns;
         if (from->flags & WR_RING_TEXT) {
             to->note = take_text(drain, ring, at + 1, from->note, feed->segment);
             at += wr_ring_text_slots(from->note);
@@ -144,8 +146,10 @@ static void settle_ticket(struct wr_drain *drain, struct wr_producer *producer, 
     struct wr_ticket ticket = {&producer->ticket, wr_ring_slot(&producer->ring, event->at)->reserved};
     wr_ticket_expect(ticket, route->sync_lanes);
     wr_drain_commit(drain, &producer->ring, event->end);
+    for (size_t i = 0; i < route->summed_count; i++) /* before the call can return */
+        wr_feed_count_sums(route->summed[i], now_ns);
     for (size_t i = 0; i < route->feed_count; i++)
-        wr_feed_offer(route->feeds[i], ticket, now_ns);
+        wr_feed_offer_now(route->feeds[i], ticket, drain->now, now_ns);
 }
 
 /* The samples were added before their group had lost its route. */
@@ -155,18 +159,40 @@ static void count_unrouted(struct wr_drain *drain, uint32_t series, uint64_t sam
     atomic_fetch_add(&wr_registry_series(drain->registry, series)->stream->group->unrouted, samples);
 }
 
+static void sum(const weir_sample *sample, const struct wr_route *route)
+{
+    for (size_t i = 0; i < route->summed_count; i++)
+        wr_feed_sum(route->summed[i], sample);
+}
+
+/* Metadata is not kept. */
+static void sum_event(const struct wr_ring *ring, const struct event *event, const struct wr_route *route)
+{
+    for (uint64_t at = event->at; at < event->end; at++) {
+        const weir_sample *sample = wr_ring_slot(ring, at);
+        sum(sample, route);
+        if (sample->flags & WR_RING_TEXT)
+            at += wr_ring_text_slots(sample->note);
+    }
+}
+
+/* The samples of an event have one time, for all feeds. */
 static void take_event(struct wr_drain *drain, struct wr_producer *producer, const struct event *event,
                        struct wr_route *route, int64_t now_ns)
 {
-    if (!route->feed_count)
-        count_unrouted(drain, wr_ring_slot(&producer->ring, event->at)->series, event->samples);
-    make_room(drain, &producer->ring, event, route);
+    struct wr_ring *ring = &producer->ring;
+    int64_t time_ns = route->feed_count ? stamp(drain, ring, wr_ring_slot(ring, event->at)) : 0;
+    if (!route->lane_count)
+        count_unrouted(drain, wr_ring_slot(ring, event->at)->series, event->samples);
+    if (route->summed_count)
+        sum_event(ring, event, route);
+    make_room(drain, ring, event, route);
     for (size_t i = 0; i < route->feed_count; i++) {
         struct wr_feed *feed = route->feeds[i];
         weir_sample *to = wr_feed_reserve(feed, event->samples, event->text_bytes, now_ns);
         if (!to)
             continue;
-        copy_event(drain, &producer->ring, event, feed, to);
+        copy_event(drain, ring, event, time_ns, feed, to);
         wr_feed_added(feed, event->samples);
         feed->no_wait |= (event->flags & WR_RING_NO_WAIT) != 0;
     }
@@ -218,8 +244,12 @@ uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uin
             series = sample->series;
             route = wr_router_series_route(drain->router, drain->registry, series);
         }
-        if (!(sample->flags & SPECIAL) && route->feed_count == 1) {
-            take_plain(drain, ring, head, route->feeds[0], now_ns);
+        if (!(sample->flags & SPECIAL) && route->only_feed) {
+            take_plain(drain, ring, head, route->only_feed, now_ns);
+            samples++;
+            head++;
+        } else if (!(sample->flags & SPECIAL) && !route->feed_count && route->summed_count) {
+            sum(sample, route);
             samples++;
             head++;
         } else {

@@ -22,7 +22,9 @@ struct wr_drain {
     struct wr_router *router; /* NULL: not configured yet */
     struct wr_segment_pool pool;
     struct wr_timeline timeline;
-    int64_t still_ns; /* tests: the time of values that have none of their own */
+    struct wr_lane_now *now; /* of the thread that drains its own ring, for its synchronous call; else NULL */
+    int64_t still_ns;        /* tests: the time of values that have none of their own */
+    int64_t switched_ns;     /* wall clock: not after any value that the router takes */
     char text[WR_PRODUCER_SLOTS / WR_RING_QUARTERS *
               sizeof(weir_sample)]; /* metadata, between ring and segment */
     uint64_t unrouted;              /* values taken from rings whose group had no route by then */

@@ -1,8 +1,8 @@
 #include "dispatch/feed.h"
 
-#include <stdlib.h>
-
 #include "journal/journal.h"
+#include "lane/lane_now.h"
+#include "os/pages.h"
 
 /* More than the longest metadata. */
 enum { TEXT_BYTES = 64 * 1024 };
@@ -24,7 +24,68 @@ static void fail_lost_call(const struct wr_feed *feed, struct wr_ticket ticket)
             wr_ticket_complete(ticket, WEIR_ERR_MEMORY);
 }
 
+/* ---- Summing --------------------------------------------------------------------------------- */
+
+bool wr_feed_sum(struct wr_feed_lane *lane, const weir_sample *sample)
+{
+    switch (wr_summer_add(lane->summer, &lane->summing, sample)) {
+    case WR_SUMMED: lane->arrivals.summed++; return true;
+    case WR_SUMMED_BEYOND_LIMIT: lane->arrivals.beyond_limit++; return false;
+    case WR_SUMMED_NO_MEMORY: lane->arrivals.no_memory++; return false;
+    default: lane->arrivals.unrepresentable++; return false;
+    }
+}
+
+void wr_feed_sum_range(struct wr_feed_lane *lane, struct wr_segment *segment, uint32_t slot, uint32_t first,
+                       uint32_t count)
+{
+    struct wr_input input = {.segment = segment, .first = first, .count = count, .slot = slot};
+    for (uint32_t i = first; i < first + count; i++) {
+        if (wr_feed_sum(lane, &segment->samples[i]))
+            input.values++;
+        else
+            wr_segment_settle(segment, slot, i, 1);
+    }
+    if (segment->file && !wr_summer_keep(lane->summer, &input))
+        lane->arrivals.not_kept += input.values;
+}
+
+/* Values that arrived after the lane's end. At the end of the process those in a journal stay there. */
+static void discard_interval(struct wr_feed_lane *lane, int ending)
+{
+    wr_lane_discard_sums(lane->lane, wr_summer_discard(lane->summer, ending == WEIR_DROPPED_SHUTDOWN));
+}
+
+void wr_feed_count_sums(struct wr_feed_lane *lane, int64_t now_ns)
+{
+    const struct wr_lane_arrivals *arrivals = &lane->arrivals;
+    if (!arrivals->summed && !arrivals->beyond_limit && !arrivals->no_memory && !arrivals->unrepresentable)
+        return;
+    lane->arrivals.now_ns = now_ns;
+    lane->wanted = true; /* its worker is there when the handler is removed, which ends the interval */
+    int ending = wr_lane_sum(lane->lane, arrivals);
+    if (ending != WR_LANE_LIVES)
+        discard_interval(lane, ending);
+    lane->arrivals = (struct wr_lane_arrivals){0};
+}
+
+/* ---- Offering -------------------------------------------------------------------------------- */
+
+/* Their identities are used up: in a journal the samples have them. */
+static void sum_offer(struct wr_feed_lane *lane, const struct wr_offer *offer, int64_t now_ns)
+{
+    wr_lane_take_ids(lane->lane, offer->count);
+    wr_feed_sum_range(lane, offer->segment, offer->slot, offer->first, offer->count);
+    wr_feed_count_sums(lane, now_ns);
+}
+
 void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns)
+{
+    wr_feed_offer_now(feed, ticket, NULL, now_ns);
+}
+
+/* At most one of the lanes leaves its part to the calling thread. */
+void wr_feed_offer_now(struct wr_feed *feed, struct wr_ticket ticket, struct wr_lane_now *now, int64_t now_ns)
 {
     static const struct wr_ticket no_ticket = {0};
     refuse_lost(feed);
@@ -42,6 +103,11 @@ void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns
         struct wr_feed_lane *lane = feed->lanes[i];
         offer.slot = (uint32_t)i;
         offer.ticket = lane->sync ? ticket : no_ticket;
+        offer.now = lane->sync && now && !now->lane ? now : NULL;
+        if (lane->summer) {
+            sum_offer(lane, &offer, now_ns);
+            continue;
+        }
         lane->full = wr_lane_offer(lane->lane, &offer, now_ns);
         lane->wanted = true;
     }
@@ -61,12 +127,12 @@ void wr_feed_seal(struct wr_feed *feed, int64_t now_ns)
 
 static struct wr_segment_file *make_file(const struct wr_feed *feed, int64_t now_ns)
 {
-    const char **names = calloc(feed->lane_count + 1, sizeof *names);
+    const char **names = wr_pages_get((feed->lane_count + 1) * sizeof *names);
     for (size_t i = 0; names && i < feed->lane_count; i++)
         names[i] = wr_lane_name(feed->lanes[i]->lane);
     const struct wr_segment_shape shape = {feed->segment_room, TEXT_BYTES, (uint32_t)feed->lane_count, names};
     struct wr_segment_file *file = names ? wr_journal_segment(feed->pool->journal, &shape, now_ns) : NULL;
-    free(names);
+    wr_pages_put(names);
     return file;
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dispatch/summer.h"
 #include "lane/lane.h"
 #include "producer/ring.h"
 #include "segment/segment.h"
@@ -15,11 +16,28 @@
 /* A lane, and the dispatcher's state of it. */
 struct wr_feed_lane {
     struct wr_lane *lane;
+    struct wr_feed *feed;             /* that it is in; NULL: its samples are summed as they are taken */
+    struct wr_summer *summer;         /* what makes them; else NULL */
+    struct wr_summing summing;        /* its settings */
+    struct wr_lane_arrivals arrivals; /* that the lane has not counted yet */
     bool sync;
     bool full;              /* producers have to wait for it */
-    bool wanted, started;   /* it needs a worker: samples were offered or may be on disk; it has one */
+    bool wanted, started;   /* it needs a worker: samples were offered or may be on disk, or it opens early; it
+                             has one */
     int64_t start_again_ns; /* no attempt to start its worker before this */
 };
+
+/* Adds a sample to the lane's open interval, or counts it as dropped. Returns whether it is in the interval. */
+bool wr_feed_sum(struct wr_feed_lane *lane, const weir_sample *sample);
+
+/* Counts in the lane what was added since the last call. An interval whose lane has come to its end is
+ * discarded. */
+void wr_feed_count_sums(struct wr_feed_lane *lane, int64_t now_ns);
+
+/* As wr_feed_sum, for samples of a segment with a file, that stay in it until their summaries are settled.
+ * slot: the lane's in the file. */
+void wr_feed_sum_range(struct wr_feed_lane *lane, struct wr_segment *segment, uint32_t slot, uint32_t first,
+                       uint32_t count);
 
 struct wr_feed {
     struct wr_feed_lane **lanes;
@@ -56,6 +74,9 @@ static inline void wr_feed_added(struct wr_feed *feed, uint32_t samples)
 /* Offers to the lanes what was not offered yet; with a journal it must have been committed. ticket: of a call
  * that waits for the last sample of it; state NULL: none. */
 void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns);
+
+/* The same for the calling thread's own call: now gets what that thread is to deliver; NULL: nothing. */
+void wr_feed_offer_now(struct wr_feed *feed, struct wr_ticket ticket, struct wr_lane_now *now, int64_t now_ns);
 
 /* Offers everything, and releases the segment. */
 void wr_feed_seal(struct wr_feed *feed, int64_t now_ns);

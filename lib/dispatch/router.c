@@ -4,19 +4,28 @@
 #include <string.h>
 
 #include "text/common.h"
+#include "os/pages.h"
+#include "text/error.h"
+#include "text/name_index.h"
 #include "producer/gate.h"
 
 /* A segment has room for the largest batch of its lanes, and at least for the largest event. */
-enum { SMALLEST_SEGMENT = 1024, LARGEST_SEGMENT = 65536 };
+enum { SMALLEST_SEGMENT = 1024, LARGEST_SEGMENT = 65536, FIRST_SERIES = 1024 };
 
 /* ---- Building -------------------------------------------------------------------------------- */
 
+/* Each step costs as much as the routes have lanes together, which is bounded: no step compares routes with
+ * routes or lanes with lanes. */
 struct builder {
     struct wr_router *router;
     struct wr_lane_settings *settings; /* of router->lanes, by number */
     wr_router_find_lane *find_lane;
     void *ctx;
-    size_t lane_room;
+    struct wr_name_index names;  /* of router->lanes */
+    struct wr_feed_lane **found; /* the lanes of the route that is being built */
+    uint32_t *last_route;        /* by a lane's number: the last route that it was put into, plus 1 */
+    size_t reached;              /* lanes of all routes */
+    struct wr_error *error;
 };
 
 static size_t count_items(const struct wr_config *config)
@@ -30,78 +39,140 @@ static size_t count_items(const struct wr_config *config)
 static bool allocate(struct builder *b)
 {
     struct wr_router *router = b->router;
-    b->lane_room = count_items(router->config);
+    size_t lane_room = count_items(router->config) + 1;
     router->route_count = router->config->route_count + 1;
-    router->lanes = calloc(b->lane_room + 1, sizeof *router->lanes);
-    router->feeds = calloc(b->lane_room + 1, sizeof *router->feeds);
+    router->lanes = calloc(lane_room, sizeof *router->lanes);
+    router->feeds = calloc(lane_room, sizeof *router->feeds);
     router->routes = calloc(router->route_count, sizeof *router->routes);
-    b->settings = calloc(b->lane_room + 1, sizeof *b->settings);
-    if (!router->lanes || !router->feeds || !router->routes || !b->settings)
+    b->settings = calloc(lane_room, sizeof *b->settings);
+    b->found = calloc(lane_room, sizeof(struct wr_feed_lane *));
+    b->last_route = calloc(lane_room, sizeof *b->last_route);
+    return router->lanes && router->feeds && router->routes && b->settings && b->found && b->last_route;
+}
+
+/* The router's entry of a lane, made at its first use. *entry becomes NULL if the handler is left out. Returns
+ * false if out of memory. */
+static bool get_lane(struct builder *b, const char *handler, struct wr_feed_lane **entry)
+{
+    struct wr_router *router = b->router;
+    struct wr_lane_settings settings;
+    *entry = NULL;
+    if (!router->lanes || !b->settings) /* there is room for each handler of the configuration */
         return false;
-    for (size_t i = 0; i < router->route_count; i++) {
-        router->routes[i].lanes = calloc(b->lane_room + 1, sizeof *router->routes[i].lanes);
-        router->routes[i].feeds = calloc(b->lane_room + 1, sizeof *router->routes[i].feeds);
-        if (!router->routes[i].lanes || !router->routes[i].feeds)
-            return false;
+    size_t number = wr_name_index_find(&b->names, handler, strlen(handler));
+    *entry = number == SIZE_MAX ? NULL : &router->lanes[number];
+    if (*entry)
+        return true;
+    struct wr_lane *lane = b->find_lane(b->ctx, handler, &settings);
+    if (!lane)
+        return true;
+    if (!wr_name_index_add(&b->names, handler, router->lane_count))
+        return false;
+    b->settings[router->lane_count] = settings;
+    *entry = &router->lanes[router->lane_count++];
+    **entry = (struct wr_feed_lane){
+        .lane = lane, .sync = settings.sync, .wanted = settings.spool_limit || settings.opens_early};
+    (*entry)->summing = (struct wr_summing){settings.aggregate_ns, settings.aggregate_series};
+    (*entry)->summer = settings.aggregate_ns ? wr_lane_summer(lane) : NULL;
+    router->sums |= (*entry)->summer != NULL;
+    return true;
+}
+
+/* ---- Routes ---------------------------------------------------------------------------------- */
+
+/* Adds a lane to b->found, unless it is there. */
+static void add_lane(struct builder *b, struct wr_route *route, struct wr_feed_lane *lane)
+{
+    uint32_t number = (uint32_t)(route - b->router->routes) + 1;
+    uint32_t *last_route = &b->last_route[lane - b->router->lanes];
+    if (*last_route == number)
+        return;
+    *last_route = number;
+    b->found[route->lane_count++] = lane;
+    route->sync_lanes += lane->sync;
+}
+
+static bool add_lanes(struct builder *b, struct wr_route *route, const struct wr_config_route *from,
+                      const struct wr_route *parent)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        if (strcmp(from->items[i], "inherit") == 0) {
+            for (size_t j = 0; parent && j < parent->lane_count; j++)
+                add_lane(b, route, parent->lanes[j]);
+            continue;
+        }
+        struct wr_feed_lane *lane;
+        if (!get_lane(b, from->items[i], &lane))
+            return wr_error_no_memory(b->error, NULL);
+        if (lane)
+            add_lane(b, route, lane);
     }
     return true;
 }
 
-/* The router's entry of a lane, made at its first use. */
-static struct wr_feed_lane *get_lane(struct builder *b, const char *handler)
+static bool refuse_reached(const struct builder *b, const struct wr_config_route *from)
 {
-    struct wr_router *router = b->router;
-    struct wr_lane_settings settings;
-    struct wr_lane *lane = b->find_lane(b->ctx, handler, &settings);
-    for (size_t i = 0; i < router->lane_count; i++)
-        if (router->lanes[i].lane == lane)
-            return &router->lanes[i];
-    b->settings[router->lane_count] = settings;
-    struct wr_feed_lane *entry = &router->lanes[router->lane_count++];
-    *entry = (struct wr_feed_lane){.lane = lane, .sync = settings.sync, .wanted = settings.spool_limit > 0};
-    return entry;
+    static const char problem[] =
+        "with this route, all groups together reach too many handlers, inherited ones included; at most "
+        "1,000,000 are allowed";
+    if (from->nodes)
+        wr_node_error(from->nodes[0], b->error, "%s", problem);
+    else
+        wr_error_set(b->error, WEIR_ERR_CONFIG, "group \"%s\": %s", from->group, problem);
+    return false;
 }
 
-static bool has_lane(const struct wr_route *route, const struct wr_feed_lane *lane)
+static bool keep_found(struct builder *b, struct wr_route *route, const struct wr_config_route *from)
 {
-    for (size_t i = 0; i < route->lane_count; i++)
-        if (route->lanes[i] == lane)
+    if (b->reached + route->lane_count > WR_CONFIG_REACHED_MAX) {
+        route->lane_count = 0;
+        return refuse_reached(b, from);
+    }
+    b->reached += route->lane_count;
+    route->lanes = calloc(route->lane_count + 1, sizeof(struct wr_feed_lane *));
+    route->feeds = calloc(route->lane_count + 1, sizeof(struct wr_feed *));
+    route->summed = calloc(route->lane_count + 1, sizeof(struct wr_feed_lane *));
+    if (!route->lanes || !route->feeds || !route->summed)
+        return wr_error_no_memory(b->error, NULL);
+    memcpy(route->lanes, b->found, route->lane_count * sizeof(struct wr_feed_lane *));
+    return true;
+}
+
+static bool inherits(const struct wr_config_route *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (strcmp(from->items[i], "inherit") == 0)
             return true;
     return false;
 }
 
-static void add_lanes(struct builder *b, struct wr_route *route, const struct wr_config_route *from)
-{
-    for (size_t i = 0; from && i < from->count; i++) {
-        if (strcmp(from->items[i], "inherit") == 0) {
-            add_lanes(b, route, wr_config_find_route(b->router->config, from->group, true));
-            continue;
-        }
-        struct wr_feed_lane *lane = get_lane(b, from->items[i]);
-        if (has_lane(route, lane))
-            continue;
-        route->lanes[route->lane_count++] = lane;
-        route->sync_lanes += lane->sync;
-    }
-}
-
-static void build_routes(struct builder *b)
+/* The parent's route is built first. A group has at most as many ancestors as its name has parts. */
+static bool build_route(struct builder *b, const struct wr_config_route *from)
 {
     const struct wr_config *config = b->router->config;
-    for (size_t i = 0; i < config->route_count; i++) {
-        b->router->routes[i + 1].group = config->routes[i].group;
-        add_lanes(b, &b->router->routes[i + 1], &config->routes[i]);
-    }
+    struct wr_route *route = &b->router->routes[from - config->routes + 1], *parent = NULL;
+    if (route->lanes)
+        return true;
+    const struct wr_config_route *above =
+        inherits(from) ? wr_config_find_route(config, from->group, true) : NULL;
+    if (above && !build_route(b, above))
+        return false;
+    if (above)
+        parent = &b->router->routes[above - config->routes + 1];
+    route->group = from->group;
+    return add_lanes(b, route, from, parent) && keep_found(b, route, from);
 }
 
-static bool is_in_same_routes(const struct wr_router *router, const struct wr_feed_lane *a,
-                              const struct wr_feed_lane *b)
+static bool build_routes(struct builder *b)
 {
-    for (size_t i = 0; i < router->route_count; i++)
-        if (has_lane(&router->routes[i], a) != has_lane(&router->routes[i], b))
+    const struct wr_config *config = b->router->config;
+    for (size_t i = 0; i < config->route_count; i++)
+        if (!build_route(b, &config->routes[i]))
             return false;
     return true;
 }
+
+/* ---- Feeds ----------------------------------------------------------------------------------- */
 
 static uint32_t segment_room(const struct wr_lane_settings *settings)
 {
@@ -114,63 +185,139 @@ static uint32_t segment_room(const struct wr_lane_settings *settings)
     return room < SMALLEST_SEGMENT ? SMALLEST_SEGMENT : (uint32_t)room;
 }
 
-static bool build_feed(struct builder *b, struct wr_feed *feed, struct wr_feed_lane *first,
-                       struct wr_segment_pool *pool, char *done)
+/* Lanes that are in exactly the same routes are of one class. */
+struct classes {
+    uint32_t *of_lane;
+    uint32_t *next;  /* by a class: that of its lanes that are in the present route too */
+    uint32_t *route; /* which route that was, plus 1 */
+    uint32_t count;
+};
+
+/* Each route splits every class of which it has lanes in two: those in it, and the others. */
+static void split_classes(const struct wr_router *router, struct classes *classes)
+{
+    classes->count = 1;
+    for (size_t i = 0; i < router->route_count; i++) {
+        const struct wr_route *route = &router->routes[i];
+        for (size_t j = 0; j < route->lane_count; j++) {
+            uint32_t *class = &classes->of_lane[route->lanes[j] - router->lanes];
+            if (classes->route[*class] != i + 1) {
+                classes->route[*class] = (uint32_t)i + 1;
+                classes->next[*class] = classes->count++;
+            }
+            *class = classes->next[*class];
+        }
+    }
+}
+
+/* A lane that takes summaries is in a feed only for the journal, which keeps its samples. Otherwise they are
+ * summed as they are taken from the rings. */
+static bool has_feed(const struct wr_router *router, const struct wr_feed_lane *lane)
+{
+    return !lane->summer || router->journaled;
+}
+
+/* The feeds, in the order of their first lanes; sets feed->lane_count. `of_class` becomes the number of a
+ * class's feed, plus 1. */
+static void count_feeds(struct wr_router *router, const struct classes *classes, uint32_t *of_class)
+{
+    for (size_t i = 0; i < router->lane_count; i++) {
+        if (!has_feed(router, &router->lanes[i]))
+            continue;
+        uint32_t *feed = &of_class[classes->of_lane[i]];
+        if (!*feed)
+            *feed = (uint32_t)++router->feed_count;
+        router->feeds[*feed - 1].lane_count++;
+    }
+}
+
+static bool fill_feeds(struct builder *b, const struct classes *classes, const uint32_t *of_class,
+                       struct wr_segment_pool *pool)
 {
     struct wr_router *router = b->router;
-    feed->pool = pool;
-    feed->lanes = calloc(router->lane_count, sizeof *feed->lanes);
-    for (size_t i = (size_t)(first - router->lanes); feed->lanes && i < router->lane_count; i++) {
-        if (done[i] || !is_in_same_routes(router, first, &router->lanes[i]))
+    bool failed = false;
+    for (size_t i = 0; i < router->feed_count; i++) {
+        struct wr_feed *feed = &router->feeds[i];
+        feed->pool = pool;
+        feed->lanes = calloc(feed->lane_count, sizeof(struct wr_feed_lane *));
+        feed->lane_count = 0;
+        failed |= !feed->lanes;
+    }
+    if (failed)
+        return wr_error_no_memory(b->error, NULL);
+    for (size_t i = 0; i < router->lane_count; i++) {
+        if (!has_feed(router, &router->lanes[i]))
             continue;
-        done[i] = 1;
-        feed->lanes[feed->lane_count++] = &router->lanes[i];
+        struct wr_feed *feed = &router->feeds[of_class[classes->of_lane[i]] - 1];
         uint32_t room = segment_room(&b->settings[i]);
+        feed->lanes[feed->lane_count++] = &router->lanes[i];
+        router->lanes[i].feed = feed;
         if (feed->segment_room < room)
             feed->segment_room = room;
     }
-    return feed->lanes;
+    return true;
 }
 
 static bool build_feeds(struct builder *b, struct wr_segment_pool *pool)
 {
-    struct wr_router *router = b->router;
-    char *done = calloc(router->lane_count + 1, 1);
-    bool built = done;
-    for (size_t i = 0; built && i < router->lane_count; i++)
-        if (!done[i])
-            built = build_feed(b, &router->feeds[router->feed_count++], &router->lanes[i], pool, done);
-    free(done);
-    return built;
+    size_t classes_max = b->reached + 2;
+    uint32_t *words = calloc(3 * classes_max + b->router->lane_count, sizeof *words);
+    if (!words)
+        return wr_error_no_memory(b->error, NULL);
+    struct classes classes = {.next = words, .route = words + classes_max, .of_lane = words + 3 * classes_max};
+    split_classes(b->router, &classes);
+    uint32_t *of_class = words + 2 * classes_max;
+    count_feeds(b->router, &classes, of_class);
+    bool filled = fill_feeds(b, &classes, of_class, pool);
+    free(words);
+    return filled;
 }
 
 static void add_feeds_to_routes(struct wr_router *router)
 {
-    for (size_t i = 0; i < router->route_count; i++)
-        for (size_t j = 0; j < router->feed_count; j++)
-            if (has_lane(&router->routes[i], router->feeds[j].lanes[0]))
-                router->routes[i].feeds[router->routes[i].feed_count++] = &router->feeds[j];
+    for (size_t i = 0; i < router->route_count; i++) {
+        struct wr_route *route = &router->routes[i];
+        /* a feed's first lane is in a route if its others are, and only once */
+        for (size_t j = 0; j < route->lane_count; j++) {
+            struct wr_feed_lane *lane = route->lanes[j];
+            if (!lane->feed)
+                route->summed[route->summed_count++] = lane;
+            else if (lane->feed->lanes[0] == lane)
+                route->feeds[route->feed_count++] = lane->feed;
+        }
+        route->only_feed = route->feed_count == 1 && !route->summed_count ? route->feeds[0] : NULL;
+    }
 }
 
-struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool *pool,
-                                wr_router_find_lane *find_lane, void *ctx)
+/* ---- The router ------------------------------------------------------------------------------ */
+
+static bool build(struct builder *b, struct wr_segment_pool *pool)
+{
+    bool built = allocate(b) ? build_routes(b) && build_feeds(b, pool) : wr_error_no_memory(b->error, NULL);
+    wr_name_index_fini(&b->names);
+    free(b->settings);
+    free(b->found);
+    free(b->last_route);
+    if (built)
+        add_feeds_to_routes(b->router);
+    return built;
+}
+
+struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool *pool, bool has_journal,
+                                wr_router_find_lane *find_lane, void *ctx, struct wr_error *error)
 {
     struct wr_router *router = calloc(1, sizeof *router);
-    if (!router)
+    if (!router) {
+        wr_error_no_memory(error, NULL);
         return NULL;
-    struct builder builder = {.router = router, .find_lane = find_lane, .ctx = ctx};
+    }
+    struct builder builder = {.router = router, .find_lane = find_lane, .ctx = ctx, .error = error};
     wr_config_hold(config);
     router->config = config;
-    bool built = allocate(&builder);
-    if (built) {
-        build_routes(&builder);
-        built = build_feeds(&builder, pool);
-    }
-    free(builder.settings);
-    if (built) {
-        add_feeds_to_routes(router);
+    router->journaled = has_journal || config->settings.journal;
+    router->pool = pool;
+    if (build(&builder, pool))
         return router;
-    }
     wr_router_free(router, 0);
     return NULL;
 }
@@ -186,11 +333,12 @@ void wr_router_free(struct wr_router *router, int64_t now_ns)
     for (size_t i = 0; router->routes && i < router->route_count; i++) {
         free(router->routes[i].lanes);
         free(router->routes[i].feeds);
+        free(router->routes[i].summed);
     }
     free(router->lanes);
     free(router->feeds);
     free(router->routes);
-    free(router->by_series);
+    wr_pages_put(router->by_series);
     wr_config_drop(router->config);
     free(router);
 }
@@ -203,6 +351,8 @@ static enum wr_gate gate_of(const struct wr_route *route)
         return WR_GATE_OFF;
     if (route->waiting)
         return WR_GATE_WAIT;
+    if (route->summed_count == route->lane_count)
+        return WR_GATE_OPEN_UNTIMED;
     return route->sync_lanes ? WR_GATE_SYNC : WR_GATE_OPEN;
 }
 
@@ -252,13 +402,12 @@ static bool has_series_room(struct wr_router *router, uint32_t series)
 {
     if (series < router->by_series_room)
         return true;
-    uint32_t room = router->by_series_room ? router->by_series_room : 64;
+    uint32_t room = router->by_series_room ? router->by_series_room : FIRST_SERIES;
     while (room <= series)
         room *= 2;
-    uint32_t *by_series = realloc(router->by_series, room * sizeof *by_series);
+    uint32_t *by_series = wr_pages_grow(router->by_series, room * sizeof *by_series);
     if (!by_series)
         return false;
-    memset(by_series + router->by_series_room, 0, (room - router->by_series_room) * sizeof *by_series);
     router->by_series = by_series;
     router->by_series_room = room;
     return true;
@@ -274,12 +423,111 @@ struct wr_route *wr_router_resolve_series(struct wr_router *router, const struct
     return route;
 }
 
+/* ---- Summaries ------------------------------------------------------------------------------- */
+
+static void count_sums(struct wr_router *router, int64_t now_ns)
+{
+    for (size_t i = 0; router->sums && i < router->lane_count; i++)
+        wr_feed_count_sums(&router->lanes[i], now_ns);
+}
+
+static bool has_lane(const struct wr_route *route, const struct wr_feed_lane *lane)
+{
+    for (size_t i = 0; i < route->lane_count; i++)
+        if (route->lanes[i] == lane)
+            return true;
+    return false;
+}
+
+/* A counter or histogram is there before its first value, and as long as its group's route leads here. */
+static void adopt_declared(struct wr_router *router, struct wr_feed_lane *lane,
+                           const struct wr_registry *registry)
+{
+    uint32_t id;
+    while (wr_summer_next_declared(lane->summer, &id))
+        wr_summer_declare(lane->summer, &lane->summing, id,
+                          has_lane(wr_router_series_route(router, registry, id), lane));
+}
+
+static void end_interval(struct wr_router *router, struct wr_feed_lane *lane,
+                         const struct wr_registry *registry, int64_t now_ns, bool early)
+{
+    adopt_declared(router, lane, registry);
+    struct wr_segment *segment = wr_summer_end(lane->summer, router->pool, early);
+    if (!segment)
+        return;
+    wr_lane_offer_summaries(lane->lane, segment, now_ns);
+    wr_segment_drop(segment);
+    lane->wanted = true;
+}
+
+void wr_router_end_due(struct wr_router *router, const struct wr_registry *registry, int64_t now_ns,
+                       int64_t *next_ns)
+{
+    for (size_t i = 0; router->sums && i < router->lane_count; i++) {
+        struct wr_feed_lane *lane = &router->lanes[i];
+        if (!lane->summer)
+            continue;
+        bool due = wr_summer_is_due(lane->summer, &lane->summing, now_ns);
+        if ((due || wr_summer_ends_early(lane->summer)) && wr_lane_takes_summaries(lane->lane))
+            end_interval(router, lane, registry, now_ns, !due);
+        if (due)
+            wr_summer_postpone(lane->summer, now_ns);
+        int64_t due_ns = wr_summer_due(lane->summer);
+        *next_ns = due_ns < *next_ns ? due_ns : *next_ns;
+    }
+}
+
+/* What each lane's interval is from now on; 0: the lane takes no summaries any more. */
+static void plan_intervals(struct wr_router *router, struct wr_router *next)
+{
+    for (size_t i = 0; i < router->lane_count; i++)
+        if (router->lanes[i].summer)
+            wr_summer_plan(router->lanes[i].summer, 0);
+    for (size_t i = 0; next && i < next->lane_count; i++)
+        if (next->lanes[i].summer)
+            wr_summer_plan(next->lanes[i].summer, next->lanes[i].summing.every_ns);
+}
+
+bool wr_router_end_all(struct wr_router *router, const struct wr_registry *registry, bool also_full,
+                       int64_t now_ns)
+{
+    bool ended = true;
+    wr_router_offer(router, now_ns);
+    for (size_t i = 0; router->sums && i < router->lane_count; i++) {
+        struct wr_feed_lane *lane = &router->lanes[i];
+        if (!lane->summer)
+            continue;
+        bool takes = also_full || wr_lane_takes_summaries(lane->lane);
+        if (takes)
+            end_interval(router, lane, registry, now_ns, true);
+        ended &= takes;
+    }
+    return ended;
+}
+
+void wr_router_end_changed(struct wr_router *router, struct wr_router *next, const struct wr_registry *registry,
+                           int64_t now_ns)
+{
+    wr_router_offer(router, now_ns);
+    plan_intervals(router, next);
+    for (size_t i = 0; router->sums && i < router->lane_count; i++) {
+        struct wr_feed_lane *lane = &router->lanes[i];
+        if (!lane->summer)
+            continue;
+        if (wr_summer_changes(lane->summer, &lane->summing))
+            end_interval(router, lane, registry, now_ns, true);
+        wr_summer_follow_plan(lane->summer);
+    }
+}
+
 /* ---- Each round ------------------------------------------------------------------------------ */
 
 void wr_router_offer(struct wr_router *router, int64_t now_ns)
 {
     for (size_t i = 0; i < router->feed_count; i++)
         wr_feed_offer(&router->feeds[i], (struct wr_ticket){0}, now_ns);
+    count_sums(router, now_ns);
 }
 
 void wr_router_seal(struct wr_router *router, int64_t now_ns)
@@ -305,15 +553,21 @@ static void set_gates(struct wr_route *route)
 int64_t wr_router_check(struct wr_router *router, int64_t now_ns)
 {
     int64_t next_ns = WR_NEVER;
-    for (size_t i = 0; i < router->lane_count; i++)
+    bool is_full = false;
+    for (size_t i = 0; i < router->lane_count; i++) {
         if (router->lanes[i].full)
             router->lanes[i].full = wr_lane_check(router->lanes[i].lane, now_ns, &next_ns);
+        is_full |= router->lanes[i].full;
+    }
+    if (!is_full && !router->waiting) /* the common case, and there may be many routes */
+        return next_ns;
     for (size_t i = 0; i < router->route_count; i++) {
         struct wr_route *route = &router->routes[i];
         bool waiting = must_wait(route);
         if (waiting == route->waiting)
             continue;
         route->waiting = waiting;
+        router->waiting = waiting ? router->waiting + 1 : router->waiting - 1;
         set_gates(route);
     }
     return next_ns;

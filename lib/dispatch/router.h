@@ -10,6 +10,8 @@
 #include "dispatch/feed.h"
 #include "registry/registry.h"
 
+struct wr_error;
+
 /* A route of the configuration, resolved to lanes. */
 struct wr_route {
     const char *group; /* of the configuration's entry; NULL: the route of groups that have none */
@@ -17,6 +19,9 @@ struct wr_route {
     size_t lane_count;
     struct wr_feed **feeds;
     size_t feed_count;
+    struct wr_feed *only_feed;    /* where all samples go, if that is one feed and nothing else; else NULL */
+    struct wr_feed_lane **summed; /* those of the lanes that take summaries and are in no feed */
+    size_t summed_count;
     uint32_t sync_lanes;
     bool waiting;            /* the gates of its groups are WAIT */
     struct wr_group *groups; /* resolved to it so far */
@@ -30,16 +35,22 @@ struct wr_router {
     size_t feed_count;
     struct wr_route *routes; /* number 0: without lanes */
     size_t route_count;
+    size_t waiting; /* how many routes are */
+    bool sums;      /* some lanes take summaries */
+    bool journaled; /* all samples are kept in a journal */
+    struct wr_segment_pool *pool;
     uint32_t *by_series; /* number of a series' route, plus 1; 0: not resolved yet */
     uint32_t by_series_room;
 };
 
-/* Returns a handler's lane, and its settings. */
+/* Returns a handler's lane, and its settings. NULL: the handler is left out. */
 typedef struct wr_lane *wr_router_find_lane(void *ctx, const char *handler, struct wr_lane_settings *settings);
 
-/* Makes the router of a configuration, of which it takes a reference. Returns NULL if out of memory. */
-struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool *pool,
-                                wr_router_find_lane *find_lane, void *ctx);
+/* Makes the router of a configuration, of which it takes a reference. has_journal: one is in use already, and
+ * stays, whatever the configuration says. Returns NULL with the error set, if out of memory or if the groups
+ * reach more handlers than allowed. */
+struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool *pool, bool has_journal,
+                                wr_router_find_lane *find_lane, void *ctx, struct wr_error *error);
 
 /* Offers what is left, and frees the router. May be NULL. */
 void wr_router_free(struct wr_router *router, int64_t now_ns);
@@ -73,6 +84,16 @@ void wr_router_seal(struct wr_router *router, int64_t now_ns);
 
 /* Has all feeds offer what they have. */
 void wr_router_offer(struct wr_router *router, int64_t now_ns);
+
+/* Ends the intervals of lanes that take summaries: those that are due, lowering *next_ns to when the next one
+ * is; all, but also_full: those of lanes with a full queue only if it is true, returning whether all were
+ * ended; or those of lanes that have another interval in `next`, or none. */
+void wr_router_end_due(struct wr_router *router, const struct wr_registry *registry, int64_t now_ns,
+                       int64_t *next_ns);
+bool wr_router_end_all(struct wr_router *router, const struct wr_registry *registry, bool also_full,
+                       int64_t now_ns);
+void wr_router_end_changed(struct wr_router *router, struct wr_router *next, const struct wr_registry *registry,
+                           int64_t now_ns);
 
 /* Checks the lanes that are full, and sets gates accordingly. Returns when to check again; WR_NEVER: none is
  * full. */

@@ -7,27 +7,9 @@
 #include "registry/series.h"
 #include "registry/stream.h"
 #include "lane/lane_stats.h"
+#include "lane/losses.h"
 
 static const char group_name[] = "weir";
-
-/* By enum weir_drop; NULL: not in use yet. */
-static const char *const drop_names[WEIR_DROPPED_MAX] = {
-    [WEIR_DROPPED_FULL] = "full",
-    [WEIR_DROPPED_REJECTED] = "rejected",
-    [WEIR_DROPPED_UNREPRESENTABLE] = "unrepresentable",
-    [WEIR_DROPPED_FAILED] = "failed",
-    [WEIR_DROPPED_REMOVED] = "removed",
-    [WEIR_DROPPED_SHUTDOWN] = "shutdown",
-    [WEIR_DROPPED_CORRUPT] = "corrupt",
-    [WEIR_DROPPED_NO_THREAD] = "no_thread",
-    [WEIR_DROPPED_REENTRANT] = "reentrant",
-    [WEIR_DROPPED_FORK_UNSAFE] = "fork_unsafe",
-};
-
-const char *wr_selfmetrics_drop_name(int why)
-{
-    return why >= 0 && why < WEIR_DROPPED_MAX ? drop_names[why] : NULL;
-}
 
 void wr_selfmetrics_configure(struct wr_selfmetrics *selfmetrics, struct wr_dispatcher *dispatcher,
                               int64_t interval_ns, int64_t now_ns)
@@ -69,9 +51,11 @@ static void add_lane(struct report *report, const weir_handler_stats *stats)
     add(report, NULL, "delivered", WEIR_SAMPLE_CUMULATIVE, stats->delivered);
     for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         if (stats->dropped[i])
-            add(report, drop_names[i], "dropped", WEIR_SAMPLE_CUMULATIVE, stats->dropped[i]);
+            add(report, wr_losses_name(i), "dropped", WEIR_SAMPLE_CUMULATIVE, stats->dropped[i]);
     add(report, NULL, "queue.bytes", 0, stats->queue_bytes);
     add(report, NULL, "queue.age.ms", 0, (uint64_t)stats->queue_age_ms);
+    if (stats->summing)
+        add(report, NULL, "summing", 0, stats->summing);
     add(report, NULL, "retries", WEIR_SAMPLE_CUMULATIVE, stats->retries);
     if (!stats->spool_limit && !stats->spooled)
         return;

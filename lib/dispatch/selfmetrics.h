@@ -21,7 +21,4 @@ void wr_selfmetrics_configure(struct wr_selfmetrics *selfmetrics, struct wr_disp
 void wr_selfmetrics_tend(struct wr_selfmetrics *selfmetrics, struct wr_dispatcher *dispatcher,
                          struct wr_lane *lanes, int64_t now_ns, int64_t *next_ns);
 
-/* The name of a drop reason, enum weir_drop, as used in the documents. NULL: there is none. */
-const char *wr_selfmetrics_drop_name(int why);
-
 #endif

@@ -4,15 +4,20 @@
 #include <string.h>
 
 #include "os/clock.h"
+#include "os/pages.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "engine/plan.h"
 #include "lane/lane_config.h"
+#include "registry/family.h"
 
-/* Instances that the commit replaces. They are freed after it, without locks, since that calls plugins. */
+/* What the commit replaces. It is freed after it, without locks: freeing instances calls plugins, and nobody
+ * may wait for malloc while the round lock is held (os/pages). */
 struct discarded {
     struct wr_instance **instances;
-    size_t count;
+    size_t count, room;
+    struct wr_router *router;
+    struct wr_config *config;
 };
 
 static void discard(struct discarded *discarded, const struct wr_lane_discarded *of_lane)
@@ -34,7 +39,9 @@ static void update_lane(struct wr_engine *engine, struct wr_plan_handler *handle
     struct wr_lane *lane = handler->lane;
     struct wr_lane_discarded of_lane;
     struct wr_lane_handler described = {0};
-    struct wr_lane_change change = {.labels = engine->labels, .end_reason = handler->ending};
+    bool is_pushed = handler->is_pushed && engine->pushed_labels;
+    struct wr_lane_change change = {.labels = is_pushed ? engine->pushed_labels : engine->labels,
+                                    .end_reason = handler->ending};
     if (handler->new_lane) {
         handler->new_lane = false;
         wr_lane_set_next(lane, engine->lanes);
@@ -65,10 +72,8 @@ static bool claim_lanes(struct wr_plan *plan)
 
 static bool is_planned(const struct wr_plan *plan, const struct wr_lane *lane)
 {
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->handlers[i].lane == lane)
-            return true;
-    return false;
+    const struct wr_plan_handler *handler = wr_plan_find(plan, wr_lane_name(lane));
+    return handler && handler->lane == lane;
 }
 
 static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t deadline_ns,
@@ -81,13 +86,13 @@ static void remove_lane(struct wr_engine *engine, struct wr_lane *lane, int64_t 
 }
 
 /* Equal labels keep their number, so that encoders keep the text they made of them. */
-static void change_labels(struct wr_engine *engine, struct wr_plan *plan)
+static void change_labels(struct wr_label_set **labels, struct wr_label_set **planned)
 {
-    if (wr_labels_equal(engine->labels, plan->labels))
+    if (wr_labels_equal(*labels, *planned))
         return;
-    wr_labels_drop(engine->labels);
-    engine->labels = plan->labels;
-    plan->labels = NULL;
+    wr_labels_drop(*labels);
+    *labels = *planned;
+    *planned = NULL;
 }
 
 static void change_lanes(struct wr_engine *engine, struct wr_plan *plan, int64_t now_ns,
@@ -108,6 +113,7 @@ static struct wr_config *change_config(struct wr_engine *engine, struct wr_plan 
     atomic_store(&engine->registry->max, (uint32_t)settings->max_series);
     wr_producers_use_ticks(engine->producers, settings->clock == WR_CLOCK_AUTO);
     wr_config_hold(plan->config);
+    wr_family_set_rules(engine->registry, &plan->config->metrics);
     struct wr_config *before = atomic_exchange(&engine->config, plan->config);
     atomic_fetch_add(&engine->generation, 1);
     atomic_store(&engine->configured_ns, wr_clock_wall_ns());
@@ -123,8 +129,8 @@ static void change_journal(struct wr_engine *engine, const char *place, int64_t 
                                 "settings.journal changed; takes effect at the next start");
         return;
     }
-    free(engine->journal_place);
-    engine->journal_place = place ? strdup(place) : NULL;
+    wr_pages_put(engine->journal_place);
+    engine->journal_place = place ? wr_pages_copy(place) : NULL;
     if (place && !engine->journal_place)
         wr_deferred_log_add(&engine->dispatcher.deferred_log, "journal", WEIR_LOG_ERROR,
                             "out of memory; values are not journaled");
@@ -134,36 +140,53 @@ static void change_journal(struct wr_engine *engine, const char *place, int64_t 
 static void commit(struct wr_engine *engine, struct wr_plan *plan, struct discarded *discarded)
 {
     int64_t now_ns = wr_clock_monotonic_ns();
-    wr_dispatcher_switch(&engine->dispatcher, plan->router);
+    discarded->router = wr_dispatcher_switch(&engine->dispatcher, plan->router);
     plan->router = NULL;
-    change_labels(engine, plan);
+    change_labels(&engine->labels, &plan->labels);
+    change_labels(&engine->pushed_labels, &plan->pushed_labels);
     change_lanes(engine, plan, now_ns, discarded);
     change_journal(engine, plan->config->settings.journal, now_ns);
-    wr_config_drop(change_config(engine, plan));
+    discarded->config = change_config(engine, plan);
     wr_selfmetrics_configure(&engine->selfmetrics, &engine->dispatcher,
                              plan->config->settings.stats_interval_ns, now_ns);
     wr_dispatcher_hurry(&engine->dispatcher); /* timers may have changed */
+}
+
+/* Two for each lane. Later commits than the plan's may add lanes, but then this one does not take place. */
+static void make_room(struct discarded *discarded, struct wr_engine *engine, const struct wr_plan *plan)
+{
+    size_t lanes = 0;
+    for (const struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
+        lanes++;
+    discarded->room = 2 * (lanes + plan->count) + 1;
+    discarded->instances = calloc(discarded->room, sizeof *discarded->instances);
+}
+
+static void free_discarded(struct discarded *discarded)
+{
+    for (size_t i = 0; i < discarded->count; i++)
+        wr_instance_free(discarded->instances[i]);
+    free(discarded->instances);
+    wr_router_free(discarded->router, wr_clock_monotonic_ns());
+    wr_config_drop(discarded->config);
 }
 
 bool wr_commit(struct wr_engine *engine, struct wr_plan *plan)
 {
     struct discarded discarded = {0};
     struct wr_visit visit;
+    make_room(&discarded, engine, plan);
     wr_engine_enter(engine, &visit);
     /* a shutdown closes the producers, takes the round lock, and then stops the lanes: a commit after that must
      * not restart them. Without a router there are no lanes. */
     bool may_stop = engine->dispatcher.drain.router && atomic_load(&engine->producers->closed);
     bool fits = atomic_load(&engine->generation) == plan->generation && !may_stop;
-    if (fits) {
-        discarded.instances = calloc(2 * (count_lanes(engine) + plan->count) + 1, sizeof *discarded.instances);
-        fits = discarded.instances && claim_lanes(plan);
-    }
+    fits = fits && discarded.instances && 2 * (count_lanes(engine) + plan->count) < discarded.room &&
+           claim_lanes(plan);
     if (fits)
         commit(engine, plan, &discarded);
     wr_engine_leave(&visit);
-    for (size_t i = 0; i < discarded.count; i++)
-        wr_instance_free(discarded.instances[i]);
-    free(discarded.instances);
+    free_discarded(&discarded);
     wr_plan_free(plan);
     return fits;
 }

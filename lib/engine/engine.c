@@ -10,12 +10,13 @@
 #include "text/error.h"
 #include "lane/lane_flush.h"
 #include "producer/gate.h"
+#include "registry/family.h"
 #include "os/futex.h"
 #include "os/signals.h"
 #include "lane/lane_stop.h"
 #include "lane/lane_stats.h"
 
-enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50, SETTLE_S = 5 };
+enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50, SETTLE_S = 5, QUIET_S = 1, TAKING_TIMEOUT_S = 1 };
 
 /* ---- Journal and timers ---------------------------------------------------------------------- */
 
@@ -163,19 +164,31 @@ struct wr_config *wr_engine_config(struct wr_engine *engine, uint64_t *generatio
     return config;
 }
 
+/* Also one that could not be started yet: it may be before the plan is committed. */
+static bool keeps_journal(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    bool has = engine->journal_place;
+    wr_engine_leave(&visit);
+    return has;
+}
+
 struct wr_plan_site wr_engine_plan_site(struct wr_engine *engine, uint64_t generation, bool in_child)
 {
     return (struct wr_plan_site){
         .plugins = engine->plugins,
         .log = engine->log,
         .wakeup = &engine->dispatcher.wakeup,
-        .words = &engine->dispatcher.deferred_log,
+        .deferred_log = &engine->dispatcher.deferred_log,
         .pool = &engine->dispatcher.drain.pool,
-        .labels_number = atomic_fetch_add(&engine->labels_made, 1) + 1,
+        .registry = engine->registry,
+        .labels_number = atomic_fetch_add(&engine->labels_made, 2) + 1,
         .generation = generation,
         .lanes = wr_engine_lanes(engine),
-        .after_create = engine->worker_env.after_open,
+        .after_create = engine->worker_env.after_call,
         .ctx = engine,
+        .has_journal = keeps_journal(engine),
         .in_child = in_child,
     };
 }
@@ -193,6 +206,18 @@ bool wr_engine_is_started(struct wr_engine *engine)
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
+    bool started = atomic_load(&engine->dispatcher.running);
+    wr_engine_leave(&visit);
+    return started;
+}
+
+bool wr_engine_start(struct wr_engine *engine)
+{
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    const struct wr_router *router = engine->dispatcher.drain.router;
+    if (router && router->lane_count)
+        wr_dispatcher_start(&engine->dispatcher);
     bool started = atomic_load(&engine->dispatcher.running);
     wr_engine_leave(&visit);
     return started;
@@ -222,8 +247,21 @@ bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start
     return runs;
 }
 
-void wr_engine_say_overflow(struct wr_engine *engine)
+static void log_full_name(struct wr_engine *engine)
 {
+    const struct wr_family *family = atomic_load(&engine->registry->first_full);
+    if (!family || atomic_load(&engine->full_logged) || atomic_exchange(&engine->full_logged, true))
+        return;
+    wr_log_write(
+        engine->log, WEIR_LOG_WARNING,
+        "group \"%s\": name \"%s\": the limit of %u label sets (settings.max_series_per_name) is reached; "
+        "further ones share the label weir_overflow=\"true\"",
+        family->group->name, family->name, atomic_load(&family->max_labeled));
+}
+
+void wr_engine_log_overflow(struct wr_engine *engine)
+{
+    log_full_name(engine);
     struct wr_group *group = atomic_load(&engine->registry->first_overflow);
     if (!group || atomic_load(&engine->overflow_logged) || atomic_exchange(&engine->overflow_logged, true))
         return;
@@ -234,12 +272,32 @@ void wr_engine_say_overflow(struct wr_engine *engine)
         atomic_load(&engine->registry->max), group->name);
 }
 
+static void add(struct wr_engine_progress *sum, const struct wr_lane_progress *progress)
+{
+    sum->settled += progress->settled;
+    if (progress->timeout_ns > sum->timeout_ns)
+        sum->timeout_ns = progress->timeout_ns;
+}
+
 static void add_progress(struct wr_engine_progress *sum, struct wr_lane *lane)
 {
     struct wr_lane_progress progress = wr_lane_get_progress(lane);
-    sum->settled += progress.settled;
-    if (progress.timeout_ns > sum->timeout_ns)
-        sum->timeout_ns = progress.timeout_ns;
+    add(sum, &progress);
+}
+
+/* The group has no synchronous handler any more: the call waits for one that it had, or for the dispatcher,
+ * which has not taken its value yet. */
+static void add_awaited(struct wr_engine_progress *sum, const struct wr_engine *engine)
+{
+    bool found = false;
+    for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane)) {
+        struct wr_lane_progress progress = wr_lane_get_progress(lane);
+        if (progress.is_awaited)
+            add(sum, &progress);
+        found |= progress.is_awaited;
+    }
+    if (!found)
+        sum->timeout_ns = TAKING_TIMEOUT_S * WR_NS_PER_S;
 }
 
 struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, struct wr_group *group)
@@ -251,6 +309,8 @@ struct wr_engine_progress wr_engine_sync_progress(struct wr_engine *engine, stru
     for (size_t i = 0; i < route->lane_count; i++)
         if (route->lanes[i]->sync)
             add_progress(&progress, route->lanes[i]->lane);
+    if (!route->sync_lanes)
+        add_awaited(&progress, engine);
     wr_engine_leave(&visit);
     return progress;
 }
@@ -278,13 +338,28 @@ struct wr_lane *wr_engine_lanes(struct wr_engine *engine)
     return lane;
 }
 
-static void run_round(struct wr_engine *engine)
+/* Moves what has been added from the rings to the lanes, and ends the intervals of summaries: also_full: also
+ * of lanes with a full queue. *queued: whether all were ended. A round starts at most WR_DISPATCHER_CLAIMS
+ * workers and leaves further ones to the next round, but the dispatcher's thread may not be there to run it:
+ * rounds are repeated until no worker is left. Returns the lanes; NULL: none, or the round lock was not free by
+ * deadline_ns. */
+static struct wr_lane *run_rounds(struct wr_engine *engine, int64_t deadline_ns, bool also_full, bool *queued)
 {
     struct wr_visit visit;
-    int64_t next_ns;
-    wr_engine_enter(engine, &visit);
-    wr_dispatcher_round(&engine->dispatcher, &next_ns);
-    wr_engine_leave(&visit);
+    struct wr_lane *first = NULL;
+    bool ended = false, more = true;
+    *queued = true;
+    while (more && wr_engine_enter_by(engine, &visit, deadline_ns)) {
+        int64_t next_ns;
+        wr_dispatcher_round(&engine->dispatcher, &next_ns);
+        if (!ended) /* once: an interval without values has summaries, too */
+            *queued = wr_dispatcher_end_intervals(&engine->dispatcher, also_full);
+        ended = true;
+        more = engine->dispatcher.claimed_count == WR_DISPATCHER_CLAIMS;
+        first = engine->lanes;
+        wr_engine_leave(&visit);
+    }
+    return first;
 }
 
 static uint64_t count_dropped(struct wr_lane *lane)
@@ -349,9 +424,13 @@ static int flush_lanes(struct wr_engine *engine, int64_t deadline_ns, struct wr_
 
 int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
-    run_round(engine);
     struct wr_error dropped;
-    int late = flush_lanes(engine, deadline_ns, error);
+    bool queued;
+    int late;
+    do {
+        run_rounds(engine, WR_NEVER, false, &queued);
+        late = flush_lanes(engine, deadline_ns, error);
+    } while (!late && !queued); /* now that the full queue is delivered */
     if (late && late != WEIR_ERR_SPOOLED)
         return late;
     if (!report_dropped(engine, &dropped))
@@ -362,6 +441,8 @@ int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_err
 
 /* ---- Shutting down --------------------------------------------------------------------------- */
 
+/* Wakes the calls that wait. All producers are closed before: a call that finds a gate OFF here is refused, not
+ * counted as unrouted. */
 static void open_all_gates(struct wr_engine *engine)
 {
     struct wr_group *group = atomic_load_explicit(&engine->registry->last_group, memory_order_acquire);
@@ -391,6 +472,13 @@ static int64_t settle_deadline(int64_t deadline_ns)
     return later(now_ns + half_ns, lock_deadline());
 }
 
+/* The end of a wait of which nothing is logged. */
+static int64_t quiet_until(int64_t deadline_ns)
+{
+    int64_t quiet_ns = wr_clock_monotonic_ns() + QUIET_S * WR_NS_PER_S;
+    return quiet_ns < deadline_ns ? quiet_ns : deadline_ns;
+}
+
 /* Refuses all further calls, and wakes those that wait at gates. Returns whether all calls in progress have
  * ended. */
 static bool close_producers(struct wr_engine *engine, int64_t deadline_ns)
@@ -401,7 +489,14 @@ static bool close_producers(struct wr_engine *engine, int64_t deadline_ns)
         open_all_gates(engine);
         wr_engine_leave(&visit);
     }
-    return !wr_producers_settle(engine->producers, settle_deadline(deadline_ns));
+    int64_t settle_ns = settle_deadline(deadline_ns), quiet_ns = quiet_until(settle_ns);
+    uint32_t running = wr_producers_settle(engine->producers, quiet_ns);
+    if (!running || quiet_ns == settle_ns)
+        return !running;
+    wr_log_write(engine->log, WEIR_LOG_WARNING,
+                 "shutting down: waiting up to %" PRId64 " s more for %" PRIu32 " calls that add values",
+                 (settle_ns - quiet_ns + WR_NS_PER_S - 1) / WR_NS_PER_S, running);
+    return !wr_producers_settle(engine->producers, settle_ns);
 }
 
 /* After the last round and the end of the lanes: values of calls that were not waited for are counted as
@@ -421,20 +516,6 @@ static void drain_late(struct wr_engine *engine)
                      "shutting down: %" PRIu64 " values were added too late for their handlers, and %" PRIu32
                      " calls that add values have not returned; these values %s",
                      late, running, has_journal ? "stay in the journal" : "are dropped");
-}
-
-/* The last round: moves values from the rings to the lanes. Returns the lanes; NULL: none, or the lock was not
- * obtained. */
-static struct wr_lane *drain_rings(struct wr_engine *engine, int64_t deadline_ns)
-{
-    int64_t next_ns;
-    struct wr_visit visit;
-    if (!wr_engine_enter_by(engine, &visit, later(deadline_ns, lock_deadline())))
-        return NULL;
-    wr_dispatcher_round(&engine->dispatcher, &next_ns);
-    struct wr_lane *first = engine->lanes;
-    wr_engine_leave(&visit);
-    return first;
 }
 
 static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
@@ -482,6 +563,22 @@ void wr_engine_shutdown_end(struct wr_engine *engine, const struct wr_error *err
     wr_futex_wake(&engine->ended, INT_MAX);
 }
 
+/* Such a call has read that weir is open, and then its thread did not run until the shutdown was finished. The
+ * calling path cannot refuse it: it would have to look again after it has published. */
+void wr_engine_take_late(struct wr_engine *engine)
+{
+    struct wr_dispatcher *dispatcher = &engine->dispatcher;
+    int64_t next_ns;
+    if (!atomic_load(&engine->ended) || engine->journal_place || !dispatcher->drain.router ||
+        !wr_producers_have_values(engine->producers))
+        return;
+    uint64_t late = wr_dispatcher_round(dispatcher, &next_ns);
+    wr_deferred_log_add(&dispatcher->deferred_log, "shutdown", WEIR_LOG_ERROR,
+                        "%" PRIu64 " values were added after the shutdown was finished, by calls that had "
+                        "begun before it; they are dropped",
+                        late);
+}
+
 int wr_engine_shutdown_wait(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     if (atomic_load(&engine->ended) || pthread_equal(atomic_load(&engine->closer), pthread_self()))
@@ -516,19 +613,36 @@ void wr_engine_report_unfinished(struct wr_engine *engine)
                  queued, has_journal ? "stay in the journal" : "are lost");
 }
 
+/* Waits a second in silence; lanes that take longer are logged. */
+static void await_lanes(struct wr_lane *first, int64_t deadline_ns)
+{
+    int64_t quiet_ns = quiet_until(deadline_ns);
+    if (quiet_ns == deadline_ns)
+        return;
+    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
+        wr_lane_stop_await(lane, quiet_ns);
+    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
+        wr_lane_stop_log_wait(lane, deadline_ns);
+}
+
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     bool settled = close_producers(engine, deadline_ns);
     wr_dispatcher_stop(&engine->dispatcher, later(deadline_ns, lock_deadline()));
-    struct wr_lane *first = drain_rings(engine, deadline_ns);
+    bool queued;
+    struct wr_lane *first = run_rounds(engine, later(deadline_ns, lock_deadline()), true, &queued);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
+    await_lanes(first, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_save(lane, deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_wait(lane, deadline_ns);
+    wr_dispatcher_join(&engine->dispatcher, later(deadline_ns, lock_deadline()));
     if (!settled)
         drain_late(engine);
+    for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
+        wr_lane_stop_log_total(lane);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_release_spool(lane);
     leave_journal(engine, deadline_ns);

@@ -27,11 +27,12 @@ struct wr_engine {
     struct wr_log *log;
 
     /* under the round lock */
-    struct wr_lane *lanes;       /* all ever made, linked by next; never freed */
-    struct wr_label_set *labels; /* of the configuration in force; NULL: none */
-    struct wr_journal *journal;  /* NULL: not started */
-    char *journal_place;         /* its folder; NULL: no journal is configured */
-    int64_t journal_retry_ns;    /* when to try again to start it; 0: it has not failed */
+    struct wr_lane *lanes;              /* all ever made, linked by next; never freed */
+    struct wr_label_set *labels;        /* of the configuration in force; NULL: none */
+    struct wr_label_set *pushed_labels; /* see struct wr_plan */
+    struct wr_journal *journal;         /* NULL: not started */
+    char *journal_place;                /* its folder; NULL: no journal is configured */
+    int64_t journal_retry_ns;           /* when to try again to start it; 0: it has not failed */
     struct wr_recovery recovery;
     unsigned leaving; /* stopping lanes whose deadline the dispatcher checks */
     struct wr_selfmetrics selfmetrics;
@@ -41,7 +42,7 @@ struct wr_engine {
     _Atomic uint64_t generation;        /* changes with each configuration */
     _Atomic int64_t configured_ns;      /* wall clock of the last commit; 0: none */
     _Atomic uint64_t labels_made;
-    _Atomic bool closed, overflow_logged;
+    _Atomic bool closed, overflow_logged, full_logged;
     _Atomic(pthread_t) closer;      /* the thread that shuts down */
     _Atomic uint32_t ended;         /* 1: the shutdown is finished; a futex, for other threads that shut down */
     _Atomic bool unfinished;        /* the process ends before another thread's shutdown is finished */
@@ -88,6 +89,9 @@ bool wr_engine_has_router(struct wr_engine *engine);
  * processes left there. */
 void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns);
 
+/* Starts the dispatcher's thread if there are handlers. Returns whether it runs. */
+bool wr_engine_start(struct wr_engine *engine);
+
 /* Whether the dispatcher's thread runs. */
 bool wr_engine_is_started(struct wr_engine *engine);
 
@@ -99,10 +103,10 @@ void wr_engine_reopen(struct wr_engine *engine);
 bool wr_engine_warm(struct wr_engine *engine, struct wr_group *group, bool start);
 
 /* Logs once that settings.max_series is reached, if it is. */
-void wr_engine_say_overflow(struct wr_engine *engine);
+void wr_engine_log_overflow(struct wr_engine *engine);
 
 /* How many samples a group's synchronous handlers have settled, and the longest of their timeouts without
- * progress. */
+ * progress. If it has none any more: those of all handlers that calls wait for. */
 struct wr_engine_progress {
     uint64_t settled;
     int64_t timeout_ns;
@@ -129,6 +133,11 @@ void wr_engine_shutdown_end(struct wr_engine *engine, const struct wr_error *err
  * result, or WEIR_ERR_TIMEOUT after deadline_ns; 0 if it was finished before, or if it is the calling thread's,
  * whose log function shuts down. */
 int wr_engine_shutdown_wait(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
+
+/* Caller holds the round lock. Once a shutdown is finished, values of calls that it did not wait for, and that
+ * published them after it, are taken from the rings, logged, and counted as dropped by their handlers. With a
+ * journal they stay in the rings, and so in its files, if these are still there. */
+void wr_engine_take_late(struct wr_engine *engine);
 
 /* The process ends before another thread's shutdown is finished: logs how many values are not delivered. */
 void wr_engine_report_unfinished(struct wr_engine *engine);

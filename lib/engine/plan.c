@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/expand.h"
+#include "config/options.h"
+#include "handler/unavailable.h"
 #include "text/buffer.h"
 #include "text/error.h"
+#include "text/name_index.h"
 #include "text/suggest.h"
 #include "text/utf8.h"
 
@@ -14,6 +18,11 @@ struct planner {
     struct wr_plan *plan;
     const struct wr_plan_site *site;
     struct wr_error *error;
+    struct wr_name_index routed;  /* the names in all routes */
+    struct wr_name_index skipped; /* optional handlers whose types are not installed */
+    struct wr_name_index lanes;   /* names of the engine's lanes, numbers in lane_list */
+    struct wr_lane **lane_list;
+    struct wr_expanded expanded;
 };
 
 static bool fail_memory(struct wr_error *error)
@@ -23,22 +32,11 @@ static bool fail_memory(struct wr_error *error)
 
 const struct wr_plan_handler *wr_plan_find(const struct wr_plan *plan, const char *name)
 {
-    for (size_t i = 0; i < plan->count; i++)
-        if (strcmp(plan->handlers[i].name, name) == 0)
-            return &plan->handlers[i];
-    return NULL;
+    size_t number = wr_name_index_find(&plan->names, name, strlen(name));
+    return number == SIZE_MAX ? NULL : &plan->handlers[number];
 }
 
 /* ---- Types ----------------------------------------------------------------------------------- */
-
-static bool is_routed(const struct wr_config *config, const char *name)
-{
-    for (size_t i = 0; i < config->route_count; i++)
-        for (size_t j = 0; j < config->routes[i].count; j++)
-            if (strcmp(config->routes[i].items[j], name) == 0)
-                return true;
-    return false;
-}
 
 /* The type could not be loaded: prefixes the problem with the place of the handler's type. */
 static bool fail_type(const struct wr_config_handler *handler, const struct wr_error *problem,
@@ -53,14 +51,50 @@ static bool fail_type(const struct wr_config_handler *handler, const struct wr_e
     return false;
 }
 
-static void add_handler(struct planner *p, const char *name, struct wr_type *type, bool routed)
+static bool add_handler(struct planner *p, const char *name, struct wr_type *type,
+                        const struct wr_plan_item *item)
 {
+    if (!wr_name_index_add(&p->plan->names, name, p->plan->count))
+        return fail_memory(p->error);
     p->plan->handlers[p->plan->count++] = (struct wr_plan_handler){
         .name = name,
         .type = type,
-        .routed = routed,
+        .item = *item,
+        .routed = wr_name_index_has(&p->routed, name),
         .ending = WR_LANE_LIVES,
     };
+    return true;
+}
+
+/* The handler's own value, or that of all handlers. Returns false if neither is valid: that is reported when
+ * the handler is made. */
+static bool is_optional(struct planner *p, const struct wr_config_handler *handler)
+{
+    struct wr_common_options common_options = {0};
+    const struct wr_options_table table = wr_common_options_table();
+    const weir_option *row = wr_options_find(&table, "optional");
+    struct wr_region keep = {0};
+    struct wr_error unused = {0};
+    const struct wr_options_fill fill = {.target = &common_options,
+                                         .environment = handler->environment,
+                                         .keep = &keep,
+                                         .expanded = &p->expanded};
+    const struct wr_node *node = wr_node_member(handler->node, row->name);
+    if (!node)
+        node = wr_node_member(p->plan->config->defaults, row->name);
+    bool is_valid = node && handler->environment && wr_options_set_node(&fill, row, node, &unused);
+    wr_region_fini(&keep);
+    return is_valid && common_options.optional;
+}
+
+static bool skip(struct planner *p, const struct wr_config_handler *handler, const struct wr_error *problem)
+{
+    struct wr_plan *plan = p->plan;
+    const char *reason = wr_region_text(&plan->keep, problem->text, strlen(problem->text));
+    if (!reason || !wr_name_index_add(&p->skipped, handler->name, 0))
+        return fail_memory(p->error);
+    plan->skipped[plan->skipped_count++] = (struct wr_plan_skipped){handler->name, reason, handler->document};
+    return true;
 }
 
 /* In a forked child the type may be missing: such a handler has no type. */
@@ -68,10 +102,17 @@ static bool add_described(struct planner *p, const struct wr_config_handler *han
 {
     struct wr_error problem = {0};
     struct wr_type *type = wr_plugins_find(p->site->plugins, handler->type, handler->plugin, &problem);
+    if (!type && is_optional(p, handler) &&
+        !wr_plugins_is_installed(p->site->plugins, handler->type, handler->plugin))
+        return skip(p, handler, &problem);
     if (!type && !p->site->in_child)
         return fail_type(handler, &problem, p->error);
-    add_handler(p, handler->name, type, is_routed(p->plan->config, handler->name));
-    return true;
+    return add_handler(p, handler->name, type, &(struct wr_plan_item){0});
+}
+
+static bool is_handler(const struct wr_config *config, const char *name)
+{
+    return name && wr_config_find_handler(config, name);
 }
 
 /* The item of a route is neither a handler nor a type. */
@@ -81,17 +122,17 @@ static bool refuse_item(struct planner *p, const struct wr_config_route *route, 
     const char *name = route->items[item];
     const struct wr_config *config = p->plan->config;
     struct wr_suggest suggest;
+    struct wr_plugins_candidates candidates;
     char nearest[SHOWN_ROOM], shown[SHOWN_ROOM];
     wr_suggest_init(&suggest, name);
     for (size_t i = 0; i < config->handler_count; i++)
         wr_suggest_try(&suggest, config->handlers[i].name);
-    const struct wr_node *node = route->node;
-    for (const struct wr_node *at = node && node->type == WR_NODE_ARRAY ? node->first : NULL; at; at = at->next)
-        if (at->index == item)
-            node = at;
+    const struct wr_node *node = route->nodes ? route->nodes[item] : NULL;
+    wr_plugins_suggest(p->site->plugins, &suggest, &candidates);
+    bool is_type = wr_plugins_is_type_name(name);
     if (!node) {
-        wr_error_set(p->error, problem->code, "%s", problem->text);
-    } else if (suggest.best || !wr_plugins_is_type_name(name)) {
+        wr_error_set(p->error, problem->code, "group \"%s\": %s", route->group, problem->text);
+    } else if (!is_type || is_handler(config, suggest.best)) {
         wr_node_error(node, p->error,
                       "must be a handler of this configuration or an installed handler type, got %s%s",
                       wr_utf8_quote(shown, sizeof shown, name, strlen(name)),
@@ -108,12 +149,21 @@ static bool add_named(struct planner *p, const struct wr_config_route *route, si
 {
     const char *name = route->items[item];
     struct wr_error problem = {0};
-    if (strcmp(name, "inherit") == 0 || wr_plan_find(p->plan, name))
+    if (strcmp(name, "inherit") == 0 || wr_plan_find(p->plan, name) || wr_name_index_has(&p->skipped, name))
         return true;
     struct wr_type *type = wr_plugins_find(p->site->plugins, name, NULL, &problem);
     if (!type && !p->site->in_child)
         return refuse_item(p, route, item, &problem);
-    add_handler(p, name, type, true);
+    return add_handler(p, name, type, &(struct wr_plan_item){route, item});
+}
+
+static bool index_routes(struct planner *p)
+{
+    const struct wr_config *config = p->plan->config;
+    for (size_t i = 0; i < config->route_count; i++)
+        for (size_t j = 0; j < config->routes[i].count; j++)
+            if (!wr_name_index_add(&p->routed, config->routes[i].items[j], 0))
+                return fail_memory(p->error);
     return true;
 }
 
@@ -124,8 +174,11 @@ static bool add_handlers(struct planner *p)
     for (size_t i = 0; i < config->route_count; i++)
         count_max += config->routes[i].count;
     p->plan->handlers = calloc(count_max + 1, sizeof *p->plan->handlers);
-    if (!p->plan->handlers)
+    p->plan->skipped = wr_region_alloc(&p->plan->keep, (config->handler_count + 1) * sizeof *p->plan->skipped);
+    if (!p->plan->handlers || !p->plan->skipped)
         return fail_memory(p->error);
+    if (!index_routes(p))
+        return false;
     for (size_t i = 0; i < config->handler_count; i++)
         if (!add_described(p, &config->handlers[i]))
             return false;
@@ -138,19 +191,30 @@ static bool add_handlers(struct planner *p)
 
 /* ---- Instances and lanes --------------------------------------------------------------------- */
 
-static struct wr_lane *find_lane(struct wr_lane *lane, const char *name)
+static bool index_lanes(struct planner *p)
 {
-    while (lane && strcmp(wr_lane_name(lane), name) != 0)
-        lane = wr_lane_next(lane);
-    return lane;
+    size_t count = 0;
+    struct wr_lane *lane;
+    for (lane = p->site->lanes; lane; lane = wr_lane_next(lane))
+        count++;
+    p->lane_list = calloc(count + 1, sizeof *p->lane_list);
+    count = 0;
+    for (lane = p->site->lanes; lane && p->lane_list; lane = wr_lane_next(lane)) {
+        if (!wr_name_index_add(&p->lanes, wr_lane_name(lane), count))
+            return fail_memory(p->error);
+        p->lane_list[count++] = lane;
+    }
+    return p->lane_list || fail_memory(p->error);
 }
 
 static bool find_or_make_lane(struct planner *p, struct wr_plan_handler *handler)
 {
-    handler->lane = find_lane(p->site->lanes, handler->name);
-    if (handler->lane)
+    size_t known = wr_name_index_find(&p->lanes, handler->name, strlen(handler->name));
+    if (known != SIZE_MAX) {
+        handler->lane = p->lane_list[known];
         return true;
-    handler->lane = wr_lane_new(handler->name, p->site->log, p->site->wakeup, p->site->words);
+    }
+    handler->lane = wr_lane_new(handler->name, p->site->log, p->site->wakeup, p->site->deferred_log);
     handler->new_lane = true;
     return handler->lane || fail_memory(p->error);
 }
@@ -180,6 +244,47 @@ static void leave_out(struct planner *p, struct wr_plan_handler *handler)
                  p->error->text);
 }
 
+/* [forked child] The handler's code cannot be called: see wr_unavailable_make. Without a spool or a journal, or
+ * if its options cannot be read here, its values are dropped and counted. */
+static void make_unavailable(struct planner *p, struct wr_plan_handler *handler,
+                             const struct wr_config_handler *described)
+{
+    handler->ending = WEIR_DROPPED_FORK_UNSAFE;
+    struct wr_instance *instance = handler->type ? wr_instance_new(handler->type, p->plan->config, described,
+                                                                   p->site->log, &p->expanded, NULL, p->error)
+                                                 : NULL;
+    if (!instance)
+        return;
+    handler->settings = wr_common_options_settings(&instance->common_options);
+    handler->is_pushed = wr_instance_wants_label(instance);
+    bool is_kept = p->plan->config->settings.journal || instance->common_options.spool;
+    bool same = handler->lane && wr_lane_config_is_same(handler->lane, instance->identity);
+    if (!is_kept || same || !wr_unavailable_make(instance)) {
+        wr_instance_free(instance);
+        handler->ending = same ? WR_LANE_LIVES : handler->ending;
+        return;
+    }
+    handler->instance = instance;
+    handler->ending = WR_LANE_LIVES;
+}
+
+/* A handler that a route made by naming its type: the problem gets the place of that name. */
+static void place_error(struct planner *p, const struct wr_plan_item *item)
+{
+    const struct wr_error problem = *p->error;
+    const struct wr_config_route *route = item->route;
+    if (!route || problem.code == WEIR_ERR_MEMORY)
+        return;
+    const char *type = route->items[item->number];
+    if (route->nodes)
+        wr_node_error(route->nodes[item->number], p->error, "the handler type \"%s\" with default options: %s",
+                      type, problem.text);
+    else
+        wr_error_set(p->error, problem.code, "group \"%s\": the handler type \"%s\" with default options: %s",
+                     route->group, type, problem.text);
+    p->error->code = problem.code;
+}
+
 static bool make_handler(struct planner *p, struct wr_plan_handler *handler)
 {
     const struct wr_config_handler *described = wr_config_find_handler(p->plan->config, handler->name);
@@ -189,14 +294,18 @@ static bool make_handler(struct planner *p, struct wr_plan_handler *handler)
     if (handler->routed && !find_or_make_lane(p, handler))
         return false;
     if (!handler->type || atomic_load(&handler->type->fork_unsafe)) {
-        handler->ending = WEIR_DROPPED_FORK_UNSAFE;
+        make_unavailable(p, handler, described);
         return true;
     }
-    handler->instance = wr_instance_new(handler->type, p->plan->config, described, p->site->log, p->error);
-    if (handler->instance)
-        handler->settings = wr_common_options_settings(&handler->instance->common_options);
+    handler->instance = wr_instance_new(handler->type, p->plan->config, described, p->site->log, &p->expanded,
+                                        &p->plan->unknown, p->error);
+    if (handler->instance) {
+        handler->settings = wr_instance_settings(handler->instance);
+        handler->is_pushed = wr_instance_wants_label(handler->instance);
+    }
     if (handler->instance && create(p, handler))
         return true;
+    place_error(p, &handler->item);
     if (!p->site->in_child)
         return false;
     leave_out(p, handler);
@@ -206,6 +315,8 @@ static bool make_handler(struct planner *p, struct wr_plan_handler *handler)
 static struct wr_lane *lane_of(void *ctx, const char *name, struct wr_lane_settings *settings)
 {
     const struct wr_plan_handler *handler = wr_plan_find(ctx, name);
+    if (!handler)
+        return NULL; /* skipped */
     *settings = handler->settings;
     return handler->lane;
 }
@@ -217,21 +328,99 @@ static bool make_labels(struct planner *p)
     if (!settings->labels.count)
         return true;
     p->plan->labels = wr_labels_new(&settings->labels, p->site->labels_number, &problem);
-    if (!p->plan->labels)
-        wr_error_set(p->error, problem.code == WEIR_ERR_NAME ? WEIR_ERR_CONFIG : problem.code,
-                     "settings.labels: %s", problem.text);
-    return p->plan->labels;
+    if (p->plan->labels)
+        return true;
+    if (problem.code == WEIR_ERR_NAME && p->plan->config->labels)
+        wr_node_error(p->plan->config->labels, p->error, "%s", problem.text);
+    else
+        wr_error_set(p->error, problem.code, "settings.labels: %s", problem.text);
+    return false;
+}
+
+static bool has_label(const weir_map *labels, const char *key)
+{
+    for (size_t i = 0; i < labels->count; i++)
+        if (strcmp(labels->items[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* Expanded here, not when the configuration is read: a forked child has another PID. */
+static bool expand_instance(struct planner *p, struct wr_buffer *value)
+{
+    const struct wr_config *config = p->plan->config;
+    const char *text = config->instance ? config->instance->text : WR_CONFIG_INSTANCE;
+    static const char *no_entries[] = {NULL};
+    static const struct wr_environment empty = {.entries = no_entries, .folder = "/"};
+    struct wr_error problem = {0};
+    if (wr_expand(config->environment ? config->environment : &empty, text, value, &p->expanded, &problem) &&
+        wr_buffer_text(value))
+        return true;
+    if (!problem.code)
+        return fail_memory(p->error);
+    wr_error_set(p->error, problem.code, "settings.instance: %s", problem.text);
+    return false;
+}
+
+static bool add_instance(struct planner *p, const char *value)
+{
+    const weir_map *labels = &p->plan->config->settings.labels;
+    weir_map all = {labels->count + 1, NULL};
+    weir_label *items = calloc(all.count, sizeof *items);
+    if (!items)
+        return fail_memory(p->error);
+    if (labels->count)
+        memcpy(items, labels->items, labels->count * sizeof *items);
+    items[labels->count] = (weir_label){"instance", value};
+    all.items = items;
+    p->plan->pushed_labels = wr_labels_new(&all, p->site->labels_number + 1, p->error);
+    free(items);
+    return p->plan->pushed_labels;
+}
+
+static bool make_pushed_labels(struct planner *p)
+{
+    struct wr_buffer value = {0};
+    if (has_label(&p->plan->config->settings.labels, "instance"))
+        return true;
+    bool made = expand_instance(p, &value) && (!value.length || add_instance(p, value.data));
+    wr_buffer_fini(&value);
+    return made;
+}
+
+static bool make_summer(struct planner *p, const struct wr_plan_handler *handler)
+{
+    if (!handler->lane || !handler->settings.aggregate_ns || wr_lane_summer(handler->lane))
+        return true;
+    struct wr_summer *summer = wr_summer_new(p->site->registry);
+    if (!summer)
+        return fail_memory(p->error);
+    if (wr_lane_set_summer(handler->lane, summer) != summer)
+        wr_summer_free(summer);
+    return true;
 }
 
 static bool make_all(struct planner *p)
 {
-    if (!add_handlers(p) || !make_labels(p))
+    if (!add_handlers(p) || !make_labels(p) || !make_pushed_labels(p) || !index_lanes(p))
         return false;
     for (size_t i = 0; i < p->plan->count; i++)
-        if (!make_handler(p, &p->plan->handlers[i]))
+        if (!make_handler(p, &p->plan->handlers[i]) || !make_summer(p, &p->plan->handlers[i]))
             return false;
-    p->plan->router = wr_router_new(p->plan->config, p->site->pool, lane_of, p->plan);
-    return p->plan->router || fail_memory(p->error);
+    p->plan->router =
+        wr_router_new(p->plan->config, p->site->pool, p->site->has_journal, lane_of, p->plan, p->error);
+    return p->plan->router;
+}
+
+static bool make(struct wr_plan *plan, const struct wr_plan_site *site, struct wr_error *error)
+{
+    struct planner planner = {.plan = plan, .site = site, .error = error, .expanded = plan->config->expanded};
+    bool made = make_all(&planner);
+    wr_name_index_fini(&planner.routed);
+    wr_name_index_fini(&planner.skipped);
+    wr_name_index_fini(&planner.lanes);
+    free(planner.lane_list);
+    return made;
 }
 
 struct wr_plan *wr_plan_new(struct wr_config *config, const struct wr_plan_site *site, struct wr_error *error)
@@ -244,8 +433,7 @@ struct wr_plan *wr_plan_new(struct wr_config *config, const struct wr_plan_site 
     wr_config_hold(config);
     plan->config = config;
     plan->generation = site->generation;
-    struct planner planner = {plan, site, error};
-    if (make_all(&planner))
+    if (make(plan, site, error))
         return plan;
     wr_plan_free(plan);
     return NULL;
@@ -254,8 +442,10 @@ struct wr_plan *wr_plan_new(struct wr_config *config, const struct wr_plan_site 
 static void free_handler(struct wr_plan_handler *handler)
 {
     wr_instance_free(handler->instance);
-    if (handler->new_lane)
-        wr_lane_free_unused(handler->lane);
+    if (!handler->new_lane || !handler->lane) /* NULL: out of memory for it */
+        return;
+    wr_summer_free(wr_lane_summer(handler->lane));
+    wr_lane_free_unused(handler->lane);
 }
 
 void wr_plan_free(struct wr_plan *plan)
@@ -266,7 +456,22 @@ void wr_plan_free(struct wr_plan *plan)
     for (size_t i = 0; i < plan->count; i++)
         free_handler(&plan->handlers[i]);
     free(plan->handlers);
+    wr_region_fini(&plan->keep);
+    wr_name_index_fini(&plan->names);
+    wr_unknown_keys_fini(&plan->unknown);
     wr_labels_drop(plan->labels);
+    wr_labels_drop(plan->pushed_labels);
     wr_config_drop(plan->config);
     free(plan);
+}
+
+void wr_plan_log_skipped(const struct wr_plan *plan, struct wr_log *log, bool is_new)
+{
+    for (size_t i = 0; i < plan->skipped_count; i++) {
+        const struct wr_plan_skipped *skipped = &plan->skipped[i];
+        bool logs = skipped->call ? !atomic_exchange(&skipped->call->logged, true) : is_new;
+        if (logs)
+            wr_log_write(log, WEIR_LOG_WARNING, "%s: optional, and left out: %s", skipped->name,
+                         skipped->reason);
+    }
 }

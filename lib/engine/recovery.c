@@ -31,12 +31,12 @@ struct find {
 static bool intern_all(struct find *find)
 {
     const struct wr_journal_views *views = &find->reader.views;
-    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
+    struct wr_series_codec_room room;
     weir_series view;
     bool no_memory = false;
     find->ids = calloc(views->count + 1, sizeof *find->ids);
     for (uint32_t i = 0; find->ids && i < views->count; i++)
-        if (wr_journal_views_get(views, i, &view, labels))
+        if (wr_journal_views_get(views, i, &view, &room))
             find->ids[i] = wr_series_codec_intern(find->dispatcher->drain.registry, &view, &no_memory);
     return find->ids && !no_memory;
 }
@@ -109,9 +109,22 @@ static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
     return NULL;
 }
 
+/* The open interval gets them. */
+static void sum(struct find *find, struct wr_feed_lane *entry, const struct wr_range *range)
+{
+    entry->arrivals.recovered += range->count;
+    wr_feed_sum_range(entry, range->segment, range->slot, range->first, range->count);
+    wr_summer_has_recovered(entry->summer);
+    find->given += range->count;
+}
+
 /* Returns false if the lane has ended, or out of memory. */
 static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range range)
 {
+    if (entry->summer) {
+        sum(find, entry, &range);
+        return true;
+    }
     range.id = wr_sample_id_behind(&range.segment->file->ids[range.slot], range.first);
     bool given = wr_lane_recover(entry->lane, &range, find->now_ns, &entry->full);
     entry->wanted |= given;
@@ -193,7 +206,7 @@ static void give_segment(struct find *find, struct wr_segment_file *file)
         uint64_t kept = give_slot(find, segment, slot);
         if (!kept)
             continue;
-        wr_segment_leave(segment);
+        wr_segment_leave(segment, kept);
         report_kept(find, wr_segment_file_lane(file, slot), kept);
     }
     wr_segment_drop(segment);

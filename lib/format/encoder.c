@@ -1,6 +1,7 @@
 #include "format/encoder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "segment/batch.h"
 #include "text/array.h"
@@ -51,7 +52,7 @@ static bool has_affix_room(struct wr_encoder *encoder, uint32_t series)
 
 const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uint32_t series)
 {
-    if (!has_affix_room(encoder, series))
+    if (encoder->fixed || !has_affix_room(encoder, series))
         return NULL;
     const weir_series *view = encoder->batch->series(encoder->batch, series);
     struct wr_buffer *text = &encoder->affix_text;
@@ -76,6 +77,10 @@ const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uin
 
 void wr_encoder_omit(struct wr_encoder *encoder, uint32_t sample)
 {
+    if (encoder->fixed) {
+        encoder->out.failed = true;
+        return;
+    }
     uint32_t *omitted =
         wr_array_reserve(encoder->omitted, &encoder->omitted_room, encoder->omitted_count + 1, sizeof *omitted);
     if (!omitted) {
@@ -112,6 +117,19 @@ void wr_encoder_begin(struct wr_encoder *encoder)
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
 
+void wr_encoder_set_fixed(struct wr_encoder *encoder, bool fixed)
+{
+    encoder->fixed = encoder->out.fixed = fixed;
+}
+
+/* Whether the batch can be encoded without allocating, as far as that is known before. Formats with a state
+ * may allocate for it. */
+static bool fits_fixed(const struct wr_encoder *encoder, const weir_batch *batch, uint32_t start)
+{
+    return !encoder->format->free_state && wr_batch_core(batch)->labels_number == encoder->labels &&
+           batch->count >= start && batch->count - start <= encoder->ends_room;
+}
+
 static bool has_ends_room(struct wr_encoder *encoder, uint32_t count)
 {
     uint32_t *ends = wr_array_reserve(encoder->ends, &encoder->ends_room, count, sizeof *ends);
@@ -147,6 +165,37 @@ static uint32_t piece_end(const struct wr_encoder *encoder, uint32_t first)
     return first + 1;
 }
 
+/* Whether one of the lines is longer than the limit. */
+static bool has_long_line(const char *lines, size_t length, size_t limit)
+{
+    const char *at = lines, *end = lines + length;
+    while ((size_t)(end - at) > limit) {
+        const char *last = memrchr(at, '\n', limit);
+        if (!last)
+            return true;
+        at = last + 1;
+    }
+    return false;
+}
+
+/* Encodes samples [first, end). An event with a line above the limit is encoded again in two halves. */
+WR_NEVER_INLINE static void put_piece(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+{
+    struct wr_buffer *out = &encoder->out;
+    const size_t start = out->length, limit = encoder->line_limit;
+    const uint32_t omitted = encoder->omitted_count;
+    encoder->format->put_event(encoder, first, end);
+    if (WR_LIKELY(!limit || out->length - start <= limit) || end - first < 2 || out->failed ||
+        encoder->format->shape != WEIR_FORMAT_LINES ||
+        !has_long_line(out->data + start, out->length - start, limit))
+        return;
+    out->length = start;
+    encoder->omitted_count = omitted;
+    uint32_t middle = first + (end - first) / 2;
+    put_piece(encoder, first, middle);
+    put_piece(encoder, middle, end);
+}
+
 /* Encodes piece by piece up to the limit. Returns the end of the last one for which there was memory. */
 static uint32_t put_pieces(struct wr_encoder *encoder, uint32_t start, size_t limit)
 {
@@ -155,7 +204,10 @@ static uint32_t put_pieces(struct wr_encoder *encoder, uint32_t start, size_t li
     while (at < encoder->batch->count && out->length < limit) {
         uint32_t end = piece_end(encoder, at);
         size_t length = out->length;
-        encoder->format->put_event(encoder, at, end);
+        if (WR_LIKELY(!encoder->line_limit))
+            encoder->format->put_event(encoder, at, end);
+        else
+            put_piece(encoder, at, end);
         if (WR_UNLIKELY(out->failed || out->length > UINT32_MAX)) {
             out->length = length;
             break;
@@ -169,6 +221,8 @@ static uint32_t put_pieces(struct wr_encoder *encoder, uint32_t start, size_t li
 bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint32_t start, size_t limit,
                        weir_encoded *encoded)
 {
+    if (WR_UNLIKELY(encoder->fixed) && !fits_fixed(encoder, batch, start))
+        return false;
     encoder->batch = batch;
     check_labels(encoder);
     wr_buffer_clear(&encoder->out);

@@ -19,6 +19,18 @@
 
 struct wr_encoder;
 
+/* How a format wants summaries to be taken apart: see handler/parts. */
+enum {
+    WR_WANTS_INSTANCE = 1u << 0, /* with the label `instance`: the destination stores one value for a series and
+                                    time, or one for a series */
+    WR_WANTS_DELTAS = 1u << 1,   /* what came in the interval, in place of running totals */
+    WR_WANTS_NO_BUCKETS = 1u << 2, /* the format writes no labels, so buckets would look alike */
+};
+
+/* A bit of weir_sample.flags, of parts: the value adds to the ones before, as an increment of a counter does.
+ */
+enum { WR_SAMPLE_INCREMENT = 1u << 15 };
+
 struct wr_format {
     const char *name;
     const char *summary; /* one line */
@@ -30,13 +42,16 @@ struct wr_format {
      * May be NULL. */
     const char *(*find_fault)(const void *options);
 
-    /* Append the constant text before and after the value of each sample of a series. put_suffix may be NULL.
-     */
+    /* Returns WR_WANTS_*. May be NULL: 0. */
+    uint32_t (*wanted)(const void *options);
+
+    /* Append the constant text before and after the value of each sample of a series. put_suffix may be NULL,
+     * and put_prefix in a format that does not use affixes. */
     void (*put_prefix)(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out);
     void (*put_suffix)(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out);
 
-    /* Appends samples [first, end) of encoder->batch: one event; in a format of documents all remaining
-     * samples; in a format of records one sample. */
+    /* Appends samples [first, end) of encoder->batch: one event, or a part of one that is too long for a line;
+     * in a format of documents all remaining samples; in a format of records one sample. */
     void (*put_event)(struct wr_encoder *encoder, uint32_t first, uint32_t end);
 
     /* Returns the text that each file or request starts with. Static. May be NULL: none. */
@@ -60,8 +75,10 @@ struct wr_encoder {
     const struct wr_format *format;
     const void *options; /* the format's options struct */
     bool color;          /* the output is shown on a terminal with colours */
+    size_t line_limit;   /* longer lines are split between samples; 0: no limit */
     void *state;         /* private to the format; NULL: not created yet */
     const weir_batch *batch;
+    bool fixed; /* it must not allocate */
     struct wr_buffer out;
 
     uint32_t first, count; /* the samples of the batch that `out` holds */
@@ -93,6 +110,10 @@ static inline const char *wr_encoder_origin(const struct wr_encoder *encoder)
 
 /* Starts a new batch: forgets the samples that were omitted. */
 void wr_encoder_begin(struct wr_encoder *encoder);
+
+/* From here on it does not allocate or free memory (true), or may again (false): encoding fails where it would
+ * have to. */
+void wr_encoder_set_fixed(struct wr_encoder *encoder, bool fixed);
 
 /* As weir_encoder.encode. */
 bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint32_t start, size_t limit,

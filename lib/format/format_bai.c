@@ -38,12 +38,19 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
     wr_buffer_put(out, "}\n", 2);
 }
 
+static uint32_t choose_wanted(const void *options)
+{
+    (void)options;
+    return WR_WANTS_NO_BUCKETS;
+}
+
 const struct wr_format wr_format_bai = {
     .name = "bai",
     .summary =
         "benchmarkai: a JSON object of names and values for each event, as Python's json.dumps writes it",
     .content_type = "application/x-ndjson",
     .shape = WEIR_FORMAT_LINES,
+    .wanted = choose_wanted,
     .put_prefix = put_prefix,
     .put_event = put_event,
 };

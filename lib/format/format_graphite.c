@@ -7,31 +7,39 @@
 #include "text/number.h"
 #include "format/metric_path.h"
 
+enum { TOTAL, DELTA };
+
 struct graphite_options {
     bool tags;
+    int64_t temporality;
 };
 
 static const weir_option option_rows[] = {
     {"tags", WEIR_OPTION_BOOL, 0, "false", NULL, "write labels as tags: path;key=value",
      offsetof(struct graphite_options, tags)},
+    {"temporality", WEIR_OPTION_ENUM, 0, "total", "total|delta",
+     "of summaries of counters and histograms: running totals, or what came in the interval",
+     offsetof(struct graphite_options, temporality)},
     {0},
 };
 
 /* Characters with a meaning in Graphite's query language, or that cannot be part of a file name. */
 static const struct wr_metric_path_rules of_path = {.strip = "", .replace = ";/\\\"'(){}[]*?,|="};
-static const struct wr_metric_path_rules of_key = {.strip = "", .replace = ";!^="};
-static const struct wr_metric_path_rules of_value = {.strip = "", .replace = ";"};
+static const struct wr_metric_path_rules of_key = {.encode = true, .strip = "", .replace = ";!^="};
+static const struct wr_metric_path_rules of_value = {.encode = true, .strip = "", .replace = ";"};
 
-/* The tag "name" is reserved for the path; a value must not begin with '~'. */
+/* The tag "name" is reserved for the path, and gets '_' appended; a value must not begin with '~', and gets '_'
+ * in front. So do those that look like the result. */
 static void put_tag(struct wr_buffer *out, const weir_label *label)
 {
-    bool tilde = label->value[0] == '~';
+    bool tilde = label->value[strspn(label->value, "_")] == '~';
+    bool reserved = strncmp(label->key, "name", 4) == 0 && !label->key[4 + strspn(label->key + 4, "_")];
     wr_buffer_put_char(out, ';');
     wr_metric_path_put_word(out, label->key, &of_key);
-    if (strcmp(label->key, "name") == 0)
+    if (reserved)
         wr_buffer_put_char(out, '_');
     wr_buffer_put_text(out, tilde ? "=_" : "=");
-    wr_metric_path_put_word(out, label->value + tilde, &of_value);
+    wr_metric_path_put_word(out, label->value, &of_value);
 }
 
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
@@ -39,9 +47,7 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
     const struct graphite_options *options = encoder->options;
     struct wr_labels_walk walk = {0, 0};
     const weir_label *label;
-    wr_metric_path_put(out, series->group, &of_path);
-    wr_buffer_put_char(out, '.');
-    wr_metric_path_put(out, series->name, &of_path);
+    wr_metric_path_put_series(out, series, options->tags, &of_path);
     while (options->tags && (label = wr_labels_next(&walk, series, encoder->batch)))
         if (*label->value)
             put_tag(out, label);
@@ -83,12 +89,20 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
     }
 }
 
+/* Processes whose intervals end at the same second would replace each other's values. */
+static uint32_t choose_wanted(const void *given)
+{
+    const struct graphite_options *options = given;
+    return (options->tags ? WR_WANTS_INSTANCE : 0) | (options->temporality == DELTA ? WR_WANTS_DELTAS : 0);
+}
+
 const struct wr_format wr_format_graphite = {
     .name = "graphite",
     .summary = "Graphite's plain text, a line for each sample: group.name value seconds",
     .content_type = "text/plain; charset=utf-8",
     .shape = WEIR_FORMAT_LINES,
     .options = {option_rows, sizeof(weir_option), sizeof(struct graphite_options)},
+    .wanted = choose_wanted,
     .put_prefix = put_prefix,
     .put_event = put_event,
 };

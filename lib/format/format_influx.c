@@ -10,6 +10,7 @@
 #include "text/hash.h"
 #include "format/influx_times.h"
 #include "registry/labels.h"
+#include "registry/name.h"
 #include "segment/origin.h"
 #include "text/number.h"
 
@@ -17,14 +18,26 @@
  * that its field has not had: a repeated one is raised by a nanosecond. Values that are offered again get the
  * same times again, so that a repetition changes nothing in the database. */
 
+enum { TOTAL, DELTA };
+
+enum { SEPARATOR_LONGEST = 8 };
+
 struct influx_options {
     bool integers;
+    int64_t temporality;
+    const char *name_separator;
 };
 
 static const weir_option option_rows[] = {
     {"integers", WEIR_OPTION_BOOL, 0, "false", NULL,
      "write what was added as an integer as one (42i); no name may then ever be added in the other way too",
      offsetof(struct influx_options, integers)},
+    {"temporality", WEIR_OPTION_ENUM, 0, "total", "total|delta",
+     "of summaries of counters and histograms: running totals, or what came in the interval",
+     offsetof(struct influx_options, temporality)},
+    {"name_separator", WEIR_OPTION_STRING, 0, ".", NULL,
+     "what is written for each dot in groups and names: \"_\" for names that PromQL takes without quotes",
+     offsetof(struct influx_options, name_separator)},
     {0},
 };
 
@@ -56,59 +69,120 @@ static void free_state(void *state)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Control characters cannot be escaped: they become blanks. */
-static char make_plain(char c)
+/* What no backslash can escape is written as %XX: control characters; a backslash where it would be read as the
+ * escape of the following character; in field names quotes, which VictoriaMetrics takes for the begin of a
+ * text. So is a percent sign that would be read as one of these. Different names stay different. */
+
+static bool is_hex_digit(char c)
 {
-    return ((unsigned char)c < 0x20 && c) || c == 0x7f ? ' ' : c;
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F');
 }
 
-/* Blanks, commas and equals signs are escaped by a backslash. A backslash itself cannot be escaped: where it
- * would be read as the escape of the following character, it becomes a slash. */
-static void put_escaped(struct wr_buffer *out, const char *text, const char *marks)
+static bool is_encoded(const char *at, const char *others)
 {
+    unsigned char c = (unsigned char)*at, next = (unsigned char)at[1];
+    if (c == '%')
+        return is_hex_digit(at[1]) && is_hex_digit(at[2]);
+    if (c == '\\')
+        return next <= 0x20 || next == 0x7f || strchr("\\,=", at[1]) || strchr(others, at[1]);
+    return c < 0x20 || c == 0x7f || strchr(others, *at);
+}
+
+/* Blanks, commas and equals signs are escaped by a backslash: those in marks. others: also written as %XX. */
+static void put_escaped(struct wr_buffer *out, const char *text, const char *marks, const char *others)
+{
+    static const char digits[] = "0123456789ABCDEF";
     for (; *text; text++) {
-        char c = make_plain(*text), next = make_plain(text[1]);
-        if (c == '\\' && (!next || strchr("\\ ,=", next)))
-            c = '/';
-        if (strchr(marks, c))
+        unsigned char c = (unsigned char)*text;
+        if (is_encoded(text, others)) {
+            const char encoded[] = {'%', digits[c >> 4], digits[c & 15]};
+            wr_buffer_put(out, encoded, sizeof encoded);
+            continue;
+        }
+        if (strchr(marks, *text))
             wr_buffer_put_char(out, '\\');
-        wr_buffer_put_char(out, c);
+        wr_buffer_put_char(out, *text);
     }
 }
 
-/* Keys that InfluxDB reserves get '_' appended. */
-static void put_key(struct wr_buffer *out, const char *key)
+/* Whether the key is one that InfluxDB reserves, or such a one with more '_' behind it. */
+static bool is_reserved(const char *key)
 {
     static const char *const reserved[] = {"time", "_field", "_measurement"};
-    put_escaped(out, key, " ,=");
-    for (size_t i = 0; i < WR_COUNT_OF(reserved); i++)
-        if (strcmp(key, reserved[i]) == 0)
-            wr_buffer_put_char(out, '_');
+    for (size_t i = 0; i < WR_COUNT_OF(reserved); i++) {
+        size_t length = strlen(reserved[i]);
+        if (strncmp(key, reserved[i], length) == 0 && key[length + strspn(key + length, "_")] == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* Keys that InfluxDB reserves get '_' appended; so do those that look like the result. */
+static void put_key(struct wr_buffer *out, const char *key, const char *others)
+{
+    put_escaped(out, key, " ,=", others);
+    if (is_reserved(key))
+        wr_buffer_put_char(out, '_');
+}
+
+static const char *find_fault(const void *given)
+{
+    const struct influx_options *options = given;
+    const char *separator = options->name_separator;
+    size_t length = strlen(separator);
+    return length && length <= SEPARATOR_LONGEST && strspn(separator, "._-:/") == length
+               ? NULL
+               : "name_separator must be 1 to 8 of the characters . _ - : /";
+}
+
+static bool keeps_dots(const struct wr_encoder *encoder)
+{
+    const struct influx_options *options = encoder->options;
+    return strcmp(options->name_separator, ".") == 0;
+}
+
+/* Writes a name with the separator in place of dots to `out`, which has room for NAME_ROOM bytes. */
+enum { NAME_ROOM = WR_NAME_LONGEST * SEPARATOR_LONGEST + 1 };
+
+static const char *separate(const struct wr_encoder *encoder, const char *name, char *out)
+{
+    const struct influx_options *options = encoder->options;
+    char *at = out;
+    if (keeps_dots(encoder))
+        return name;
+    for (; *name; name++) {
+        if (*name == '.')
+            at = stpcpy(at, options->name_separator);
+        else
+            *at++ = *name;
+    }
+    *at = '\0';
+    return out;
 }
 
 static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
+    char room[NAME_ROOM];
     struct wr_labels_walk walk = {0, 0};
     const weir_label *label;
-    bool comment = series->group[0] == '#';
-    if (comment)
+    if (series->group[strspn(series->group, "_")] == '#') /* a line that begins with # is a comment */
         wr_buffer_put_char(out, '_');
-    put_escaped(out, series->group + comment, " ,");
+    put_escaped(out, separate(encoder, series->group, room), " ,", "");
     while ((label = wr_labels_next(&walk, series, encoder->batch))) {
         if (!*label->value)
             continue;
         wr_buffer_put_char(out, ',');
-        put_key(out, label->key);
+        put_key(out, label->key, "");
         wr_buffer_put_char(out, '=');
-        put_escaped(out, label->value, " ,=");
+        put_escaped(out, label->value, " ,=", "");
     }
     wr_buffer_put_char(out, ' ');
 }
 
 static void put_suffix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
 {
-    (void)encoder;
-    put_key(out, series->name);
+    char room[NAME_ROOM];
+    put_key(out, separate(encoder, series->name, room), "\"");
     wr_buffer_put_char(out, '=');
 }
 
@@ -263,6 +337,19 @@ static bool have_same_prefix(struct wr_encoder *encoder, uint32_t series, uint32
            memcmp(wr_encoder_prefix(encoder, &one), wr_encoder_prefix(encoder, affixes), one.prefix) == 0;
 }
 
+/* Whether one of samples [first, i) of the line is a field of the same name, which has become equal. */
+static bool has_name(const struct wr_encoder *encoder, uint32_t first, uint32_t i)
+{
+    const struct influx *influx = encoder->state;
+    const weir_sample *samples = encoder->batch->samples;
+    for (uint32_t j = first; j < i; j++) {
+        const struct field *field = &influx->fields[samples[j].series];
+        if (field->line == influx->line && field->key == influx->fields[samples[i].series].key)
+            return true;
+    }
+    return false;
+}
+
 /* Returns the end of the line that starts with sample `first`: a sample with other tags, or of a field that the
  * line contains already. Marks the fields of the line. */
 static uint32_t mark_line(struct wr_encoder *encoder, uint32_t first, uint32_t end)
@@ -279,6 +366,8 @@ static uint32_t mark_line(struct wr_encoder *encoder, uint32_t first, uint32_t e
         if (!is_written(encoder, &samples[i]))
             continue;
         if (field->line == influx->line || !have_same_prefix(encoder, samples[first].series, samples[i].series))
+            return i;
+        if (!keeps_dots(encoder) && has_name(encoder, first, i))
             return i;
         field->line = influx->line;
     }
@@ -350,12 +439,22 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
         wr_influx_times_advance(&influx->times, encoder->batch->sequence + end);
 }
 
+/* A point of another process with the same tags, field and time would replace this one's: intervals end at the
+ * same times. */
+static uint32_t choose_wanted(const void *given)
+{
+    const struct influx_options *options = given;
+    return WR_WANTS_INSTANCE | (options->temporality == DELTA ? WR_WANTS_DELTAS : 0);
+}
+
 const struct wr_format wr_format_influx = {
     .name = "influx",
     .summary = "InfluxDB's line protocol: a line for each event: group,labels name=value,... nanoseconds",
     .content_type = "text/plain; charset=utf-8",
     .shape = WEIR_FORMAT_LINES,
     .options = {option_rows, sizeof(weir_option), sizeof(struct influx_options)},
+    .find_fault = find_fault,
+    .wanted = choose_wanted,
     .put_prefix = put_prefix,
     .put_suffix = put_suffix,
     .put_event = put_event,

@@ -12,7 +12,8 @@ struct mlbench_options {
 static const weir_option option_rows[] = {
     {"run_id", WEIR_OPTION_STRING, 0, NULL, NULL, "the run that values belong to; or else pod_name",
      offsetof(struct mlbench_options, run_id)},
-    {"pod_name", WEIR_OPTION_STRING, 0, NULL, NULL, "the pod that values belong to; or else run_id",
+    {"pod_name", WEIR_OPTION_STRING, 0, NULL, NULL,
+     "the pod that values belong to, with MLBench 2.x; or else run_id",
      offsetof(struct mlbench_options, pod_name)},
     {"group", WEIR_OPTION_BOOL, 0, "false", NULL, "put the group and a dot in front of names",
      offsetof(struct mlbench_options, group)},
@@ -128,6 +129,12 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
         wr_escape_form(out, note);
 }
 
+static uint32_t choose_wanted(const void *options)
+{
+    (void)options;
+    return WR_WANTS_NO_BUCKETS;
+}
+
 const struct wr_format wr_format_mlbench = {
     .name = "mlbench",
     .summary = "MLBench's metrics, a form for each sample, for POST to /api/metrics/",
@@ -135,6 +142,7 @@ const struct wr_format wr_format_mlbench = {
     .shape = WEIR_FORMAT_RECORDS,
     .options = {option_rows, sizeof(weir_option), sizeof(struct mlbench_options)},
     .find_fault = find_fault,
+    .wanted = choose_wanted,
     .put_prefix = put_prefix,
     .put_event = put_event,
 };

@@ -14,12 +14,31 @@ static bool is_blank(uint32_t c)
            c == 0x3000 || wr_utf8_is_disguise(c);
 }
 
+static bool is_hex_digit(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F');
+}
+
+static void put_encoded(struct wr_buffer *out, const char *text, unsigned bytes)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (unsigned i = 0; i < bytes; i++) {
+        unsigned char c = (unsigned char)text[i];
+        const char encoded[] = {'%', digits[c >> 4], digits[c & 15]};
+        wr_buffer_put(out, encoded, sizeof encoded);
+    }
+}
+
 /* Appends the first character of text by the rules. Returns its number of bytes. */
 static size_t put_one(struct wr_buffer *out, const char *text, const struct wr_metric_path_rules *rules)
 {
     uint32_t code_point;
     unsigned bytes = wr_utf8_decode(text, strlen(text), &code_point);
-    if (!bytes || is_blank(code_point) || strchr(rules->replace, *text))
+    bool replace = !bytes || is_blank(code_point) || strchr(rules->replace, *text);
+    bool is_ambiguous = *text == '%' && is_hex_digit(text[1]) && is_hex_digit(text[2]);
+    if (rules->encode && (replace || is_ambiguous))
+        put_encoded(out, text, bytes ? bytes : 1);
+    else if (replace)
         wr_buffer_put_char(out, '_');
     else if (!strchr(rules->strip, *text))
         wr_buffer_put(out, text, bytes);
@@ -52,4 +71,32 @@ void wr_metric_path_put(struct wr_buffer *out, const char *text, const struct wr
     }
     if (out->length == node)
         wr_buffer_put_char(out, '_');
+}
+
+static const char *find_bound(const weir_series *series)
+{
+    static const char ending[] = ".bucket";
+    size_t length = strlen(series->name);
+    if (length < sizeof ending || strcmp(series->name + length - (sizeof ending - 1), ending) != 0)
+        return NULL;
+    for (size_t i = 0; i < series->label_count; i++)
+        if (strcmp(series->labels[i].key, "le") == 0)
+            return series->labels[i].value;
+    return NULL;
+}
+
+void wr_metric_path_put_series(struct wr_buffer *out, const weir_series *series, bool has_labels,
+                               const struct wr_metric_path_rules *rules)
+{
+    const char *bound = has_labels ? NULL : find_bound(series);
+    wr_metric_path_put(out, series->group, rules);
+    wr_buffer_put_char(out, '.');
+    wr_metric_path_put(out, series->name, rules);
+    if (!bound)
+        return;
+    wr_buffer_put_char(out, '.');
+    size_t start = out->length;
+    wr_metric_path_put_word(out, strcmp(bound, "+Inf") == 0 ? "inf" : bound, rules);
+    for (char *dot; out->length > start && (dot = memchr(out->data + start, '.', out->length - start));)
+        *dot = '_';
 }

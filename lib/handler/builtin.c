@@ -8,9 +8,11 @@ const weir_handler_type *wr_builtin_null_type_at(uint32_t index);
 const weir_handler_type *wr_builtin_console_type_at(uint32_t index);
 const weir_handler_type *wr_builtin_file_type_at(uint32_t index);
 const weir_handler_type *wr_builtin_fifo_type_at(uint32_t index);
+const weir_handler_type *wr_builtin_socket_type_at(uint32_t index);
 
 const weir_handler_type *(*const wr_builtin_types[])(uint32_t index) = {
-    wr_builtin_null_type_at, wr_builtin_console_type_at, wr_builtin_file_type_at, wr_builtin_fifo_type_at, NULL,
+    wr_builtin_null_type_at, wr_builtin_console_type_at, wr_builtin_file_type_at,
+    wr_builtin_fifo_type_at, wr_builtin_socket_type_at,  NULL,
 };
 #else
 const weir_handler_type *(*const wr_builtin_types[])(uint32_t index) = {NULL};

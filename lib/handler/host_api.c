@@ -1,7 +1,9 @@
 #include "handler/host_api.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "os/clock.h"
@@ -9,6 +11,8 @@
 #include "text/error.h"
 #include "handler/plugin.h"
 #include "lane/lane_host.h"
+#include "summary/buckets.h"
+#include "summary/summary.h"
 
 static struct wr_host_api *api_of(const weir_host *host)
 {
@@ -24,7 +28,9 @@ static void host_log(const weir_host *host, int level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    wr_log_write(api_of(host)->log, level, "%s: %s", host->name, text);
+    struct wr_lane *lane = api_of(host)->lane;
+    if (!lane || !wr_lane_host_defer(lane, level, text))
+        wr_log_write(api_of(host)->log, level, "%s: %s", host->name, text);
 }
 
 static void host_refuse(const weir_host *host, const char *option, const char *format, ...)
@@ -101,8 +107,13 @@ static const char *header(const weir_host *host)
     return wr_encoder_header(api_of(host)->encoder);
 }
 
-static const weir_encoder encoder_service = {sizeof encoder_service, encode, settled,
-                                             content_type,           format, header};
+static void limit_lines(const weir_host *host, size_t limit)
+{
+    api_of(host)->encoder->line_limit = limit;
+}
+
+static const weir_encoder encoder_service = {
+    sizeof encoder_service, encode, settled, content_type, format, header, limit_lines};
 
 static void set_color(const weir_host *host, bool color)
 {
@@ -120,6 +131,77 @@ static void set_try_timeout(const weir_host *host, int64_t timeout_ms)
 }
 
 static const weir_try_timeout try_timeout_service = {sizeof try_timeout_service, set_try_timeout};
+
+/* ---- Summaries ------------------------------------------------------------------------------- */
+
+struct wr_host_summary {
+    struct wr_summary summary;
+    struct wr_summary_room room;
+};
+
+void wr_host_api_fini(struct wr_host_api *host)
+{
+    if (host->summary)
+        wr_sketch_fini(&host->summary->summary.sketch);
+    free(host->summary);
+    host->summary = NULL;
+}
+
+/* Returns NULL if it cannot be read. */
+static const struct wr_summary *read_text(struct wr_host_api *host, const weir_batch *batch,
+                                          const weir_sample *sample)
+{
+    struct wr_error error = {0};
+    if (!host->summary)
+        host->summary = calloc(1, sizeof *host->summary);
+    if (!host->summary || sample->kind != WEIR_KIND_SUMMARY)
+        return NULL;
+    struct wr_summary *summary = &host->summary->summary;
+    wr_sketch_fini(&summary->sketch);
+    bool is_read = wr_summary_read(summary, &host->summary->room, batch->notes[sample->note], &error);
+    return is_read ? summary : NULL;
+}
+
+static bool read_summary(const weir_host *host, const weir_batch *batch, const weir_sample *sample,
+                         weir_summary *out)
+{
+    size_t bounds, size = out->size < sizeof *out ? out->size : sizeof *out;
+    const struct wr_summary *summary = read_text(api_of(host), batch, sample);
+    if (!summary)
+        return false;
+    const double *upper = wr_buckets_of(weir_batch_series(batch, sample), &bounds);
+    bool has_buckets = summary->bucket_count == bounds + 1 &&
+                       summary->bounds_check == wr_buckets_check(upper, bounds); /* else declared anew since */
+    const weir_summary whole = {
+        .size = size,
+        .instrument = summary->kind,
+        .start_ns = summary->start_ns,
+        .since_ns = summary->since_ns,
+        .count = summary->count,
+        .sum = summary->sum,
+        .min = summary->sketch.count ? summary->sketch.min : 0,
+        .max = summary->sketch.count ? summary->sketch.max : 0,
+        .last = summary->last,
+        .total_count = summary->total_count,
+        .total_sum = summary->total_sum,
+        .bucket_count = has_buckets ? summary->bucket_count : 0,
+        .bounds = has_buckets ? upper : NULL,
+        .buckets = has_buckets ? summary->buckets : NULL,
+        .total_buckets = has_buckets ? summary->total_buckets : NULL,
+    };
+    memcpy(out, &whole, size);
+    return true;
+}
+
+static double find_quantile(const weir_host *host, double q)
+{
+    const struct wr_host_summary *summary = api_of(host)->summary;
+    if (!summary || !summary->summary.sketch.count)
+        return NAN;
+    return wr_sketch_quantile(&summary->summary.sketch, q < 0 ? 0 : q > 1 ? 1 : q);
+}
+
+static const weir_summaries summaries_service = {sizeof summaries_service, read_summary, find_quantile};
 
 /* ---- Blocking calls of the handler's own ----------------------------------------------------- */
 
@@ -161,6 +243,8 @@ static const void *host_service(const weir_host *host, const char *id)
         return api_of(host)->encoder ? &color_service : NULL;
     if (strcmp(id, WEIR_SERVICE_TRY_TIMEOUT) == 0)
         return &try_timeout_service;
+    if (strcmp(id, WEIR_SERVICE_SUMMARIES) == 0)
+        return &summaries_service;
     if (strcmp(id, WEIR_SERVICE_BLOCKING_CALL) == 0)
         return &blocking_call_service;
     return NULL;

@@ -17,9 +17,10 @@ struct wr_host_api {
     weir_host shown;      /* first member: plugins pass a pointer to it back */
     struct wr_lane *lane; /* NULL: the handler is not in use yet */
     struct wr_log *log;
-    struct wr_encoder *encoder; /* NULL: the type uses no format */
-    int64_t try_timeout_ns;     /* how long an attempt may block by design */
-    const char *breach;         /* what prepare or create changed and had to leave alone; NULL: nothing */
+    struct wr_encoder *encoder;      /* NULL: the type uses no format */
+    int64_t try_timeout_ns;          /* how long an attempt may block by design */
+    struct wr_host_summary *summary; /* that was read last; NULL: none */
+    const char *breach;              /* what prepare or create changed and had to leave alone; NULL: nothing */
 
     /* during prepare and create only */
     struct wr_error *refusal;
@@ -28,5 +29,8 @@ struct wr_host_api {
 
 /* Fills host->shown. name: the handler's name, borrowed as long as the host is used. */
 void wr_host_api_init(struct wr_host_api *host, const char *name, const struct wr_type *type);
+
+/* Frees what the services have allocated. */
+void wr_host_api_fini(struct wr_host_api *host);
 
 #endif

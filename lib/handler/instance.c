@@ -10,14 +10,17 @@
 #include "config/option.h"
 #include "text/suggest.h"
 #include "text/units.h"
+#include "text/utf8.h"
 
-enum { SHOWN_ROOM = 200 };
+enum { SHOWN_ROOM = 200, SHORTEST_MS = 10 /* of an interval */ };
 
 /* Where the options of a handler come from; the later ones take precedence. */
 struct sources {
     const struct wr_config *config;
     const struct wr_config_handler *handler;
     const struct wr_environment *environment;
+    struct wr_expanded *expanded;
+    struct wr_unknown_keys *unknown;
     struct wr_error *error;
 };
 
@@ -31,7 +34,21 @@ static bool fail_memory(struct wr_error *error)
 static struct wr_options_fill fill_of(struct wr_options_table table, struct wr_common_options *target,
                                       struct wr_instance *instance, const struct sources *from)
 {
-    return (struct wr_options_fill){table, target, from->environment, &instance->keep, NULL};
+    return (struct wr_options_fill){
+        .table = table,
+        .target = target,
+        .environment = from->environment,
+        .keep = &instance->keep,
+        .expanded = from->expanded,
+        .ignores_unknown = from->config->ignores_unknown, /* reported when the configuration was read */
+    };
+}
+
+/* The options that a program passes to weir_configure are not the configuration's: unknown ones are errors. */
+static bool ignores_unknown(const struct sources *from, const struct wr_node *node)
+{
+    const struct wr_document *of_call = from->handler->document;
+    return from->config->ignores_unknown && node && (!of_call || node->document != of_call);
 }
 
 /* Sets the type's own defaults. An error in them is the plugin's. */
@@ -123,7 +140,76 @@ static bool check_pauses(const struct wr_instance *instance, const struct source
     return false;
 }
 
+/* An option of the handler's own that is incompatible with summaries. Elsewhere, as in the entry "*" and among
+ * a type's defaults, it applies to other handlers. */
+static bool refuse_with_aggregate(const struct sources *from, const char *option, const char *why)
+{
+    const struct wr_node *at = from->handler->node ? wr_node_member(from->handler->node, option) : NULL;
+    if (!at)
+        return true;
+    wr_node_error(at, from->error, "%s cannot be used together with \"aggregate\": %s", option, why);
+    return false;
+}
+
+static bool check_aggregate(struct wr_instance *instance, const struct sources *from)
+{
+    const struct wr_common_options *common_options = &instance->common_options;
+    struct wr_error problem = {0};
+    const struct wr_node *at = find_given(from, "percentiles");
+    if (!wr_percentiles_read(&instance->parts_rules.percentiles, &common_options->percentiles, &problem)) {
+        if (at)
+            wr_node_error(at, from->error, "%s", problem.text);
+        else
+            *from->error = problem;
+        return false;
+    }
+    if (!common_options->aggregate_ns)
+        return true;
+    at = find_given(from, "aggregate");
+    if (at && common_options->aggregate_ns < SHORTEST_MS * WR_NS_PER_MS) {
+        wr_node_error(at, from->error, "aggregate must be 0s or at least %d ms", SHORTEST_MS);
+        return false;
+    }
+    return (common_options->delivery == 0 ||
+            refuse_with_aggregate(from, "delivery", "no call can wait for the end of an interval")) &&
+           refuse_with_aggregate(from, "overflow",
+                                 "calls never wait, and a full queue makes an interval longer");
+}
+
 /* ---- The handler's object -------------------------------------------------------------------- */
+
+/* Whether only a format has an option of this name. Returns that format's name, or NULL. */
+static const char *find_format_of(const struct wr_options_fill fills[2], const char *option)
+{
+    const struct wr_format *format;
+    if (wr_options_find(&fills[0].table, option) || wr_options_find(&fills[1].table, option))
+        return NULL;
+    for (size_t i = 0; (format = wr_format_at(i)); i++)
+        if (wr_options_find(&format->options, option))
+            return format->name;
+    return NULL;
+}
+
+/* The option of a format beside it instead of inside. */
+static bool check_levels(const struct wr_options_fill fills[2], const char *const *others,
+                         const struct wr_node *node, struct wr_error *error)
+{
+    for (const struct wr_node *member = node->first; member; member = member->next) {
+        const char *format = find_format_of(fills, member->key);
+        for (size_t i = 0; format && others[i]; i++)
+            if (strcmp(others[i], member->key) == 0)
+                format = NULL;
+        if (!format)
+            continue;
+        char shown[SHOWN_ROOM];
+        wr_node_key_error(
+            member, error,
+            "not an option of the handler; it belongs in the format: \"format\": {\"type\": \"%s\", %s: ...}",
+            format, wr_utf8_quote(shown, sizeof shown, member->key, strlen(member->key)));
+        return false;
+    }
+    return true;
+}
 
 static bool set_own(struct wr_instance *instance, const struct sources *from)
 {
@@ -137,13 +223,24 @@ static bool set_own(struct wr_instance *instance, const struct sources *from)
     instance->options = wr_region_alloc(&instance->keep, type->options.struct_bytes + 1);
     if (!seen || !instance->options)
         return fail_memory(from->error);
-    struct wr_options_fill fills[2] = {
-        {type->options, instance->options, from->environment, &instance->keep, seen},
+    bool ignores = ignores_unknown(from, node);
+    const struct wr_options_fill fills[2] = {
+        {
+            .table = type->options,
+            .target = instance->options,
+            .environment = from->environment,
+            .keep = &instance->keep,
+            .seen = seen,
+            .expanded = from->expanded,
+            .ignores_unknown = ignores,
+            .unknown = from->unknown,
+        },
         fill_of(type->common_options, &instance->common_options, instance, from),
     };
     if (!wr_options_set_defaults(&fills[0], from->error))
         return false;
-    if (node && !wr_options_set_members(fills, 2, others, node, from->error))
+    if (node && ((!ignores && !check_levels(fills, others, node, from->error)) ||
+                 !wr_options_set_members(fills, 2, others, node, from->error)))
         return false;
     return wr_options_check_required(&fills[0], node, from->error);
 }
@@ -206,7 +303,16 @@ static bool set_format_options(struct wr_instance *instance, const struct wr_nod
     instance->format_options = wr_region_alloc(&instance->keep, table->struct_bytes + 1);
     if (!instance->format_options)
         return fail_memory(from->error);
-    struct wr_options_fill fill = {*table, instance->format_options, from->environment, &instance->keep, seen};
+    const struct wr_options_fill fill = {
+        .table = *table,
+        .target = instance->format_options,
+        .environment = from->environment,
+        .keep = &instance->keep,
+        .seen = seen,
+        .expanded = from->expanded,
+        .ignores_unknown = ignores_unknown(from, node),
+        .unknown = from->unknown,
+    };
     if (!wr_options_set_defaults(&fill, from->error))
         return false;
     if (node && node->type == WR_NODE_OBJECT && !wr_options_set_members(&fill, 1, others, node, from->error))
@@ -231,7 +337,7 @@ static bool find_format(struct wr_instance *instance, const struct wr_node *name
 {
     struct wr_buffer text = {0};
     struct wr_error problem = {0};
-    if (!wr_expand(from->environment, name->text, &text, &problem) || !wr_buffer_text(&text))
+    if (!wr_expand(from->environment, name->text, &text, from->expanded, &problem) || !wr_buffer_text(&text))
         wr_node_error(name, from->error, "%s", problem.code ? problem.text : "out of memory");
     else if (!(instance->format = wr_format_find(text.data)))
         refuse_format(name, text.data, from->error);
@@ -247,6 +353,18 @@ static bool choose_format(struct wr_instance *instance, const struct wr_node *no
     if (!find_format(instance, name, from))
         return false;
     return check_shape(instance, name, from->error) && set_format_options(instance, node, from);
+}
+
+/* The format of all handlers: its unknown keys are added once. */
+static bool choose_common_format(struct wr_instance *instance, const struct wr_node *node,
+                                 const struct sources *from)
+{
+    struct sources once = *from;
+    if (once.unknown && once.unknown->has_common_format)
+        once.unknown = NULL;
+    if (once.unknown)
+        once.unknown->has_common_format = true;
+    return choose_format(instance, node, &once);
 }
 
 const char *wr_instance_default_format(const struct wr_type *type)
@@ -268,8 +386,10 @@ static bool set_format(struct wr_instance *instance, const struct sources *from)
         wr_node_key_error(own, from->error, "the handler type \"%s\" writes no format", type->is.name);
         return false;
     }
-    if (own || common)
-        return choose_format(instance, own ? own : common, from);
+    if (own)
+        return choose_format(instance, own, from);
+    if (common)
+        return choose_common_format(instance, common, from);
     instance->format = wr_format_find(wr_instance_default_format(type));
     if (!instance->format) {
         wr_error_set(from->error, WEIR_ERR_PLUGIN,
@@ -323,11 +443,12 @@ static const struct wr_environment *environment_of(const struct wr_config *confi
 static bool fill_all(struct wr_instance *instance, const struct sources *from)
 {
     return set_commons(instance, from) && set_own(instance, from) && check_pauses(instance, from) &&
-           set_format(instance, from) && set_identity(instance, from->error);
+           check_aggregate(instance, from) && set_format(instance, from) && set_identity(instance, from->error);
 }
 
 struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config *config,
                                     const struct wr_config_handler *handler, struct wr_log *log,
+                                    struct wr_expanded *expanded, struct wr_unknown_keys *unknown,
                                     struct wr_error *error)
 {
     struct wr_instance *instance = calloc(1, sizeof *instance);
@@ -338,7 +459,7 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
     instance->type = type;
     instance->host.log = log;
     instance->host.node = handler->node;
-    struct sources from = {config, handler, environment_of(config, handler), error};
+    struct sources from = {config, handler, environment_of(config, handler), expanded, unknown, error};
     const char *name = wr_region_text(&instance->keep, handler->name, strlen(handler->name));
     if (!name)
         fail_memory(error);
@@ -349,6 +470,8 @@ struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config
     report_hidden(instance, name);
     wr_host_api_init(&instance->host, name, type);
     if (instance->format) {
+        if (instance->format->wanted)
+            instance->parts_rules.wanted = instance->format->wanted(instance->format_options);
         wr_encoder_init(&instance->encoder, instance->format, instance->format_options);
         instance->host.encoder = &instance->encoder;
     }
@@ -420,11 +543,25 @@ void wr_instance_free(struct wr_instance *instance)
     if (instance->self)
         destroy(instance);
     wr_encoder_fini(&instance->encoder);
+    wr_parts_fini(&instance->parts);
+    wr_host_api_fini(&instance->host);
     if (instance->identity)
         explicit_bzero(instance->identity, strlen(instance->identity));
     free(instance->identity);
     wr_region_fini(&instance->keep);
     free(instance);
+}
+
+struct wr_lane_settings wr_instance_settings(const struct wr_instance *instance)
+{
+    struct wr_lane_settings settings = wr_common_options_settings(&instance->common_options);
+    settings.opens_early = instance->type->is.flags & WEIR_TYPE_OPENS_EARLY;
+    return settings;
+}
+
+bool wr_instance_wants_label(const struct wr_instance *instance)
+{
+    return instance->common_options.aggregate_ns && instance->parts_rules.wanted & WR_WANTS_INSTANCE;
 }
 
 struct wr_lane_handler wr_instance_for_lane(struct wr_instance *instance)
@@ -434,9 +571,10 @@ struct wr_lane_handler wr_instance_for_lane(struct wr_instance *instance)
         .type = instance->type->is.name,
         .identity = instance->identity,
         .spool = instance->common_options.spool,
-        .settings = wr_common_options_settings(&instance->common_options),
-        .kinds = instance->type->is.kinds,
+        .settings = wr_instance_settings(instance),
+        .kinds = instance->type->is.kinds | WEIR_KINDS_SUMMARY, /* else it gets their parts */
         .has_flush = instance->type->is.flush != NULL,
+        .has_now = instance->type->is.emit_now != NULL,
         .patience_ns = instance->host.try_timeout_ns,
         .breach = instance->host.breach,
     };

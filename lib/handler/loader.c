@@ -52,3 +52,12 @@ void wr_loader_explain(const char *path, struct wr_error *error)
     wr_error_set(error, WEIR_ERR_PLUGIN, "%s%s%s", has_path ? "" : path, has_path ? "" : ": ",
                  reason ? reason : "cannot be loaded");
 }
+
+/* OpenSSL destroys itself in an exit handler. Without options this initialises nothing else. */
+void wr_loader_prepare(void *object)
+{
+    typedef int initialize(uint64_t options, const void *settings);
+    initialize *openssl = (initialize *)(uintptr_t)dlsym(object, "OPENSSL_init_crypto");
+    if (openssl)
+        openssl(0, NULL);
+}

@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,7 @@
 #include "text/utf8.h"
 
 enum {
-    NAME_LONGEST = 63,
+    NAME_LONGEST = WR_PLUGINS_NAME_LONGEST,
     MOST_TYPES = 1000,
     SHOWN_ROOM = 200,
     DEFAULT_KINDS = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT
@@ -298,12 +300,21 @@ void wr_plugins_let_go(struct wr_plugins *plugins)
     wr_lock_leave(&plugins->lock);
 }
 
+void wr_plugins_mark_interrupted(struct wr_type *type)
+{
+    if (!(type->is.flags & WEIR_TYPE_SHARES_NOTHING))
+        atomic_store(&type->fork_unsafe, true);
+}
+
+/* What prepare does is for the whole process. */
 void wr_plugins_mark_torn(struct wr_plugins *plugins)
 {
     plugins->torn |= plugins->loading > 0;
     for (struct wr_type *type = plugins->types; type; type = type->next)
-        if (type->busy)
+        if (type->preparing)
             atomic_store(&type->fork_unsafe, true);
+        else if (type->busy)
+            wr_plugins_mark_interrupted(type);
 }
 
 void wr_plugins_after_fork(struct wr_plugins *plugins)
@@ -330,6 +341,8 @@ static bool load_resolved(struct wr_plugins *plugins, const char *path, const ch
     }
     void *library = dlopen(resolved, RTLD_NOW | RTLD_LOCAL);
     type_at *entry = NULL;
+    if (library)
+        wr_loader_prepare(library);
     if (!library)
         wr_loader_explain(resolved, error);
     else if (!(entry = (type_at *)(uintptr_t)dlsym(library, "weir_handler_type_at")))
@@ -340,11 +353,50 @@ static bool load_resolved(struct wr_plugins *plugins, const char *path, const ch
     return false;
 }
 
+/* The folder is checked as the plugin itself is, and not as one above it: it is searched, so others must not be
+ * able to add to it. */
+static bool check_folder(const char *resolved, struct wr_error *error)
+{
+    char *folder = strdup(resolved), *unused = NULL;
+    bool good = folder ? wr_file_perms_check_path(dirname(folder), &unused, WEIR_ERR_PLUGIN, error)
+                       : wr_error_no_memory(error, resolved);
+    free(unused);
+    free(folder);
+    return good;
+}
+
+/* A named pipe or a terminal must not be opened: that could block for ever. */
+static bool check_kind(const char *path, struct wr_error *error)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: %s", path, wr_error_system_text(errno));
+    else if (!S_ISREG(status.st_mode))
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: not a regular file", path);
+    else
+        return true;
+    return false;
+}
+
+/* Returns false with the error set; else the caller frees *resolved. */
+static bool resolve(const char *path, char **resolved, struct wr_error *error)
+{
+    if (!check_kind(path, error))
+        return false;
+    char *target = realpath(path, NULL);
+    if (!target)
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: %s", path, wr_error_system_text(errno));
+    bool good = target && check_folder(target, error) &&
+                wr_file_perms_check_path(target, resolved, WEIR_ERR_PLUGIN, error);
+    free(target);
+    return good;
+}
+
 /* The object stays loaded even if it is refused: unloading would run its destructors, which is no safer. */
 bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
 {
     char *resolved;
-    if (!wr_file_perms_check_path(path, &resolved, WEIR_ERR_PLUGIN, error))
+    if (!resolve(path, &resolved, error))
         return false;
     wr_plugins_enter(plugins, NULL);
     bool done = load_resolved(plugins, path, resolved, error);
@@ -383,7 +435,9 @@ static void walk_folders(const struct wr_plugins *plugins, bool (*visit)(void *c
 
 struct search {
     const char *name;
-    char *path; /* found */
+    char *path;       /* found */
+    char *unreadable; /* the first folder that cannot be searched, because of `problem`, an errno */
+    int problem;
     struct wr_buffer tried;
 };
 
@@ -394,22 +448,26 @@ static bool look_into(void *ctx, const char *folder)
     wr_buffer_put_format(&path, "%s/%s.so", folder, search->name);
     wr_buffer_put_format(&search->tried, "%s%s", search->tried.length ? ", " : "", folder);
     const char *text = wr_buffer_text(&path);
-    if (text && access(text, F_OK) == 0)
+    struct stat status; /* not access(2): that asks for the real user, who is another one in a setuid program */
+    if (text && stat(text, &status) == 0) {
         search->path = wr_buffer_take(&path);
+    } else if (text && errno != ENOENT && errno != ENOTDIR && !search->problem) {
+        search->problem = errno;
+        search->unreadable = strdup(folder);
+    }
     wr_buffer_fini(&path);
     return !search->path;
 }
 
-/* The names of what could have been meant. */
-struct candidates {
-    struct wr_suggest suggest;
-    char names[50][NAME_LONGEST + 1];
-    size_t count;
+struct collect {
+    struct wr_suggest *suggest;
+    struct wr_plugins_candidates *candidates;
 };
 
 static bool collect_names(void *ctx, const char *folder)
 {
-    struct candidates *candidates = ctx;
+    const struct collect *collect = ctx;
+    struct wr_plugins_candidates *candidates = collect->candidates;
     DIR *directory = opendir(folder);
     struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
@@ -420,26 +478,46 @@ static bool collect_names(void *ctx, const char *folder)
         char *name = candidates->names[candidates->count++];
         memcpy(name, entry->d_name, length - 3);
         name[length - 3] = '\0';
-        wr_suggest_try(&candidates->suggest, name);
+        wr_suggest_try(collect->suggest, name);
     }
     if (directory)
         closedir(directory);
     return true;
 }
 
-static void fail_search(struct wr_plugins *plugins, struct search *search, struct wr_error *error)
+void wr_plugins_suggest(struct wr_plugins *plugins, struct wr_suggest *suggest,
+                        struct wr_plugins_candidates *candidates)
 {
-    struct candidates candidates = {.count = 0};
-    char nearest[SHOWN_ROOM];
-    wr_suggest_init(&candidates.suggest, search->name);
-    walk_folders(plugins, collect_names, &candidates);
+    struct collect collect = {suggest, candidates};
+    candidates->count = 0;
+    walk_folders(plugins, collect_names, &collect);
     for (const struct wr_type *type = wr_plugins_next(plugins, NULL); type;
          type = wr_plugins_next(plugins, type))
-        wr_suggest_try(&candidates.suggest, type->is.name);
+        wr_suggest_try(suggest, type->is.name);
+}
+
+static const char *put_nearest(struct wr_plugins *plugins, const char *name, char *out, size_t room)
+{
+    struct wr_plugins_candidates candidates;
+    struct wr_suggest suggest;
+    wr_suggest_init(&suggest, name);
+    wr_plugins_suggest(plugins, &suggest, &candidates);
+    return wr_suggest_text(&suggest, out, room);
+}
+
+/* A plugin that is there but cannot be read is not another one misspelt. */
+static void fail_search(struct wr_plugins *plugins, struct search *search, struct wr_error *error)
+{
+    char nearest[SHOWN_ROOM];
     const char *tried = wr_buffer_text(&search->tried);
-    wr_error_set(error, WEIR_ERR_PLUGIN, "\"%s\" is not an installed handler type (looked in %s)%s",
-                 search->name, tried ? tried : WEIR_PLUGINDIR,
-                 wr_suggest_text(&candidates.suggest, nearest, sizeof nearest));
+    if (search->problem)
+        wr_error_set(error, WEIR_ERR_PLUGIN, "\"%s\": the plugin folder %s cannot be searched: %s",
+                     search->name, search->unreadable ? search->unreadable : "",
+                     wr_error_system_text(search->problem));
+    else
+        wr_error_set(error, WEIR_ERR_PLUGIN, "\"%s\" is not an installed handler type (looked in %s)%s",
+                     search->name, tried ? tried : WEIR_PLUGINDIR,
+                     put_nearest(plugins, search->name, nearest, sizeof nearest));
 }
 
 static struct wr_type *load_from(struct wr_plugins *plugins, const char *name, const char *path,
@@ -463,6 +541,7 @@ static struct wr_type *search_for(struct wr_plugins *plugins, const char *name, 
     else if (load_built_in(plugins, name, error) && !(type = find_known_locked(plugins, name, NULL)))
         fail_search(plugins, &search, error);
     free(search.path);
+    free(search.unreadable);
     wr_buffer_fini(&search.tried);
     return type;
 }
@@ -470,16 +549,45 @@ static struct wr_type *search_for(struct wr_plugins *plugins, const char *name, 
 struct wr_type *wr_plugins_find(struct wr_plugins *plugins, const char *name, const char *path,
                                 struct wr_error *error)
 {
-    char shown[SHOWN_ROOM];
+    char shown[SHOWN_ROOM], nearest[SHOWN_ROOM];
     if (!wr_plugins_is_type_name(name)) {
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s is not a type's name; allowed: a-z, then a-z, 0-9 and _",
-                     wr_utf8_quote(shown, sizeof shown, name, strlen(name)));
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s is not a type's name; allowed: a-z, then a-z, 0-9 and _%s",
+                     wr_utf8_quote(shown, sizeof shown, name, strlen(name)),
+                     path ? "" : put_nearest(plugins, name, nearest, sizeof nearest));
         return NULL;
     }
     struct wr_type *type = find_known_locked(plugins, name, path);
     if (type)
         return type;
     return path ? load_from(plugins, name, path, error) : search_for(plugins, name, error);
+}
+
+static bool is_built_in(const char *name)
+{
+    const weir_handler_type *type;
+    for (size_t i = 0; wr_builtin_types[i]; i++)
+        for (uint32_t j = 0; (type = wr_builtin_types[i](j)); j++)
+            if (strcmp(type->name, name) == 0)
+                return true;
+    return false;
+}
+
+/* A file that cannot be read, and a folder that cannot be searched, count as installed: loading explains them.
+ */
+bool wr_plugins_is_installed(struct wr_plugins *plugins, const char *name, const char *path)
+{
+    struct stat status;
+    struct search search = {.name = name};
+    if (!wr_plugins_is_type_name(name) || find_known_locked(plugins, name, path))
+        return true;
+    if (path)
+        return stat(path, &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    walk_folders(plugins, look_into, &search);
+    bool is_installed = search.path || search.problem || is_built_in(name);
+    free(search.path);
+    free(search.unreadable);
+    wr_buffer_fini(&search.tried);
+    return is_installed;
 }
 
 /* ---- Everything ------------------------------------------------------------------------------ */
@@ -515,10 +623,20 @@ static int is_plugin_file(const struct dirent *entry)
     return length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
 }
 
+static void complain_of_folder(const struct sweep *sweep, const char *folder, int number)
+{
+    struct wr_error error = {0};
+    wr_error_set(&error, WEIR_ERR_PLUGIN, "%s: %s", folder, wr_error_system_text(number));
+    if (sweep->complain)
+        sweep->complain(sweep->ctx, &error);
+}
+
 static bool load_folder(void *ctx, const char *folder)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_plugin_file, alphasort);
+    if (count < 0 && errno != ENOENT && errno != ENOTDIR)
+        complain_of_folder(ctx, folder, errno);
     for (int i = 0; i < count; i++) {
         load_one(ctx, folder, entries[i]->d_name);
         free(entries[i]);

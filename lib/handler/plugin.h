@@ -13,6 +13,7 @@
 #include "config/options.h"
 
 struct wr_error;
+struct wr_suggest;
 
 /* A handler type as the core uses it. */
 struct wr_type {
@@ -50,6 +51,9 @@ extern weir_handler_type const *(*const wr_builtin_types[])(uint32_t index);
 struct wr_type *wr_plugins_find(struct wr_plugins *plugins, const char *name, const char *path,
                                 struct wr_error *error);
 
+/* Whether wr_plugins_find would find a type, or a file to load it from. */
+bool wr_plugins_is_installed(struct wr_plugins *plugins, const char *name, const char *path);
+
 /* Loads all handler types of a shared object. Returns false with the error set; the types before the one at
  * fault are then known. */
 bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error);
@@ -57,6 +61,17 @@ bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_err
 /* See weir_register_handler_type. */
 int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *type, void *context,
                         struct wr_error *error);
+
+/* Names of plugins that are not loaded, which a suggestion may point to. */
+enum { WR_PLUGINS_NAME_LONGEST = 63, WR_PLUGINS_CANDIDATES = 50 };
+struct wr_plugins_candidates {
+    char names[WR_PLUGINS_CANDIDATES][WR_PLUGINS_NAME_LONGEST + 1];
+    size_t count;
+};
+
+/* Compares a word with the names of all types that are known or in the plugin folders. */
+void wr_plugins_suggest(struct wr_plugins *plugins, struct wr_suggest *suggest,
+                        struct wr_plugins_candidates *candidates);
 
 /* Whether a name is valid for a type: [a-z][a-z0-9_]*, at most 63 bytes. */
 bool wr_plugins_is_type_name(const char *name);
@@ -86,6 +101,10 @@ bool wr_plugins_hold(struct wr_plugins *plugins, int64_t deadline_ns);
 
 /* [fork, parent] Reverses wr_plugins_hold. */
 void wr_plugins_let_go(struct wr_plugins *plugins);
+
+/* [fork, child] A thread of the parent was inside the type's code: marks it as unsafe, unless its handlers
+ * share nothing. */
+void wr_plugins_mark_interrupted(struct wr_type *type);
 
 /* [fork, child] Marks what threads of the parent were inside of as unsafe. */
 void wr_plugins_mark_torn(struct wr_plugins *plugins);

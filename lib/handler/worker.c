@@ -1,47 +1,113 @@
 #include "handler/worker.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "handler/instance.h"
+#include "lane/lane_now.h"
+#include "lane/lane_spooler.h"
 #include "lane/lane_worker.h"
 #include "os/clock.h"
+#include "os/signals.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
 #include "segment/batch.h"
 #include "text/common.h"
 
+/* The calls in which a library is likely to be used for the first time. */
+enum { FIRST_CALLS = 4 };
+
 struct worker {
     struct wr_lane *lane;
     const struct wr_worker_env *env;
-    bool opened; /* since the present instance became the lane's handler */
+    unsigned calls; /* of the present instance, up to FIRST_CALLS */
     struct wr_thread_state thread_state;
 };
 
 /* Ends a call that had an outcome, or, with CLOSE, none. */
-static void finish(const struct worker *worker, const struct wr_lane_call *call, weir_outcome *outcome,
+static void finish(struct worker *worker, const struct wr_lane_call *call, weir_outcome *outcome,
                    const struct wr_lane_omissions *omissions)
 {
+    if (worker->calls < FIRST_CALLS && worker->env->after_call) {
+        worker->calls++;
+        worker->env->after_call(worker->env->ctx, call->instance->type);
+    }
     const char *breach = wr_thread_state_restore(&worker->thread_state);
     wr_lane_worker_finish(worker->lane, call, outcome, omissions, breach);
 }
 
 /* ---- The calls ------------------------------------------------------------------------------- */
 
+static void *run_spooler(void *argument)
+{
+    struct wr_lane *lane = argument;
+    wr_thread_set_name("weir:spool");
+    wr_producers_adopt_as_own(wr_lane_worker_env(lane)->producers);
+    wr_lane_spooler_run(lane);
+    return NULL;
+}
+
 static void do_open(struct worker *worker, const struct wr_lane_call *call)
 {
     const struct wr_instance *instance = call->instance;
     weir_outcome outcome;
+    wr_lane_spooler_start(worker->lane, run_spooler);
     wr_lane_worker_init_outcome(&outcome, 0);
     if (instance->type->is.open)
         instance->type->is.open(instance->self, &outcome);
-    if (outcome.code == WEIR_OUTCOME_OK && !worker->opened && worker->env->after_open) {
-        worker->opened = true;
-        worker->env->after_open(worker->env->ctx, instance->type);
-    }
     finish(worker, call, &outcome, NULL);
 }
 
-static void do_emit(const struct worker *worker, const struct wr_lane_call *call)
+/* Whether the handler gets the parts of summaries in their place. */
+static bool takes_parts(const struct wr_instance *instance, const struct wr_lane_call *call)
+{
+    return !(instance->type->is.kinds & WEIR_KINDS_SUMMARY) && call->range.segment->summaries;
+}
+
+/* Emits all parts, unless the handler fails: what it accepts at once may end inside a summary. */
+static void emit_parts(const struct wr_instance *instance, struct wr_parts *parts, weir_outcome *outcome)
+{
+    weir_batch rest = wr_parts_rest(parts);
+    bool valid = true, more = rest.count > 0;
+    char why_rejected[sizeof outcome->reason] = "";
+    while (more) {
+        wr_lane_worker_init_outcome(outcome, rest.count);
+        instance->type->is.emit(instance->self, &rest, outcome);
+        valid = outcome->done <= rest.count && outcome->rejected <= outcome->done;
+        if (valid)
+            wr_parts_advance(parts, outcome->done, outcome->rejected);
+        if (outcome->rejected)
+            memcpy(why_rejected, outcome->reason, sizeof why_rejected);
+        rest = wr_parts_rest(parts);
+        more = valid && outcome->code == WEIR_OUTCOME_OK && outcome->done && rest.count;
+    }
+    wr_parts_convert(parts, outcome);
+    if (outcome->code == WEIR_OUTCOME_OK)
+        memcpy(outcome->reason, why_rejected, sizeof why_rejected);
+    if (!valid)
+        outcome->done = UINT32_MAX; /* the lane counts it as a fault */
+}
+
+/* Parts that the format cannot represent are left out, and not counted: the summary was delivered. */
+static void emit_in_parts(const struct worker *worker, struct wr_instance *instance,
+                          const struct wr_lane_call *call, const weir_batch *batch, weir_outcome *outcome)
+{
+    switch (wr_parts_make(&instance->parts, batch, &call->range.id, worker->env->registry,
+                          &instance->parts_rules)) {
+    case WR_PARTS_MADE: emit_parts(instance, &instance->parts, outcome); break;
+    case WR_PARTS_DAMAGED:
+        outcome->done = outcome->rejected = 1;
+        snprintf(outcome->reason, sizeof outcome->reason, "a summary is damaged");
+        break;
+    default:
+        outcome->code = WEIR_OUTCOME_RETRY;
+        outcome->done = 0;
+        snprintf(outcome->reason, sizeof outcome->reason, "out of memory for the parts of summaries");
+    }
+}
+
+static void do_emit(struct worker *worker, const struct wr_lane_call *call)
 {
     struct wr_instance *instance = call->instance;
     struct wr_label_set *labels = call->labels;
@@ -51,10 +117,38 @@ static void do_emit(const struct worker *worker, const struct wr_lane_call *call
     weir_outcome outcome;
     wr_lane_worker_init_outcome(&outcome, batch.count);
     wr_encoder_begin(&instance->encoder);
-    instance->type->is.emit(instance->self, &batch, &outcome);
+    bool in_parts = takes_parts(instance, call);
+    if (in_parts)
+        emit_in_parts(worker, instance, call, &batch, &outcome);
+    else
+        instance->type->is.emit(instance->self, &batch, &outcome);
     wr_labels_drop(labels);
     struct wr_lane_omissions omissions = wr_instance_omissions(instance);
-    finish(worker, call, &outcome, &omissions);
+    finish(worker, call, &outcome, in_parts ? NULL : &omissions);
+}
+
+/* Nothing here may allocate: the thread may be in a signal handler that has interrupted malloc. */
+void wr_worker_emit_now(const struct wr_lane_now *now, const sigset_t *before)
+{
+    struct wr_instance *instance = now->call.instance;
+    struct wr_label_set *labels = now->call.labels;
+    struct wr_batch_core core = {.registry = wr_lane_worker_env(now->lane)->registry,
+                                 .labels_number = labels ? labels->number : 0};
+    weir_batch batch = wr_batch_of(&now->call.range, &core, labels);
+    weir_outcome outcome;
+    int error = errno;
+    struct wr_signals_raised raised = wr_signals_begin_raising(before);
+    wr_lane_worker_init_outcome(&outcome, batch.count);
+    wr_encoder_begin(&instance->encoder);
+    wr_encoder_set_fixed(&instance->encoder, true);
+    instance->type->is.emit_now(instance->self, &batch, &outcome);
+    wr_encoder_set_fixed(&instance->encoder, false);
+    if (outcome.code != WEIR_OUTCOME_OK)
+        wr_signals_discard_raised(&raised);
+    errno = error;
+    wr_labels_drop(labels);
+    struct wr_lane_omissions omissions = wr_instance_omissions(instance);
+    wr_lane_now_finish(now, &outcome, &omissions);
 }
 
 static int64_t milliseconds_until(int64_t deadline_ns)
@@ -65,7 +159,7 @@ static int64_t milliseconds_until(int64_t deadline_ns)
     return left > 0 ? (left + WR_NS_PER_MS - 1) / WR_NS_PER_MS : 0;
 }
 
-static void do_flush(const struct worker *worker, const struct wr_lane_call *call)
+static void do_flush(struct worker *worker, const struct wr_lane_call *call)
 {
     const struct wr_instance *instance = call->instance;
     weir_outcome outcome;
@@ -74,7 +168,7 @@ static void do_flush(const struct worker *worker, const struct wr_lane_call *cal
     finish(worker, call, &outcome, NULL);
 }
 
-static void do_wake(const struct worker *worker, const struct wr_lane_call *call)
+static void do_wake(struct worker *worker, const struct wr_lane_call *call)
 {
     const struct wr_instance *instance = call->instance;
     weir_outcome outcome;
@@ -84,7 +178,7 @@ static void do_wake(const struct worker *worker, const struct wr_lane_call *call
     finish(worker, call, &outcome, NULL);
 }
 
-static void do_close(const struct worker *worker, const struct wr_lane_call *call)
+static void do_close(struct worker *worker, const struct wr_lane_call *call)
 {
     const struct wr_instance *instance = call->instance;
     if (instance->type->is.close)
@@ -101,7 +195,7 @@ static bool do_destroy(struct worker *worker, const struct wr_lane_call *call)
     if (!successor)
         return false;
     wr_instance_attach(successor, worker->lane);
-    worker->opened = false;
+    worker->calls = 0;
     return true;
 }
 
@@ -137,7 +231,12 @@ static void *run(void *argument)
     return NULL;
 }
 
-bool wr_worker_start(struct wr_lane *lane, const struct wr_worker_env *env)
+bool wr_worker_claim(struct wr_lane *lane, const struct wr_worker_env *env)
 {
-    return wr_lane_worker_start(lane, env->registry, run, env);
+    return wr_lane_worker_claim(lane, env->registry, env);
+}
+
+bool wr_worker_start(struct wr_lane *lane)
+{
+    return wr_lane_worker_start(lane, run);
 }

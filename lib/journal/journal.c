@@ -16,8 +16,9 @@ static void fail(struct wr_journal *journal, int problem, int64_t now_ns)
 {
     journal->retry_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
     if (!journal->failing)
-        wr_deferred_log_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: %s; values go on without it",
-                            journal->dir.path, wr_error_system_text(problem));
+        wr_deferred_log_add(journal->deferred_log, "journal", WEIR_LOG_WARNING,
+                            "%s: %s; values go on without it", journal->dir.path,
+                            wr_error_system_text(problem));
     journal->failing = true;
 }
 
@@ -26,7 +27,7 @@ static void succeed(struct wr_journal *journal)
     if (!journal->failing || atomic_load(&journal->series_problem))
         return;
     journal->failing = false;
-    wr_deferred_log_add(journal->words, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
+    wr_deferred_log_add(journal->deferred_log, "journal", WEIR_LOG_WARNING, "%s: values are kept there again",
                         journal->dir.path);
 }
 
@@ -112,7 +113,7 @@ static int fill(struct wr_journal *journal)
 }
 
 struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
-                                    struct wr_deferred_log *words, struct wr_error *error)
+                                    struct wr_deferred_log *deferred_log, struct wr_error *error)
 {
     struct wr_journal *journal = calloc(1, sizeof *journal);
     if (!journal) {
@@ -120,7 +121,7 @@ struct wr_journal *wr_journal_start(const char *place, struct wr_registry *regis
         return NULL;
     }
     journal->registry = registry;
-    journal->words = words;
+    journal->deferred_log = deferred_log;
     if (!wr_owner_dir_check_place(place, true, error) ||
         !wr_owner_dir_make(&journal->dir, place, WR_JOURNAL_DIR, error)) {
         free(journal);

@@ -66,15 +66,16 @@ struct wr_journal {
     uint32_t files; /* the last number given to a ring or a segment */
     bool failing;
     int64_t retry_at_ns, renew_at_ns;
-    struct wr_deferred_log *words; /* borrowed */
+    struct wr_deferred_log *deferred_log; /* borrowed */
 
     struct wr_journal_series series; /* [registry lock] */
     _Atomic int series_problem;      /* errno; 0: all series are defined */
 };
 
-/* Starts the journal of this process. words: for its messages. Returns NULL and sets the error on failure. */
+/* Starts the journal of this process. deferred_log: for its messages. Returns NULL and sets the error on
+ * failure. */
 struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
-                                    struct wr_deferred_log *words, struct wr_error *error);
+                                    struct wr_deferred_log *deferred_log, struct wr_error *error);
 
 /* [shutdown] Deletes the files if nothing is left in them; otherwise releases the lock, for the next process.
  */

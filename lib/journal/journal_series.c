@@ -131,13 +131,13 @@ void wr_journal_views_fini(struct wr_journal_views *views)
 }
 
 bool wr_journal_views_get(const struct wr_journal_views *views, uint32_t id, weir_series *view,
-                          weir_label *labels)
+                          struct wr_series_codec_room *room)
 {
     if (id >= views->count)
         return false;
     const struct wr_journal_definition *definition = views->items[id];
     const char *at = (const char *)(definition + 1), *end = (const char *)definition + definition->bytes;
-    bool whole = wr_series_codec_take(&at, end, definition->flags, definition->labels, view, labels);
+    bool whole = wr_series_codec_take(&at, end, definition->flags, definition->labels, view, room);
     view->id = id;
     return whole;
 }

@@ -62,9 +62,8 @@ bool wr_journal_views_add(struct wr_journal_views *views, const struct wr_journa
 
 void wr_journal_views_fini(struct wr_journal_views *views);
 
-/* Reads the definition of an id; labels: room for WR_SERIES_CODEC_LABELS_MOST. Returns false if there is none,
- * or it is damaged. */
+/* Reads the definition of an id. Returns false if there is none, or it is damaged. */
 bool wr_journal_views_get(const struct wr_journal_views *views, uint32_t id, weir_series *view,
-                          weir_label *labels);
+                          struct wr_series_codec_room *room);
 
 #endif

@@ -2,13 +2,38 @@
 
 #include "text/common.h"
 
+/* Whether producers wait, unless the lane is stalled. */
+static bool waits(const struct wr_backpressure *pressure)
+{
+    return pressure->overflow == WR_OVERFLOW_BLOCK || pressure->spooling;
+}
+
+void wr_backpressure_set_spooling(struct wr_backpressure *pressure, bool spooling, uint64_t bytes,
+                                  int64_t now_ns)
+{
+    pressure->spooling = spooling;
+    if (!waits(pressure))
+        pressure->state = WR_BACKPRESSURE_CALM;
+    wr_backpressure_rise(pressure, bytes, now_ns);
+}
+
+bool wr_backpressure_drops_oldest(const struct wr_backpressure *pressure)
+{
+    bool stalled = pressure->state == WR_BACKPRESSURE_STALLED;
+    return pressure->overflow == WR_OVERFLOW_DROP_OLDEST && (!pressure->spooling || stalled);
+}
+
 void wr_backpressure_rise(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns)
 {
-    if (pressure->overflow != WR_OVERFLOW_BLOCK || pressure->state != WR_BACKPRESSURE_CALM ||
-        bytes < pressure->bound)
+    if (!waits(pressure) || pressure->state != WR_BACKPRESSURE_CALM || bytes < pressure->bound)
         return;
     pressure->state = WR_BACKPRESSURE_FULL;
     pressure->progress_ns = now_ns;
+}
+
+static bool is_half_empty(const struct wr_backpressure *pressure, uint64_t bytes)
+{
+    return bytes <= pressure->bound / 2;
 }
 
 void wr_backpressure_fall(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns)
@@ -16,7 +41,13 @@ void wr_backpressure_fall(struct wr_backpressure *pressure, uint64_t bytes, int6
     pressure->progress_ns = now_ns;
     if (pressure->state == WR_BACKPRESSURE_CALM)
         return;
-    pressure->state = bytes <= pressure->bound / 2 ? WR_BACKPRESSURE_CALM : WR_BACKPRESSURE_FULL;
+    pressure->state = is_half_empty(pressure, bytes) ? WR_BACKPRESSURE_CALM : WR_BACKPRESSURE_FULL;
+}
+
+void wr_backpressure_ease(struct wr_backpressure *pressure, uint64_t bytes)
+{
+    if (pressure->state == WR_BACKPRESSURE_FULL && is_half_empty(pressure, bytes))
+        pressure->state = WR_BACKPRESSURE_CALM;
 }
 
 void wr_backpressure_check(struct wr_backpressure *pressure, int64_t now_ns)
@@ -37,7 +68,7 @@ int64_t wr_backpressure_deadline(const struct wr_backpressure *pressure)
 uint64_t wr_backpressure_room(const struct wr_backpressure *pressure, uint64_t bytes)
 {
     bool accepts_all = pressure->overflow == WR_OVERFLOW_DROP_OLDEST ||
-                       (pressure->overflow == WR_OVERFLOW_BLOCK && pressure->state != WR_BACKPRESSURE_STALLED);
+                       (waits(pressure) && pressure->state != WR_BACKPRESSURE_STALLED);
     if (accepts_all)
         return UINT64_MAX;
     return bytes < pressure->bound ? pressure->bound - bytes : 0;

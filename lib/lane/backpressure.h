@@ -4,8 +4,9 @@
  *      ^                             |                                                |
  *      +------- half empty ----------+ <---------- the handler makes progress --------+
  *
- * Only the overflow policy "block" leaves CALM. While FULL, producers wait at their gates. While STALLED they
- * do not wait, and what does not fit is dropped. */
+ * Only the overflow policy "block" leaves CALM, and any policy while a spool takes what does not fit: then the
+ * progress is the disk's. While FULL, producers wait at their gates. While STALLED they do not wait, and what
+ * does not fit is dropped. */
 #ifndef WR_BACKPRESSURE_H
 #define WR_BACKPRESSURE_H
 
@@ -18,17 +19,30 @@ enum wr_backpressure_state { WR_BACKPRESSURE_CALM, WR_BACKPRESSURE_FULL, WR_BACK
 
 struct wr_backpressure {
     enum wr_overflow overflow;
+    bool spooling;      /* a spool takes samples */
     uint64_t bound;     /* bytes */
     int64_t timeout_ns; /* block_timeout */
     enum wr_backpressure_state state;
     int64_t progress_ns; /* when the handler last made progress, or the queue became full */
 };
 
+/* The spool takes samples, or no longer does; the queue holds `bytes`. */
+void wr_backpressure_set_spooling(struct wr_backpressure *pressure, bool spooling, uint64_t bytes,
+                                  int64_t now_ns);
+
+/* Whether the oldest samples are dropped that exceed the bound. */
+bool wr_backpressure_drops_oldest(const struct wr_backpressure *pressure);
+
 /* Samples were queued; the queue now holds `bytes`. */
 void wr_backpressure_rise(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns);
 
 /* The handler made progress; the queue now holds `bytes`. */
 void wr_backpressure_fall(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns);
+
+/* The handler has taken samples that no longer count, and may never return; the queue now holds `bytes`. This
+ * is no progress, but what is left may be too little to be moved to disk, so producers must not wait for that.
+ */
+void wr_backpressure_ease(struct wr_backpressure *pressure, uint64_t bytes);
 
 /* Applies the end of block_timeout. */
 void wr_backpressure_check(struct wr_backpressure *pressure, int64_t now_ns);

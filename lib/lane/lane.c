@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lane/lane_now.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "producer/ring.h"
 #include "os/signals.h"
 
-enum { SAVE_EXTRA_S = 1 };
+enum { SAVE_EXTRA_S = 1, LOG_AGAIN_S = 60 };
 
 struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wakeup *wakeup,
                             struct wr_deferred_log *deferred_log)
@@ -30,6 +31,7 @@ struct wr_lane *wr_lane_new(const char *name, struct wr_log *log, struct wr_wake
     lane->end_reason = WR_LANE_LIVES;
     lane->kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
     lane->next_id.origin = wr_origin_new();
+    lane->next_summary_id.origin = wr_origin_new();
     return lane;
 }
 
@@ -65,17 +67,17 @@ void wr_lane_log(struct wr_lane *lane, int level, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    wr_deferred_slots_add(&lane->remarks, level, format, arguments);
+    wr_deferred_slots_add(&lane->messages, level, format, arguments);
     va_end(arguments);
 }
 
 static void unlock_and_log(struct wr_lane *lane)
 {
-    struct wr_deferred_slots remarks = lane->remarks;
-    lane->remarks.count = 0;
+    struct wr_deferred_slots messages = lane->messages;
+    lane->messages.count = 0;
     lane->logging++;
     wr_lock_leave(&lane->lock);
-    wr_deferred_slots_write(&remarks, lane->log, lane->name);
+    wr_deferred_slots_write(&messages, lane->log, lane->name);
     wr_lock_enter(&lane->lock);
     lane->logging--;
     wr_condition_wake(&lane->progress);
@@ -84,10 +86,10 @@ static void unlock_and_log(struct wr_lane *lane)
 
 void wr_lane_unlock(struct wr_lane *lane)
 {
-    bool defers = lane->remarks.count && lane->deferred_log && wr_deferred_log_is_holder(lane->deferred_log);
+    bool defers = lane->messages.count && lane->deferred_log && wr_deferred_log_is_holder(lane->deferred_log);
     if (WR_UNLIKELY(defers))
-        wr_deferred_slots_pass_on(&lane->remarks, lane->deferred_log, lane->name);
-    if (WR_UNLIKELY(lane->remarks.count && !defers))
+        wr_deferred_slots_pass_on(&lane->messages, lane->deferred_log, lane->name);
+    if (WR_UNLIKELY(lane->messages.count && !defers))
         unlock_and_log(lane);
     else
         wr_lock_leave(&lane->lock);
@@ -103,14 +105,21 @@ const struct wr_range *wr_lane_in_flight(const struct wr_lane *lane)
 
 uint64_t wr_lane_queued(const struct wr_lane *lane)
 {
-    return lane->queue.samples + lane->spool_state.moving.count +
-           (wr_lane_in_flight(lane) ? wr_lane_in_flight(lane)->count : 0);
+    return lane->queue.samples + (uint64_t)lane->queue.extra + wr_range_values(&lane->spool_state.moving) +
+           (wr_lane_in_flight(lane) ? wr_range_values(wr_lane_in_flight(lane)) : 0);
 }
 
 uint64_t wr_lane_queued_bytes(const struct wr_lane *lane)
 {
     return lane->queue.bytes + lane->spool_state.moving.bytes +
            (wr_lane_in_flight(lane) ? wr_lane_in_flight(lane)->bytes : 0);
+}
+
+uint64_t wr_lane_pressing_bytes(const struct wr_lane *lane)
+{
+    const struct wr_range *flight = wr_lane_in_flight(lane);
+    bool is_left_out = flight && lane->pressure.spooling && lane->flight.in_handler;
+    return wr_lane_queued_bytes(lane) - (is_left_out ? flight->bytes : 0);
 }
 
 uint64_t wr_lane_front_in_memory(const struct wr_lane *lane)
@@ -161,12 +170,13 @@ void wr_lane_count_drop(struct wr_lane *lane, enum weir_drop why, uint64_t count
  * dropped. Returns the result of calls that wait for them. */
 static int discard(struct wr_lane *lane, const struct wr_range *range, enum weir_drop why)
 {
-    if (why == WEIR_DROPPED_SHUTDOWN && wr_segment_leave(range->segment)) {
-        lane->left_in_journal += range->count;
+    uint64_t values = wr_range_values(range);
+    uint64_t left = why == WEIR_DROPPED_SHUTDOWN ? wr_segment_leave(range->segment, values) : 0;
+    lane->left_in_journal += left;
+    if (left && left == values)
         return WEIR_ERR_SPOOLED;
-    }
     wr_range_settle(range, range->count);
-    wr_lane_count_drop(lane, why, range->count);
+    wr_lane_count_drop(lane, why, values - left);
     return why == WEIR_DROPPED_FULL ? WEIR_ERR_FULL : WEIR_ERR_DROPPED;
 }
 
@@ -282,14 +292,14 @@ static void drop_oldest(struct wr_lane *lane)
 
 static void enqueue(struct wr_lane *lane, struct wr_range *range, const struct wr_offer *offer)
 {
-    uint64_t room = wr_backpressure_room(&lane->pressure, wr_lane_queued_bytes(lane));
+    uint64_t room = wr_backpressure_room(&lane->pressure, wr_lane_pressing_bytes(lane));
     if (room != UINT64_MAX)
         push_fitting(lane, range, room);
     else if (offer->no_wait && lane->pressure.state == WR_BACKPRESSURE_FULL)
         push_unless_no_wait(lane, range);
     else
         push(lane, range);
-    if (lane->pressure.overflow == WR_OVERFLOW_DROP_OLDEST)
+    if (wr_backpressure_drops_oldest(&lane->pressure))
         drop_oldest(lane);
 }
 
@@ -299,7 +309,7 @@ static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
 {
     return queued_before == 0 || lane->sync_waiters.count || lane->queue.samples >= lane->settings.batch ||
            lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_BACKPRESSURE_CALM ||
-           (lane->settings.spool_limit && lane->queue.bytes >= lane->settings.queue_bytes / 2);
+           wr_lane_is_half_full(lane);
 }
 
 static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns)
@@ -310,6 +320,7 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         .count = offer->count,
         .slot = offer->slot,
         .bytes = wr_segment_bytes(offer->segment, offer->first, offer->count),
+        .extra = wr_segment_extra(offer->segment, offer->first, offer->count),
         .position = lane->position,
         .id = lane->next_id,
         .since_ns = now_ns,
@@ -326,15 +337,20 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
     uint64_t queued_before = lane->queue.samples;
     wr_sync_waiters_add(&lane->sync_waiters, lane->position, offer->ticket);
     enqueue(lane, &range, offer);
-    wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
+    wr_backpressure_rise(&lane->pressure, wr_lane_pressing_bytes(lane), now_ns);
+    if (offer->now && !queued_before && wr_lane_now_claim(lane, offer->count, now_ns, offer->now))
+        return;
     if (must_wake(lane, queued_before))
         wr_condition_wake(&lane->work);
+    if (wr_lane_is_half_full(lane))
+        wr_condition_wake(&lane->spooler.work);
 }
 
 bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns)
 {
     wr_lock_enter(&lane->lock);
     offer_locked(lane, offer, now_ns);
+    wr_losses_log(lane, now_ns);
     bool full = lane->pressure.state == WR_BACKPRESSURE_FULL;
     wr_lane_unlock(lane);
     return full;
@@ -359,6 +375,91 @@ void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
     wr_lane_unlock(lane);
 }
 
+/* ---- Aggregation ----------------------------------------------------------------------------- */
+
+struct wr_summer *wr_lane_summer(const struct wr_lane *lane)
+{
+    return atomic_load_explicit(&lane->summer, memory_order_acquire);
+}
+
+struct wr_summer *wr_lane_set_summer(struct wr_lane *lane, struct wr_summer *summer)
+{
+    struct wr_summer *none = NULL;
+    return atomic_compare_exchange_strong(&lane->summer, &none, summer) ? summer : none;
+}
+
+/* They are still delivered, unless the process dies. At most once a minute. */
+static void log_not_kept(struct wr_lane *lane, const struct wr_lane_arrivals *arrivals)
+{
+    if (!arrivals->not_kept || arrivals->now_ns < lane->not_kept_log_ns)
+        return;
+    lane->not_kept_log_ns = arrivals->now_ns + LOG_AGAIN_S * WR_NS_PER_S;
+    wr_lane_log(lane, WEIR_LOG_WARNING,
+                "the values of summaries that are not delivered yet fill the journal's share of the handler; "
+                "further ones are in memory only");
+}
+
+int wr_lane_sum(struct wr_lane *lane, const struct wr_lane_arrivals *arrivals)
+{
+    wr_lock_enter(&lane->lock);
+    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
+    uint64_t arrived =
+        arrivals->summed + arrivals->beyond_limit + arrivals->no_memory + arrivals->unrepresentable;
+    lane->offered += arrived - arrivals->recovered;
+    lane->recovered += arrivals->recovered;
+    wr_lane_count_drop(lane, WEIR_DROPPED_LIMIT, arrivals->beyond_limit);
+    wr_lane_count_drop(lane, WEIR_DROPPED_FULL, arrivals->no_memory);
+    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, arrivals->unrepresentable);
+    lane->summing += arrivals->summed;
+    log_not_kept(lane, arrivals);
+    wr_losses_log(lane, arrivals->now_ns);
+    wr_lane_unlock(lane);
+    return ending;
+}
+
+void wr_lane_discard_sums(struct wr_lane *lane, uint64_t left)
+{
+    wr_lock_enter(&lane->lock);
+    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
+    lane->left_in_journal += left;
+    wr_lane_count_drop(lane, (enum weir_drop)ending, lane->summing - left);
+    lane->summing = 0;
+    wr_lane_unlock(lane);
+}
+
+bool wr_lane_takes_summaries(struct wr_lane *lane)
+{
+    wr_lock_enter(&lane->lock);
+    bool takes = wr_lane_queued_bytes(lane) < lane->settings.queue_bytes;
+    wr_lane_unlock(lane);
+    return takes;
+}
+
+void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, int64_t now_ns)
+{
+    wr_lock_enter(&lane->lock);
+    struct wr_range range = {
+        .segment = segment,
+        .count = segment->count,
+        .bytes = wr_segment_bytes(segment, 0, segment->count),
+        .extra = wr_segment_extra(segment, 0, segment->count),
+        .position = lane->position,
+        .id = lane->next_summary_id,
+        .since_ns = now_ns,
+    };
+    lane->summing -= wr_range_values(&range);
+    lane->position += range.count;
+    lane->next_summary_id.sequence += range.count;
+    int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
+    if (ending == WR_LANE_LIVES)
+        push(lane, &range);
+    else
+        discard(lane, &range, (enum weir_drop)ending);
+    wr_condition_wake(&lane->work);
+    wr_losses_log(lane, now_ns);
+    wr_lane_unlock(lane);
+}
+
 /* ---- Back-pressure --------------------------------------------------------------------------- */
 
 static void wake_if_changed(struct wr_lane *lane, enum wr_backpressure_state before)
@@ -370,9 +471,23 @@ static void wake_if_changed(struct wr_lane *lane, enum wr_backpressure_state bef
 void wr_lane_made_progress(struct wr_lane *lane, int64_t now_ns)
 {
     enum wr_backpressure_state before = lane->pressure.state;
-    wr_backpressure_fall(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
+    wr_backpressure_fall(&lane->pressure, wr_lane_pressing_bytes(lane), now_ns);
     wake_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
+}
+
+void wr_lane_eased(struct wr_lane *lane)
+{
+    enum wr_backpressure_state before = lane->pressure.state;
+    wr_backpressure_ease(&lane->pressure, wr_lane_pressing_bytes(lane));
+    wake_if_changed(lane, before);
+}
+
+void wr_lane_set_spooling(struct wr_lane *lane, bool spooling, int64_t now_ns)
+{
+    enum wr_backpressure_state before = lane->pressure.state;
+    wr_backpressure_set_spooling(&lane->pressure, spooling, wr_lane_pressing_bytes(lane), now_ns);
+    wake_if_changed(lane, before);
 }
 
 void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, int64_t now_ns)
@@ -383,7 +498,8 @@ void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, 
     lane->pressure.bound = settings->queue_bytes;
     lane->pressure.timeout_ns = settings->block_timeout_ns;
     lane->pressure.state = WR_BACKPRESSURE_CALM;
-    wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), now_ns);
+    wr_backpressure_set_spooling(&lane->pressure, settings->spool_limit && lane->spool_state.place,
+                                 wr_lane_queued_bytes(lane), now_ns);
     wake_if_changed(lane, before);
     wr_backoff_init(&lane->backoff, settings->retry_min_ns, settings->retry_max_ns,
                     (uint64_t)now_ns ^ (uintptr_t)lane);
@@ -399,8 +515,9 @@ static void put_count(char *text, size_t size, uint64_t count, const char *what)
 /* Samples on disk are not lost, but they are not at their destination either. */
 static void log_end(struct wr_lane *lane, uint64_t dropped)
 {
+    wr_losses_state(lane, (enum weir_drop)lane->stop_reason, dropped);
     char counts[120] = "";
-    put_count(counts, sizeof counts, lane->spool_state.samples, "spooled");
+    put_count(counts, sizeof counts, wr_spool_state_values(&lane->spool_state), "spooled");
     put_count(counts, sizeof counts, lane->left_in_journal, "left in the journal");
     put_count(counts, sizeof counts, dropped, "dropped");
     if (counts[0])
@@ -425,7 +542,7 @@ void wr_lane_declare_end(struct wr_lane *lane)
     wr_condition_wake(&lane->progress);
 }
 
-/* When the end of a lane is declared whose worker still runs. A spool gets extra time for writing. */
+/* When the end of a lane is declared that has not come to it by itself. A spool gets extra time for writing. */
 static int64_t end_time(const struct wr_lane *lane)
 {
     if (!lane->settings.spool_limit || lane->stop_deadline_ns > WR_NEVER - SAVE_EXTRA_S * WR_NS_PER_S)
@@ -433,12 +550,21 @@ static int64_t end_time(const struct wr_lane *lane)
     return lane->stop_deadline_ns + SAVE_EXTRA_S * WR_NS_PER_S;
 }
 
+/* Whether the lane has to be ended by its deadline. Without a worker nothing else does it if it was removed; at
+ * the end of the process the thread that shuts down may still save what is queued. */
+static bool must_end_in_time(const struct wr_lane *lane)
+{
+    return lane->stopping && lane->end_reason == WR_LANE_LIVES &&
+           (lane->worker == WR_WORKER_RUNNING || lane->stop_reason == WEIR_DROPPED_REMOVED);
+}
+
 bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
 {
     wr_lock_enter(&lane->lock);
     wr_backpressure_check(&lane->pressure, now_ns);
+    wr_losses_log(lane, now_ns);
     int64_t next = wr_backpressure_deadline(&lane->pressure);
-    if (lane->stopping && lane->worker == WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES) {
+    if (must_end_in_time(lane)) {
         if (now_ns >= end_time(lane))
             wr_lane_declare_end(lane);
         else if (end_time(lane) < next)
@@ -459,8 +585,9 @@ static bool queue_recovered(struct wr_lane *lane, const struct wr_range *range)
         return false;
     lane->recovered += range->count;
     lane->position += range->count;
-    wr_backpressure_rise(&lane->pressure, wr_lane_queued_bytes(lane), range->since_ns);
+    wr_backpressure_rise(&lane->pressure, wr_lane_pressing_bytes(lane), range->since_ns);
     wr_condition_wake(&lane->work);
+    wr_condition_wake(&lane->spooler.work);
     return true;
 }
 
@@ -499,12 +626,19 @@ void wr_lane_unlock_from_program(struct wr_lane *lane, const sigset_t *signals)
     wr_signals_restore(signals);
 }
 
+static uint64_t count_queued_samples(const struct wr_lane *lane)
+{
+    const struct wr_range *flight = wr_lane_in_flight(lane);
+    return lane->queue.samples + lane->spool_state.moving.count + (flight ? flight->count : 0);
+}
+
 struct wr_lane_progress wr_lane_get_progress(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
     struct wr_lane_progress progress = {
-        .settled = lane->position - wr_lane_queued(lane),
+        .settled = lane->position - count_queued_samples(lane),
         .timeout_ns = lane->settings.block_timeout_ns + lane->patience_ns,
+        .is_awaited = lane->sync_waiters.count > 0,
     };
     wr_lane_unlock(lane);
     return progress;

@@ -25,9 +25,11 @@
 
 struct wr_error;
 struct wr_lane;
+struct wr_lane_now;
 struct wr_log;
 struct wr_range;
 struct wr_segment;
+struct wr_summer;
 struct wr_wakeup;
 struct wr_deferred_log;
 
@@ -42,6 +44,9 @@ struct wr_lane_settings {
     int64_t retry_min_ns, retry_max_ns;
     bool sync;
     uint64_t spool_limit; /* bytes; 0: no spool */
+    int64_t aggregate_ns; /* the interval of summaries; 0: it takes values */
+    uint32_t aggregate_series;
+    bool opens_early; /* opened also when there is nothing to deliver */
 };
 
 /* An end reason (enum weir_drop) of a lane that accepts samples. */
@@ -76,15 +81,47 @@ struct wr_offer {
     uint32_t slot;           /* the lane's, in the segment's file */
     bool no_wait;            /* some of them are flagged WR_RING_NO_WAIT: added by weir's own threads */
     struct wr_ticket ticket; /* of a call that waits for the last of them */
+    /* of the thread of that call, which may deliver them itself: gets what it has to; NULL: it may not */
+    struct wr_lane_now *now;
 };
 
 /* Queues samples, or drops and counts them. Wakes the worker if it has something new to decide. Returns whether
  * producers have to wait for this lane. */
 bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns);
 
-/* [dispatcher's round] Takes the ids of `count` samples that reach the lane by another way than an offer, and
- * returns the first; with count 0: that of the next sample to be offered. */
+/* Takes the ids of `count` samples that reach the lane by another way than an offer, and returns the first;
+ * with count 0: that of the next sample to be offered. */
 struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count);
+
+/* Values that have arrived for a lane that takes summaries, since the last call. */
+struct wr_lane_arrivals {
+    uint64_t summed;          /* they are in the open interval now */
+    uint64_t beyond_limit;    /* dropped: their series are more than aggregate_series */
+    uint64_t no_memory;       /* dropped as WEIR_DROPPED_FULL */
+    uint64_t unrepresentable; /* dropped: not a number, infinite, or a negative increment */
+    uint64_t recovered;       /* of all these, how many come from the journal of an earlier process */
+    uint64_t not_kept;        /* of those summed, how many were in a journal, but had to leave it */
+    int64_t now_ns;
+};
+
+/* Counts them. Returns WR_LANE_LIVES, or an end reason (enum weir_drop): then the caller discards the whole
+ * open interval. */
+int wr_lane_sum(struct wr_lane *lane, const struct wr_lane_arrivals *arrivals);
+
+/* The open interval of a lane that has come to its end was discarded. left: how many of its values stay in the
+ * journal. */
+void wr_lane_discard_sums(struct wr_lane *lane, uint64_t left);
+
+/* Whether the queue has room for an interval. If not, it stays open, and the next one is added to it. */
+bool wr_lane_takes_summaries(struct wr_lane *lane);
+
+/* Queues the summaries of an interval, which is all of the segment, however full the queue is. */
+void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, int64_t now_ns);
+
+/* What sums the values of a lane that takes summaries; NULL: nothing has yet. It is set once, by a thread that
+ * configures, and stays as long as the lane. Returns the one that was set first. [any thread] */
+struct wr_summer *wr_lane_summer(const struct wr_lane *lane);
+struct wr_summer *wr_lane_set_summer(struct wr_lane *lane, struct wr_summer *summer);
 
 /* Counts samples that could not be put into a segment. */
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why);
@@ -108,6 +145,7 @@ void wr_lane_drop_corrupt(struct wr_lane *lane, const struct wr_range *range);
 struct wr_lane_progress {
     uint64_t settled;
     int64_t timeout_ns;
+    bool is_awaited; /* such calls wait at this moment */
 };
 struct wr_lane_progress wr_lane_get_progress(struct wr_lane *lane);
 

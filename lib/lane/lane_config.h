@@ -1,4 +1,4 @@
-/* lane_config: what a configuration changes of a lane. [dispatcher's round, unless it says otherwise]
+/* lane_config: what a configuration changes of a lane. [dispatcher's round, unless stated otherwise]
  *
  * A handler is replaced without waiting: the worker closes and destroys the old instance and continues with its
  * successor. Queue and spool stay. */
@@ -24,6 +24,7 @@ struct wr_lane_handler {
     struct wr_lane_settings settings;
     uint32_t kinds;      /* WEIR_KINDS_* that it takes */
     bool has_flush;      /* it has to be called */
+    bool has_now;        /* it has emit_now */
     int64_t patience_ns; /* how long an attempt may take in addition to block_timeout */
     const char *breach;  /* process state that create changed; lives until the process ends; NULL: none */
 };

@@ -65,7 +65,7 @@ static int report_error(const struct wr_lane *lane, uint64_t position, struct wr
     const char *why = lane->failing ? lane->last_error : "not delivered in time";
     if (is_spooled(lane, position))
         return wr_error_set(error, WEIR_ERR_SPOOLED, "handler \"%s\": %" PRIu64 " values are on disk only: %s",
-                            lane->name, lane->spool_state.samples, why);
+                            lane->name, wr_spool_state_values(&lane->spool_state), why);
     if (lane->sync_waiters.error)
         return wr_error_set(error, lane->sync_waiters.error, "handler \"%s\": %s", lane->name,
                             lane->last_error);

@@ -21,7 +21,11 @@ void wr_lane_fork_parent(struct wr_lane *lane)
     wr_lock_enter(&lane->lock);
     lane->fork_pending = false;
     lane->fork_unsafe = false;
-    wr_condition_wake(&lane->work);
+    if (lane->fork_noticed) {
+        wr_condition_wake(&lane->work);
+        wr_condition_wake(&lane->spooler.work);
+    }
+    lane->fork_noticed = false;
     wr_lane_unlock(lane);
 }
 

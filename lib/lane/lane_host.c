@@ -10,6 +10,25 @@
 #include "os/thread.h"
 #include "text/common.h"
 
+/* A caller's messages are left to the worker: see lane_now.h. */
+static void unlock(struct wr_lane *lane)
+{
+    if (lane->now)
+        wr_lock_leave(&lane->lock);
+    else
+        wr_lane_unlock(lane);
+}
+
+bool wr_lane_host_defer(struct wr_lane *lane, int level, const char *text)
+{
+    wr_lock_enter(&lane->lock);
+    bool deferred = lane->now;
+    if (deferred)
+        wr_lane_log(lane, level, "%s", text);
+    unlock(lane);
+    return deferred;
+}
+
 /* NULL: all are in use. */
 static struct wr_lane_counter *find_counter(struct wr_lane *lane, const char *name)
 {
@@ -31,7 +50,7 @@ void wr_lane_host_count(struct wr_lane *lane, const char *name, uint64_t n)
     struct wr_lane_counter *counter = find_counter(lane, name);
     if (counter)
         counter->value += n;
-    wr_lane_unlock(lane);
+    unlock(lane);
 }
 
 void wr_lane_host_wake_at(struct wr_lane *lane, int64_t at_ns)
@@ -39,7 +58,7 @@ void wr_lane_host_wake_at(struct wr_lane *lane, int64_t at_ns)
     wr_lock_enter(&lane->lock);
     lane->wake_at_ns = at_ns;
     wr_condition_wake(&lane->work);
-    wr_lane_unlock(lane);
+    unlock(lane);
 }
 
 static bool must_stop(const struct wr_lane *lane)
@@ -51,7 +70,7 @@ bool wr_lane_host_is_stopping(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
     bool stopping = must_stop(lane);
-    wr_lane_unlock(lane);
+    unlock(lane);
     return stopping;
 }
 
@@ -59,34 +78,44 @@ int64_t wr_lane_host_stop_deadline(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
     int64_t deadline_ns = lane->stopping ? lane->stop_deadline_ns : WR_NEVER;
-    wr_lane_unlock(lane);
+    unlock(lane);
     return deadline_ns;
 }
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
+/* Whether nothing may be moved to the spool by this thread: the spooler does it. */
+static bool leaves_spool(struct wr_lane *lane)
+{
+    return wr_lane_is_forking(lane) || lane->spooler.state == WR_WORKER_RUNNING;
+}
+
 /* Moves to the spool what filled the queue while the handler was busy. */
 static void spool_what_is_due(struct wr_lane *lane)
 {
     lane->spool_state.handler_turn = false;
-    while (!lane->fork_pending && wr_spool_policy_prepare(lane, wr_clock_monotonic_ns()))
+    while (!leaves_spool(lane) && wr_spool_policy_prepare(lane, wr_clock_monotonic_ns()))
         wr_spool_io_move(lane);
 }
 
 static void sleep_until(struct wr_lane *lane, int64_t deadline_ns)
 {
     lane->spool_state.handler_turn = false;
-    int64_t move_ns = lane->fork_pending ? WR_NEVER : wr_spool_policy_time(lane, wr_clock_monotonic_ns());
+    int64_t move_ns = leaves_spool(lane) ? WR_NEVER : wr_spool_policy_time(lane, wr_clock_monotonic_ns());
     wr_condition_wait(&lane->work, &lane->lock, move_ns < deadline_ns ? move_ns : deadline_ns);
 }
 
 bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
 {
     wr_lock_enter(&lane->lock);
+    if (lane->now) { /* emit_now must not wait */
+        unlock(lane);
+        return false;
+    }
     lane->in_callback = false;
     wr_condition_wake(&lane->progress);
     spool_what_is_due(lane);
-    while (lane->fork_pending || (!must_stop(lane) && wr_clock_monotonic_ns() < deadline_ns)) {
+    while (wr_lane_is_forking(lane) || (!must_stop(lane) && wr_clock_monotonic_ns() < deadline_ns)) {
         sleep_until(lane, lane->fork_pending ? WR_NEVER : deadline_ns);
         spool_what_is_due(lane);
     }
@@ -99,20 +128,22 @@ bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
 void wr_lane_host_begin_waiting(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    spool_what_is_due(lane);
-    lane->in_callback = false;
-    wr_condition_wake(&lane->progress);
-    wr_lane_unlock(lane);
+    if (!lane->now) {
+        spool_what_is_due(lane);
+        lane->in_callback = false;
+        wr_condition_wake(&lane->progress);
+    }
+    unlock(lane);
 }
 
 void wr_lane_host_end_waiting(struct wr_lane *lane)
 {
     wr_lock_enter(&lane->lock);
-    while (lane->fork_pending)
+    while (wr_lane_is_forking(lane) && !lane->now)
         wr_condition_wait(&lane->work, &lane->lock, WR_NEVER);
-    bool abandoned = lane->abandoned;
+    bool abandoned = lane->abandoned && !lane->now;
     lane->in_callback = !abandoned;
-    wr_lane_unlock(lane);
+    unlock(lane);
     if (abandoned)
         wr_thread_park();
 }

@@ -33,4 +33,8 @@ bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns);
 void wr_lane_host_begin_waiting(struct wr_lane *lane);
 void wr_lane_host_end_waiting(struct wr_lane *lane);
 
+/* Logs later, by the worker, if a caller is inside emit_now; returns false if the message is to be logged now.
+ */
+bool wr_lane_host_defer(struct wr_lane *lane, int level, const char *text);
+
 #endif

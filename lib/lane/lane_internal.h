@@ -9,6 +9,7 @@
 #include "lane/lane.h"
 #include "lane/lane_config.h"
 #include "lane/lane_stats.h"
+#include "lane/losses.h"
 #include "lane/spool_state.h"
 #include "lane/sync_waiters.h"
 #include "os/lock.h"
@@ -32,12 +33,22 @@ struct wr_flight {
 /* State of the worker thread. */
 enum wr_lane_worker { WR_WORKER_NONE, WR_WORKER_RUNNING, WR_WORKER_ENDED };
 
+/* The thread of lane_spooler.h. */
+struct wr_lane_spooler_state {
+    enum wr_lane_worker state;
+    pthread_t thread;         /* unless state is NONE */
+    struct wr_condition work; /* it waits on it */
+    bool stop;                /* the lane has come to its end: it must return */
+};
+
 enum { WR_LANE_FAULTS_MOST = 10 };
 
 /* At any time, under the lock:
  *
  *     offered + recovered = delivered + dropped[...] + queue.samples + flight + spool_state.moving
- *                           + spool_state.samples + left_in_journal */
+ *                           + spool_state.samples + left_in_journal + summing
+ *
+ * in values: a summary counts as many as it is of, by the `extra` of each term. */
 struct wr_lane {
     const char *name;
     struct wr_lane *next; /* see wr_lane_next */
@@ -50,6 +61,7 @@ struct wr_lane {
     struct wr_lock lock;          /* for all below */
     struct wr_condition work;     /* the worker waits on it */
     struct wr_condition progress; /* other threads wait on it for the worker */
+    struct wr_condition ended;    /* they wait on it for the worker's end alone */
     struct wr_lane_settings settings;
     struct wr_queue queue;
     struct wr_flight flight;
@@ -57,9 +69,14 @@ struct wr_lane {
     struct wr_backpressure pressure;
 
     uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX], retries, faults;
-    uint64_t position;           /* of the next sample: how many were offered or came from a journal */
-    struct wr_sample_id next_id; /* of the next sample that is offered; its origin never changes */
-    uint64_t left_in_journal;    /* samples that stayed there when the lane came to its end */
+    struct wr_losses losses;
+    uint64_t position;                   /* of the next sample: how many were offered or came from a journal */
+    struct wr_sample_id next_id;         /* of the next sample that is offered; its origin never changes */
+    struct wr_sample_id next_summary_id; /* the same of summaries, with an origin of its own */
+    uint64_t summing;                    /* values in the open interval of an aggregating lane */
+    int64_t not_kept_log_ns;             /* no further message about values that left the journal before this */
+    _Atomic(struct wr_summer *) summer;
+    uint64_t left_in_journal; /* values that stayed there when the lane came to its end */
 
     /* the handler */
     struct wr_lane_handler handler;   /* instance NULL: none, or no longer */
@@ -97,20 +114,27 @@ struct wr_lane {
 
     /* the thread */
     enum wr_lane_worker worker;
-    pthread_t thread; /* unless worker is NONE */
+    pthread_t thread;      /* unless worker is NONE */
+    bool starting;         /* the worker is RUNNING, but its thread is not started yet; see lane_worker.h */
+    bool has_ended_thread; /* while starting: thread is one that has ended, and is to be joined */
     const struct wr_worker_env *worker_env;
+    struct wr_lane_spooler_state spooler;
     bool no_thread;        /* the worker could not be started */
-    bool in_callback;      /* the worker is inside plugin code */
+    bool in_callback;      /* the worker is inside plugin code, or a caller: see lane_now.h */
+    bool asleep;           /* the worker waits for something to do */
+    bool now;              /* a caller is inside plugin code in its place: see lane_now.h */
+    bool woken_now;        /* the worker was woken meanwhile */
     int64_t busy_since_ns; /* when the handler was called, host->wait included; 0: it is not being called */
     bool fork_pending;     /* the worker must not enter plugin code */
-    bool abandoned;        /* shutdown no longer waits for the worker, which must park */
+    bool fork_noticed;     /* a thread has seen that, and sleeps until it is over */
+    bool abandoned;        /* shutdown no longer waits for the worker or the spooler, which must park */
     bool fork_unsafe;      /* [child] the worker was inside plugin code when the parent forked */
 
     struct wr_lane_counter counters[WR_LANE_COUNTERS]; /* the handler's own, by host->count */
     size_t counter_count;
 
     /* messages to be logged after the lock is released */
-    struct wr_deferred_slots remarks;
+    struct wr_deferred_slots messages;
     unsigned logging; /* threads that have released the lock and are logging */
 };
 
@@ -125,6 +149,14 @@ void wr_lane_unlock_from_program(struct wr_lane *lane, const sigset_t *signals);
 void wr_lane_unlock(struct wr_lane *lane);
 
 /* ---- Caller holds the lock ------------------------------------------------------------------- */
+
+/* Whether a fork is being prepared. The caller then leaves what it was about to do; the end of the fork wakes
+ * the worker and the spooler only if one of them has asked. */
+static inline bool wr_lane_is_forking(struct wr_lane *lane)
+{
+    lane->fork_noticed |= lane->fork_pending;
+    return lane->fork_pending;
+}
 
 /* Adds a message, which is logged by the thread that calls wr_lane_unlock. */
 void wr_lane_log(struct wr_lane *lane, int level, const char *format, ...)
@@ -158,6 +190,23 @@ void wr_lane_complete_calls(struct wr_lane *lane, uint64_t sequence, int result)
 
 /* Fails all synchronous calls and flushes that wait, and all later ones until it is called with 0. */
 void wr_lane_fail_waiters(struct wr_lane *lane, int error);
+
+/* Bytes that back-pressure counts: while the disk takes samples, those that the handler is working on are not
+ * among them. Only the handler can make room there, and it may not return. */
+uint64_t wr_lane_pressing_bytes(const struct wr_lane *lane);
+
+/* Whether the queue is so full that samples are moved to disk, if there is a spool. */
+static inline bool wr_lane_is_half_full(const struct wr_lane *lane)
+{
+    return lane->settings.spool_limit && wr_lane_pressing_bytes(lane) >= lane->settings.queue_bytes / 2;
+}
+
+/* Whether the disk takes samples: while it does, calls wait for it rather than drop, whatever the overflow
+ * policy. */
+void wr_lane_set_spooling(struct wr_lane *lane, bool spooling, int64_t now_ns);
+
+/* The handler was given samples: producers no longer wait if the rest is little. */
+void wr_lane_eased(struct wr_lane *lane);
 
 /* Samples were settled: updates the back-pressure, and wakes all that wait for progress. */
 void wr_lane_made_progress(struct wr_lane *lane, int64_t now_ns);

@@ -38,6 +38,8 @@ static int64_t emit_time(const struct wr_lane *lane)
     if (lane->flight.range.segment || lane->spool_state.samples || lane->spool_state.moving.segment)
         return 0;
     const struct wr_queue *queue = &lane->queue;
+    if (!lane->open && lane->settings.opens_early)
+        return 0;
     if (wr_queue_is_empty(queue))
         return WR_NEVER;
     if (is_urgent(lane) || queue->samples >= lane->settings.batch || queue->bytes >= lane->settings.batch_bytes)
@@ -118,18 +120,18 @@ static void drop_unaccepted(struct wr_lane *lane, bool spooled, uint32_t count, 
     struct wr_range dropped = take_front(lane, count, UINT64_MAX);
     uint64_t next = dropped.position + dropped.count;
     wr_range_settle(&dropped, dropped.count);
-    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, dropped.count);
+    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, wr_range_values(&dropped));
     wr_segment_drop(dropped.segment);
     if (spooled) {
-        wr_spool_policy_settled(lane, dropped.count, next, now_ns);
+        wr_spool_policy_settled(lane, dropped.count, (uint64_t)dropped.extra, next, now_ns);
         return;
     }
     wr_lane_complete_calls(lane, next, WEIR_ERR_DROPPED);
     wr_lane_made_progress(lane, now_ns);
 }
 
-/* Moves the next batch into flight. Returns false if there were only kinds that the handler does not accept. */
-static bool load_flight(struct wr_lane *lane, int64_t now_ns)
+/* Returns false if there were only kinds that the handler does not accept. */
+bool wr_lane_next_load(struct wr_lane *lane, int64_t now_ns)
 {
     const struct wr_range *front;
     while ((front = find_front(lane))) {
@@ -165,7 +167,7 @@ static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
     if (!lane->stopping)
         return false;
     bool nothing_left = !wr_spool_policy_has_memory(lane) &&
-                        (!lane->spool_state.samples || wr_spool_policy_must_save(lane, now_ns));
+                        (!lane->spool_state.samples || wr_spool_policy_may_leave(lane, now_ns));
     bool has_searched = wr_spool_policy_search_time(lane) > now_ns;
     if (!(nothing_left && has_searched) && lane->end_reason == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
         return false;
@@ -225,12 +227,13 @@ static struct wr_lane_next_step attempt(struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->open)
         return step_of(WR_LANE_NEXT_OPEN);
-    if (!lane->flight.range.segment && !load_flight(lane, now_ns)) {
+    if (!lane->flight.range.segment && !wr_lane_next_load(lane, now_ns)) {
         if (wr_spool_policy_must_fetch(lane))
             return step_of(WR_LANE_NEXT_FETCH);
         return lane->stopping ? sleep_until(now_ns) : requested_step(lane, now_ns); /* is_at_end is true then */
     }
     lane->flight.in_handler = true;
+    wr_lane_eased(lane);
     return step_of(WR_LANE_NEXT_EMIT);
 }
 
@@ -274,7 +277,8 @@ static struct wr_lane_next_step deliver(struct wr_lane *lane, int64_t now_ns)
 
 struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_ns)
 {
-    if (lane->fork_pending || lane->spool_state.busy)
+    lane->woken_now = lane->now;
+    if (wr_lane_is_forking(lane) || lane->spool_state.busy || lane->now)
         return sleep_until(WR_NEVER);
     if (wr_spool_policy_must_save(lane, now_ns) && wr_spool_policy_prepare(lane, now_ns))
         return step_of(WR_LANE_NEXT_SPOOL);

@@ -30,4 +30,7 @@ struct wr_lane_next_step {
  * the lane lock. */
 struct wr_lane_next_step wr_lane_next_decide(struct wr_lane *lane, int64_t now_ns);
 
+/* Moves the next batch into flight. Returns false if nothing is left that the handler accepts. */
+bool wr_lane_next_load(struct wr_lane *lane, int64_t now_ns);
+
 #endif

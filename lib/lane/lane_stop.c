@@ -1,6 +1,8 @@
 #include "lane/lane_stop.h"
 
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "lane/lane_internal.h"
@@ -30,6 +32,7 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
     if (lane->worker != WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES && !saves_later(lane))
         wr_lane_declare_end(lane);
     wr_condition_wake(&lane->work);
+    wr_condition_wake(&lane->spooler.work);
     wr_lane_unlock_from_program(lane, &signals);
 }
 
@@ -58,10 +61,15 @@ static bool can_worker_save(const struct wr_lane *lane)
            (lane->worker == WR_WORKER_RUNNING && !lane->in_callback && !lane->flight.in_handler);
 }
 
-static void wait_for_worker(struct wr_lane *lane, int64_t deadline_ns, const sigset_t *signals)
+static void wait_for_end(struct wr_lane *lane, int64_t deadline_ns, const sigset_t *signals)
 {
     while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, signals);
+        wr_condition_wait_open(&lane->ended, &lane->lock, deadline_ns, signals);
+}
+
+static void wait_for_worker(struct wr_lane *lane, int64_t deadline_ns, const sigset_t *signals)
+{
+    wait_for_end(lane, deadline_ns, signals);
     int64_t grace_ns = wr_clock_monotonic_ns() + GRACE_S * WR_NS_PER_S;
     while (wr_spool_policy_has_memory(lane) && lane->end_reason == WR_LANE_LIVES && can_worker_save(lane) &&
            wr_clock_monotonic_ns() < grace_ns)
@@ -109,6 +117,67 @@ static void wait_for_callback(struct wr_lane *lane, int64_t limit_ns, const sigs
         wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
 }
 
+void wr_lane_stop_await(struct wr_lane *lane, int64_t until_ns)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    wait_for_end(lane, until_ns, &signals);
+    wr_lane_unlock_from_program(lane, &signals);
+}
+
+static void log_wait(struct wr_lane *lane, int64_t deadline_ns)
+{
+    char limit[40] = "", backlog[80];
+    int64_t left_ns = deadline_ns - wr_clock_monotonic_ns();
+    if (deadline_ns != WR_NEVER)
+        snprintf(limit, sizeof limit, " up to %" PRId64 " s more", (left_ns + WR_NS_PER_S - 1) / WR_NS_PER_S);
+    wr_spool_policy_describe(lane, backlog, sizeof backlog);
+    wr_lane_log(lane, WEIR_LOG_WARNING, "shutting down: waiting%s for this handler: %s%s%s", limit, backlog,
+                lane->failing ? "; failing: " : "", lane->failing ? lane->last_error : "");
+}
+
+void wr_lane_stop_log_wait(struct wr_lane *lane, int64_t deadline_ns)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    if (lane->worker == WR_WORKER_RUNNING)
+        log_wait(lane, deadline_ns);
+    wr_lane_unlock_from_program(lane, &signals);
+}
+
+void wr_lane_stop_log_total(struct wr_lane *lane)
+{
+    sigset_t signals;
+    wr_lane_lock_from_program(lane, &signals);
+    wr_losses_log_total(lane);
+    wr_lane_unlock_from_program(lane, &signals);
+}
+
+/* Ends the spooler. It may be inside a write that takes long. */
+static void end_spooler(struct wr_lane *lane, int64_t limit_ns, const sigset_t *signals)
+{
+    lane->spooler.stop = true;
+    wr_condition_wake(&lane->spooler.work);
+    while (lane->spooler.state == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < limit_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
+}
+
+/* Returns whether the thread has to be joined. */
+static bool take_ended(enum wr_lane_worker *state)
+{
+    bool ended = *state == WR_WORKER_ENDED;
+    if (ended)
+        *state = WR_WORKER_NONE;
+    return ended;
+}
+
+/* Destructors of the libraries' thread-local data must finish before their exit handlers run. */
+static void join(pthread_t thread, int64_t limit_ns)
+{
+    if (!wr_thread_join_by(thread, limit_ns))
+        pthread_detach(thread);
+}
+
 void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns)
 {
     sigset_t signals;
@@ -116,18 +185,17 @@ void wr_lane_stop_wait(struct wr_lane *lane, int64_t deadline_ns)
     const int64_t return_ns = RETURN_MS * WR_NS_PER_MS;
     int64_t limit_ns = deadline_ns < WR_NEVER - return_ns ? deadline_ns + return_ns : WR_NEVER;
     wr_lane_lock_from_program(lane, &signals);
-    while (lane->worker == WR_WORKER_RUNNING && wr_clock_monotonic_ns() < deadline_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, deadline_ns, &signals);
+    wait_for_end(lane, deadline_ns, &signals);
     if (lane->end_reason == WR_LANE_LIVES)
         wr_lane_declare_end(lane);
     wait_for_callback(lane, limit_ns, &signals);
-    lane->abandoned = lane->worker == WR_WORKER_RUNNING;
-    bool ended = lane->worker == WR_WORKER_ENDED;
-    if (ended)
-        lane->worker = WR_WORKER_NONE;
+    end_spooler(lane, limit_ns, &signals);
+    lane->abandoned = lane->worker == WR_WORKER_RUNNING || lane->spooler.state == WR_WORKER_RUNNING;
+    bool worker_ended = take_ended(&lane->worker), spooler_ended = take_ended(&lane->spooler.state);
     wait_for_logging(lane, &signals);
     wr_lane_unlock_from_program(lane, &signals);
-    /* destructors of the libraries' thread-local data must finish before their exit handlers run */
-    if (ended && !wr_thread_join_by(lane->thread, limit_ns))
-        pthread_detach(lane->thread);
+    if (worker_ended)
+        join(lane->thread, limit_ns);
+    if (spooler_ended)
+        join(lane->spooler.thread, limit_ns);
 }

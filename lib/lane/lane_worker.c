@@ -11,25 +11,47 @@
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 
-bool wr_lane_worker_start(struct wr_lane *lane, struct wr_registry *registry, void *(*run)(void *lane),
-                          const struct wr_worker_env *env)
+bool wr_lane_worker_claim(struct wr_lane *lane, struct wr_registry *registry, const struct wr_worker_env *env)
 {
     wr_lock_enter(&lane->lock);
-    bool running = lane->worker == WR_WORKER_RUNNING;
+    bool claimed = lane->worker != WR_WORKER_RUNNING;
     lane->spool_state.registry = registry;
-    if (lane->worker == WR_WORKER_ENDED)
-        wr_thread_release(lane->thread);
-    if (!running) {
+    if (claimed) {
         lane->worker_env = env;
-        running = wr_thread_start(run, lane, &lane->thread); /* it waits for the lock we hold */
-        if (!running && !lane->no_thread)
-            wr_lane_log(lane, WEIR_LOG_ERROR,
-                        "cannot start a thread for it; values are dropped until one can be started");
-        lane->worker = running ? WR_WORKER_RUNNING : WR_WORKER_NONE;
-        lane->no_thread = !running;
+        lane->has_ended_thread = lane->worker == WR_WORKER_ENDED;
+        lane->worker = WR_WORKER_RUNNING;
+        lane->starting = true;
     }
     wr_lane_unlock(lane);
+    return claimed;
+}
+
+/* `starting` keeps all other threads from lane->thread, and the new one from its first step. */
+bool wr_lane_worker_start(struct wr_lane *lane, void *(*run)(void *lane))
+{
+    pthread_t thread;
+    if (lane->has_ended_thread)
+        wr_thread_release(lane->thread);
+    bool running = wr_thread_start(run, lane, &thread);
+    wr_lock_enter(&lane->lock);
+    if (running)
+        lane->thread = thread;
+    else if (!lane->no_thread)
+        wr_lane_log(lane, WEIR_LOG_ERROR,
+                    "cannot start a thread for it; values are dropped until one can be started");
+    lane->worker = running ? WR_WORKER_RUNNING : WR_WORKER_NONE;
+    lane->no_thread = !running;
+    lane->starting = lane->has_ended_thread = false;
+    wr_condition_wake(&lane->progress);
+    wr_condition_wake(&lane->ended);
+    wr_lane_unlock(lane);
     return running;
+}
+
+static void wait_until_started(struct wr_lane *lane)
+{
+    while (lane->starting)
+        wr_condition_wait(&lane->progress, &lane->lock, WR_NEVER);
 }
 
 const struct wr_worker_env *wr_lane_worker_env(const struct wr_lane *lane)
@@ -55,6 +77,8 @@ static void enter_callback(struct wr_lane *lane)
     park_if_abandoned(lane);
     lane->in_callback = true;
     lane->busy_since_ns = wr_clock_monotonic_ns();
+    if (wr_lane_is_half_full(lane))
+        wr_condition_wake(&lane->spooler.work);
     wr_lane_unlock(lane);
 }
 
@@ -85,14 +109,32 @@ static void prepare_emit(struct wr_lane *lane, struct wr_lane_call *call)
     wr_labels_hold(call->labels);
 }
 
+/* The lane may be configured again whenever the lock is released, so nothing releases it between a decision and
+ * its effect: what is done on disk before the end is followed by another decision. */
+static struct wr_lane_next_step decide(struct wr_lane *lane)
+{
+    struct wr_lane_next_step step = wr_lane_next_decide(lane, wr_clock_monotonic_ns());
+    if (step.kind != WR_LANE_NEXT_END)
+        return step;
+    use_spool(lane, wr_spool_io_tidy);
+    return wr_lane_next_decide(lane, wr_clock_monotonic_ns());
+}
+
+static void sleep_until(struct wr_lane *lane, int64_t until_ns)
+{
+    lane->asleep = true;
+    wr_condition_wait(&lane->work, &lane->lock, until_ns);
+    lane->asleep = false;
+}
+
 /* Takes one step. Returns whether *call is to be made. */
 static bool take_step(struct wr_lane *lane, struct wr_lane_call *call)
 {
     use_spool(lane, wr_spool_io_settle);
-    struct wr_lane_next_step step = wr_lane_next_decide(lane, wr_clock_monotonic_ns());
+    struct wr_lane_next_step step = decide(lane);
     *call = (struct wr_lane_call){.instance = lane->handler.instance};
     switch (step.kind) {
-    case WR_LANE_NEXT_SLEEP: wr_condition_wait(&lane->work, &lane->lock, step.until_ns); return false;
+    case WR_LANE_NEXT_SLEEP: sleep_until(lane, step.until_ns); return false;
     case WR_LANE_NEXT_SEARCH: use_spool(lane, wr_spool_io_search); return false;
     case WR_LANE_NEXT_SPOOL: use_spool(lane, wr_spool_io_move); return false;
     case WR_LANE_NEXT_FETCH: use_spool(lane, wr_spool_io_fetch); return false;
@@ -113,7 +155,7 @@ static bool take_step(struct wr_lane *lane, struct wr_lane_call *call)
         if (step.why == WEIR_WAKE_TIMER)
             lane->wake_at_ns = 0;
         return true;
-    case WR_LANE_NEXT_END: use_spool(lane, wr_spool_io_tidy); break;
+    case WR_LANE_NEXT_END:
     case WR_LANE_NEXT_REPLACE: break;
     }
     call->kind = WR_LANE_CALL_DESTROY;
@@ -125,7 +167,7 @@ static bool take_step(struct wr_lane *lane, struct wr_lane_call *call)
 /* Messages are logged without the lock. */
 static void log_messages(struct wr_lane *lane)
 {
-    if (!lane->remarks.count)
+    if (!lane->messages.count)
         return;
     wr_lane_unlock(lane);
     wr_lock_enter(&lane->lock);
@@ -134,6 +176,7 @@ static void log_messages(struct wr_lane *lane)
 void wr_lane_worker_next(struct wr_lane *lane, struct wr_lane_call *call)
 {
     wr_lock_enter(&lane->lock);
+    wait_until_started(lane);
     while (!take_step(lane, call))
         log_messages(lane);
     enter_callback(lane);
@@ -146,10 +189,21 @@ void wr_lane_worker_init_outcome(weir_outcome *outcome, uint32_t count)
     *outcome = (weir_outcome){.size = sizeof *outcome, .code = WEIR_OUTCOME_OK, .done = count};
 }
 
+/* Otherwise samples that the spooler is writing would be dropped, and delivered by a later process too. */
+static void wait_for_disk(struct wr_lane *lane)
+{
+    while (lane->spool_state.busy) {
+        wr_condition_wait(&lane->work, &lane->lock, WR_NEVER);
+        park_if_abandoned(lane);
+    }
+}
+
 void wr_lane_worker_finish(struct wr_lane *lane, const struct wr_lane_call *call, weir_outcome *outcome,
                            const struct wr_lane_omissions *omissions, const char *breach)
 {
     leave_callback(lane, breach);
+    if (outcome && outcome->code == WEIR_OUTCOME_FAILED)
+        wait_for_disk(lane);
     int64_t now_ns = wr_clock_monotonic_ns();
     switch (call->kind) {
     case WR_LANE_CALL_OPEN: wr_outcome_of_open(lane, outcome, now_ns); break;
@@ -159,6 +213,7 @@ void wr_lane_worker_finish(struct wr_lane *lane, const struct wr_lane_call *call
     case WR_LANE_CALL_CLOSE: wr_outcome_of_close(lane); break;
     case WR_LANE_CALL_DESTROY: break;
     }
+    wr_losses_log(lane, now_ns);
     wr_lane_unlock(lane);
 }
 
@@ -171,6 +226,8 @@ struct wr_instance *wr_lane_worker_replace(struct wr_lane *lane, const char *bre
     } else {
         lane->worker = WR_WORKER_ENDED;
         wr_condition_wake(&lane->progress);
+        wr_condition_wake(&lane->ended);
+        wr_condition_wake(&lane->spooler.work);
     }
     struct wr_instance *successor = lane->handler.instance;
     wr_lane_unlock(lane);

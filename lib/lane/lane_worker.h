@@ -20,11 +20,15 @@ struct wr_label_set;
 struct wr_registry;
 struct wr_worker_env;
 
-/* Starts the lane's worker, unless it runs: a thread that executes run(lane). Returns false if no thread can be
- * started; the lane drops its samples until the next attempt. env is kept for the worker. [dispatcher's round]
- */
-bool wr_lane_worker_start(struct wr_lane *lane, struct wr_registry *registry, void *(*run)(void *lane),
-                          const struct wr_worker_env *env);
+/* A thread is started in two steps, because that allocates: under the round lock it is claimed, and started
+ * after that was released. In between the lane counts as having a worker.
+ *
+ * wr_lane_worker_claim returns false if it has one. env is kept for the worker. [dispatcher's round] */
+bool wr_lane_worker_claim(struct wr_lane *lane, struct wr_registry *registry, const struct wr_worker_env *env);
+
+/* Starts a thread that executes run(lane); by the thread that has claimed it, without locks. Returns false if
+ * none can be started; the lane drops its samples until the next attempt. */
+bool wr_lane_worker_start(struct wr_lane *lane, void *(*run)(void *lane));
 
 /* ---- Thread: worker -------------------------------------------------------------------------- */
 

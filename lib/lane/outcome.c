@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/buffer.h"
 #include "text/common.h"
 #include "lane/spool_policy.h"
 #include "text/utf8.h"
@@ -36,11 +35,8 @@ static void store_error(struct wr_lane *lane, weir_outcome *outcome, int64_t now
     lane->last_error_ns = now_ns;
     outcome->reason[sizeof outcome->reason - 1] = '\0';
     const char *reason = outcome->reason[0] ? outcome->reason : "no reason given";
-    struct wr_buffer shown = {0}; /* it may contain what a server sent */
-    wr_utf8_show(&shown, reason, strlen(reason), 0);
-    const char *text = wr_buffer_text(&shown);
-    snprintf(lane->last_error, sizeof lane->last_error, "%s", text ? text : reason);
-    wr_buffer_fini(&shown);
+    /* it may contain what a server sent */
+    wr_utf8_show_part(lane->last_error, sizeof lane->last_error, reason);
 }
 
 static uint64_t count_lost(const struct wr_lane *lane)
@@ -96,6 +92,7 @@ static void fail_permanently(struct wr_lane *lane, int64_t now_ns)
 {
     uint64_t left = wr_lane_queued(lane);
     lane->end_reason = WEIR_DROPPED_FAILED;
+    wr_losses_state(lane, WEIR_DROPPED_FAILED, left);
     wr_lane_drop_all(lane, WEIR_DROPPED_FAILED);
     wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped; all further values are dropped",
                 lane->last_error, left);
@@ -147,6 +144,7 @@ static void log_rejected(struct wr_lane *lane, uint64_t rejected, int64_t now_ns
         return;
     wr_lane_log(lane, WEIR_LOG_WARNING, "%" PRIu64 " rejected: %s (%" PRIu64 " so far)", rejected,
                 lane->last_error, lane->dropped[WEIR_DROPPED_REJECTED]);
+    lane->losses.stated[WEIR_DROPPED_REJECTED] = lane->dropped[WEIR_DROPPED_REJECTED];
     lane->refusal_reminder_ns = now_ns + REMINDER_S * WR_NS_PER_S;
 }
 
@@ -223,6 +221,14 @@ static void check(struct wr_lane *lane, weir_outcome *outcome)
     count_fault(lane, outcome, of_code ? of_code : of_counts);
 }
 
+/* How many values `count` samples of the flight are. A handler reports how many it lost, not which: of
+ * summaries, which are of any number of values, the last ones are taken for these. */
+static uint64_t values_of(const struct wr_range *flight, uint32_t first, uint32_t count)
+{
+    return count +
+           (uint64_t)(flight->segment ? wr_segment_extra(flight->segment, flight->first + first, count) : 0);
+}
+
 /* Settles samples at the front of the flight. Calls that wait for a rejected one fail with `error`. */
 static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint32_t omitted, int error,
                    int64_t now_ns)
@@ -230,14 +236,17 @@ static void settle(struct wr_lane *lane, uint32_t done, uint32_t rejected, uint3
     struct wr_range *flight = &lane->flight.range;
     if (omitted > done - rejected)
         omitted = done - rejected;
-    wr_lane_count_drop(lane, WEIR_DROPPED_REJECTED, rejected);
-    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, omitted);
-    lane->delivered += done - rejected - omitted;
+    uint64_t values = values_of(flight, 0, done);
+    uint64_t lost = values_of(flight, done - rejected, rejected);
+    uint64_t left_out = values_of(flight, done - rejected - omitted, omitted);
+    wr_lane_count_drop(lane, WEIR_DROPPED_REJECTED, lost);
+    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, left_out);
+    lane->delivered += values - lost - left_out;
     wr_range_settle(flight, done);
     wr_range_skip(flight, done);
     int result = omitted ? WEIR_ERR_DROPPED : 0;
     if (lane->flight.spooled)
-        wr_spool_policy_settled(lane, done, flight->position, now_ns);
+        wr_spool_policy_settled(lane, done, values - done, flight->position, now_ns);
     else
         wr_lane_complete_calls(lane, flight->position, rejected ? error : result);
 }

@@ -1,8 +1,6 @@
 #include "lane/spool_io.h"
 
-#include <stdlib.h>
-#include <string.h>
-
+#include "os/pages.h"
 #include "os/clock.h"
 #include "text/common.h"
 #include "text/error.h"
@@ -20,17 +18,27 @@ struct operation {
     struct wr_label_set *labels;
 };
 
+/* Caller has set `busy`, which keeps other threads from it, and does not hold the lock. A forked child closes
+ * what the spool opens, so the lane refers to it before it is used. */
+static void make_spool(struct wr_lane *lane)
+{
+    struct wr_spool *spool = wr_spool_new(lane->name, lane->spool_state.registry);
+    wr_lock_enter(&lane->lock);
+    lane->spool_state.spool = spool;
+    wr_lane_unlock(lane);
+}
+
 static bool begin(struct operation *operation, struct wr_lane *lane)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
     *operation = (struct operation){.lane = lane, .labels = lane->labels};
     wr_labels_hold(operation->labels);
-    operation->place = spool_state->place ? strdup(spool_state->place) : NULL;
-    if (!spool_state->spool && operation->place)
-        spool_state->spool = wr_spool_new(lane->name, spool_state->registry);
-    operation->spool = spool_state->spool;
+    operation->place = spool_state->place ? wr_pages_copy(spool_state->place) : NULL;
     spool_state->busy = true;
     wr_lane_unlock(lane);
+    if (!spool_state->spool && operation->place)
+        make_spool(lane);
+    operation->spool = spool_state->spool;
     return operation->place && operation->spool;
 }
 
@@ -41,12 +49,13 @@ static void finish(struct operation *operation)
     if (operation->spool)
         state = (struct wr_spool_policy_disk){operation->spool->index.bytes, wr_spool_front(operation->spool)};
     wr_labels_drop(operation->labels);
-    free(operation->place);
+    wr_pages_put(operation->place);
     wr_lock_enter(&lane->lock);
     lane->spool_state.busy = false;
     wr_spool_policy_update(lane, &state);
     wr_condition_wake(&lane->progress);
     wr_condition_wake(&lane->work);
+    wr_condition_wake(&lane->spooler.work);
 }
 
 void wr_spool_io_move(struct wr_lane *lane)
@@ -70,7 +79,7 @@ void wr_spool_io_move(struct wr_lane *lane)
     finish(&operation);
     int64_t now_ns = wr_clock_monotonic_ns();
     if (dropped.samples)
-        wr_spool_policy_lost(lane, WEIR_DROPPED_FULL, dropped.samples, dropped.own);
+        wr_spool_policy_lost(lane, WEIR_DROPPED_FULL, &dropped);
     if (!lane->spool_state.moving
              .segment) /* it took too long: they were counted as dropped, even if they are on disk */
         return;
@@ -89,7 +98,7 @@ void wr_spool_io_search(struct wr_lane *lane)
     finish(&operation);
     int64_t now_ns = wr_clock_monotonic_ns();
     if (searched)
-        wr_spool_policy_found(lane, found.samples, found.more, now_ns);
+        wr_spool_policy_found(lane, &found, now_ns);
     else
         wr_spool_policy_not_found(lane, error.code ? error.text : "out of memory", now_ns);
     if (found.other_version)
@@ -105,19 +114,23 @@ void wr_spool_io_search(struct wr_lane *lane)
 /* None of the samples that should be on disk can be read. */
 static void drop_lost(struct wr_lane *lane)
 {
-    wr_spool_policy_log_damage(lane, lane->spool_state.samples, false);
-    wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, lane->spool_state.samples, lane->spool_state.own);
+    const struct wr_spool_state *state = &lane->spool_state;
+    const struct wr_spool_count lost = {state->samples, state->own, state->extra};
+    wr_spool_policy_log_damage(lane, lost.samples + lost.extra, false);
+    wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, &lost);
 }
 
 void wr_spool_io_settle(struct wr_lane *lane)
 {
     struct operation operation;
     uint32_t settled = lane->spool_state.settled;
-    if (!settled || lane->spool_state.busy || lane->fork_pending)
+    uint64_t extra = lane->spool_state.settled_extra;
+    if (!settled || lane->spool_state.busy || wr_lane_is_forking(lane))
         return;
     lane->spool_state.settled = 0;
+    lane->spool_state.settled_extra = 0;
     begin(&operation, lane);
-    bool kept = wr_spool_settle(operation.spool, settled);
+    bool kept = wr_spool_settle(operation.spool, settled, extra);
     finish(&operation);
     wr_spool_policy_log_damage(lane, 0, kept);
 }
@@ -139,7 +152,7 @@ void wr_spool_io_fetch(struct wr_lane *lane)
         result = wr_spool_fetch(operation.spool, &want, &batch, &error);
     finish(&operation);
     if (batch.lost.samples)
-        wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, batch.lost.samples, batch.lost.own);
+        wr_spool_policy_lost(lane, WEIR_DROPPED_CORRUPT, &batch.lost);
     wr_spool_policy_log_damage(lane, batch.lost.samples, batch.kept_bad);
     if (batch.range.segment)
         wr_spool_policy_fetched(lane, &batch.range, batch.labels, batch.own);

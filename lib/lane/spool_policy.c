@@ -54,9 +54,15 @@ bool wr_spool_policy_must_save(const struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->stopping || !lane->settings.spool_limit)
         return false;
-    if (lane->stop_deadline_ns == WR_NEVER) /* no deadline: one more attempt, then save */
-        return lane->failing && now_ns < lane->retry_at_ns;
-    return now_ns >= lane->spool_state.save_at_ns;
+    return lane->failing || (lane->stop_deadline_ns != WR_NEVER && now_ns >= lane->spool_state.save_at_ns);
+}
+
+/* A failing handler gets one more attempt, with what is on disk by then. */
+bool wr_spool_policy_may_leave(const struct wr_lane *lane, int64_t now_ns)
+{
+    bool has_time = lane->stop_deadline_ns == WR_NEVER || now_ns < lane->spool_state.save_at_ns;
+    bool tries = lane->failing && now_ns >= lane->retry_at_ns;
+    return wr_spool_policy_must_save(lane, now_ns) && !(has_time && tries);
 }
 
 /* ---- What to move ---------------------------------------------------------------------------- */
@@ -80,7 +86,7 @@ static int64_t busy_limit_ns(const struct wr_lane *lane)
  * single call of it takes too long. */
 static int64_t fill_time(const struct wr_lane *lane)
 {
-    if (wr_lane_queued_bytes(lane) < lane->settings.queue_bytes / 2)
+    if (!wr_lane_is_half_full(lane))
         return WR_NEVER;
     if (lane->failing || lane->spool_state.samples || lane->settings.overflow != WR_OVERFLOW_BLOCK ||
         lane->pressure.state == WR_BACKPRESSURE_STALLED)
@@ -202,10 +208,12 @@ void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns)
     if (!spool_state->own || moved.position < spool_state->front)
         spool_state->front = moved.position;
     spool_state->samples += moved.count;
+    spool_state->extra += (uint64_t)moved.extra;
     spool_state->own += moved.count;
     wr_sync_waiters_complete(&lane->sync_waiters, moved.position, moved.position + moved.count,
                              WEIR_ERR_SPOOLED);
     wr_segment_drop(moved.segment);
+    wr_lane_set_spooling(lane, true, now_ns);
     log_spooling(lane, now_ns);
     wr_lane_made_progress(lane, now_ns);
 }
@@ -221,24 +229,49 @@ static void log_error(struct wr_lane *lane, int level, const char *doing, const 
     wr_lane_log(lane, level, "cannot %s: %s; %s", doing, message, backlog);
 }
 
+/* What was in flight is older than what was moved while the handler had it: it stays in front. */
+static void put_back(struct wr_lane *lane)
+{
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    if (lane->flight.range.segment || !spool_state->own || spool_state->moving.position >= spool_state->front)
+        return;
+    lane->flight.range = spool_state->moving;
+    spool_state->moving = (struct wr_range){0};
+}
+
 void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *message, int64_t now_ns)
 {
+    put_back(lane);
     lane->spool_state.spilling = false;
     lane->spool_state.put_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
+    wr_lane_set_spooling(lane, false, now_ns);
     log_error(lane, full ? WEIR_LOG_WARNING : WEIR_LOG_ERROR, "spool", message, now_ns);
 }
 
-void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, uint64_t samples, uint64_t own)
+/* What is left of the values of damaged summaries when nothing else is on disk. */
+static void drop_extra_if_empty(struct wr_lane *lane)
 {
-    wr_lane_count_drop(lane, why, samples);
-    lane->spool_state.samples -= samples;
-    lane->spool_state.own -= own;
+    struct wr_spool_state *spool_state = &lane->spool_state;
+    if (spool_state->samples || !spool_state->extra)
+        return;
+    wr_lane_count_drop(lane, WEIR_DROPPED_CORRUPT, spool_state->extra);
+    spool_state->extra = 0;
+}
+
+void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, const struct wr_spool_count *lost)
+{
+    wr_lane_count_drop(lane, why, lost->samples + lost->extra);
+    lane->spool_state.samples -= lost->samples;
+    lane->spool_state.extra -= lost->extra;
+    lane->spool_state.own -= lost->own;
+    drop_extra_if_empty(lane);
     lane->spool_state.spooling_logged &= lane->spool_state.samples > 0;
     wr_condition_wake(&lane->progress);
 }
 
 void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kept)
 {
+    wr_losses_state(lane, WEIR_DROPPED_CORRUPT, samples);
     if (samples)
         wr_lane_log(lane, WEIR_LOG_ERROR, "%" PRIu64 " spooled values are damaged and lost%s", samples,
                     kept ? "; the damaged file is kept as .bad" : "");
@@ -246,13 +279,15 @@ void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kep
         wr_lane_log(lane, WEIR_LOG_WARNING, "a damaged file of the spool is kept as .bad");
 }
 
-void wr_spool_policy_found(struct wr_lane *lane, uint64_t samples, bool more, int64_t now_ns)
+void wr_spool_policy_found(struct wr_lane *lane, const struct wr_spool_found *found, int64_t now_ns)
 {
-    lane->spool_state.samples += samples;
-    lane->recovered += samples;
-    lane->spool_state.search_at_ns = more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
-    if (samples)
-        wr_lane_log(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", samples,
+    uint64_t values = found->samples + found->extra;
+    lane->spool_state.samples += found->samples;
+    lane->spool_state.extra += found->extra;
+    lane->recovered += values;
+    lane->spool_state.search_at_ns = found->more ? now_ns : now_ns + SEARCH_AGAIN_S * WR_NS_PER_S;
+    if (found->samples)
+        wr_lane_log(lane, WEIR_LOG_INFO, "%" PRIu64 " values of earlier processes found in %s", values,
                     lane->spool_state.place);
 }
 
@@ -286,18 +321,22 @@ static void log_empty(struct wr_lane *lane)
     spool_state->replayed = 0;
 }
 
-void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t next, int64_t now_ns)
+void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t extra, uint64_t next,
+                             int64_t now_ns)
 {
     struct wr_spool_state *spool_state = &lane->spool_state;
     if (!samples)
         return;
     spool_state->samples -= samples;
-    spool_state->replayed += samples;
+    spool_state->extra -= extra;
+    spool_state->replayed += samples + extra;
     spool_state->settled += samples;
+    spool_state->settled_extra += extra;
     if (spool_state->fetched_own) {
         spool_state->own -= samples;
         spool_state->front = next;
     }
+    drop_extra_if_empty(lane);
     if (!spool_state->samples)
         log_empty(lane);
     wr_lane_made_progress(lane, now_ns);
@@ -307,5 +346,6 @@ void wr_spool_policy_describe(const struct wr_lane *lane, char *text, size_t siz
 {
     int length = snprintf(text, size, "%" PRIu64 " queued", wr_lane_queued(lane));
     if (lane->spool_state.samples && length > 0 && (size_t)length < size)
-        snprintf(text + length, size - (size_t)length, ", %" PRIu64 " spooled", lane->spool_state.samples);
+        snprintf(text + length, size - (size_t)length, ", %" PRIu64 " spooled",
+                 wr_spool_state_values(&lane->spool_state));
 }

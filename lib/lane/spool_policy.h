@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "lane/lane_internal.h"
+#include "spool/spool.h"
 
 /* How many bytes of samples are moved at a time, for a spool_limit. */
 uint64_t wr_spool_policy_step_bytes(uint64_t limit);
@@ -27,8 +28,12 @@ bool wr_spool_policy_prepare(struct wr_lane *lane, int64_t now_ns);
  * is working on. */
 bool wr_spool_policy_prepare_last(struct wr_lane *lane, int64_t now_ns);
 
-/* Whether the lane stops and no time is left to deliver. */
+/* Whether the lane stops, and no time is left to deliver or the handler fails: all that is in memory goes to
+ * disk. */
 bool wr_spool_policy_must_save(const struct wr_lane *lane, int64_t now_ns);
+
+/* Whether the lane may end while samples are on disk. */
+bool wr_spool_policy_may_leave(const struct wr_lane *lane, int64_t now_ns);
 
 /* Whether any samples are not on disk. */
 bool wr_spool_policy_has_memory(const struct wr_lane *lane);
@@ -56,14 +61,14 @@ void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns);
 /* It is not. full: the spool has reached its limit. */
 void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *message, int64_t now_ns);
 
-/* Samples on disk are dropped. own: of them, this process's own. */
-void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, uint64_t samples, uint64_t own);
+/* Samples on disk are dropped. */
+void wr_spool_policy_lost(struct wr_lane *lane, enum weir_drop why, const struct wr_spool_count *lost);
 
 /* Logs that samples on disk were damaged. kept: the file was renamed to .bad. */
 void wr_spool_policy_log_damage(struct wr_lane *lane, uint64_t samples, bool kept);
 
-/* Samples of earlier processes were adopted. more: the search is not complete. */
-void wr_spool_policy_found(struct wr_lane *lane, uint64_t samples, bool more, int64_t now_ns);
+/* Samples of earlier processes were adopted. */
+void wr_spool_policy_found(struct wr_lane *lane, const struct wr_spool_found *found, int64_t now_ns);
 
 /* Samples were read. The lane takes the references to the segment and to the labels. own: this process's. */
 void wr_spool_policy_fetched(struct wr_lane *lane, const struct wr_range *range, struct wr_label_set *labels,
@@ -72,8 +77,9 @@ void wr_spool_policy_fetched(struct wr_lane *lane, const struct wr_range *range,
 /* They could not be read now. */
 void wr_spool_policy_not_fetched(struct wr_lane *lane, const char *message, int64_t now_ns);
 
-/* Samples read from disk are settled. next: the position behind them. */
-void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t next, int64_t now_ns);
+/* Samples read from disk are settled. extra: see wr_segment_extra. next: the position behind them. */
+void wr_spool_policy_settled(struct wr_lane *lane, uint32_t samples, uint64_t extra, uint64_t next,
+                             int64_t now_ns);
 
 /* The search for them has failed. */
 void wr_spool_policy_not_found(struct wr_lane *lane, const char *message, int64_t now_ns);

@@ -1,8 +1,8 @@
 #include "lane/spool_state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "os/pages.h"
 #include "text/common.h"
 
 enum { SAVE_SHARE = 4, SAVE_MS_MOST = 250 };
@@ -11,8 +11,8 @@ bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *pl
 {
     if (place && spool_state->place && strcmp(place, spool_state->place) == 0)
         return true;
-    free(spool_state->place);
-    spool_state->place = place ? strdup(place) : NULL;
+    wr_pages_put(spool_state->place);
+    spool_state->place = place ? wr_pages_copy(place) : NULL;
     spool_state->put_at_ns = spool_state->search_at_ns = 0;
     return !place || spool_state->place;
 }
@@ -20,7 +20,7 @@ bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *pl
 void wr_spool_state_fini(struct wr_spool_state *spool_state)
 {
     wr_spool_state_forget_fetched(spool_state);
-    free(spool_state->place);
+    wr_pages_put(spool_state->place);
     spool_state->place = NULL;
 }
 

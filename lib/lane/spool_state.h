@@ -20,15 +20,17 @@ struct wr_spool_state {
     bool busy;                    /* a thread is using the disk */
 
     uint64_t samples; /* on disk, and not settled */
-    uint64_t own;     /* of them, this process's own */
-    uint64_t front;   /* position of the oldest of its own, or one before it */
-    uint64_t bytes;   /* disk space that all of it takes */
+    uint64_t extra; /* of them, see wr_segment_extra: those of damaged ones are known when the spool is empty */
+    uint64_t own;   /* of them, this process's own */
+    uint64_t front; /* position of the oldest of its own, or one before it */
+    uint64_t bytes; /* disk space that all of it takes */
 
     struct wr_range moving;  /* being written; counts as queued. segment NULL: nothing */
     struct wr_range fetched; /* read, but not in flight yet; counts as on disk, also in flight */
     bool fetched_own;
     struct wr_label_set *labels; /* of what was fetched */
-    uint32_t settled;            /* of what was fetched, samples that the spool has not been told about */
+    uint32_t settled;            /* of what was fetched, samples that are not settled in the spool yet */
+    uint64_t settled_extra;
 
     bool spilling;        /* more is to be moved, up to... */
     uint64_t spill_end;   /* ... this position */
@@ -41,6 +43,12 @@ struct wr_spool_state {
     int64_t spooling_log_ns, error_log_ns; /* no further message about that, or about an error, before this */
     uint64_t replayed;                     /* samples settled since the spool was empty */
 };
+
+/* How many values are on disk. */
+static inline uint64_t wr_spool_state_values(const struct wr_spool_state *spool_state)
+{
+    return spool_state->samples + spool_state->extra;
+}
 
 /* place: NULL: no spool; copied. Returns false if out of memory; there is no spool then. */
 bool wr_spool_state_set_place(struct wr_spool_state *spool_state, const char *place);

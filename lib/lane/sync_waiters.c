@@ -1,21 +1,24 @@
 #include "lane/sync_waiters.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <weir/weir.h>
 
+#include "os/pages.h"
+
+enum { FIRST_ROOM = 128 };
+
 void wr_sync_waiters_fini(struct wr_sync_waiters *waiters)
 {
-    free(waiters->calls);
+    wr_pages_put(waiters->calls);
 }
 
 static bool has_room(struct wr_sync_waiters *waiters)
 {
     if (waiters->count < waiters->room)
         return true;
-    uint32_t room = waiters->room ? waiters->room * 2 : 8;
-    struct wr_sync_call *calls = realloc(waiters->calls, room * sizeof *calls);
+    uint32_t room = waiters->room ? waiters->room * 2 : FIRST_ROOM;
+    struct wr_sync_call *calls = wr_pages_grow(waiters->calls, room * sizeof *calls);
     if (!calls)
         return false;
     waiters->calls = calls;

@@ -39,7 +39,7 @@ int64_t wr_clock_deadline_ns(int64_t timeout_ms)
 
 #if defined(__x86_64__)
 /* The kernel removes "tsc" from this list once it finds that counters of two processors differ or stop. A list
- * that cannot be read says nothing against the counter. */
+ * that cannot be read is no evidence against the counter. */
 static bool is_trusted_by_kernel(void)
 {
     char list[256];

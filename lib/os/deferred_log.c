@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "os/log.h"
+#include "os/pages.h"
 
 /* ---- Any number of messages ------------------------------------------------------------------ */
 
@@ -31,28 +32,30 @@ bool wr_deferred_log_add(struct wr_deferred_log *deferred, const char *about, in
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    size_t length = strlen(about) + strlen(text) + sizeof "0: ";
-    if (!wr_buffer_reserve(&deferred->texts, length)) {
-        deferred->texts.failed = false; /* a later, shorter message may fit */
+    struct wr_deferred_texts *texts = &deferred->texts;
+    size_t size = strlen(about) + strlen(text) + sizeof "0: ";
+    char *data = wr_pages_grow(texts->data, texts->length + size);
+    if (!data)
         return false;
-    }
-    wr_buffer_put_format(&deferred->texts, "%d%s: %s", level, about, text);
-    wr_buffer_put_char(&deferred->texts, '\0');
+    texts->data = data;
+    snprintf(data + texts->length, size, "%d%s: %s", level, about, text);
+    texts->length += size;
     return true;
 }
 
-struct wr_buffer wr_deferred_log_take(struct wr_deferred_log *deferred)
+struct wr_deferred_texts wr_deferred_log_take(struct wr_deferred_log *deferred)
 {
-    struct wr_buffer texts = deferred->texts;
-    deferred->texts = (struct wr_buffer){0};
+    struct wr_deferred_texts texts = deferred->texts;
+    deferred->texts = (struct wr_deferred_texts){0};
     return texts;
 }
 
-void wr_deferred_log_write(struct wr_buffer *texts, struct wr_log *log)
+void wr_deferred_log_write(struct wr_deferred_texts *texts, struct wr_log *log)
 {
     for (size_t at = 0; at < texts->length; at += strlen(texts->data + at) + 1)
         wr_log_write(log, texts->data[at] - '0', "%s", texts->data + at + 1);
-    wr_buffer_fini(texts);
+    wr_pages_put(texts->data);
+    *texts = (struct wr_deferred_texts){0};
 }
 
 /* ---- The latest few -------------------------------------------------------------------------- */

@@ -11,16 +11,21 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-
-#include "text/buffer.h"
+#include <stddef.h>
 
 struct wr_log;
 
 /* ---- Any number of messages ------------------------------------------------------------------ */
 
+/* For each message the digit of its level, its text and a NUL. All zeros: none. */
+struct wr_deferred_texts {
+    char *data; /* os/pages, because a lock is held */
+    size_t length;
+};
+
 /* All zeros: empty. */
 struct wr_deferred_log {
-    struct wr_buffer texts;    /* for each message the digit of its level, its text and a NUL */
+    struct wr_deferred_texts texts;
     _Atomic(pthread_t) holder; /* the thread that holds the lock; 0: none */
 };
 
@@ -41,10 +46,10 @@ static inline bool wr_deferred_log_is_empty(const struct wr_deferred_log *deferr
 }
 
 /* Takes all messages out, for wr_deferred_log_write. */
-struct wr_buffer wr_deferred_log_take(struct wr_deferred_log *deferred);
+struct wr_deferred_texts wr_deferred_log_take(struct wr_deferred_log *deferred);
 
 /* Logs what was taken, and frees it. No lock may be held. */
-void wr_deferred_log_write(struct wr_buffer *texts, struct wr_log *log);
+void wr_deferred_log_write(struct wr_deferred_texts *texts, struct wr_log *log);
 
 /* ---- The latest few -------------------------------------------------------------------------- */
 

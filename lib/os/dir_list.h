@@ -1,4 +1,5 @@
-/* dir_list: reads a folder's entries. An error in the middle is told apart from the end: there may be more. */
+/* dir_list: reads a folder's entries. An error in the middle is distinguished from the end: there may be more.
+ */
 #ifndef WR_DIR_LIST_H
 #define WR_DIR_LIST_H
 

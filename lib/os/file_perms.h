@@ -1,5 +1,15 @@
-/* file_perms: checks who may write a file. Plugins and configurations decide what a program does, so other
- * users must not be able to write them. */
+/* file_perms: checks who may write a file or folder. Configurations, plugins, spools and journals decide what a
+ * program does, so other users must not be able to write or replace them.
+ *
+ * The rule: root or the process's effective user owns it, and nobody else may write it. The same holds for the
+ * folders above it, up to the root: a user who may write one of these can replace what is in it. Others may
+ * write these if they are sticky, like /tmp. Symbolic links are resolved first.
+ *
+ * A group may write if it is root's, or the private group of the effective user: its effective group, with the
+ * same number.
+ *
+ * Folders in the environment variable WEIR_TRUST (separated by colons), and what is in them, are not checked.
+ * It is for volumes whose owners are not those of this machine. */
 #ifndef WR_FILE_PERMS_H
 #define WR_FILE_PERMS_H
 
@@ -8,12 +18,17 @@
 struct stat;
 struct wr_error;
 
-/* Whether the file belongs to the process's user or root, and only its owner, or a group that is the process's
- * own or root's, may write it. If not, the error is set with `code`. For root any owner is accepted. */
+/* Reads WEIR_TRUST, unless that is done: at the first check otherwise. */
+void wr_file_perms_read_environment(void);
+
+/* Whether a file or folder, without those above it, follows the rule. If not, the error is set with `code`. */
 bool wr_file_perms_check_status(const char *path, const struct stat *status, int code, struct wr_error *error);
 
-/* The same for a path, with all symbolic links resolved, and for its folder. *resolved: the path to use, which
- * the caller frees; NULL if the result is false. */
+/* Whether a path follows the rule. *resolved: the path to use, which the caller frees; NULL if the result is
+ * false. Nobody else can make it lead to another file. */
 bool wr_file_perms_check_path(const char *path, char **resolved, int code, struct wr_error *error);
+
+/* Whether the folders above a path follow the rule, so that a file or folder may be made there. */
+bool wr_file_perms_check_above(const char *path, int code, struct wr_error *error);
 
 #endif

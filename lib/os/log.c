@@ -12,7 +12,7 @@
 #include "text/common.h"
 #include "text/utf8.h"
 
-enum { TEXT_ROOM = 1900 };
+enum { PREFIX_ROOM = 32, TEXT_ROOM = 1900 };
 
 static const char *const level_names[] = {"off", "error", "warning", "info", "debug"};
 
@@ -73,19 +73,12 @@ static void write_without_sigpipe(const char *data, size_t size)
     pthread_sigmask(SIG_SETMASK, &saved, NULL);
 }
 
-static void write_stderr(int level, const char *text)
+/* line: has room for one more byte. One write, so that lines of several threads do not mix; there is no way to
+ * report that stderr is closed or full. */
+static void write_stderr(char *line)
 {
-    char line[2048];
-    int length = snprintf(line, sizeof line, "weir: %s: %s\n", level_names[level], text);
-    if (length < 0)
-        return;
-    size_t size = (size_t)length;
-    if (size >= sizeof line) {
-        size = sizeof line;
-        line[size - 1] = '\n';
-    }
-    /* one write, so that lines of several threads do not mix; there is no way to report that stderr is closed
-     * or full */
+    size_t size = strlen(line);
+    line[size++] = '\n';
     write_without_sigpipe(line, size);
 }
 
@@ -95,14 +88,16 @@ void wr_log_write_list(struct wr_log *log, int level, const char *format, va_lis
         return;
     int saved = errno;
     /* longer than text by one UTF-8 character, so that a character cut here does not show as invalid */
-    char unescaped[TEXT_ROOM + 4], text[TEXT_ROOM];
+    char unescaped[TEXT_ROOM + 4], line[PREFIX_ROOM + TEXT_ROOM + 1];
     vsnprintf(unescaped, sizeof unescaped, format, arguments);
-    wr_utf8_line(text, sizeof text, unescaped);
+    int prefix = snprintf(line, PREFIX_ROOM, "weir: %s: ", level_names[level]);
+    char *text = line + prefix;
+    wr_utf8_line(text, TEXT_ROOM, unescaped);
     struct wr_log_sink *sink = atomic_load(&log->sink);
     if (sink)
         sink->write(sink->ctx, level, text);
     else
-        write_stderr(level, text);
+        write_stderr(line);
     errno = saved;
 }
 

@@ -85,32 +85,6 @@ static bool fail(struct wr_error *error, const char *path, int problem)
     return false;
 }
 
-/* Who may write in the parent directory could replace the place, unless the sticky bit is set, as in /tmp. */
-static bool check_above(const char *place, struct wr_error *error)
-{
-    struct stat status;
-    char *above = join(place, "..");
-    bool good = above && stat(above, &status) == 0;
-    free(above);
-    if (!good)
-        return fail(error, place, above ? errno : ENOMEM);
-    if (!(status.st_mode & S_IWOTH) || status.st_mode & S_ISVTX)
-        return true;
-    wr_error_set(error, WEIR_ERR_CONFIG,
-                 "%s: refused: others may write the folder that it is in (mode %04o); chmod o-w or +t helps",
-                 place, status.st_mode & 07777u);
-    return false;
-}
-
-static bool check_owner(const char *place, const struct stat *status, struct wr_error *error)
-{
-    if (status->st_uid == 0 || status->st_uid == geteuid())
-        return true;
-    wr_error_set(error, WEIR_ERR_CONFIG, "%s: refused: another user (%u) owns this folder", place,
-                 (unsigned)status->st_uid);
-    return false;
-}
-
 /* Makes a directory with mode 0700, whatever the umask. Returns 0 or errno. */
 static int make_folder(const char *path)
 {
@@ -120,6 +94,8 @@ static int make_folder(const char *path)
 bool wr_owner_dir_check_place(const char *place, bool create, struct wr_error *error)
 {
     struct stat status;
+    if (create && !wr_file_perms_check_above(place, WEIR_ERR_CONFIG, error))
+        return false;
     int problem = create ? make_folder(place) : 0;
     if (problem && problem != EEXIST)
         return fail(error, place, problem);
@@ -131,8 +107,10 @@ bool wr_owner_dir_check_place(const char *place, bool create, struct wr_error *e
     }
     if (!S_ISDIR(status.st_mode))
         return fail(error, place, ENOTDIR);
-    return check_owner(place, &status, error) &&
-           wr_file_perms_check_status(place, &status, WEIR_ERR_CONFIG, error) && check_above(place, error);
+    char *resolved;
+    bool good = wr_file_perms_check_path(place, &resolved, WEIR_ERR_CONFIG, error);
+    free(resolved);
+    return good;
 }
 
 /* ---- Locks ----------------------------------------------------------------------------------- */

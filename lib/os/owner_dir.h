@@ -30,7 +30,7 @@ struct wr_owner_dir {
     uint32_t files; /* counted by the caller */
 };
 
-/* Checks that only the process's user, root, and a group that has no other members may write to the place.
+/* Checks that nobody but the process's user and root may write or replace the place, see file_perms.
  * create: makes it with mode 0700 if it is missing. Returns false and sets the error if not; its code is
  * WEIR_OK if the place is missing. */
 bool wr_owner_dir_check_place(const char *place, bool create, struct wr_error *error);

@@ -17,6 +17,14 @@ bool wr_thread_set_stack(pthread_attr_t *attributes);
  * released. Returns false if the system refuses a thread. */
 bool wr_thread_start(void *(*run)(void *), void *argument, pthread_t *thread);
 
+/* The least stack for what runs on threads of the program and calls plugins: see wr_thread_run_roomy. */
+enum { WR_THREAD_STACK_ROOMY = 256 * 1024 };
+
+/* Calls run(argument) with at least WR_THREAD_STACK_ROOMY bytes of stack: on the calling thread if it has so
+ * much left, or if no thread can be started; else on a thread that has ended when this returns, while the
+ * caller's signals are blocked. */
+void wr_thread_run_roomy(void (*run)(void *argument), void *argument);
+
 /* Names the calling thread, for debuggers and process lists; the name is cut after 15 bytes. */
 void wr_thread_set_name(const char *name);
 

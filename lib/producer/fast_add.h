@@ -58,37 +58,48 @@ static inline void wr_fast_add_publish(struct wr_producer *producer, uint64_t po
         wr_producer_wake_reader(producer);
 }
 
-/* Whether values may be written to `slots` slots. Between begin and end. */
+/* Whether values may be written to `slots` slots. open: the state of the gate that allows it. Between begin and
+ * end. */
 static inline bool wr_fast_add_is_possible(const struct wr_producer *producer, const _Atomic uint32_t *gate,
-                                           uint64_t position, uint64_t slots)
+                                           enum wr_gate open, uint64_t position, uint64_t slots)
 {
     return atomic_load_explicit(&producer->state, memory_order_relaxed) == WR_PRODUCER_READY &&
-           atomic_load_explicit(gate, memory_order_relaxed) == WR_GATE_OPEN &&
+           atomic_load_explicit(gate, memory_order_relaxed) == open &&
            wr_ring_has_room(&producer->ring, position, slots);
 }
 
-/* Adds one value of a series. Returns false if it has to take the slow path; nothing has happened then. */
-WR_ALWAYS_INLINE bool wr_fast_add(struct weir_metric *metric, struct wr_value value)
+/* Adds one value of a series whose gate is in the state `open`, a constant: OPEN, or TYPED if the caller has
+ * checked the value; the value gets no time if it is one of the UNTIMED states. Returns false if it has to take
+ * the slow path; nothing has happened then. */
+WR_ALWAYS_INLINE bool wr_fast_add_by(struct weir_metric *metric, struct wr_value value, enum wr_gate open)
 {
+    const bool is_timed = !(open & WR_GATE_UNTIMED);
     struct wr_producer *producer = wr_producer_mine;
     if (WR_UNLIKELY(wr_fast_add_is_busy(producer)))
         return false;
     wr_fast_add_begin(producer);
     uint64_t position = wr_ring_position(&producer->ring);
-    if (WR_UNLIKELY(!wr_fast_add_is_possible(producer, metric->gate, position, 1))) {
+    const _Atomic uint32_t *gate = atomic_load_explicit(&metric->gate, memory_order_relaxed);
+    if (WR_UNLIKELY(!wr_fast_add_is_possible(producer, gate, open, position, 1))) {
         wr_fast_add_end(producer);
         return false;
     }
     *wr_ring_slot(&producer->ring, position) = (weir_sample){
         .series = metric->series,
         .kind = value.kind,
-        .flags = metric->flags | WR_RING_TICKS,
-        .time_ns = (int64_t)wr_clock_ticks(),
+        .flags = metric->flags | (is_timed ? WR_RING_TICKS : WR_RING_WALL),
+        .time_ns = is_timed ? (int64_t)wr_clock_ticks() : 0,
         .value.i64 = value.is.i64,
     };
     wr_fast_add_publish(producer, position + 1);
     wr_fast_add_end(producer);
     return true;
+}
+
+/* Adds one value of a series without an instrument. The gate of others is never OPEN. */
+WR_ALWAYS_INLINE bool wr_fast_add(struct weir_metric *metric, struct wr_value value)
+{
+    return wr_fast_add_by(metric, value, WR_GATE_OPEN);
 }
 
 /* The series of a name if the thread's cache has it, else NULL. */

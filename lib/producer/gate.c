@@ -8,9 +8,19 @@
  * sequentially consistent: either the setter sees the waiter and wakes it, or the kernel sees the new gate and
  * does not put the waiter to sleep. */
 
+static enum wr_gate typed(enum wr_gate gate)
+{
+    switch (gate) {
+    case WR_GATE_OPEN: return WR_GATE_TYPED;
+    case WR_GATE_OPEN_UNTIMED: return WR_GATE_TYPED_UNTIMED;
+    default: return gate;
+    }
+}
+
 void wr_gate_set(struct wr_group *group, enum wr_gate gate)
 {
     uint32_t before = atomic_exchange(&group->gate, gate);
+    atomic_store_explicit(&group->typed_gate, typed(gate), memory_order_relaxed);
     if (before == WR_GATE_WAIT && gate != WR_GATE_WAIT && atomic_load(&group->waiters))
         wr_futex_wake(&group->gate, INT_MAX);
 }

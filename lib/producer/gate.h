@@ -6,9 +6,11 @@
 
 #include "registry/registry.h"
 
+/* acquire: pairs with the exchange in wr_gate_set. A call that finds the gate that a shutdown has set also
+ * finds that its producer was closed before. */
 static inline enum wr_gate wr_gate_read(const struct wr_group *group)
 {
-    return (enum wr_gate)atomic_load_explicit(&group->gate, memory_order_relaxed);
+    return (enum wr_gate)atomic_load_explicit(&group->gate, memory_order_acquire);
 }
 
 /* [dispatcher's round] Sets the gate; wakes the threads that wait for it to leave WAIT. */

@@ -161,8 +161,20 @@ int wr_producers_refuse_early(uint64_t count)
     return WEIR_ERR_MEMORY;
 }
 
+static bool map_refused(struct wr_producers *producers)
+{
+    void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    producers->refused_kept = madvise(page, PAGE, MADV_WIPEONFORK) != 0;
+    producers->refused = page;
+    return true;
+}
+
 bool wr_producers_init(struct wr_producers *producers)
 {
+    if (!map_refused(producers))
+        return false;
     producers->caches = !is_under_valgrind();
     producers->fenced = !wr_membarrier_register();
     producers->has_ticks = wr_clock_has_ticks();
@@ -390,9 +402,13 @@ void wr_producers_after_fork(struct wr_producers *producers, const struct wr_pro
         /* signals are blocked in a call that uses it, so a signal handler that forks interrupts none */
         atomic_store_explicit(&shared->busy, 0, memory_order_relaxed);
     }
-    for (size_t i = 0; i < WEIR_REFUSED_MAX; i++)
-        atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
     count_early(producers);
+}
+
+void wr_producers_forked(struct wr_producers *producers)
+{
+    for (size_t i = 0; producers->refused_kept && i < WEIR_REFUSED_MAX; i++)
+        atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
 }
 
 /* The journal's mappings do not exist in the child. Without memory nothing can be done here: the interrupted
@@ -462,6 +478,22 @@ uint32_t wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns
     if (shared)
         running += !wait_until_settled(shared, deadline_ns);
     return running;
+}
+
+static bool has_values(const struct wr_producer *producer)
+{
+    return !wr_producer_is_cold(producer) &&
+           wr_ring_published(&producer->ring) != wr_ring_taken(&producer->ring);
+}
+
+bool wr_producers_have_values(const struct wr_producers *producers)
+{
+    const struct wr_producer *shared = atomic_load_explicit(&producers->shared, memory_order_acquire);
+    bool found = shared && has_values(shared);
+    uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
+    for (uint32_t i = 0; !found && i < count; i++)
+        found = has_values(producers->all[i]);
+    return found;
 }
 
 /* ---- Refusals -------------------------------------------------------------------------------- */

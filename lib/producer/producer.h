@@ -102,7 +102,8 @@ struct wr_producers {
      * safe in signal handlers. NULL: not called. */
     void (*wake_reader)(struct wr_producer *producer);
     _Atomic bool closed;
-    _Atomic uint64_t refused[WEIR_REFUSED_MAX];
+    _Atomic uint64_t *refused; /* WEIR_REFUSED_MAX counters, on a page that a fork wipes */
+    bool refused_kept;         /* the kernel cannot wipe it */
 };
 
 /* Called once per process. Returns false if no thread-specific key is available. */
@@ -112,6 +113,10 @@ bool wr_producers_init(struct wr_producers *producers);
  * thread that forked may be adopted. forker: what wr_producer_mine was in that thread; NULL: not known, because
  * the process was made by _Fork(3) or the like. Then none may be adopted until that thread is attached. */
 void wr_producers_after_fork(struct wr_producers *producers, const struct wr_producer *forker);
+
+/* In a forked child, by its only thread: as wr_producers_after_fork, what cannot wait until weir is used. Safe
+ * in signal handlers. */
+void wr_producers_forked(struct wr_producers *producers);
 
 /* In a forked child, by its only thread: replaces memory that only the parent has, if the fork interrupted a
  * call of this thread, which may still write there. Safe in signal handlers. */
@@ -143,6 +148,9 @@ void wr_producers_close(struct wr_producers *producers);
 
 /* [shutdown] Waits for the calls that may still publish. Returns how many there are after deadline_ns. */
 uint32_t wr_producers_settle(struct wr_producers *producers, int64_t deadline_ns);
+
+/* [dispatcher's round] Whether there are published values that no round has taken. */
+bool wr_producers_have_values(const struct wr_producers *producers);
 
 /* [producer] Calls wake_reader for a ring that was parked. */
 void wr_producer_wake_reader(struct wr_producer *producer);

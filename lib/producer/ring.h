@@ -24,7 +24,7 @@ enum {
     WR_RING_TEXT = 1u << 9,     /* metadata of `note` bytes is in the following slots */
     WR_RING_SYNC = 1u << 10,    /* the call waits; `reserved` of the first sample is its ticket's number */
     WR_RING_NO_WAIT = 1u << 11, /* written by one of weir's own threads, which does not wait at gates */
-    WR_RING_WALL = 1u << 12,    /* time_ns was read from the wall clock by the call */
+    WR_RING_WALL = 1u << 12,    /* time_ns was read from the wall clock by the call; 0: no clock was read */
     WR_RING_FLAGS = 0xff00,
 };
 

@@ -43,13 +43,14 @@ static void change(struct wr_ticket ticket, uint32_t expected, bool is_result, i
             return;
         uint32_t left = is_result ? left_of(word) - 1 : expected;
         changed = pack(ticket.number, left, result ? result : result_of(word));
-        /* release: pairs with the acquire in wr_ticket_wait */
-    } while (!atomic_compare_exchange_weak_explicit(&ticket.state->word, &word, changed, memory_order_release,
-                                                    memory_order_relaxed));
+        /* sequentially consistent, as the load of `waits` is: see wr_ticket_wait. The release in it pairs with
+         * the acquire there */
+    } while (!atomic_compare_exchange_weak(&ticket.state->word, &word, changed));
     if (left_of(changed))
         return;
-    atomic_fetch_add_explicit(&ticket.state->turn, 1, memory_order_release);
-    wr_futex_wake(&ticket.state->turn, 1);
+    atomic_fetch_add(&ticket.state->turn, 1);
+    if (atomic_load(&ticket.state->waits)) /* not if the caller itself has completed it */
+        wr_futex_wake(&ticket.state->turn, 1);
 }
 
 void wr_ticket_expect(struct wr_ticket ticket, uint32_t handlers)
@@ -75,6 +76,11 @@ bool wr_ticket_wait(struct wr_ticket ticket, int64_t deadline_ns, int *result)
         int64_t left_ns = deadline_ns == WR_NEVER ? WR_NEVER : deadline_ns - wr_clock_monotonic_ns();
         if (left_ns <= 0)
             return false;
-        wr_futex_wait(&ticket.state->turn, turn, left_ns);
+        /* stores `waits` and then loads the word; change() stores the word and then loads `waits`: one of them
+         * sees the other's store */
+        atomic_store(&ticket.state->waits, 1);
+        if (left_of(atomic_load(&ticket.state->word)))
+            wr_futex_wait(&ticket.state->turn, turn, left_ns);
+        atomic_store(&ticket.state->waits, 0);
     }
 }

@@ -14,8 +14,9 @@
 
 /* In memory that is never freed. */
 struct wr_ticket_state {
-    _Atomic uint64_t word; /* number << 32 | left << 16 | -result */
-    _Atomic uint32_t turn; /* the caller waits on it */
+    _Atomic uint64_t word;  /* number << 32 | left << 16 | -result */
+    _Atomic uint32_t turn;  /* the caller waits on it */
+    _Atomic uint32_t waits; /* 1: it sleeps, or is about to */
 };
 
 /* What handlers hold of a ticket. */

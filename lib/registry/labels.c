@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/pages.h"
 #include "text/error.h"
 #include "registry/name.h"
 
@@ -11,7 +12,7 @@ static int compare(const void *a, const void *b)
     return strcmp(((const weir_label *)a)->key, ((const weir_label *)b)->key);
 }
 
-static bool check(const weir_map *map, struct wr_error *error)
+bool wr_labels_check(const weir_map *map, struct wr_error *error)
 {
     for (size_t i = 0; i < map->count; i++)
         if (!wr_name_check(map->items[i].key, "label key", error) ||
@@ -20,31 +21,42 @@ static bool check(const weir_map *map, struct wr_error *error)
     return true;
 }
 
-static bool copy(struct wr_label_set *set, const weir_map *map)
+static size_t measure(const weir_map *map)
 {
-    set->items = wr_region_alloc(&set->memory, (map->count + 1) * sizeof *set->items);
-    for (size_t i = 0; set->items && i < map->count; i++) {
+    size_t bytes = sizeof(struct wr_label_set) + map->count * sizeof(weir_label);
+    for (size_t i = 0; i < map->count; i++)
+        bytes += strlen(map->items[i].key) + strlen(map->items[i].value) + 2;
+    return bytes;
+}
+
+static const char *put_text(char **to, const char *text)
+{
+    const char *copy = *to;
+    *to = stpcpy(*to, text) + 1;
+    return copy;
+}
+
+static void copy(struct wr_label_set *set, const weir_map *map)
+{
+    set->items = (weir_label *)(set + 1);
+    char *texts = (char *)(set->items + map->count);
+    for (size_t i = 0; i < map->count; i++) {
         weir_label *item = &set->items[set->count++];
-        item->key = wr_region_text(&set->memory, map->items[i].key, strlen(map->items[i].key));
-        item->value = wr_region_text(&set->memory, map->items[i].value, strlen(map->items[i].value));
-        if (!item->key || !item->value)
-            return false;
+        item->key = put_text(&texts, map->items[i].key);
+        item->value = put_text(&texts, map->items[i].value);
     }
-    return set->items;
 }
 
 struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct wr_error *error)
 {
-    if (!check(map, error))
+    if (!wr_labels_check(map, error))
         return NULL;
-    struct wr_label_set *set = calloc(1, sizeof *set);
-    if (!set || !copy(set, map)) {
-        if (set)
-            wr_region_fini(&set->memory);
-        free(set);
+    struct wr_label_set *set = wr_pages_get(measure(map));
+    if (!set) {
         wr_error_no_memory(error, NULL);
         return NULL;
     }
+    copy(set, map);
     qsort(set->items, set->count, sizeof *set->items, compare);
     set->number = number;
     atomic_store_explicit(&set->references, 1, memory_order_relaxed);
@@ -61,8 +73,7 @@ void wr_labels_drop(struct wr_label_set *set)
 {
     if (!set || atomic_fetch_sub_explicit(&set->references, 1, memory_order_acq_rel) != 1)
         return;
-    wr_region_fini(&set->memory);
-    free(set);
+    wr_pages_put(set);
 }
 
 bool wr_labels_equal(const struct wr_label_set *a, const struct wr_label_set *b)

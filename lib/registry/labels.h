@@ -9,19 +9,19 @@
 
 #include <weir/handler.h>
 
-#include "text/region.h"
-
 struct wr_error;
 
 /* settings.labels, sorted by key. Immutable and reference counted: lanes may use a set that a reload has
- * replaced. */
+ * replaced. In pages of its own, because lanes drop it while they hold their lock. */
 struct wr_label_set {
     _Atomic unsigned references;
     uint64_t number; /* unique in the process; never 0 */
     size_t count;
-    weir_label *items;
-    struct wr_region memory; /* of items and their texts */
+    weir_label *items; /* behind the set, and behind them their texts */
 };
+
+/* Whether the keys and values of labels are valid. */
+bool wr_labels_check(const weir_map *map, struct wr_error *error);
 
 /* Returns a sorted copy with one reference. NULL, with the error set, if a key or value is not valid. */
 struct wr_label_set *wr_labels_new(const weir_map *map, uint64_t number, struct wr_error *error);

@@ -60,6 +60,11 @@ size_t wr_name_check_group(const char *group, struct wr_error *error)
     return length;
 }
 
+bool wr_name_is_own_group(const char *group)
+{
+    return strncmp(group, "weir", 4) == 0 && (group[4] == '\0' || group[4] == '.');
+}
+
 bool wr_name_check_text(const char *text, size_t longest, const char *what, struct wr_error *error)
 {
     if (!text) {

@@ -21,6 +21,9 @@ size_t wr_name_check(const char *name, const char *what, struct wr_error *error)
 /* The same for a group, which has no empty part between dots and no '*'. */
 size_t wr_name_check_group(const char *group, struct wr_error *error);
 
+/* Whether it is the group of weir's own metrics or a descendant: "*" does not apply to these. */
+bool wr_name_is_own_group(const char *group);
+
 /* Whether a text is valid UTF-8 of at most `longest` bytes. Control characters are allowed, since formats
  * escape them. */
 bool wr_name_check_text(const char *text, size_t longest, const char *what, struct wr_error *error);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "os/signals.h"
+#include "registry/family.h"
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
@@ -165,13 +166,41 @@ struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const
     return stream ? stream : wr_registry_add_stream(registry, &key);
 }
 
+static struct weir_stream *find_or_add_stream(struct wr_registry *registry, const struct wr_stream_key *key)
+{
+    struct weir_stream *stream = wr_registry_find_stream(registry, key);
+    return stream ? stream : wr_registry_add_stream(registry, key);
+}
+
+/* Not counted against settings.max_series: there is at most one for each group. */
+struct weir_stream *wr_registry_overflow_stream(struct wr_registry *registry, struct wr_group *group)
+{
+    struct weir_stream *stream = atomic_load_explicit(&group->overflow_stream, memory_order_relaxed);
+    if (stream)
+        return stream;
+    const weir_label label = {"weir_overflow", "true"};
+    const struct wr_stream_key key = {group, &label, 1};
+    stream = find_or_add_stream(registry, &key);
+    if (!stream)
+        return NULL;
+    stream->overflow = true;
+    /* release: pairs with the acquire loads of calls that look for it */
+    atomic_store_explicit(&group->overflow_stream, stream, memory_order_release);
+    return stream;
+}
+
+static struct wr_group *metric_group(const struct wr_metric_key *key)
+{
+    return key->stream->group;
+}
+
 static struct weir_metric *make_metric(struct wr_registry *registry, const struct wr_metric_key *key)
 {
     struct weir_metric *metric = wr_arena_get(&registry->arena, sizeof *metric + key->length + 1, WR_LINE);
     if (!metric)
         return NULL;
     metric->entry.hash = hash_metric(registry, key);
-    metric->gate = &key->stream->group->gate;
+    atomic_store_explicit(&metric->gate, &metric_group(key)->gate, memory_order_relaxed);
     metric->stream = (struct weir_stream *)key->stream;
     metric->flags = key->flags;
     metric->length = (uint8_t)key->length;
@@ -179,28 +208,57 @@ static struct weir_metric *make_metric(struct wr_registry *registry, const struc
     return metric;
 }
 
-bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metric, const char *unit,
-                          const char *help)
+/* The level of a gauge, which keeps it through changes of the description. Returns false if out of memory. */
+static bool keep_level(struct wr_registry *registry, const struct weir_metric *metric, struct wr_view *view)
 {
-    weir_series *view = wr_arena_get(&registry->views, sizeof *view, _Alignof(weir_series));
+    const struct wr_view *before =
+        (const struct wr_view *)atomic_load_explicit(&metric->view, memory_order_relaxed);
+    if (before && before->level)
+        view->level = before->level;
+    else if (view->series.instrument == WEIR_GAUGE)
+        view->level = wr_arena_get(&registry->views, sizeof *view->level, sizeof *view->level);
+    return view->level || view->series.instrument != WEIR_GAUGE;
+}
+
+/* How calls treat the series from now on; a call that is running may still treat it as before. */
+static void set_instrument(struct weir_metric *metric, enum weir_instrument instrument)
+{
+    struct wr_group *group = metric->stream->group;
+    if (metric->flags & WEIR_SAMPLE_CUMULATIVE)
+        instrument = WEIR_VALUE; /* a total is not an increment */
+    /* release: a call that sees the instrument finds the level in the view */
+    atomic_store_explicit(&metric->instrument, (uint8_t)instrument, memory_order_release);
+    atomic_store_explicit(&metric->gate, instrument ? &group->typed_gate : &group->gate, memory_order_relaxed);
+}
+
+bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metric,
+                          const struct wr_meaning *meaning, int enforced)
+{
+    struct wr_view *view = wr_arena_get(&registry->views, sizeof *view, _Alignof(struct wr_view));
     if (!view)
         return false;
     const struct weir_stream *stream = metric->stream;
-    *view = (weir_series){
-        .size = sizeof *view,
+    view->series = (weir_series){
+        .size = sizeof view->series,
         .id = metric->series,
         .group = stream->group->name,
         .name = metric->name,
         .labels = stream->labels,
         .label_count = stream->label_count,
-        .unit = unit,
-        .help = help,
+        .unit = meaning->unit,
+        .help = meaning->help,
         .cumulative = metric->flags & WEIR_SAMPLE_CUMULATIVE,
+        .instrument = (int32_t)meaning->instrument,
+        .buckets = meaning->buckets,
+        .bucket_count = meaning->bucket_count,
     };
+    if (!keep_level(registry, metric, view))
+        return false;
     /* release: pairs with the acquire loads of threads that pass the view to a handler */
-    atomic_store_explicit(&metric->view, view, memory_order_release);
+    atomic_store_explicit(&metric->view, &view->series, memory_order_release);
+    set_instrument(metric, (enum weir_instrument)enforced);
     if (registry->on_series)
-        registry->on_series(registry->on_series_ctx, view);
+        registry->on_series(registry->on_series_ctx, &view->series);
     return true;
 }
 
@@ -223,24 +281,17 @@ static bool set_id(struct wr_registry *registry, struct weir_metric *metric)
     return true;
 }
 
-/* The cumulative series of a name and the other one share a description. */
-static const weir_series *find_twin(const struct wr_registry *registry, const struct wr_metric_key *key)
-{
-    struct wr_metric_key twin_key = *key;
-    twin_key.flags ^= WEIR_SAMPLE_CUMULATIVE;
-    const struct weir_metric *twin = wr_registry_find_metric(registry, &twin_key);
-    return twin ? atomic_load_explicit(&twin->view, memory_order_relaxed) : NULL;
-}
-
 struct weir_metric *wr_registry_add_metric(struct wr_registry *registry, const struct wr_metric_key *key)
 {
-    struct weir_metric *metric = make_metric(registry, key);
-    if (!metric || !set_id(registry, metric))
+    struct wr_family *family = wr_family_make(registry, metric_group(key), key->name, key->length);
+    if (!family || !wr_family_reserve(registry, family))
         return NULL;
-    const weir_series *twin = find_twin(registry, key);
-    if (!wr_registry_set_view(registry, metric, twin ? twin->unit : NULL, twin ? twin->help : NULL) ||
+    struct weir_metric *metric = make_metric(registry, key);
+    if (!metric || !set_id(registry, metric) ||
+        !wr_registry_set_view(registry, metric, &family->meaning, (int)family->enforced) ||
         !wr_hash_table_insert(&registry->metrics, &registry->arena, &metric->entry))
         return NULL;
+    wr_family_add(family, metric);
     /* release: the table entry of the id is stored before the id counts */
     atomic_store_explicit(&registry->series, metric->series + 1, memory_order_release);
     return metric;
@@ -252,7 +303,10 @@ static struct weir_metric *make_refusing(struct wr_registry *registry, struct we
 {
     *stream = (struct weir_stream){.group = registry->refusing_group, .refusal = refusal};
     struct wr_metric_key key = {stream, "", 0, 0};
-    return make_metric(registry, &key);
+    struct weir_metric *metric = make_metric(registry, &key);
+    if (metric)
+        atomic_store_explicit(&metric->instrument, WR_INSTRUMENT_REFUSES, memory_order_relaxed);
+    return metric;
 }
 
 bool wr_registry_init(struct wr_registry *registry)
@@ -267,20 +321,24 @@ bool wr_registry_init(struct wr_registry *registry)
     registry->bad_name_metric = make_refusing(registry, &registry->bad_name, WEIR_ERR_NAME);
     registry->no_memory_metric = make_refusing(registry, &registry->no_memory, WEIR_ERR_MEMORY);
     registry->over_limit_metric = make_refusing(registry, &registry->over_limit, WEIR_ERR_LIMIT);
-    return registry->bad_name_metric && registry->no_memory_metric && registry->over_limit_metric;
+    registry->conflict_metric = make_refusing(registry, &registry->conflict, WEIR_ERR_ARGUMENT);
+    return registry->bad_name_metric && registry->no_memory_metric && registry->over_limit_metric &&
+           registry->conflict_metric;
 }
 
 struct wr_registry *wr_registry_refusing(void)
 {
     static struct wr_group group = {.gate = WR_GATE_REFUSE};
     static struct weir_stream stream = {.group = &group, .refusal = WEIR_ERR_MEMORY};
-    static struct weir_metric metric = {.gate = &group.gate, .stream = &stream};
+    static struct weir_metric metric = {
+        .gate = &group.gate, .stream = &stream, .instrument = WR_INSTRUMENT_REFUSES};
     static struct wr_registry registry = {
         .refusing_group = &group,
         .no_memory = {.group = &group, .refusal = WEIR_ERR_MEMORY},
         .bad_name_metric = &metric,
         .no_memory_metric = &metric,
         .over_limit_metric = &metric,
+        .conflict_metric = &metric,
     };
     return &registry;
 }
@@ -292,6 +350,7 @@ void wr_registry_after_fork(struct wr_registry *registry)
     struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_relaxed);
     for (; group; group = group->next) {
         atomic_store_explicit(&group->gate, WR_GATE_COLD, memory_order_relaxed);
+        atomic_store_explicit(&group->typed_gate, WR_GATE_COLD, memory_order_relaxed);
         atomic_store_explicit(&group->waiters, 0, memory_order_relaxed);
         atomic_store_explicit(&group->unrouted, 0, memory_order_relaxed);
         group->route = 0;

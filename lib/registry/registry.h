@@ -1,5 +1,5 @@
 /* registry: the tables of groups, streams (a group with labels) and series (a name in a stream), each interned
- * once. Other folders use them through stream.h and series.h.
+ * once. Other folders use them through stream.h, series.h and family.h.
  *
  * Objects are never freed or moved, so producers may keep pointers to them. Finding takes no lock. Creating
  * takes the registry lock with signals blocked, so that a signal handler that creates something does not find
@@ -22,7 +22,7 @@
 #include "registry/hash_table.h"
 #include "os/lock.h"
 
-/* States of a group's gate, which tells its producers what to do. Set by the dispatcher's rounds; producers
+/* States of a group's gate, which determine what its producers do. Set by the dispatcher's rounds; producers
  * sleep on it while it is WAIT. */
 enum wr_gate {
     WR_GATE_COLD,   /* the route was not resolved yet, or not since a fork */
@@ -31,12 +31,22 @@ enum wr_gate {
     WR_GATE_WAIT,   /* wait: a handler's queue is full */
     WR_GATE_SYNC,   /* add, and wait for the result */
     WR_GATE_REFUSE, /* refuse: the group of streams whose name is not valid */
+    WR_GATE_TYPED,  /* only in typed_gate: check the value, then as OPEN */
+
+    /* the same for groups whose handlers sum only: no value needs a time, so the call does not read the clock
+     */
+    WR_GATE_UNTIMED = 8,
+    WR_GATE_OPEN_UNTIMED = WR_GATE_OPEN | WR_GATE_UNTIMED,
+    WR_GATE_TYPED_UNTIMED = WR_GATE_TYPED | WR_GATE_UNTIMED,
 };
+
+struct wr_meaning;
 
 struct wr_group {
     struct wr_hash_entry entry;
-    _Atomic uint32_t gate;    /* enum wr_gate */
-    _Atomic uint32_t waiters; /* producers that may sleep on gate */
+    _Atomic uint32_t gate;       /* enum wr_gate */
+    _Atomic uint32_t typed_gate; /* the same, but TYPED in place of OPEN: for series with an instrument */
+    _Atomic uint32_t waiters;    /* producers that may sleep on gate */
     uint32_t length;
     uint32_t route;              /* of the router; this and the next field are protected by the round lock */
     struct wr_group *route_next; /* the next group of the same route */
@@ -51,27 +61,44 @@ struct wr_group {
 struct weir_stream {
     struct wr_hash_entry entry;
     struct wr_group *group;
-    int refusal;   /* the error that adding a value returns; 0: a valid stream */
-    bool overflow; /* replaces label sets beyond the limit: every name is the group's overflow series */
+    int refusal;           /* the error that adding a value returns; 0: a valid stream */
+    _Atomic bool overflow; /* replaces label sets beyond a limit; has the label weir_overflow="true" */
     uint32_t label_count;
     const weir_label *labels; /* sorted by key */
 };
 
+/* A stream that refuses because of its name or labels, and why. */
+struct wr_refused_stream {
+    struct weir_stream stream;
+    char *reason; /* never freed */
+};
+
 struct weir_metric {
     struct wr_hash_entry entry;
-    _Atomic uint32_t *gate; /* the group's */
+    /* the group's gate or typed_gate, depending on the instrument; atomic, since a declaration changes it */
+    _Atomic(_Atomic uint32_t *) gate;
     struct weir_stream *stream;
     uint32_t series;                   /* the id; ids are dense, from 0 */
     uint16_t flags;                    /* WEIR_SAMPLE_CUMULATIVE or 0 */
     uint8_t length;                    /* of the name */
-    uint8_t described;                 /* [registry lock] number of changes of the description */
-    _Atomic(const weir_series *) view; /* what handlers get; replaced when the description changes */
+    _Atomic uint8_t instrument;        /* by which calls are checked: enum weir_instrument, or
+                                          WR_INSTRUMENT_REFUSES */
+    _Atomic(const weir_series *) view; /* in a struct wr_view; replaced when the meaning changes */
     char name[];
 };
 
+/* weir_metric.instrument of the series that refuses all values. */
+enum { WR_INSTRUMENT_REFUSES = 255 };
+
+/* What handlers get of a series, and what goes with it. */
+struct wr_view {
+    weir_series series;
+    _Atomic uint64_t *level; /* of a gauge: the bits of the double that was set last; else NULL */
+};
+
 enum { WR_REGISTRY_CHUNKS = 16, WR_REGISTRY_FIRST_CHUNK = 1024 };
-/* Former descriptions stay readable, so they are never freed: their number is bounded. */
-enum { WR_REGISTRY_DESCRIPTIONS_MAX = 16 };
+/* How many streams with bad names are kept apart. */
+enum { WR_REGISTRY_REFUSED = 64 };
 enum { WR_REGISTRY_DEFAULT_MAX = 100000, WR_REGISTRY_LARGEST_MAX = 30000000 };
 
 struct wr_registry {
@@ -79,7 +106,8 @@ struct wr_registry {
     uint64_t seed;
     struct wr_arena arena;
     struct wr_arena views; /* separate: calls do not read them, and series are closer together without them */
-    struct wr_hash_table groups, streams, metrics;
+    struct wr_hash_table groups, streams, metrics, families, profs;
+    const struct wr_metric_rules *rules;   /* [registry lock] of the configuration; NULL: none */
     _Atomic(struct wr_group *) last_group; /* list of all groups, latest first */
     _Atomic uint32_t count;                /* groups, label sets and series */
     _Atomic uint32_t max;                  /* settings.max_series */
@@ -90,11 +118,16 @@ struct wr_registry {
      */
     void (*on_series)(void *ctx, const weir_series *view);
     void *on_series_ctx;
-    _Atomic(struct wr_group *) first_overflow; /* the group that reached the limit first */
+    _Atomic(struct wr_group *) first_overflow; /* the group that reached settings.max_series first */
+    _Atomic(struct wr_family *) first_full;    /* the name that reached its limit of label sets first */
     /* returned for names that are not valid and the like; their group is refusing_group */
     struct wr_group *refusing_group;
-    struct weir_stream bad_name, no_memory, over_limit;
-    struct weir_metric *bad_name_metric, *no_memory_metric, *over_limit_metric;
+    struct weir_stream bad_name, no_memory, over_limit, conflict;
+    /* the first ones with bad names; later ones are bad_name, without a reason: what strangers send as names
+     * must not fill memory. [registry lock]; entries before refused_count do not change */
+    struct wr_refused_stream refused[WR_REGISTRY_REFUSED];
+    _Atomic uint32_t refused_count;
+    struct weir_metric *bad_name_metric, *no_memory_metric, *over_limit_metric, *conflict_metric;
 };
 
 /* Keys of the tables. Names are validated, labels sorted. */
@@ -152,13 +185,17 @@ struct weir_metric *wr_registry_add_metric(struct wr_registry *registry, const s
 /* [registry lock] Finds or creates the stream without labels of a group. Returns NULL if out of memory. */
 struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const struct wr_group *group);
 
+/* [registry lock] Finds or creates the stream of a group that replaces its label sets beyond a limit. Returns
+ * NULL if out of memory. */
+struct weir_stream *wr_registry_overflow_stream(struct wr_registry *registry, struct wr_group *group);
+
 /* [registry lock] Returns a copy that is never freed. NULL if out of memory. */
 const char *wr_registry_copy_text(struct wr_registry *registry, const char *text);
 
-/* [registry lock] Replaces what handlers get of a series. unit and help are not copied. Returns false if out of
- * memory. */
-bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metric, const char *unit,
-                          const char *help);
+/* [registry lock] Replaces what handlers get of a series, and how calls treat it: `enforced` is an enum
+ * weir_instrument. The meaning is not copied. Returns false if out of memory. */
+bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metric,
+                          const struct wr_meaning *meaning, int enforced);
 
 /* [any thread] Returns the series of an id in a record. */
 static inline struct weir_metric *wr_registry_series(const struct wr_registry *registry, uint32_t id)

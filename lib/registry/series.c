@@ -2,10 +2,12 @@
 
 #include <string.h>
 
-#include "text/error.h"
+#include "registry/family.h"
 #include "registry/name.h"
+#include "registry/stream.h"
+#include "text/error.h"
 
-/* ---- Beyond the limit ------------------------------------------------------------------------ */
+/* ---- Beyond the limit of the process --------------------------------------------------------- */
 
 static const char overflow_name[] = "weir_overflow";
 
@@ -31,24 +33,69 @@ struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_g
     return overflow;
 }
 
-/* Takes no lock, as beyond the limit every new name gets here. */
-static struct weir_metric *find_overflow(const struct wr_registry *registry, const struct weir_stream *stream)
+/* ---- Beyond the limit of a name -------------------------------------------------------------- */
+
+/* Where the label sets go that a name has no room for: the same name in the group's overflow stream. */
+static struct weir_metric *find_shared(const struct wr_registry *registry, const struct wr_metric_key *key)
 {
-    if (!stream->overflow && !wr_registry_is_full(registry))
+    const struct wr_group *group = key->stream->group;
+    const struct weir_stream *stream = atomic_load_explicit(&group->overflow_stream, memory_order_acquire);
+    const struct wr_metric_key shared = {stream, key->name, key->length, key->flags};
+    return stream ? wr_registry_find_metric(registry, &shared) : NULL;
+}
+
+static bool is_shared(const struct wr_registry *registry, const struct wr_metric_key *key)
+{
+    const struct weir_stream *stream = key->stream;
+    if (!stream->label_count || stream->overflow)
+        return false;
+    const struct wr_family *family = wr_family_find(registry, stream->group, key->name, key->length);
+    return family && wr_family_is_full(family);
+}
+
+/* [registry lock] Not counted against settings.max_series: there is at most one for each family. */
+static struct weir_metric *make_shared(struct wr_registry *registry, const struct wr_metric_key *key)
+{
+    struct wr_group *group = key->stream->group;
+    const struct weir_stream *stream = wr_registry_overflow_stream(registry, group);
+    if (!stream)
         return NULL;
-    return atomic_load_explicit(&stream->group->overflow, memory_order_acquire);
+    struct wr_metric_key shared = {stream, key->name, key->length, key->flags};
+    struct weir_metric *metric = wr_registry_find_metric(registry, &shared);
+    return metric ? metric : wr_registry_add_metric(registry, &shared);
 }
 
 /* ---- Finding and creating -------------------------------------------------------------------- */
 
+/* Takes no lock, as beyond the limits every call with a new name or label set gets here. NULL: it may have to
+ * be made. */
+static struct weir_metric *find_overflow(const struct wr_registry *registry, const struct wr_metric_key *key)
+{
+    if (is_shared(registry, key))
+        return find_shared(registry, key);
+    if (!wr_registry_is_full(registry))
+        return NULL;
+    if (key->stream->overflow && wr_family_find(registry, key->stream->group, key->name, key->length))
+        return NULL;
+    return atomic_load_explicit(&key->stream->group->overflow, memory_order_acquire);
+}
+
 static struct weir_metric *make_locked(struct wr_registry *registry, const struct wr_metric_key *key)
 {
+    struct wr_group *group = key->stream->group;
     struct weir_metric *metric = wr_registry_find_metric(registry, key);
     if (metric)
         return metric;
-    if (key->stream->overflow || !wr_registry_count_one(registry))
-        return wr_series_overflow(registry, key->stream->group);
-    return wr_registry_add_metric(registry, key);
+    struct wr_family *family = wr_family_find(registry, group, key->name, key->length);
+    if (is_shared(registry, key)) {
+        struct wr_family *none = NULL;
+        atomic_compare_exchange_strong(&registry->first_full, &none, family);
+        return make_shared(registry, key);
+    }
+    if (key->stream->overflow && family)
+        return wr_registry_add_metric(registry, key);
+    return wr_registry_count_one(registry) ? wr_registry_add_metric(registry, key)
+                                           : wr_series_overflow(registry, group);
 }
 
 static struct weir_metric *make(struct wr_registry *registry, const struct wr_metric_key *key,
@@ -67,7 +114,8 @@ static struct weir_metric *make(struct wr_registry *registry, const struct wr_me
 static struct weir_metric *refuse(struct wr_registry *registry, const struct weir_stream *stream,
                                   struct wr_error *error)
 {
-    wr_error_set(error, stream->refusal, "the stream refuses all values: %s", wr_error_text(stream->refusal));
+    wr_error_set(error, stream->refusal, "the stream refuses all values: %s",
+                 wr_stream_refusal(registry, stream));
     switch (stream->refusal) {
     case WEIR_ERR_MEMORY: return registry->no_memory_metric;
     case WEIR_ERR_LIMIT: return registry->over_limit_metric;
@@ -95,62 +143,69 @@ struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stre
     if (!length)
         return registry->bad_name_metric;
     struct wr_metric_key key = {stream, name, length, flags};
-    metric = find_overflow(registry, stream);
+    metric = find_overflow(registry, &key);
     return metric ? metric : make(registry, &key, error);
 }
 
-/* ---- Descriptions ---------------------------------------------------------------------------- */
-
-/* [registry lock] Returns 0 or an error code. */
-static int replace_view(struct wr_registry *registry, struct weir_metric *metric, const char *unit,
-                        const char *help)
+/* [registry lock] Sets the meaning of a derived series, for handlers only: calls may add values of any kind to
+ * its name. A name that has a meaning of its own keeps that. */
+static void set_derived_meaning(struct wr_registry *registry, struct weir_metric *metric,
+                                const struct wr_meaning *meaning)
 {
-    if (metric->described == WR_REGISTRY_DESCRIPTIONS_MAX)
-        return WEIR_ERR_LIMIT;
-    const char *unit_copy = unit ? wr_registry_copy_text(registry, unit) : NULL;
-    const char *help_copy = help ? wr_registry_copy_text(registry, help) : NULL;
-    if ((unit && !unit_copy) || (help && !help_copy) ||
-        !wr_registry_set_view(registry, metric, unit_copy, help_copy))
-        return WEIR_ERR_MEMORY;
-    metric->described++;
-    return 0;
+    const struct wr_family *family =
+        wr_family_find(registry, metric->stream->group, metric->name, metric->length);
+    if (family && wr_family_is_undeclared(family))
+        wr_registry_set_view(registry, metric, meaning, WEIR_VALUE);
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static int describe(struct wr_registry *registry, struct weir_metric *metric, const char *unit,
-                    const char *help, struct wr_error *error)
+static bool has_meaning(const struct weir_metric *metric, const struct wr_meaning *meaning)
 {
     const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
-    if (is_same_text(view->unit, unit) && is_same_text(view->help, help))
-        return 0; /* a program may repeat the description */
-    sigset_t signals;
-    wr_registry_lock(registry, &signals);
-    int result = replace_view(registry, metric, unit, help);
-    wr_registry_unlock(registry, &signals);
-    if (result == WEIR_ERR_LIMIT)
-        return wr_error_set(error, result, "name \"%s\": its description was changed %d times, the maximum",
-                            metric->name, WR_REGISTRY_DESCRIPTIONS_MAX);
-    return result ? wr_error_set(error, result, "name \"%s\": out of memory", metric->name) : 0;
+    return view->instrument == (int32_t)meaning->instrument && view->unit == meaning->unit &&
+           view->help == meaning->help;
 }
 
-int wr_series_describe(struct wr_registry *registry, struct weir_stream *stream, const char *name,
-                       const char *unit, const char *help, struct wr_error *error)
+struct weir_metric *wr_series_derive(struct wr_registry *registry, const struct weir_stream *stream,
+                                     const char *name, uint16_t flags, const struct wr_meaning *meaning)
 {
-    if ((unit && !wr_name_check_text(unit, WR_NAME_UNIT_LONGEST, "unit", error)) ||
-        (help && !wr_name_check_text(help, WR_NAME_HELP_LONGEST, "help", error)))
-        return WEIR_ERR_NAME;
-    struct weir_metric *metric = wr_series_get(registry, stream, name, 0, error);
-    if (metric->stream->refusal)
-        return metric->stream->refusal;
-    if (metric->stream != stream || strcmp(metric->name, name) != 0)
-        return wr_error_set(error, WEIR_ERR_LIMIT, "name \"%s\": settings.max_series (%u) is reached", name,
-                            atomic_load_explicit(&registry->max, memory_order_relaxed));
-    struct wr_metric_key twin_key = {stream, name, strlen(name), WEIR_SAMPLE_CUMULATIVE};
-    struct weir_metric *twin = wr_registry_find_metric(registry, &twin_key);
-    int result = describe(registry, metric, unit, help, error);
-    return result || !twin ? result : describe(registry, twin, unit, help, error);
+    struct wr_metric_key key = {stream, name, wr_name_check(name, "name", NULL), flags};
+    struct weir_metric *metric = key.length ? wr_registry_find_metric(registry, &key) : NULL;
+    sigset_t signals;
+    if (!key.length || (metric && has_meaning(metric, meaning)))
+        return metric;
+    wr_registry_lock(registry, &signals);
+    metric = wr_registry_find_metric(registry, &key);
+    if (!metric && (metric = wr_registry_add_metric(registry, &key)))
+        wr_family_uncount(wr_family_find(registry, stream->group, name, key.length), metric);
+    if (metric && !has_meaning(metric, meaning))
+        set_derived_meaning(registry, metric, meaning);
+    wr_registry_unlock(registry, &signals);
+    return metric;
+}
+
+/* ---- Labels of the call ---------------------------------------------------------------------- */
+
+struct weir_metric *wr_series_get_labeled(struct wr_registry *registry, struct weir_stream *stream,
+                                          const char *name, const weir_label *labels, size_t count,
+                                          struct wr_error *error)
+{
+    struct wr_family *family = NULL;
+    if (stream->refusal)
+        return refuse(registry, stream, error);
+    struct weir_stream *labeled = wr_stream_find_labeled(registry, stream, labels, count);
+    if (labeled)
+        return wr_series_get(registry, labeled, name, 0, error);
+    /* A label set that the name has no room for gets no stream of its own. */
+    size_t length = wr_name_check(name, "name", error);
+    if (!length)
+        return registry->bad_name_metric;
+    family = wr_family_find(registry, stream->group, name, length);
+    struct wr_metric_key key = {stream, name, length, 0};
+    if (family && wr_family_is_full(family)) {
+        struct weir_metric *shared = find_shared(registry, &key);
+        if (shared)
+            return shared;
+    }
+    labeled = wr_stream_get_labeled(registry, stream, labels, count, error);
+    return wr_series_get(registry, labeled, name, 0, labeled->refusal ? NULL : error);
 }

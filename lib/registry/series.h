@@ -4,10 +4,13 @@
 
 #include "registry/registry.h"
 
+struct wr_meaning;
+
 struct wr_error;
 
-/* [any thread] Returns the series of a name, which is created if necessary; beyond settings.max_series the
- * group's overflow series. Never NULL: on failure a series that refuses values, with the error set. */
+/* [any thread] Returns the series of a name, which is created if necessary. Beyond the name's limit of label
+ * sets it is the name's series in the group's overflow stream; beyond settings.max_series it is the group's
+ * overflow series. Never NULL: on failure a series that refuses values, with the error set. */
 struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stream *stream, const char *name,
                                   uint16_t flags, struct wr_error *error);
 
@@ -18,8 +21,16 @@ struct weir_metric *wr_series_find(const struct wr_registry *registry, const str
 /* [registry lock] Returns the overflow series of a group. NULL if out of memory. */
 struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group);
 
-/* [any thread] See weir_describe. */
-int wr_series_describe(struct wr_registry *registry, struct weir_stream *stream, const char *name,
-                       const char *unit, const char *help, struct wr_error *error);
+/* [any thread] Returns the series of a part of what weir knows of another series, which is created if necessary
+ * and not counted against any limit. It has the given meaning unless its own name means something; the texts
+ * are borrowed for ever. NULL: the name is too long, or out of memory. */
+struct weir_metric *wr_series_derive(struct wr_registry *registry, const struct weir_stream *stream,
+                                     const char *name, uint16_t flags, const struct wr_meaning *meaning);
+
+/* [any thread] Returns the series of a name with labels in addition to those of the stream, as wr_series_get.
+ */
+struct weir_metric *wr_series_get_labeled(struct wr_registry *registry, struct weir_stream *stream,
+                                          const char *name, const weir_label *labels, size_t count,
+                                          struct wr_error *error);
 
 #endif

@@ -49,29 +49,13 @@ static bool sort_labels(weir_label *sorted, const weir_label *labels, size_t cou
 
 /* ---- Creating -------------------------------------------------------------------------------- */
 
-/* The stream that replaces all label sets of a group beyond the limit. Not counted against it: there is at most
- * one per group, and groups are counted. */
-static struct weir_stream *get_overflow(struct wr_registry *registry, struct wr_group *group)
-{
-    struct weir_stream *stream = atomic_load_explicit(&group->overflow_stream, memory_order_relaxed);
-    if (stream || !wr_series_overflow(registry, group))
-        return stream;
-    stream = wr_arena_get(&registry->arena, sizeof *stream, WR_LINE);
-    if (!stream)
-        return NULL;
-    *stream = (struct weir_stream){.group = group, .overflow = true};
-    /* release: pairs with the acquire in find */
-    atomic_store_explicit(&group->overflow_stream, stream, memory_order_release);
-    return stream;
-}
-
 static struct weir_stream *make_labeled(struct wr_registry *registry, const struct wr_stream_key *key)
 {
     struct weir_stream *stream = wr_registry_find_stream(registry, key);
     if (stream)
         return stream;
     if (!wr_registry_count_one(registry))
-        return get_overflow(registry, (struct wr_group *)key->group);
+        return wr_registry_overflow_stream(registry, (struct wr_group *)key->group);
     return wr_registry_add_stream(registry, key);
 }
 
@@ -123,13 +107,134 @@ static struct weir_stream *find(const struct wr_registry *registry, const struct
     return stream;
 }
 
+/* ---- Refusing -------------------------------------------------------------------------------- */
+
+static struct weir_stream *find_refused(struct wr_registry *registry, const char *reason)
+{
+    /* acquire: pairs with the release in make_refused */
+    uint32_t count = atomic_load_explicit(&registry->refused_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(registry->refused[i].reason, reason) == 0)
+            return &registry->refused[i].stream;
+    return NULL;
+}
+
+static struct weir_stream *make_refused(struct wr_registry *registry, const char *reason)
+{
+    uint32_t count = atomic_load_explicit(&registry->refused_count, memory_order_relaxed);
+    struct weir_stream *known = find_refused(registry, reason);
+    char *copy = known || count == WR_REGISTRY_REFUSED ? NULL : strdup(reason);
+    if (!copy)
+        return known ? known : &registry->bad_name;
+    registry->refused[count].stream =
+        (struct weir_stream){.group = registry->refusing_group, .refusal = WEIR_ERR_NAME};
+    registry->refused[count].reason = copy;
+    atomic_store_explicit(&registry->refused_count, count + 1, memory_order_release);
+    return &registry->refused[count].stream;
+}
+
+/* The stream of a bad name: calls that add to it, of any thread, report what is bad. */
+static struct weir_stream *get_refused(struct wr_registry *registry, const struct wr_error *error)
+{
+    if (!error)
+        return &registry->bad_name;
+    struct weir_stream *stream = find_refused(registry, error->text);
+    if (stream)
+        return stream;
+    sigset_t signals;
+    wr_registry_lock(registry, &signals);
+    stream = make_refused(registry, error->text);
+    wr_registry_unlock(registry, &signals);
+    return stream;
+}
+
+const char *wr_stream_refusal(const struct wr_registry *registry, const struct weir_stream *stream)
+{
+    uint32_t count = atomic_load_explicit(&registry->refused_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++)
+        if (stream == &registry->refused[i].stream)
+            return registry->refused[i].reason;
+    return wr_error_text(stream->refusal);
+}
+
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error)
 {
     weir_label sorted[MAX_LABELS];
     struct wr_group_key key = {group, wr_name_check_group(group, error)};
     if (!key.length || !check_labels(labels, count, error) || !sort_labels(sorted, labels, count, error))
-        return &registry->bad_name;
+        return get_refused(registry, error);
     struct weir_stream *stream = find(registry, &key, sorted, count);
     return stream ? stream : make(registry, &key, sorted, count, error);
+}
+
+/* ---- Labels of the call ---------------------------------------------------------------------- */
+
+/* Merges the labels of a stream, which are sorted, with others into `merged`, which is sorted and has room for
+ * MAX_LABELS. Returns their number, or -1: they are not sorted, there are too many, or a key occurs twice. */
+static int merge_sorted(weir_label *merged, const struct weir_stream *base, const weir_label *labels,
+                        size_t count)
+{
+    size_t i = 0, j = 0, n = 0;
+    if (count > MAX_LABELS || base->label_count + count > MAX_LABELS)
+        return -1;
+    while (i < base->label_count || j < count) {
+        int order = i == base->label_count ? 1 : j == count ? -1 : strcmp(base->labels[i].key, labels[j].key);
+        if (order == 0)
+            return -1;
+        merged[n] = order < 0 ? base->labels[i++] : labels[j++];
+        if (n && strcmp(merged[n - 1].key, merged[n].key) >= 0)
+            return -1;
+        n++;
+    }
+    return (int)n;
+}
+
+struct weir_stream *wr_stream_find_labeled(const struct wr_registry *registry, const struct weir_stream *base,
+                                           const weir_label *labels, size_t count)
+{
+    weir_label merged[MAX_LABELS], sorted[MAX_LABELS];
+    for (size_t i = 0; i < count; i++)
+        if (!labels || !labels[i].key || !labels[i].value)
+            return NULL;
+    int total = merge_sorted(merged, base, labels, count);
+    if (total < 0 && count <= MAX_LABELS && sort_labels(sorted, labels, count, NULL))
+        total = merge_sorted(merged, base, sorted, count);
+    if (total < 0)
+        return NULL;
+    const struct wr_stream_key key = {base->group, merged, (size_t)total};
+    return wr_registry_find_stream(registry, &key);
+}
+
+struct weir_stream *wr_stream_get_labeled(struct wr_registry *registry, const struct weir_stream *base,
+                                          const weir_label *labels, size_t count, struct wr_error *error)
+{
+    weir_label both[2 * MAX_LABELS];
+    if (!check_labels(labels, count, error))
+        return &registry->bad_name;
+    for (size_t i = 0; i < base->label_count; i++)
+        both[i] = base->labels[i];
+    for (size_t i = 0; i < count; i++)
+        both[base->label_count + i] = labels[i];
+    return wr_stream_get(registry, base->group->name, both, base->label_count + count, error);
+}
+
+const struct weir_stream *wr_stream_derive(struct wr_registry *registry, const struct weir_stream *base,
+                                           const weir_label *label)
+{
+    weir_label merged[MAX_LABELS];
+    sigset_t signals;
+    int total = merge_sorted(merged, base, label, 1);
+    if (total < 0)
+        return NULL;
+    const struct wr_stream_key key = {base->group, merged, (size_t)total};
+    struct weir_stream *stream = wr_registry_find_stream(registry, &key);
+    if (stream)
+        return stream;
+    wr_registry_lock(registry, &signals);
+    stream = wr_registry_find_stream(registry, &key);
+    if (!stream)
+        stream = wr_registry_add_stream(registry, &key);
+    wr_registry_unlock(registry, &signals);
+    return stream;
 }

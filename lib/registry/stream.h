@@ -12,4 +12,21 @@ struct wr_error;
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error);
 
+/* [any thread] Why a stream refuses: the message with which it was asked for, or that of its error code. */
+const char *wr_stream_refusal(const struct wr_registry *registry, const struct weir_stream *stream);
+
+/* [any thread] Returns the stream with labels in addition to those of `base`; NULL: there is none, or the
+ * labels are not valid. */
+struct weir_stream *wr_stream_find_labeled(const struct wr_registry *registry, const struct weir_stream *base,
+                                           const weir_label *labels, size_t count);
+
+/* [any thread] The same, and creates it, as wr_stream_get. A key that the base has too is refused. */
+struct weir_stream *wr_stream_get_labeled(struct wr_registry *registry, const struct weir_stream *base,
+                                          const weir_label *labels, size_t count, struct wr_error *error);
+
+/* [any thread] The same for one more label, of a part of what weir knows of a series: it is not counted against
+ * any limit. NULL: it cannot have that label, or out of memory. */
+const struct weir_stream *wr_stream_derive(struct wr_registry *registry, const struct weir_stream *base,
+                                           const weir_label *label);
+
 #endif

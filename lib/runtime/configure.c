@@ -12,6 +12,7 @@
 #include "engine/plan.h"
 #include "os/clock.h"
 #include "os/futex.h"
+#include "os/thread.h"
 #include "text/common.h"
 #include "text/error.h"
 
@@ -30,6 +31,7 @@ struct request {
     struct wr_config *config;           /* REPLACE: the new one; borrowed */
     const char *group, *type, *options; /* ROUTE: as weir_configure */
     bool in_background;                 /* REREAD: with the environment of the first time */
+    struct wr_config **tried;           /* REREAD: gets what was read, for its list of files; held */
 };
 
 static struct wr_config *hold(struct wr_config *config)
@@ -38,14 +40,17 @@ static struct wr_config *hold(struct wr_config *config)
     return config;
 }
 
-static struct wr_config *reread(struct wr_config *in_force, bool in_background, struct wr_error *error)
+static struct wr_config *reread(struct wr_config *in_force, const struct request *request,
+                                struct wr_error *error)
 {
-    if (!in_force->path)
+    if (!in_force->watched_count)
         return hold(in_force);
-    struct wr_environment *environment = in_background ? in_force->environment : NULL;
-    struct wr_config *base = wr_parse_file(in_force->path, environment, error);
+    struct wr_environment *environment = request->in_background ? in_force->environment : NULL;
+    wr_config_drop(*request->tried);
+    struct wr_config *base = wr_parse_again(in_force, environment, request->tried, error);
     if (!base)
         return NULL;
+    *request->tried = hold(base);
     struct wr_config *config = wr_config_edit_carry_over(base, in_force, error);
     wr_config_drop(base);
     return config;
@@ -56,7 +61,7 @@ static struct wr_config *edit(struct wr_config *in_force, const struct request *
 {
     switch (request->kind) {
     case ROUTE: return wr_config_edit_route(in_force, request->group, request->type, request->options, error);
-    case REREAD: return reread(in_force, request->in_background, error);
+    case REREAD: return reread(in_force, request, error);
     default: return hold(request->config);
     }
 }
@@ -75,7 +80,7 @@ static void follow(struct wr_runtime *runtime, struct wr_engine *engine)
     uint64_t generation;
     do {
         struct wr_config *config = wr_engine_config(engine, &generation);
-        wr_watcher_set(&runtime->watcher, config->path, config->settings.reload_ns);
+        wr_watcher_set(&runtime->watcher, config->watched, config->watched_count, config->settings.reload_ns);
         wr_status_set(&runtime->status, config->settings.status);
         wr_config_drop(config);
     } while (atomic_load(&engine->generation) != generation);
@@ -89,6 +94,18 @@ static struct wr_plan *make_plan(struct wr_engine *engine, struct wr_config *con
 {
     struct wr_plan_site site = wr_engine_plan_site(engine, generation, in_child);
     return wr_plan_new(config, &site, error);
+}
+
+/* Once for what was read: not again for each weir_configure, and not in a forked child. */
+static void log_warnings(struct wr_runtime *runtime, const struct wr_plan *plan)
+{
+    struct wr_config *origin = wr_config_origin(plan->config);
+    bool is_new = !atomic_exchange(&origin->logged, true);
+    if (is_new) {
+        wr_unknown_keys_log(&origin->unknown, &runtime->log);
+        wr_unknown_keys_log(&plan->unknown, &runtime->log);
+    }
+    wr_plan_log_skipped(plan, &runtime->log, is_new);
 }
 
 /* Optimistic: no lock is held while plugins are loaded; if another thread commits meanwhile, this starts over
@@ -112,6 +129,7 @@ static int apply(struct wr_runtime *runtime, const struct request *request, bool
             wr_plan_free(plan);
             return 0;
         }
+        log_warnings(runtime, plan);
         if (wr_commit(engine, plan)) {
             follow(runtime, engine);
             return 0;
@@ -139,13 +157,6 @@ static bool ensure_router(struct wr_engine *engine, struct wr_error *error)
 
 /* ---- The first configuration ----------------------------------------------------------------- */
 
-static struct wr_config *read_variable(const char *text, struct wr_error *error)
-{
-    if (*text == '{')
-        return wr_parse_text("WEIR_CONFIG", text, strlen(text), NULL, error);
-    return wr_parse_file(text, NULL, error);
-}
-
 /* Threads that wait in wait_for_journal learn whether to go on waiting. */
 static void expect_journal(struct wr_runtime *runtime, const struct wr_config *config)
 {
@@ -156,9 +167,8 @@ static void expect_journal(struct wr_runtime *runtime, const struct wr_config *c
 static void configure_from_environment(struct wr_runtime *runtime)
 {
     struct wr_error error = {0};
-    const char *text = secure_getenv("WEIR_CONFIG");
-    bool has_text = text && *text;
-    struct wr_config *config = has_text ? read_variable(text, &error) : wr_benchmarkai_config(&error);
+    bool has_variable = wr_parse_has_variable();
+    struct wr_config *config = has_variable ? wr_parse_variable(&error) : wr_benchmarkai_config(&error);
     expect_journal(runtime, config);
     if (!config && !error.code)
         return;
@@ -168,9 +178,11 @@ static void configure_from_environment(struct wr_runtime *runtime)
     bool applied = config && apply(runtime, &request, false, in_child, &error) == 0;
     wr_config_drop(config);
     runtime->from_environment = applied;
-    if (!applied)
-        wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; %s is not used", error.text,
-                     has_text ? "WEIR_CONFIG" : "BENCHMARK_AI");
+    if (applied)
+        return;
+    runtime->first_error = error;
+    wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; %s is not used", error.text,
+                 has_variable ? "WEIR_CONFIG" : "BENCHMARK_AI");
 }
 
 /* A forked child repeats its parent's configuration. */
@@ -180,15 +192,19 @@ static void configure_child(struct wr_runtime *runtime, const struct wr_engine *
     struct wr_config *config = atomic_load(&parent->config);
     expect_journal(runtime, config);
     const struct request request = {.kind = REPLACE, .config = config};
-    if (apply(runtime, &request, false, true, &error) != 0)
+    if (!wr_parse_labels_again(config, &error) || apply(runtime, &request, false, true, &error) != 0)
         wr_log_write(&runtime->log, WEIR_LOG_ERROR, "the forked process %ld cannot be configured: %s",
                      (long)getpid(), error.text);
 }
 
 static void reload_in_background(void *ctx);
 
-static void configure_first(struct wr_runtime *runtime)
+/* Plugins may need more stack than the thread of a first value has: see wr_thread_run_roomy. */
+static void configure_first(void *argument)
 {
+    struct wr_runtime *runtime = argument;
+    struct wr_error error = {0};
+    atomic_store(&runtime->configurer, pthread_self());
     runtime->watcher.reload = reload_in_background;
     runtime->watcher.ctx = runtime;
     const struct wr_engine *parent = wr_runtime_engine(runtime)->forsaken;
@@ -196,11 +212,13 @@ static void configure_first(struct wr_runtime *runtime)
         configure_child(runtime, parent);
     else
         configure_from_environment(runtime);
+    if (!ensure_router(wr_runtime_engine(runtime), &error))
+        wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; values are refused until memory is available",
+                     error.text);
 }
 
 bool wr_configure_ready(struct wr_runtime *runtime)
 {
-    struct wr_error error = {0};
     uint32_t state = atomic_load_explicit(&runtime->readiness, memory_order_acquire);
     if (WR_LIKELY(state == WR_READINESS_DONE))
         return true;
@@ -209,10 +227,7 @@ bool wr_configure_ready(struct wr_runtime *runtime)
         return state == WR_READINESS_DONE;
     atomic_store(&runtime->journal, WR_JOURNAL_UNKNOWN);
     atomic_store(&runtime->configurer, pthread_self());
-    configure_first(runtime);
-    if (!ensure_router(wr_runtime_engine(runtime), &error))
-        wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; values are refused until memory is available",
-                     error.text);
+    wr_thread_run_roomy(configure_first, runtime);
     atomic_store(&runtime->readiness, WR_READINESS_DONE);
     wr_futex_wake(&runtime->readiness, INT32_MAX);
     return true;
@@ -245,36 +260,124 @@ static int fail_not_ready(struct wr_error *error)
     return wr_error_set(error, WEIR_ERR_BUSY, "the first configuration is not finished yet");
 }
 
-/* A configuration from the environment takes precedence: the program's own are only checked. */
-static int configure(struct wr_runtime *runtime, const struct request *request, struct wr_error *error)
+int wr_configure_start(struct wr_runtime *runtime, struct wr_error *error)
 {
     if (!wait_until_ready(runtime))
         return fail_not_ready(error);
-    return apply(runtime, request, runtime->from_environment, false, error);
+    struct wr_engine *engine = wr_runtime_engine(runtime);
+    if (!ensure_router(engine, error))
+        return error->code;
+    if (wr_engine_start(engine))
+        start_threads(runtime, engine);
+    *error = runtime->first_error;
+    return error->code;
+}
+
+struct call {
+    struct wr_runtime *runtime;
+    struct request request;
+    const char *path; /* REPLACE without a config: read from this file, */
+    const char *text; /* or from this text */
+    size_t length;
+    struct wr_error *error;
+    int result;
+};
+
+static bool find_config(struct call *call)
+{
+    struct request *request = &call->request;
+    if (call->path)
+        request->config = wr_parse_file(call->path, NULL, call->error);
+    else if (call->text)
+        request->config = wr_parse_text("configuration", call->text, call->length, NULL, call->error);
+    return request->kind != REPLACE || request->config;
+}
+
+/* A configuration from the environment takes precedence: the program's own are only checked. */
+static int make_call(struct call *call)
+{
+    struct wr_runtime *runtime = call->runtime;
+    if (!find_config(call))
+        return call->error->code;
+    bool ready = wait_until_ready(runtime);
+    bool check_only = call->request.kind != REREAD && runtime->from_environment;
+    return ready ? apply(runtime, &call->request, check_only, false, call->error) : fail_not_ready(call->error);
+}
+
+static void run_call(void *argument)
+{
+    struct call *call = argument;
+    call->result = make_call(call);
+}
+
+/* Parses, loads plugins and creates handlers with enough stack. */
+static int configure(struct call *call)
+{
+    if (wr_configure_is_here(call->runtime)) /* asked on this thread: the call may run on another */
+        call->result = fail_not_ready(call->error);
+    else
+        wr_thread_run_roomy(run_call, call);
+    wr_config_drop(call->request.config);
+    return call->result;
 }
 
 int wr_configure_whole(struct wr_runtime *runtime, struct wr_config *config, struct wr_error *error)
 {
-    const struct request request = {.kind = REPLACE, .config = config};
-    int result = configure(runtime, &request, error);
-    wr_config_drop(config);
-    return result;
+    struct call call = {.runtime = runtime, .request = {.kind = REPLACE, .config = config}, .error = error};
+    return configure(&call);
+}
+
+int wr_configure_file(struct wr_runtime *runtime, const char *path, struct wr_error *error)
+{
+    struct call call = {.runtime = runtime, .request = {.kind = REPLACE}, .path = path, .error = error};
+    return configure(&call);
+}
+
+int wr_configure_text(struct wr_runtime *runtime, const char *text, size_t length, struct wr_error *error)
+{
+    struct call call = {
+        .runtime = runtime, .request = {.kind = REPLACE}, .text = text, .length = length, .error = error};
+    return configure(&call);
 }
 
 int wr_configure_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,
                        struct wr_error *error)
 {
-    const struct request request = {.kind = ROUTE, .group = group, .type = type, .options = options};
-    return configure(runtime, &request, error);
+    struct call call = {.runtime = runtime,
+                        .request = {.kind = ROUTE, .group = group, .type = type, .options = options},
+                        .error = error};
+    return configure(&call);
+}
+
+/* After a reload that failed: its files are watched, too, because the error may be in one of them, or one of
+ * them may be missing. */
+static void watch_tried(struct wr_runtime *runtime, const struct wr_config *tried)
+{
+    uint64_t generation;
+    struct wr_config *config = wr_engine_config(wr_runtime_engine(runtime), &generation);
+    size_t count = config->watched_count;
+    const char **paths = calloc(count + tried->watched_count + 1, sizeof *paths);
+    for (size_t i = 0; paths && i < count; i++)
+        paths[i] = config->watched[i];
+    for (size_t i = 0; paths && i < tried->watched_count; i++)
+        paths[count++] = tried->watched[i];
+    if (paths)
+        wr_watcher_set(&runtime->watcher, paths, count, config->settings.reload_ns);
+    free(paths);
+    wr_config_drop(config);
 }
 
 int wr_configure_reload(struct wr_runtime *runtime, bool in_background, struct wr_error *error)
 {
-    const struct request request = {.kind = REREAD, .in_background = in_background};
-    if (!wait_until_ready(runtime))
-        return fail_not_ready(error);
-    int result = apply(runtime, &request, false, false, error);
-    if (!in_background)
+    struct wr_config *tried = NULL;
+    struct call call = {.runtime = runtime,
+                        .request = {.kind = REREAD, .in_background = in_background, .tried = &tried},
+                        .error = error};
+    int result = configure(&call);
+    if (result && tried)
+        watch_tried(runtime, tried);
+    wr_config_drop(tried);
+    if (!in_background && atomic_load(&runtime->readiness) == WR_READINESS_DONE)
         wr_engine_reopen(wr_runtime_engine(runtime));
     return result;
 }

@@ -12,6 +12,9 @@
 
 struct wr_error;
 
+/* As weir_start. */
+int wr_configure_start(struct wr_runtime *runtime, struct wr_error *error);
+
 /* Applies the process's first configuration, if that was not done: the environment's, or, in a forked child,
  * its parent's. false: another thread is doing so; values added meanwhile wait in the rings. */
 bool wr_configure_ready(struct wr_runtime *runtime);
@@ -31,11 +34,15 @@ enum wr_warmth {
  * since the value would not be in it otherwise. */
 enum wr_warmth wr_configure_warm(struct wr_runtime *runtime, struct wr_group *group, bool start);
 
-/* The following return 0 or an error code, with error set; with a configuration from the environment, the first
- * two only check theirs. */
+/* The following return 0 or an error code, with error set; with a configuration from the environment, all
+ * but wr_configure_reload only check theirs. A thread with a small stack waits for one with a larger one. */
 
 /* Replaces the configuration in force. Takes the reference. */
 int wr_configure_whole(struct wr_runtime *runtime, struct wr_config *config, struct wr_error *error);
+
+/* The same with one that is read from a file or a text. */
+int wr_configure_file(struct wr_runtime *runtime, const char *path, struct wr_error *error);
+int wr_configure_text(struct wr_runtime *runtime, const char *text, size_t length, struct wr_error *error);
 
 /* As weir_configure: edits the configuration in force. */
 int wr_configure_route(struct wr_runtime *runtime, const char *group, const char *type, const char *options,

@@ -5,6 +5,7 @@
 #include "text/error.h"
 #include "registry/name.h"
 #include "producer/ring.h"
+#include "producer/typed.h"
 
 /* Writes the text into the slots behind the sample, slot by slot, since it may wrap around the ring's end. */
 static void write_text(struct wr_ring *ring, uint64_t position, const char *text, uint32_t length)
@@ -16,9 +17,22 @@ static void write_text(struct wr_ring *ring, uint64_t position, const char *text
     }
 }
 
+static struct wr_event_value get_value(const struct wr_event *event, size_t i)
+{
+    if (!event->typed)
+        return event->values[i];
+    const weir_typed_value *typed = &event->typed[i];
+    struct wr_event_value value = {typed->name, {WEIR_KIND_DOUBLE, {.f64 = typed->f64}}, NULL};
+    if (typed->kind == WEIR_KIND_INT)
+        value.value = (struct wr_value){WEIR_KIND_INT, {.i64 = typed->i64}};
+    return value;
+}
+
 static struct weir_metric *look_up(struct weir_stream *stream, const struct wr_event *event, size_t i)
 {
-    return wr_intake_find(stream, event->values[i].name, event->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0);
+    const struct wr_event_value value = get_value(event, i);
+    return value.metric ? value.metric
+                        : wr_intake_find(stream, value.name, event->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0);
 }
 
 /* An event whose names are resolved. */
@@ -28,15 +42,29 @@ struct named_event {
     uint32_t length;                 /* of its metadata */
 };
 
-/* Returns false if a name is bad; event->first is the refusing series then. */
-static bool check_names(struct weir_stream *stream, struct named_event *event)
+/* Returns 0, or the error to return: a name is bad, or a value is not one of its instrument. */
+static int check_values(struct weir_stream *stream, struct named_event *event)
 {
     for (size_t i = event->is->count; i-- > 0;) {
+        struct wr_value value = get_value(event->is, i).value;
         event->first = look_up(stream, event->is, i);
-        if (event->first->stream->refusal)
-            return false;
+        uint8_t instrument = atomic_load_explicit(&event->first->instrument, memory_order_acquire);
+        if (instrument == WR_INSTRUMENT_REFUSES)
+            return wr_intake_refuse_named(event->first->stream, event->is->count);
+        if (!wr_typed_accepts(instrument, value))
+            return wr_intake_refuse_typed(event->first, value, event->is->count);
     }
-    return true;
+    return 0;
+}
+
+/* Records the levels of gauges. Only when the event can no longer be refused. */
+static void set_levels(struct weir_stream *stream, const struct named_event *event)
+{
+    for (size_t i = 0; i < event->is->count; i++) {
+        const struct weir_metric *metric = i ? look_up(stream, event->is, i) : event->first;
+        if (atomic_load_explicit(&metric->instrument, memory_order_acquire) == WEIR_GAUGE)
+            wr_typed_set_level(metric, wr_typed_double(get_value(event->is, i).value));
+    }
 }
 
 static void write_event(struct wr_intake_call *call, struct weir_stream *stream,
@@ -48,13 +76,14 @@ static void write_event(struct wr_intake_call *call, struct weir_stream *stream,
     int64_t time_ns = event->is->time_ns ? *event->is->time_ns : wr_intake_time(call);
     for (size_t i = 0; i < count; i++) {
         const struct weir_metric *metric = i ? look_up(stream, event->is, i) : event->first;
+        struct wr_value value = get_value(event->is, i).value;
         *wr_ring_slot(ring, position + i) = (weir_sample){
             .series = metric->series,
-            .kind = event->is->values[i].value.kind,
+            .kind = value.kind,
             .flags = (uint16_t)(metric->flags | call->flags | (event->length ? WR_RING_TEXT : 0) |
                                 (i + 1 < count ? WEIR_SAMPLE_MORE : 0)),
             .time_ns = time_ns,
-            .value.i64 = event->is->values[i].value.is.i64,
+            .value.i64 = value.is.i64,
             .note = event->length,
         };
     }
@@ -70,6 +99,8 @@ static int add_event(struct weir_stream *stream, const struct named_event *event
     if (!wr_intake_enter(&call, &error))
         return error;
     error = wr_intake_prepare(&call);
+    if (!error)
+        set_levels(stream, event);
     if (error || call.unrouted) {
         wr_intake_leave(&call);
         return error;
@@ -82,8 +113,9 @@ int wr_event_add(struct weir_stream *stream, const struct wr_event *event)
 {
     enum { LONGEST = (WR_INTAKE_LARGEST - 1) * sizeof(weir_sample) };
     struct named_event named = {event, NULL, 0};
-    if (!check_names(stream, &named))
-        return wr_intake_refuse_named(named.first->stream, event->count);
+    int refused = check_values(stream, &named);
+    if (refused)
+        return refused;
     size_t length = event->metadata ? strnlen(event->metadata, LONGEST + 1) : 0;
     if (length > LONGEST)
         return wr_intake_refuse(WEIR_REFUSED_TOO_LARGE, event->count,
@@ -97,7 +129,7 @@ int wr_event_add(struct weir_stream *stream, const struct wr_event *event)
 
 int wr_event_add_sample(struct weir_stream *stream, const weir_sample_spec *spec)
 {
-    const struct wr_event_value named = {spec->name, {WEIR_KIND_DOUBLE, {.f64 = spec->value}}};
+    const struct wr_event_value named = {spec->name, {WEIR_KIND_DOUBLE, {.f64 = spec->value}}, NULL};
     const struct wr_event event = {
         .values = &named,
         .count = 1,

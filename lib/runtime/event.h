@@ -13,12 +13,14 @@
 struct wr_event_value {
     const char *name;
     struct wr_value value;
+    struct weir_metric *metric; /* the series, of the event's group; NULL: found by the name */
 };
 
 struct wr_event {
     const struct wr_event_value *values;
-    size_t count;           /* at least 1 */
-    const int64_t *time_ns; /* since 1970-01-01 UTC; NULL: now */
+    const weir_typed_value *typed; /* in place of values, without a copy on the stack; or NULL */
+    size_t count;                  /* at least 1 */
+    const int64_t *time_ns;        /* since 1970-01-01 UTC; NULL: now */
     bool cumulative;
     const char *metadata; /* only if count is 1; or NULL */
 };

@@ -1,5 +1,6 @@
 #include "runtime/fork.h"
 
+#include "os/cancel.h"
 #include "os/clock.h"
 #include "text/common.h"
 #include "handler/instance.h"
@@ -9,7 +10,7 @@
 
 enum { LIMIT_MS = 50 };
 
-static bool is_owner(const struct wr_fork *fork)
+bool wr_fork_is_prepared(const struct wr_fork *fork)
 {
     return atomic_load(&fork->taken) && pthread_equal(atomic_load(&fork->owner), pthread_self());
 }
@@ -18,12 +19,15 @@ void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_s
 {
     int64_t deadline_ns = wr_clock_monotonic_ns() + LIMIT_MS * WR_NS_PER_MS;
     sigset_t signals;
-    wr_signals_block(&signals); /* a signal handler that adds must not wait for its own thread's locks */
+    int cancel = wr_cancel_disable(); /* messages are written in between */
+    wr_signals_block(&signals);       /* a signal handler that adds must not wait for its own thread's locks */
     if (!wr_lock_enter_by(&fork->gate, deadline_ns)) {
         wr_signals_restore(&signals);
+        wr_cancel_restore(&cancel);
         return;
     }
     fork->signals = signals;
+    fork->cancel = cancel;
     atomic_store(&fork->owner, pthread_self());
     atomic_store(&fork->taken, true);
     fork->round = wr_dispatcher_visit_by(&engine->dispatcher, deadline_ns);
@@ -37,7 +41,7 @@ void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_s
 
 void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
 {
-    if (!is_owner(fork))
+    if (!wr_fork_is_prepared(fork))
         return;
     if (fork->status)
         wr_status_file_release(status);
@@ -50,33 +54,35 @@ void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_st
     if (fork->registry)
         wr_lock_leave(&engine->registry->lock);
     sigset_t signals = fork->signals;
+    int cancel = fork->cancel;
     bool round = fork->round;
     atomic_store(&fork->taken, false);
     wr_lock_leave(&fork->gate);
     if (round)
         wr_dispatcher_leave(&engine->dispatcher);
     wr_signals_restore(&signals);
+    wr_cancel_restore(&cancel);
 }
 
-/* A type whose code the fork interrupted may have locks of its own that stay locked in the child. */
+/* A type whose code the fork interrupted may have locks of its own that stay locked in the child. The instance
+ * is not abandoned: its descriptors may have just been closed, and their numbers reused. */
 static void abandon_lane(const struct wr_lane *lane, bool prepared)
 {
     bool torn;
     struct wr_instance *instance = wr_lane_fork_child(lane, prepared, &torn);
     if (instance && torn)
-        atomic_store(&instance->type->fork_unsafe, true);
+        wr_plugins_mark_interrupted(instance->type);
     else if (instance)
         wr_instance_abandon(instance);
 }
 
-void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
+void wr_fork_child(const struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status)
 {
-    bool held = is_owner(fork);
-    sigset_t signals = fork->signals;
+    bool prepared = wr_fork_is_prepared(fork);
     /* done once: in a child of a child that never used weir, the descriptors may belong to other files */
     if (!engine->abandoned) {
         for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
-            abandon_lane(lane, held && fork->round);
+            abandon_lane(lane, prepared && fork->round);
         wr_plugins_mark_torn(engine->plugins);
         if (engine->journal)
             wr_journal_abandon(engine->journal);
@@ -84,7 +90,16 @@ void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_sta
     }
     wr_status_file_abandon(status);
     engine->abandoned = true;
+}
+
+void wr_fork_child_leave(struct wr_fork *fork)
+{
+    bool prepared = wr_fork_is_prepared(fork);
+    sigset_t signals = fork->signals;
+    int cancel = fork->cancel;
     *fork = (struct wr_fork){0};
-    if (held)
-        wr_signals_restore(&signals);
+    if (!prepared)
+        return;
+    wr_signals_restore(&signals);
+    wr_cancel_restore(&cancel);
 }

@@ -23,12 +23,20 @@ struct wr_fork {
     _Atomic(pthread_t) owner; /* written with the gate held */
     bool round, registry, producers, plugins, status;
     sigset_t signals; /* the owner's */
+    int cancel;       /* its cancellation state */
 };
 
 struct wr_status_file;
 
+/* Whether the calling thread's fork is prepared, and has not been left. */
+bool wr_fork_is_prepared(const struct wr_fork *fork);
+
 void wr_fork_prepare(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
 void wr_fork_parent(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
-void wr_fork_child(struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
+
+/* In the child: gives up the parent's engine and status file; then, at the end of the fork, restores the
+ * thread. */
+void wr_fork_child(const struct wr_fork *fork, struct wr_engine *engine, struct wr_status_file *status);
+void wr_fork_child_leave(struct wr_fork *fork);
 
 #endif

@@ -1,12 +1,18 @@
 #include "runtime/intake.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/configure.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
+#include "handler/worker.h"
+#include "lane/lane_now.h"
 #include "text/error.h"
+#include "producer/typed.h"
 #include "registry/series.h"
+#include "registry/stream.h"
+#include "os/cancel.h"
 #include "os/signals.h"
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
@@ -22,11 +28,12 @@ int wr_intake_refuse(enum weir_refusal why, uint64_t count, const char *message)
     return code;
 }
 
-static enum weir_refusal refusal_of(int error)
+enum weir_refusal wr_intake_refusal_of(int error)
 {
     switch (error) {
     case WEIR_ERR_MEMORY: return WEIR_REFUSED_MEMORY;
     case WEIR_ERR_LIMIT: return WEIR_REFUSED_LIMIT;
+    case WEIR_ERR_ARGUMENT: return WEIR_REFUSED_ARGUMENT;
     default: return WEIR_REFUSED_NAME;
     }
 }
@@ -34,8 +41,19 @@ static enum weir_refusal refusal_of(int error)
 int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count)
 {
     struct wr_runtime *runtime = wr_runtime_get();
-    return runtime ? wr_producers_refuse(&runtime->producers, refusal_of(stream->refusal), count)
+    return runtime ? wr_producers_refuse(&runtime->producers, wr_intake_refusal_of(stream->refusal), count)
                    : wr_producers_refuse_early(count);
+}
+
+int wr_intake_refuse_typed(const struct weir_metric *metric, struct wr_value value, uint64_t count)
+{
+    char message[128 + UINT8_MAX];
+    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
+    snprintf(message, sizeof message, "name \"%s\": %g is not a value of a %s", metric->name,
+             wr_typed_double(value),
+             view->instrument == WEIR_COUNTER ? "counter, whose increments are finite and at least 0"
+                                              : "histogram, whose values are finite");
+    return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, count, message);
 }
 
 static int refuse_nested(uint64_t count)
@@ -145,19 +163,35 @@ static int refuse_forked(uint64_t count)
     return wr_intake_refuse(WEIR_REFUSED_BUSY, count, "a signal handler forked while it interrupted weir");
 }
 
-/* Blocks signals. Returns whether the engine may be used until leave_engine. */
-static bool enter_engine(const struct wr_intake_call *call, sigset_t *signals)
+/* What leave_engine restores. */
+struct mask {
+    sigset_t signals;
+    int cancel;
+};
+
+static void leave_engine(const struct mask *mask)
 {
-    wr_signals_block(signals);
+    wr_signals_restore(&mask->signals);
+    wr_cancel_restore(&mask->cancel);
+}
+
+/* Blocks signals, and cancellation: a thread that ended inside the engine would leave its locks taken. Returns
+ * whether the engine may be used until leave_engine. */
+static bool enter_engine(const struct wr_intake_call *call, struct mask *mask)
+{
+    mask->cancel = wr_cancel_disable();
+    wr_signals_block(&mask->signals);
     if (!is_forked(call))
         return true;
-    wr_signals_restore(signals);
+    leave_engine(mask);
     return false;
 }
 
-static void leave_engine(const sigset_t *signals)
+enum { WAIT_MS = 100, NO_ROUND_S = 2 };
+
+static struct wr_dispatcher *dispatcher_of(const struct wr_intake_call *call)
 {
-    wr_signals_restore(signals);
+    return &wr_runtime_engine(call->runtime)->dispatcher;
 }
 
 /* ---- The gate -------------------------------------------------------------------------------- */
@@ -180,14 +214,37 @@ static int check_state(const struct wr_intake_call *call)
  * blocked: see is_forked. The caller then checks the state. */
 static enum wr_warmth warm(struct wr_intake_call *call)
 {
-    sigset_t signals;
-    if (!enter_engine(call, &signals))
+    struct mask mask;
+    if (!enter_engine(call, &mask))
         return WR_WARMTH_WARM;
     begin_waiting(call->producer);
     enum wr_warmth warmth = wr_configure_warm(call->runtime, call->group, true);
     end_waiting(call->producer);
-    leave_engine(&signals);
+    leave_engine(&mask);
     return warmth;
+}
+
+/* A round takes microseconds, so one is missing only if the dispatcher's thread is stuck outside: it waits for
+ * a lock of malloc where it starts a thread, or for the program's log function. Both may wait for this thread,
+ * if this is a signal handler. Returns 0, or the error to return if there can be no round at all. */
+static int ensure_rounds(struct wr_intake_call *call)
+{
+    struct wr_dispatcher *dispatcher = dispatcher_of(call);
+    uint32_t rounds = atomic_load_explicit(&dispatcher->rounds, memory_order_relaxed);
+    int64_t now_ns = wr_clock_monotonic_ns();
+    struct mask mask;
+    if (!call->last_round_ns || rounds != call->rounds) {
+        call->rounds = rounds;
+        call->last_round_ns = now_ns;
+        return 0;
+    }
+    if (now_ns - call->last_round_ns >= NO_ROUND_S * WR_NS_PER_S)
+        return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples, "the dispatcher is stuck");
+    if (!enter_engine(call, &mask))
+        return 0;
+    wr_dispatcher_help(dispatcher, now_ns + WAIT_MS * WR_NS_PER_MS);
+    leave_engine(&mask);
+    return 0;
 }
 
 /* Waits for the group's gate. Returns 0, or the error to return. */
@@ -209,6 +266,8 @@ static int pass_gate(struct wr_intake_call *call)
                 return wr_intake_refuse(WEIR_REFUSED_MEMORY, call->samples, "no memory for the routes");
             break;
         case WR_GATE_OFF:
+            if ((error = check_state(call))) /* a shutdown may have set the gate: see open_all_gates */
+                return error;
             wr_unrouted_count(&call->producer->unrouted, call->group, call->samples);
             call->unrouted = true;
             return 0;
@@ -219,8 +278,11 @@ static int pass_gate(struct wr_intake_call *call)
                 return 0;
             }
             begin_waiting(call->producer);
-            wr_gate_wait(call->group, WR_NS_PER_S);
+            wr_gate_wait(call->group, WAIT_MS * WR_NS_PER_MS);
+            error = ensure_rounds(call);
             end_waiting(call->producer);
+            if (error)
+                return error;
             break;
         default: return 0;
         }
@@ -229,27 +291,22 @@ static int pass_gate(struct wr_intake_call *call)
 
 /* ---- The ring -------------------------------------------------------------------------------- */
 
-static struct wr_dispatcher *dispatcher_of(const struct wr_intake_call *call)
-{
-    return &wr_runtime_engine(call->runtime)->dispatcher;
-}
-
 /* Runs a round if the dispatcher's thread cannot be waited for: it could not be started, or it may be waiting
  * for this thread, which is one of weir's own. */
 static void run_round_if_needed(const struct wr_intake_call *call)
 {
     struct wr_dispatcher *dispatcher = dispatcher_of(call);
-    sigset_t signals;
+    struct mask mask;
     int64_t next_ns;
     if (!call->producer->own && atomic_load(&dispatcher->running))
         return;
-    if (!enter_engine(call, &signals))
+    if (!enter_engine(call, &mask))
         return;
     wr_dispatcher_visit(dispatcher);
     if (call->producer->own || !wr_dispatcher_start(dispatcher))
         wr_dispatcher_round(dispatcher, &next_ns);
     wr_dispatcher_leave(dispatcher);
-    leave_engine(&signals);
+    leave_engine(&mask);
 }
 
 /* Waits until the ring has room. Returns 0, or the error to return. */
@@ -268,9 +325,10 @@ static int find_room(struct wr_intake_call *call)
         begin_waiting(call->producer);
         run_round_if_needed(call);
         if (!call->producer->own)
-            wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, 100 * WR_NS_PER_MS);
+            wr_dispatcher_wait_room(dispatcher_of(call), call->producer, call->slots, WAIT_MS * WR_NS_PER_MS);
+        error = call->producer->own ? 0 : ensure_rounds(call);
         end_waiting(call->producer);
-        if ((error = check_state(call)))
+        if (error || (error = check_state(call)))
             return error;
     }
     return 0;
@@ -279,11 +337,11 @@ static int find_room(struct wr_intake_call *call)
 /* Into the journal. */
 static void move_ring(const struct wr_intake_call *call)
 {
-    sigset_t signals;
-    if (!enter_engine(call, &signals))
+    struct mask mask;
+    if (!enter_engine(call, &mask))
         return;
     wr_dispatcher_renew(dispatcher_of(call), call->producer);
-    leave_engine(&signals);
+    leave_engine(&mask);
 }
 
 int wr_intake_prepare(struct wr_intake_call *call)
@@ -335,11 +393,11 @@ void wr_intake_wake_dispatcher(struct wr_producer *producer)
 /* Returns false if this is a child now. */
 static bool read_progress(const struct wr_intake_call *call, struct wr_engine_progress *progress)
 {
-    sigset_t signals;
-    if (!enter_engine(call, &signals))
+    struct mask mask;
+    if (!enter_engine(call, &mask))
         return false;
     *progress = wr_engine_sync_progress(wr_runtime_engine(call->runtime), call->group);
-    leave_engine(&signals);
+    leave_engine(&mask);
     return true;
 }
 
@@ -347,10 +405,12 @@ static bool read_progress(const struct wr_intake_call *call, struct wr_engine_pr
 static int wait_for_handlers(const struct wr_intake_call *call, struct wr_ticket ticket)
 {
     struct wr_engine_progress before, now;
+    int result;
+    if (wr_ticket_wait(ticket, 0, &result))
+        return is_forked(call) ? WEIR_ERR_BUSY : result;
     if (!read_progress(call, &before))
         return WEIR_ERR_BUSY;
     for (;;) {
-        int result;
         if (wr_ticket_wait(ticket, wr_clock_monotonic_ns() + before.timeout_ns, &result))
             return is_forked(call) ? WEIR_ERR_BUSY : result;
         if (!read_progress(call, &now))
@@ -365,10 +425,41 @@ static int set_error(const struct wr_intake_call *call, int result)
 {
     static const char *const messages[] = {"the handler dropped the value",
                                            "the handler has not settled the value in time"};
-    struct wr_error *mine = result ? wr_producers_error(&call->runtime->producers) : NULL;
+    if (!result)
+        return 0;
+    WR_CANCEL_DISABLED;
+    struct wr_error *mine = wr_producers_error(&call->runtime->producers);
     if (mine && !wr_engine_explain(wr_runtime_engine(call->runtime), call->group, result, mine))
         wr_error_set(mine, result, "%s", messages[result == WEIR_ERR_TIMEOUT]);
     return result;
+}
+
+/* Takes the event to its handlers on this thread, without the dispatcher's; and delivers it, if its handler can
+ * do that now. Messages are left to other threads. Returns false if nothing was done. */
+static bool deliver_now(const struct wr_intake_call *call, uint64_t from, uint64_t position)
+{
+    struct wr_lane_now now = {0};
+    struct mask mask;
+    if (!enter_engine(call, &mask))
+        return false;
+    bool taken =
+        !is_closed(call) && wr_dispatcher_take_now(dispatcher_of(call), call->producer, from, position, &now);
+    if (now.lane)
+        wr_worker_emit_now(&now, &mask.signals);
+    leave_engine(&mask);
+    return taken;
+}
+
+/* Publishes a synchronous call's event. From here on a shutdown does not wait for the call. */
+static void publish_sync(struct wr_intake_call *call, uint64_t position)
+{
+    uint64_t from = wr_ring_position(&call->producer->ring);
+    wr_ring_publish(&call->producer->ring, position); /* the dispatcher is not woken yet */
+    begin_waiting(call->producer);
+    if (deliver_now(call, from, position))
+        return;
+    publish(call, position);
+    wr_dispatcher_hurry(dispatcher_of(call));
 }
 
 int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
@@ -380,11 +471,10 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
         ticket = wr_ticket_take(&call->producer->ticket);
         wr_ring_slot(ring, wr_ring_position(ring))->reserved = ticket.number;
     }
-    publish(call, position);
-    if (sync) {
-        begin_waiting(call->producer);
-        wr_dispatcher_hurry(dispatcher_of(call));
-    }
+    if (sync)
+        publish_sync(call, position);
+    else
+        publish(call, position);
     int result = sync ? wait_for_handlers(call, ticket) : 0;
     bool forked = is_forked(call);
     wr_intake_leave(call);
@@ -395,15 +485,26 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position)
 
 /* ---- One value ------------------------------------------------------------------------------- */
 
-int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)
+/* Records the level of a gauge. Only when the value can no longer be refused. */
+static void set_level(const struct weir_metric *metric, struct wr_value value)
+{
+    if (atomic_load_explicit(&metric->instrument, memory_order_acquire) == WEIR_GAUGE)
+        wr_typed_set_level(metric, wr_typed_double(value));
+}
+
+/* sets_level: unless it is there already. *refused: whether the value is not added; an error may also be that
+ * of a synchronous handler. */
+static int add_slow(struct weir_metric *metric, struct wr_value value, bool sets_level, bool *refused)
 {
     struct wr_intake_call call = {.group = metric->stream->group, .samples = 1, .slots = 1};
     int error;
-    if (metric->stream->refusal)
-        return wr_intake_refuse_named(metric->stream, 1);
+    *refused = true;
     if (!wr_intake_enter(&call, &error))
         return error;
     error = wr_intake_prepare(&call);
+    *refused = error;
+    if (!error && sets_level)
+        set_level(metric, value);
     if (error || call.unrouted) {
         wr_intake_leave(&call);
         return error;
@@ -421,19 +522,90 @@ int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)
     return wr_intake_finish(&call, position + 1);
 }
 
+int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)
+{
+    uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
+    if (instrument == WR_INSTRUMENT_REFUSES)
+        return wr_intake_refuse_named(metric->stream, 1);
+    enum wr_gate gate = (enum wr_gate)atomic_load_explicit(
+        atomic_load_explicit(&metric->gate, memory_order_relaxed), memory_order_relaxed);
+    bool refused;
+    if (!instrument)
+        return WR_LIKELY(wr_fast_add_by(metric, value, WR_GATE_OPEN_UNTIMED))
+                   ? 0
+                   : add_slow(metric, value, true, &refused);
+    if (WR_UNLIKELY(!wr_typed_accepts(instrument, value)))
+        return wr_intake_refuse_typed(metric, value, 1);
+    bool added = gate == WR_GATE_TYPED_UNTIMED ? wr_fast_add_by(metric, value, WR_GATE_TYPED_UNTIMED)
+                                               : wr_fast_add_by(metric, value, WR_GATE_TYPED);
+    if (WR_UNLIKELY(!added))
+        return add_slow(metric, value, true, &refused);
+    if (instrument == WEIR_GAUGE)
+        wr_typed_set_level(metric, wr_typed_double(value));
+    return 0;
+}
+
+int wr_intake_change(struct weir_metric *metric, double change)
+{
+    uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
+    if (instrument == WR_INSTRUMENT_REFUSES)
+        return wr_intake_refuse_named(metric->stream, 1);
+    if (instrument != WEIR_GAUGE)
+        return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, 1, "weir_metric_change: the metric is not a gauge");
+    _Atomic uint64_t *stored = wr_typed_level(metric);
+    const struct wr_value level = {WEIR_KIND_DOUBLE, {.f64 = wr_typed_change_level(stored, change)}};
+    bool refused;
+    if (WR_LIKELY(wr_fast_add_by(metric, level, WR_GATE_TYPED) ||
+                  wr_fast_add_by(metric, level, WR_GATE_TYPED_UNTIMED)))
+        return 0;
+    int result = add_slow(metric, level, false, &refused);
+    if (refused)
+        wr_typed_change_level(stored, -change);
+    return result;
+}
+
+/* Sets the thread's last error, and logs that a limit was reached. */
+static void note_found(struct wr_runtime *runtime, const struct weir_stream *stream,
+                       const struct weir_metric *metric, const struct wr_error *error)
+{
+    struct wr_error *mine = error->code ? wr_producers_error(&runtime->producers) : NULL;
+    if (mine)
+        *mine = *error;
+    if (metric->stream != stream || metric->stream->overflow ||
+        metric == atomic_load_explicit(&stream->group->overflow, memory_order_relaxed))
+        wr_engine_log_overflow(wr_runtime_engine(runtime));
+}
+
 struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags)
 {
+    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     struct wr_error error; /* it has a kilobyte, so only its code is cleared */
     error.code = 0;
     if (!runtime)
         return wr_registry_refusing()->no_memory_metric;
     struct weir_metric *metric = wr_series_get(&runtime->registry, stream, name, flags, &error);
-    struct wr_error *mine = error.code ? wr_producers_error(&runtime->producers) : NULL;
-    if (mine)
-        *mine = error;
-    if (metric == atomic_load_explicit(&stream->group->overflow, memory_order_relaxed))
-        wr_engine_say_overflow(wr_runtime_engine(runtime));
+    note_found(runtime, stream, metric, &error);
+    return metric;
+}
+
+struct weir_metric *wr_intake_find_labeled(struct weir_stream *stream, const char *name,
+                                           const weir_label *labels, size_t count)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    struct wr_error error;
+    error.code = 0;
+    if (!runtime)
+        return wr_registry_refusing()->no_memory_metric;
+    struct weir_stream *labeled = wr_stream_find_labeled(&runtime->registry, stream, labels, count);
+    struct weir_metric *metric = labeled ? wr_fast_add_find(labeled, name) : NULL;
+    if (WR_LIKELY(metric))
+        return metric;
+    if (labeled)
+        return wr_intake_learn(labeled, name);
+    metric = wr_series_get_labeled(&runtime->registry, stream, name, labels, count, &error);
+    note_found(runtime, metric->stream, metric, &error);
     return metric;
 }
 
@@ -470,29 +642,81 @@ static inline struct weir_metric *look_up(struct weir_stream *stream, const char
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Fills the slots of an event. Returns NULL, or the refusing series of a bad name; nothing is published then.
- */
-static const struct weir_metric *write_values(const struct wr_ring *ring, uint64_t position,
-                                              struct weir_stream *stream, const weir_value *values,
-                                              size_t count, const weir_sample *pattern)
+/* A value of an event was refused, and with it the event. */
+WR_NEVER_INLINE static int refuse_event(struct weir_stream *stream, const weir_value *value, uint64_t count)
 {
+    const struct weir_metric *metric = look_up(stream, value->name);
+    if (metric->stream->refusal)
+        return wr_intake_refuse_named(metric->stream, count);
+    return wr_intake_refuse_typed(metric, (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = value->value}}, count);
+}
+
+/* An event that is written to a ring. */
+struct emission {
+    const struct wr_ring *ring;
+    uint64_t position;
+    struct weir_stream *stream;
+    const weir_value *values;
+    size_t count;
+    const weir_sample *pattern;
+};
+
+static inline void write_slot(weir_sample *slot, const weir_sample *pattern, const struct weir_metric *metric,
+                              double value)
+{
+    *slot = *pattern;
+    slot->series = metric->series;
+    slot->value.f64 = value;
+}
+
+/* Records the levels of the gauges in an event that can no longer be refused. */
+static void set_levels(const struct emission *event)
+{
+    for (size_t i = 0; i < event->count; i++)
+        set_level(look_up(event->stream, event->values[i].name),
+                  (struct wr_value){WEIR_KIND_DOUBLE, {.f64 = event->values[i].value}});
+}
+
+/* Fills the slots from number `first` on, whose series has an instrument or refuses all values. Returns as
+ * write_values. */
+WR_NEVER_INLINE static const weir_value *write_typed(const struct emission *event, size_t first)
+{
+    bool has_gauges = false;
+    for (size_t i = first; i < event->count; i++) {
+        const struct weir_metric *metric = look_up(event->stream, event->values[i].name);
+        uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
+        const struct wr_value value = {WEIR_KIND_DOUBLE, {.f64 = event->values[i].value}};
+        if (instrument == WR_INSTRUMENT_REFUSES || !wr_typed_accepts(instrument, value))
+            return &event->values[i];
+        has_gauges |= instrument == WEIR_GAUGE;
+        write_slot(wr_ring_slot(event->ring, event->position + i), event->pattern, metric, value.is.f64);
+    }
+    if (has_gauges)
+        set_levels(event);
+    return NULL;
+}
+
+/* Fills the slots of an event. Returns NULL, or the value that is refused; nothing is published then. */
+static const weir_value *write_values(const struct wr_ring *ring, uint64_t position, struct weir_stream *stream,
+                                      const weir_value *values, size_t count, const weir_sample *pattern)
+{
+    const weir_value *refused = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct weir_metric *metric = look_up(stream, values[i].name);
-        if (WR_UNLIKELY(metric->stream->refusal))
-            return metric;
-        weir_sample *sample = wr_ring_slot(ring, position + i);
-        *sample = *pattern;
-        sample->series = metric->series;
-        sample->value.f64 = values[i].value;
+        if (WR_UNLIKELY(atomic_load_explicit(&metric->instrument, memory_order_relaxed))) {
+            refused = write_typed(&(struct emission){ring, position, stream, values, count, pattern}, i);
+            break;
+        }
+        write_slot(wr_ring_slot(ring, position + i), pattern, metric, values[i].value);
     }
     wr_ring_slot(ring, position + count - 1)->flags &= (uint16_t)~WEIR_SAMPLE_MORE;
-    return NULL;
+    return refused;
 }
 
 static int emit_slow(struct weir_stream *stream, const weir_value *values, size_t count)
 {
     struct wr_intake_call call = {.group = stream->group, .samples = count, .slots = count};
-    const struct weir_metric *refused = NULL;
+    const weir_value *refused = NULL;
     int error;
     if (!wr_intake_enter(&call, &error))
         return error;
@@ -506,38 +730,56 @@ static int emit_slow(struct weir_stream *stream, const weir_value *values, size_
             return wr_intake_finish(&call, position + count);
     }
     wr_intake_leave(&call);
-    return refused ? wr_intake_refuse_named(refused->stream, count) : error;
+    return refused ? refuse_event(stream, refused, count) : error;
+}
+
+/* Between begin and end. Returns whether the event was taken, or refused because of *refused. */
+static bool emit_untimed(struct wr_producer *producer, struct weir_stream *stream, const weir_value *values,
+                         size_t count, const weir_value **refused)
+{
+    static const weir_sample pattern = {.flags = WR_RING_WALL | WEIR_SAMPLE_MORE};
+    uint64_t position = wr_ring_position(&producer->ring);
+    if (!wr_fast_add_is_possible(producer, &stream->group->gate, WR_GATE_OPEN_UNTIMED, position, count) ||
+        count > WR_INTAKE_LARGEST)
+        return false;
+    *refused = write_values(&producer->ring, position, stream, values, count, &pattern);
+    if (!*refused)
+        wr_fast_add_publish(producer, position + count);
+    return true;
 }
 
 int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t count)
 {
     struct wr_producer *producer = wr_producer_mine;
-    const struct weir_metric *refused = NULL;
+    const weir_value *refused = NULL;
     if (WR_UNLIKELY(stream->refusal))
         return wr_intake_refuse_named(stream, count);
     if (WR_UNLIKELY(wr_fast_add_is_busy(producer)))
         return emit_slow(stream, values, count);
     wr_fast_add_begin(producer);
     uint64_t position = wr_ring_position(&producer->ring);
-    bool is_fast =
-        wr_fast_add_is_possible(producer, &stream->group->gate, position, count) && count <= WR_INTAKE_LARGEST;
+    bool is_fast = wr_fast_add_is_possible(producer, &stream->group->gate, WR_GATE_OPEN, position, count) &&
+                   count <= WR_INTAKE_LARGEST;
     if (WR_LIKELY(is_fast)) {
         const weir_sample pattern = {.flags = WR_RING_TICKS | WEIR_SAMPLE_MORE,
                                      .time_ns = (int64_t)wr_clock_ticks()};
         refused = write_values(&producer->ring, position, stream, values, count, &pattern);
         if (!refused)
             wr_fast_add_publish(producer, position + count);
+    } else {
+        is_fast = emit_untimed(producer, stream, values, count, &refused);
     }
     wr_fast_add_end(producer);
     if (WR_UNLIKELY(!is_fast))
         return emit_slow(stream, values, count);
-    return refused ? wr_intake_refuse_named(refused->stream, count) : 0;
+    return refused ? refuse_event(stream, refused, count) : 0;
 }
 
 /* ---- Queries --------------------------------------------------------------------------------- */
 
 bool wr_intake_is_enabled(struct weir_stream *stream)
 {
+    WR_CANCEL_DISABLED;
     struct wr_group *group = stream->group;
     struct wr_runtime *runtime;
     if (wr_gate_read(group) == WR_GATE_COLD && (runtime = wr_runtime_get()))

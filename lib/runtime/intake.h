@@ -21,11 +21,18 @@
 /* Adds one value of a series. Returns as weir_metric_add. */
 int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value);
 
+/* Moves the level of a gauge, and adds it. Returns as weir_metric_change. */
+int wr_intake_change(struct weir_metric *metric, double change);
+
 /* Finds or makes the series of a name. Never returns NULL; the series of a bad name refuses values. */
 struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name, uint16_t flags);
 
 /* The same for a series without flags, and puts it into the thread's cache. */
 struct weir_metric *wr_intake_learn(struct weir_stream *stream, const char *name);
+
+/* The same for a series with labels in addition to those of the stream. */
+struct weir_metric *wr_intake_find_labeled(struct weir_stream *stream, const char *name,
+                                           const weir_label *labels, size_t count);
 
 /* Adds an event. Returns as weir_emit. */
 int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t count);
@@ -53,6 +60,8 @@ struct wr_intake_call {
     uint16_t flags; /* WR_RING_*, for the samples */
     bool unrouted;  /* the group has no route: the values are counted, and the call is done */
     sigset_t signals;
+    uint32_t rounds;       /* the dispatcher's, when the call began to wait or last saw one */
+    int64_t last_round_ns; /* when that was; monotonic; 0: it has not waited */
 };
 
 /* Returns false if the call is refused, with the error to return in *error. */
@@ -72,8 +81,14 @@ int wr_intake_finish(struct wr_intake_call *call, uint64_t position);
 /* Counts a refusal and sets the thread's last error. Returns the error to return. */
 int wr_intake_refuse(enum weir_refusal why, uint64_t count, const char *message);
 
+/* The refusal that is counted for the error of a stream or name. */
+enum weir_refusal wr_intake_refusal_of(int error);
+
 /* The same for a stream or name that refuses values: its error was set when it was looked up. */
 int wr_intake_refuse_named(const struct weir_stream *stream, uint64_t count);
+
+/* The same for a value that the series' instrument does not take. */
+int wr_intake_refuse_typed(const struct weir_metric *metric, struct wr_value value, uint64_t count);
 
 /* ---- One value ------------------------------------------------------------------------------- */
 

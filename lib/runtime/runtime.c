@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "os/cancel.h"
 #include "os/clock.h"
+#include "os/file_perms.h"
 #include "runtime/intake.h"
 #include "text/common.h"
 #include "status/report.h"
@@ -26,8 +28,7 @@ static bool is_being_created(uintptr_t word)
     return word & 1;
 }
 
-/* Returns NULL if it does not exist yet. */
-static struct wr_runtime *find_runtime(void)
+struct wr_runtime *wr_runtime_find(void)
 {
     /* acquire: pairs with the store in create_runtime */
     uintptr_t word = atomic_load_explicit(&the_runtime, memory_order_acquire);
@@ -36,11 +37,23 @@ static struct wr_runtime *find_runtime(void)
 
 /* ---- Exit ------------------------------------------------------------------------------------ */
 
+/* Another thread shuts down, or one has. */
+static int wait_for_other(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
+{
+    struct wr_visit visit;
+    int result = wr_engine_shutdown_wait(engine, deadline_ns, error);
+    if (!wr_engine_enter_by(engine, &visit, deadline_ns))
+        return result;
+    wr_engine_take_late(engine);
+    wr_engine_leave(&visit);
+    return result;
+}
+
 int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error)
 {
     struct wr_engine *engine = atomic_load(&runtime->engine);
     if (!wr_engine_close(engine))
-        return wr_engine_shutdown_wait(engine, deadline_ns, error);
+        return wait_for_other(engine, deadline_ns, error);
     int result = wr_engine_shutdown(engine, deadline_ns, error);
     wr_report_write(engine);
     wr_watcher_stop(&runtime->watcher, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
@@ -51,8 +64,9 @@ int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct 
 
 static void at_exit(void)
 {
+    WR_CANCEL_DISABLED;
     struct wr_error error;
-    struct wr_runtime *runtime = find_runtime();
+    struct wr_runtime *runtime = wr_runtime_find();
     /* a child that has added nothing since its fork has nothing to deliver, and a thread of weir's own cannot
      * wait for itself */
     if (!runtime || !atomic_load(&runtime->life->alive) || wr_producer_is_own())
@@ -66,42 +80,89 @@ static void at_exit(void)
         wr_engine_report_unfinished(engine);
 }
 
-/* Exit handlers run in reverse order of registration. Libraries that handlers use register theirs at first use,
- * so weir's must be registered again after that, to run before theirs. Each registration takes memory
+/* Of the C++ runtime's interface, in libc; absent in other C libraries than glibc. */
+extern int __cxa_thread_atexit_impl(void (*destroy)(void *object), void *object, void *of_library) // NOLINT
+    __attribute__((weak));
+
+static void at_end_of_main_thread(void *unused)
+{
+    (void)unused;
+    struct wr_runtime *runtime = wr_runtime_find();
+    if (runtime && atomic_load(&runtime->ends_at_exit))
+        at_exit();
+}
+
+/* Libraries that handlers use register exit handlers whenever they are first used, also while the program is
+ * already about to end, and these destroy what a worker may be using at that moment. exit(3) runs the
+ * destructors of the calling thread's thread-local objects before all exit handlers, whatever their order. If
+ * the main thread ends by pthread_exit, glibc does not run them: then the process continues. Other threads get
+ * none, since it would also run when only they end. */
+static void watch_main_thread(void)
+{
+    static _Thread_local bool watched;
+    if (watched || !__cxa_thread_atexit_impl || gettid() != getpid())
+        return;
+    watched = __cxa_thread_atexit_impl(at_end_of_main_thread, NULL, &the_runtime) == 0;
+}
+
+/* The main thread need not be one that uses weir. */
+__attribute__((constructor)) static void watch_at_load(void)
+{
+    watch_main_thread();
+}
+
+/* For a process that another thread ends. Exit handlers run in reverse order of registration, so weir's is
+ * registered again once a library may have registered one, to run before it. Each registration takes memory
  * permanently, so it is repeated at most EXITS_MOST times per type: by then the libraries of the type have been
  * used. */
 static void register_exit(void *ctx, struct wr_type *type)
 {
+    struct wr_runtime *runtime = wr_runtime_find();
     (void)ctx;
     if (atomic_fetch_add(&type->exits, 1) < EXITS_MOST)
         atexit(at_exit);
+    if (runtime)
+        atomic_store(&runtime->ends_at_exit, true);
 }
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
 static void before_fork(void)
 {
-    struct wr_runtime *runtime = find_runtime();
+    struct wr_runtime *runtime = wr_runtime_find();
     if (runtime && atomic_load(&runtime->life->alive))
         wr_fork_prepare(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
 static void after_fork_in_parent(void)
 {
-    struct wr_runtime *runtime = find_runtime();
+    struct wr_runtime *runtime = wr_runtime_find();
     if (runtime && atomic_load(&runtime->life->alive))
         wr_fork_parent(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
 }
 
-static void after_fork_in_child(void)
+/* By the thread that forked. */
+static void give_up_parent(struct wr_runtime *runtime)
 {
-    struct wr_runtime *runtime = find_runtime();
-    if (!runtime)
-        return;
-    atomic_store(&runtime->life->alive, 0); /* where the kernel has not wiped it */
+    runtime->life->process = getpid();
     runtime->life->forker = wr_producer_mine;
+    wr_producers_forked(&runtime->producers);
     wr_producer_mend_interrupted();
     wr_fork_child(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
+}
+
+/* A fork handler of the program may run before this one, and use weir: then the child has an engine of its own
+ * already. The process is compared as well as the page, since an old kernel does not wipe it. */
+static void after_fork_in_child(void)
+{
+    struct wr_runtime *runtime = wr_runtime_find();
+    if (!runtime)
+        return;
+    if (runtime->life->process != getpid()) {
+        atomic_store(&runtime->life->alive, 0);
+        give_up_parent(runtime);
+    }
+    wr_fork_child_leave(&runtime->fork);
 }
 
 /* ---- First use ------------------------------------------------------------------------------- */
@@ -132,6 +193,7 @@ static void read_environment(struct wr_runtime *runtime)
                      "WEIR_LOG: \"%.40s\" is not a level; allowed: off, error, warning, info, debug", level);
     const char *folders = secure_getenv("WEIR_PLUGIN_PATH");
     runtime->plugins.folders = folders ? strdup(folders) : NULL;
+    wr_file_perms_read_environment();
 }
 
 /* weir's threads run code that must not be unloaded. The shared library is linked with -z nodelete; a static
@@ -157,8 +219,11 @@ static bool set_up(struct wr_runtime *runtime)
         return false;
     atomic_store(&runtime->engine, engine);
     atomic_store(&runtime->life->alive, 1);
-    if (wr_log_wants(&runtime->log, WEIR_LOG_INFO))
-        atexit(at_exit); /* the ledger is reported even if no handler was ever created */
+    watch_main_thread();
+    if (wr_log_wants(&runtime->log, WEIR_LOG_INFO)) { /* the ledger is reported even without a handler */
+        atexit(at_exit);
+        atomic_store(&runtime->ends_at_exit, true);
+    }
     return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
@@ -194,6 +259,7 @@ static struct wr_runtime *create_or_wait(void)
  */
 WR_NEVER_INLINE static struct wr_runtime *get_slow(void)
 {
+    WR_CANCEL_DISABLED;
     sigset_t signals;
     wr_signals_block(&signals);
     struct wr_runtime *runtime = create_or_wait();
@@ -206,7 +272,11 @@ WR_NEVER_INLINE static struct wr_runtime *get_slow(void)
 /* Creates a new engine. Everything below it is kept. */
 static bool restart(struct wr_runtime *runtime)
 {
+    /* not after _Fork(3), which runs no fork handlers: there it is not known what the thread has interrupted */
+    if (runtime->life->process != getpid() && wr_fork_is_prepared(&runtime->fork))
+        give_up_parent(runtime);
     struct wr_engine *old = atomic_load(&runtime->engine);
+    watch_main_thread();
     wr_registry_after_fork(&runtime->registry);
     wr_producers_after_fork(&runtime->producers, runtime->life->forker);
     wr_plugins_after_fork(&runtime->plugins);
@@ -240,6 +310,7 @@ static bool restart_or_wait(struct wr_runtime *runtime)
 
 WR_NEVER_INLINE static bool restart_slow(struct wr_runtime *runtime)
 {
+    WR_CANCEL_DISABLED;
     sigset_t signals;
     wr_signals_block(&signals);
     bool alive = restart_or_wait(runtime);
@@ -249,7 +320,7 @@ WR_NEVER_INLINE static bool restart_slow(struct wr_runtime *runtime)
 
 struct wr_runtime *wr_runtime_get(void)
 {
-    struct wr_runtime *runtime = find_runtime();
+    struct wr_runtime *runtime = wr_runtime_find();
     if (WR_UNLIKELY(!runtime))
         runtime = get_slow();
     if (runtime && WR_LIKELY(atomic_load_explicit(&runtime->life->alive, memory_order_acquire) == ALIVE))

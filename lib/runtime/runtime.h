@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "engine/engine.h"
 #include "runtime/fork.h"
@@ -31,6 +32,7 @@ enum wr_journal_expectation { WR_JOURNAL_UNKNOWN, WR_JOURNAL_NONE, WR_JOURNAL_EX
 struct wr_life {
     _Atomic uint32_t alive;           /* 1: `engine` belongs to this process */
     const struct wr_producer *forker; /* in a child: of the thread that forked; NULL: not known */
+    pid_t process;                    /* in a child: itself, once it has given up what is its parent's */
 };
 
 struct wr_runtime {
@@ -40,9 +42,13 @@ struct wr_runtime {
     struct wr_producers producers;
     struct wr_plugins plugins;
     struct wr_life *life;
-    struct wr_fork fork;   /* between the fork handlers before and after it */
-    bool from_environment; /* WEIR_CONFIG or BENCHMARK_AI is valid, and takes precedence */
-    bool parent_was_ready; /* in a forked child: the parent was configured */
+    struct wr_fork fork; /* between the fork handlers before and after it */
+    /* why the environment's configuration is not used; code 0: it is, or there is none. Written before
+     * readiness is DONE. */
+    struct wr_error first_error;
+    bool from_environment;     /* WEIR_CONFIG or BENCHMARK_AI is valid, and takes precedence */
+    bool parent_was_ready;     /* in a forked child: the parent was configured */
+    _Atomic bool ends_at_exit; /* exit has to shut down */
 
     /* separate in each process */
     _Atomic(struct wr_engine *) engine;
@@ -56,6 +62,10 @@ struct wr_runtime {
 /* Returns the runtime, which is created at first use; a forked child gets its own engine at its first use. NULL
  * if out of memory. */
 struct wr_runtime *wr_runtime_get(void);
+
+/* Returns the runtime without creating anything; NULL if it does not exist yet. In a forked child that has not
+ * used weir, its engine is the parent's. Async-signal-safe. */
+struct wr_runtime *wr_runtime_find(void);
 
 /* Returns this process's engine. */
 struct wr_engine *wr_runtime_engine(struct wr_runtime *runtime);

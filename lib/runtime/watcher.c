@@ -7,6 +7,7 @@
 #include "os/clock.h"
 #include "text/common.h"
 #include "os/thread.h"
+#include "text/name_index.h"
 
 /* Follows symbolic links. A missing file has a mark of zeros. */
 static struct wr_watcher_mark take_mark(const char *path)
@@ -23,39 +24,89 @@ static bool is_same(const struct wr_watcher_mark *a, const struct wr_watcher_mar
            a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-void wr_watcher_set(struct wr_watcher *watcher, const char *path, int64_t interval_ns)
+static void free_files(struct wr_watcher_file *files, size_t count)
 {
-    char *copy = path && interval_ns ? strdup(path) : NULL;
-    struct wr_watcher_mark mark = {0};
-    if (copy)
-        mark = take_mark(copy);
-    wr_lock_enter(&watcher->lock);
-    char *before = watcher->path;
-    bool same_file = before && copy && strcmp(before, copy) == 0;
-    watcher->path = copy;
-    watcher->interval_ns = copy ? interval_ns : 0;
-    if (!same_file)
-        watcher->mark = mark;
-    wr_condition_wake(&watcher->changed);
-    wr_lock_leave(&watcher->lock);
-    free(before);
+    for (size_t i = 0; files && i < count; i++)
+        free(files[i].path);
+    free(files);
 }
 
-/* Whether the file has changed since the last call. A missing file has not: it may be about to be replaced.
- * Caller holds the lock; it is released during stat, which may block on a network file system. */
+/* Copies with present marks. NULL: none, or out of memory. */
+static struct wr_watcher_file *make_files(const char *const *paths, size_t count)
+{
+    struct wr_watcher_file *files = count ? calloc(count, sizeof *files) : NULL;
+    for (size_t i = 0; files && i < count; i++) {
+        files[i].path = strdup(paths[i]);
+        if (!files[i].path) {
+            free_files(files, count);
+            return NULL;
+        }
+        files[i].mark = take_mark(paths[i]);
+    }
+    return files;
+}
+
+/* A file that is watched already keeps its mark, which was taken before the file was read: a change since then
+ * is not missed. Caller holds the lock. */
+static void keep_marks(const struct wr_watcher *watcher, struct wr_watcher_file *files, size_t count)
+{
+    struct wr_name_index known = {0};
+    for (size_t i = 0; i < watcher->count; i++)
+        if (!wr_name_index_add(&known, watcher->files[i].path, i))
+            break;
+    for (size_t i = 0; i < count; i++) {
+        size_t number = wr_name_index_find(&known, files[i].path, strlen(files[i].path));
+        if (number != SIZE_MAX)
+            files[i].mark = watcher->files[number].mark;
+    }
+    wr_name_index_fini(&known);
+}
+
+void wr_watcher_set(struct wr_watcher *watcher, const char *const *paths, size_t count, int64_t interval_ns)
+{
+    struct wr_watcher_file *files = make_files(paths, interval_ns ? count : 0);
+    if (!files)
+        count = 0;
+    wr_lock_enter(&watcher->lock);
+    keep_marks(watcher, files, count);
+    struct wr_watcher_file *before = watcher->files;
+    size_t count_before = watcher->count;
+    watcher->files = files;
+    watcher->count = count;
+    watcher->generation++;
+    watcher->interval_ns = count ? interval_ns : 0;
+    wr_condition_wake(&watcher->changed);
+    wr_lock_leave(&watcher->lock);
+    free_files(before, count_before);
+}
+
+/* Whether a file has changed since the last call. A missing one has not: it may be about to be replaced. */
+static bool update_mark(struct wr_watcher_file *file, const struct wr_watcher_mark *mark)
+{
+    if (mark->inode == 0 || is_same(mark, &file->mark))
+        return false;
+    file->mark = *mark;
+    return true;
+}
+
+/* Whether one of the files has changed since the last call. Caller holds the lock; it is released during stat,
+ * which may block on a network file system. */
 static bool has_changed(struct wr_watcher *watcher)
 {
-    char *path = strdup(watcher->path);
-    if (!path)
-        return false;
-    wr_lock_leave(&watcher->lock);
-    struct wr_watcher_mark mark = take_mark(path);
-    wr_lock_enter(&watcher->lock);
-    bool changed =
-        watcher->path && strcmp(path, watcher->path) == 0 && mark.inode != 0 && !is_same(&mark, &watcher->mark);
-    if (changed)
-        watcher->mark = mark;
-    free(path);
+    uint64_t generation = watcher->generation;
+    bool changed = false;
+    for (size_t i = 0; i < watcher->count; i++) {
+        char *path = strdup(watcher->files[i].path);
+        if (!path)
+            break;
+        wr_lock_leave(&watcher->lock);
+        struct wr_watcher_mark mark = take_mark(path);
+        wr_lock_enter(&watcher->lock);
+        free(path);
+        if (watcher->generation != generation)
+            break; /* other files: looked at the next time */
+        changed |= update_mark(&watcher->files[i], &mark);
+    }
     return changed;
 }
 
@@ -65,9 +116,9 @@ static void *run(void *argument)
     wr_thread_set_name("weir:reload");
     wr_lock_enter(&watcher->lock);
     while (!watcher->stopping) {
-        int64_t until_ns = watcher->path ? wr_clock_monotonic_ns() + watcher->interval_ns : WR_NEVER;
+        int64_t until_ns = watcher->count ? wr_clock_monotonic_ns() + watcher->interval_ns : WR_NEVER;
         wr_condition_wait(&watcher->changed, &watcher->lock, until_ns);
-        if (watcher->stopping || !watcher->path || wr_clock_monotonic_ns() < until_ns || !has_changed(watcher))
+        if (watcher->stopping || !watcher->count || wr_clock_monotonic_ns() < until_ns || !has_changed(watcher))
             continue;
         wr_lock_leave(&watcher->lock);
         watcher->reload(watcher->ctx);
@@ -81,7 +132,7 @@ void wr_watcher_start(struct wr_watcher *watcher)
 {
     wr_lock_enter(&watcher->lock);
     pthread_t thread;
-    if (watcher->path && !watcher->running && !watcher->stopping) {
+    if (watcher->count && !watcher->running && !watcher->stopping) {
         watcher->running = wr_thread_start(run, watcher, &thread);
         if (watcher->running)
             pthread_detach(thread); /* it ends at shutdown, and is not waited for */
@@ -105,5 +156,6 @@ void wr_watcher_after_fork(struct wr_watcher *watcher)
     watcher->running = watcher->stopping = false;
     /* not freed: another thread of the parent may have been about to do so. The child configures itself anew.
      */
-    watcher->path = NULL;
+    watcher->files = NULL;
+    watcher->count = 0;
 }

@@ -1,8 +1,9 @@
-/* watcher: polls the configuration's file (settings.reload) and reloads it when it has changed. */
+/* watcher: polls the configuration's files (settings.reload) and reloads them when one has changed. */
 #ifndef WR_WATCHER_H
 #define WR_WATCHER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
@@ -17,28 +18,35 @@ struct wr_watcher_mark {
     struct timespec changed;
 };
 
+/* A file, or a folder: that changes when a file is added, removed or renamed in it. */
+struct wr_watcher_file {
+    char *path;
+    struct wr_watcher_mark mark;
+};
+
 struct wr_watcher {
     struct wr_lock lock;
     struct wr_condition changed;
-    char *path;          /* NULL: nothing to watch */
+    struct wr_watcher_file *files;
+    size_t count;        /* 0: nothing to watch */
+    uint64_t generation; /* of `files` */
     int64_t interval_ns; /* 0: never */
-    struct wr_watcher_mark mark;
     bool running;
     bool stopping;             /* after a shutdown: the thread ends, and no other is started */
     void (*reload)(void *ctx); /* called on the watcher's thread, without locks */
     void *ctx;
 };
 
-/* Sets the file to watch; path NULL or interval 0: none. The path is copied. */
-void wr_watcher_set(struct wr_watcher *watcher, const char *path, int64_t interval_ns);
+/* Sets the files and folders to watch; count or interval 0: none. The paths are copied. */
+void wr_watcher_set(struct wr_watcher *watcher, const char *const *paths, size_t count, int64_t interval_ns);
 
-/* Starts the thread, if there is a file to watch and it is not running. */
+/* Starts the thread, if there is something to watch and it is not running. */
 void wr_watcher_start(struct wr_watcher *watcher);
 
 /* [shutdown] Tells the thread to end; does not wait for it. */
 void wr_watcher_stop(struct wr_watcher *watcher, int64_t deadline_ns);
 
-/* In a forked child: forgets thread and path. */
+/* In a forked child: forgets thread and files. */
 void wr_watcher_after_fork(struct wr_watcher *watcher);
 
 #endif

@@ -23,7 +23,7 @@ static bool fill_randomly(void *bytes, size_t size, unsigned flags)
 }
 
 /* Without getrandom: the 16 random bytes that the kernel gives each program (getauxval(3)), mixed with what
- * tells this origin from the program's others and from those of its forked children. */
+ * distinguishes this origin from the program's others and from those of its forked children. */
 static void fill_by_mixing(uint64_t words[2])
 {
     static _Atomic uint64_t made;

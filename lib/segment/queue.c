@@ -1,12 +1,14 @@
 #include "segment/queue.h"
 
-#include <stdlib.h>
+#include "os/pages.h"
+
+enum { FIRST_ROOM = 32 };
 
 void wr_queue_fini(struct wr_queue *queue)
 {
     while (queue->count)
         wr_segment_drop(wr_queue_take(queue, UINT32_MAX, UINT64_MAX).segment);
-    free(queue->ranges);
+    wr_pages_put(queue->ranges);
     *queue = (struct wr_queue){0};
 }
 
@@ -17,13 +19,13 @@ static struct wr_range *at(const struct wr_queue *queue, uint32_t place)
 
 static bool grow(struct wr_queue *queue)
 {
-    uint32_t room = queue->room ? queue->room * 2 : 16;
-    struct wr_range *ranges = malloc(room * sizeof *ranges);
+    uint32_t room = queue->room ? queue->room * 2 : FIRST_ROOM;
+    struct wr_range *ranges = wr_pages_get(room * sizeof *ranges);
     if (!ranges)
         return false;
     for (uint32_t i = 0; i < queue->count; i++)
         ranges[i] = *at(queue, i);
-    free(queue->ranges);
+    wr_pages_put(queue->ranges);
     queue->ranges = ranges;
     queue->first = 0;
     queue->room = room;
@@ -38,6 +40,7 @@ bool wr_queue_push(struct wr_queue *queue, const struct wr_range *range)
         wr_sample_id_follows(&range->id, &last->id, last->count)) {
         last->count += range->count;
         last->bytes += range->bytes;
+        last->extra += range->extra;
     } else {
         if (queue->count == queue->room && !grow(queue))
             return false;
@@ -46,6 +49,7 @@ bool wr_queue_push(struct wr_queue *queue, const struct wr_range *range)
     }
     queue->samples += range->count;
     queue->bytes += range->bytes;
+    queue->extra += range->extra;
     return true;
 }
 
@@ -54,6 +58,7 @@ void wr_range_skip(struct wr_range *range, uint32_t samples)
     uint64_t plain = (uint64_t)range->count * sizeof(weir_sample);
     range->bytes -= range->bytes == plain ? (uint64_t)samples * sizeof(weir_sample)
                                           : wr_segment_bytes(range->segment, range->first, samples);
+    range->extra -= wr_segment_extra(range->segment, range->first, samples);
     range->first += samples;
     range->count -= samples;
     range->position += samples;
@@ -67,6 +72,7 @@ struct wr_range wr_range_split(struct wr_range *range, uint32_t most)
     wr_range_skip(range, end - range->first);
     front.count -= range->count;
     front.bytes -= range->bytes;
+    front.extra -= range->extra;
     wr_segment_hold(front.segment);
     return front;
 }
@@ -121,6 +127,7 @@ struct wr_range wr_queue_take(struct wr_queue *queue, uint32_t most, uint64_t mo
     struct wr_range taken = wr_range_split(front, fit < most ? fit : most);
     queue->samples -= taken.count;
     queue->bytes -= taken.bytes;
+    queue->extra -= taken.extra;
     if (front->count == 0) {
         wr_segment_drop(front->segment);
         queue->first = (queue->first + 1) % queue->room;

@@ -13,6 +13,7 @@ struct wr_range {
     uint32_t first, count;
     uint32_t slot; /* the lane's, in the segment's file */
     uint64_t bytes;
+    int64_t extra;          /* see wr_segment_extra */
     uint64_t position;      /* of its first sample, among all that the lane was given in this process */
     struct wr_sample_id id; /* of its first sample; the others follow without a gap */
     int64_t since_ns;       /* when its first sample was queued; monotonic */
@@ -23,6 +24,7 @@ struct wr_queue {
     struct wr_range *ranges; /* a circle */
     uint32_t first, count, room;
     uint64_t samples, bytes;
+    int64_t extra; /* of all ranges */
 };
 
 void wr_queue_fini(struct wr_queue *queue);
@@ -61,6 +63,12 @@ uint32_t wr_range_count_fitting(const struct wr_range *range, uint64_t bytes);
 static inline void wr_range_settle(const struct wr_range *range, uint32_t samples)
 {
     wr_segment_settle(range->segment, range->slot, range->first, samples);
+}
+
+/* How many values the range's samples are. */
+static inline uint64_t wr_range_values(const struct wr_range *range)
+{
+    return range->count + (uint64_t)range->extra;
 }
 
 /* Removes samples from the front of a range. */

@@ -1,7 +1,10 @@
 #include "segment/segment.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "os/pages.h"
+
+enum { FIRST_NOTES = 448, FIRST_TEXT_BYTES = 3 * 1024, LAST_TEXT_BYTES = 256 * 1024 };
 
 /* ---- The pool -------------------------------------------------------------------------------- */
 
@@ -60,7 +63,7 @@ static void free_all(struct wr_segment *segment)
     while (segment) {
         struct wr_segment *next = segment->next_free;
         wr_segment_file_free(segment->file);
-        free(segment);
+        wr_pages_put(segment);
         segment = next;
     }
 }
@@ -88,7 +91,10 @@ static struct wr_segment *start(struct wr_segment *segment, struct wr_segment_po
 {
     segment->pool = pool;
     segment->count = 0;
-    segment->other_kinds = false;
+    segment->other_kinds = segment->summaries = false;
+    segment->texts = NULL;
+    segment->inputs = NULL;
+    segment->settled = 0;
     atomic_store_explicit(&segment->notes, NULL, memory_order_relaxed);
     atomic_store_explicit(&segment->references, 1, memory_order_relaxed);
     return segment;
@@ -96,7 +102,7 @@ static struct wr_segment *start(struct wr_segment *segment, struct wr_segment_po
 
 static struct wr_segment *make(uint32_t room, uint32_t own_room)
 {
-    struct wr_segment *segment = malloc(sizeof *segment + own_room * sizeof segment->samples[0]);
+    struct wr_segment *segment = wr_pages_get(sizeof *segment + own_room * sizeof segment->samples[0]);
     if (!segment)
         return NULL;
     segment->room = room;
@@ -137,15 +143,21 @@ void wr_segment_hold(struct wr_segment *segment)
     atomic_fetch_add_explicit(&segment->references, 1, memory_order_relaxed);
 }
 
-static void free_notes(struct wr_segment_notes *notes, bool own_texts)
+static void free_notes(struct wr_segment_notes *notes)
 {
-    /* the newest array has all texts, the older ones only the first */
-    for (uint32_t i = 1; own_texts && notes && i < notes->count; i++)
-        free((char *)notes->texts[i]);
     while (notes) {
         struct wr_segment_notes *older = notes->older;
-        free(notes);
+        wr_pages_put(notes);
         notes = older;
+    }
+}
+
+static void free_texts(struct wr_segment_texts *texts)
+{
+    while (texts) {
+        struct wr_segment_texts *older = texts->older;
+        wr_pages_put(texts);
+        texts = older;
     }
 }
 
@@ -155,13 +167,33 @@ void wr_segment_drop(struct wr_segment *segment)
      */
     if (!segment || atomic_fetch_sub_explicit(&segment->references, 1, memory_order_acq_rel) != 1)
         return;
-    free_notes(atomic_load_explicit(&segment->notes, memory_order_relaxed), !segment->file);
+    free_notes(atomic_load_explicit(&segment->notes, memory_order_relaxed));
+    free_texts(segment->texts);
+    wr_inputs_free(segment->inputs);
     segment->next_free = NULL;
     bool stays = segment->file && atomic_load(&segment->file->kept);
     if (segment->file && !stays)
         wr_segment_file_end(segment->file);
     if (stays || !put_free(segment->pool, segment))
         free_all(segment);
+}
+
+/* ---- Settling -------------------------------------------------------------------------------- */
+
+void wr_segment_settle_summaries(struct wr_segment *segment, uint32_t count)
+{
+    segment->settled += count;
+    if (segment->settled == segment->count)
+        wr_inputs_settle(segment->inputs);
+}
+
+uint64_t wr_segment_leave(struct wr_segment *segment, uint64_t values)
+{
+    if (segment->file)
+        atomic_store(&segment->file->kept, true);
+    if (segment->inputs)
+        return wr_inputs_leave(segment->inputs, values);
+    return segment->file ? values : 0;
 }
 
 /* ---- Metadata -------------------------------------------------------------------------------- */
@@ -172,8 +204,8 @@ static struct wr_segment_notes *grow_notes(struct wr_segment *segment)
     struct wr_segment_notes *old = atomic_load_explicit(&segment->notes, memory_order_relaxed);
     if (old && old->count < old->room)
         return old;
-    uint32_t room = old ? old->room * 2 : 64;
-    struct wr_segment_notes *notes = malloc(sizeof *notes + room * sizeof notes->texts[0]);
+    uint32_t room = old ? old->room * 2 : FIRST_NOTES;
+    struct wr_segment_notes *notes = wr_pages_get(sizeof *notes + room * sizeof notes->texts[0]);
     if (!notes)
         return NULL;
     notes->older = old;
@@ -196,16 +228,32 @@ uint32_t wr_segment_point_to_note(struct wr_segment *segment, const char *text)
     return notes->count++;
 }
 
+/* Returns memory for a text of so many bytes; NULL if out of memory. */
+static char *find_text_room(struct wr_segment *segment, size_t bytes)
+{
+    struct wr_segment_texts *texts = segment->texts;
+    if (texts && texts->room - texts->used >= bytes)
+        return texts->bytes + texts->used;
+    size_t room = texts ? texts->room * 2 : FIRST_TEXT_BYTES;
+    room = room > LAST_TEXT_BYTES ? LAST_TEXT_BYTES : room;
+    struct wr_segment_texts *next = wr_pages_get(sizeof *next + (room < bytes ? bytes : room));
+    if (!next)
+        return NULL;
+    next->older = texts;
+    next->room = wr_pages_room(next) - sizeof *next;
+    segment->texts = next;
+    return next->bytes;
+}
+
 static uint32_t copy_note(struct wr_segment *segment, const char *text, size_t length)
 {
-    char *copy = malloc(length + 1);
+    char *copy = find_text_room(segment, length + 1);
     if (!copy)
         return 0;
     memcpy(copy, text, length);
     copy[length] = '\0';
     uint32_t number = wr_segment_point_to_note(segment, copy);
-    if (!number)
-        free(copy);
+    segment->texts->used += number ? length + 1 : 0;
     return number;
 }
 
@@ -226,6 +274,15 @@ const char *const *wr_segment_texts(const struct wr_segment *segment)
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */
+
+int64_t wr_segment_extra(const struct wr_segment *segment, uint32_t first, uint32_t count)
+{
+    int64_t extra = 0;
+    for (uint32_t i = first; segment->summaries && i < first + count; i++)
+        if (segment->samples[i].kind == WEIR_KIND_SUMMARY)
+            extra += segment->samples[i].value.i64 - 1;
+    return extra;
+}
 
 uint64_t wr_segment_bytes(const struct wr_segment *segment, uint32_t first, uint32_t count)
 {

@@ -13,6 +13,7 @@
 #include <weir/handler.h>
 
 #include "os/lock.h"
+#include "segment/inputs.h"
 #include "segment/segment_file.h"
 
 /* A full array of texts is not moved, since readers may use it: it is copied to a larger one, and freed with
@@ -23,15 +24,26 @@ struct wr_segment_notes {
     const char *texts[];
 };
 
+/* Memory of texts. None is moved; a further one has those that do not fit. */
+struct wr_segment_texts {
+    struct wr_segment_texts *older;
+    size_t used, room;
+    char bytes[];
+};
+
 struct wr_segment {
     struct wr_segment_pool *pool;
     struct wr_segment *next_free;
     _Atomic uint32_t references;
     uint32_t count, room;
+    bool summaries;   /* some samples are summaries, each of any number of values */
     bool other_kinds; /* some samples are neither doubles nor integers; set by the appending thread */
     _Atomic(struct wr_segment_notes *) notes; /* NULL: no metadata */
+    struct wr_segment_texts *texts;           /* without a file: what notes point to */
     weir_sample *samples;                     /* in the file, or in memory behind the segment */
     struct wr_segment_file *file;             /* NULL: in memory only */
+    struct wr_inputs *inputs; /* [lane lock] of all the summaries, which are then all samples; NULL: none */
+    uint32_t settled;         /* with inputs: how many samples are */
 };
 
 /* Free segments, for reuse: fresh memory costs a page fault for each 128 samples. */
@@ -74,21 +86,21 @@ void wr_segment_hold(struct wr_segment *segment);
 /* Releases a reference; the last one frees the segment. May be NULL. */
 void wr_segment_drop(struct wr_segment *segment);
 
+/* Of a segment with inputs: counts summaries as settled; when all are, the inputs are too. */
+void wr_segment_settle_summaries(struct wr_segment *segment, uint32_t count);
+
 /* Marks samples as delivered or dropped by a lane: no later process delivers them. */
-static inline void wr_segment_settle(const struct wr_segment *segment, uint32_t slot, uint32_t first,
-                                     uint32_t count)
+static inline void wr_segment_settle(struct wr_segment *segment, uint32_t slot, uint32_t first, uint32_t count)
 {
     if (segment->file)
         wr_segment_file_settle(segment->file, slot, first, count);
+    else if (segment->inputs)
+        wr_segment_settle_summaries(segment, count);
 }
 
-/* Leaves samples in the file for a later process. Returns false if there is no file. */
-static inline bool wr_segment_leave(const struct wr_segment *segment)
-{
-    if (segment->file)
-        atomic_store(&segment->file->kept, true);
-    return segment->file;
-}
+/* Leaves samples in the journal for a later process. values: of the samples. Returns how many of these it has.
+ */
+uint64_t wr_segment_leave(struct wr_segment *segment, uint64_t values);
 
 /* Whether this many samples, and bytes of texts with their NULs, fit. */
 static inline bool wr_segment_has_room(const struct wr_segment *segment, uint32_t samples, size_t text_bytes)
@@ -108,6 +120,10 @@ const char *const *wr_segment_texts(const struct wr_segment *segment);
 
 /* Returns the size of samples in a queue: 32 bytes each, and their metadata. */
 uint64_t wr_segment_bytes(const struct wr_segment *segment, uint32_t first, uint32_t count);
+
+/* Returns the number of values of the samples less the number of samples: each summary has the values that it
+ * is of, any other sample is one value. */
+int64_t wr_segment_extra(const struct wr_segment *segment, uint32_t first, uint32_t count);
 
 /* Returns the end of the event that begins at sample `first`. */
 uint32_t wr_segment_event_end(const struct wr_segment *segment, uint32_t first);

@@ -1,8 +1,9 @@
 #include "segment/segment_file.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "os/pages.h"
 
 enum { LANES_MOST = 1 << 16, ROOM_MOST = 1 << 24, BYTES_MOST = 1 << 28 };
 
@@ -82,12 +83,12 @@ int wr_segment_file_make(struct wr_segment_file **made, const char *folder, uint
                                    .text_room = shape->text_room,
                                    .lanes = shape->lanes,
                                    .name_bytes = measure_names(shape)};
-    struct wr_segment_file *file = is_within_limits(&head) ? calloc(1, sizeof *file) : NULL;
+    struct wr_segment_file *file = is_within_limits(&head) ? wr_pages_get(sizeof *file) : NULL;
     if (!file)
         return ENOMEM;
     int problem = wr_mapped_file_make(&file->map, folder, WR_SEGMENT_FILE_KIND, number, lay_out(&head).end);
     if (problem) {
-        free(file);
+        wr_pages_put(file);
         return problem;
     }
     file->folder = folder;
@@ -139,7 +140,7 @@ static int check(const struct wr_journal_map *map)
 
 int wr_segment_file_open(struct wr_segment_file **opened, const char *folder, uint32_t number, bool writable)
 {
-    struct wr_segment_file *file = calloc(1, sizeof *file);
+    struct wr_segment_file *file = wr_pages_get(sizeof *file);
     if (!file)
         return ENOMEM;
     int problem = wr_mapped_file_open(&file->map, folder, WR_SEGMENT_FILE_KIND, number, writable);
@@ -147,7 +148,7 @@ int wr_segment_file_open(struct wr_segment_file **opened, const char *folder, ui
         problem = check(&file->map);
     if (problem) {
         wr_mapped_file_close(&file->map);
-        free(file);
+        wr_pages_put(file);
         return problem;
     }
     file->head = (struct wr_segment_head *)file->map.memory;
@@ -163,7 +164,7 @@ void wr_segment_file_close(struct wr_segment_file *file)
     if (!file)
         return;
     wr_mapped_file_close(&file->map);
-    free(file);
+    wr_pages_put(file);
 }
 
 void wr_segment_file_free(struct wr_segment_file *file)

@@ -1,7 +1,9 @@
 #include "segment/series_codec.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "registry/family.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 #include "text/error.h"
@@ -11,7 +13,24 @@
 uint16_t wr_series_codec_flags(const weir_series *view)
 {
     return (uint16_t)((view->cumulative ? WR_SERIES_CODEC_CUMULATIVE : 0) |
-                      (view->unit ? WR_SERIES_CODEC_UNIT : 0) | (view->help ? WR_SERIES_CODEC_HELP : 0));
+                      (view->unit ? WR_SERIES_CODEC_UNIT : 0) | (view->help ? WR_SERIES_CODEC_HELP : 0) |
+                      (view->bucket_count ? WR_SERIES_CODEC_BUCKETS : 0) |
+                      view->instrument << WR_SERIES_CODEC_INSTRUMENT_SHIFT);
+}
+
+/* 17 characters for each bucket: the bits of the double in hexadecimal, and a blank or the final NUL. */
+enum { BUCKET_CHARACTERS = 17 };
+
+static char *put_buckets(char *to, const weir_series *view)
+{
+    for (size_t i = 0; i < view->bucket_count; i++, to += BUCKET_CHARACTERS) {
+        uint64_t bits;
+        memcpy(&bits, &view->buckets[i], sizeof bits);
+        for (int digit = 0; digit < BUCKET_CHARACTERS - 1; digit++)
+            to[digit] = "0123456789abcdef"[bits >> (60 - 4 * digit) & 15];
+        to[BUCKET_CHARACTERS - 1] = i + 1 < view->bucket_count ? ' ' : '\0';
+    }
+    return to;
 }
 
 static size_t text_bytes(const char *text)
@@ -25,7 +44,7 @@ size_t wr_series_codec_bytes(const weir_series *view)
         text_bytes(view->group) + text_bytes(view->name) + text_bytes(view->unit) + text_bytes(view->help);
     for (size_t i = 0; i < view->label_count; i++)
         bytes += text_bytes(view->labels[i].key) + text_bytes(view->labels[i].value);
-    return bytes;
+    return bytes + view->bucket_count * BUCKET_CHARACTERS;
 }
 
 static char *put_text(char *to, const char *text)
@@ -39,7 +58,7 @@ char *wr_series_codec_put(char *to, const weir_series *view)
     to = put_text(put_text(to, view->unit), view->help);
     for (size_t i = 0; i < view->label_count; i++)
         to = put_text(put_text(to, view->labels[i].key), view->labels[i].value);
-    return to;
+    return put_buckets(to, view);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -64,10 +83,45 @@ bool wr_series_codec_take_labels(const char **at, const char *end, weir_label *l
     return true;
 }
 
-bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint16_t label_count,
-                          weir_series *view, weir_label *labels)
+static int read_digit(char digit)
 {
-    *view = (weir_series){.size = sizeof *view, .labels = labels, .label_count = label_count};
+    const char *digits = "0123456789abcdef", *found = digit ? strchr(digits, digit) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+static bool take_bucket(const char *text, double *bucket)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < BUCKET_CHARACTERS - 1; i++) {
+        int digit = read_digit(text[i]);
+        if (digit < 0)
+            return false;
+        bits = bits << 4 | (uint64_t)digit;
+    }
+    memcpy(bucket, &bits, sizeof bits);
+    return isfinite(*bucket);
+}
+
+static bool take_buckets(const char *text, weir_series *view, double *buckets)
+{
+    view->buckets = buckets;
+    for (; text; text = text[BUCKET_CHARACTERS - 1] ? text + BUCKET_CHARACTERS : NULL) {
+        size_t n = view->bucket_count;
+        if (n == WR_FAMILY_BUCKETS_MAX || !take_bucket(text, &buckets[n]) ||
+            (n && buckets[n] <= buckets[n - 1]))
+            return false;
+        if (text[BUCKET_CHARACTERS - 1] != ' ' && text[BUCKET_CHARACTERS - 1] != '\0')
+            return false;
+        view->bucket_count++;
+    }
+    return view->bucket_count;
+}
+
+bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint16_t label_count,
+                          weir_series *view, struct wr_series_codec_room *room)
+{
+    *view = (weir_series){.size = sizeof *view, .labels = room->labels, .label_count = label_count};
+    view->instrument = flags >> WR_SERIES_CODEC_INSTRUMENT_SHIFT & 3;
     view->cumulative = flags & WR_SERIES_CODEC_CUMULATIVE;
     view->group = wr_series_codec_take_text(at, end);
     view->name = view->group ? wr_series_codec_take_text(at, end) : NULL;
@@ -77,15 +131,10 @@ bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint
         return false;
     if (flags & WR_SERIES_CODEC_HELP && !(view->help = wr_series_codec_take_text(at, end)))
         return false;
-    return wr_series_codec_take_labels(at, end, labels, label_count);
-}
-
-/* This process's own description takes precedence. */
-static void describe(struct wr_registry *registry, struct weir_metric *metric, const weir_series *read)
-{
-    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
-    if ((read->unit || read->help) && !view->unit && !view->help)
-        wr_series_describe(registry, metric->stream, read->name, read->unit, read->help, NULL);
+    if (!wr_series_codec_take_labels(at, end, room->labels, label_count))
+        return false;
+    return !(flags & WR_SERIES_CODEC_BUCKETS) ||
+           take_buckets(wr_series_codec_take_text(at, end), view, room->buckets);
 }
 
 uint32_t wr_series_codec_intern(struct wr_registry *registry, const weir_series *view, bool *no_memory)
@@ -97,7 +146,8 @@ uint32_t wr_series_codec_intern(struct wr_registry *registry, const weir_series 
     *no_memory |= metric->stream->refusal == WEIR_ERR_MEMORY;
     if (metric->stream->refusal)
         return 0;
-    if (metric->stream == stream)
-        describe(registry, metric, view);
+    bool is_overflow = metric == atomic_load_explicit(&stream->group->overflow, memory_order_acquire);
+    if (metric->stream == stream && !is_overflow)
+        wr_family_learn(registry, metric, view);
     return metric->series + 1;
 }

@@ -1,5 +1,6 @@
 /* series_codec: definitions of series on disk, as a spool and a journal both store them: texts, each with a
- * NUL: group, name, unit and help if the flags name them, then key and value of each label. */
+ * NUL: group, name, unit and help if the flags name them, key and value of each label, and the upper bounds of
+ * the buckets if the flags name them, in one text: of each the bits of its double, in hexadecimal. */
 #ifndef WR_SERIES_CODEC_H
 #define WR_SERIES_CODEC_H
 
@@ -9,6 +10,7 @@
 
 #include <weir/handler.h>
 
+#include "registry/family.h"
 #include "registry/registry.h"
 
 /* Flags of a definition. */
@@ -16,6 +18,8 @@ enum {
     WR_SERIES_CODEC_CUMULATIVE = 1u << 0,
     WR_SERIES_CODEC_UNIT = 1u << 1,
     WR_SERIES_CODEC_HELP = 1u << 2,
+    WR_SERIES_CODEC_BUCKETS = 1u << 3,
+    WR_SERIES_CODEC_INSTRUMENT_SHIFT = 8, /* enum weir_instrument, in two bits */
 };
 
 enum { WR_SERIES_CODEC_LABELS_MOST = 64 };
@@ -38,10 +42,16 @@ const char *wr_series_codec_take_text(const char **at, const char *end);
 /* Reads `count` pairs of texts. Returns false if one is cut off. */
 bool wr_series_codec_take_labels(const char **at, const char *end, weir_label *labels, size_t count);
 
-/* Reads a definition; its texts stay where they are. labels: room for WR_SERIES_CODEC_LABELS_MOST. Returns
- * false if it is cut off or has too many labels. */
+/* Room for the labels and buckets of a definition. */
+struct wr_series_codec_room {
+    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
+    double buckets[WR_FAMILY_BUCKETS_MAX];
+};
+
+/* Reads a definition; its texts stay where they are. Returns false if it is cut off, has too many labels, or
+ * buckets that are not rising. */
 bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint16_t label_count,
-                          weir_series *view, weir_label *labels);
+                          weir_series *view, struct wr_series_codec_room *room);
 
 /* Finds or makes the series in this process, and describes it unless this process has done so itself. Returns
  * its id plus 1, or 0 if it is refused; then *no_memory is set if that was the reason. */

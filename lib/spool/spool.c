@@ -88,6 +88,7 @@ static bool drop_oldest(struct wr_spool *spool, const struct wr_spool_terms *ter
     if (!terms->drop_oldest || !file)
         return false;
     add_count(dropped, file, file->count - file->settled);
+    dropped->extra += file->extra;
     finish(spool, file, false);
     return true;
 }
@@ -124,6 +125,7 @@ static int write_out(struct wr_spool *spool, const struct wr_range *range)
         return problem;
     }
     file->count += range->count;
+    file->extra += (uint64_t)range->extra;
     if (spool->open) {
         file->bytes += spool->out.length;
         spool->index.bytes += spool->out.length;
@@ -313,6 +315,7 @@ static bool fill(struct wr_spool *spool, const struct wr_spool_part *part, const
     batch->labels = wr_labels_equal(labels, want->labels) ? want->labels : labels;
     wr_labels_hold(batch->labels);
     range->bytes = wr_segment_bytes(range->segment, 0, range->count);
+    range->extra = wr_segment_extra(range->segment, 0, range->count);
     range->since_ns = wr_clock_monotonic_ns();
     return true;
 }
@@ -357,10 +360,11 @@ enum wr_spool_result wr_spool_fetch(struct wr_spool *spool, const struct wr_spoo
     return result;
 }
 
-bool wr_spool_settle(struct wr_spool *spool, uint32_t samples)
+bool wr_spool_settle(struct wr_spool *spool, uint32_t samples, uint64_t extra)
 {
     struct wr_spool_file *file = spool->index.first;
     file->settled += samples;
+    file->extra -= extra;
     if (file->settled >= file->count)
         return finish(spool, file, spool->reading && spool->reader.damaged);
     write_mark(file);

@@ -4,7 +4,7 @@
 
 #include "text/crc.h"
 
-enum { MAGIC = 0x6b6c6277, ALIGNMENT = 8 };
+enum { MAGIC = 0x6b6c6277, ALIGNMENT = 8, LONGEST_NAME = 256 /* a handler's, with its NUL */ };
 
 struct head {
     char magic[8];
@@ -151,4 +151,30 @@ bool wr_spool_block_is_whole(const char *data, size_t size, size_t at, const str
 {
     return block->length <= size - at - sizeof *block &&
            block->payload_check == wr_crc_add(0, data + at + sizeof *block, block->length);
+}
+
+/* ---- Ends that are missing ------------------------------------------------------------------- */
+
+static bool is_head_cut_off(const char *data, size_t size)
+{
+    struct head head;
+    if (size < sizeof head)
+        return memcmp(data, head_magic, size < sizeof head_magic ? size : sizeof head_magic) == 0;
+    memcpy(&head, data, sizeof head);
+    return memcmp(head.magic, head_magic, sizeof head.magic) == 0 && head.name_bytes <= LONGEST_NAME &&
+           head.name_bytes > size - sizeof head;
+}
+
+/* The header has a checksum of its own, so a length beyond the end is what the writer wrote. */
+bool wr_spool_block_is_cut_off(const char *data, size_t size, size_t at)
+{
+    static const uint32_t magic = MAGIC;
+    struct wr_spool_block block;
+    size_t rest = size - at;
+    if (rest == 0 || at == 0)
+        return rest == 0 || is_head_cut_off(data, size);
+    if (rest < sizeof block)
+        return memcmp(data + at, &magic, rest < sizeof magic ? rest : sizeof magic) == 0;
+    memcpy(&block, data + at, sizeof block);
+    return is_header(&block) && block.length > rest - sizeof block;
 }

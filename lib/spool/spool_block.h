@@ -18,8 +18,8 @@
 #include "segment/origin.h"
 #include "text/buffer.h"
 
-/* Version 2 added to each block the origin and the sequence of its first sample. */
-enum { WR_SPOOL_BLOCK_VERSION = 2, WR_SPOOL_BLOCK_LARGEST = 64 * 1024 * 1024 };
+/* Version 2 added to each block the origin and the sequence of its first sample, version 3 summaries. */
+enum { WR_SPOOL_BLOCK_VERSION = 3, WR_SPOOL_BLOCK_LARGEST = 64 * 1024 * 1024 };
 
 /* ---- The head -------------------------------------------------------------------------------- */
 
@@ -70,8 +70,9 @@ struct wr_spool_block {
     /* SAMPLES: of the first one; the others follow without a gap */
     uint64_t position; /* the lane's, in the process that wrote it */
     struct wr_sample_id id;
-    uint32_t reserved[3]; /* 0 */
-    uint32_t check;       /* of all before */
+    uint64_t extra;    /* SAMPLES: see wr_segment_extra */
+    uint32_t reserved; /* 0 */
+    uint32_t check;    /* of all before */
 };
 
 /* Reserves a block's header and returns its offset. The caller appends the payload and then calls `end`, which
@@ -85,6 +86,10 @@ size_t wr_spool_block_find(const char *data, size_t size, size_t at, struct wr_s
 
 /* Whether the payload of the header at `at` is complete and undamaged. */
 bool wr_spool_block_is_whole(const char *data, size_t size, size_t at, const struct wr_spool_block *block);
+
+/* Whether the file ends in the middle of what begins at `at`, a block or (at 0) the head: its process died
+ * while it wrote that, or before it wrote anything. Nobody has counted its samples as spooled. */
+bool wr_spool_block_is_cut_off(const char *data, size_t size, size_t at);
 
 /* ---- Definitions ----------------------------------------------------------------------------- */
 

@@ -29,7 +29,7 @@ static int write_at(int fd, uint64_t offset, const void *data, size_t length)
         return errno;
     int problem = write_all(fd, data, length);
     if (problem && offset && ftruncate(fd, (off_t)offset) != 0)
-        return problem; /* the reader recognises the torn block */
+        return problem; /* the reader recognises the block that is cut off */
     return problem;
 }
 

@@ -142,15 +142,17 @@ static struct wr_spool_file *measure(struct find *find, const struct wr_buffer *
 {
     struct wr_spool_writer_info info;
     size_t length;
+    bool damaged;
     struct wr_spool_file *file = calloc(1, sizeof *file);
     if (!file)
         return NULL;
     *file = (struct wr_spool_file){
         .dir = find->dir,
-        .count = wr_spool_reader_measure(data->data, data->length),
         .settled = wr_spool_block_read_mark(data->data, data->length),
         .bytes = data->length,
     };
+    file->count = wr_spool_reader_measure(data->data, data->length, file->settled, &file->extra, &damaged);
+    file->damaged = damaged;
     if (file->settled > file->count)
         file->settled = file->count;
     if (wr_spool_block_read_head(data->data, data->length, &info, &length))
@@ -213,7 +215,8 @@ static bool adopt(struct find *find, const char *place, const char *name, const 
     return false;
 }
 
-/* Adds the files. Those that are settled, and those in which no sample is found, are finished at once. */
+/* Adds the files. Those that are settled, and those in which no sample is found, are finished at once. The
+ * latter are not damaged if their process was killed before it had written the first block. */
 static void add_files(struct wr_spool_index *index, struct find *find, struct wr_spool_found *found)
 {
     struct wr_spool_file *next;
@@ -222,8 +225,9 @@ static void add_files(struct wr_spool_index *index, struct find *find, struct wr
         next = file->next;
         wr_spool_index_put(index, file);
         found->samples += file->count - file->settled;
+        found->extra += file->extra;
         if (file->count == file->settled)
-            found->kept_bad |= wr_spool_index_finish(index, file, !file->count);
+            found->kept_bad |= wr_spool_index_finish(index, file, !file->count && file->damaged);
     }
     if (--find->dir->files == 0)
         wr_owner_dir_remove(find->dir);

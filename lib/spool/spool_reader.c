@@ -8,7 +8,8 @@
 #include "spool/spool_block.h"
 #include "text/array.h"
 
-enum { KINDS = WEIR_KIND_INT + 1 };
+/* No interval is of more values: 100 million a second, for a day. Their sum fits into 63 bits. */
+#define MOST_VALUES (INT64_C(1) << 43)
 
 void wr_spool_reader_init(struct wr_spool_reader *reader, const char *data, size_t size,
                           struct wr_registry *registry, uint64_t *labels_made)
@@ -16,7 +17,7 @@ void wr_spool_reader_init(struct wr_spool_reader *reader, const char *data, size
     struct wr_spool_writer_info info;
     *reader =
         (struct wr_spool_reader){.data = data, .size = size, .registry = registry, .labels_made = labels_made};
-    reader->damaged = !wr_spool_block_read_head(data, size, &info, &reader->at);
+    wr_spool_block_read_head(data, size, &info, &reader->at); /* if damaged, `at` stays 0, where no block is */
 }
 
 void wr_spool_reader_fini(struct wr_spool_reader *reader)
@@ -36,21 +37,21 @@ struct bytes {
 };
 
 /* Returns false if it is cut off or has too many labels. */
-static bool take_series(struct bytes *bytes, weir_series *view, weir_label *labels)
+static bool take_series(struct bytes *bytes, weir_series *view, struct wr_series_codec_room *room)
 {
     struct wr_spool_series series;
     if ((size_t)(bytes->end - bytes->at) < sizeof series)
         return false;
     memcpy(&series, bytes->at, sizeof series);
     bytes->at += sizeof series;
-    return wr_series_codec_take(&bytes->at, bytes->end, series.flags, series.labels, view, labels);
+    return wr_series_codec_take(&bytes->at, bytes->end, series.flags, series.labels, view, room);
 }
 
 /* Series are numbered consecutively, so their numbers are bounded by the size of the file. */
 static void define_series(struct wr_spool_reader *reader, const struct wr_spool_block *block,
                           struct bytes bytes)
 {
-    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
+    struct wr_series_codec_room room;
     weir_series view;
     size_t most = block->length / sizeof(struct wr_spool_series); /* that fit into the block */
     if (block->count > most || block->first > reader->size / sizeof(struct wr_spool_series)) {
@@ -65,7 +66,7 @@ static void define_series(struct wr_spool_reader *reader, const struct wr_spool_
     }
     reader->series = series;
     for (uint32_t i = 0; i < block->count; i++) {
-        if (!take_series(&bytes, &view, labels)) {
+        if (!take_series(&bytes, &view, &room)) {
             reader->damaged = true;
             return;
         }
@@ -120,11 +121,30 @@ static weir_sample read_sample(const char *payload, uint32_t number)
     return sample;
 }
 
+static bool is_valid_kind(const weir_sample *sample)
+{
+    if (sample->kind != WEIR_KIND_SUMMARY)
+        return sample->kind <= WEIR_KIND_INT;
+    return sample->note && sample->value.i64 >= 0 && sample->value.i64 <= MOST_VALUES;
+}
+
 static bool is_valid_sample(const struct wr_spool_reader *reader, const weir_sample *sample, uint32_t *notes)
 {
-    if (sample->series >= reader->series_count || !reader->series[sample->series] || sample->kind >= KINDS)
+    if (sample->series >= reader->series_count || !reader->series[sample->series] || !is_valid_kind(sample))
         return false;
     return !sample->note || sample->note == ++*notes;
+}
+
+/* See wr_segment_extra. Of samples in a file, which need not be valid, so it may wrap. */
+static uint64_t count_extra(const char *payload, uint32_t count)
+{
+    uint64_t extra = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        weir_sample sample = read_sample(payload, i);
+        if (sample.kind == WEIR_KIND_SUMMARY)
+            extra += (uint64_t)sample.value.i64 - 1;
+    }
+    return extra;
 }
 
 /* Whether everything that the samples refer to exists. */
@@ -145,7 +165,8 @@ static bool is_valid(const struct wr_spool_reader *reader, const struct wr_spool
     for (uint32_t i = 0; i < notes; i++)
         if (!wr_series_codec_take_text(&texts.at, texts.end))
             return false;
-    return notes == block->notes && !(sample.flags & WEIR_SAMPLE_MORE);
+    return notes == block->notes && !(sample.flags & WEIR_SAMPLE_MORE) &&
+           block->extra == count_extra(payload, block->count);
 }
 
 static void see_lost(struct wr_spool_reader *reader, uint32_t count, size_t end)
@@ -204,16 +225,40 @@ static void define(struct wr_spool_reader *reader, size_t at, const struct wr_sp
         define_labels(reader, block, bytes);
 }
 
+/* Finds the next block, from *at on, and moves *at to it. Returns false at the end of the file, also if that is
+ * in the middle of a block. *damaged: something else was in front of it; it is not set otherwise. */
+static bool find_block(const char *data, size_t size, size_t *at, struct wr_spool_block *block, bool *damaged)
+{
+    size_t from = *at;
+    *at = wr_spool_block_find(data, size, from, block);
+    if (*at == size) {
+        *damaged |= !wr_spool_block_is_cut_off(data, size, from);
+        return false;
+    }
+    *damaged |= *at != from;
+    return !wr_spool_block_is_cut_off(data, size, *at);
+}
+
+/* At `at`, which may be the header of a block that is cut off: samples between those that were read and that
+ * block were in damaged blocks. */
+static void see_end(struct wr_spool_reader *reader, size_t at, const struct wr_spool_block *block)
+{
+    if (at < reader->size && block->kind == WR_SPOOL_BLOCK_SAMPLES && block->first > reader->index) {
+        see_lost(reader, block->first - reader->index, at);
+        return;
+    }
+    reader->part = (struct wr_spool_part){.kind = WR_SPOOL_PART_END, .first = reader->index};
+    reader->part_end = at;
+}
+
 /* Processes definitions up to the next part. */
 static void find_part(struct wr_spool_reader *reader)
 {
     struct wr_spool_block block;
     while (!reader->no_memory) {
-        size_t at = wr_spool_block_find(reader->data, reader->size, reader->at, &block);
-        reader->damaged |= at != reader->at;
-        if (at == reader->size) {
-            reader->part = (struct wr_spool_part){.kind = WR_SPOOL_PART_END, .first = reader->index};
-            reader->part_end = at;
+        size_t at = reader->at;
+        if (!find_block(reader->data, reader->size, &at, &block, &reader->damaged)) {
+            see_end(reader, at, &block);
             return;
         }
         if (block.kind == WR_SPOOL_BLOCK_SAMPLES && see_samples(reader, at, &block))
@@ -254,23 +299,45 @@ bool wr_spool_reader_load(const struct wr_spool_reader *reader, const struct wr_
         sample.series = reader->series[sample.series] - 1;
         if (text && !(sample.note = wr_segment_add_note(segment, text, strlen(text))))
             return false;
+        segment->summaries |= sample.kind == WEIR_KIND_SUMMARY;
         segment->samples[segment->count++] = sample;
     }
+    segment->other_kinds |= segment->summaries;
     return true;
 }
 
-uint32_t wr_spool_reader_measure(const char *data, size_t size)
+/* Counts samples up to number `more` of a block. */
+static void count_to(uint32_t *samples, const struct wr_spool_block *block, uint32_t more)
+{
+    if (block->kind == WR_SPOOL_BLOCK_SAMPLES && block->first >= *samples && more <= UINT32_MAX - block->first)
+        *samples = block->first + more;
+}
+
+/* The extra values of a block's samples from number `settled` of the file on. */
+static uint64_t count_open_extra(const char *payload, const struct wr_spool_block *block, uint32_t settled)
+{
+    uint32_t skip = settled > block->first ? settled - block->first : 0;
+    if (block->kind != WR_SPOOL_BLOCK_SAMPLES || skip >= block->count ||
+        block->count > block->length / sizeof(weir_sample))
+        return 0;
+    return block->extra - count_extra(payload, skip);
+}
+
+uint32_t wr_spool_reader_measure(const char *data, size_t size, uint32_t settled, uint64_t *extra,
+                                 bool *damaged)
 {
     struct wr_spool_writer_info info;
     struct wr_spool_block block;
     size_t at = 0;
     uint32_t samples = 0;
+    *damaged = false;
+    *extra = 0;
     wr_spool_block_read_head(data, size, &info, &at);
-    while ((at = wr_spool_block_find(data, size, at, &block)) < size) {
-        if (block.kind == WR_SPOOL_BLOCK_SAMPLES && block.first >= samples &&
-            block.count <= UINT32_MAX - block.first)
-            samples = block.first + block.count;
-        at = end_of(size, at, &block);
+    for (; find_block(data, size, &at, &block, damaged); at = end_of(size, at, &block)) {
+        count_to(&samples, &block, block.count);
+        *extra += count_open_extra(data + at + sizeof block, &block, settled);
     }
+    if (at < size)
+        count_to(&samples, &block, 0); /* cut off: what is in front of it */
     return samples;
 }

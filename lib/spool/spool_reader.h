@@ -1,7 +1,8 @@
 /* spool_reader: parses a file of a spool, which is in memory as a whole.
  *
- * The file may be torn or damaged in any way: the reader finds the undamaged parts, and how many samples are
- * missing between them. Series are interned in this process, and samples loaded with its ids. */
+ * The file may be damaged in any way: the reader finds the undamaged parts, and how many samples are missing
+ * between them. A last block whose end is missing is no damage: its process died while it wrote the block.
+ * Series are interned in this process, and samples loaded with its ids. */
 #ifndef WR_SPOOL_READER_H
 #define WR_SPOOL_READER_H
 
@@ -42,7 +43,7 @@ struct wr_spool_reader {
     uint32_t series_count;        /* length of `series` */
     struct wr_label_set **labels; /* by the file's numbers minus 1; NULL: not defined */
     uint32_t label_sets;
-    bool damaged; /* something was torn, damaged or invalid */
+    bool damaged; /* something was damaged, invalid, or missing in the middle */
     bool no_memory;
     struct wr_spool_part part; /* the next one, if `looked` */
     size_t part_end;
@@ -65,7 +66,10 @@ void wr_spool_reader_take(struct wr_spool_reader *reader);
 bool wr_spool_reader_load(const struct wr_spool_reader *reader, const struct wr_spool_part *part, uint32_t skip,
                           struct wr_segment *segment);
 
-/* Returns how many samples a file holds, according to its block headers. */
-uint32_t wr_spool_reader_measure(const char *data, size_t size);
+/* Returns how many samples a file holds, according to its block headers, without a block that is cut off.
+ * *extra: see wr_segment_extra, of those that are not settled. *damaged: there is something else than blocks
+ * between the head and the end. */
+uint32_t wr_spool_reader_measure(const char *data, size_t size, uint32_t settled, uint64_t *extra,
+                                 bool *damaged);
 
 #endif

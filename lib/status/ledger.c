@@ -25,6 +25,7 @@ void wr_ledger_read(struct wr_engine *engine, weir_stats *stats)
     struct wr_producers *producers = engine->producers;
     *stats = (weir_stats){.size = sizeof *stats};
     wr_engine_enter(engine, &visit);
+    wr_engine_take_late(engine);
     uint32_t count = atomic_load_explicit(&producers->count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++)
         add_ring(stats, producers->all[i]);
@@ -103,6 +104,7 @@ bool wr_ledger_read_handler(struct wr_engine *engine, const char *name, weir_han
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
+    wr_engine_take_late(engine);
     struct wr_lane *lane = wr_engine_find_lane(engine, name);
     if (lane)
         wr_lane_stats_get(stats, lane, wr_clock_monotonic_ns());

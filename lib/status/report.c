@@ -9,12 +9,13 @@
 #include "os/clock.h"
 #include "text/common.h"
 #include "lane/lane_stats.h"
+#include "lane/losses.h"
 #include "status/ledger.h"
 #include "text/suggest.h"
 #include "text/utf8.h"
 
 /* The largest number of lines of each kind; the rest is counted. */
-enum { HANDLERS_MOST = 20, GROUPS_MOST = 5, ROUTES_MOST = 5 };
+enum { HANDLERS_MOST = 20, GROUPS_MOST = 5, ROUTES_MOST = 5, ENTRIES_MOST = 5 };
 
 static const char *const refusal_names[WEIR_REFUSED_MAX] = {
     [WEIR_REFUSED_NAME] = "name",         [WEIR_REFUSED_LIMIT] = "limit",
@@ -28,11 +29,11 @@ const char *wr_report_refusal_name(int why)
     return why >= 0 && why < WEIR_REFUSED_MAX ? refusal_names[why] : NULL;
 }
 
-static void write_line(struct wr_engine *engine, struct wr_buffer *line)
+static void write_line(struct wr_engine *engine, int level, struct wr_buffer *line)
 {
     const char *text = wr_buffer_text(line);
     if (text)
-        wr_log_write(engine->log, WEIR_LOG_INFO, "ledger: %s", text);
+        wr_log_write(engine->log, level, "ledger: %s", text);
     wr_buffer_fini(line);
 }
 
@@ -72,7 +73,7 @@ static void report_process(struct wr_engine *engine, const struct wr_config *con
         wr_buffer_put_text(&line, stats.added ? "; no route is configured: set WEIR_CONFIG, or call "
                                                 "weir_configure_file in the program"
                                               : "; no value was added");
-    write_line(engine, &line);
+    write_line(engine, WEIR_LOG_INFO, &line);
 }
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
@@ -88,12 +89,14 @@ static void report_handler(struct wr_engine *engine, struct wr_lane *lane)
     if (stats->recovered)
         wr_buffer_put_format(&line, "%" PRIu64 " recovered, ", stats->recovered);
     wr_buffer_put_format(&line, "%" PRIu64 " delivered, ", stats->delivered);
-    put_counts(&line, "dropped", stats->dropped, WEIR_DROPPED_MAX, wr_selfmetrics_drop_name);
-    wr_buffer_put_format(&line, ", %" PRIu64 " queued, %" PRIu64 " spooled, %" PRIu64 " retries", stats->queued,
-                         stats->spooled, stats->retries);
+    put_counts(&line, "dropped", stats->dropped, WEIR_DROPPED_MAX, wr_losses_name);
+    wr_buffer_put_format(&line, ", %" PRIu64 " queued, %" PRIu64 " spooled, ", stats->queued, stats->spooled);
+    if (stats->summing)
+        wr_buffer_put_format(&line, "%" PRIu64 " summing, ", stats->summing);
+    wr_buffer_put_format(&line, "%" PRIu64 " retries", stats->retries);
     if (status.last_error_ns)
         wr_buffer_put_format(&line, "; last error: %s", status.last_error);
-    write_line(engine, &line);
+    write_line(engine, WEIR_LOG_INFO, &line);
 }
 
 static void report_handlers(struct wr_engine *engine)
@@ -133,7 +136,7 @@ static void suggest_route(char *nearest, const struct wr_config *config, const c
     free(word);
 }
 
-static void report_group(struct wr_engine *engine, const struct wr_config *config,
+static void report_group(struct wr_engine *engine, int level, const struct wr_config *config,
                          const struct wr_ledger_unrouted *unrouted)
 {
     char shown[WR_UTF8_QUOTE_ROOM], above[WR_UTF8_QUOTE_ROOM], nearest[WR_SUGGEST_ROOM];
@@ -151,10 +154,10 @@ static void report_group(struct wr_engine *engine, const struct wr_config *confi
         wr_buffer_put_format(&line, "added while it had no route; now it has the route of %s",
                              quote(above, route->group));
     }
-    write_line(engine, &line);
+    write_line(engine, level, &line);
 }
 
-static void report_groups(struct wr_engine *engine, const struct wr_config *config)
+static void report_groups(struct wr_engine *engine, int level, const struct wr_config *config)
 {
     size_t count;
     uint64_t rest = 0;
@@ -163,15 +166,22 @@ static void report_groups(struct wr_engine *engine, const struct wr_config *conf
         qsort(groups, count, sizeof *groups, compare);
     for (size_t i = 0; i < count; i++) {
         if (i < GROUPS_MOST)
-            report_group(engine, config, &groups[i]);
+            report_group(engine, level, config, &groups[i]);
         else
             rest += groups[i].values;
     }
     if (count > GROUPS_MOST)
-        wr_log_write(engine->log, WEIR_LOG_INFO,
-                     "ledger: %zu more groups, whose %" PRIu64 " values had no handler", count - GROUPS_MOST,
-                     rest);
+        wr_log_write(engine->log, level, "ledger: %zu more groups, whose %" PRIu64 " values had no handler",
+                     count - GROUPS_MOST, rest);
     free(groups);
+}
+
+void wr_report_unrouted(struct wr_engine *engine, int level)
+{
+    uint64_t generation;
+    struct wr_config *config = wr_engine_config(engine, &generation);
+    report_groups(engine, level, config);
+    wr_config_drop(config);
 }
 
 /* ---- Unused routes --------------------------------------------------------------------------- */
@@ -215,6 +225,25 @@ static void report_routes(struct wr_engine *engine, const struct wr_config *conf
     free(unused);
 }
 
+/* ---- Unused entries of "metrics" ------------------------------------------------------------- */
+
+/* Those of weir's own metrics are left out, for the reason above. */
+static void report_entries(struct wr_engine *engine, const struct wr_metric_rules *rules)
+{
+    char name[WR_UTF8_QUOTE_ROOM], group[WR_UTF8_QUOTE_ROOM];
+    const struct wr_metric_rule *rule;
+    size_t count = 0;
+    for (size_t i = 0; (rule = wr_metric_rules_unmatched(rules, i)); i = (size_t)(rule - rules->items) + 1) {
+        if (wr_config_is_own_group(rule->group) || count++ >= ENTRIES_MOST)
+            continue;
+        wr_log_write(engine->log, WEIR_LOG_INFO, "ledger: entry %s of %s in \"metrics\": matched no name",
+                     quote(name, rule->pattern), quote(group, rule->group));
+    }
+    if (count > ENTRIES_MOST)
+        wr_log_write(engine->log, WEIR_LOG_INFO, "ledger: %zu more entries of \"metrics\" matched no name",
+                     count - ENTRIES_MOST);
+}
+
 void wr_report_write(struct wr_engine *engine)
 {
     uint64_t generation;
@@ -223,7 +252,8 @@ void wr_report_write(struct wr_engine *engine)
     struct wr_config *config = wr_engine_config(engine, &generation);
     report_process(engine, config);
     report_handlers(engine);
-    report_groups(engine, config);
+    report_groups(engine, WEIR_LOG_INFO, config);
     report_routes(engine, config);
+    report_entries(engine, &config->metrics);
     wr_config_drop(config);
 }

@@ -8,6 +8,9 @@
 /* To be called after the engine was shut down. */
 void wr_report_write(struct wr_engine *engine);
 
+/* Logs, at this level, the groups whose values had no handler, and why. */
+void wr_report_unrouted(struct wr_engine *engine, int level);
+
 /* Returns the documented name of an enum weir_refusal; NULL if it is not one. */
 const char *wr_report_refusal_name(int why);
 

@@ -94,10 +94,27 @@ static const char *find_source(const struct wr_config *config)
     return config->call_count ? "weir_configure" : "none";
 }
 
+static void take_unmatched(struct wr_status_process *process, const struct wr_metric_rules *rules)
+{
+    const struct wr_metric_rule *rule;
+    process->entries = rules->count;
+    process->entries_unmatched = 0;
+    memset(process->unmatched, 0, sizeof process->unmatched);
+    for (size_t i = 0; (rule = wr_metric_rules_unmatched(rules, i)); i = (size_t)(rule - rules->items) + 1) {
+        if (process->entries_unmatched < WR_STATUS_ENTRIES_MOST) {
+            struct wr_status_entry *entry = &process->unmatched[process->entries_unmatched];
+            snprintf(entry->group, sizeof entry->group, "%s", rule->group);
+            snprintf(entry->name, sizeof entry->name, "%s", rule->pattern);
+        }
+        process->entries_unmatched++;
+    }
+}
+
 static void take_config(struct wr_status_process *process, struct wr_engine *engine)
 {
     struct wr_config *config = wr_engine_config(engine, &process->configurations);
     snprintf(process->config, sizeof process->config, "%s", find_source(config));
+    take_unmatched(process, &config->metrics);
     wr_config_drop(config);
     process->configured_wall_ns = atomic_load(&engine->configured_ns);
 }
@@ -179,6 +196,7 @@ static void take_handler(struct wr_status_handler *handler, struct wr_lane *lane
         .delivered = stats->delivered,
         .queued = stats->queued,
         .spooled = stats->spooled,
+        .summing = stats->summing,
         .queue_bytes = stats->queue_bytes,
         .queue_bound = status.queue_bound,
         .spool_bytes = stats->spool_bytes,

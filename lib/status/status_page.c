@@ -12,9 +12,10 @@ enum { CHECKED_FROM = offsetof(struct wr_status_head, length) };
 
 /* The structs are written as they are in memory, so they must not contain uninitialised padding. */
 _Static_assert(sizeof(struct wr_status_head) == 40, "the head has no padding");
-_Static_assert(sizeof(struct wr_status_process) == (18 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32,
+_Static_assert(sizeof(struct wr_status_process) == (20 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32 +
+                                                       WR_STATUS_ENTRIES_MOST * sizeof(struct wr_status_entry),
                "the process's part has no padding");
-_Static_assert(sizeof(struct wr_status_handler) == (19 + WEIR_DROPPED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
+_Static_assert(sizeof(struct wr_status_handler) == (20 + WEIR_DROPPED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
                "a handler's part has no padding");
 _Static_assert(sizeof(struct wr_status_group) == 8 + WR_STATUS_NAME_ROOM, "a group's part has no padding");
 
@@ -95,6 +96,10 @@ static void end_texts(struct wr_status_view *view)
     view->process.program[sizeof view->process.program - 1] = '\0';
     view->process.weir[sizeof view->process.weir - 1] = '\0';
     view->process.config[sizeof view->process.config - 1] = '\0';
+    for (size_t i = 0; i < WR_STATUS_ENTRIES_MOST; i++) {
+        struct wr_status_entry *entry = &view->process.unmatched[i];
+        entry->group[sizeof entry->group - 1] = entry->name[sizeof entry->name - 1] = '\0';
+    }
     for (size_t i = 0; i < view->handler_count; i++) {
         struct wr_status_handler *handler = &view->handlers[i];
         handler->name[sizeof handler->name - 1] = '\0';

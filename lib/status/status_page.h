@@ -26,6 +26,7 @@ enum {
     WR_STATUS_VERSION = 1,
     WR_STATUS_HANDLERS_MOST = 100,
     WR_STATUS_GROUPS_MOST = 10,
+    WR_STATUS_ENTRIES_MOST = 5,
     WR_STATUS_NAME_ROOM = 256,
     WR_STATUS_BYTES_MOST = 1 << 20, /* of a page of any version */
 };
@@ -38,6 +39,12 @@ struct wr_status_head {
     uint32_t process_bytes;
     uint32_t handler_count, handler_bytes;
     uint32_t group_count, group_bytes;
+};
+
+/* An entry of "metrics". */
+struct wr_status_entry {
+    char group[WR_STATUS_NAME_ROOM];
+    char name[WR_STATUS_NAME_ROOM];
 };
 
 struct wr_status_process {
@@ -58,9 +65,12 @@ struct wr_status_process {
     uint64_t added, taken, in_rings, unrouted;
     uint64_t refused[WEIR_REFUSED_MAX];
     uint64_t threads, series;
-    double added_rate;        /* per second, since the snapshot before; negative: there was none */
-    uint64_t handlers_more;   /* handlers without a part */
-    uint64_t groups_unrouted; /* groups with values without a handler */
+    double added_rate;          /* per second, since the snapshot before; negative: there was none */
+    uint64_t handlers_more;     /* handlers without a part */
+    uint64_t groups_unrouted;   /* groups with values without a handler */
+    uint64_t entries;           /* of "metrics" */
+    uint64_t entries_unmatched; /* that no name has matched; the first of these: */
+    struct wr_status_entry unmatched[WR_STATUS_ENTRIES_MOST];
 };
 
 /* Flags of a handler. */
@@ -81,7 +91,7 @@ struct wr_status_handler {
     int64_t failing_ns; /* since its calls fail */
     int64_t busy_ns;    /* since its running call began */
     int64_t reason_ns;  /* since the failure in `reason` */
-    uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX], queued, spooled;
+    uint64_t offered, recovered, delivered, dropped[WEIR_DROPPED_MAX], queued, spooled, summing;
     uint64_t queue_bytes, queue_bound, spool_bytes, spool_limit;
     int64_t queue_age_ns;
     uint64_t retries, faults;

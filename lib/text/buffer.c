@@ -23,8 +23,18 @@ static bool fail(struct wr_buffer *buffer)
     return false;
 }
 
+/* Keeps the room, which the next contents may fit. */
+static bool fail_fixed(struct wr_buffer *buffer)
+{
+    buffer->failed = true;
+    buffer->length = buffer->room;
+    return false;
+}
+
 bool wr_buffer_grow(struct wr_buffer *buffer, size_t more)
 {
+    if (buffer->fixed)
+        return fail_fixed(buffer);
     if (buffer->failed || more > SIZE_MAX / 4)
         return fail(buffer);
     size_t room = buffer->room ? buffer->room : 64;

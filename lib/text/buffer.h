@@ -13,6 +13,7 @@ struct wr_buffer {
     char *data;
     size_t length, room;
     bool failed;
+    bool fixed; /* it must not allocate: where it would, it fails as if out of memory */
 };
 
 /* All zeros: empty. */

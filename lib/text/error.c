@@ -58,7 +58,7 @@ const char *wr_error_text(int code)
     case WEIR_ERR_DROPPED: return "values were dropped";
     case WEIR_ERR_SPOOLED: return "values are on disk only";
     case WEIR_ERR_CLOSED: return "weir has been shut down";
-    case WEIR_ERR_BUSY: return "called by a signal handler that interrupted weir";
+    case WEIR_ERR_BUSY: return "the call interrupted another one, or would have to wait and must not";
     case WEIR_ERR_TOO_LARGE: return "the event is too large";
     case WEIR_ERR_FIFO_NOT_CREATED: return "the named pipe was not created in time";
     default: return "unknown error";

@@ -44,6 +44,12 @@ static void put_escaped(struct wr_buffer *out, uint32_t c)
     }
 }
 
+/* Control characters that JSON allows, but that a terminal obeys: U+009B is another escape character. */
+static bool is_c1(uint32_t c)
+{
+    return c >= 0x80 && c < 0xa0;
+}
+
 static void put_string(struct wr_buffer *out, const char *text, uint32_t last_plain)
 {
     size_t length = strlen(text);
@@ -55,7 +61,7 @@ static void put_string(struct wr_buffer *out, const char *text, uint32_t last_pl
             bytes = 1;
             c = 0xfffd;
             put_unit(out, c);
-        } else if (c < 0x20 || c > last_plain || short_escape(c)) {
+        } else if (c < 0x20 || c > last_plain || short_escape(c) || is_c1(c)) {
             put_escaped(out, c);
         } else {
             wr_buffer_put(out, text + i, bytes);

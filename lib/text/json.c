@@ -12,16 +12,10 @@
 /* ---- State ----------------------------------------------------------------------------------- */
 
 /* A key of an object. */
-struct key {
+struct wr_json_key {
     uint64_t hash;
     uint32_t object; /* the object's number, from 1; 0: an empty slot */
     const char *text;
-};
-
-/* All keys of the text, to find duplicates: open addressing, at most half full. */
-struct keys {
-    struct key *slots;
-    size_t count, capacity; /* capacity: 0 or a power of two */
 };
 
 struct parser {
@@ -30,8 +24,8 @@ struct parser {
     size_t parent; /* index of the object or array being parsed */
     unsigned depth;
     uint32_t objects; /* so far */
-    struct keys keys;
-    struct wr_buffer string; /* the latest one, unescaped */
+    struct wr_json_keys *keys;
+    struct wr_buffer *string; /* the latest one, unescaped */
 };
 
 static bool fail_at(struct parser *p, const char *at, const char *problem)
@@ -153,7 +147,7 @@ static bool read_code_point(struct parser *p)
             return fail_at(p, start, "unpaired surrogate");
         value = 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00);
     }
-    put_code_point(&p->string, value);
+    put_code_point(p->string, value);
     return true;
 }
 
@@ -169,7 +163,7 @@ static bool read_escape(struct parser *p)
     const char *found = letter ? strchr(letters, letter) : NULL;
     if (!found)
         return fail_at(p, start, "unknown escape; JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
-    wr_buffer_put_char(&p->string, meanings[found - letters]);
+    wr_buffer_put_char(p->string, meanings[found - letters]);
     return true;
 }
 
@@ -177,7 +171,7 @@ static bool read_escape(struct parser *p)
 static bool parse_string(struct parser *p)
 {
     const char *start = p->at++;
-    wr_buffer_clear(&p->string);
+    wr_buffer_clear(p->string);
     while (!is_at_end(p) && *p->at != '"') {
         if (*p->at == '\\') {
             if (!read_escape(p))
@@ -186,7 +180,7 @@ static bool parse_string(struct parser *p)
         }
         if ((unsigned char)*p->at < 0x20)
             return fail(p, "control character in a string; write it as an escape (\\n, \\t, \\u001b)");
-        wr_buffer_put_char(&p->string, *p->at++);
+        wr_buffer_put_char(p->string, *p->at++);
     }
     if (is_at_end(p))
         return fail_at(p, start, "unterminated string");
@@ -197,7 +191,7 @@ static bool parse_string(struct parser *p)
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* The slot of a key, or the empty one where it belongs. */
-static struct key *find_key(struct key *slots, size_t capacity, const struct key *key)
+static struct wr_json_key *find_key(struct wr_json_key *slots, size_t capacity, const struct wr_json_key *key)
 {
     size_t i = key->hash & (capacity - 1);
     while (slots[i].object && (slots[i].hash != key->hash || slots[i].object != key->object ||
@@ -206,12 +200,12 @@ static struct key *find_key(struct key *slots, size_t capacity, const struct key
     return &slots[i];
 }
 
-static bool grow_keys(struct keys *keys)
+static bool grow_keys(struct wr_json_keys *keys)
 {
     if (keys->count < keys->capacity / 2)
         return true;
     size_t capacity = keys->capacity ? keys->capacity * 2 : 64;
-    struct key *slots = calloc(capacity, sizeof *slots);
+    struct wr_json_key *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return false;
     for (size_t i = 0; i < keys->capacity; i++)
@@ -226,22 +220,22 @@ static bool grow_keys(struct keys *keys)
 /* Keeps the string just parsed as a key of an object. NULL: failed. */
 static const char *keep_key(struct parser *p, const char *start, uint32_t object)
 {
-    const char *text = wr_buffer_text(&p->string);
-    size_t length = p->string.length;
+    const char *text = wr_buffer_text(p->string);
+    size_t length = p->string->length;
     text = text ? wr_region_text(&p->json->keep, text, length) : NULL;
-    if (!text || !grow_keys(&p->keys)) {
+    if (!text || !grow_keys(p->keys)) {
         fail_at(p, start, NULL);
         return NULL;
     }
-    const struct key key = {wr_hash_bytes(object, text, length), object, text};
-    struct key *slot = find_key(p->keys.slots, p->keys.capacity, &key);
+    const struct wr_json_key key = {wr_hash_bytes(object, text, length), object, text};
+    struct wr_json_key *slot = find_key(p->keys->slots, p->keys->capacity, &key);
     if (slot->object) {
         fail_at(p, start, "duplicate key");
         wr_utf8_quote(p->json->detail, sizeof p->json->detail, text, length);
         return NULL;
     }
     *slot = key;
-    p->keys.count++;
+    p->keys->count++;
     return text;
 }
 
@@ -322,7 +316,7 @@ static bool set_text(struct parser *p, size_t index, enum wr_node_type type, con
 
 static bool parse_string_value(struct parser *p, size_t index)
 {
-    return parse_string(p) && set_text(p, index, WR_NODE_STRING, wr_buffer_text(&p->string), p->string.length);
+    return parse_string(p) && set_text(p, index, WR_NODE_STRING, wr_buffer_text(p->string), p->string->length);
 }
 
 static size_t skip_digits(struct parser *p)
@@ -357,6 +351,19 @@ static bool parse_number(struct parser *p, size_t index)
     return set_text(p, index, WR_NODE_NUMBER, start, (size_t)(p->at - start));
 }
 
+/* NaN and infinities, as numbers. */
+static bool parse_special(struct parser *p, size_t index)
+{
+    static const char *const specials[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < WR_COUNT_OF(specials); i++) {
+        if (starts_with(p, specials[i])) {
+            p->at += strlen(specials[i]);
+            return set_text(p, index, WR_NODE_NUMBER, specials[i], strlen(specials[i]));
+        }
+    }
+    return false;
+}
+
 static bool parse_literal(struct parser *p, size_t index)
 {
     static const struct {
@@ -384,6 +391,9 @@ static bool parse_by_first_byte(struct parser *p, size_t index)
         return parse_container(p, index);
     if (first == '"')
         return parse_string_value(p, index);
+    bool is_special = p->json->specials && (first == 'N' || first == 'I' || starts_with(p, "-I"));
+    if (is_special && parse_special(p, index))
+        return true;
     if (first == '-' || (first >= '0' && first <= '9'))
         return parse_number(p, index);
     return parse_literal(p, index);
@@ -444,24 +454,48 @@ static bool parse_all(struct parser *p)
 {
     if (!check_bytes(p) || !parse_value(p, NULL, NULL) || !skip_whitespace(p))
         return false;
-    return is_at_end(p) ? true : fail(p, "text after the end of the configuration");
+    return is_at_end(p) ? true : fail(p, "text after the end of the JSON value");
 }
 
 bool wr_json_parse(struct wr_json *json, const char *text, size_t length)
 {
-    *json = (struct wr_json){0};
-    struct parser parser = {.json = json, .text = text, .at = text, .end = text + length};
-    bool parsed = parse_all(&parser);
-    free(parser.keys.slots);
-    wr_buffer_fini(&parser.string);
-    return parsed;
+    struct parser parser = {.json = json,
+                            .text = text,
+                            .at = text,
+                            .end = text + length,
+                            .keys = &json->keys,
+                            .string = &json->string};
+    return parse_all(&parser);
+}
+
+static void free_keys(struct wr_json_keys *keys)
+{
+    free(keys->slots);
+    *keys = (struct wr_json_keys){0};
 }
 
 void wr_json_fini(struct wr_json *json)
 {
     free(json->values);
     wr_region_fini(&json->keep);
-    json->values = NULL;
+    free_keys(&json->keys);
+    wr_buffer_fini(&json->string);
+    *json = (struct wr_json){0};
+}
+
+void wr_json_clear(struct wr_json *json)
+{
+    enum { KEPT_KEYS = 1024 }; /* more than these are freed: they would be zeroed for each text */
+    struct wr_json_keys *keys = &json->keys;
+    json->count = 0;
+    json->problem = NULL;
+    *json->detail = '\0';
+    wr_region_clear(&json->keep);
+    if (keys->capacity > KEPT_KEYS)
+        free_keys(keys);
+    else if (keys->count)
+        memset(keys->slots, 0, keys->capacity * sizeof *keys->slots);
+    keys->count = 0;
 }
 
 void wr_json_locate(const char *text, size_t length, size_t offset, unsigned *line, unsigned *column)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "text/buffer.h"
 #include "text/region.h"
 
 enum { WR_JSON_DEPTH_MAX = 32, WR_JSON_BYTES_MAX = 16 * 1024 * 1024, WR_JSON_VALUES_MAX = 1000000 };
@@ -25,7 +26,18 @@ struct wr_json_value {
     const char *text;  /* of a string: unescaped; of a number: as written; else NULL */
 };
 
+struct wr_json_key;
+
+/* All keys of a text, to find duplicates: open addressing, at most half full. */
+struct wr_json_keys {
+    struct wr_json_key *slots;
+    size_t count, capacity; /* capacity: 0 or a power of two */
+};
+
+/* All zeros: empty. */
 struct wr_json {
+    bool specials; /* set by the caller: NaN, Infinity and -Infinity are numbers, as Python writes and reads
+                      them */
     struct wr_json_value *values; /* in the order of their first bytes: a parent precedes its members */
     size_t count, capacity;
     struct wr_region keep; /* keys and texts */
@@ -33,11 +45,18 @@ struct wr_json {
     const char *problem; /* static; NULL: out of memory */
     size_t offset;
     char detail[300]; /* appended to the problem, or "" */
+    /* of the parser */
+    struct wr_json_keys keys;
+    struct wr_buffer string;
 };
 
-/* Parses a text. false: failed, see problem. The caller calls wr_json_fini in both cases. */
+/* Parses a text; json: empty. false: failed, see problem. The caller calls wr_json_fini in both cases, or
+ * wr_json_clear if another text follows. */
 bool wr_json_parse(struct wr_json *json, const char *text, size_t length);
 void wr_json_fini(struct wr_json *json);
+
+/* Forgets the text, and keeps memory for the next one. */
+void wr_json_clear(struct wr_json *json);
 
 /* Line and column (in characters) of an offset, both from 1. */
 void wr_json_locate(const char *text, size_t length, size_t offset, unsigned *line, unsigned *column);

@@ -13,15 +13,34 @@ struct wr_region_block {
     alignas(max_align_t) char bytes[];
 };
 
-void wr_region_fini(struct wr_region *region)
+static void free_blocks(struct wr_region_block *block)
 {
-    struct wr_region_block *block = region->blocks;
     while (block) {
         struct wr_region_block *next = block->next;
         free(block);
         block = next;
     }
+}
+
+void wr_region_fini(struct wr_region *region)
+{
+    free_blocks(region->blocks);
     region->blocks = NULL;
+}
+
+void wr_region_clear(struct wr_region *region)
+{
+    struct wr_region_block *kept = region->blocks;
+    if (!kept)
+        return;
+    free_blocks(kept->next);
+    kept->next = NULL;
+    if (kept->room > BLOCK_BYTES) {
+        wr_region_fini(region);
+        return;
+    }
+    memset(kept->bytes, 0, kept->used);
+    kept->used = 0;
 }
 
 void *wr_region_alloc(struct wr_region *region, size_t size)

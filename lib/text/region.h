@@ -13,6 +13,9 @@ struct wr_region {
 
 void wr_region_fini(struct wr_region *region);
 
+/* Frees everything, but keeps some memory for the next allocations. */
+void wr_region_clear(struct wr_region *region);
+
 /* Returns zeroed memory, aligned for any type. NULL if out of memory. */
 void *wr_region_alloc(struct wr_region *region, size_t size);
 

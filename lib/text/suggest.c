@@ -11,8 +11,13 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Optimal string alignment distance: insertions, deletions, substitutions and transpositions of neighbours.
- * Words longer than LONGEST are not compared. */
+static char fold(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Optimal string alignment distance: insertions, deletions, substitutions and transpositions of neighbours. The
+ * case of ASCII letters is ignored. Words longer than LONGEST are not compared. */
 static size_t find_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -25,9 +30,9 @@ static size_t find_distance(const char *a, const char *b)
     for (size_t i = 1; i <= n; i++) {
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            size_t replaced = above[j - 1] + (fold(a[i - 1]) != fold(b[j - 1]));
             row[j] = smaller(replaced, smaller(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+            if (i > 1 && j > 1 && fold(a[i - 1]) == fold(b[j - 2]) && fold(a[i - 2]) == fold(b[j - 1]))
                 row[j] = smaller(row[j], before[j - 2] + 1);
         }
         size_t *oldest = before;
@@ -40,8 +45,9 @@ static size_t find_distance(const char *a, const char *b)
 
 void wr_suggest_init(struct wr_suggest *suggest, const char *word)
 {
-    /* accepts one error per three letters, and one more */
-    *suggest = (struct wr_suggest){.word = word, .best_distance = strlen(word) / 3 + 2};
+    /* accepts one error per three letters, and one more in words that have more than three */
+    size_t length = strlen(word);
+    *suggest = (struct wr_suggest){.word = word, .best_distance = length / 3 + (length > 3 ? 2 : 1)};
 }
 
 void wr_suggest_try(struct wr_suggest *suggest, const char *candidate)

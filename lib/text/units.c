@@ -118,3 +118,68 @@ const char *wr_units_put_size(char out[WR_UNITS_ROOM], int64_t bytes)
 {
     return put(out, sizes, bytes);
 }
+
+/* ---- Suggestions ----------------------------------------------------------------------------- */
+
+static bool is_same_word(const char *word, const char *text, size_t length)
+{
+    for (; length; length--, word++, text++)
+        if (!*word || *word != (*text >= 'A' && *text <= 'Z' ? *text - 'A' + 'a' : *text))
+            return false;
+    return *word == '\0';
+}
+
+/* What people write for a unit of time. */
+static const char *find_duration_unit(const char *word)
+{
+    static const struct {
+        const char *word, *unit;
+    } others[] = {
+        {"sec", "s"},   {"second", "s"}, {"min", "m"},          {"minute", "m"},       {"hr", "h"},
+        {"hour", "h"},  {"day", "d"},    {"msec", "ms"},        {"millisecond", "ms"}, {"milli", "ms"},
+        {"usec", "us"}, {"nsec", "ns"},  {"microsecond", "us"}, {"nanosecond", "ns"},  {"s", "s"},
+        {"h", "h"},     {"d", "d"},      {"ms", "ms"},          {"us", "us"},          {"ns", "ns"}};
+    size_t length = strlen(word);
+    length -= length > 2 && (word[length - 1] == 's' || word[length - 1] == 'S'); /* the plural */
+    for (size_t i = 0; i < WR_COUNT_OF(others); i++)
+        if (is_same_word(others[i].word, word, length) || is_same_word(others[i].word, word, strlen(word)))
+            return others[i].unit;
+    return NULL;
+}
+
+/* "10M" is 10MiB or 10MB; "10mib" can only be 10MiB. */
+static void suggest_size(const char *unit, int length, const char *text, char *out)
+{
+    static const char letters[] = "kmgt";
+    char letter = unit[0] >= 'A' && unit[0] <= 'Z' ? (char)(unit[0] - 'A' + 'a') : unit[0];
+    const char *found = letter ? strchr(letters, letter) : NULL;
+    if (!found) {
+        if (is_same_word("b", unit, strlen(unit)) || is_same_word("byte", unit, 4))
+            snprintf(out, WR_UNITS_NEAREST_ROOM, "; did you mean %.*sB?", length, text);
+        return;
+    }
+    size_t power = (size_t)(found - letters);
+    const char *binary = sizes[power + 1].name, *decimal = decimal_sizes[power].name, *rest = unit + 1;
+    if (*rest == '\0')
+        snprintf(out, WR_UNITS_NEAREST_ROOM, "; did you mean %.*s%s or %.*s%s?", length, text, binary, length,
+                 text, decimal);
+    else if (is_same_word("ib", rest, strlen(rest)) || is_same_word("i", rest, strlen(rest)))
+        snprintf(out, WR_UNITS_NEAREST_ROOM, "; did you mean %.*s%s?", length, text, binary);
+    else if (is_same_word("b", rest, strlen(rest)))
+        snprintf(out, WR_UNITS_NEAREST_ROOM, "; did you mean %.*s%s?", length, text, decimal);
+}
+
+const char *wr_units_suggest(const char *text, bool is_size, char out[WR_UNITS_NEAREST_ROOM])
+{
+    double number;
+    const char *unit;
+    *out = '\0';
+    if (!split(text, &number, &unit))
+        return out;
+    int length = (int)strspn(text, "0123456789.");
+    if (is_size)
+        suggest_size(unit, length, text, out);
+    else if (find_duration_unit(unit))
+        snprintf(out, WR_UNITS_NEAREST_ROOM, "; did you mean %.*s%s?", length, text, find_duration_unit(unit));
+    return out;
+}

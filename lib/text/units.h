@@ -26,4 +26,8 @@ bool wr_units_parse_size(const char *text, int64_t *bytes);
 const char *wr_units_put_duration(char out[WR_UNITS_ROOM], int64_t ns);
 const char *wr_units_put_size(char out[WR_UNITS_ROOM], int64_t bytes);
 
+/* For a text that is not a size, or not a duration: "; did you mean 10MiB or 10MB?", or "". Returns out. */
+enum { WR_UNITS_NEAREST_ROOM = 2 * WR_UNITS_ROOM + 32 };
+const char *wr_units_suggest(const char *text, bool is_size, char out[WR_UNITS_NEAREST_ROOM]);
+
 #endif

@@ -1,35 +1,19 @@
 #include "text/url.h"
 
-#include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
 #include "text/buffer.h"
-#include "text/common.h"
 
 static const char mask[] = "***";
 
-static bool is_secret(const char *name, size_t length)
-{
-    static const char *const secrets[] = {"p",        "pass",    "passwd", "password", "token", "access_token",
-                                          "apikey",   "api_key", "key",    "secret",   "auth",  "sig",
-                                          "signature"};
-    for (size_t i = 0; i < WR_COUNT_OF(secrets); i++)
-        if (strlen(secrets[i]) == length && strncasecmp(secrets[i], name, length) == 0)
-            return true;
-    return false;
-}
-
-/* Appends name=value. Returns its end. */
+/* Appends name=***; a parameter without a name may be a secret as a whole. Returns its end. */
 static const char *put_parameter(struct wr_buffer *out, const char *text)
 {
     size_t name = strcspn(text, "=&#"), length = strcspn(text, "&#");
-    if (text[name] != '=' || !is_secret(text, name)) {
-        wr_buffer_put(out, text, length);
-        return text + length;
-    }
-    wr_buffer_put(out, text, name + 1);
-    wr_buffer_put_text(out, mask);
+    if (text[name] == '=')
+        wr_buffer_put(out, text, name + 1);
+    if (length)
+        wr_buffer_put_text(out, mask);
     return text + length;
 }
 
@@ -57,5 +41,6 @@ void wr_url_mask(struct wr_buffer *out, const char *url)
         wr_buffer_put_char(out, *rest);
         rest = put_parameter(out, rest + 1);
     }
-    wr_buffer_put_text(out, rest);
+    if (*rest == '#')
+        wr_buffer_put_text(out, "#***");
 }

@@ -4,8 +4,8 @@
 
 struct wr_buffer;
 
-/* Appends a URL with "***" in place of user and password, and of the values of query parameters whose names
- * denote secrets (InfluxDB 1.x takes its password as "p"). */
+/* Appends a URL with "***" in place of user and password, of the values of all query parameters, since a secret
+ * can have any name, and of the fragment. */
 void wr_url_mask(struct wr_buffer *out, const char *url);
 
 #endif

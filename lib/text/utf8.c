@@ -148,16 +148,27 @@ const char *wr_utf8_quote(char *out, size_t room, const char *text, size_t lengt
     return out;
 }
 
-void wr_utf8_line(char *out, size_t room, const char *text)
+/* As much as fits. */
+static void put_escaped(char *out, size_t room, const char *text, const char *marked)
 {
     struct piece piece;
     size_t length = strlen(text), used = 0;
     for (size_t i = 0; i < length;) {
-        i += escape_one(&piece, text + i, length - i, "");
+        i += escape_one(&piece, text + i, length - i, marked);
         if (used + piece.length + 1 > room)
             break;
         memcpy(out + used, piece.text, piece.length);
         used += piece.length;
     }
     out[used] = '\0';
+}
+
+void wr_utf8_line(char *out, size_t room, const char *text)
+{
+    put_escaped(out, room, text, "");
+}
+
+void wr_utf8_show_part(char *out, size_t room, const char *text)
+{
+    put_escaped(out, room, text, "\\");
 }

@@ -26,6 +26,9 @@ bool wr_utf8_is_disguise(uint32_t code_point);
  * backslash and the character `quote` (0: none) get a backslash before them. */
 void wr_utf8_show(struct wr_buffer *out, const char *text, size_t length, char quote);
 
+/* The same without a quote, in `room` bytes with the NUL: as many whole characters as fit. */
+void wr_utf8_show_part(char *out, size_t room, const char *text);
+
 /* Room for any output of wr_utf8_quote without a further cut. */
 enum { WR_UTF8_QUOTE_ROOM = 336 };
 

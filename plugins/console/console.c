@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <weir/handler.h>
 
@@ -31,6 +32,8 @@ struct console {
     const weir_host *host;
     const weir_encoder *encoder;
     int fd;
+    bool local;   /* of the file last written to by emit_now: its file system is on this machine, */
+    dev_t device; /* and this is the file system; 0: none so far */
 };
 
 /* https://no-color.org: set and not empty means no colour. */
@@ -59,6 +62,21 @@ static void *console_create(const weir_host *host, const void *given)
     return console;
 }
 
+/* Whether no later write can succeed: the reader has gone, the stream is closed or cannot be written to, the
+ * terminal has hung up. Only on a disk may there be room again. */
+static bool is_final(int fd, int error)
+{
+    struct stat status;
+    switch (error) {
+    case EPIPE:
+    case EBADF:
+    case EINVAL: return true;
+    case EIO:
+    case ENOSPC: return fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
+    default: return false;
+    }
+}
+
 static void console_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     struct console *console = self;
@@ -73,13 +91,44 @@ static void console_emit(void *self, const weir_batch *batch, weir_outcome *outc
         int error = output_write(console->host, console->fd, encoded.data, encoded.length, &written);
         outcome->done += console->encoder->settled(console->host, written, NULL);
         if (error) {
-            outcome->code = WEIR_OUTCOME_RETRY;
+            outcome->code = is_final(console->fd, error) ? WEIR_OUTCOME_FAILED : WEIR_OUTCOME_RETRY;
             snprintf(outcome->reason, sizeof outcome->reason, "write to %s: %s",
                      console->fd == STDERR_FILENO ? "standard error" : "standard output",
                      system_strerror(error));
             return;
         }
     }
+}
+
+/* What the program has made of the stream may change at any time. */
+static ssize_t write_now(struct console *console, const char *data, size_t length)
+{
+    struct stat status;
+    if (fstat(console->fd, &status) != 0)
+        return -1;
+    if (S_ISFIFO(status.st_mode) && length <= PIPE_BUF)
+        return output_write_pipe_now(console->fd, data, length);
+    if (!S_ISREG(status.st_mode))
+        return -1;
+    if (console->device != status.st_dev)
+        console->local = system_is_local(console->fd);
+    console->device = status.st_dev;
+    return console->local ? write(console->fd, data, length) : -1;
+}
+
+static void console_emit_now(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    struct console *console = self;
+    weir_encoded encoded;
+    outcome->done = 0;
+    outcome->code = WEIR_OUTCOME_NOT_NOW;
+    if (!console->encoder->encode(console->host, batch, 0, CHUNK, &encoded))
+        return;
+    ssize_t written = encoded.length ? write_now(console, encoded.data, encoded.length) : 0;
+    if (written >= 0)
+        outcome->done = console->encoder->settled(console->host, (size_t)written, NULL);
+    if (outcome->done == batch->count)
+        outcome->code = WEIR_OUTCOME_OK;
 }
 
 static void console_destroy(void *self)
@@ -100,6 +149,8 @@ static const weir_handler_type console_type = {
     .create = console_create,
     .emit = console_emit,
     .destroy = console_destroy,
+    .flags = WEIR_TYPE_SHARES_NOTHING,
+    .emit_now = console_emit_now,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

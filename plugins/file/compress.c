@@ -12,6 +12,7 @@
 
 #include "../output.h"
 #include "archive.h"
+#include "file_lock.h"
 #include "folder.h"
 #include "stamp.h"
 
@@ -238,8 +239,9 @@ static int replace_original(struct compression *compression, const struct stat *
 static enum compress_state finish(struct compression *compression)
 {
     struct stat status;
-    while (flock(compression->in, LOCK_EX) != 0 && errno == EINTR)
-        ;
+    int locked = wr_file_lock_take(compression->host, compression->in, LOCK_EX);
+    if (locked)
+        return fail(compression, locked);
     if (fstat(compression->in, &status) != 0)
         return fail(compression, errno);
     if (status.st_size > compression->done) {

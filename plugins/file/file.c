@@ -11,6 +11,7 @@
 #include <weir/weir.h>
 
 #include "../output.h"
+#include "file_lock.h"
 #include "settings.h"
 #include "maintenance.h"
 #include "writer.h"
@@ -24,7 +25,6 @@ struct file {
     unsigned seen_opened; /* output.opened when maintenance was last started */
     int64_t sync_due_ms;  /* with fsync "interval": when to sync; INT64_MAX: nothing to sync */
     int64_t wake_ms;      /* the last time passed to wake_in; INT64_MAX: none */
-    bool logged_special;  /* that the file is not regular has been logged */
 };
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -71,14 +71,7 @@ static void schedule_maintenance(struct file *file)
     if (file->seen_opened == output->opened)
         return;
     file->seen_opened = output->opened;
-    if (output->regular)
-        wr_maintenance_begin(&file->maintenance);
-    else if (!file->logged_special && (file->settings.rotates || file->settings.maintains))
-        file->host->log(
-            file->host, WEIR_LOG_WARNING,
-            "%s is not a regular file: it is not rotated, and no old files are deleted or compressed",
-            output->path);
-    file->logged_special |= !output->regular;
+    wr_maintenance_begin(&file->maintenance);
 }
 
 static void schedule(struct file *file)
@@ -115,7 +108,8 @@ static void file_wake(void *self, int why, weir_outcome *outcome)
 static void set_outcome(weir_outcome *outcome, int code, const char *operation, const char *path, int error)
 {
     outcome->code = code;
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.180s: %s", operation, path, system_strerror(error));
+    snprintf(outcome->reason, sizeof outcome->reason, "%s %.120s: %s", operation, path,
+             wr_file_error_text(error));
 }
 
 static void file_open(void *self, weir_outcome *outcome)
@@ -172,8 +166,8 @@ static void write_batch(struct file *file, const weir_batch *batch, weir_outcome
         outcome->done += settled;
         if (error) {
             /* after ENOSPC and the like the file is intact; after other errors it may not be */
-            bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-            set_outcome(outcome, full ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_REOPEN, "write", path, error);
+            bool intact = error == ENOSPC || error == EDQUOT || error == EFBIG || error == FILE_ERROR_LOCKED;
+            set_outcome(outcome, intact ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_REOPEN, "write", path, error);
             return;
         }
     }
@@ -210,6 +204,21 @@ static void file_emit(void *self, const weir_batch *batch, weir_outcome *outcome
     schedule(file);
 }
 
+static void file_emit_now(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    struct file *file = self;
+    weir_encoded encoded;
+    outcome->done = 0;
+    outcome->code = WEIR_OUTCOME_NOT_NOW;
+    if (!file->encoder->encode(file->host, batch, 0, wr_writer_chunk(&file->writer), &encoded))
+        return;
+    if (encoded.length && !wr_output_file_write_now(&file->writer.output, encoded.data, encoded.length))
+        return;
+    outcome->done = encoded.count;
+    if (outcome->done == batch->count)
+        outcome->code = WEIR_OUTCOME_OK;
+}
+
 static void file_flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
 {
     struct file *file = self;
@@ -238,6 +247,8 @@ static const weir_handler_type file_type = {
     .wake = file_wake,
     .abandon = file_abandon,
     .probe = file_probe,
+    .flags = WEIR_TYPE_SHARES_NOTHING,
+    .emit_now = file_emit_now,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

@@ -8,11 +8,19 @@
 
 #include "../system.h"
 
+/* Whatever the umask, the owner may enter and use it: with 0177 the files in it could not be made. */
+static void make_folder(const char *path)
+{
+    struct stat status;
+    if (mkdir(path, 0777) == 0 && stat(path, &status) == 0 && (status.st_mode & S_IRWXU) != S_IRWXU)
+        chmod(path, (status.st_mode & 07777u) | S_IRWXU);
+}
+
 void wr_folder_create(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        mkdir(path, 0777);
+        make_folder(path);
         *slash = '/';
     }
 }

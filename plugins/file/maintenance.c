@@ -7,6 +7,7 @@
 
 #include "../output.h"
 #include "archive.h"
+#include "file_lock.h"
 
 enum { RETRY_MS = 60000, SOON_MS = 1000 };
 
@@ -25,7 +26,7 @@ static void log_failure(struct maintenance *maintenance, const char *what, const
     maintenance->logged = true;
     maintenance->host->log(maintenance->host, WEIR_LOG_WARNING,
                            "%s cannot be %s (%s); next attempt in a minute", path, what,
-                           system_strerror(error));
+                           wr_file_error_text(error));
 }
 
 static void start_pass(struct maintenance *maintenance)

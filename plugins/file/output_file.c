@@ -7,6 +7,7 @@
 #include <weir/weir.h>
 
 #include "../output.h"
+#include "file_lock.h"
 #include "folder.h"
 #include "template.h"
 
@@ -40,11 +41,32 @@ static int expand_path(const struct output_file *output, time_t time_s, char *pa
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
+/* Only regular files: another file might block, or be locked and truncated to no effect. Returns 0 or an enum
+ * file_error; a folder is left to open(2). */
+static int check_type(const struct stat *status)
+{
+    switch (status->st_mode & S_IFMT) {
+    case S_IFREG:
+    case S_IFDIR: return 0;
+    case S_IFIFO: return FILE_ERROR_FIFO;
+    case S_IFSOCK: return FILE_ERROR_SOCKET;
+    default: return FILE_ERROR_DEVICE;
+    }
+}
+
+/* Before opening, which may have side effects: a pipe's reader would see a writer. */
+static int check_path(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? check_type(&status) : 0;
+}
+
 /* A created file gets exactly the configured mode, regardless of the umask; an existing file keeps its mode. */
 static int open_path(const struct output_file *output, const char *path)
 {
     mode_t mode = output->settings->mode;
-    int flags = O_WRONLY | O_APPEND | O_NOCTTY;
+    /* O_NONBLOCK: the path may become a named pipe after check_path */
+    int flags = O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK;
     int fd = system_open(path, flags | O_CREAT | O_EXCL, mode);
     if (fd >= 0) {
         fchmod(fd, mode);
@@ -69,8 +91,8 @@ static int open_with_folders(const struct output_file *output, char *path)
 static int use_file(struct output_file *output, int fd, const char *path, time_t time_s)
 {
     struct stat status;
-    if (fstat(fd, &status) != 0) {
-        int error = errno;
+    int error = fstat(fd, &status) == 0 ? check_type(&status) : errno;
+    if (error) {
         close(fd);
         return error;
     }
@@ -78,7 +100,7 @@ static int use_file(struct output_file *output, int fd, const char *path, time_t
     output->fd = fd;
     output->device = status.st_dev;
     output->inode = status.st_ino;
-    output->regular = S_ISREG(status.st_mode);
+    output->local = system_is_local(fd);
     output->truncate = false;
     output->fresh = true;
     output->torn = false;
@@ -97,6 +119,8 @@ int wr_output_file_reopen(struct output_file *output)
     bool changed;
     time_t time_s = now_s();
     int error = expand_path(output, time_s, path, &changed);
+    if (!error)
+        error = check_path(path);
     if (error)
         return error;
     int fd = open_with_folders(output, path);
@@ -110,6 +134,8 @@ int wr_output_file_probe(const struct output_file *output, bool *exists)
     bool changed;
     const struct settings *settings = output->settings;
     int error = expand_path(output, now_s(), path, &changed);
+    if (!error)
+        error = check_path(path);
     if (error)
         return error;
     int fd = system_open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK, 0);
@@ -129,7 +155,7 @@ void wr_output_file_close(struct output_file *output)
     if (output->dirty)
         wr_output_file_sync(output);
     /* a forked process may still have the descriptor, and with it the lock */
-    wr_output_file_lock(output, LOCK_UN);
+    wr_file_lock_release(output->fd);
     close(output->fd);
     output->fd = -1;
     output->dirty = false;
@@ -171,12 +197,12 @@ void wr_output_file_follow(struct output_file *output)
     if (changed)
         output->host->log(output->host, WEIR_LOG_WARNING,
                           "%s cannot be opened (%s); values are still written to %s", path,
-                          system_strerror(error), output->path);
+                          wr_file_error_text(error), output->path);
     else
         output->host->log(
             output->host, WEIR_LOG_WARNING,
             "%s was moved or deleted and cannot be reopened (%s); values are still written to the old file",
-            output->path, system_strerror(error));
+            output->path, wr_file_error_text(error));
 }
 
 /* Whether the date may have changed. */
@@ -213,22 +239,6 @@ int wr_output_file_ensure(struct output_file *output)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* If the file system does not support locks, continues without one. While it waits for a lock of another
- * process, the program can fork. */
-void wr_output_file_lock(const struct output_file *output, int operation)
-{
-    if (!output->regular || flock(output->fd, operation | LOCK_NB) == 0 ||
-        (errno != EWOULDBLOCK && errno != EINTR))
-        return;
-    const weir_blocking_call *waiting = output->host->service(output->host, WEIR_SERVICE_BLOCKING_CALL);
-    if (waiting)
-        waiting->begin(output->host);
-    while (flock(output->fd, operation) != 0 && errno == EINTR)
-        ;
-    if (waiting)
-        waiting->end(output->host);
-}
-
 int wr_output_file_end_line(struct output_file *output)
 {
     size_t written;
@@ -253,7 +263,7 @@ int wr_output_file_write(struct output_file *output, const char *data, size_t le
 void wr_output_file_check_end(struct output_file *output, off_t size)
 {
     char last = '\n';
-    if (!output->regular || size == output->end || !size)
+    if (size == output->end || !size)
         return;
     int fd = system_open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
@@ -263,16 +273,44 @@ void wr_output_file_check_end(struct output_file *output, off_t size)
     close(fd);
 }
 
-void wr_output_file_remove_tail(struct output_file *output, size_t length)
+static void remove_tail(struct output_file *output, size_t length, bool locked)
 {
     struct stat status;
-    wr_output_file_lock(output, LOCK_EX);
     off_t end = lseek(output->fd, 0, SEEK_CUR); /* with O_APPEND: the end of our last write */
-    bool last =
-        output->regular && fstat(output->fd, &status) == 0 && end >= (off_t)length && status.st_size == end;
+    bool last = locked && fstat(output->fd, &status) == 0 && end >= (off_t)length && status.st_size == end;
     bool removed = last && ftruncate(output->fd, end - (off_t)length) == 0;
-    wr_output_file_lock(output, LOCK_UN);
+    wr_file_lock_release(output->fd);
     output->torn = !removed;
+}
+
+void wr_output_file_remove_tail(struct output_file *output, size_t length)
+{
+    remove_tail(output, length, wr_file_lock_take(output->host, output->fd, LOCK_EX) == 0);
+}
+
+/* Whether a write is only that: nothing may have to be opened, checked, rotated, repaired or synchronised. */
+static bool is_plain(const struct output_file *output)
+{
+    const struct settings *settings = output->settings;
+    return output->fd >= 0 && output->local && !output->fresh && !output->torn && !settings->rotates &&
+           !settings->dated && !settings->header_length && !settings->options->fsync &&
+           output_now_ms() - output->checked_ms < CHECK_INTERVAL_MS;
+}
+
+/* The shared lock as for every write: another process may be removing a partial line. */
+bool wr_output_file_write_now(struct output_file *output, const char *data, size_t length)
+{
+    struct stat status;
+    if (!is_plain(output) || !is_ours(output) || !wr_file_lock_try(output->fd, LOCK_SH))
+        return false;
+    ssize_t written = -1;
+    if (fstat(output->fd, &status) == 0 && status.st_nlink > 0)
+        written = write(output->fd, data, length);
+    if (written > 0 && (size_t)written < length)
+        remove_tail(output, (size_t)written, wr_file_lock_try(output->fd, LOCK_EX));
+    else
+        wr_file_lock_release(output->fd);
+    return written == (ssize_t)length;
 }
 
 /* Never retried: a second fsync could succeed although the kernel has discarded the data that it could not
@@ -281,8 +319,6 @@ int wr_output_file_sync(struct output_file *output)
 {
     const weir_blocking_call *waiting = output->host->service(output->host, WEIR_SERVICE_BLOCKING_CALL);
     output->dirty = false;
-    if (!output->regular)
-        return 0;
     if (waiting)
         waiting->begin(output->host);
     int error = fdatasync(output->fd) == 0 ? 0 : errno;

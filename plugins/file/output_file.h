@@ -23,7 +23,7 @@ struct output_file {
     int fd;        /* -1: not open */
     dev_t device;  /* identify the open file */
     ino_t inode;
-    bool regular;
+    bool local;          /* its file system is on this machine */
     bool fresh;          /* not written to since it was opened */
     bool torn;           /* the file may end with a partial line */
     off_t end;           /* the end of our last write */
@@ -60,9 +60,6 @@ void wr_output_file_abandon(const struct output_file *output);
 /* Whether the path still names the open file. */
 bool wr_output_file_is_in_place(const struct output_file *output);
 
-/* operation: LOCK_SH, LOCK_EX or LOCK_UN of flock(2). */
-void wr_output_file_lock(const struct output_file *output, int operation);
-
 /* Caller holds a lock of the file. *written: bytes written. Returns 0 or errno. */
 int wr_output_file_write(struct output_file *output, const char *data, size_t length, size_t *written);
 
@@ -76,6 +73,10 @@ int wr_output_file_end_line(struct output_file *output);
 /* Removes a partial line, the last `length` bytes that we wrote, if they are still the end of the file.
  * Otherwise the next write terminates the line first. Releases the lock. */
 void wr_output_file_remove_tail(struct output_file *output, size_t length);
+
+/* Writes in place of all of the above, from emit_now: waits for nobody. Returns false where the others have to
+ * do it; nothing is written then. */
+bool wr_output_file_write_now(struct output_file *output, const char *data, size_t length);
 
 /* Forces written data to disk. Returns 0 or errno. */
 int wr_output_file_sync(struct output_file *output);

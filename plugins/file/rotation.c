@@ -13,6 +13,7 @@
 
 #include "../output.h"
 #include "archive.h"
+#include "file_lock.h"
 #include "period.h"
 #include "stamp.h"
 
@@ -23,9 +24,9 @@ void wr_rotation_init(struct rotation *rotation, const struct settings *settings
     *rotation = (struct rotation){.settings = settings, .retry_at_ms = INT64_MIN};
 }
 
-bool wr_rotation_is_on(const struct rotation *rotation, const struct output_file *output)
+bool wr_rotation_is_on(const struct rotation *rotation)
 {
-    return rotation->settings->rotates && output->regular &&
+    return rotation->settings->rotates &&
            (rotation->retry_at_ms == INT64_MIN || output_now_ms() >= rotation->retry_at_ms);
 }
 
@@ -128,7 +129,7 @@ static void postpone(struct rotation *rotation, const struct output_file *output
     else
         output->host->log(output->host, WEIR_LOG_WARNING,
                           "%s cannot be rotated (%s); it continues to grow; next attempt in %d s", output->path,
-                          system_strerror(error), RETRY_MS / 1000);
+                          wr_file_error_text(error), RETRY_MS / 1000);
 }
 
 int wr_rotation_rotate(struct rotation *rotation, struct output_file *output)
@@ -146,7 +147,7 @@ int wr_rotation_rotate(struct rotation *rotation, struct output_file *output)
         return 0;
     }
     if (output->fd >= 0 && output->opened == opened)
-        wr_output_file_lock(output, LOCK_UN);
+        wr_file_lock_release(output->fd);
     postpone(rotation, output, error);
     return output->fd >= 0 ? 0 : error;
 }

@@ -19,7 +19,7 @@ struct rotation {
 void wr_rotation_init(struct rotation *rotation, const struct settings *settings);
 
 /* Whether the output file is rotated at all, and not waiting for the next attempt. */
-bool wr_rotation_is_on(const struct rotation *rotation, const struct output_file *output);
+bool wr_rotation_is_on(const struct rotation *rotation);
 
 /* How many bytes fit into the file; SIZE_MAX: no limit; 0: it must be rotated first. */
 size_t wr_rotation_room(const struct rotation *rotation, const struct stat *status);

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_lock.h"
+
 enum { CHUNK = 128 * 1024, TRIES = 1000 };
 
 void wr_writer_init(struct writer *writer, const weir_host *host, const struct settings *settings)
@@ -32,8 +34,6 @@ static bool is_current(const struct writer *writer, struct stat *status)
     const struct output_file *output = &writer->output;
     if (fstat(output->fd, status) != 0)
         return false;
-    if (!output->regular)
-        return true;
     return writer->settings->rotates ? wr_output_file_is_in_place(output) : status->st_nlink > 0;
 }
 
@@ -45,14 +45,16 @@ static int lock_file(struct writer *writer, struct stat *status)
     struct output_file *output = &writer->output;
     for (int i = 0; i < TRIES; i++) {
         bool exclusive = writer->settings->rotates || writer->settings->header_length || output->fresh;
-        wr_output_file_lock(output, exclusive ? LOCK_EX : LOCK_SH);
+        int error = wr_file_lock_take(output->host, output->fd, exclusive ? LOCK_EX : LOCK_SH);
+        if (error)
+            return error;
         if (is_current(writer, status)) {
             if (exclusive)
                 wr_output_file_check_end(output, status->st_size);
             return 0;
         }
-        wr_output_file_lock(output, LOCK_UN);
-        int error = wr_output_file_reopen(output);
+        wr_file_lock_release(output->fd);
+        error = wr_output_file_reopen(output);
         if (error)
             return error;
     }
@@ -78,7 +80,7 @@ static int lock_file_with_room(struct writer *writer, const weir_encoded *encode
         if (error)
             return error;
         *length = encoded->length;
-        if (!wr_rotation_is_on(&writer->rotation, &writer->output))
+        if (!wr_rotation_is_on(&writer->rotation))
             return 0;
         *length = find_length(writer, encoded, status);
         if (*length)
@@ -94,7 +96,7 @@ static int lock_file_with_room(struct writer *writer, const weir_encoded *encode
 static int write_header(struct writer *writer, const struct stat *status)
 {
     size_t written, length = writer->settings->header_length;
-    if (!length || !writer->output.regular || status->st_size)
+    if (!length || status->st_size)
         return 0;
     int error = wr_output_file_write(&writer->output, writer->settings->header, length, &written);
     if (written && written < length)
@@ -121,6 +123,6 @@ int wr_writer_write(struct writer *writer, const weir_encoded *encoded, uint32_t
     *settled = writer->encoder->settled(output->host, written, &whole);
     if (written > whole)
         wr_output_file_remove_tail(output, written - whole);
-    wr_output_file_lock(output, LOCK_UN);
+    wr_file_lock_release(output->fd);
     return error;
 }

@@ -35,7 +35,7 @@ static void format_display(CURLU *url, char *out, size_t room)
         memcpy(out + room - 4, "...", 4);
 }
 
-bool address_parse(struct address *address, const char *text)
+bool wr_address_parse(struct address *address, const char *text)
 {
     char scheme[32], port[8], user[2], password[2];
     CURLU *url = parse(text);
@@ -55,7 +55,7 @@ bool address_parse(struct address *address, const char *text)
     return *address->host != '\0';
 }
 
-void address_format(const char *text, char *out, size_t room)
+void wr_address_format(const char *text, char *out, size_t room)
 {
     CURLU *url = parse(text);
     *out = '\0';

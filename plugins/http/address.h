@@ -15,9 +15,9 @@ struct address {
 };
 
 /* Returns false if it is not a URL with a host. */
-bool address_parse(struct address *address, const char *url);
+bool wr_address_parse(struct address *address, const char *url);
 
 /* Writes a URL's text for messages; "" if it is not a URL. */
-void address_format(const char *url, char *out, size_t room);
+void wr_address_format(const char *url, char *out, size_t room);
 
 #endif

@@ -26,7 +26,7 @@ static bool grow_buffer(struct body *body, size_t bytes)
     return true;
 }
 
-bool body_prepend(struct body *body, const char *header, const char **data, size_t *length)
+bool wr_body_prepend(struct body *body, const char *header, const char **data, size_t *length)
 {
     size_t header_length = strlen(header), bytes = header_length + *length;
     if (!header_length)
@@ -45,7 +45,7 @@ bool body_prepend(struct body *body, const char *header, const char **data, size
     return true;
 }
 
-bool body_compress(struct body *body, const char **data, size_t *length)
+bool wr_body_compress(struct body *body, const char **data, size_t *length)
 {
     if (*length > MAX_BYTES || !init_stream(body) || !grow_buffer(body, deflateBound(&body->stream, *length)))
         return false;
@@ -61,7 +61,7 @@ bool body_compress(struct body *body, const char **data, size_t *length)
     return done;
 }
 
-void body_fini(struct body *body)
+void wr_body_fini(struct body *body)
 {
     if (body->ready)
         deflateEnd(&body->stream);

@@ -18,12 +18,12 @@ struct body {
 
 /* Prepends a header. *data and *length are set to the result, valid until the next call. Returns false if
  * out of memory. */
-bool body_prepend(struct body *body, const char *header, const char **data, size_t *length);
+bool wr_body_prepend(struct body *body, const char *header, const char **data, size_t *length);
 
 /* Compresses with gzip. *data and *length are set to the result, valid until the next call. Returns false if
  * out of memory. */
-bool body_compress(struct body *body, const char **data, size_t *length);
+bool wr_body_compress(struct body *body, const char **data, size_t *length);
 
-void body_fini(struct body *body);
+void wr_body_fini(struct body *body);
 
 #endif

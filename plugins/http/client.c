@@ -1,6 +1,7 @@
 #include "client.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <weir/version.h>
 
@@ -28,6 +29,20 @@ static size_t receive_body(char *data, size_t size, size_t count, void *ctx)
     return client->reply_bytes > REPLY_MAX ? 0 : length;
 }
 
+/* libcurl takes a number of seconds beyond 64 bits for none. */
+static void read_retry_after(struct client_reply *reply, const char *data, size_t length)
+{
+    static const char name[] = "retry-after:";
+    size_t at = sizeof name - 1, digits = 0;
+    if (length < at || strncasecmp(data, name, at) != 0)
+        return;
+    while (at < length && (data[at] == ' ' || data[at] == '\t' || data[at] == '0'))
+        at++;
+    while (at + digits < length && data[at + digits] >= '0' && data[at + digits] <= '9')
+        digits++;
+    reply->is_retry_after_huge = digits > 18;
+}
+
 static size_t receive_header(char *data, size_t size, size_t count, void *ctx)
 {
     struct client *client = ctx;
@@ -36,6 +51,7 @@ static size_t receive_header(char *data, size_t size, size_t count, void *ctx)
     curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && (*data == '\r' || *data == '\n'))
         client->responded = true;
+    read_retry_after(client->reply, data, length);
     client->header_bytes += length;
     return client->header_bytes > HEADERS_MAX ? 0 : length;
 }
@@ -51,7 +67,7 @@ static void set_text(CURL *easy, CURLoption option, const char *text)
 static void set_callbacks(struct client *client)
 {
     CURL *easy = client->easy;
-    sockets_attach(&client->sockets, easy);
+    wr_sockets_attach(&client->sockets, easy);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, client);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, receive_header);
@@ -103,18 +119,18 @@ static void set_limits(CURL *easy, const struct client_settings *settings)
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
 }
 
-void client_init(struct client *client, const weir_host *host)
+void wr_client_init(struct client *client, const weir_host *host)
 {
     *client = (struct client){.host = host, .waiting = host->service(host, WEIR_SERVICE_BLOCKING_CALL)};
-    sockets_init(&client->sockets);
+    wr_sockets_init(&client->sockets);
 }
 
-bool client_open(struct client *client, const struct client_settings *settings)
+bool wr_client_open(struct client *client, const struct client_settings *settings)
 {
     client->multi = curl_multi_init();
     client->easy = curl_easy_init();
-    if (!client->multi || !client->easy || !sockets_open(&client->sockets, client->multi)) {
-        client_close(client);
+    if (!client->multi || !client->easy || !wr_sockets_open(&client->sockets, client->multi)) {
+        wr_client_close(client);
         return false;
     }
     set_callbacks(client);
@@ -145,39 +161,43 @@ static void disconnect(struct client *client)
     curl_multi_remove_handle(client->multi, client->easy);
 }
 
-void client_close(struct client *client)
+void wr_client_close(struct client *client)
 {
-    if (client->easy && client->multi && sockets_have_connection(&client->sockets))
+    if (client->easy && client->multi && wr_sockets_have_connection(&client->sockets))
         disconnect(client);
     if (client->easy)
         curl_easy_cleanup(client->easy);
     if (client->multi)
         curl_multi_cleanup(client->multi);
-    sockets_close(&client->sockets);
+    wr_sockets_close(&client->sockets);
     client->easy = NULL;
     client->multi = NULL;
 }
 
-bool client_is_open(const struct client *client)
+bool wr_client_is_open(const struct client *client)
 {
     return client->easy;
 }
 
-bool client_owns_descriptors(const struct client *client)
+bool wr_client_owns_descriptors(struct client *client)
 {
-    return sockets_are_ours(&client->sockets);
+    curl_socket_t active = CURL_SOCKET_BAD;
+    if (client->easy)
+        curl_easy_getinfo(client->easy, CURLINFO_ACTIVESOCKET, &active);
+    wr_sockets_forget_closed(&client->sockets, active);
+    return wr_sockets_are_ours(&client->sockets);
 }
 
-void client_forget(struct client *client)
+void wr_client_forget(struct client *client)
 {
-    sockets_init(&client->sockets);
+    wr_sockets_init(&client->sockets);
     client->easy = NULL;
     client->multi = NULL;
 }
 
-void client_abandon(const struct client *client)
+void wr_client_abandon(const struct client *client)
 {
-    sockets_abandon(&client->sockets);
+    wr_sockets_abandon(&client->sockets);
 }
 
 /* ---- A request ------------------------------------------------------------------------------- */
@@ -249,11 +269,15 @@ static void read_reply(const struct client *client, struct client_reply *reply)
     curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &redirect);
     reply->system_error = (int)system_error;
     reply->retry_after_s = retry_after_s > 0 ? retry_after_s : 0;
+    if (reply->is_retry_after_huge)
+        reply->retry_after_s = INT64_MAX;
+    curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &reply->connect_status);
     reply->resolved = is_set(easy, CURLINFO_NAMELOOKUP_TIME_T);
     reply->connected = is_set(easy, CURLINFO_PRETRANSFER_TIME_T);
     if (redirect)
-        address_format(redirect, reply->redirect, sizeof reply->redirect);
+        wr_address_format(redirect, reply->redirect, sizeof reply->redirect);
     reply->text[reply->text_length] = '\0';
+    reply->text_is_cut = client->reply_bytes > reply->text_length || reply->result != CURLE_OK;
 }
 
 /* A status takes effect once its headers are complete, whatever happens to the rest. */
@@ -264,7 +288,7 @@ static enum client_end find_end(const struct client *client, enum client_end end
     return client->header_bytes > HEADERS_MAX ? CLIENT_HEADERS_TOO_LARGE : end;
 }
 
-void client_send(struct client *client, const char *body, size_t length, struct client_reply *reply)
+static void perform(struct client *client, struct client_reply *reply)
 {
     *reply = (struct client_reply){.end = CLIENT_NO_MEMORY};
     if (is_expired(client)) {
@@ -275,8 +299,6 @@ void client_send(struct client *client, const char *body, size_t length, struct 
     client->reply_bytes = client->header_bytes = 0;
     client->responded = false;
     curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, reply->error);
-    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, body);
-    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
     if (curl_multi_add_handle(client->multi, client->easy) != CURLM_OK)
         return;
     enum client_end end = run(client);
@@ -288,19 +310,37 @@ void client_send(struct client *client, const char *body, size_t length, struct 
     client->reply = NULL;
 }
 
+void wr_client_send(struct client *client, const char *body, size_t length, struct client_reply *reply)
+{
+    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, body);
+    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+    perform(client, reply);
+}
+
+long wr_client_get(struct client *client, const struct client_settings *settings)
+{
+    struct client_reply reply;
+    curl_easy_setopt(client->easy, CURLOPT_CUSTOMREQUEST, NULL);
+    curl_easy_setopt(client->easy, CURLOPT_HTTPGET, 1L);
+    perform(client, &reply);
+    curl_easy_setopt(client->easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(client->easy, CURLOPT_CUSTOMREQUEST, settings->method);
+    return reply.end == CLIENT_RESPONDED ? reply.status : 0;
+}
+
 static long min_ms(int64_t a, int64_t b)
 {
     return (long)(a < b ? a : b);
 }
 
 /* Starts a request and aborts it once the connection is ready for sending. */
-bool client_connect(struct client *client, const struct client_settings *settings, int64_t timeout_ms,
-                    struct client_reply *reply)
+bool wr_client_connect(struct client *client, const struct client_settings *settings, int64_t timeout_ms,
+                       struct client_reply *reply)
 {
     CURL *easy = client->easy;
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, min_ms(settings->timeout_ms, timeout_ms));
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, min_ms(settings->connect_timeout_ms, timeout_ms));
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, abort_request);
-    client_send(client, "", 0, reply);
+    wr_client_send(client, "", 0, reply);
     return reply->end == CLIENT_FAILED && reply->result == CURLE_ABORTED_BY_CALLBACK;
 }

@@ -1,8 +1,9 @@
 /* client: an HTTP client for one server on libcurl: one persistent connection, one request at a time. Used
  * only by the handler's worker.
  *
- * libcurl is configured to read no environment variables, follow no redirects and neither raise nor change
- * signals. The program can fork while a request waits. */
+ * libcurl is configured to take no proxy from the environment, follow no redirects and neither raise nor change
+ * signals. What it and its libraries read of the environment nevertheless is listed in README.md. The program
+ * can fork while a request waits. */
 #ifndef HTTP_CLIENT_H
 #define HTTP_CLIENT_H
 
@@ -42,11 +43,14 @@ struct client_reply {
     int system_error; /* errno of a failed connection; 0: unknown */
     bool resolved, connected;
     long status;
+    long connect_status; /* of the proxy to CONNECT; 0: none */
+    bool is_retry_after_huge;
     int64_t retry_after_s; /* 0: absent or invalid */
     char redirect[256];    /* the redirect's target, without secrets; "": none */
     char error[CURL_ERROR_SIZE];
     char text[CLIENT_TEXT]; /* the beginning of the body, NUL-terminated */
     size_t text_length;
+    bool text_is_cut; /* the body has more, or did not arrive completely */
 };
 
 struct client {
@@ -61,34 +65,37 @@ struct client {
 };
 
 /* Initializes a client that is not open. */
-void client_init(struct client *client, const weir_host *host);
+void wr_client_init(struct client *client, const weir_host *host);
 
 /* Creates the handles; the first request connects. Returns false if out of memory or descriptors. */
-bool client_open(struct client *client, const struct client_settings *settings);
+bool wr_client_open(struct client *client, const struct client_settings *settings);
 
 /* Closes the connection. Allowed if not open. */
-void client_close(struct client *client);
+void wr_client_close(struct client *client);
 
-bool client_is_open(const struct client *client);
+bool wr_client_is_open(const struct client *client);
 
 /* Whether the descriptors are still the client's own: the program may have closed them. If not, only
- * client_forget may be called. */
-bool client_owns_descriptors(const struct client *client);
+ * wr_client_forget may be called. */
+bool wr_client_owns_descriptors(struct client *client);
 
 /* Leaks the handles: closing them would write to or close descriptors that now belong to other code. Not
  * open afterwards. */
-void client_forget(struct client *client);
+void wr_client_forget(struct client *client);
 
 /* Sends a body and waits for the response. */
-void client_send(struct client *client, const char *body, size_t length, struct client_reply *reply);
+void wr_client_send(struct client *client, const char *body, size_t length, struct client_reply *reply);
+
+/* Sends a GET to the same URL, without a body. Returns the status; 0: no response. */
+long wr_client_get(struct client *client, const struct client_settings *settings);
 
 /* Connects, including TLS and the proxy, and disconnects without sending a request. timeout_ms limits this
- * further than the settings. Returns whether it succeeded; if not, `reply` has the reason. Only client_close
+ * further than the settings. Returns whether it succeeded; if not, `reply` has the reason. Only wr_client_close
  * may follow. */
-bool client_connect(struct client *client, const struct client_settings *settings, int64_t timeout_ms,
-                    struct client_reply *reply);
+bool wr_client_connect(struct client *client, const struct client_settings *settings, int64_t timeout_ms,
+                       struct client_reply *reply);
 
 /* [fork] Closes the known descriptors with close(2). */
-void client_abandon(const struct client *client);
+void wr_client_abandon(const struct client *client);
 
 #endif

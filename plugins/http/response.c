@@ -3,26 +3,14 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../system.h"
 
 enum { EXCERPT_BYTES = 120, MIN_SECRET_BYTES = 4, MAX_DELAY_S = 86400 };
 
-static void set_message(struct response *response, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void set_message(struct response *response, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(response->message, sizeof response->message, format, arguments);
-    va_end(arguments);
-}
-
-/* ---- Text of the reply ----------------------------------------------------------------------- */
-
-/* A server may echo what it was sent. */
+/* A server may echo what it was sent, and a redirect's target may contain it. */
 static void mask(char *text, const char *secret)
 {
     size_t length = strlen(secret);
@@ -31,6 +19,24 @@ static void mask(char *text, const char *secret)
     for (char *found = strstr(text, secret); found; found = strstr(found + length, secret))
         memset(found, '*', length);
 }
+
+static void set_message(struct response *response, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void set_message(struct response *response, const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (const char *const *secret = response->secrets; *secret; secret++)
+        mask(text, *secret);
+    memcpy(response->message, text, sizeof response->message - 1);
+    response->message[sizeof response->message - 1] = '\0';
+}
+
+/* ---- Text of the reply ----------------------------------------------------------------------- */
 
 /* The beginning of the reply, masked and without surrounding blanks. */
 static const char *make_excerpt(const struct response_request *request, struct client_reply *reply)
@@ -69,13 +75,40 @@ static int64_t retry_delay_ms(const struct client_reply *reply)
     return seconds * 1000;
 }
 
-static void classify_redirect(const struct response_request *request, const struct client_reply *reply,
+/* Of a target elsewhere only the server is shown: its path may be a secret, such as a session's. */
+static void classify_redirect(const struct response_request *request, struct client_reply *reply,
                               struct response *response)
 {
+    size_t length = strlen(request->url);
+    bool only_slash =
+        strncmp(reply->redirect, request->url, length) == 0 && strcmp(reply->redirect + length, "/") == 0;
+    char *path = strstr(reply->redirect, "://");
+    path = path ? strchr(path + 3, '/') : NULL;
+    if (!only_slash && path && strlen(path) > 4)
+        memcpy(path, "/...", 5);
     response->kind = RESPONSE_RETRY;
     response->retry_after_ms = RESPONSE_DELAY_MAX;
-    set_message(response, "%s %s: returned %ld%s%.70s; redirects are not followed", request->method,
-                request->url, reply->status, *reply->redirect ? ", a redirect to " : "", reply->redirect);
+    set_message(response, "%s %s: returned %ld%s%.70s; %s", request->method, request->url, reply->status,
+                *reply->redirect ? ", a redirect to " : "", reply->redirect,
+                only_slash ? "add the slash to \"url\"" : "redirects are not followed");
+}
+
+/* InfluxDB 1.x stores the other points, and reports dropped=0 if it could not parse some. Returns how many
+ * points were not stored; 0: the reply does not show it, as one that names more points than are read of it. */
+static uint32_t count_dropped_points(const struct client_reply *reply)
+{
+    const char *at =
+        reply->status == 400 && !reply->text_is_cut ? strstr(reply->text, "partial write: ") : NULL;
+    const char *dropped = NULL;
+    uint32_t unparsed = 0;
+    if (!at)
+        return 0;
+    for (const char *next = at; (next = strstr(next, "unable to parse ")); next++)
+        unparsed++;
+    for (const char *next = at; (next = strstr(next, " dropped=")); next++)
+        dropped = next + strlen(" dropped=");
+    unsigned long count = dropped ? strtoul(dropped, NULL, 10) : 0;
+    return count > unparsed ? (count < UINT32_MAX ? (uint32_t)count : UINT32_MAX) : unparsed;
 }
 
 static void classify_status(const struct response_request *request, struct client_reply *reply,
@@ -91,6 +124,7 @@ static void classify_status(const struct response_request *request, struct clien
         classify_redirect(request, reply, response);
         return;
     }
+    response->dropped_points = count_dropped_points(reply);
     set_status_message(request, reply, response);
     if (status == 401 || status == 403 || status == 407) {
         /* the credentials are wrong, not the values: the user can fix them */
@@ -124,6 +158,12 @@ static void set_timeout_message(const struct response_request *request, const st
 static void set_error_message(const struct response_request *request, const struct client_reply *reply,
                               struct response *response)
 {
+    if (reply->connect_status >= 300) {
+        /* 407: the credentials are wrong, as with a proxy that is not asked for a tunnel */
+        response->retry_after_ms = reply->connect_status == 407 ? RESPONSE_DELAY_MAX : 0;
+        set_message(response, "connect %s: the proxy returned %ld", request->peer, reply->connect_status);
+        return;
+    }
     const char *why = *reply->error ? reply->error : curl_easy_strerror(reply->result);
     const char *system = reply->system_error ? system_strerror(reply->system_error) : why;
     switch (reply->result) {
@@ -147,10 +187,10 @@ static void set_error_message(const struct response_request *request, const stru
     }
 }
 
-void response_classify(const struct response_request *request, struct client_reply *reply,
-                       struct response *response)
+void wr_response_classify(const struct response_request *request, struct client_reply *reply,
+                          struct response *response)
 {
-    *response = (struct response){.kind = RESPONSE_RETRY};
+    *response = (struct response){.kind = RESPONSE_RETRY, .secrets = request->secrets};
     switch (reply->end) {
     case CLIENT_RESPONDED: classify_status(request, reply, response); break;
     case CLIENT_FAILED: set_error_message(request, reply, response); break;

@@ -19,9 +19,11 @@ enum response_kind {
 
 struct response {
     enum response_kind kind;
-    int64_t retry_after_ms; /* RESPONSE_RETRY: the server's delay; 0: none */
-    long status;            /* 0: no response */
+    int64_t retry_after_ms;  /* RESPONSE_RETRY: the server's delay; 0: none */
+    long status;             /* 0: no response */
+    uint32_t dropped_points; /* RESPONSE_REFUSED: lines that were not stored, although others were; 0: all */
     char message[256];
+    const char *const *secrets; /* of the request */
 };
 
 /* The request, for messages. */
@@ -33,7 +35,7 @@ struct response_request {
 };
 
 /* Modifies the reply's text. */
-void response_classify(const struct response_request *request, struct client_reply *reply,
-                       struct response *response);
+void wr_response_classify(const struct response_request *request, struct client_reply *reply,
+                          struct response *response);
 
 #endif

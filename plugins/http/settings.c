@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-const weir_option settings_table[] = {
+const weir_option wr_settings_table[] = {
     {"url", WEIR_OPTION_STRING, WEIR_OPTION_REQUIRED | WEIR_OPTION_URL | WEIR_OPTION_DESTINATION, NULL, NULL,
      "the destination: http:// or https://; it may contain a user and a password",
      offsetof(struct settings_options, url)},
@@ -48,7 +48,9 @@ enum { NS_PER_MS = 1000000 };
 /* The message does not contain the value, which may contain a password. */
 static bool check_address(const weir_host *host, const char *option, const char *url, struct address *address)
 {
-    if (!address_parse(address, url))
+    if (!strstr(url, "://"))
+        host->refuse(host, option, "the value is not a URL: it has no scheme; write http://... or https://...");
+    else if (!wr_address_parse(address, url))
         host->refuse(host, option, "the value is not a URL like http://127.0.0.1:8086/write?db=bench");
     else if (!address->is_http)
         host->refuse(host, option, "%s is neither HTTP nor HTTPS; allowed: http://..., https://...",
@@ -213,39 +215,141 @@ static bool add_headers(struct settings *settings, const struct settings_options
 
 /* ---- Secrets --------------------------------------------------------------------------------- */
 
-static char *copy_url_password(const char *text)
+/* Adds a text to what is masked in messages, and takes ownership. NULL: out of memory. */
+static bool add_text(struct settings *settings, char *text)
 {
-    char *password = NULL, *copy = NULL;
+    size_t size = (settings->secret_count + 2) * sizeof *settings->secrets;
+    char **secrets = text ? realloc(settings->secrets, size) : NULL;
+    if (!secrets) {
+        free(text);
+        return false;
+    }
+    settings->secrets = secrets;
+    secrets[settings->secret_count++] = text;
+    secrets[settings->secret_count] = NULL;
+    return true;
+}
+
+/* Adds a secret, as it is and as it is written in URLs. NULL: none. */
+static bool add_secret(struct settings *settings, const char *secret)
+{
+    if (!secret)
+        return true;
+    char *escaped = curl_easy_escape(NULL, secret, 0);
+    bool added = add_text(settings, strdup(secret)) &&
+                 (!escaped || strcmp(escaped, secret) == 0 || add_text(settings, strdup(escaped)));
+    curl_free(escaped);
+    return added;
+}
+
+static char *encode_base64(const char *text, size_t length)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *out = calloc(1, (length + 2) / 3 * 4 + 1), *at = out;
+    for (size_t i = 0; out && i < length; i += 3) {
+        unsigned bits = (unsigned)(unsigned char)text[i] << 16;
+        bits |= i + 1 < length ? (unsigned)(unsigned char)text[i + 1] << 8 : 0;
+        bits |= i + 2 < length ? (unsigned)(unsigned char)text[i + 2] : 0;
+        *at++ = digits[bits >> 18];
+        *at++ = digits[bits >> 12 & 63];
+        *at++ = i + 1 < length ? digits[bits >> 6 & 63] : '=';
+        *at++ = i + 2 < length ? digits[bits & 63] : '=';
+    }
+    return out;
+}
+
+/* Adds a password, and the credentials as HTTP basic authentication sends them. */
+static bool add_credentials(struct settings *settings, const char *user, const char *password)
+{
+    size_t room = (user ? strlen(user) : 0) + (password ? strlen(password) : 0) + 2;
+    char *both = malloc(room);
+    if (!both)
+        return false;
+    int length = snprintf(both, room, "%s:%s", user ? user : "", password ? password : "");
+    bool added = add_secret(settings, password) && add_text(settings, encode_base64(both, (size_t)length));
+    explicit_bzero(both, room);
+    free(both);
+    return added;
+}
+
+/* Parameters that only say where and how values are stored. */
+static bool is_harmless(const char *name, size_t length)
+{
+    static const char *const names[] = {"db", "rp", "bucket", "org", "precision", "consistency"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+static bool add_parameter(struct settings *settings, const char *text, size_t length)
+{
+    const char *equals = memchr(text, '=', length);
+    size_t name = equals ? (size_t)(equals - text) : 0, skip = equals ? name + 1 : 0;
+    if (length == skip || is_harmless(text, name))
+        return true;
+    char *raw = strndup(text + skip, length - skip);
+    char *decoded = raw ? curl_easy_unescape(NULL, raw, 0, NULL) : NULL;
+    bool added = raw && add_secret(settings, decoded);
+    curl_free(decoded);
+    return added ? add_text(settings, raw) : (free(raw), false);
+}
+
+static bool add_query(struct settings *settings, const char *query)
+{
+    bool added = true;
+    while (query && added) {
+        size_t length = strcspn(query, "&");
+        added = add_parameter(settings, query, length);
+        query = query[length] ? query + length + 1 : NULL;
+    }
+    return added;
+}
+
+static bool add_url(struct settings *settings, const char *text)
+{
+    char *user = NULL, *password = NULL, *raw = NULL, *query = NULL;
     CURLU *url = curl_url();
-    if (url && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK)
+    if (!url)
+        return false;
+    bool added = true;
+    if (text && curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK) {
+        curl_url_get(url, CURLUPART_USER, &user, CURLU_URLDECODE);
         curl_url_get(url, CURLUPART_PASSWORD, &password, CURLU_URLDECODE);
-    if (password)
-        copy = strdup(password);
+        curl_url_get(url, CURLUPART_PASSWORD, &raw, 0);
+        curl_url_get(url, CURLUPART_QUERY, &query, 0);
+        added = ((!user && !password) || add_credentials(settings, user, password)) &&
+                add_secret(settings, raw) && add_query(settings, query);
+    }
+    curl_free(user);
     curl_free(password);
+    curl_free(raw);
+    curl_free(query);
     curl_url_cleanup(url);
-    return copy;
+    return added;
+}
+
+/* A header's value, and its part behind a scheme such as "Basic". */
+static bool add_header_value(struct settings *settings, const char *value)
+{
+    const char *blank = strchr(value, ' ');
+    return add_secret(settings, value) && (!blank || add_secret(settings, blank + 1));
 }
 
 static bool list_secrets(struct settings *settings, const struct settings_options *options)
 {
-    size_t count = 0;
-    settings->secrets = calloc(options->headers.count + 4, sizeof *settings->secrets);
-    if (!settings->secrets)
-        return false;
-    settings->url_password = copy_url_password(options->url);
-    const char *const values[] = {options->password, options->bearer_token, settings->url_password};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (values[i])
-            settings->secrets[count++] = values[i];
-    for (size_t i = 0; i < options->headers.count; i++)
-        settings->secrets[count++] = options->headers.items[i].value;
-    return true;
+    bool added = (!options->username || add_credentials(settings, options->username, options->password)) &&
+                 add_secret(settings, options->bearer_token) && add_url(settings, options->url) &&
+                 add_url(settings, options->proxy);
+    for (size_t i = 0; added && i < options->headers.count; i++)
+        added = add_header_value(settings, options->headers.items[i].value);
+    return added && (settings->secrets || add_text(settings, strdup("")));
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-bool settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options,
-                   const char *content_type)
+bool wr_settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options,
+                      const char *content_type)
 {
     static const char *const methods[] = {"POST", "PUT", "PATCH"};
     *settings = (struct settings){0};
@@ -267,19 +371,20 @@ bool settings_init(struct settings *settings, const weir_host *host, const struc
     };
     if (add_headers(settings, options, content_type) && list_secrets(settings, options))
         return true;
-    settings_fini(settings);
+    wr_settings_fini(settings);
     host->refuse(host, "", "no memory");
     return false;
 }
 
-void settings_fini(struct settings *settings)
+void wr_settings_fini(struct settings *settings)
 {
     for (struct curl_slist *header = settings->client.headers; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data));
     curl_slist_free_all(settings->client.headers);
-    if (settings->url_password)
-        explicit_bzero(settings->url_password, strlen(settings->url_password));
-    free(settings->url_password);
+    for (size_t i = 0; i < settings->secret_count; i++) {
+        explicit_bzero(settings->secrets[i], strlen(settings->secrets[i]));
+        free(settings->secrets[i]);
+    }
     free(settings->secrets);
     *settings = (struct settings){0};
 }

@@ -24,19 +24,19 @@ struct settings_options {
     const char *proxy;
 };
 
-extern const weir_option settings_table[];
+extern const weir_option wr_settings_table[];
 
 /* Derived from the options. */
 struct settings {
     struct client_settings client; /* `headers` is owned, the rest borrowed */
     struct address address, proxy; /* proxy.host is "" without a proxy */
-    const char **secrets;          /* masked in messages; ends with NULL */
-    char *url_password;            /* the password in `url`, also in `secrets`; NULL: none */
+    char **secrets;                /* masked in messages, in all forms; ends with NULL */
+    size_t secret_count;
 };
 
 /* Checks the options and derives the settings. content_type: the format's. Returns false after host->refuse. */
-bool settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options,
-                   const char *content_type);
-void settings_fini(struct settings *settings);
+bool wr_settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options,
+                      const char *content_type);
+void wr_settings_fini(struct settings *settings);
 
 #endif

@@ -16,28 +16,28 @@ static struct sockets_fd record(int fd)
     return (struct sockets_fd){fd, status.st_dev, status.st_ino};
 }
 
-void sockets_init(struct sockets *sockets)
+void wr_sockets_init(struct sockets *sockets)
 {
     sockets->canary.fd = sockets->wakeup_fds[0].fd = sockets->wakeup_fds[1].fd = -1;
     for (size_t i = 0; i < SOCKETS_MAX; i++)
         sockets->connections[i].fd = -1;
 }
 
-bool sockets_open(struct sockets *sockets, CURLM *multi)
+bool wr_sockets_open(struct sockets *sockets, CURLM *multi)
 {
     int fds[2];
-    wakeup_fds_find(multi, fds);
+    wr_wakeup_fds_find(multi, fds);
     for (int i = 0; i < 2; i++)
         sockets->wakeup_fds[i] = record(fds[i]);
     sockets->canary = record(system_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
     return sockets->canary.fd >= 0;
 }
 
-void sockets_close(struct sockets *sockets)
+void wr_sockets_close(struct sockets *sockets)
 {
     if (sockets->canary.fd >= 0)
         close(sockets->canary.fd);
-    sockets_init(sockets);
+    wr_sockets_init(sockets);
 }
 
 /* ---- Connections ----------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static int close_connection(void *ctx, curl_socket_t fd)
     return close(fd);
 }
 
-void sockets_attach(struct sockets *sockets, CURL *easy)
+void wr_sockets_attach(struct sockets *sockets, CURL *easy)
 {
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_connection);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, sockets);
@@ -75,7 +75,7 @@ void sockets_attach(struct sockets *sockets, CURL *easy)
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, sockets);
 }
 
-bool sockets_have_connection(const struct sockets *sockets)
+bool wr_sockets_have_connection(const struct sockets *sockets)
 {
     for (size_t i = 0; i < SOCKETS_MAX; i++)
         if (sockets->connections[i].fd >= 0)
@@ -90,7 +90,14 @@ static bool is_ours(const struct sockets_fd *recorded)
     return recorded->fd < 0 || system_is_file(recorded->fd, recorded->device, recorded->inode);
 }
 
-bool sockets_are_ours(const struct sockets *sockets)
+void wr_sockets_forget_closed(struct sockets *sockets, int active)
+{
+    for (size_t i = 0; i < SOCKETS_MAX; i++)
+        if (sockets->connections[i].fd != active && !is_ours(&sockets->connections[i]))
+            sockets->connections[i].fd = -1;
+}
+
+bool wr_sockets_are_ours(const struct sockets *sockets)
 {
     if (!is_ours(&sockets->canary) || !is_ours(&sockets->wakeup_fds[0]) || !is_ours(&sockets->wakeup_fds[1]))
         return false;
@@ -106,7 +113,7 @@ static void close_recorded(const struct sockets_fd *recorded)
         close(recorded->fd);
 }
 
-void sockets_abandon(const struct sockets *sockets)
+void wr_sockets_abandon(const struct sockets *sockets)
 {
     close_recorded(&sockets->canary);
     close_recorded(&sockets->wakeup_fds[0]);

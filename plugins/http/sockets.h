@@ -24,23 +24,28 @@ struct sockets {
 };
 
 /* No descriptors. */
-void sockets_init(struct sockets *sockets);
+void wr_sockets_init(struct sockets *sockets);
 
 /* Records the descriptors of a new handle. Returns false if no descriptor is available. */
-bool sockets_open(struct sockets *sockets, CURLM *multi);
+bool wr_sockets_open(struct sockets *sockets, CURLM *multi);
 
 /* Call after libcurl has closed its own. */
-void sockets_close(struct sockets *sockets);
+void wr_sockets_close(struct sockets *sockets);
 
 /* Sets callbacks so that libcurl's connections are recorded. */
-void sockets_attach(struct sockets *sockets, CURL *easy);
+void wr_sockets_attach(struct sockets *sockets, CURL *easy);
 
-bool sockets_have_connection(const struct sockets *sockets);
+bool wr_sockets_have_connection(const struct sockets *sockets);
+
+/* Forgets connections whose descriptors are closed, except for `active`. libcurl reports the end of a
+ * connection only once it was made: one that timed out, or lost against another address, it closes by itself.
+ */
+void wr_sockets_forget_closed(struct sockets *sockets, int active);
 
 /* Whether all recorded descriptors still refer to the same files. */
-bool sockets_are_ours(const struct sockets *sockets);
+bool wr_sockets_are_ours(const struct sockets *sockets);
 
 /* [fork] Closes all recorded descriptors with close(2). */
-void sockets_abandon(const struct sockets *sockets);
+void wr_sockets_abandon(const struct sockets *sockets);
 
 #endif

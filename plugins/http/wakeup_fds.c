@@ -72,7 +72,7 @@ static void filter(struct candidates *all, bool with_bytes)
 /* Between a wakeup and the next poll, one end has bytes to read and the other has unread bytes sent. No
  * other sockets of the process show this pattern several times in a row by chance, whatever other threads
  * do. */
-void wakeup_fds_find(CURLM *multi, int fds[2])
+void wr_wakeup_fds_find(CURLM *multi, int fds[2])
 {
     struct candidates all = {.count = 0};
     list_candidates(&all);

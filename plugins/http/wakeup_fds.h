@@ -9,6 +9,6 @@
 #include <curl/curl.h>
 
 /* Finds the descriptors of a new handle and sets FD_CLOEXEC on them. Sets both fds to -1 if none need this. */
-void wakeup_fds_find(CURLM *multi, int fds[2]);
+void wr_wakeup_fds_find(CURLM *multi, int fds[2]);
 
 #endif

@@ -33,6 +33,7 @@ static const weir_handler_type null_type = {
     .create = null_create,
     .emit = null_emit,
     .destroy = null_destroy,
+    .flags = WEIR_TYPE_SHARES_NOTHING,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

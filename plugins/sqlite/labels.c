@@ -48,7 +48,8 @@ static char *write_json(const weir_label *const *labels, size_t count)
     return sqlite3_str_finish(json);
 }
 
-char *labels_to_json(const weir_label *first, size_t first_count, const weir_label *second, size_t second_count)
+char *wr_labels_to_json(const weir_label *first, size_t first_count, const weir_label *second,
+                        size_t second_count)
 {
     size_t count = 0;
     const weir_label **all = malloc((first_count + second_count + 1) * sizeof *all);

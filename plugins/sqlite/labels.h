@@ -8,7 +8,7 @@
 
 /* Returns {"a":"1","b":"2"}, sorted by key. If a key is in both lists, the first list takes precedence. Free
  * the result with sqlite3_free. Returns NULL if out of memory. */
-char *labels_to_json(const weir_label *first, size_t first_count, const weir_label *second,
-                     size_t second_count);
+char *wr_labels_to_json(const weir_label *first, size_t first_count, const weir_label *second,
+                        size_t second_count);
 
 #endif

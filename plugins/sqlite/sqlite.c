@@ -132,7 +132,7 @@ static void set_outcome(const struct sqlite *sqlite, const char *operation, int 
 {
     outcome->code = outcome_code(code);
     snprintf(outcome->reason, sizeof outcome->reason, "%s %.150s: %s", operation, sqlite->options->path,
-             store_message(&sqlite->store, code));
+             wr_store_message(&sqlite->store, code));
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ static int open_store(struct sqlite *sqlite)
         .busy = wait_for_lock,
         .ctx = sqlite,
     };
-    return store_open(&sqlite->store, &settings);
+    return wr_store_open(&sqlite->store, &settings);
 }
 
 /* Whether SQLite may open the path. A path that cannot be checked might be an inherited database. */
@@ -204,7 +204,7 @@ static void sqlite_open(void *self, weir_outcome *outcome)
         code = SQLITE_CANTOPEN;
     if (code) {
         set_outcome(sqlite, "open", code, outcome);
-        store_close(&sqlite->store);
+        wr_store_close(&sqlite->store);
         return;
     }
     sqlite->device = status.st_dev;
@@ -214,7 +214,7 @@ static void sqlite_open(void *self, weir_outcome *outcome)
 static void sqlite_close(void *self)
 {
     struct sqlite *sqlite = self;
-    store_close(&sqlite->store);
+    wr_store_close(&sqlite->store);
 }
 
 /* ---- Delivering ------------------------------------------------------------------------------ */
@@ -241,13 +241,13 @@ static void sqlite_emit(void *self, const weir_batch *batch, weir_outcome *outco
         request_reopen(sqlite, outcome);
         return;
     }
-    int code = store_put(&sqlite->store, batch);
+    int code = wr_store_put(&sqlite->store, batch);
     if (!code) {
         outcome->done = batch->count;
         return;
     }
     set_outcome(sqlite, "write", code, outcome);
-    store_roll_back(&sqlite->store);
+    wr_store_roll_back(&sqlite->store);
 }
 
 static void sqlite_wake(void *self, int why, weir_outcome *outcome)

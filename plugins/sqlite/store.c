@@ -77,7 +77,7 @@ static int set_modes(sqlite3 *db, const struct store_settings *settings)
     return code ? code : run_text(db, sqlite3_mprintf("PRAGMA journal_mode = %s", settings->journal_mode));
 }
 
-int store_open(struct store *store, const struct store_settings *settings)
+int wr_store_open(struct store *store, const struct store_settings *settings)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     int code = sqlite3_open_v2(settings->path, &store->db, flags, NULL);
@@ -91,7 +91,7 @@ int store_open(struct store *store, const struct store_settings *settings)
     return code ? code : prepare_all(store, settings->prefix);
 }
 
-void store_close(struct store *store)
+void wr_store_close(struct store *store)
 {
     sqlite3_finalize(store->begin);
     sqlite3_finalize(store->commit);
@@ -104,7 +104,7 @@ void store_close(struct store *store)
     *store = (struct store){0};
 }
 
-const char *store_message(const struct store *store, int code)
+const char *wr_store_message(const struct store *store, int code)
 {
     return store->db && sqlite3_errcode(store->db) != SQLITE_OK ? sqlite3_errmsg(store->db)
                                                                 : sqlite3_errstr(code);
@@ -121,7 +121,7 @@ static void clear_series(struct store *store)
  * other series. */
 static int update_common_labels(struct store *store, const weir_batch *batch)
 {
-    char *json = labels_to_json(batch->labels, batch->label_count, NULL, 0);
+    char *json = wr_labels_to_json(batch->labels, batch->label_count, NULL, 0);
     if (!json)
         return SQLITE_NOMEM;
     if (!store->common_labels || strcmp(json, store->common_labels) != 0)
@@ -151,7 +151,7 @@ static int put_series(struct store *store, const weir_batch *batch, const weir_s
                       struct store_series *cached)
 {
     sqlite3_stmt *statement = store->put_series;
-    char *labels = labels_to_json(series->labels, series->label_count, batch->labels, batch->label_count);
+    char *labels = wr_labels_to_json(series->labels, series->label_count, batch->labels, batch->label_count);
     if (!labels)
         return SQLITE_NOMEM;
     sqlite3_bind_text(statement, 1, series->group, -1, SQLITE_STATIC);
@@ -196,7 +196,7 @@ static int run(sqlite3_stmt *statement)
     return sqlite3_reset(statement);
 }
 
-int store_put(struct store *store, const weir_batch *batch)
+int wr_store_put(struct store *store, const weir_batch *batch)
 {
     int code = update_common_labels(store, batch);
     if (!code)
@@ -207,7 +207,7 @@ int store_put(struct store *store, const weir_batch *batch)
 }
 
 /* Some errors have already rolled back the transaction. */
-void store_roll_back(struct store *store)
+void wr_store_roll_back(struct store *store)
 {
     if (!sqlite3_get_autocommit(store->db))
         run(store->rollback);

@@ -1,5 +1,5 @@
 /* store: the database: its tables, its statements, and a cache of series ids. All codes are SQLite's;
- * store_message describes them. */
+ * wr_store_message describes them. */
 #ifndef WEIR_PLUGINS_SQLITE_STORE_H
 #define WEIR_PLUGINS_SQLITE_STORE_H
 
@@ -31,15 +31,15 @@ struct store {
     char *common_labels; /* the configuration's labels as JSON; the labels of `series` include them */
 };
 
-/* Opens or creates the database and its tables. Call store_close also after a failure. */
-int store_open(struct store *store, const struct store_settings *settings);
-void store_close(struct store *store);
+/* Opens or creates the database and its tables. Call wr_store_close also after a failure. */
+int wr_store_open(struct store *store, const struct store_settings *settings);
+void wr_store_close(struct store *store);
 
-/* Inserts a batch in one transaction. If it fails, call store_message and then store_roll_back. */
-int store_put(struct store *store, const weir_batch *batch);
-void store_roll_back(struct store *store);
+/* Inserts a batch in one transaction. If it fails, call wr_store_message and then wr_store_roll_back. */
+int wr_store_put(struct store *store, const weir_batch *batch);
+void wr_store_roll_back(struct store *store);
 
 /* Describes the last error. Valid until the next call. */
-const char *store_message(const struct store *store, int code);
+const char *wr_store_message(const struct store *store, int code);
 
 #endif

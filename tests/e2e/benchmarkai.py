@@ -101,7 +101,7 @@ def stdout_equals_the_output_of_json_dumps_byte_for_byte(folder):
         events = make_events(seed)
         assert sum(len(event) for event in events) > 10000
         write_events(path, events)
-        done = subprocess.run([EVENTS, path], env=environment(BENCHMARK_AI="stdout"), capture_output=True, timeout=120)
+        done = subprocess.run([EVENTS, path], env=environment(BENCHMARK_AI="stdout"), capture_output=True, timeout=240)
         assert done.returncode == 0 and done.stderr == b"", done.stderr
         assert done.stdout == dumps(events), first_difference(done.stdout, dumps(events))
 
@@ -191,7 +191,7 @@ def an_invalid_value_leaves_the_programs_configuration_in_force(folder):
 
 def run_scripted_app(commands, **env):
     """Runs scripted_app with these commands. Returns its replies and its stderr."""
-    done = subprocess.run([SCRIPTED_APP], env=environment(BENCHMARK_AI="fifo", **env), input="".join(c + "\n" for c in commands), timeout=120,
+    done = subprocess.run([SCRIPTED_APP], env=environment(BENCHMARK_AI="fifo", **env), input="".join(c + "\n" for c in commands), timeout=240,
                           capture_output=True, text=True)
     assert done.returncode == 0, done
     return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
@@ -223,7 +223,7 @@ def a_call_has_delivered_when_it_returns(folder):
         assert json.loads(program.stdout.readline())["code"] == 0
         assert os.read(reader, 4096) == b'{"n": %d.0}\n' % number
     program.stdin.close()
-    assert program.wait(60) == 0
+    assert program.wait(240) == 0
     os.close(reader)
 
 
@@ -250,28 +250,50 @@ def unset_or_empty_variables_have_the_defaults_of_benchmarkai():
 
 
 @case
-def invalid_numbers_are_reported_with_variable_value_and_allowed_range():
-    allowed = {"BENCHMARK_AI_FIFO_MAX_WAIT_TIME": "0 to 86400", "BENCHMARK_AI_FIFO_WAIT_TIME_STEP": "0.001 to 3600"}
-    for variable, what in allowed.items():
-        for value in ("ten", "-1", "1,5", "1e3", "10s", " 1", "1 ", "1.2.3", ".", "nan", "inf", "86401", "9" * 400, "0x10"):
+def invalid_numbers_are_reported_with_variable_and_value():
+    for variable in ("BENCHMARK_AI_FIFO_MAX_WAIT_TIME", "BENCHMARK_AI_FIFO_WAIT_TIME_STEP"):
+        for value in ("ten", "1,5", "10s", "1.2.3", ".", "nan", "9" * 400, "0x10", "1__0", "_1", "1_", "1_.5", "+-1", "--1", "- 1", " "):
             done = run(ADDER, "-q", **{"BENCHMARK_AI": "fifo", variable: value})
             assert done.returncode == 0 and done.stdout == ""
-            assert re.fullmatch(f'weir: error: {variable}: must be a number of seconds from {what}, like 10 or 0.5, got "[^"]*"(\\.\\.\\.)?; '
+            assert re.fullmatch(f'weir: error: {variable}: must be a number of seconds, like 10 or 0.5, got "[^"]*"(\\.\\.\\.)?; '
                                 "BENCHMARK_AI is not used\n", done.stderr), (value, done.stderr)
-    assert "WAIT_TIME_STEP" in run(ADDER, "-q", BENCHMARK_AI="fifo", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="0").stderr
+
+
+@case
+def numbers_have_the_forms_of_pythons_float(folder):
+    path = os.path.join(folder, "fifo")
+    os.mkfifo(path)
+    for value in ("1e1", " 2 ", "\t+5\n", "1_0", "1_0.2_5e0_1", "inf", "-1", "-inf", "Infinity", ".5", "5.", "1E-3", "86401", "1e300", "-0.0"):
+        assert float(value) is not None
+        for variable in ("BENCHMARK_AI_FIFO_MAX_WAIT_TIME", "BENCHMARK_AI_FIFO_WAIT_TIME_STEP"):
+            program = start(ADDER, "-q", "-n", 1, **{"BENCHMARK_AI": "fifo", "BENCHMARK_AI_FIFO_FILEPATH": path,
+                                                     "BENCHMARK_AI_FIFO_WAIT_TIME_STEP": "0.01", variable: value})
+            with open(path, encoding="ascii") as reader:
+                assert reader.read() == '{"t0": 0.0}\n', (variable, value)
+            assert program.communicate() == ("", ""), (variable, value)
+
+
+@case
+def a_wait_that_is_negative_is_none_and_one_with_an_exponent_is_kept(folder):
+    path = os.path.join(folder, "fifo")
+    for value, words in (("-1", "does not exist"), ("2.5e-1", "does not exist, waited ")):
+        replies, _ = run_scripted_app(["add a 1", "shutdown 0"], BENCHMARK_AI_FIFO_FILEPATH=path, BENCHMARK_AI_FIFO_MAX_WAIT_TIME=value,
+                                      BENCHMARK_AI_FIFO_WAIT_TIME_STEP="1e-2")
+        assert words in replies[0]["error"], (value, replies[0])
+        assert ("waited" in replies[0]["error"]) == (value != "-1"), replies[0]
 
 
 @case
 def a_path_that_is_not_valid_utf_8_is_refused():
     done = subprocess.run([ADDER, "-q"], env={**{k.encode(): v.encode() for k, v in environment(BENCHMARK_AI="fifo").items()},
-                                              b"BENCHMARK_AI_FIFO_FILEPATH": b"/tmp/\xff"}, capture_output=True, timeout=60)
+                                              b"BENCHMARK_AI_FIFO_FILEPATH": b"/tmp/\xff"}, capture_output=True, timeout=240)
     assert done.stderr == b'weir: error: BENCHMARK_AI_FIFO_FILEPATH: must be valid UTF-8, got "/tmp/\\xff"; BENCHMARK_AI is not used\n', done
 
 
 @case
 def a_forked_child_uses_the_same_mode():
     skip_fork_under_sanitizers()
-    done = subprocess.run([SCRIPTED_APP], env=environment(BENCHMARK_AI="stdout"), input="add a 1\nfork child\nreap\nadd b 2\n", timeout=60,
+    done = subprocess.run([SCRIPTED_APP], env=environment(BENCHMARK_AI="stdout"), input="add a 1\nfork child\nreap\nadd b 2\n", timeout=240,
                           capture_output=True, text=True)
     events = [json.loads(line) for line in done.stdout.splitlines() if "code" not in line]
     assert events == [{"a": 1}, {"child": 1}, {"b": 2}], done

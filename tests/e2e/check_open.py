@@ -2,11 +2,13 @@
 
 import json
 import os
+import select
 import re
 import socket
 
 from https import Server
 from harness import PLUGINS, WEIR, Skip, case, lines_of, main, run, wait_for
+from receivers import Receiver
 from scripted import Scripted
 
 
@@ -48,18 +50,21 @@ def files_are_neither_created_nor_emptied(folder):
 
 
 @case
-def a_named_pipe_needs_a_reader(folder):
+def a_named_pipe_is_not_opened(folder):
     path = os.path.join(folder, "pipe")
     pipe = {"type": "fifo", "path": path}
     assert_verdict(pipe, f"the named pipe {path} does not exist")
     assert_verdict({**pipe, "create": True}, "ok, it does not exist yet")
     assert os.listdir(folder) == []
     os.mkfifo(path)
-    assert_verdict(pipe, f"the named pipe {path} has no reader")
-    assert_verdict({"type": "file", "path": path}, f"open {path}: No such device or address")
+    untouched = "ok, it exists; not opened, since that may end its reader"
+    assert_verdict(pipe, untouched)
+    assert_verdict({"type": "file", "path": path}, f"open {path}: a named pipe, not a regular file; the handler type for pipes is fifo")
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    assert_verdict(pipe, "ok")
-    assert os.read(reader, 100) == b"", "something was written to it"
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    assert_verdict(pipe, untouched)
+    assert poll.poll(0) == [], "the reader has seen a writer"
     os.close(reader)
     os.remove(path)
     os.mkdir(path)
@@ -152,6 +157,46 @@ def secrets_are_masked():
                                                                   "password": "hidden-three", "headers": {"X-Key": "hidden-four"}}})
     holder.close()
     assert done.returncode == 1 and "hidden" not in done.stdout and f"http://***@127.0.0.1:{port}/x?token=***" in done.stdout, done
+
+
+# ---- socket -------------------------------------------------------------------------------------------
+
+
+def assert_socket_verdict(to, expected, *arguments):
+    assert_verdict({"type": "socket", "to": to, "format": "statsd"}, expected, *arguments)
+
+
+@case
+def sockets_are_connected_to_and_receive_no_data(folder):
+    for kind, words in (("tcp", "connections"), ("unix", "connections"), ("unix-dgram", "datagrams")):
+        with Receiver(kind, folder if kind != "tcp" else None) as receiver:
+            peer = receiver.path or f"127.0.0.1:{receiver.port}"
+            assert_socket_verdict(receiver.to, f"ok, {peer} accepts {words}")
+            if words == "connections":
+                wait_for(lambda: receiver.connections == 1, "the connection")
+            assert receiver.data() == b"" and len(receiver.pieces) == receiver.connections, receiver.pieces
+    holder, port = dead_port()
+    assert_socket_verdict(f"tcp://127.0.0.1:{port}", f"connect 127.0.0.1:{port}: Connection refused")
+    assert_socket_verdict(f"udp://127.0.0.1:{port}", "ok, there is a route; without sending it is not known whether anybody receives")
+    assert_socket_verdict(f"unix:{folder}/missing", f"connect {folder}/missing: No such file or directory")
+    assert_socket_verdict("tcp://no-such-name.invalid:2003", r"resolve no-such-name\.invalid:2003: .*")
+    holder.close()
+
+
+@case
+def a_socket_of_the_other_kind_is_reported(folder):
+    with Receiver("unix", folder) as receiver:
+        assert_socket_verdict(f"unix-dgram:{receiver.path}", f"connect {receiver.path}: Protocol wrong type for socket")
+
+
+@case
+def a_full_queue_of_connections_times_out_at_the_deadline(folder):
+    path = os.path.join(folder, "full")
+    with socket.socket(socket.AF_UNIX) as full, socket.socket(socket.AF_UNIX) as first:
+        full.bind(path)
+        full.listen(0)
+        first.connect(path)
+        assert_socket_verdict(f"unix:{path}", f"connect {path}: no connection within 100 ms", "-t", "100ms")
 
 
 # ---- Types without a probe ----------------------------------------------------------------------------

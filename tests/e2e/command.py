@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from harness import WEIR, case, lines_of, main, run
+from harness import WEIR, Skip, become_nobody, case, environment, lines_of, main, run
 
 CONFIG = {
     "settings": {"labels": {"host": "here"}},
@@ -107,7 +107,7 @@ def handlers_and_formats_print_json_on_request():
 def settings_shows_types_defaults_and_allowed_values():
     done = run(WEIR, "settings")
     assert done.returncode == 0 and done.stderr == "", done
-    assert re.search(r"^  shutdown_timeout  duration  .*\n +default: 5s; allowed: 0s\.\.1d$", done.stdout, re.M), done.stdout
+    assert re.search(r"^  shutdown_timeout +duration  .*\n +default: 5s; allowed: 0s\.\.1d$", done.stdout, re.M), done.stdout
     settings = {setting["name"]: setting for setting in json.loads(run(WEIR, "settings", "--json").stdout)}
     assert settings["labels"]["type"] == "map" and settings["labels"]["default"] is None
     assert settings["max_series"]["default"] == "100000" and settings["max_series"]["allowed"] == "1..30000000"
@@ -120,6 +120,20 @@ def a_broken_plugin_is_reported_and_the_others_are_shown(folder):
     from harness import PLUGINS
     done = run(WEIR, "handlers", WEIR_PLUGIN_PATH=folder + ":" + PLUGINS)
     assert done.returncode == 1 and "broken.so" in done.stderr and "file" in done.stdout, done
+
+
+@case
+def a_plugin_folder_that_cannot_be_read_is_reported_as_such(folder):
+    if os.geteuid() != 0:
+        raise Skip("needs root, to become another user")
+    os.chmod(folder, 0o755)
+    secret = os.path.join(folder, "secret")
+    os.mkdir(secret, 0o700)
+    env = environment(WEIR_PLUGIN_PATH=secret, WEIR_CONFIG={"groups": {"*": "secret_type"}})
+    for arguments in (("emit", "-g", "g", "x=1"), ("handlers",)):
+        done = subprocess.run([WEIR, *arguments], env=env, preexec_fn=become_nobody, capture_output=True, text=True, timeout=240)
+        assert done.returncode == 1 and secret in done.stderr and "Permission denied" in done.stderr, done
+        assert "not an installed" not in done.stderr, done.stderr
 
 
 @case
@@ -153,9 +167,17 @@ def emit_exits_with_1_if_a_value_was_not_delivered():
 
 
 @case
-def emit_to_a_group_without_handlers_succeeds():
+def emit_to_a_group_without_handlers_warns_and_fails_only_with_strict():
     done = run(WEIR, "emit", "-g", "g", "-v", "x=1", WEIR_CONFIG={"groups": {}})
     assert done.returncode == 0 and done.stdout == "the group is not routed to any handler\n", done
+    config = {"groups": {"my_app": "null", "quiet": []}}
+    for group, reason in (("my_ap", 'no route matches; did you mean "my_app"?'), ("quiet", 'the route of "quiet" is empty')):
+        for options, status in (((), 0), (("--strict",), 1)):
+            done = run(WEIR, "emit", "-g", group, *options, "x=1", "y=2", WEIR_CONFIG=config)
+            expected = f'weir: warning: ledger: group "{group}": 2 values had no handler: {reason}\n'
+            assert (done.returncode, done.stdout, done.stderr) == (status, "", expected), (expected, done)
+    done = run(WEIR, "emit", "-g", "my_app", "--strict", "x=1", WEIR_CONFIG=config)
+    assert (done.returncode, done.stderr) == (0, ""), done
 
 
 @case
@@ -202,7 +224,7 @@ def usage_errors_exit_with_2_and_are_explained():
         done = run(WEIR, *arguments, stdin=subprocess.DEVNULL, WEIR_CONFIG=config)
         assert done.returncode == 2 and words in done.stderr, (arguments, done)
     done = run(WEIR, "emit", "-g", "g", "x=1")
-    assert done.returncode == 2 and "WEIR_CONFIG is not set" in done.stderr
+    assert done.returncode == 2 and "neither WEIR_CONFIG nor BENCHMARK_AI is set" in done.stderr
 
 
 @case
@@ -245,8 +267,30 @@ def help_and_version_go_to_standard_output():
 def a_write_error_on_standard_output_is_reported():
     with open("/dev/full", "w", encoding="utf-8") as full:
         from harness import environment
-        done = subprocess.run([WEIR, "formats"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=20)
+        done = subprocess.run([WEIR, "formats"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(), timeout=240)
     assert done.returncode == 1 and "cannot be written" in done.stderr
+
+
+@case
+def an_option_with_control_characters_is_escaped_in_its_refusal():
+    for arguments in (("emit", "--a\x1b[31mb"), ("spool", "-\x1b"), ("check", "--group=\x9b")):
+        done = run(WEIR, *arguments)
+        assert done.returncode == 2 and "an option must be UTF-8 without control characters" in done.stderr, done
+        assert "\x1b" not in done.stderr and "\x9b" not in done.stderr, done
+
+
+@case
+def bench_handler_names_places_in_the_options_that_were_given(folder):
+    from harness import PLUGINS
+    plugin = os.path.join(PLUGINS, "file.so")
+    for options, expected in (
+            ('{"pth": 1}', '--options:1:2: pth: unknown option; did you mean "path"?'),
+            ('{"path": "x", "queue": "1"}', '--options:1:24: queue: "1" has no unit'),
+            ("{}", '--options:1:1: the option "path" is missing')):
+        done = run(WEIR, "bench-handler", plugin, "-o", options, "-d", "1ms", cwd=folder)
+        assert done.returncode == 1 and done.stderr.startswith(f"weir: {expected}"), done.stderr
+    done = run(WEIR, "bench-handler", plugin, "-d", "1ms", cwd=folder)
+    assert done.returncode == 1 and done.stderr.startswith('weir: the option "path" is missing'), done.stderr
 
 
 main()

@@ -26,7 +26,7 @@ def offered(*words, cwd=None, **env):
     """The completions offered for the last word of the command line `weir WORDS`."""
     program = f"source {shlex.quote(SCRIPT)}; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _weir; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run([bash(), "--norc", "-c", program, "bash", WEIR, *words], env=environment(**env), cwd=cwd,
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=240)
     assert done.returncode == 0 and done.stderr == "", (words, done)
     return sorted(done.stdout.split("\n")[:-1]) if done.stdout.strip() else []
 
@@ -60,8 +60,8 @@ def every_command_has_the_options_of_its_help():
 
 @case
 def every_operand_of_a_usage_line_is_completed_by_its_kind():
-    """The completion knows every placeholder of the usage lines."""
-    free = {"TIME", "SECONDS", "JSON", "NAME", "CHECK", "SEED"}
+    """The completion handles every operand that a usage line names."""
+    free = {"TIME", "SECONDS", "JSON", "NAME", "CHECK", "SEED", "CMD"}
     known = free | {"FILE", "FOLDER", "COMMAND", "TYPE", "FORMAT", "GROUP", "PID", "KEY=VALUE", "NAME=VALUE"}
     for command in commands():
         usage = run(WEIR, command, "--help").stdout.splitlines()[0]
@@ -113,7 +113,7 @@ def process_ids_are_completed_where_a_command_takes_one():
     """Applies to every command whose usage has PID, whatever its name."""
     fake = "weir() { echo 'usage: weir watch [PID] [--json]'; }; "
     program = f"source {shlex.quote(SCRIPT)}; {fake} COMP_WORDS=(weir watch $$); COMP_CWORD=2; _weir; printf '%s\\n' $$ \"${{COMPREPLY[@]}}\""
-    done = subprocess.run([bash(), "--norc", "-c", program], env=environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run([bash(), "--norc", "-c", program], env=environment(), capture_output=True, text=True, timeout=240)
     own, *found = done.stdout.split()
     assert done.returncode == 0 and own in found and all(pid.startswith(own) for pid in found), done
 
@@ -141,7 +141,7 @@ def bash_completes_typed_text(folder):
     type_in(b"--op\t", b"--open ")
     type_in(b"a\t", b"a\\ name ")
     os.close(leader)
-    shell.wait(60)
+    shell.wait(240)
 
 
 @case

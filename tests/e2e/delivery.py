@@ -7,7 +7,7 @@ from harness import ADDER, assert_ledgers, case, main, run
 
 
 def file_config(path, **settings):
-    return {"settings": settings, "handlers": {"disk": {"type": "file", "path": path}}, "groups": {"*": "disk"}}
+    return {"settings": settings, "handlers": {"disk": {"type": "file", "path": path, "block_timeout": "1m"}}, "groups": {"*": "disk"}}
 
 
 MANY = 200000 if os.environ.get("WEIR_TEST_SANITIZED") else 1000000  # sanitizers are slow
@@ -93,14 +93,14 @@ def two_processes_share_a_file_and_no_line_is_torn(folder):
     from harness import start
     programs = [start(ADDER, "-q", "-t", 2, "-n", 100000, WEIR_CONFIG=file_config(path)) for _ in range(3)]
     for program in programs:
-        assert program.wait(120) == 0
+        assert program.wait(240) == 0
     values = read_threads(path)
     assert sorted(map(len, values.values())) == [300000, 300000]
 
 
 @case
 def with_twenty_handlers_each_receives_every_value(folder):
-    handlers = {f"disk{i}": {"type": "file", "path": os.path.join(folder, f"{i}.json")} for i in range(20)}
+    handlers = {f"disk{i}": {"type": "file", "path": os.path.join(folder, f"{i}.json"), "block_timeout": "1m"} for i in range(20)}
     config = {"handlers": handlers, "groups": {"*": list(handlers)}}
     arguments = [argument for name in list(handlers)[:16] for argument in ("-H", name)]
     done = run(ADDER, "-t", 2, "-n", 20000, "-f", -1, *arguments, WEIR_CONFIG=config)

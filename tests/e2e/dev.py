@@ -33,7 +33,7 @@ def call(folder, *command):
     """Runs a command in the project. dpkg-query reports every package as installed."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "MAKE", "MFLAGS"))}
     env["PATH"] = os.path.join(folder, "path") + ":" + env["PATH"]
-    return subprocess.run(command, cwd=os.path.join(folder, "project"), env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=os.path.join(folder, "project"), env=env, capture_output=True, text=True, timeout=240)
 
 
 def make_project(folder, configured=True, git=True):

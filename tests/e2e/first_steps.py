@@ -48,13 +48,13 @@ class Walk:
             file.write(block)
 
     def run(self, block):
-        done = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env, timeout=120, capture_output=True, text=True)
+        done = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env, timeout=240, capture_output=True, text=True)
         assert done.returncode == 0 and done.stderr == "", (block, done)
         self.shown = done.stdout
         self.commands += 1
 
     def run_first_metric(self, config):
-        return subprocess.run(["./first_metric"], cwd=self.folder, env=dict(self.env, WEIR_CONFIG=json.dumps(config)), timeout=120,
+        return subprocess.run(["./first_metric"], cwd=self.folder, env=dict(self.env, WEIR_CONFIG=json.dumps(config)), timeout=240,
                               capture_output=True, text=True)
 
     def compare(self, block):

@@ -67,7 +67,7 @@ def without_a_configuration_the_report_suggests_one():
 
 @case
 def each_handler_has_a_line(folder):
-    config = {"settings": {"shutdown_timeout": "200ms"},
+    config = {"settings": {"shutdown_timeout": "3s"},
               "handlers": {"good": {"type": "file", "path": os.path.join(folder, "out")},
                            "bad": {"type": "file", "path": os.path.join(folder, "no", "out")},
                            "kept": {"type": "file", "path": os.path.join(folder, "no", "out"), "spool": os.path.join(folder, "spool")}},
@@ -120,6 +120,17 @@ def values_added_before_the_configuration_are_distinguished_from_later_ones(fold
 
 
 @case
+def entries_of_metrics_that_matched_no_name_are_listed():
+    metrics = {"a": {"*": "counter", "no_such": "gauge"}, "b": {f"n{i}": "gauge" for i in range(9)}, "weir": {"offered": "counter"}}
+    stats, log = run_unrouted_app("-n", 3, "a", WEIR_LOG="info", WEIR_CONFIG={"groups": {"a": "null"}, "metrics": metrics})
+    lines = ledger(log)
+    assert_whole(stats, lines)
+    found = [line for line in lines if "matched no name" in line]
+    assert found == ['entry "no_such" of "a" in "metrics": matched no name'] + [
+        f'entry "n{i}" of "b" in "metrics": matched no name' for i in range(4)] + ['5 more entries of "metrics" matched no name'], lines
+
+
+@case
 def thousands_of_groups_take_a_few_lines_and_every_value_is_counted():
     stats, log = run_unrouted_app("-g", 2000, WEIR_LOG="info", WEIR_CONFIG={"groups": {f"r{i}": "null" for i in range(100)}})
     lines = ledger(log)
@@ -167,7 +178,7 @@ def the_report_is_logged_once():
 @case
 def names_in_the_report_are_escaped():
     """Names have no control characters; other characters that mislead on a terminal are escaped."""
-    done = subprocess.run([UNROUTED_APP, "a\u202eb"], env=environment(WEIR_LOG="info"), capture_output=True, text=True, timeout=60)
+    done = subprocess.run([UNROUTED_APP, "a\u202eb"], env=environment(WEIR_LOG="info"), capture_output=True, text=True, timeout=240)
     assert "\u202e" not in done.stderr and 'group "a\\u202eb"' in done.stderr, done.stderr
 
 

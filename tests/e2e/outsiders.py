@@ -55,7 +55,7 @@ def need(package):
         raise Skip(f"{package} is not installed")
 
 
-def run(env, *command, config=None, timeout=120, **more):
+def run(env, *command, config=None, timeout=240, **more):
     if config is not None:
         env = {**env, "WEIR_CONFIG": json.dumps(config)}
     return subprocess.run([str(part) for part in command], env={**env, **more}, capture_output=True, text=True, timeout=timeout)
@@ -157,8 +157,8 @@ def the_handler_in_cxx_writes_whole_events(folder):
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     assert [int(value) for _, _, _, value in rows] == list(range(3000)) and {row[1] for row in rows} == {"my_app"}, rows[:3]
-    done = run(env, ADDER, "-n", 10, "-f", 0, "-H", "csv",
-               config={**config, "settings": {"shutdown_timeout": "50ms"}, "handlers": {"csv": {"type": "cxx_handler", "path": "/dev/full"}}})
+    done = run(env, ADDER, "-n", 10, "-f", 2000, "-H", "csv",
+               config={**config, "settings": {"shutdown_timeout": "1s"}, "handlers": {"csv": {"type": "cxx_handler", "path": "/dev/full"}}})
     assert_ledgers(json.loads(done.stdout))
     assert "write /dev/full: No space left on device" in done.stderr and "10 dropped" in done.stderr, done.stderr
 

@@ -94,10 +94,13 @@ RIGHT = [
     '{"handlers":{"f":{"type":"${TYPE:-file}","path":"/tmp/x"}},"groups":{"*":"f"}}',
     '{"handlers":{"s":{"type":"dotted","tls":{"name":"n"},"plugin":"%s"}},"groups":{"*":"s"}}' % DOTTED,
     '{"groups":{"*":"console","weir":"null"}}',
+    '{"include":[]}',
+    '{"include":"./*.no_such","groups":{"*":"console"}}',
 ]
 RIGHT_HTTP = [
     PUSH % '"headers":{"X-Key":"${KEY:-k}"},"timeout":"10s","method":"PUT","verify":false',
     PUSH % '"format":"prometheus"',
+    PUSH % '"format":{"type":"openmetrics","units":"as_is"}',
     MLBENCH % '{"type":"mlbench","run_id":"7"}',
 ]
 
@@ -126,6 +129,10 @@ WRONG = [
     '{"groups":"console"}',
     '{"settings":null}',
     '{"$schema":7}',
+    '{"include":7}',
+    '{"include":""}',
+    '{"include":["a",7]}',
+    '{"include":"$X"}',
     # settings
     '{"settings":{"shutdown_timeout":5}}',
     '{"settings":{"shutdown_timeout":"5"}}',
@@ -180,6 +187,14 @@ WRONG = [
     FILE % '"format":{"kind":"json"}',
     FILE % '"format":{"type":"json","indent":"2"}',
     FILE % '"format":{"type":"influx","integers":"yes"}',
+    FILE % '"format":{"type":"influx","temporality":"deltas"}',
+    FILE % '"format":{"type":"influx","name_separator":5}',
+    FILE % '"format":{"type":"graphite","temporality":true}',
+    FILE % '"format":{"type":"statsd","histograms":"g"}',
+    FILE % '"format":{"type":"json","temporality":"delta"}',
+    FILE % '"format":"openmetrics"',
+    '{"settings":{"instance":7}}',
+    '{"settings":{"instance":"${1}"}}',
     FILE % '"format":{"type":"mlbench","run_id":"7"}',
     FILE % '"format":7',
     # routes
@@ -202,6 +217,8 @@ WRONG_HTTP = [
     MLBENCH % '"mlbench"',
     MLBENCH % '{"type":"mlbench"}',
     MLBENCH % '{"type":"influx","run_id":"7"}',
+    PUSH % '"format":{"type":"prometheus","units":"seconds"}',
+    PUSH % '"format":{"type":"openmetrics","tags":true}',
 ]
 
 # Configurations that only weir refuses, and why a schema cannot. Errors that a JSON parser hides from a validator (comments, duplicate
@@ -213,11 +230,15 @@ BEYOND = [
     FILE % '"linger":"99999999999999d"',
     # 100.0 is an integer to JSON Schema
     FILE % '"batch":100.0',
+    # files that do not exist
+    '{"include":"no_such.json"}',
     # the handlers are defined elsewhere in the same document
     '{"groups":{"*":"dsk"}}',
     '{"groups":{"*":"file"}}',
     # "*" applies to types that write this format and to others
     '{"handlers":{"*":{"format":"prometheus"},"a":{"type":"file","path":"/tmp/x"}},"groups":{"*":"a"}}',
+    # options of a format that depend on each other, or on more than their type
+    FILE % '"format":{"type":"influx","name_separator":" "}',
     # variables are expanded when the configuration is read
     '{"settings":{"labels":{"host":"${NO_SUCH_VARIABLE}"}}}',
     FILE % '"overflow":"${O:-drop}"',
@@ -293,7 +314,9 @@ def default_of(option):
     kind, text = option["type"], option["default"]
     if text is None or kind not in ("bool", "int", "double", "list"):
         return text
-    return [item for item in text.split(",") if item] if kind == "list" else json.loads(text)
+    if kind != "list":
+        return json.loads(text)
+    return json.loads(f"[{text}]") if option["allowed"] else [item for item in text.split(",") if item]
 
 
 def assert_describes(place, options, where):

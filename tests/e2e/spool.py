@@ -11,11 +11,11 @@ import subprocess
 import time
 
 from fifos import TIMEOUT, ScriptedApp, Reader, config_of, make_fifo, notes_of, start_checking_reader, values_of
-from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
+from harness import ADDER, BUILD, SANITIZED, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
     skip_fork_under_sanitizers, start, wait_for
 
 DROPPED, SPOOLED = -9, -10
-FULL, CORRUPT = 0, 6
+FULL, REMOVED, CORRUPT = 0, 4, 6
 
 
 def spool_config(folder, path, shutdown="300ms", **options):
@@ -132,12 +132,72 @@ def values_of_a_handler_that_hangs_are_spooled(folder):
     assert replay(folder) == list(range(10000))
 
 
+def add_to_stuck(place, **options):
+    """Adds 300,000 values for a handler that never returns. Returns its ledger and the log."""
+    handler = {"type": "blocker", "queue": "64KiB", "block_timeout": "1m", "spool": os.path.join(place, "spool"), **options}
+    config = {"settings": {"shutdown_timeout": "300ms"}, "handlers": {"stuck": handler}, "groups": {"*": "stuck"}}
+    os.mkdir(place)
+    done = run(ADDER, "-n", 300000, "-H", "stuck", WEIR_CONFIG=config)
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    assert done.returncode == 0, done
+    return report["handlers"]["stuck"], done.stderr
+
+
+@case
+def a_handler_that_never_returns_loses_nothing_while_its_spool_has_room(folder):
+    """Another thread than the handler's spools, in the middle of the program, whichever callback is stuck."""
+    for where in ("open", "emit"):
+        for overflow in ("block", "drop_newest", "drop_oldest"):
+            place = os.path.join(folder, f"{where}.{overflow}")
+            account, log = add_to_stuck(place, overflow=overflow, **{"in": where})
+            assert sum(account["dropped"]) == 0 and account["spooled"] > 100000, (where, overflow, account)
+            assert "300000 spooled" in log, log
+            assert replay(place) == list(range(300000))
+
+
+@case
+def a_full_spool_drops_by_the_overflow_policy_while_a_handler_never_returns(folder):
+    for overflow in ("drop_newest", "drop_oldest"):
+        place = os.path.join(folder, overflow)
+        account, log = add_to_stuck(place, overflow=overflow, spool_limit="1MiB")
+        assert account["dropped"][FULL] > 100000 and account["spooled"] > 10000, (account, log)
+        kept = replay(place)
+        assert kept == sorted(set(kept)), (kept[:3], kept[-3:])
+        if overflow == "drop_newest":
+            assert kept[0] == 0 and kept[-1] < 299999, (kept[:3], kept[-3:])
+        else:
+            assert kept[-1] == 299999, kept[-3:]
+
+
+@case
+def the_queue_of_a_removed_handler_that_never_returns_is_spooled(folder):
+    """The handler has at most one value in hand, its batch; the others are on disk."""
+    path, settings = os.path.join(folder, "weir.json"), {"shutdown_timeout": "300ms"}
+    stuck = {"type": "blocker", "queue": "4MiB", "batch": 1, "spool": os.path.join(folder, "spool")}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"settings": settings, "handlers": {"pipe": stuck}, "groups": {"*": "pipe"}}, file)
+    app = ScriptedApp(path, folder)
+    for value in range(10):
+        app.do("add", "a", value)
+    wait_for(lambda: app.ledger()["queued"] == 10, "the values in the queue")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"settings": settings, "groups": {"*": "null"}}, file)
+    assert app.do("reload")["code"] == 0
+    wait_for(lambda: app.ledger()["queued"] == 0, "the removed handler's end")
+    account = app.ledger()
+    in_hand = account["dropped"][REMOVED]
+    assert in_hand <= 1 and sum(account["dropped"]) == in_hand and account["spooled"] == 10 - in_hand, account
+    app.end()
+    assert replay(folder) == list(range(in_hand, 10))
+
+
 @case
 def weir_emit_spools_its_value_and_the_next_call_delivers_it(folder):
     path, config = make_fifo(folder), os.path.join(folder, "weir.json")
     with open(config, "w", encoding="utf-8") as file:
         json.dump(spool_config(folder, path, max_wait="20ms"), file)
-    done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "-t", "2s", "t0=1")
+    done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "-t", "1m", "t0=1")
     assert done.returncode == 1 and done.stdout == "pipe: 0 delivered, 1 on disk, failing\n", done
     reader = Reader(path)
     done = run(WEIR, "emit", "-c", config, "-g", "my_app", "-v", "t0=2")
@@ -211,7 +271,7 @@ def a_million_values_survive_ten_kills_of_the_reader_and_no_call_waits(folder):
     """Each kill follows values on disk. A killed reader loses what it has read and not yet recorded: at most one read."""
     path, count = make_fifo(folder), 1000000
     config = spool_config(folder, path, shutdown="1m", queue="1MiB", max_wait="10ms", block_timeout="1h")
-    program = start(ADDER, "-n", count, "-f", -1, "-H", "pipe", WEIR_CONFIG=config)
+    program = start(ADDER, "-n", count, "-f", -3, "-H", "pipe", WEIR_CONFIG=config)
     wait_for(lambda: segments(folder), "values on disk")
     notes = [os.path.join(folder, f"notes{turn}") for turn in range(11)]
     for turn in range(11):
@@ -220,8 +280,8 @@ def a_million_values_survive_ten_kills_of_the_reader_and_no_call_waits(folder):
         if turn < 10:
             reader.kill()
             assert reader.communicate()[1] == b""
-    out, err = program.communicate(timeout=120)
-    assert program.returncode == 0 and reader.communicate(timeout=60)[1] == b"", err
+    out, err = program.communicate(timeout=240)
+    assert program.returncode == 0 and reader.communicate(timeout=240)[1] == b"", err
     report = json.loads(out)
     assert_ledgers(report)
     account = report["handlers"]["pipe"]
@@ -239,31 +299,38 @@ def a_million_values_survive_ten_kills_of_the_reader_and_no_call_waits(folder):
 
 
 @case
-def after_each_of_two_hundred_kills_the_sequence_on_disk_is_exact(folder):
-    """The program adds 0, 1, 2, ..., so the disk must hold exactly that, up to the record being written."""
+def after_each_of_many_kills_the_sequence_on_disk_is_exact(folder):
+    """The program adds 0, 1, 2, ..., so the disk must hold exactly that, up to the block being written, which is not damaged but was never
+    there."""
     path, seed = make_fifo(folder), int.from_bytes(os.urandom(4), "little")
-    chance, lengths = random.Random(seed), []
-    for turn in range(200):
+    chance, lengths, turns = random.Random(seed), [], 40 if SANITIZED else 200
+    drained = range(0, turns, turns // 4)
+    for turn in range(turns):
         place = os.path.join(folder, str(turn))
         os.mkdir(place)
         program = subprocess.Popen([ADDER, "-q", "-n", "100000000", "-e", "100", "-p", "100000"], stderr=subprocess.DEVNULL,
                                    env=environment(WEIR_CONFIG=spool_config(place, path, max_wait="1ms")))
-        wait_for(lambda: segments(place), "something on disk")
+        enough = 0 if turn % 10 else 300000
+        wait_for(lambda: size_of(place) > enough, "values on disk")
         time.sleep(chance.random() * 0.02)  # at a random point of writing
         program.send_signal(signal.SIGKILL)
         assert program.wait() == -signal.SIGKILL
         values = replay(place)
         assert values == list(range(len(values))), f"seed {seed}, turn {turn}: not an exact sequence"
+        verified = run(WEIR, "spool", "verify", os.path.join(place, "spool"))
+        assert verified.returncode == 0, f"seed {seed}, turn {turn}: {verified}"
         lengths.append(len(values))
-        if turn % 50:
+        if turn not in drained:
             shutil.rmtree(place)
     assert max(lengths) > 5000, lengths
-    for turn in range(0, 200, 50):
+    for turn in drained:
         reader = Reader(path)
         account = drain(os.path.join(folder, str(turn)), reader, path, format="json")
         values = [event["value"] for event in reader.events()]
-        assert values == list(range(lengths[turn])) + [0], (values[-5:], lengths[turn])
-        assert account["recovered"] == lengths[turn] + account["dropped"][CORRUPT]
+        wanted = list(range(lengths[turn])) + [0]
+        assert values == wanted, (len(values), [pair for pair in zip(values, wanted) if pair[0] != pair[1]][:5], len(wanted), account)
+        assert account["recovered"] == lengths[turn] and account["dropped"][CORRUPT] == 0, account
+        assert os.listdir(os.path.join(folder, str(turn), "spool")) == [], "nothing is kept as damaged"
         reader.close()
 
 
@@ -342,7 +409,7 @@ def at_the_limit_the_overflow_policy_applies(folder):
         os.mkdir(place)
         path = make_fifo(place)
         done = run(ADDER, "-n", 100000, "-f", 300, "-H", "pipe",
-                   WEIR_CONFIG=spool_config(place, path, spool_limit="256KiB", overflow=policy, queue=queue, block_timeout="100ms", max_wait="20ms"))
+                   WEIR_CONFIG=spool_config(place, path, spool_limit="256KiB", overflow=policy, queue=queue, block_timeout="3s", max_wait="20ms"))
         report = json.loads(done.stdout)
         assert_ledgers(report)
         values = replay(place)
@@ -410,11 +477,12 @@ def an_unusable_spool_does_not_change_the_order(folder):
         pass  # a file in place of the folder
     program = start(ADDER, "-n", 20000, "-f", -1, "-H", "pipe",
                     WEIR_CONFIG=spool_config(folder, path, shutdown="1m", block_timeout="1h", max_wait="20ms"))
-    time.sleep(0.2)
+    lines = iter(program.stderr.readline, "")
+    assert any("spooled values: " in line for line in lines), "the message that the spool cannot be used"
     reader = Reader(path)
     assert values_of(reader.read_to_end_of(program)) == list(range(20000))
-    out, err = program.communicate()
-    assert json.loads(out)["handlers"]["pipe"]["delivered"] == 20000 and "spooled values: " in err, err
+    out, _ = program.communicate()
+    assert json.loads(out)["handlers"]["pipe"]["delivered"] == 20000
 
 
 # ---- Damage ------------------------------------------------------------------------------------------------------
@@ -446,7 +514,8 @@ def damaged_records_are_skipped_and_counted_and_the_file_is_kept(folder):
 
 
 @case
-def a_torn_end_and_a_file_of_garbage_are_skipped(folder):
+def a_missing_end_is_not_damage_and_a_file_of_garbage_is(folder):
+    """As if the program had been killed while it wrote the last block."""
     path = make_fifo(folder)
     fill_spool(folder, path, 20000)
     [segment] = segments(folder)
@@ -458,8 +527,8 @@ def a_torn_end_and_a_file_of_garbage_are_skipped(folder):
     account = drain(folder, reader, path)
     values = values_of(reader.events())[:-1]
     assert values == shown == list(range(len(values))) and 0 < len(values) < 20000
-    assert account["recovered"] == len(values) + account["dropped"][CORRUPT]
-    assert len(glob.glob(os.path.join(folder, "spool", "*.bad"))) == 2
+    assert account["recovered"] == len(values) and account["dropped"][CORRUPT] == 0, account
+    assert len(glob.glob(os.path.join(folder, "spool", "*.bad"))) == 1
 
 
 # ---- Configurations ----------------------------------------------------------------------------------------------
@@ -531,7 +600,7 @@ def threads_that_add_do_no_disk_work(folder):
     with open(trace, encoding="utf-8") as file:
         calls = file.read().splitlines()
     adding, at_disk = calls[0].split()[0], {call.split()[0] for call in calls if ".seg" in call}
-    assert len(at_disk) == 1 and adding not in at_disk, at_disk
+    assert 1 <= len(at_disk) <= 2 and adding not in at_disk, at_disk  # the handler's thread and its spool's
     assert replay(folder) == list(range(50000))
 
 

@@ -8,39 +8,8 @@ import signal
 import struct
 import subprocess
 
+from fifos import ScriptedApp
 from harness import ADDER, BUILD, WEIR, case, environment, main, run, skip_fork_under_sanitizers, start, wait_for
-
-SCRIPTED_APP = os.path.join(BUILD, "tests", "support", "scripted_app")
-
-
-class ScriptedApp:
-    """Runs tests/support/scripted_app, with its stderr kept in `stderr` after its end."""
-
-    def __init__(self, config, **env):
-        self.process = subprocess.Popen([SCRIPTED_APP], env=environment(WEIR_CONFIG=config, **env), text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.pid = self.process.pid
-
-    def do(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.end()
-
-    def end(self):
-        if self.process.stdout.closed:
-            return
-        if self.process.poll() is None:
-            self.process.stdin.close()
-            self.process.wait(timeout=60)
-        self.stderr = self.process.stderr.read()
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            pipe.close()
 
 
 def config_of(folder, **more):
@@ -88,7 +57,7 @@ def wait_for_status(folder, pid, condition):
 @case
 def a_program_without_the_setting_has_no_status_file_and_cannot_be_inspected(folder):
     for settings in ({}, {"status": "off"}):
-        with ScriptedApp({"settings": settings, "groups": {"my_app": "null"}}, XDG_RUNTIME_DIR=folder) as app:
+        with ScriptedApp({"settings": settings, "groups": {"my_app": "null"}}, folder, XDG_RUNTIME_DIR=folder) as app:
             assert app.do("add x 1")["code"] == 0 and app.do("flush 10000")["code"] == 0
             done = run(WEIR, "status", app.pid, XDG_RUNTIME_DIR=folder)
             assert done.returncode == 1 and f"process {app.pid} cannot be inspected" in done.stderr, done
@@ -97,7 +66,7 @@ def a_program_without_the_setting_has_no_status_file_and_cannot_be_inspected(fol
 
 @case
 def before_the_first_routed_value_there_is_no_file_and_no_thread(folder):
-    with ScriptedApp({**config_of(folder), "groups": {"other": "null"}}) as app:
+    with ScriptedApp({**config_of(folder), "groups": {"other": "null"}}, folder) as app:
         assert app.do("add x 1")["code"] == 0
         assert os.listdir(f"/proc/{app.pid}/task") == [str(app.pid)]
         assert listing(folder) == []
@@ -108,7 +77,7 @@ def values_handlers_and_totals_are_shown(folder):
     config = config_of(folder, shutdown_timeout="100ms")
     config["handlers"] = {"bad": {"type": "file", "path": os.path.join(folder, "no", "file")}}
     config["groups"] = {"my_app": ["null", "bad"]}
-    with ScriptedApp(config) as app:
+    with ScriptedApp(config, folder) as app:
         for i in range(10):
             app.do(f"add x {i}")
         def is_settled(one):
@@ -142,19 +111,44 @@ def unrouted_groups_are_shown_in_order_of_their_number_of_values(folder):
     assert one["unrouted_group_count"] == 30
     assert re.search(r"^  unrouted +465: 30 of g29, 29 of g28, .*, and 20 more groups$", status(folder, app.pid).stdout, re.M)
     app.stdin.close()
-    assert app.wait(timeout=60) == 0
+    assert app.wait(timeout=240) == 0
+
+
+@case
+def entries_of_metrics_that_matched_no_name_are_shown(folder):
+    config = config_of(folder)
+    config["metrics"] = {"my_app": {"x": "counter", "request_cout": "counter"}, "*": {f"*.{i}": "gauge" for i in range(6)}}
+    with ScriptedApp(config, folder) as app:
+        assert app.do("add x 1")["code"] == 0
+        one = wait_for_status(folder, app.pid, lambda one: one["added"] == 1 and one["metrics_unmatched_count"] == 7)
+        assert one["metrics_count"] == 8
+        assert one["metrics_unmatched"] == [{"group": "my_app", "name": "request_cout"}] + [{"group": "*", "name": f"*.{i}"} for i in range(4)]
+        text = status(folder, app.pid).stdout
+        assert re.search(r"^  metrics       7 of 8 entries matched no name: request_cout of my_app, \*\.0 of \*, .*, and 2 more$", text, re.M), text
+        assert app.do("add request_cout 1")["code"] == 0
+        one = wait_for_status(folder, app.pid, lambda one: one["metrics_unmatched_count"] == 6)
+        assert one["metrics_unmatched"] == [{"group": "*", "name": f"*.{i}"} for i in range(5)]
+
+
+@case
+def without_such_entries_the_line_is_left_out(folder):
+    with ScriptedApp({**config_of(folder), "metrics": {"my_app": {"x": "counter"}}}, folder) as app:
+        assert app.do("add x 1")["code"] == 0
+        one = wait_for_status(folder, app.pid, lambda one: one["added"] == 1 and one["metrics_unmatched_count"] == 0)
+        assert one["metrics_count"] == 1 and one["metrics_unmatched"] == []
+        assert "matched no name" not in status(folder, app.pid).stdout
 
 
 @case
 def rates_refer_to_the_time_between_two_snapshots(folder):
-    with ScriptedApp(config_of(folder)) as app:
+    with ScriptedApp(config_of(folder), folder) as app:
         app.do("add x 1")
         one = wait_for_status(folder, app.pid, lambda one: one["added_per_s"] == 0 and one["handlers"][0]["delivered_per_s"] == 0)
         assert one["snapshots"] > 1, "the first snapshot has no rates"
     adder = start(ADDER, "-q", "-n", 10**9, "-p", 1000000, WEIR_CONFIG=config_of(folder))
     one = wait_for_status(folder, adder.pid, lambda one: one["added_per_s"] and one["handlers"][0]["delivered_per_s"])
     adder.kill()
-    adder.communicate(timeout=60)
+    adder.communicate(timeout=240)
     assert one["added_per_s"] < 10**6 and one["handlers"][0]["dropped_per_s"] == 0, one
 
 
@@ -163,14 +157,14 @@ def rates_refer_to_the_time_between_two_snapshots(folder):
 
 @case
 def the_file_is_removed_when_the_program_ends(folder):
-    with ScriptedApp(config_of(folder)) as app:
+    with ScriptedApp(config_of(folder), folder) as app:
         app.do("add x 1")
         # it has a name with a leading dot until it is complete
         wait_for(lambda: any(not name.startswith(".") for name in listing(folder)), "the file")
         (name,) = listing(folder)
         assert re.fullmatch(rf"{app.pid}\.[0-9a-f]{{8}}\.status", name), name
         assert os.stat(os.path.join(folder, "status", name)).st_mode & 0o777 == 0o600
-    assert app.stderr == "" and app.process.returncode == 0
+    assert app.stderr_text() == "" and app.program.returncode == 0
     assert listing(folder) == []
     done = status(folder)
     assert done.returncode == 1 and "no process found" in done.stderr and done.stdout == "", done
@@ -178,7 +172,7 @@ def the_file_is_removed_when_the_program_ends(folder):
 
 @case
 def shutdown_removes_the_file(folder):
-    with ScriptedApp(config_of(folder)) as app:
+    with ScriptedApp(config_of(folder), folder) as app:
         app.do("add x 1")
         wait_for(lambda: listing(folder), "the file")
         assert app.do("shutdown 10000")["code"] == 0
@@ -187,15 +181,15 @@ def shutdown_removes_the_file(folder):
 
 @case
 def the_file_of_a_killed_program_is_not_shown_and_the_next_program_removes_it(folder):
-    with ScriptedApp(config_of(folder)) as killed:
+    with ScriptedApp(config_of(folder), folder) as killed:
         killed.do("add x 1")
         wait_for_status(folder, killed.pid, lambda one: True)
         os.kill(killed.pid, signal.SIGKILL)
-        killed.process.wait(timeout=60)
+        killed.program.wait(timeout=240)
     (left,) = listing(folder)
     assert status(folder).returncode == 1 and status_of(folder, killed.pid) is None
     assert listing(folder) == [left], "weir status must not remove files"
-    with ScriptedApp(config_of(folder)) as app:
+    with ScriptedApp(config_of(folder), folder) as app:
         app.do("add x 1")
         wait_for_status(folder, app.pid, lambda one: True)
         assert left not in listing(folder) and len(listing(folder)) == 1, listing(folder)
@@ -203,7 +197,7 @@ def the_file_of_a_killed_program_is_not_shown_and_the_next_program_removes_it(fo
 
 @case
 def several_programs_share_a_folder(folder):
-    with ScriptedApp(config_of(folder)) as a, ScriptedApp(config_of(folder)) as b:
+    with ScriptedApp(config_of(folder), folder) as a, ScriptedApp(config_of(folder), folder) as b:
         for i, app in enumerate((a, b)):
             app.do(f"event {i + 5}")
             wait_for_status(folder, app.pid, lambda one, i=i: one["added"] == i + 5)
@@ -226,7 +220,7 @@ def holds(pid, name):
 @case
 def a_forked_child_has_its_own_file_and_its_parents_is_unaffected(folder):
     skip_fork_under_sanitizers()
-    with ScriptedApp(config_of(folder)) as app:
+    with ScriptedApp(config_of(folder), folder) as app:
         app.do("event 3")
         wait_for_status(folder, app.pid, lambda one: one["added"] == 3)
         idle = app.do("fork")["code"]  # adds no values, and outlives its parent
@@ -236,10 +230,10 @@ def a_forked_child_has_its_own_file_and_its_parents_is_unaffected(folder):
         wait_for_status(folder, app.pid, lambda one: one["added"] == 7)
         assert status_of(folder, idle) is None
         os.kill(app.pid, signal.SIGKILL)
-        app.process.wait(timeout=60)
+        app.program.wait(timeout=240)
         assert status_of(folder, app.pid) is None
     forking = start(os.path.join(BUILD, "examples", "prefork"), 3, WEIR_CONFIG={**config_of(folder), "groups": {"*": "null"}})
-    assert forking.communicate(timeout=60)[1] == "" and forking.returncode == 0
+    assert forking.communicate(timeout=240)[1] == "" and forking.returncode == 0
     wait_for(lambda: not [n for n in listing(folder) if n != name], "the files of the workers to be removed")
 
 
@@ -254,7 +248,7 @@ def the_setting_follows_the_configuration(folder):
 
     a, b = (os.path.join(folder, name) for name in ("status", "other"))
     configure(a)
-    with ScriptedApp(path) as app:
+    with ScriptedApp(path, folder) as app:
         app.do("add x 1")
         wait_for(lambda: listing(folder), "the file")
         configure(b)
@@ -274,7 +268,7 @@ def the_setting_follows_the_configuration(folder):
 
 @case
 def auto_uses_the_runtime_folder_of_the_login(folder):
-    with ScriptedApp({"settings": {"status": "auto"}, "groups": {"my_app": "null"}}, XDG_RUNTIME_DIR=folder) as app:
+    with ScriptedApp({"settings": {"status": "auto"}, "groups": {"my_app": "null"}}, folder, XDG_RUNTIME_DIR=folder) as app:
         app.do("add x 1")
         wait_for(lambda: os.path.exists(os.path.join(folder, "weir")) and os.listdir(os.path.join(folder, "weir")), "the file")
         wait_for(lambda: run(WEIR, "status", app.pid, XDG_RUNTIME_DIR=folder).returncode == 0, "the page")
@@ -288,12 +282,12 @@ def an_unusable_folder_is_logged_once_and_the_program_continues(folder):
     place = os.path.join(folder, "status")
     os.mkdir(place)
     os.chmod(place, 0o777)
-    with ScriptedApp(config_of(folder, shutdown_timeout="1s")) as app:
+    with ScriptedApp(config_of(folder, shutdown_timeout="1s"), folder) as app:
         app.do("event 5")
         wait_for(lambda: "weir:status" in threads_of(app.pid), "the thread")
         assert app.do("flush 10000")["code"] == 0
-    assert app.stderr == (f"weir: warning: settings.status: {place}: refused: others may write this folder (mode 0777); "
-                             "chmod go-w or +t helps; the status file is not written\n"), app.stderr
+    assert app.stderr_text() == (f"weir: warning: settings.status: {place}: refused: others may write this folder (mode 0777); "
+                                 "chmod go-w or +t helps; the status file is not written\n"), app.stderr_text()
     assert os.listdir(place) == []
 
 
@@ -318,16 +312,15 @@ def a_handler_that_hangs_is_shown_while_the_program_ends(folder):
     config = config_of(folder, shutdown_timeout="20s")
     config["handlers"] = {"stuck": {"type": "blocker", "in": "emit"}}
     config["groups"] = {"my_app": "stuck"}
-    with ScriptedApp(config) as app:
+    with ScriptedApp(config, folder) as app:
         app.do("add x 1")
         wait_for_status(folder, app.pid, lambda one: True)
-        app.process.stdin.close()  # it ends now unless the handler blocks
+        app.program.stdin.close()  # it ends now unless the handler blocks
         one = wait_for_status(folder, app.pid, lambda one: (one["handlers"][0]["busy_s"] or 0) > 1)
         assert one["handlers"][0]["queued"] == 1, one
         assert re.search(r"^  stuck \(blocker\): .*busy for ", status(folder, app.pid).stdout, re.M)
-        app.process.kill()
-        app.process.wait(timeout=60)
-        app.process.stdin = open(os.devnull, "w", encoding="utf-8")
+        app.program.kill()
+        app.program.wait(timeout=240)
 
 
 # ---- Hostile files ------------------------------------------------------------------------------------
@@ -362,7 +355,7 @@ def is_stopped(pid):
 
 def forged(folder, change):
     """Runs `weir status` on a forged copy of a stopped program's page, while the program holds its lock."""
-    with ScriptedApp(config_of(folder)) as app:
+    with ScriptedApp(config_of(folder), folder) as app:
         app.do("add x 1")
         wait_for_status(folder, app.pid, lambda one: True)
         (name,) = listing(folder)
@@ -425,7 +418,7 @@ def a_process_of_another_pid_namespace_is_shown_as_such(folder):
 @case
 def truncating_or_locking_the_file_affects_no_process(folder):
     import fcntl
-    with ScriptedApp(config_of(folder)) as app:
+    with ScriptedApp(config_of(folder), folder) as app:
         app.do("add x 1")
         wait_for_status(folder, app.pid, lambda one: True)
         path = os.path.join(folder, "status", listing(folder)[0])
@@ -439,52 +432,54 @@ def truncating_or_locking_the_file_affects_no_process(folder):
                     pass
                 assert app.do("add x 1")["code"] == 0
         wait_for_status(folder, app.pid, lambda one: one["added"] == 51 and one["handlers"][0]["delivered"] == 51)
-    assert app.process.returncode == 0 and app.stderr == "", app.stderr
+    assert app.program.returncode == 0 and app.stderr_text() == "", app.stderr_text()
 
 
 # ---- The command --------------------------------------------------------------------------------------
 
 
 @case
-def watch_prints_blocks_when_piped_and_ends_with_the_program(folder):
-    with ScriptedApp(config_of(folder)) as app:
+def every_prints_blocks_when_piped_and_ends_with_the_program(folder):
+    with ScriptedApp(config_of(folder), folder) as app:
         app.do("add x 1")
         wait_for_status(folder, app.pid, lambda one: True)
-        watch = subprocess.Popen([WEIR, "status", "--folder", os.path.join(folder, "status"), "--watch=0.1", str(app.pid)],
+        shown = subprocess.Popen([WEIR, "status", "--folder", os.path.join(folder, "status"), "--every", "100ms", str(app.pid)],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
         blocks = 0
         while blocks < 3:
-            line = watch.stdout.readline()
+            line = shown.stdout.readline()
             assert line, "it ended"
             blocks += line.startswith("process ")
         app.end()
-        rest, errors = watch.communicate(timeout=60)
-        assert "\033" not in rest and watch.returncode == 0, rest
+        rest, errors = shown.communicate(timeout=240)
+        assert "\033" not in rest and shown.returncode == 0, rest
         assert errors == f"weir: process {app.pid} has ended, or can no longer be inspected\n", errors
 
 
 @case
-def watch_starts_at_the_top_of_a_terminal(folder):
-    with ScriptedApp(config_of(folder)) as app:
+def every_starts_at_the_top_of_a_terminal(folder):
+    with ScriptedApp(config_of(folder), folder) as app:
         app.do("add x 1")
         wait_for_status(folder, app.pid, lambda one: True)
         ours, theirs = pty.openpty()
-        watch = subprocess.Popen([WEIR, "status", "--folder", os.path.join(folder, "status"), "-w0.1", str(app.pid)],
+        shown = subprocess.Popen([WEIR, "status", "--folder", os.path.join(folder, "status"), "--every=100ms", str(app.pid)],
                                  stdout=theirs, stderr=subprocess.DEVNULL, env=environment())
         os.close(theirs)
         seen = b""
         while seen.count(b"\033[H\033[Jprocess ") < 2:
             seen += os.read(ours, 4096)
-        watch.terminate()
-        watch.wait(timeout=60)
+        shown.terminate()
+        shown.wait(timeout=240)
         os.close(ours)
 
 
 @case
 def usage_errors_exit_with_2_and_are_explained(folder):
     for arguments, words in ((("x",), '"x" is not a process id'), (("0",), '"0" is not a process id'), (("-1",), "invalid option"),
-                             (("1", "2"), "at most one PID is allowed"), (("--watch=0",), "is not a number of seconds"),
-                             (("--watch=x",), "is not a number of seconds"), (("99999999999999999999",), "is not a process id")):
+                             (("1", "2"), "at most one PID is allowed"), (("--every=0s",), '--every: "0s" is not a time from 100ms to 1d'),
+                             (("--every", "1"), '"1" is not a time'), (("--every", "2d"), "from 100ms to 1d"),
+                             (("--every",), "requires an argument"), (("--watch",), "unrecognized option"), (("-w",), "invalid option"),
+                             (("99999999999999999999",), "is not a process id")):
         done = run(WEIR, "status", *arguments)
         assert done.returncode == 2 and words in done.stderr and "usage: weir status" in done.stderr, (arguments, done)
     done = run(WEIR, "status", "--folder", os.path.join(folder, "none"))

@@ -91,7 +91,7 @@ class Place:
     def stop(self):
         if self.running:
             self.running.stdin.close()
-            self.running.wait(timeout=60)
+            self.running.wait(timeout=240)
         self.running = None
 
     def run(self, command):
@@ -100,7 +100,7 @@ class Place:
         elif PID in command:  # a process id that cannot exist
             with open("/proc/sys/kernel/pid_max", encoding="utf-8") as file:
                 command = command.replace(PID, str(int(file.read()) + 1))
-        done = subprocess.run(["bash", "-c", command], env=self.env, cwd=self.folder, timeout=120, text=True,
+        done = subprocess.run(["bash", "-c", command], env=self.env, cwd=self.folder, timeout=240, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         shown = done.stdout
         if self.running:

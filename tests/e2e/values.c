@@ -281,11 +281,12 @@ Test(values, a_guard_adds_duration_and_success_or_failure)
     weir_prof_end(&by_hand);
     weir_prof_end(&by_hand);
     deliver(6);
-    static const char *const names[] = {"calculate.duration.ms", "calculate.success",   "calculate.duration.ms",
-                                        "calculate.failure",     "by_hand.duration.ms", "by_hand.success"};
+    static const char *const names[] = {"calculate.success", "calculate.duration.ms",
+                                        "calculate.failure", "calculate.duration.ms",
+                                        "by_hand.success",   "by_hand.duration.ms"};
     for (size_t i = 0; i < 6; i++) {
         cr_assert_str_eq(capture_at(i)->name, names[i]);
-        cr_assert(i % 2 ? capture_at(i)->value == 1 : capture_at(i)->value >= 0);
+        cr_assert(i % 2 ? capture_at(i)->value >= 0 : capture_at(i)->value == 1);
         cr_assert_eq(capture_at(i)->more, i % 2 == 0);
     }
 }

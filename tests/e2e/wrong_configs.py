@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from harness import BUILD, WEIR, case, lines_of, main, run
 
@@ -39,6 +40,17 @@ WRONG = [
     ('{"handlers": []}', "1:14", ["handlers: must be an object, got an array"]),
     ('{"groups": "console"}', "1:12", ['groups: must be an object, got "console"']),
     ('{"settings": null}', "1:14", ["settings: must be an object, got null"]),
+    # included files; more in include.py
+    ('{"include": 5}', "1:13", ["include: must be an array, got 5"]),
+    ('{"include": ["/dev/null", {}]}', "1:14", ["include[0]: /dev/null: not a regular file"]),
+    ('{"include": [["a"]]}', "1:14", ["include[0]: must be a string, got an array"]),
+    ('{"include": ""}', "1:13", ["include: must be the path of a file, or a pattern", 'got ""']),
+    ('{"include": "no_such.json"}', "1:13", ["include: ", "no_such.json: No such file or directory"]),
+    ('{"include": "no_such.d/*.json"}', "1:13", ["include: ", "no_such.d: No such file or directory"]),
+    ('{"include": "*/a.json"}', "1:13", ["only the last part of a path may have *, ? or [...]"]),
+    ('{"include": "${NO_SUCH_VARIABLE}"}', "1:13", ["include: ${NO_SUCH_VARIABLE}: the variable is not set"]),
+    ('{"includes": []}', "1:2", ["unknown section", 'did you mean "include"?']),
+    (SETTINGS % '"include": []', "1:14", ["settings.include: unknown option; it belongs at the top of the configuration"]),
     # settings
     (SETTINGS % '"shutdown_timeout": 5', "1:34", ["settings.shutdown_timeout: 5 has no unit", "5s"]),
     (SETTINGS % '"shutdown_timeout": "5"', "1:34", ['settings.shutdown_timeout: "5" has no unit']),
@@ -54,6 +66,25 @@ WRONG = [
     (SETTINGS % '"labels": {"host": "${NO_SUCH_VARIABLE}"}', "1:33", ["${NO_SUCH_VARIABLE}", "is not set", ":-default"]),
     (SETTINGS % '"labels": {"host": "$HOST"}', "1:33", ["unescaped $", "$$"]),
     (SETTINGS % '"labels": {"host": "${file:/no/such/file}"}', "1:33", ["${file:/no/such/file}", "No such file"]),
+    (SETTINGS % '"unknown_keys": "ignore"', "1:30", ['settings.unknown_keys: "ignore" is not allowed; allowed: error, warn']),
+    (SETTINGS % '"unknown_keys": true', "1:30", ["settings.unknown_keys: true is not allowed", "error, warn"]),
+    # metrics
+    ('{"metrics": []}', "1:13", ["metrics: must be an object, got an array"]),
+    ('{"metrics": {"a": "counter"}}', "1:19", ['metrics.a: must be an object, got "counter"']),
+    ('{"metrics": {"a..b": {}}}', "1:14", ['group "a..b": empty part']),
+    ('{"metrics": {"a": {"": "gauge"}}}', "1:20", ['name "": empty']),
+    ('{"metrics": {"a": {"x": "countr"}}}', "1:25", ['metrics.a.x: "countr" is not allowed', 'did you mean "counter"?']),
+    ('{"metrics": {"a": {"x": 3}}}', "1:25", ["must be an instrument (value, counter, gauge, histogram)", "got 3"]),
+    ('{"metrics": {"a": {"x": {"uint": "ms"}}}}', "1:26", ["metrics.a.x.uint: unknown option", 'did you mean "unit"?']),
+    ('{"metrics": {"a": {"x": {"unit": 3}}}}', "1:34", ["metrics.a.x.unit: 3 is not a string"]),
+    ('{"metrics": {"a": {"x": {"max_series": -1}}}}', "1:40", ["-1 is out of range", "0..30000000"]),
+    ('{"metrics": {"a": {"x": {"buckets": 3}}}}', "1:37", ["buckets: must be an array, got 3"]),
+    ('{"metrics": {"a": {"x": {"buckets": []}}}}', "1:37", ["0 bounds; 1 to 200 are allowed"]),
+    ('{"metrics": {"a": {"x": {"buckets": [3, 1]}}}}', "1:41", ["buckets[1]: 1 does not follow", "rising"]),
+    ('{"metrics": {"a": {"x": {"buckets": [1, "2"]}}}}', "1:41", ['buckets[1]: "2" is not a number']),
+    ('{"metrics": {"a": {"x": {"instrument": "gauge", "buckets": [3]}}}}', "1:49", ["only a histogram has buckets"]),
+    ('{"metric": {}}', "1:2", ['did you mean "metrics"?']),
+    (SETTINGS % '"max_series_per_name": -1', "1:37", ["-1 is out of range", "0..30000000"]),
     # handlers
     ('{"handlers": {"disk": {"path": "/tmp/x"}}}', "1:23", ['handlers.disk: the option "type" is missing']),
     ('{"handlers": {"disk": "file"}}', "1:23", ['handlers.disk: must be an object, got "file"']),
@@ -76,6 +107,23 @@ WRONG = [
     (FILE % '"mode": "rw-r--r--"', "1:60", ['handlers.disk.mode: "rw-r--r--" is not a mode', "0640"]),
     (FILE % '"queue": "64"', "1:61", ['handlers.disk.queue: "64" has no unit', "64KiB"]),
     (FILE % '"queue": "1B"', "1:61", ['handlers.disk.queue: "1B" is out of range', "1KiB..1TiB"]),
+    # summaries
+    (FILE % '"aggregate": "1ms"', None, ["aggregate must be 0s or at least 10 ms"]),
+    (FILE % '"aggregate": 10', None, ["10 has no unit"]),
+    (FILE % '"aggregate": "2d"', None, ["out of range", "0s..1d"]),
+    (FILE % '"aggregate": {"every": "1s"}', None, ["an object is not a duration"]),
+    (FILE % '"aggregate": true', None, ["true is not a duration"]),
+    (FILE % '"aggregate": "1s", "delivery": "sync"', None, ['delivery cannot be used together with "aggregate"']),
+    (FILE % '"aggregate": "1s", "overflow": "block"', None, ['overflow cannot be used together with "aggregate"']),
+    (FILE % '"aggregate_series": 0', None, ["0 is out of range", "1..1000000"]),
+    (FILE % '"aggregate_series": "many"', None, ['"many" is not an integer']),
+    (FILE % '"percentiles": 50', None, ["50 is not an array of strings"]),
+    (FILE % '"percentiles": [0]', None, ["above 0 and below 100", 'got "0"']),
+    (FILE % '"percentiles": [50, 100]', None, ["above 0 and below 100", 'got "100"']),
+    (FILE % '"percentiles": ["median"]', None, ["above 0 and below 100", 'got "median"']),
+    (FILE % '"percentiles": [true]', None, ["true is not a string"]),
+    (FILE % '"percentiles": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]', None, ["at most 16 numbers", 'got "17"']),
+    (FILE % '"agregate": "1s"', None, ["unknown option", 'did you mean "aggregate"?']),
     (FILE % '"overflow": "drop"', "1:64", ['"drop" is not allowed', "block, drop_newest, drop_oldest"]),
     (FILE % '"delivery": true', "1:64", ["true is not allowed", "async, sync"]),
     (FILE % '"batch": 1.5', "1:61", ["batch: 1.5 is not an integer"]),
@@ -83,8 +131,50 @@ WRONG = [
     (FILE % '"format": "jsn"', "1:62", ['"jsn" is not a format', 'did you mean "json"?', "allowed: text, json, bai"]),
     (FILE % '"format": {"kind": "json"}', "1:62", ['"type" is missing']),
     (FILE % '"format": {"type": "json", "indent": "2"}', "1:79", ["handlers.disk.format.indent: unknown option"]),
+    (FILE % '"format": {"type": "influx", "temporality": "deltas"}', "1:96", ["format.temporality", 'did you mean "delta"?', "total, delta"]),
+    (FILE % '"format": {"type": "influx", "name_separator": "a b"}', "1:62", ["name_separator must be 1 to 8 of the characters"]),
+    (FILE % '"format": {"type": "influx", "name_separator": ""}', "1:62", ["name_separator must be"]),
+    (FILE % '"format": {"type": "graphite", "temporality": "rate"}', "1:98", ["format.temporality", "allowed: total, delta"]),
+    (FILE % '"format": {"type": "statsd", "histograms": "c"}', "1:95", ["format.histograms", "allowed: ms, h"]),
+    (FILE % '"format": {"type": "statsd", "temporality": "total"}', "1:81", ["format.temporality: unknown option"]),
+    (FILE % '"format": {"type": "openmetrics"}', "1:71", ['the format "openmetrics" makes documents']),
+    (FILE % '"temporality": "delta"', "1:52", ["handlers.disk.temporality: not an option of the handler; it belongs in the format"]),
+    (SETTINGS % '"instance": 5', "1:26", ["settings.instance: 5 is not a string"]),
+    (SETTINGS % '"instance": "${NO_SUCH_VARIABLE}"', "1:26", ["${NO_SUCH_VARIABLE}", "is not set"]),
+    (SETTINGS % '"instance": "%s"' % ("x" * 1024), "1:26", ["settings.instance: label value", "at most 1023 bytes"]),
     (FILE % '"format": 7', "1:62", ["7 is not a format"]),
     ('{"handlers": {"n": {"type": "null", "format": "json"}}, "groups": {"*": "n"}}', "1:37", ["writes no format"]),
+    # optional handlers
+    ('{"handlers": {"k": {"type": "no_such_type", "optional": "yes"}}}', "1:29", ['"no_such_type" is not an installed handler type']),
+    ('{"handlers": {"k": {"type": "null", "optional": "yes"}}}', "1:49", ['handlers.k.optional: "yes" is not true or false']),
+    ('{"handlers": {"k": {"type": "no_such_type", "optional": false}}}', "1:29", ['"no_such_type" is not an installed handler type']),
+    ('{"handlers": {"k": {"type": "k", "plugin": "/dev/null", "optional": true}}}', "1:44", ["/dev/null: not a regular file"]),
+    # variables in routes
+    (GROUPS % '{"*": "${NO_SUCH_VARIABLE}"}', "1:17", ["groups.*: ${NO_SUCH_VARIABLE}: the variable is not set"]),
+    (GROUPS % '{"*": ["console", "${X:-consol}"]}', "1:29", ["groups.*[1]: ", '"consol"', 'did you mean "console"?']),
+    (GROUPS % '{"*": "${X:-inherit}"}', "1:17", ['"*" has no parent']),
+    (GROUPS % '{"*": "$SINK"}', "1:17", ["unescaped $"]),
+    # a nearby word, in any case; units; a key at another level; an address without a scheme
+    (FILE % '"overflow": "BLOCK"', "1:64", ['"BLOCK" is not allowed; did you mean "block"? allowed: block, drop_newest, drop_oldest']),
+    (FILE % '"overflow": "drop_olddest"', "1:64", ['did you mean "drop_oldest"?']),
+    (FILE % '"Append": true', "1:52", ['did you mean "append"?']),
+    ('{"handlers": {"disk": {"type": "File", "path": "/tmp/x"}}}', "1:32", ['"File" is not a type\'s name', 'did you mean "file"?']),
+    (FILE % '"format": "JSON"', "1:62", ['"JSON" is not a format; did you mean "json"?']),
+    (GROUPS % '{"*": "Console"}', "1:17", ["groups.*: must be a handler", 'got "Console"; did you mean "console"?']),
+    (FILE % '"queue": "10M"', "1:61", ['"10M" is not a size', "did you mean 10MiB or 10MB?"]),
+    (FILE % '"queue": "10mib"', "1:61", ['"10mib" is not a size', "did you mean 10MiB?"]),
+    (FILE % '"linger": "10 seconds"', "1:62", ['"10 seconds" is not a duration', "did you mean 10s?"]),
+    ('{"shutdown_timeout": "5s"}', "1:2", ['shutdown_timeout: unknown section; it belongs in "settings"']),
+    ('{"queue": "5MiB"}', "1:2", ['queue: unknown section; it belongs in a handler, or in "*" of "handlers"']),
+    (SETTINGS % '"linger": "1s"', "1:14", ['settings.linger: unknown option; it belongs in a handler, or in "*" of "handlers"']),
+    (SETTINGS % '"handlers": {}', "1:14", ["settings.handlers: unknown option; it belongs at the top of the configuration"]),
+    (FILE % '"labels": {"a": "b"}', "1:52", ['handlers.disk.labels: unknown option; it belongs in "settings"']),
+    (FILE % '"header": false', "1:52", ["handlers.disk.header: not an option of the handler; it belongs in the format", '{"type": "csv", "header": ...}']),
+    ('{"handlers": {"h": {"type": "http", "url": "localhost:8086"}}}', "1:44", ["handlers.h.url: the value is not a URL: it has no scheme", "http://"]),
+    (SETTINGS % '"labels": {"a": "%s"}' % ("x" * 1024), "1:24", ["settings.labels: label value", "at most 1023 bytes"]),
+    # a handler type without a handler
+    (GROUPS % '{"*": "http"}', "1:17", ['groups.*: the handler type "http" with default options: the option "url" is missing']),
+    (GROUPS % '{"a": ["console", "file"]}', "1:29", ['groups.a[1]: the handler type "file" with default options: the option "path" is missing']),
     # routes
     (GROUPS % '{"*": "dsk"}', "1:17", ["groups.*", '"dsk"', "not an installed handler type"]),
     ('{"handlers":{"disk":{"type":"null"}},"groups":{"*":["dsk"]}}', "1:53",
@@ -164,7 +254,7 @@ def other_files_are_refused_in_bounded_time(folder):
     for path, words in ((fifo, "not a regular file"), ("/dev/zero", "not a regular file"), (huge, "at most 16 MiB"),
                         (folder, "not a regular file"), ("/no/such", "No such file"), (writable, "others may write"),
                         (nul, f"{nul}:1:11: NUL byte"), (latin, f"{latin}:1:13: invalid UTF-8")):
-        done = run(WEIR, "check", path, timeout=20)
+        done = run(WEIR, "check", path, timeout=240)
         assert done.returncode == 1 and words in done.stderr, (path, done.stderr)
 
 
@@ -176,6 +266,43 @@ def an_invalid_weir_config_is_logged_once_and_the_programs_own_applies(folder):
     assert done.returncode == 0
     assert done.stderr.count("\n") == 1 and done.stderr.startswith("weir: error: WEIR_CONFIG:1:19: "), done.stderr
     assert lines_of(os.path.join(folder, "out")) == ['{"n": 0}']
+
+
+@case
+def an_optional_handler_whose_type_is_not_installed_is_left_out_with_a_warning(folder):
+    out = os.path.join(folder, "out")
+    handlers = {"k": {"type": "no_such_type", "optional": True, "brokers": "x"}, "f": {"type": "file", "path": out, "format": "bai"},
+                "p": {"type": "x", "plugin": "/no/such/x.so", "optional": "${YES:-true}"}}
+    config = {"handlers": handlers, "groups": {"*": ["k", "f", "p"], "a": ["inherit"]}}
+    done = run(WEIR, "emit", "-g", "a", "x=1", WEIR_CONFIG=config)
+    assert done.returncode == 0 and lines_of(out) == ['{"x": 1.0}'], done
+    warning = 'weir: warning: k: optional, and left out: "no_such_type" is not an installed handler type'
+    assert done.stderr.startswith(warning) and "\nweir: warning: p: optional, and left out: /no/such/x.so: " in done.stderr, done.stderr
+    assert run(WEIR, "check", WEIR_CONFIG=config).returncode == 0
+    for_all = {"handlers": {"*": {"optional": True}, "k": {"type": "no_such_type"}}, "groups": {"*": "k"}}
+    assert run(WEIR, "check", WEIR_CONFIG=for_all).returncode == 0
+
+
+@case
+def a_variable_chooses_the_handler_of_a_route(folder):
+    out = os.path.join(folder, "out")
+    config = {"handlers": {"f": {"type": "file", "path": out, "format": "bai"}}, "groups": {"*": "${SINK:-console}", "a": ["${SINK:-null}"]}}
+    shown = run(WEIR, "check", WEIR_CONFIG=config)
+    assert re.search(r"^  \* +-> console$", shown.stdout, re.M) and re.search(r"^  a +-> null$", shown.stdout, re.M), shown
+    done = run(WEIR, "emit", "-g", "a", "x=1", WEIR_CONFIG=config, SINK="f")
+    assert done.returncode == 0 and lines_of(out) == ['{"x": 1.0}'], done
+
+
+@case
+def weir_config_may_begin_with_white_space_before_its_text(folder):
+    done = run(WEIR, "check", WEIR_CONFIG=' \n\t{"groups": {"*": "null"}}')
+    assert done.returncode == 0, done.stderr
+    done = run(WEIR, "check", WEIR_CONFIG=' {"groups": {"*": "consol"}}')
+    assert done.stderr.startswith("weir: WEIR_CONFIG:1:19: groups.*: "), done.stderr
+    out = os.path.join(folder, "out")
+    text = json.dumps({"handlers": {"f": {"type": "file", "path": out, "format": "bai"}}, "groups": {"*": "f"}})
+    done = run(WEIR, "emit", "-g", "a", "x=1", WEIR_CONFIG="  " + text)
+    assert done.returncode == 0 and lines_of(out) == ['{"x": 1.0}'], (done, os.listdir(folder))
 
 
 @case

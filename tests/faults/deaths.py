@@ -15,7 +15,7 @@ RING, QUEUE, BATCH = 4096, 32768, 5000  # samples
 
 
 def config_of(path):
-    return {"handlers": {"disk": {"type": "file", "path": path, "format": "json"}}, "groups": {"*": "disk"}}
+    return {"handlers": {"disk": {"type": "file", "path": path, "format": "json", "block_timeout": "1m"}}, "groups": {"*": "disk"}}
 
 
 def values_of(path):

@@ -43,13 +43,33 @@ def names_and_labels_survive_a_round_trip_in_every_format():
 
 
 @case
-def input_of_weir_emit_is_read_as_by_other_parsers_or_refused():
+def input_of_weir_emit_becomes_events_or_is_refused():
     replay("input")
+
+
+@case
+def lines_of_text_and_json_are_read_as_by_other_parsers_or_refused():
+    replay("parser_lines")
+
+
+@case
+def parsers_read_inputs_alike_whole_and_in_pieces():
+    replay("parsers")
+
+
+@case
+def what_formats_write_is_read_back():
+    replay("read_back")
 
 
 @case
 def journals_yield_whole_events_of_existing_series_once():
     replay("journal")
+
+
+@case
+def sketches_are_refused_or_survive_a_round_trip():
+    replay("sketch")
 
 
 @case

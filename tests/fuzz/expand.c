@@ -12,7 +12,7 @@ static const struct wr_environment environment = {.entries = entries, .folder = 
 static bool expand(const char *text, struct wr_buffer *out)
 {
     struct wr_error error = {0};
-    bool expanded = wr_expand(&environment, text, out, &error);
+    bool expanded = wr_expand(&environment, text, out, NULL, &error);
     FUZZ_CHECK(expanded == (error.code == 0) && expanded == !*error.text);
     return expanded;
 }

@@ -1,8 +1,8 @@
 /* Formats: samples with any allowed names, encoded in every format and with each of its options, are read back
  * unchanged by independent readers; all output is valid UTF-8.
  *
- * The input: a value's 8 bytes, then texts, each ending with a NUL: group, name, label key, label value,
- * metadata, and optionally a time in nanoseconds. */
+ * The input: a value's 8 bytes, whose first two bits are the instrument, then texts, each ending with a NUL:
+ * group, name, label key, label value, metadata, and optionally a time in nanoseconds. */
 
 #include "segment/batch.h"
 #include "format/encoder.h"
@@ -49,14 +49,19 @@ static bool is_allowed(void)
            wr_name_check_text(texts[NOTE], 1000, "metadata", &error);
 }
 
-static void make_batch(double value)
+static void make_batch(double value, int instrument)
 {
     int64_t time_ns = *texts[TIME] ? strtoll(texts[TIME], NULL, 10) : TIME_S * INT64_C(1000000000);
     label = (weir_label){texts[KEY], texts[VALUE]};
-    series = (weir_series){
-        .size = sizeof series, .group = texts[GROUP], .name = texts[NAME], .labels = &label, .label_count = 1};
+    series = (weir_series){.size = sizeof series,
+                           .group = texts[GROUP],
+                           .name = texts[NAME],
+                           .labels = &label,
+                           .label_count = 1,
+                           .instrument = instrument};
     notes[1] = texts[NOTE];
-    written = (struct written){texts[GROUP], texts[NAME], texts[KEY], texts[VALUE], texts[NOTE], {{0}, {0}}};
+    written = (struct written){texts[GROUP], texts[NAME], texts[KEY], texts[VALUE],
+                               texts[NOTE],  {{0}, {0}},  instrument};
     written.samples[0] =
         (weir_sample){.kind = WEIR_KIND_DOUBLE, .time_ns = time_ns, .note = *texts[NOTE] ? 1 : 0};
     written.samples[0].value.f64 = value;
@@ -73,7 +78,8 @@ static void *set_options(const struct wr_format *format, const struct reader *re
     static const struct wr_environment environment = {.entries = entries, .folder = "/"};
     struct wr_error error = {0};
     void *options = wr_region_alloc(keep, format->options.struct_bytes + 1);
-    const struct wr_options_fill fill = {format->options, options, &environment, keep, NULL};
+    const struct wr_options_fill fill = {
+        .table = format->options, .target = options, .environment = &environment, .keep = keep};
     FUZZ_CHECK(options && wr_options_set_defaults(&fill, &error));
     if (!reader->option)
         return options;
@@ -129,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < TEXTS; i++)
         at = fuzz_take_text(at, data + size, '\0', &texts[i]);
     if (is_allowed()) {
-        make_batch(value);
+        make_batch(value, data[0] & 3);
         for (const struct reader *reader = readers; reader->format; reader++)
             try_reader(reader);
     }

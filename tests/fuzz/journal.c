@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "text/common.h"
+#include "../support/deliver.h"
 #include "dispatch/dispatcher.h"
 #include "text/error.h"
 #include "fuzz.h"
@@ -241,11 +242,11 @@ static void start(void)
         lanes[i] = wr_lane_new(lane_names[i], &log_of_nothing, &dispatcher.wakeup, NULL);
         FUZZ_CHECK(lanes[i]);
     }
-    struct wr_router *router = wr_router_new(config, &dispatcher.drain.pool, find_lane, NULL);
+    struct wr_router *router = wr_router_new(config, &dispatcher.drain.pool, false, find_lane, NULL, NULL);
     FUZZ_CHECK(router);
     for (size_t i = 0; i < router->lane_count; i++)
         router->lanes[i].started = true; /* the fuzzer is the worker */
-    wr_dispatcher_switch(&dispatcher, router);
+    wr_router_free(wr_dispatcher_switch(&dispatcher, router), 0);
 }
 
 static void stop(void)
@@ -275,10 +276,10 @@ static bool is_within(const char *group, const char *ancestor)
 /* Whether the series is valid and its samples are routed to the lane. */
 static bool goes_to(const struct wr_journal_views *views, uint32_t id, int lane)
 {
-    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
+    struct wr_series_codec_room room;
     weir_series view;
     struct wr_error error;
-    if (!wr_journal_views_get(views, id, &view, labels))
+    if (!wr_journal_views_get(views, id, &view, &room))
         return false;
     struct weir_stream *stream = wr_stream_get(&registry, view.group, view.labels, view.label_count, &error);
     if (wr_series_get(&registry, stream, view.name, view.cumulative ? WEIR_SAMPLE_CUMULATIVE : 0, &error)
@@ -343,18 +344,18 @@ static void check_sample(const struct wr_range *range, const weir_sample *sample
     FUZZ_CHECK(wr_utf8_is_valid(text, strlen(text), NULL));
 }
 
+static void check_samples(const struct wr_range *range)
+{
+    for (uint32_t i = 0; i < range->count; i++)
+        check_sample(range, &range->segment->samples[range->first + i]);
+    FUZZ_CHECK(!(range->segment->samples[range->first + range->count - 1].flags & WEIR_SAMPLE_MORE));
+}
+
 static void drain(struct wr_lane *lane)
 {
     weir_handler_stats stats;
-    while (!wr_queue_is_empty(&lane->queue)) {
-        struct wr_range range = wr_queue_take(&lane->queue, 3, UINT64_MAX);
-        for (uint32_t i = 0; i < range.count; i++)
-            check_sample(&range, &range.segment->samples[range.first + i]);
-        FUZZ_CHECK(!(range.segment->samples[range.first + range.count - 1].flags & WEIR_SAMPLE_MORE));
-        lane->delivered += range.count;
-        wr_range_settle(&range, range.count);
-        wr_segment_drop(range.segment);
-    }
+    while (!wr_queue_is_empty(&lane->queue))
+        deliver_oldest(lane, 3, check_samples);
     wr_lane_stats_get(&stats, lane, 0);
     FUZZ_CHECK(stats.recovered == stats.delivered + stats.dropped[WEIR_DROPPED_CORRUPT]);
 }
@@ -372,7 +373,7 @@ static void recover(void)
         free(left->dir.path);
         free(left);
     }
-    struct wr_buffer texts = wr_deferred_log_take(&dispatcher.deferred_log);
+    struct wr_deferred_texts texts = wr_deferred_log_take(&dispatcher.deferred_log);
     wr_deferred_log_write(&texts, &log_of_nothing);
 }
 

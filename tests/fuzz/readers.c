@@ -101,7 +101,7 @@ static const char *read_field(const char *at, char *out)
 
 static void check_csv(const struct reader *reader, const struct written *written, const char *text, int first)
 {
-    const char *newline = reader->option && strcmp(reader->option, "newline") == 0 ? "\n" : "\r\n";
+    const char *newline = reader_has(reader, "newline") ? "\n" : "\r\n";
     char field[READ_ROOM], time[READ_ROOM];
     (void)first;
     for (int i = 0; i < WRITTEN_SAMPLES; i++) {
@@ -208,11 +208,17 @@ const struct reader readers[] = {
     {"csv", "newline", "lf", check_csv},
     {"influx", NULL, NULL, servers_check_influx},
     {"influx", "integers", "true", servers_check_influx},
+    {"influx", "temporality", "delta", servers_check_influx},
+    {"influx", "name_separator", "_", servers_check_influx},
     {"prometheus", NULL, NULL, servers_check_prometheus},
+    {"prometheus", "units", "as_is", servers_check_prometheus},
+    {"openmetrics", NULL, NULL, servers_check_prometheus},
     {"graphite", NULL, NULL, servers_check_graphite},
     {"graphite", "tags", "true", servers_check_graphite},
+    {"graphite", "temporality", "delta", servers_check_graphite},
     {"statsd", NULL, NULL, servers_check_statsd},
     {"statsd", "tags", "true", servers_check_statsd},
+    {"statsd", "histograms", "h", servers_check_statsd},
     {"mlbench", "run_id", "run 1/\xc3\xbc&", servers_check_mlbench},
     {"mlbench", "pod_name", "pod+1=%", servers_check_mlbench},
     {"mlbench", "group", "true", servers_check_mlbench},

@@ -4,6 +4,7 @@
 #define READERS_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "format/encoder.h"
 
@@ -11,6 +12,7 @@
 struct written {
     const char *group, *name, *key, *value, *note;
     weir_sample samples[2];
+    int instrument; /* enum weir_instrument */
 };
 
 enum { WRITTEN_SAMPLES = 2 };
@@ -22,6 +24,12 @@ struct reader {
      */
     void (*check)(const struct reader *reader, const struct written *written, const char *text, int first);
 };
+
+/* Whether the reader's format has this option set. */
+static inline bool reader_has(const struct reader *reader, const char *option)
+{
+    return reader->option && strcmp(reader->option, option) == 0;
+}
 
 /* All readers; the last has no format. */
 extern const struct reader readers[];

@@ -25,10 +25,10 @@ static const char *read_part(const char *at, const char *separators, char *out)
 static bool is_plain(const char *text)
 {
     for (const char *at = text; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f || *at == '\\')
+        if ((unsigned char)*at < 0x20 || *at == 0x7f || strchr("\\%\"", *at))
             return false;
-    return *text != '#' && strcmp(text, "time") != 0 && strcmp(text, "_field") != 0 &&
-           strcmp(text, "_measurement") != 0;
+    return text[strspn(text, "_")] != '#' && strncmp(text, "time", 4) != 0 && strncmp(text, "_field", 6) != 0 &&
+           strncmp(text, "_measurement", 12) != 0;
 }
 
 static bool is_in_influx(const weir_sample *sample, bool integers)
@@ -37,14 +37,24 @@ static bool is_in_influx(const weir_sample *sample, bool integers)
            (integers || read_is_double(sample));
 }
 
-/* Checks a line; texts that the format cannot represent are only parsed. Returns the next line. */
-static const char *read_influx(const struct written *written, const weir_sample *sample, bool integers,
-                               const char *text)
+/* Whether it is the expected text, in which each dot may be another character. */
+static bool is_separated(const char *text, const char *expected, char separator)
 {
+    for (; *text && (*text == *expected || (*expected == '.' && *text == separator)); text++)
+        expected++;
+    return !*text && !*expected;
+}
+
+/* Checks a line; texts that the format cannot represent are only parsed. Returns the next line. */
+static const char *read_influx(const struct reader *reader, const struct written *written,
+                               const weir_sample *sample, const char *text)
+{
+    bool integers = reader_has(reader, "integers");
+    char separator = reader_has(reader, "name_separator") ? *reader->set_to : '.';
     char group[READ_ROOM], key[READ_ROOM], value[READ_ROOM] = "", name[READ_ROOM], number[READ_ROOM],
                                            time[READ_ROOM], expected[READ_ROOM];
     bool plain = is_plain(written->group) && is_plain(written->key) && is_plain(written->value) &&
-                 is_plain(written->name);
+                 is_plain(written->name) && (separator == '.' || *written->name != '.'); /* _field */
     text = read_part(text, ", \n", group);
     if (*written->value) {
         text = read_part(read_skip(text, ","), "=\n", key);
@@ -54,8 +64,9 @@ static const char *read_influx(const struct written *written, const weir_sample 
     text = read_part(read_skip(text, " "), "=\n", name);
     text = read_copy_to(read_skip(text, "="), ' ', number);
     text = read_copy_to(read_skip(text, " "), '\n', time);
-    FUZZ_CHECK(!plain || (strcmp(group, written->group) == 0 && strcmp(value, written->value) == 0 &&
-                          strcmp(name, written->name) == 0));
+    FUZZ_CHECK(!plain || (is_separated(group, written->group, separator) &&
+                          strcmp(value, written->value) == 0 && is_separated(name, written->name, separator)));
+    FUZZ_CHECK(separator == '.' || (!strchr(group, '.') && !strchr(name, '.')));
     snprintf(expected, sizeof expected, "%" PRId64, sample->time_ns);
     FUZZ_CHECK(strcmp(time, expected) == 0);
     if (integers && sample->kind == WEIR_KIND_INT) {
@@ -71,8 +82,8 @@ void servers_check_influx(const struct reader *reader, const struct written *wri
 {
     (void)first;
     for (int i = 0; i < WRITTEN_SAMPLES; i++)
-        if (is_in_influx(&written->samples[i], reader->option))
-            text = read_influx(written, &written->samples[i], reader->option, text);
+        if (is_in_influx(&written->samples[i], reader_has(reader, "integers")))
+            text = read_influx(reader, written, &written->samples[i], text);
     FUZZ_CHECK(!*text);
 }
 
@@ -101,18 +112,30 @@ static const char *read_escaped(const char *at, char stop, char *out)
     return at;
 }
 
+/* What other types append to their names, a gauge must not end in. */
+static const char *protection_of(const char *series)
+{
+    static const char *const endings[] = {"_total", "_count", "_sum", "_bucket", "_created", "_info"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(endings[i]);
+        if (strlen(series) > length && strcmp(series + strlen(series) - length, endings[i]) == 0)
+            return "_value";
+    }
+    return "";
+}
+
 /* The last sample that a double represents exactly. */
 void servers_check_prometheus(const struct reader *reader, const struct written *written, const char *text,
                               int first)
 {
     const weir_sample *sample = &written->samples[read_is_double(&written->samples[1])];
-    char group[READ_ROOM], name[READ_ROOM], series[2 * READ_ROOM + 2], key[READ_ROOM], read[READ_ROOM],
+    char group[READ_ROOM], name[READ_ROOM], series[2 * READ_ROOM + 10], key[READ_ROOM], read[READ_ROOM],
         help[READ_ROOM];
-    (void)reader;
     (void)first;
     put_name(group, written->group, "_:");
     put_name(name, written->name, "_:");
     snprintf(series, sizeof series, "%s%s_%s", *group >= '0' && *group <= '9' ? "_" : "", group, name);
+    strcat(series, protection_of(series));
     text = read_skip(read_skip(read_skip(text, "# HELP "), series), " ");
     text = read_escaped(text, '\n', read);
     snprintf(help, sizeof help, "%s of %s", written->name, written->group);
@@ -129,7 +152,8 @@ void servers_check_prometheus(const struct reader *reader, const struct written 
     }
     text = read_copy_to(read_skip(text, " "), '\n', read);
     read_check_double(read, sample);
-    FUZZ_CHECK(!*read_skip(text, "\n"));
+    bool is_openmetrics = strcmp(reader->format, "openmetrics") == 0;
+    FUZZ_CHECK(!*read_skip(text, is_openmetrics ? "\n# EOF\n" : "\n"));
 }
 
 /* ---- graphite and statsd --------------------------------------------------------------------- */
@@ -162,7 +186,7 @@ void servers_check_graphite(const struct reader *reader, const struct written *w
         const weir_sample *sample = &written->samples[i];
         if (sample->time_ns < 0 || read_is_special(sample))
             continue;
-        bool tagged = reader->option && *written->value;
+        bool tagged = reader_has(reader, "tags") && *written->value;
         text = read_copy_to(text, tagged ? ';' : ' ', path);
         check_path(written, path);
         if (tagged) {
@@ -178,9 +202,18 @@ void servers_check_graphite(const struct reader *reader, const struct written *w
     FUZZ_CHECK(!*text);
 }
 
-/* Checks one gauge; sample NULL: it is set to 0. Returns the next one. */
-static const char *read_gauge(const struct reader *reader, const struct written *written,
-                              const weir_sample *sample, const char *text)
+static const char *type_of(const struct reader *reader, const struct written *written)
+{
+    switch (written->instrument) {
+    case WEIR_COUNTER: return "|c";
+    case WEIR_HISTOGRAM: return reader_has(reader, "histograms") ? "|h" : "|ms";
+    default: return "|g";
+    }
+}
+
+/* Checks one line; sample NULL: a gauge is set to 0. Returns the next one. */
+static const char *read_statsd(const struct reader *reader, const struct written *written,
+                               const weir_sample *sample, const char *text)
 {
     char path[READ_ROOM], number[READ_ROOM], key[READ_ROOM], value[READ_ROOM];
     text = read_copy_to(text, ':', path);
@@ -190,8 +223,8 @@ static const char *read_gauge(const struct reader *reader, const struct written 
         read_check_number(number, sample);
     else
         FUZZ_CHECK(strcmp(number, "0") == 0);
-    text = read_skip(text, "|g");
-    if (reader->option) {
+    text = read_skip(text, type_of(reader, written));
+    if (reader_has(reader, "tags")) {
         text = read_skip(text, "|#");
         text = *written->value ? read_copy_to(read_copy_to(text, ':', key) + 1, '\n', value)
                                : read_copy_to(text, '\n', key);
@@ -202,18 +235,20 @@ static const char *read_gauge(const struct reader *reader, const struct written 
     return read_skip(text, "\n");
 }
 
-/* A gauge is set to 0 before a negative value. */
+/* A gauge is set to 0 before a negative value; StatsD has no negative timers. */
 void servers_check_statsd(const struct reader *reader, const struct written *written, const char *text,
                           int first)
 {
+    const char *type = type_of(reader, written);
     (void)first;
     for (int i = 0; i < WRITTEN_SAMPLES; i++) {
         const weir_sample *sample = &written->samples[i];
-        if (read_is_special(sample))
+        bool is_negative = sample->kind == WEIR_KIND_INT ? sample->value.i64 < 0 : sample->value.f64 < 0;
+        if (read_is_special(sample) || (is_negative && strcmp(type, "|ms") == 0))
             continue;
-        if (sample->kind == WEIR_KIND_INT ? sample->value.i64 < 0 : sample->value.f64 < 0)
-            text = read_gauge(reader, written, NULL, text);
-        text = read_gauge(reader, written, sample, text);
+        if (is_negative && strcmp(type, "|g") == 0)
+            text = read_statsd(reader, written, NULL, text);
+        text = read_statsd(reader, written, sample, text);
     }
     FUZZ_CHECK(!*text);
 }

@@ -73,7 +73,9 @@ static void read_all(const char *data, size_t size, bool is_known)
         wr_spool_reader_take(&reader);
     }
     FUZZ_CHECK(samples <= size / sizeof(weir_sample));
-    wr_spool_reader_measure(data, size);
+    bool damaged;
+    uint64_t extra;
+    FUZZ_CHECK(wr_spool_reader_measure(data, size, 0, &extra, &damaged) >= reader.index || reader.damaged);
     wr_spool_reader_fini(&reader);
 }
 

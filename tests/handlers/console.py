@@ -18,7 +18,7 @@ def config(to="stdout", shutdown_timeout="10s", **options):
 
 def run_into(stdout, stderr, *arguments, **how):
     return subprocess.run([ADDER, *map(str, arguments)], env=environment(WEIR_CONFIG=config(**how)), stdout=stdout, stderr=stderr,
-                          text=True, timeout=60)
+                          text=True, timeout=240)
 
 
 class Pipe:
@@ -55,31 +55,56 @@ def first_warning(stdout):
         running.communicate()
 
 
-def assert_nothing_delivered(stderr):
-    """Checks the ledger of three values if standard error rejects all."""
-    done = run_into(subprocess.PIPE, stderr, "-n", 3, "-f", 0, "-H", "c", to="stderr", shutdown_timeout="0s")
+def assert_gives_up(stream, error):
+    """The first of three values ends the handler; a flush returns, and the end is not delayed."""
+    done = run_into(subprocess.PIPE, stream, "-n", 3, "-f", -1, "-H", "c", to="stderr", shutdown_timeout="1h")
     assert done.returncode == 0, done
     report = json.loads(done.stdout)
     assert_ledgers(report)
-    assert report["handlers"]["c"]["offered"] == 3 and report["handlers"]["c"]["delivered"] == 0, report
+    assert report["handlers"]["c"]["offered"] == 3 and sum(report["handlers"]["c"]["dropped"]) == 3, report
+    message = first_warning(stream)
+    assert message == f"weir: error: c: write to standard output: {error}; gives up, 1 dropped; all further values are dropped\n", message
 
 
 @case
-def a_full_disk_is_logged_and_nothing_counts_as_delivered():
+def a_device_that_is_always_full_ends_the_handler():
     with open("/dev/full", "w", encoding="utf-8") as full:
-        message = first_warning(full)
-        assert message == "weir: warning: c: write to standard output: No space left on device; retrying, 1 queued\n", message
-        assert_nothing_delivered(full)
+        assert_gives_up(full, "No space left on device")
 
 
 @case
-def a_closed_reader_raises_no_signal_and_nothing_counts_as_delivered():
+def a_full_disk_is_retried(folder):
+    path = os.path.join(folder, "out")
+    command = 'ulimit -f 1; exec "$0" -q -n 2000 >"$1"'
+    done = subprocess.run(["bash", "-c", f"trap '' XFSZ; {command}", ADDER, path], env=environment(WEIR_CONFIG=config(shutdown_timeout="3s")),
+                          capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0 and os.path.getsize(path) == 1024, done
+    assert "File too large; retrying" in done.stderr and "gives up" not in done.stderr, done.stderr
+
+
+@case
+def a_closed_reader_raises_no_signal_and_ends_the_handler():
     reader, writer = os.pipe()
     os.close(reader)
-    message = first_warning(writer)
-    assert message == "weir: warning: c: write to standard output: Broken pipe; retrying, 1 queued\n", message
-    assert_nothing_delivered(writer)
+    assert_gives_up(writer, "Broken pipe")
     os.close(writer)
+
+
+@case
+def a_stream_that_is_closed_or_read_only_ends_the_handler():
+    for how in (">&-", "1</dev/null"):
+        done = subprocess.run(["sh", "-c", f'exec "$0" -q -n 3 {how}', ADDER], env=environment(WEIR_CONFIG=config(shutdown_timeout="1h")),
+                              capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done
+        assert "write to standard output: Bad file descriptor; gives up" in done.stderr, (how, done.stderr)
+
+
+@case
+def a_program_whose_reader_stops_ends_with_its_own_status():
+    done = subprocess.run(["bash", "-c", 'set -o pipefail; "$0" -q -n 20000 | head -n 1', ADDER],
+                          env=environment(WEIR_CONFIG=config(shutdown_timeout="1h")), capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 1, done
+    assert done.stderr.count("Broken pipe; gives up") == 1, done.stderr
 
 
 @case
@@ -89,7 +114,7 @@ def a_full_non_blocking_pipe_is_waited_for_and_gets_everything():
                                stdout=subprocess.PIPE, stderr=pipe.writer, text=True)
     wait_for(pipe.is_full, "a full pipe")
     values = values_in(pipe.read())
-    report = json.loads(running.communicate(timeout=60)[0])
+    report = json.loads(running.communicate(timeout=240)[0])
     assert running.returncode == 0 and values == list(range(count)), len(values)
     assert_ledgers(report)
     assert report["flush"] == 0 and report["handlers"]["c"]["delivered"] == count, report

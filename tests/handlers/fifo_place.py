@@ -76,7 +76,7 @@ def an_asynchronous_program_runs_without_the_pipe_and_ends_within_shutdown_timeo
     """max_wait is an hour: a call that waited for it would exceed this test's time limit."""
     for create in (False, True):
         path = os.path.join(folder, f"fifo{create}")
-        done = run(ADDER, "-n", 10000, "-f", 50, "-H", "pipe", timeout=60,
+        done = run(ADDER, "-n", 10000, "-f", 2000, "-H", "pipe", timeout=240,
                    WEIR_CONFIG=config_of(path, shutdown="100ms", max_wait="1h", wait_step="1h", create=create))
         assert done.returncode == 0, done
         report = json.loads(done.stdout)
@@ -121,7 +121,7 @@ def create_makes_the_pipe_with_the_configured_mode_regardless_of_the_umask(folde
             path = os.path.join(folder, f"{umask}-{expected:o}")
             options = {"mode": mode} if mode else {}
             env = environment(WEIR_CONFIG=config_of(path, shutdown="0s", max_wait="0s", create=True, **options))
-            done = subprocess.run(["sh", "-c", f"umask {umask}; exec {ADDER} -q -f -1"], env=env, timeout=60, capture_output=True)
+            done = subprocess.run(["sh", "-c", f"umask {umask}; exec {ADDER} -q -f -1"], env=env, timeout=240, capture_output=True)
             assert done.returncode == 0
             assert oct(os.lstat(path).st_mode) == oct(0o010000 | expected), (umask, mode)
 

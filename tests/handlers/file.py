@@ -1,19 +1,23 @@
 """The file handler with real files: full disks, rotation, deletion, permissions, other writers."""
 
+import fcntl
 import json
 import os
 import re
 import signal
+import socket
+import stat
 import subprocess
 import time
 
-from harness import ADDER, BUILD, Skip, assert_ledgers, case, lines_of, main, run, start, wait_for
+from harness import ADDER, BUILD, WEIR, Skip, assert_ledgers, case, lines_of, main, run, start, wait_for
 
 SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 
 
 def config_of(path, **options):
-    handler = {"type": "file", "path": str(path), "format": "bai", "retry_min": "10ms", "retry_max": "50ms", **options}
+    handler = {"type": "file", "path": str(path), "format": "bai", "retry_min": "10ms", "retry_max": "50ms",
+               "block_timeout": "1m", **options}
     return {"settings": {"shutdown_timeout": "10s"}, "handlers": {"disk": handler}, "groups": {"*": "disk"}}
 
 
@@ -26,7 +30,7 @@ def a_new_file_has_the_configured_mode_regardless_of_the_umask(folder):
     for mode, expected in ((None, 0o644), ("0600", 0o600), ("664", 0o664)):
         path = os.path.join(folder, f"out{expected:o}")
         options = {"mode": mode} if mode else {}
-        done = subprocess.run(["sh", "-c", f"umask 077; exec {ADDER} -q"], timeout=60, env=environment_of(config_of(path, **options)))
+        done = subprocess.run(["sh", "-c", f"umask 077; exec {ADDER} -q"], timeout=240, env=environment_of(config_of(path, **options)))
         assert done.returncode == 0
         assert os.stat(path).st_mode & 0o7777 == expected, oct(os.stat(path).st_mode)
 
@@ -47,10 +51,23 @@ def append_is_the_default_and_append_false_starts_with_an_empty_file(folder):
 
 
 @case
+def created_folders_can_be_entered_by_their_owner_whatever_the_umask(folder):
+    path = os.path.join(folder, "a", "b", "out")
+    config = config_of(path, create_folders=True)
+    done = subprocess.run(["sh", "-c", f"umask 0177; exec {ADDER} -q"], timeout=240, env=environment_of(config))
+    assert done.returncode == 0, done
+    assert [stat.S_IMODE(os.stat(os.path.dirname(p)).st_mode) for p in (path, os.path.dirname(path))] == [0o700, 0o700]
+    assert lines_of(path)
+
+
+@case
 def missing_folders_are_created_only_with_create_folders(folder):
     path = os.path.join(folder, "a", "b", "out")
-    done = run(ADDER, "-q", WEIR_CONFIG={**config_of(path), "settings": {"shutdown_timeout": "100ms"}})
-    assert f"disk: open {path}: No such file or directory; retrying, 1 queued" in done.stderr, done.stderr
+    program = start(ADDER, "-q", "-x", "sleep", WEIR_CONFIG=config_of(path))
+    first = program.stderr.readline()
+    program.kill()
+    program.communicate()
+    assert f"disk: open {path}: No such file or directory; retrying, 1 queued" in first, first
     run(ADDER, "-q", WEIR_CONFIG=config_of(path, create_folders=True))
     assert values_of(path) == [0]
 
@@ -69,7 +86,7 @@ def a_file_that_appears_later_is_found_and_nothing_is_lost(folder):
     first = program.stderr.readline()
     assert "warning: disk: open" in first, first
     os.mkdir(place)
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     assert program.returncode == 0, err
     assert_ledgers(json.loads(out))
     assert values_of(path) == list(range(2000))
@@ -84,7 +101,7 @@ def a_rotated_file_is_followed_and_nothing_is_lost(folder):
         wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
         os.rename(path, f"{path}.{number}")
     wait_for(lambda: os.path.exists(path), "the new file")
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     assert program.returncode == 0, err
     assert_ledgers(json.loads(out))
     assert values_of(f"{path}.1") + values_of(f"{path}.2") + values_of(path) == list(range(4000))
@@ -97,7 +114,7 @@ def a_deleted_file_is_created_again(folder):
     wait_for(lambda: os.path.exists(path), "the file")
     os.unlink(path)
     wait_for(lambda: os.path.exists(path), "the new file")
-    assert program.wait(60) == 0
+    assert program.wait(240) == 0
     values = values_of(path)
     assert values == list(range(4000 - len(values), 4000)) and values
 
@@ -111,7 +128,7 @@ def a_folder_that_is_gone_leaves_the_old_file_in_use_and_is_logged_once(folder):
     wait_for(lambda: os.path.exists(path), "the file")
     moved = os.path.join(folder, "moved")
     os.rename(place, moved)
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     assert_ledgers(json.loads(out))
     assert err.count("was moved or deleted and cannot be reopened") == 1, err
     assert values_of(os.path.join(moved, "out")) == list(range(4000))
@@ -129,7 +146,7 @@ def a_reload_opens_files_again(folder):
     program.send_signal(signal.SIGHUP)
     wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the new file")
     program.terminate()
-    assert program.wait(60) == 0
+    assert program.wait(240) == 0
     values = [json.loads(line)["turn"] for name in (path + ".1", path) for line in lines_of(name)]
     assert values == list(range(len(values)))
 
@@ -141,15 +158,22 @@ mount -t tmpfs -o size=64k tmpfs "$1/disk"
 "$2" -n 20000 -p 1000 -f 300 -H disk -x sleep >"$1/report" 2>"$1/errors" &
 program=$!
 while [ ! -s "$1/report" ]; do sleep 0.05; done
-cp "$1/disk/out" "$1/first"
-: >"$1/disk/out"
+# The file is taken away while the program is stopped: it would write between the copy and the truncation.
+take() {
+    kill -STOP $program
+    while ! grep -q '^State:.T' /proc/$program/status; do sleep 0.01; done
+    cat "$1/disk/out" >>"$1/first"
+    : >"$1/disk/out"
+    kill -CONT $program
+}
+while ! grep -q 'No space left on device' "$1/errors"; do sleep 0.05; done
+take "$1"
 while ! grep -q 'back after' "$1/errors"; do sleep 0.05; done
 while kill -0 $program 2>/dev/null; do
     cp "$1/disk/out" "$1/next"
     [ -s "$1/next" ] && tail -n 1 "$1/next" | grep -q ': 19999' && break
     if ! [ "$(df --output=avail "$1/disk" | tail -n 1)" -gt 8 ]; then
-        cat "$1/disk/out" >>"$1/first"
-        : >"$1/disk/out"
+        take "$1"
     fi
     sleep 0.05
 done
@@ -169,7 +193,7 @@ def a_full_disk_tears_no_line_and_queued_values_are_written_once_there_is_space(
     from harness import environment
     config = config_of(os.path.join(folder, "disk", "out"))
     done = subprocess.run(["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", folder, ADDER], env=environment(WEIR_CONFIG=config),
-                          timeout=120, capture_output=True, text=True)
+                          timeout=240, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with open(os.path.join(folder, "errors"), encoding="utf-8") as file:
         errors = file.read()
@@ -183,20 +207,93 @@ def a_full_disk_tears_no_line_and_queued_values_are_written_once_there_is_space(
 
 
 @case
-def a_full_device_drops_by_policy_and_the_program_continues():
-    done = run(ADDER, "-n", 100000, "-f", 10, "-H", "disk",
-               WEIR_CONFIG={**config_of("/dev/full", queue="64KiB", block_timeout="10ms"), "settings": {"shutdown_timeout": "50ms"}})
-    assert done.returncode == 0 and "write /dev/full: No space left on device" in done.stderr, done.stderr
+def a_file_that_cannot_be_opened_drops_by_policy_and_the_program_continues(folder):
+    path = os.path.join(folder, "missing", "out")
+    done = run(ADDER, "-n", 100000, "-f", 2000, "-H", "disk",
+               WEIR_CONFIG={**config_of(path, queue="64KiB", block_timeout="10ms"), "settings": {"shutdown_timeout": "50ms"}})
+    assert done.returncode == 0 and f"open {path}: No such file or directory" in done.stderr, done.stderr
     report = json.loads(done.stdout)
     assert_ledgers(report)
     assert report["process"]["added"] == 100000 and report["handlers"]["disk"]["dropped"][0] > 0
-    assert re.search(r"disk: shutting down while failing: write /dev/full: .*; not delivered in time: \d+ dropped", done.stderr)
+    assert re.search(r"disk: shutting down while failing: open .*; not delivered in time: \d+ dropped", done.stderr)
+
+
+# ---- Only regular files ------------------------------------------------------------------------------------------
+
+
+@case
+def what_is_not_a_regular_file_is_refused_and_never_waited_for(folder):
+    pipe, read_pipe, address = (os.path.join(folder, name) for name in ("pipe", "read_pipe", "socket"))
+    os.mkfifo(pipe)
+    os.mkfifo(read_pipe)
+    reader = os.open(read_pipe, os.O_RDONLY | os.O_NONBLOCK)
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(address)
+    link = os.path.join(folder, "link")
+    os.symlink(pipe, link)
+    for path, expected in ((pipe, "fifo"), (link, "fifo"), (read_pipe, "fifo"), ("/dev/null", "console"), ("/dev/full", "console"),
+                           (address, "a socket")):
+        config = config_of(path, rotate_size="1MiB", spool=os.path.join(folder, "spool"))
+        done = run(ADDER, "-n", 5000, "-f", -1, "-H", "disk", WEIR_CONFIG=config)
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        assert done.returncode == 0 and report["handlers"]["disk"]["spooled"] >= 5000, (path, report, done.stderr)
+        assert re.search(f"disk: open {path}: .*not a regular file.*{expected}" if expected != "a socket" else
+                         f"disk: open {path}: a socket, not a regular file", done.stderr), done.stderr
+        checked = run(WEIR, "check", "--open", WEIR_CONFIG=config)
+        assert checked.returncode == 1 and "not a regular file" in checked.stdout + checked.stderr, checked
+    assert os.read(reader, 10) == b""
+    os.close(reader)
+    server.close()
+
+
+@case
+def a_pipe_that_replaces_the_file_is_not_waited_for(folder):
+    """The handler follows the path while it writes."""
+    path = os.path.join(folder, "out")
+    program = start(ADDER, "-n", 300, "-p", 10000000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
+    wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the first value")
+    os.rename(path, path + ".moved")
+    os.mkfifo(path)
+    wait_for(lambda: len(lines_of(path + ".moved")) == 300, "all values in the old file")
+    out, err = program.communicate(timeout=240)
+    assert program.returncode == 0 and f"{path} was moved or deleted and cannot be reopened (a named pipe" in err, err
+    assert_ledgers(json.loads(out))
+
+
+# ---- Locks -------------------------------------------------------------------------------------------------------
+
+
+@case
+def a_lock_that_another_process_keeps_is_logged_and_values_are_spooled(folder):
+    path = os.path.join(folder, "out")
+    with open(path, "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        done = run(ADDER, "-n", 300000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, spool=os.path.join(folder, "spool")))
+        account = json.loads(done.stdout)["handlers"]["disk"]
+        assert account["spooled"] == 300000 and sum(account["dropped"]) == 0, account
+        assert_ledgers(json.loads(done.stdout))
+        assert f"disk: write {path}: another process has kept its lock (flock) for 2 s; retrying" in done.stderr, done.stderr
+        assert os.path.getsize(path) == 0
+    done = run(ADDER, "-q", "-n", 1, "-f", -1, WEIR_CONFIG=config_of(path, spool=os.path.join(folder, "spool")))
+    assert done.stderr == "" and values_of(path) == [*range(300000), 0], done.stderr
+
+
+@case
+def a_program_ends_while_another_process_keeps_the_lock(folder):
+    path = os.path.join(folder, "out")
+    with open(path, "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        config = {**config_of(path), "settings": {"shutdown_timeout": "100ms"}}
+        done = run(ADDER, "-n", 3, "-H", "disk", WEIR_CONFIG=config)
+    assert done.returncode == 0 and done.stderr.endswith("3 dropped\n"), done.stderr
+    assert_ledgers(json.loads(done.stdout))
 
 
 @case
 def a_file_size_limit_is_survived(folder):
     path = os.path.join(folder, "out")
-    done = subprocess.run(["sh", "-c", f"ulimit -f 8; exec {ADDER} -n 5000 -f 300 -H disk"], timeout=60, capture_output=True,
+    done = subprocess.run(["sh", "-c", f"ulimit -f 8; exec {ADDER} -n 5000 -f 3000 -H disk"], timeout=240, capture_output=True,
                           text=True, env=environment_of({**config_of(path), "settings": {"shutdown_timeout": "50ms"}}))
     assert done.returncode == 0 and "File too large" in done.stderr, done
     assert_ledgers(json.loads(done.stdout))

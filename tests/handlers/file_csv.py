@@ -67,7 +67,7 @@ def each_file_starts_with_one_header_with_several_writers(folder):
     config = config_of(path, rotate_size="16KiB")
     programs = [start(ADDER, "-g", f"p{i}", "-n", 5000, "-f", -1, "-H", "disk", WEIR_CONFIG=config) for i in range(3)]
     for program in programs:
-        out, err = program.communicate(timeout=120)
+        out, err = program.communicate(timeout=240)
         assert program.returncode == 0 and err == "", err
         assert_ledgers(json.loads(out))
     files = sorted(glob.glob(path + ".*")) + [path]

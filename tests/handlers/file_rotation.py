@@ -12,8 +12,8 @@ import shutil
 import subprocess
 import time
 
-from harness import (ADDER, BUILD, WEIR, Skip, assert_ledgers, case, environment, lines_of, main, run, skip_fork_under_sanitizers, start,
-                   wait_for)
+from harness import (ADDER, BUILD, WEIR, Skip, assert_ledgers, become_nobody, case, environment, lines_of, main, run,
+                     skip_fork_under_sanitizers, start, wait_for)
 
 SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 LINES = int(os.environ.get("WEIR_TEST_LINES", "100000"))
@@ -150,7 +150,7 @@ def nothing_is_lost_when_periods_end_while_values_are_added(folder):
     path = os.path.join(folder, "out")
     # for four seconds: a busy machine may write the first value two seconds late
     program = start(ADDER, "-n", 8000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_every="1s"))
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     assert program.returncode == 0 and err == "", err
     assert_ledgers(json.loads(out))
     assert old_files(path)
@@ -164,7 +164,7 @@ def add_together(count, values, config):
     """Several processes add values to one file at the same time, each to its own group."""
     programs = [start(ADDER, "-g", f"p{i}", "-n", values, "-f", -1, "-H", "disk", WEIR_CONFIG=config) for i in range(count)]
     for program in programs:
-        out, err = program.communicate(timeout=120)
+        out, err = program.communicate(timeout=240)
         assert program.returncode == 0 and err == "", err
         assert_ledgers(json.loads(out))
 
@@ -216,7 +216,7 @@ def a_process_that_does_not_rotate_loses_nothing_to_one_that_does(folder):
     rotating = start(ADDER, "-g", "p1", "-n", 4000, "-p", 50000, "-f", -1, "-H", "disk",
                     WEIR_CONFIG=config_of(path, format="text", rotate_size="8KiB", compress="gzip"))
     for program in (plain, rotating):
-        out, err = program.communicate(timeout=120)
+        out, err = program.communicate(timeout=240)
         assert program.returncode == 0 and err == "", err
         assert_ledgers(json.loads(out))
     found = sorted((line.split("]")[1], int(line.rsplit("=", 1)[1])) for line in all_lines(path))
@@ -275,7 +275,7 @@ def start_and_wait(config, condition):
         wait_for(condition, "the handler")
     finally:
         program.terminate()
-        out, err = program.communicate(timeout=60)
+        out, err = program.communicate(timeout=240)
     assert err == "", err
 
 
@@ -288,7 +288,7 @@ def wait_for_message(folder, config, **env):
         wait_for(lambda: lines_of(errors), "a message")
     finally:
         program.terminate()
-        program.wait(60)
+        program.wait(240)
     return lines_of(errors)[0]
 
 
@@ -335,7 +335,7 @@ def old_files_that_cannot_be_compressed_are_logged_once_and_block_no_others(fold
     program = start(ADDER, "-q", "-x", "sleep", WEIR_CONFIG=config_of(path, rotate_size="16KiB", compress="gzip"))
     wait_for(lambda: all(os.path.exists(name + ".gz") and not os.path.exists(name) for name in others), "the others")
     program.terminate()
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     assert err.count("cannot be compressed (Is a directory); next attempt in a minute") == 1 and first in err, err
     assert os.path.exists(first)
 
@@ -389,7 +389,7 @@ def dates_are_local_unless_utc_is_set(folder):
 def values_continue_in_the_next_file_when_the_date_changes(folder):
     pattern = os.path.join(folder, "out-%H%M%S")
     program = start(ADDER, "-n", 3000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(pattern, utc=True))
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     assert program.returncode == 0 and err == "", err
     assert_ledgers(json.loads(out))
     files = sorted(glob.glob(os.path.join(folder, "out-*")), key=os.path.getmtime)
@@ -447,25 +447,6 @@ def a_link_is_not_rotated_and_that_is_logged(folder):
 
 
 @case
-def a_file_that_is_not_regular_is_not_rotated_and_that_is_logged(folder):
-    pipe = os.path.join(folder, "pipe")
-    os.mkfifo(pipe)
-    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
-    done = run(ADDER, "-n", 200, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(pipe, rotate_size="1KiB", keep=1))
-    assert [json.loads(line)["t0"] for line in reader.communicate(timeout=60)[0].splitlines()] == list(range(200))
-    for log in (done, run(ADDER, "-n", 200, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of("/dev/null", rotate_every="1h"))):
-        assert log.stderr.count("is not a regular file: it is not rotated") == 1, log.stderr
-        assert_ledgers(json.loads(log.stdout))
-
-
-def become_nobody():
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
-
-
-@case
 def a_failed_rotation_is_logged_once_and_loses_nothing(folder):
     """In a folder without write permission, a file can be written but not renamed."""
     path = os.path.join(folder, "out")
@@ -473,7 +454,7 @@ def a_failed_rotation_is_logged_once_and_loses_nothing(folder):
         pass
     os.chmod(path, 0o666)
     os.chmod(folder, 0o555)
-    done = subprocess.run([ADDER, "-n", "5000", "-f", "-1", "-H", "disk"], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([ADDER, "-n", "5000", "-f", "-1", "-H", "disk"], capture_output=True, text=True, timeout=240,
                           preexec_fn=become_nobody, env=environment(WEIR_CONFIG=config_of(path, rotate_size="1KiB")))
     os.chmod(folder, 0o755)
     if done.returncode and "plugin" in done.stderr:
@@ -491,7 +472,7 @@ def the_old_file_stays_in_use_if_the_new_one_cannot_be_opened(folder):
     wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
     last = max(map(int, os.listdir(f"/proc/{program.pid}/fd")))
     resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (last + 1, last + 1))
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     assert err.count(f"{path} cannot be rotated (Too many open files); it continues to grow") == 1, err
     assert_ledgers(json.loads(out))
     assert os.path.getsize(path) > 8 * 1024 and values_of(path) == list(range(1500))
@@ -521,7 +502,7 @@ def on_a_full_disk_values_wait_until_old_files_are_removed(folder):
     disk = os.path.join(folder, "disk")
     os.mkdir(disk)
     config = config_of(os.path.join(disk, "out"), rotate_size="32KiB", block_timeout="1m")
-    done = subprocess.run(["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", disk, ADDER, folder], timeout=120, capture_output=True,
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", disk, ADDER, folder], timeout=240, capture_output=True,
                           text=True, env=environment(WEIR_CONFIG=config))
     assert done.returncode == 0, done.stderr
     with open(os.path.join(folder, "report"), encoding="utf-8") as file:
@@ -537,7 +518,7 @@ def an_external_rotation_is_still_followed(folder):
     program = start(ADDER, "-n", 2000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="1MiB"))
     wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
     os.rename(path, path + "-aside")
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     assert program.returncode == 0 and err == "", err
     assert_ledgers(json.loads(out))
     assert values_of(path + "-aside") + values_of(path) == list(range(2000))

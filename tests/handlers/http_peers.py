@@ -8,20 +8,31 @@ import subprocess
 import time
 import urllib.request
 
-from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_ledgers, case, main, run, start, wait_for
+from fifos import ScriptedApp
+from harness import (ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, main, run, skip_fork_under_sanitizers,
+                     start, wait_for)
 from mlbench import MLBench
-from peers import InfluxDB, Nginx, Pushgateway, VictoriaMetrics
+from peers import InfluxDB, Nginx, Pushgateway, VictoriaMetrics, prometheus_parsers
 from scripted import Scripted
 
 VALUES = int(os.environ.get("WEIR_TEST_VALUES", "100000" if os.environ.get("WEIR_TEST_SANITIZED") else "1000000"))
+COUNTER = os.path.join(BUILD, "tests", "support", "counter")
 SCAN = os.path.join(BUILD, "examples", "scan")
 REJECTED, UNREPRESENTABLE = 1, 2
 
 
 def config_of(url, **options):
-    handler = {"type": "http", "url": url, "format": "influx", "queue": "64MiB", "overflow": "block", "block_timeout": "60s",
+    handler = {"type": "http", "url": url, "format": "influx", "queue": "64MiB", "overflow": "block", "block_timeout": "4m",
                "retry_min": "10ms", "retry_max": "200ms", **options}
     return {"settings": {"shutdown_timeout": "60s"}, "handlers": {"push": handler}, "groups": {"*": "push"}}
+
+
+def summaries_to(url, form, **options):
+    """A handler that gets summaries never makes a call wait, so `overflow` is not for it."""
+    config = config_of(url, format=form, aggregate="50ms", **options)
+    for option in ("overflow", "block_timeout"):
+        del config["handlers"]["push"][option]
+    return config
 
 
 def add(config, count, *arguments, timeout=300, **env):
@@ -84,6 +95,31 @@ def requests_shrink_below_a_size_limit_in_front_of_the_server(folder):
         ledger, log = add(config_of(front.url + "/write"), 20000)
         assert ledger["delivered"] == 20000 and ledger["retries"] == 0 and log == "", (ledger, log)
         assert sorted(server.await_series('{__name__="my_app_t0"}', 20000)["my_app_t0"]) == list(range(20000))
+
+
+@case
+def victoriametrics_has_the_totals_of_threads_and_processes(folder):
+    """Influx's lines and Prometheus' documents, totals and deltas."""
+    skip_fork_under_sanitizers()
+    with VictoriaMetrics(folder) as server:
+        forms = [("/write", "influx", "a_requests"), ("/write", {"type": "influx", "temporality": "delta"}, "b_requests"),
+                 ("/api/v1/import/prometheus", "prometheus", "c_requests_total")]
+        for path, form, name in forms:
+            for arguments in (["-t", 4], ["-p", 4]):
+                config = summaries_to(server.url + path, form)
+                config["settings"]["labels"] = {"run": arguments[0][1:]}
+                done = run(COUNTER, "-g", name[0], "-n", 3251, *arguments, WEIR_CONFIG=config)
+                assert done.returncode == 0 and done.stderr == "", done
+                for report in map(json.loads, done.stdout.splitlines()):
+                    assert_ledgers(report)
+                counted = sum if "delta" in str(form) else max
+                match = '{__name__="%s",run="%s"}' % (name, arguments[0][1:])
+
+                def counts():
+                    return sorted(counted(values) for values in server.read_values(match))
+
+                expected = [13004] if arguments[0] == "-t" else [3251] * 4
+                wait_for(lambda: counts() == expected, f"{match}: {expected}")
 
 
 # ---- InfluxDB -------------------------------------------------------------------------------------
@@ -150,7 +186,55 @@ def names_of_all_kinds_arrive_in_influxdb_unchanged(folder):
         for name in names:
             measurement = ("g" + name.replace(".", "")).replace("\\", "\\\\").replace('"', '\\"')
             row = server.query(f'SELECT * FROM "{measurement}"', db="bench")[0]
-            assert row[name] == 1 and row["t" + name.replace("=", "")] == name, (name, row)
+            assert row[name.replace('"', "%22")] == 1 and row["t" + name.replace("=", "")] == name, (name, row)
+
+
+ALIKE = ["quote\"q", "quote%22q", "time", "time_", "end\\", "end/", "end%5C"]
+
+
+def add_alike(server):
+    """An event with names that are alike, and for each of them a sample that has it as a label."""
+    config = config_of(server.url + "/write?db=bench")
+    done = emit(config, *(f"{name}={i + 1}" for i, name in enumerate(ALIKE)), group="alike")
+    assert done.returncode == 0 and done.stdout == f"push: {len(ALIKE)} delivered\n", done
+    for i, name in enumerate(ALIKE):
+        done = emit(config, f"value={i + 1}", labels=[f"{name}={name}"], group="labelled")
+        assert done.returncode == 0 and done.stdout == "push: 1 delivered\n", done
+
+
+@case
+def names_that_are_alike_stay_different_in_influxdb(folder):
+    with InfluxDB(folder) as server:
+        server.query("CREATE DATABASE bench")
+        add_alike(server)
+        row = server.query("SELECT * FROM alike", db="bench")[0]
+        assert sorted(value for key, value in row.items() if key != "time") == list(range(1, len(ALIKE) + 1)), row
+        rows = server.query("SELECT * FROM labelled", db="bench")
+        tags = {tuple((k, v) for k, v in row.items() if k not in ("time", "value") and v) for row in rows}
+        assert len(rows) == len(tags) == len(ALIKE), rows
+
+
+@case
+def names_that_are_alike_stay_different_in_victoriametrics(folder):
+    with VictoriaMetrics(folder) as server:
+        add_alike(server)
+        series = server.await_series('{__name__=~"alike.*"}', len(ALIKE))
+        assert sorted(value for values in series.values() for value in values) == list(range(1, len(ALIKE) + 1)), series
+        assert len(series) == len(ALIKE), series
+        values = server.await_series('{__name__="labelled_value"}', len(ALIKE))["labelled_value"]
+        assert sorted(values) == list(range(1, len(ALIKE) + 1)), values
+
+
+@case
+def a_batch_that_influxdb_stores_in_part_is_counted_so(folder):
+    with InfluxDB(folder) as server:
+        server.query("CREATE DATABASE bench")
+        config = config_of(server.url + "/write?db=bench", linger="1s")
+        with urllib.request.urlopen(server.url + "/write?db=bench", b'my_app t0="a text"') as response:
+            assert response.status == 204
+        ledger, _ = add(config, 500, "-t", 2)
+        assert ledger["delivered"] == 500 and ledger["dropped"][1] == 500, ledger
+        assert server.query("SELECT count(t1) FROM my_app", db="bench")[0]["count"] == 500
 
 
 @case
@@ -178,6 +262,24 @@ def the_option_integers_determines_the_type_of_fields(folder):
 
 
 @case
+def a_value_whose_type_influxdb_refuses_takes_no_others_with_it(folder):
+    """InfluxDB stores nothing of a request in which a new field has two types."""
+    with InfluxDB(folder) as server:
+        server.query("CREATE DATABASE bench")
+        config = config_of(server.url + "/write?db=bench", linger="1h", format={"type": "influx", "integers": True})
+        app = ScriptedApp(config, folder)
+        for number in range(500):
+            assert app.do(*(("add", "a", 0.5) if number == 123 else ("int", "a", number)))["code"] == 0
+        app.do("flush", -1)
+        ledger = app.do("ledger", "push")
+        assert_handler_ledger(ledger)
+        assert ledger["delivered"] == 499 and ledger["dropped"][REJECTED] == 1, ledger
+        app.end()
+        rows = server.query("SELECT count(a), sum(a) FROM my_app", db="bench")
+        assert (rows[0]["count"], rows[0]["sum"]) == (499, sum(range(500)) - 123), rows
+
+
+@case
 def a_server_that_is_killed_repeatedly_loses_nothing_and_order_is_kept(folder):
     count = 20000
     server = InfluxDB(folder)
@@ -190,7 +292,7 @@ def a_server_that_is_killed_repeatedly_loses_nothing_and_order_is_kept(folder):
             server.kill()
             time.sleep(0.1)  # gives the handler time to detect it; no assertion depends on it
             server.start()
-        out, log = program.communicate(timeout=120)
+        out, log = program.communicate(timeout=240)
         assert program.returncode == 0 and log.count("back after") >= 1 and "0 lost" in log, log
         report = json.loads(out)
         assert_ledgers(report)
@@ -269,6 +371,33 @@ def the_example_for_a_pushgateway_stores_the_results_of_a_job(folder):
 
 
 @case
+def a_pushgateway_keeps_of_a_name_the_series_of_the_last_batch_only(folder):
+    """As documented: POST replaces all series of a name."""
+    with Pushgateway(folder) as server:
+        config = config_of(server.url + "/metrics/job/bench", format="prometheus")
+        for route in ("/x", "/y"):
+            assert emit(config, "latency=1", f"count{route[1]}=2", labels=["route=" + route]).returncode == 0
+        values, _ = metrics_of(server)
+        routes = sorted((line.split("{")[0], '"/x"' in line) for line in values)
+        assert routes == [("my_app_countx", True), ("my_app_county", False), ("my_app_latency", False)], values
+
+
+@case
+def a_job_whose_values_are_in_one_batch_keeps_all_series_in_a_pushgateway(folder):
+    lines = os.path.join(folder, "lines")
+    with open(lines, "w", encoding="ascii") as file:
+        for route in "abcabcab":
+            record = {"timestamp": 1795219607.5, "group": "my_app", "name": "latency", "value": 1, "labels": {"route": route}}
+            file.write(json.dumps(record) + "\n")
+    with Pushgateway(folder) as server, open(lines, "rb") as values:
+        config = config_of(server.url + "/metrics/job/bench", format="prometheus", linger="1h")
+        done = run(WEIR, "emit", "-v", "-t", "60s", "-", stdin=values, WEIR_CONFIG=config)
+        assert done.returncode == 0 and "push: 8 delivered\n" in done.stdout, done
+        found, _ = metrics_of(server)
+        assert sorted(re.search('route="(.)"', line).group(1) for line in found) == ["a", "b", "c"], found
+
+
+@case
 def promtool_accepts_a_document():
     promtool = shutil.which("promtool")
     if not promtool:
@@ -281,6 +410,47 @@ def promtool_accepts_a_document():
         done = emit(config_of(server.url, format="prometheus"), "a b=1", "a.b=2", "ünï=4", "9=5", labels=["a.b=1", "a_b=2", "__x=1"])
         checked = subprocess.run([promtool, "check", "metrics"], input=server.requests[1].body, capture_output=True)
         assert b"error while linting" not in checked.stdout + checked.stderr and b"parsing" not in checked.stderr, checked
+
+
+@case
+def summaries_are_parsed_alike_in_both_of_prometheus_formats(folder):
+    parse_text, parse_openmetrics = prometheus_parsers()
+    metrics = {"*": {"requests": "counter", "open": "gauge", "took": {"instrument": "histogram", "unit": "ms", "help": 'how "long"\\'},
+                     "below": {"instrument": "histogram", "buckets": [-1, 1]}, "sent": {"instrument": "counter", "unit": "KiB"}}}
+    found = {}
+    for name, parse in (("prometheus", parse_text), ("openmetrics", parse_openmetrics)):
+        with Scripted() as server:
+            config = {**summaries_to(server.url, name), "metrics": metrics}
+            config["settings"]["instance"] = 'a"b\\'
+            values = ("requests=3", "open=-2.5", "took=3", "took=60", "below=-2", "below=2", "sent=2", "loss=0.5")
+            done = emit(config, *values, labels=["route=/x"], group="g")
+            assert done.returncode == 0 and done.stderr == "", done
+            request = server.requests[-1]
+        families = list(parse(request.body.decode()))
+        types = {family.name: family.type for family in families}
+        assert {types[name] for name in ("g_requests", "g_sent_bytes")} == {"counter"} and types["g_took_seconds"] == "histogram", types
+        found[name] = {(sample.name, sample.labels.get("le")): sample.value for family in families for sample in family.samples}
+        assert all(sample.labels["instance"] == 'a"b\\' for family in families for sample in family.samples), families
+    both = found["prometheus"].pop(("g_below_sum", None)), found["prometheus"].pop(("g_below_count", None))
+    assert both == (0, 2), "OpenMetrics has no sum where values may be negative, and then no count"
+    assert found["prometheus"] == found["openmetrics"], found
+    for name, le, value in (("g_requests_total", None, 3), ("g_open", None, -2.5), ("g_sent_bytes_total", None, 2048),
+                            ("g_took_seconds_bucket", "0.005", 1), ("g_took_seconds_bucket", "+Inf", 2), ("g_took_seconds_sum", None, 0.063)):
+        assert found["openmetrics"][name, le] == value, (name, le, found["openmetrics"])
+
+
+@case
+def promtool_accepts_summaries(folder):
+    promtool = shutil.which("promtool")
+    if not promtool:
+        raise Skip("promtool is not installed (Debian: prometheus)")
+    with Scripted() as server:
+        metrics = {"*": {"requests": "counter", "took": {"instrument": "histogram", "unit": "ms"}}}
+        config = {**summaries_to(server.url, "prometheus"), "metrics": metrics}
+        done = emit(config, "requests=3", "took=3", "loss=0.5")
+        assert done.returncode == 0 and done.stderr == "", done
+        checked = subprocess.run([promtool, "check", "metrics"], input=server.requests[0].body, capture_output=True)
+        assert checked.returncode == 0 and checked.stdout + checked.stderr == b"", (checked, server.requests[0].body)
 
 
 # ---- MLBench --------------------------------------------------------------------------------------
@@ -319,15 +489,40 @@ def many_metrics_are_sent_over_one_connection_in_order():
 
 @case
 def a_missing_pod_is_refused_and_a_missing_run_is_retried():
-    with MLBench() as server:
+    with MLBench(pods=["worker-0"]) as server:
         done = emit(config_of(server.url + "/api/metrics/", format={"type": "mlbench", "pod_name": "nobody"}), "a=1")
         assert done.stdout == "push: 0 delivered, 1 dropped (rejected), status.404 1\n" and "Pod not found" in done.stderr, done
-        program = start(ADDER, "-n", 1, "-f", -1, "-H", "push",
-                        WEIR_CONFIG=config_of(server.url + "/api/metrics/", format={"type": "mlbench", "run_id": "9"}))
+        config = config_of(server.url + "/api/metrics/", format={"type": "mlbench", "run_id": "9"}, retry_min="3s", retry_max="3s")
+        program = start(ADDER, "-n", 1, "-f", -1, "-H", "push", WEIR_CONFIG=config)
         assert "returned 500" in program.stderr.readline()
         server.metrics["run", 9] = []
-        out, _ = program.communicate(timeout=60)
+        out, _ = program.communicate(timeout=240)
         assert json.loads(out)["handlers"]["push"]["delivered"] == 1 and len(server.metrics["run", 9]) == 1, out
+
+
+@case
+def a_name_too_long_for_mlbench_is_rejected_and_does_not_hold_up_others():
+    with MLBench(runs=[7]) as server:
+        done = emit(config_of(server.url + "/api/metrics/", format={"type": "mlbench", "run_id": "7"}), "a=1", "x" * 51 + "=2", "b=3")
+        assert "2 delivered, 1 dropped (rejected)" in done.stdout and '"' + "x" * 51 + '"' in done.stderr, done
+        assert list(server.metrics["run", 7]) and [m["name"] for m in server.metrics["run", 7]] == ["a", "b"], server.metrics
+
+
+@case
+def values_of_a_run_that_mlbench_does_not_have_are_rejected_while_it_works():
+    with MLBench(runs=[7]) as server:
+        done = emit(config_of(server.url + "/api/metrics/", format={"type": "mlbench", "run_id": "8"}), "a=1", "b=2")
+        assert "0 delivered, 2 dropped (rejected)" in done.stdout and '"a" of group "my_app"' in done.stderr, done
+
+
+@case
+def mlbench_3_refuses_pods_and_a_url_without_its_last_slash_is_explained():
+    with MLBench(runs=[7]) as server:
+        done = emit(config_of(server.url + "/api/metrics/", format={"type": "mlbench", "pod_name": "worker-0"}), "a=1")
+        assert "returned 400" in done.stderr and "Run ID has to be supplied" in done.stderr, done.stderr
+        config = config_of(server.url + "/api/metrics", format={"type": "mlbench", "run_id": "7"})
+        config["settings"]["shutdown_timeout"] = "1s"
+        assert 'add the slash to "url"' in run(WEIR, "emit", "-t", "1s", "-g", "g", "a=1", WEIR_CONFIG=config).stderr
 
 
 @case

@@ -3,14 +3,15 @@
 import glob
 import json
 import os
+import socket
 
-from harness import ADDER, assert_ledgers, case, main, run, start, wait_for
+from harness import ADDER, SANITIZED, assert_ledgers, case, free_port, main, run, start, wait_for
 from scripted import Scripted, reply
 
 
 def config_of(folder, port, shutdown="1m", **options):
     handler = {"type": "http", "url": f"http://127.0.0.1:{port}/", "format": "json", "linger": "0s", "queue": "256KiB", "overflow": "block",
-               "retry_min": "5ms", "retry_max": "20ms", "spool": os.path.join(folder, "spool"), **options}
+               "block_timeout": "1m", "retry_min": "5ms", "retry_max": "20ms", "spool": os.path.join(folder, "spool"), **options}
     return {"settings": {"shutdown_timeout": shutdown}, "handlers": {"push": handler}, "groups": {"*": "push"}}
 
 
@@ -26,11 +27,6 @@ class SwitchableServer(Scripted):
             return None
         self.taken += [json.loads(line)["value"] for line in request.lines()]
         return reply(204)
-
-
-def free_port():
-    with Scripted() as server:
-        return server.port
 
 
 def on_disk(folder):
@@ -62,11 +58,26 @@ def a_server_that_is_down_five_times_gets_everything_in_order_and_callers_do_not
             taken = len(server.taken)
             server.away = False
             wait_for(lambda: len(server.taken) > taken or program.poll() is not None, "values sent after the outage")
-        out, err = program.communicate(timeout=120)
+        out, err = program.communicate(timeout=240)
         report = json.loads(out)
         assert_ledgers(report)
         assert program.returncode == 0 and "spooling to" in err, err
         assert server.taken == list(range(60000)) and report["handlers"]["push"]["dropped"][0] == 0, (len(server.taken), report)
+
+
+@case
+def a_server_that_accepts_and_never_responds_costs_nothing_while_the_spool_has_room(folder):
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+        count = 50000 if SANITIZED else 500000  # of each of four threads
+        handler = {"type": "http", "url": f"http://127.0.0.1:{listener.getsockname()[1]}/", "block_timeout": "1m",
+                   "spool": os.path.join(folder, "spool"), **({"queue": "1MiB"} if SANITIZED else {})}
+        config = {"settings": {"shutdown_timeout": "300ms"}, "handlers": {"push": handler}, "groups": {"*": "push"}}
+        done = run(ADDER, "-n", count, "-t", 4, "-s", "-b", "handle", "-H", "push", WEIR_CONFIG=config)
+        report = json.loads(done.stdout)
+        assert_ledgers(report)
+        account = report["handlers"]["push"]
+        assert done.returncode == 0 and sum(account["dropped"]) == 0 and account["spooled"] > count, (report, done.stderr)
+        assert f"{4 * count} spooled" in done.stderr, done.stderr
 
 
 main()

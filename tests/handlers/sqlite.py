@@ -25,7 +25,7 @@ def config_of(path, labels=None, shutdown="10s", **options):
 
 
 def query_all(path, query, *arguments):
-    with contextlib.closing(sqlite3.connect(path, timeout=60)) as db:
+    with contextlib.closing(sqlite3.connect(path, timeout=240)) as db:
         return db.execute(query, arguments).fetchall()
 
 
@@ -186,7 +186,7 @@ def a_program_ends_in_time_although_its_database_is_locked(folder):
 
 FULL_DISK = r"""
 mount -t tmpfs -o size=256k tmpfs "$1/disk"
-"$2" -n 20000 -f 300 -H db
+"$2" -n 20000 -f 5000 -H db
 cp "$1"/disk/m.db* "$1"
 """
 
@@ -233,7 +233,7 @@ def foreign_tables_and_missing_folders_are_logged(folder):
     assert run(ADDER, "-n", 5, "-f", -1, "-H", "db", WEIR_CONFIG=config_of(other, prefix="weir_")).returncode == 0
     assert query_all(other, "SELECT count(*) FROM weir_samples") == [(5,)]
     missing = os.path.join(folder, "missing", "m.db")
-    done = run(ADDER, "-n", 5, "-q", WEIR_CONFIG=config_of(missing, shutdown="50ms"))
+    done = run(ADDER, "-n", 5, "-q", WEIR_CONFIG=config_of(missing, shutdown="3s"))
     assert f"open {missing}: unable to open database file" in done.stderr, done.stderr
     done = run(WEIR, "emit", "-g", "g", "x=1", WEIR_CONFIG=config_of(other, prefix="a b"))
     assert 'handlers.db.prefix: "a b" is not a valid prefix; allowed: ' in done.stderr, done.stderr
@@ -257,7 +257,7 @@ def several_processes_write_to_one_database(folder):
     path, count = os.path.join(folder, "m.db"), 3
     programs = [start(ADDER, "-g", f"g{i}", "-n", 3000, "-f", -1, "-H", "db", WEIR_CONFIG=config_of(path, batch=100)) for i in range(count)]
     for program in programs:
-        out, err = program.communicate(timeout=120)
+        out, err = program.communicate(timeout=240)
         assert program.returncode == 0, err
         assert_ledgers(json.loads(out))
         assert json.loads(out)["handlers"]["db"]["delivered"] == 3000

@@ -4,6 +4,7 @@ import glob
 import os
 import re
 import shlex
+import socket
 import subprocess
 
 from installed import environment_of, install, pkg_config, uninstall, variable
@@ -38,7 +39,7 @@ def a_program_links_with_pkg_config_and_finds_the_installed_plugins(folder):
 def the_plugin_folder_is_that_of_the_pkg_config_file(folder):
     install(folder)
     plugins = folder + variable("plugindir")
-    assert {"null.so", "console.so", "file.so", "fifo.so"} <= set(os.listdir(plugins)), os.listdir(plugins)
+    assert {"null.so", "console.so", "file.so", "fifo.so", "socket.so"} <= set(os.listdir(plugins)), os.listdir(plugins)
     assert not [name for name in os.listdir(plugins) if name.endswith(".la")]
 
 
@@ -49,6 +50,33 @@ def a_static_program_contains_the_builtin_handlers(folder):
     build(program, *pkg_config(folder, "--static", "--cflags", "--libs"), "-static", "-Wno-error")
     shown = show(program, environment(WEIR_CONFIG=CONSOLE, WEIR_PLUGIN_PATH="/nowhere"))
     assert shown.endswith("][my_app]: calculate_latency=12.375\n"), shown
+
+
+@case
+def a_static_program_sends_over_the_network_without_plugins(folder):
+    install(folder)
+    program = os.path.join(folder, "first")
+    build(program, *pkg_config(folder, "--static", "--cflags", "--libs"), "-static", "-Wno-error")
+    for host in ("127.0.0.1", "localhost"):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            sends = {"type": "socket", "to": f"tcp://{host}:{server.getsockname()[1]}", "format": "statsd"}
+            config = {"handlers": {"peer": sends}, "groups": {"*": "peer"}}
+            assert show(program, environment(WEIR_CONFIG=config, WEIR_PLUGIN_PATH="/nowhere")) == ""
+            server.settimeout(60)
+            with server.accept()[0] as connection, connection.makefile("rb") as stream:
+                assert stream.read() == b"my_app.calculate_latency:12.375|g\n"
+
+
+@case
+def the_static_library_takes_no_names_of_programs(folder):
+    """Those of its handler types are in it, too."""
+    install(folder)
+    path = os.path.join(folder + variable("libdir"), "libweir.a")
+    done = subprocess.run(["nm", "-g", "--defined-only", path], capture_output=True, text=True, check=True)
+    names = {words[2] for line in done.stdout.splitlines() if len(words := line.split()) == 3}
+    assert "wr_builtin_socket_type_at" in names
+    foreign = [name for name in names if not name.startswith(("weir_", "wr_"))]
+    assert not foreign, foreign
 
 
 def exported(path):

@@ -204,7 +204,7 @@ void actor_add_some(struct actor *actor)
 /* It may be counted only as refused. */
 static int add_invalid(struct actor *actor)
 {
-    static weir_value many[TOO_LONG];
+    weir_value many[TOO_LONG]; /* 16 KiB */
     weir_stream *stream = weir_get_stream("m");
     uint32_t count = 1;
     int result = 0;

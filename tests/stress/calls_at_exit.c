@@ -8,7 +8,7 @@
 
 #include "counting.h"
 
-enum { EVENT = 500, THREADS = 100, PAGE = 4096 };
+enum { EVENT = 500, THREADS = 100, CROWDS = 5, PAGE = 4096 };
 
 /* Shared with the parent. */
 struct shared {
@@ -18,7 +18,7 @@ struct shared {
 static struct shared *shared;
 static char *page;               /* has a name, and cannot be read while a call is held */
 static _Atomic bool held, freed; /* a call is inside the write of its event; it may continue */
-static _Atomic int reports;
+static _Atomic int reports, late_reports;
 
 static void count(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
@@ -33,7 +33,7 @@ static void configure(void)
     type = counting_type;
     type.emit = count;
     PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
-    PLAIN_CHECK(weir_configure("*", "counting", "{\"queue\": \"64MiB\"}") == 0);
+    PLAIN_CHECK(weir_configure("*", "counting", "{\"queue\": \"64MiB\", \"block_timeout\": \"1h\"}") == 0);
 }
 
 /* ---- A call that is held while it writes its event ------------------------------------------- */
@@ -97,9 +97,11 @@ static void count_report(void *context, int level, const char *text)
 {
     (void)context;
     atomic_fetch_add(&reports, level == WEIR_LOG_ERROR && strstr(text, "1 calls"));
+    atomic_fetch_add(&late_reports, level == WEIR_LOG_ERROR && strstr(text, "500 values were added after"));
 }
 
-static void stuck_call_is_reported(void)
+/* Returns when the call has ended, after the shutdown. */
+static void shut_down_before_call(void)
 {
     pthread_t call;
     weir_set_log(count_report, NULL);
@@ -108,7 +110,37 @@ static void stuck_call_is_reported(void)
     PLAIN_CHECK(atomic_load(&reports) == 1, "the call that is not waited for is not reported");
     atomic_store(&freed, true);
     pthread_join(call, NULL);
-    atomic_store(&shared->accepted, 0); /* its values came too late */
+    PLAIN_CHECK(atomic_load(&late_reports) == 0, "reported too early");
+    PLAIN_CHECK(atomic_load(&shared->accepted) == 2 * EVENT, "the call does not return 0");
+    atomic_store(&shared->accepted, EVENT); /* the others came too late */
+}
+
+/* In whatever order the ledger is read. */
+static void stuck_call_is_counted(void)
+{
+    weir_stats stats;
+    weir_handler_stats handler;
+    shut_down_before_call();
+    PLAIN_CHECK(weir_get_handler_stats("counting", &handler, sizeof handler) == 0, "");
+    PLAIN_CHECK(handler.offered == 2 * EVENT && handler.delivered == EVENT, "the handler's ledger");
+    PLAIN_CHECK(handler.dropped[WEIR_DROPPED_SHUTDOWN] == EVENT && handler.queued == 0, "what is dropped");
+    PLAIN_CHECK(weir_get_stats(&stats, sizeof stats) == 0, "");
+    PLAIN_CHECK(stats.added == 2 * EVENT && stats.taken == stats.added && stats.in_rings == 0, "the ledger");
+    PLAIN_CHECK(atomic_load(&late_reports) == 1, "the values that came too late are not reported");
+    exit(0);
+}
+
+static void check_late_reports(void)
+{
+    if (atomic_load(&late_reports) != 1)
+        _exit(1);
+}
+
+/* Nobody reads the ledger: it is reported at exit. */
+static void stuck_call_is_reported_at_exit(void)
+{
+    atexit(check_late_reports); /* runs after weir's own */
+    shut_down_before_call();
     exit(0);
 }
 
@@ -199,8 +231,9 @@ int main(void)
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     PLAIN_CHECK(shared != MAP_FAILED);
     run("long call", long_call_is_waited_for);
-    run("stuck call", stuck_call_is_reported);
-    for (int i = 0; i < 5; i++)
+    run("stuck call", stuck_call_is_counted);
+    run("stuck call, at exit", stuck_call_is_reported_at_exit);
+    for (int i = 0; i < plain_rounds(CROWDS); i++)
         run("crowd", crowd_is_waited_for);
     run("synchronous call", synchronous_call_is_not_stuck);
     return 0;

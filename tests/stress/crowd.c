@@ -99,7 +99,8 @@ static void check(uint64_t max_rings)
 
 int main(void)
 {
-    static const char config[] = "{\"groups\":{\"*\":\"null\"}}";
+    static const char config[] =
+        "{\"handlers\":{\"*\":{\"block_timeout\":\"1h\"}},\"groups\":{\"*\":\"null\"}}";
     if (weir_configure_text(config, sizeof config - 1))
         fail("the configuration");
     run_all(RACERS, race);

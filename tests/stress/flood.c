@@ -111,7 +111,7 @@ int main(void)
     const uint64_t names = count ? strtoull(count, NULL, 10) : 300000;
     weir_set_log(log_message, NULL);
     PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
-    PLAIN_CHECK(weir_configure("*", "sum", NULL) == 0);
+    PLAIN_CHECK(weir_configure("*", "sum", "{\"block_timeout\": \"1h\"}") == 0);
     uint64_t sum = add_from(0, LIMIT + 10000);
     long before_kib = read_resident_kib();
     sum += add_from(LIMIT + 10000, names);

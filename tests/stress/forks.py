@@ -51,7 +51,7 @@ def assert_ledgers(output, handler):
 def five_thousand_children_of_a_threaded_program(folder):
     skip_fork_under_sanitizers()
     path = os.path.join(folder, "out")
-    config = {"handlers": {"disk": {"type": "file", "path": path}}, "groups": {"*": "disk"}}
+    config = {"handlers": {"disk": {"type": "file", "path": path, "block_timeout": "1m"}}, "groups": {"*": "disk"}}
     done = run(FORKER, FORKS, THREADS, VALUES, timeout=3000, WEIR_CONFIG=config)
     assert done.returncode == 0 and done.stderr == "", done.stderr[-2000:]
     assert_disk(path, done.stdout)
@@ -68,9 +68,9 @@ def five_thousand_children_while_a_handler_is_busy_with_libcurl_over_tls(folder)
     config = {
         "settings": {"shutdown_timeout": "30s"},
         "handlers": {
-            "disk": {"type": "file", "path": path},
+            "disk": {"type": "file", "path": path, "block_timeout": "1m"},
             "tls": {"type": "tls", "url": server.url, "ca": server.certificate, "retry_min": "10ms", "retry_max": "50ms",
-                    "block_timeout": "60s"},
+                    "block_timeout": "4m"},
         },
         "groups": {"*": "disk", "my_app.parent": ["disk", "tls"]},
     }
@@ -92,8 +92,8 @@ def fork_and_send(folder, share, describe):
     config = {
         "settings": {"shutdown_timeout": "30s"},
         "handlers": {
-            "disk": {"type": "file", "path": path},
-            "tls": {**describe(server), "retry_min": "10ms", "retry_max": "50ms", "block_timeout": "60s"},
+            "disk": {"type": "file", "path": path, "block_timeout": "1m"},
+            "tls": {**describe(server), "retry_min": "10ms", "retry_max": "50ms", "block_timeout": "4m"},
         },
         "groups": {"*": ["disk", "tls"]},
     }

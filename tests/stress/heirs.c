@@ -105,17 +105,16 @@ static void *fork_without_a_ring(void *argument)
 
 int main(void)
 {
-    const char *sanitized = getenv("WEIR_TEST_SANITIZED");
     pthread_t forker;
-    if (sanitized && *sanitized) {
+    if (plain_is_sanitized("")) {
         puts("the sanitizers' allocators and thread lists do not support a fork of a threaded program");
         return 77;
     }
-    plain_hang_no_longer_than(300);
-    PLAIN_CHECK(weir_configure("*", "null", NULL) == 0);
+    plain_hang_no_longer_than(plain_limit(300));
+    PLAIN_CHECK(weir_configure("*", "null", "{\"block_timeout\": \"1h\"}") == 0);
     metric = weir_get_metric(weir_get_stream("my_app"), "x");
     add_values(1);
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < plain_rounds(ROUNDS); i++) {
         fork_once(fork);
         fork_once(_Fork);
         PLAIN_CHECK(pthread_create(&forker, NULL, fork_without_a_ring, NULL) == 0);

@@ -35,7 +35,8 @@ static bool is_expired(time_t *end)
 
 static void configure(void)
 {
-    static const char config[] = "{\"groups\":{\"*\":\"null\"}}";
+    static const char config[] =
+        "{\"handlers\":{\"*\":{\"block_timeout\":\"1h\"}},\"groups\":{\"*\":\"null\"}}";
     if (weir_configure_text(config, sizeof config - 1) == 0)
         return;
     fprintf(stderr, "interrupts: %s\n", weir_last_error());

@@ -148,7 +148,7 @@ def assert_gone(victims):
 
 
 def file_handler(folder, name, **more):
-    return {"type": "file", "path": os.path.join(folder, name), "format": "json", "batch": BATCH, **more}
+    return {"type": "file", "path": os.path.join(folder, name), "format": "json", "batch": BATCH, "block_timeout": "1m", **more}
 
 
 def kill_times(count, longest):
@@ -172,17 +172,17 @@ def fault_06_after_many_kills_every_value_is_delivered(folder):
 
 @case
 def a_server_can_detect_repeated_values_by_their_origin(folder):
-    may_answer = threading.Event()
-    with Scripted(lambda _: may_answer.wait(120) and reply(204)) as server:
+    may_respond = threading.Event()
+    with Scripted(lambda _: may_respond.wait(240) and reply(204)) as server:
         push = {"type": "http", "url": server.url, "format": {"type": "json", "origin": True}, "batch": BATCH, "linger": "0s",
-                "timeout": "60s", "overflow": "block", "retry_max": "20ms", "retry_min": "10ms"}
+                "timeout": "60s", "overflow": "block", "block_timeout": "1m", "retry_max": "20ms", "retry_min": "10ms"}
         victims = Victims(folder, {"handlers": {"push": push}, "groups": {"*": "push"}})
         for count in range(1, ROUNDS // 3 + 1):
             process = victims.start()
             server.wait(lambda taken, count=count: len(taken.requests) >= count, "a request")
             victims.kill(process)
             victims.record_progress()
-        may_answer.set()
+        may_respond.set()
         assert_balance(victims.drain("push"))
         records = [json.loads(line) for request in server.requests for line in request.lines()]
     places, rows = {}, {}
@@ -274,8 +274,8 @@ class Reader:
 
 
 def fifo_handler(reader, **more):
-    return {"type": "fifo", "path": reader.fifo, "create": False, "format": "json", "batch": BATCH, "retry_max": "20ms",
-            "retry_min": "10ms", **more}
+    return {"type": "fifo", "path": reader.fifo, "create": False, "format": "json", "batch": BATCH, "block_timeout": "1m",
+            "retry_max": "20ms", "retry_min": "10ms", **more}
 
 
 @case
@@ -290,6 +290,102 @@ def values_without_a_reader_survive_many_deaths(folder):
     assert_balance(victims.drain("pipe"))
     process.wait()
     assert_prefixes(victims, reader.path, 0)
+    assert_gone(victims)
+
+
+def read_sums(path):
+    """Returns count, sum, min and max of what each thread of each run has added: all of its intervals together."""
+    sums, torn = {}, []
+    with open(path, encoding="utf-8") as file:
+        for record in filter(None, (read_record(line, torn) for line in file)):
+            run_name, _, part = record["name"].partition(".")
+            if record["group"] != "drain" and part in ("count", "sum", "min", "max"):
+                parts = sums.setdefault((record["group"], run_name), {})
+                combine = {"min": min, "max": max}.get(part, lambda one, other: one + other)
+                parts[part] = combine(parts[part], record["value"]) if part in parts else record["value"]
+    return sums
+
+
+def write_config(path, config):
+    """In one step, so that a reload never reads a part."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    os.rename(path + ".new", path)
+
+
+def sum_in_journal(folder, **options):
+    return {"handlers": {"disk": file_handler(folder, "out", aggregate="1d", **options)}, "groups": {"*": "disk"}}
+
+
+NOTHING = {"count": 0, "sum": 0, "min": 0, "max": -1}
+
+
+def drain_sums(victims, reader):
+    process = reader.start()
+    assert_balance(victims.drain("pipe"))
+    process.wait()
+    return read_sums(reader.path)
+
+
+@case
+def killed_while_they_sum_programs_lose_and_repeat_nothing(folder):
+    """No handler takes a summary before the last process has all values, so each value is in one summary."""
+    reader = Reader(folder)
+    pipe = fifo_handler(reader, queue="64MiB", aggregate="1d", percentiles=[50])
+    victims = Victims(folder, {"handlers": {"pipe": pipe}, "groups": {"*": "pipe"}})
+    for seconds in kill_times(ROUNDS // 2, 0.12):
+        victims.kill_one(seconds)
+    victims.kill_working()
+    sums = drain_sums(victims, reader)
+    for key, added in victims.added.items():
+        parts = sums.pop(key, NOTHING)
+        last = parts["max"]
+        assert added <= last + 1 <= added + 3, (key, added, parts)
+        assert (parts["min"], parts["count"], parts["sum"]) == (0, last + 1, last * (last + 1) // 2), (key, parts)
+    assert not sums, sums
+    assert_gone(victims)
+
+
+@case
+def a_journal_that_the_configuration_has_no_more_keeps_what_is_summed(folder):
+    """It is in use until the process ends, also for values that were added after the change."""
+    victims = Victims(folder, sum_in_journal(folder))
+    path, journaled = os.path.join(folder, "config.json"), victims.config
+    settings = {key: value for key, value in journaled["settings"].items() if key != "journal"}
+    write_config(path, journaled)
+    victims.config = path
+    process = victims.start("reload")
+    wait_for(lambda: min(victims.read_progress()) > 300, "values")
+    write_config(path, {**journaled, "settings": settings})
+    wait_for(lambda: "settings.journal changed" in victims.messages(), "the reload")
+    before = victims.read_progress()
+    wait_for(lambda: min(now - then for now, then in zip(victims.read_progress(), before)) > 300, "values")
+    victims.kill(process)
+    victims.record_progress()
+    victims.config = journaled
+    assert_balance(victims.drain("disk"))
+    sums = read_sums(os.path.join(folder, "out"))
+    for key, added in victims.added.items():
+        count = sums.pop(key)["count"]
+        assert added <= count <= added + 3, (key, added, count)
+    assert not sums, sums
+    assert_gone(victims)
+
+
+@case
+def killed_while_summaries_go_to_disk_programs_lose_nothing(folder):
+    """A summary that was being written to the spool at a death may be there and be made again."""
+    reader, spool = Reader(folder), os.path.join(folder, "spool")
+    pipe = fifo_handler(reader, queue="16KiB", spool=spool, spool_limit="1GiB", aggregate="10ms", percentiles=[50])
+    victims = Victims(folder, {"handlers": {"pipe": pipe}, "groups": {"*": "pipe"}})
+    for seconds in kill_times(ROUNDS // 2, 0.3):
+        victims.kill_one(seconds)
+    victims.kill_working()
+    sums = drain_sums(victims, reader)
+    for key, added in victims.added.items():
+        parts = sums.pop(key, NOTHING)
+        assert parts["min"] == 0 and added <= parts["max"] + 1 <= added + 3 and parts["count"] > parts["max"], (key, added, parts)
+    assert not sums, sums
     assert_gone(victims)
 
 

@@ -6,6 +6,7 @@
 
 #include "../support/plain.h"
 #include "text/error.h"
+#include "registry/family.h"
 #include "registry/registry.h"
 #include "registry/series.h"
 #include "registry/stream.h"
@@ -60,7 +61,7 @@ static void *create_names(void *argument)
         }
         struct wr_error error;
         const struct weir_metric *described = thread_names->shared[index];
-        int result = wr_series_describe(&registry, described->stream, described->name, "ms",
+        int result = wr_family_describe(&registry, described->stream, described->name, "ms",
                                         thread_names->number % 2 ? "help" : NULL, &error);
         PLAIN_CHECK(result == 0 || result == WEIR_ERR_LIMIT); /* alternating texts: too many changes */
     }

@@ -35,7 +35,7 @@ struct record {
 
 /* In a mapped file, so that it survives the worker. */
 struct progress {
-    _Atomic uint64_t added[SOURCES]; /* values of this run that were answered with 0 */
+    _Atomic uint64_t added[SOURCES]; /* values of this run whose calls returned 0 */
     weir_handler_stats stats[2];     /* at the worker's end */
 };
 
@@ -283,6 +283,18 @@ static void keep_stats(void)
     PLAIN_CHECK(weir_get_handler_stats("B", &progress->stats[1], sizeof(weir_handler_stats)) == 0);
 }
 
+static bool has_undelivered(void)
+{
+    weir_handler_stats stats;
+    uint64_t count = 0;
+    for (int i = 0; i < 2; i++)
+        if (weir_get_handler_stats(i ? "B" : "A", &stats, sizeof stats) == 0)
+            count += stats.queued + stats.spooled;
+    weir_stats process;
+    PLAIN_CHECK(weir_get_stats(&process, sizeof process) == 0);
+    return count || process.in_rings;
+}
+
 static int work(uint64_t quota)
 {
     pthread_t threads[THREADS];
@@ -306,7 +318,7 @@ static int work(uint64_t quota)
     wait_for_children();
     if (strcmp(end, "kill") == 0)
         pause();
-    if (strcmp(end, "drain") == 0)
+    while (strcmp(end, "drain") == 0 && has_undelivered())
         PLAIN_CHECK(weir_flush(60000) != WEIR_ERR_TIMEOUT);
     /* with -1 a handler that fails just then would get no other try */
     weir_shutdown(is_patient() ? 60000 : 500);

@@ -77,7 +77,7 @@ int main(void)
     pthread_t threads[THREADS], ager;
     uint64_t added = 0;
     plain_hang_no_longer_than(120);
-    counting_configure("{\"queue\": \"1GiB\"}");
+    counting_configure("{\"queue\": \"1GiB\", \"block_timeout\": \"1h\"}");
     end_ns = wr_clock_monotonic_ns() + SECONDS * WR_NS_PER_S;
     for (uintptr_t i = 0; i < THREADS; i++)
         PLAIN_CHECK(pthread_create(&threads[i], NULL, produce, (void *)(i + 1)) == 0);

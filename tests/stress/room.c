@@ -78,7 +78,7 @@ int main(void)
     PLAIN_CHECK(wr_registry_init(&registry) && wr_producers_init(&producers));
     wr_dispatcher_init(&dispatcher, &registry, &worker_env);
     struct wr_config *config = wr_config_new(); /* without routes: values are only counted */
-    dispatcher.drain.router = wr_router_new(config, &dispatcher.drain.pool, find_no_lane, NULL);
+    dispatcher.drain.router = wr_router_new(config, &dispatcher.drain.pool, false, find_no_lane, NULL, NULL);
     wr_config_drop(config);
     PLAIN_CHECK(pthread_create(&writer, NULL, write_many, NULL) == 0);
     for (bool last = false; !last;) {

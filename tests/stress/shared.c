@@ -60,7 +60,7 @@ int main(void)
     pthread_t threads[THREADS], reader;
     weir_stats stats;
     plain_hang_no_longer_than(120);
-    counting_configure(NULL);
+    counting_configure("{\"block_timeout\": \"1h\"}");
     weir_add_int(weir_get_stream("stress"), "first", 0);
     PLAIN_CHECK(pthread_create(&reader, NULL, read_ledger, NULL) == 0);
     use_up_rings(unattached);

@@ -76,6 +76,7 @@ int main(void)
     PLAIN_CHECK(stats.added == atomic_load(&accepted));
     PLAIN_CHECK(stats.taken == stats.added && stats.in_rings == 0, "a value was added after the last round");
     PLAIN_CHECK(stats.refused[WEIR_REFUSED_CLOSED] == atomic_load(&refused));
+    PLAIN_CHECK(stats.unrouted == 0, "a value in progress was counted as one without a route");
     PLAIN_CHECK(atomic_load(&counting_count) == atomic_load(&accepted));
     return 0;
 }

@@ -18,7 +18,7 @@
 enum { FORKS = 200, HANG_S = 30, NAMES = 3000, CHILD_VALUES = 6000, PERIOD_US = 1500 };
 
 static weir_metric *metric;
-static volatile sig_atomic_t forks, is_child;
+static volatile sig_atomic_t forks, most_forks, is_child;
 static uint64_t good, busy; /* of the process; what the interrupted call of a child returned is not counted */
 
 static void count(int result)
@@ -31,7 +31,7 @@ static void split(int signal)
 {
     int saved = errno, status;
     (void)signal;
-    if (is_child || forks == FORKS)
+    if (is_child || forks == most_forks)
         return;
     forks++;
     pid_t child = fork();
@@ -93,13 +93,15 @@ static void configure(const char *journal)
 {
     char text[512];
     int length =
-        snprintf(text, sizeof text, "{%s%s%s\"groups\":{\"*\":\"null\"}}",
+        snprintf(text, sizeof text,
+                 "{%s%s%s\"handlers\":{\"*\":{\"block_timeout\":\"1h\"}},\"groups\":{\"*\":\"null\"}}",
                  journal ? "\"settings\":{\"journal\":\"" : "", journal ? journal : "", journal ? "\"}," : "");
     PLAIN_CHECK(weir_configure_text(text, (size_t)length) == 0);
 }
 
 static void run(const char *journal)
 {
+    most_forks = plain_rounds(FORKS);
     configure(journal);
     weir_stream *stream = weir_get_stream("my_app");
     metric = weir_get_metric(stream, "m");
@@ -110,7 +112,7 @@ static void run(const char *journal)
     PLAIN_CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
     struct itimerspec spec = {{0, PERIOD_US * 1000}, {0, PERIOD_US * 1000}};
     PLAIN_CHECK(timer_settime(timer, 0, &spec, NULL) == 0);
-    for (int i = 0; forks < FORKS; i++) {
+    for (int i = 0; forks < most_forks; i++) {
         int result = add(stream, i);
         uint64_t values = i % 8 == 1 ? 2 : 1;
         if (is_child)
@@ -128,7 +130,7 @@ static void run_in_process(const char *journal)
     int status;
     pid_t child = fork();
     if (child == 0) {
-        plain_hang_no_longer_than(150);
+        plain_hang_no_longer_than(plain_limit(150));
         run(journal);
         exit(0);
     }
@@ -140,13 +142,12 @@ static void run_in_process(const char *journal)
 
 int main(void)
 {
-    const char *sanitized = getenv("WEIR_TEST_SANITIZED");
     char folder[] = "/tmp/weir-split.XXXXXX";
-    if (sanitized && *sanitized) {
+    if (plain_is_sanitized("")) {
         puts("the sanitizers' allocators and thread lists do not support a fork of a threaded program");
         return 77;
     }
-    plain_hang_no_longer_than(300);
+    plain_hang_no_longer_than(plain_limit(300));
     run_in_process(NULL);
     PLAIN_CHECK(mkdtemp(folder));
     run_in_process(folder);

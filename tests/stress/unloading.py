@@ -10,7 +10,7 @@ SUPPORT = os.path.join(BUILD, "tests", "support", ".libs")
 
 def unload(library, folder):
     path = os.path.join(folder, "out")
-    config = {"handlers": {"disk": {"type": "file", "path": path, "format": "bai"}}, "groups": {"*": "disk"}}
+    config = {"handlers": {"disk": {"type": "file", "path": path, "format": "bai", "block_timeout": "1m"}}, "groups": {"*": "disk"}}
     done = run(UNLOAD, os.path.join(SUPPORT, library), WEIR_CONFIG=config)
     assert done.returncode == 0 and done.stderr == "", (done.returncode, done.stderr)
     assert len(lines_of(path)) == 2000

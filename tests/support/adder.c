@@ -15,6 +15,8 @@
 
 #include <weir/weir.h>
 
+#include "ledger_json.h"
+
 enum { MOST_THREADS = 64, MOST_HANDLERS = 16, MOST_FILES = 8 };
 
 static struct {
@@ -28,7 +30,8 @@ static struct {
     const char *files[MOST_FILES]; /* configurations, applied in turn */
     int file_count;
     int reloads;
-    int flush_ms;                        /* -2: no flush */
+    long added_before;                   /* values that are added before the second configuration is applied */
+    int flush_ms;                        /* -2: no flush; -3: for ever, until nothing is on disk only */
     const char *handlers[MOST_HANDLERS]; /* whose ledgers are printed */
     int handler_count;
     bool shared;     /* all threads use one name */
@@ -89,10 +92,21 @@ static void *add(void *argument)
     return NULL;
 }
 
+static void wait_for_values(void)
+{
+    weir_stats stats = {0};
+    while (stats.added < (uint64_t)options.added_before) {
+        pause_for(1000000);
+        weir_get_stats(&stats, sizeof stats);
+    }
+}
+
 static void *reload(void *argument)
 {
     (void)argument;
     for (int i = 0; i < options.reloads; i++) {
+        if (i == 1)
+            wait_for_values();
         if (weir_configure_file(options.files[i % options.file_count])) {
             fprintf(stderr, "adder: %s\n", weir_last_error());
             exit(3);
@@ -123,42 +137,14 @@ static void run_threads(void)
 
 /* ---- Reports --------------------------------------------------------------------------------- */
 
-static void print_counts(const char *key, const uint64_t *counts, int count)
-{
-    printf("\"%s\":[", key);
-    for (int i = 0; i < count; i++)
-        printf("%s%" PRIu64, i ? "," : "", counts[i]);
-    printf("]");
-}
-
-static void print_handler(const char *name)
-{
-    weir_handler_stats stats;
-    if (weir_get_handler_stats(name, &stats, sizeof stats)) {
-        printf("\"%s\":null", name);
-        return;
-    }
-    printf("\"%s\":{\"offered\":%" PRIu64 ",\"recovered\":%" PRIu64 ",\"delivered\":%" PRIu64
-           ",\"queued\":%" PRIu64 ",\"spooled\":%" PRIu64 ",\"queue_bytes\":%" PRIu64 ",\"retries\":%" PRIu64
-           ",\"faults\":%" PRIu64 ",\"failing\":%d,\"open\":%d,",
-           name, stats.offered, stats.recovered, stats.delivered, stats.queued, stats.spooled,
-           stats.queue_bytes, stats.retries, stats.faults, stats.failing, stats.open);
-    print_counts("dropped", stats.dropped, WEIR_DROPPED_MAX);
-    printf("}");
-}
-
 static void print_report(int flushed)
 {
-    weir_stats stats;
-    weir_get_stats(&stats, sizeof stats);
-    printf("{\"flush\":%d,\"process\":{\"added\":%" PRIu64 ",\"taken\":%" PRIu64 ",\"in_rings\":%" PRIu64
-           ",\"unrouted\":%" PRIu64 ",\"threads\":%" PRIu64 ",\"series\":%" PRIu64 ",",
-           flushed, stats.added, stats.taken, stats.in_rings, stats.unrouted, stats.threads, stats.series);
-    print_counts("refused", stats.refused, WEIR_REFUSED_MAX);
-    printf("},\"handlers\":{");
+    printf("{\"flush\":%d,", flushed);
+    ledger_json_process();
+    printf(",\"handlers\":{");
     for (int i = 0; i < options.handler_count; i++) {
         printf("%s", i ? "," : "");
-        print_handler(options.handlers[i]);
+        ledger_json_handler(options.handlers[i]);
     }
     printf("}}\n");
     fflush(stdout);
@@ -180,7 +166,7 @@ static void print_thread_count(void)
 
 static void read_options(int argc, char **argv)
 {
-    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:b:x:c:r:f:H:a:sqT")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:b:x:c:r:w:f:H:a:sqT")) != -1;) {
         switch (option) {
         case 'g': options.group = optarg; break;
         case 't': options.threads = atoi(optarg); break;
@@ -191,6 +177,7 @@ static void read_options(int argc, char **argv)
         case 'x': options.end = optarg; break;
         case 'c': options.files[options.file_count++] = optarg; break;
         case 'r': options.reloads = atoi(optarg); break;
+        case 'w': options.added_before = atol(optarg); break;
         case 'f': options.flush_ms = atoi(optarg); break;
         case 'H': options.handlers[options.handler_count++] = optarg; break;
         case 'a': options.time_ns = atoll(optarg); break;
@@ -218,6 +205,16 @@ static int leave(void)
     return 0;
 }
 
+static int flush(void)
+{
+    int result = options.flush_ms == -2 ? 0 : weir_flush(options.flush_ms < 0 ? -1 : options.flush_ms);
+    while (options.flush_ms == -3 && result == WEIR_ERR_SPOOLED) {
+        pause_for(10000000);
+        result = weir_flush(-1);
+    }
+    return result;
+}
+
 int main(int argc, char **argv)
 {
     read_options(argc, argv);
@@ -226,7 +223,7 @@ int main(int argc, char **argv)
         return 3;
     }
     run_threads();
-    int flushed = options.flush_ms > -2 ? weir_flush(options.flush_ms) : 0;
+    int flushed = flush();
     if (options.prints_threads)
         print_thread_count();
     if (!options.quiet)

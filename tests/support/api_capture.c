@@ -41,10 +41,12 @@ static void keep(const weir_batch *batch, const weir_sample *sample)
                  series->labels[i].key, series->labels[i].value);
     }
     captured->kind = sample->kind;
+    captured->instrument = series->instrument;
     captured->integer = sample->value.i64;
     captured->value = sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
     captured->time_ns = sample->time_ns;
     captured->cumulative = series->cumulative;
+    captured->total = sample->flags & WEIR_SAMPLE_CUMULATIVE;
     captured->more = sample->flags & WEIR_SAMPLE_MORE;
 }
 

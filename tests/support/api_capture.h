@@ -11,9 +11,9 @@ struct captured {
     char group[256], name[256], labels[1024], note[256], unit[64], help[256];
     double value;
     int64_t integer;
-    int kind;
+    int kind, instrument;
     int64_t time_ns;
-    bool cumulative, more;
+    bool cumulative, total, more; /* of the series; of the sample */
 };
 
 /* Registers the handler type "capture". */

@@ -103,7 +103,8 @@ struct wr_router *fixture_router(struct dispatch_fixture *fixture, const char *g
     cr_assert_lt(length, (int)sizeof text);
     struct wr_config *config = wr_parse_text("test", text, (size_t)length, NULL, &fixture->error);
     cr_assert(config, "%s", fixture->error.text);
-    struct wr_router *router = wr_router_new(config, &fixture->dispatcher.drain.pool, find_lane, fixture);
+    struct wr_router *router =
+        wr_router_new(config, &fixture->dispatcher.drain.pool, false, find_lane, fixture, NULL);
     wr_config_drop(config);
     cr_assert(router);
     for (size_t i = 0; i < router->lane_count; i++)
@@ -113,7 +114,8 @@ struct wr_router *fixture_router(struct dispatch_fixture *fixture, const char *g
 
 void fixture_route(struct dispatch_fixture *fixture, const char *groups)
 {
-    wr_dispatcher_switch(&fixture->dispatcher, fixture_router(fixture, groups));
+    struct wr_router *router = fixture_router(fixture, groups);
+    wr_router_free(wr_dispatcher_switch(&fixture->dispatcher, router), 0);
 }
 
 /* ---- Adding ---------------------------------------------------------------------------------- */

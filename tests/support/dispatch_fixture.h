@@ -13,7 +13,7 @@
 #include "registry/registry.h"
 #include "dispatch/router.h"
 
-enum { FIXTURE_LANES = 8 };
+enum { FIXTURE_LANES = 24 };
 
 struct dispatch_fixture {
     struct wr_log log; /* without a sink */

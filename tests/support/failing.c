@@ -34,6 +34,21 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
+void *__real_wr_pages_get(size_t size);
+void *__real_wr_pages_grow(void *memory, size_t size);
+void *__wrap_wr_pages_get(size_t size);
+void *__wrap_wr_pages_grow(void *memory, size_t size);
+
+void *__wrap_wr_pages_get(size_t size)
+{
+    return fails() ? NULL : __real_wr_pages_get(size);
+}
+
+void *__wrap_wr_pages_grow(void *memory, size_t size)
+{
+    return fails() ? NULL : __real_wr_pages_grow(memory, size);
+}
+
 void *__wrap_malloc(size_t size)
 {
     return fails() ? NULL : __real_malloc(size);

@@ -1,5 +1,5 @@
 /* failing: allocations that fail on request. For programs linked with
- * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc; affects only statically linked code. */
+ * $(failing_ldflags), which wraps malloc and os/pages; affects only statically linked code. */
 #ifndef FAILING_H
 #define FAILING_H
 

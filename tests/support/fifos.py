@@ -1,11 +1,15 @@
 """Shared by the tests of the fifo handler: a reader that reads on request, and a program that executes commands one by one."""
 
+import array
+import fcntl
 import json
 import os
 import select
 import stat
 import subprocess
 import sys
+import tempfile
+import termios
 
 from harness import BUILD, assert_handler_ledger, environment, wait_for
 
@@ -16,7 +20,8 @@ TIMEOUT, TOO_LARGE, NOT_CREATED = -8, -13, -14
 
 
 def config_of(path, shutdown="10s", **options):
-    handler = {"type": "fifo", "path": path, "retry_min": "10ms", "retry_max": "50ms", "wait_step": "10ms", **options}
+    handler = {"type": "fifo", "path": path, "block_timeout": "1m", "retry_min": "10ms", "retry_max": "50ms",
+               "wait_step": "10ms", **options}
     return {"settings": {"shutdown_timeout": shutdown}, "handlers": {"pipe": handler}, "groups": {"*": "pipe"}}
 
 
@@ -28,7 +33,16 @@ def make_fifo(folder, name="fifo"):
 
 def without_slow_reader_warnings(log):
     """The log without the warnings that a busy machine can cause when a reader is not scheduled for a while."""
-    return "".join(line for line in log.splitlines(True) if "its reader reads nothing" not in line and "back after" not in line)
+    expected = ("its reader reads nothing", "back after", "shutting down: waiting up to")
+    return "".join(line for line in log.splitlines(True) if not any(text in line for text in expected))
+
+
+def is_full(fd):
+    """Whether the pipe contains so much that its writer waits, or soon will. A page of the pipe accepts a write only if all of it
+    fits, so two neighbouring pages contain more than one page of data, and 16 pages more than half of their capacity."""
+    held = array.array("i", [0])
+    fcntl.ioctl(fd, termios.FIONREAD, held)
+    return held[0] > 31 * 1024
 
 
 class Reader:
@@ -54,7 +68,7 @@ class Reader:
             select.select([self.fd], [], [], 0.01)
             self.read()
             return condition()
-        wait_for(holds, what, 60)
+        wait_for(holds, what)
 
     def read_lines(self, count):
         self.read_until(lambda: self.data.count(b"\n") >= count, f"{count} lines")
@@ -79,18 +93,26 @@ class Reader:
 class ScriptedApp:
     """Runs tests/support/scripted_app, which executes one command at a time."""
 
-    def __init__(self, config, folder, **env):
-        self.errors = os.path.join(folder, "errors")
-        with open(self.errors, "w", encoding="utf-8") as errors:
+    def __init__(self, config, folder, user=None, **env):
+        with tempfile.NamedTemporaryFile("w", prefix="errors", dir=folder, delete=False) as errors:
+            self.errors = errors.name
             self.program = subprocess.Popen([SCRIPTED_APP], env=environment(WEIR_CONFIG=config, **env), stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=errors, text=True)
+                                            stdout=subprocess.PIPE, stderr=errors, text=True, preexec_fn=user)
+        self.pid = self.program.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.program.poll() is None:
+            self.end()
 
     def send(self, *words):
         self.program.stdin.write(" ".join(str(word) for word in words) + "\n")
         self.program.stdin.flush()
 
     def reply(self):
-        assert select.select([self.program.stdout], [], [], 60)[0], "no reply"
+        assert select.select([self.program.stdout], [], [], 240)[0], "no reply"
         return json.loads(self.program.stdout.readline())
 
     def do(self, *words):
@@ -108,7 +130,7 @@ class ScriptedApp:
 
     def end(self):
         self.program.stdin.close()
-        assert self.program.wait(60) == 0, self.program.returncode
+        assert self.program.wait(240) == 0, (self.program.returncode, self.stderr_text())
 
     def pipes(self):
         """The named pipes it has open: {descriptor: inode}."""

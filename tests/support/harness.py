@@ -5,8 +5,10 @@ assert statements."""
 
 import json
 import os
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,7 @@ PLUGINS = os.path.join(BUILD, "plugins", ".libs")
 TEST_PLUGINS = os.path.join(BUILD, "tests", "support", "plugins", ".libs")
 WEIR = os.path.join(BUILD, "tools", "weir")
 ADDER = os.path.join(BUILD, "tests", "support", "adder")
+SANITIZED = os.environ.get("WEIR_TEST_SANITIZED", "")  # the compiler's options for sanitizers
 
 _cases = []
 
@@ -42,28 +45,60 @@ def environment(**more):
 
 
 def skip_fork_under_sanitizers():
-    if os.environ.get("WEIR_TEST_SANITIZED"):
+    if SANITIZED:
         raise Skip("the sanitizers' allocators and thread lists do not survive a fork of a threaded program")
 
 
-def run(*command, timeout=120, cwd=None, stdin=None, **env):
+def become_nobody():
+    """For preexec_fn: root becomes a user without rights."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+def run(*command, timeout=300, cwd=None, stdin=None, **env):
     """Runs a program to its end. Returns a subprocess.CompletedProcess with text in stdout and stderr."""
     return subprocess.run([str(c) for c in command], env=environment(**env), timeout=timeout, cwd=cwd, stdin=stdin,
                           capture_output=True, text=True, errors="surrogateescape")
 
 
-def start(*command, cwd=None, **env):
+def start(*command, cwd=None, stdin=None, **env):
     """Starts a program. The caller ends it."""
-    return subprocess.Popen([str(c) for c in command], env=environment(**env), cwd=cwd, stdout=subprocess.PIPE,
+    return subprocess.Popen([str(c) for c in command], env=environment(**env), cwd=cwd, stdin=stdin, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
 
 
-def wait_for(condition, what, seconds=30):
+def wait_for(condition, what, seconds=240):
     """Waits until a condition holds. The time limit only bounds a failure; it is not an assertion on speed."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "timed out waiting for " + what
         time.sleep(0.01)
+
+
+def free_port(kind=socket.SOCK_STREAM):
+    """A port of this machine that is free, and that the system gives to no program which asks for any port."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        first = int(file.read().split()[0])
+    while True:
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind(("127.0.0.1", random.randrange(10000, first) if first > 12000 else 0))
+                return probe.getsockname()[1]
+            except OSError:
+                continue
+
+
+def await_day():
+    """Waits if the day, UTC, is about to end: an interval of a day would end in the middle of the case."""
+    while time.time() % 86400 > 86400 - 60:
+        time.sleep(1)
+
+
+def size_of(path):
+    """0: there is no such file."""
+    return os.path.getsize(path) if os.path.exists(path) else 0
 
 
 def lines_of(path):
@@ -77,7 +112,7 @@ def assert_process_ledger(stats):
 
 def assert_handler_ledger(stats):
     received = stats["offered"] + stats["recovered"]
-    accounted = stats["delivered"] + sum(stats["dropped"]) + stats["queued"] + stats["spooled"]
+    accounted = stats["delivered"] + sum(stats["dropped"]) + stats["queued"] + stats["spooled"] + stats.get("summing", 0)
     assert received == accounted, stats
 
 

@@ -1,5 +1,5 @@
 """The metrics part of MLBench's REST API: POST and GET /api/metrics/, GET /api/metrics/ID. It checks what MLBench's Django views and
-models check, and fails as they do: with 500 where they do not catch an exception."""
+models check, and fails as they do: with 500 where they do not catch an exception. With pods it is version 2.x; 3.0 knows no pod_name."""
 
 import datetime
 import http.server
@@ -11,7 +11,7 @@ import urllib.parse
 # django.utils.dateparse.datetime_re
 DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})[T ](?P<hour>\d{1,2}):(?P<minute>\d{1,2})"
                   r"(?::(?P<second>\d{1,2})(?:[\.,](?P<microsecond>\d{1,6})\d{0,6})?)?(?P<tzinfo>\s*Z|[+-]\d{2}(?::?\d{2})?)?")
-TRUTHS = {"True": True, "true": True, "t": True, "1": True, "False": False, "false": False, "f": False, "0": False}
+TRUTHS = {"True": True, "t": True, "1": True, "False": False, "f": False, "0": False}  # of a form
 
 
 def parse_date(text):
@@ -29,15 +29,14 @@ def make_metric(form):
     metric["date"] = parse_date(form["date"])
     metric["cumulative"] = TRUTHS[form["cumulative"]]
     if len(metric["name"]) > 50 or len(metric["value"]) > 255:
-        raise ValueError("too long")
-    float(metric["value"])  # as MLBench's summary does
+        raise ValueError("too long")  # PostgreSQL's limits
     return metric
 
 
 class MLBench:
     def __init__(self, runs=(), pods=()):
         self.metrics = {("run", run): [] for run in runs} | {("pod", pod): [] for pod in pods}
-        self.faults, self.connections = [], 0
+        self.faults, self.connections, self.knows_pods = [], 0, bool(pods)
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -51,6 +50,8 @@ class MLBench:
             def respond(self, status, content):
                 body = json.dumps(content).encode()
                 self.send_response(status)
+                if status == 301:
+                    self.send_header("Location", self.path + "/")
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -74,17 +75,19 @@ class MLBench:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def create(self, path, content_type, body):
+        if path == "/api/metrics":
+            return 301, {}  # Django's APPEND_SLASH
         if path != "/api/metrics/":
             return 404, {"detail": "Not found."}
         if content_type != "application/x-www-form-urlencoded":
             return 415, {"detail": f'Unsupported media type "{content_type}" in request.'}
         pairs = urllib.parse.parse_qsl(body, keep_blank_values=True, strict_parsing=True, encoding="utf-8", errors="strict")
         form = dict(pairs)
-        if "pod_name" in form and ("pod", form["pod_name"]) not in self.metrics:
+        if "pod_name" in form and self.knows_pods and ("pod", form["pod_name"]) not in self.metrics:
             return 404, {"status": "Not Found", "message": "Pod not found"}
-        if "pod_name" not in form and "run_id" not in form:
-            return 400, {"status": "Bad Request", "message": "Pod Name or run id have to be supplied", "data": form}
-        owner = ("pod", form["pod_name"]) if "pod_name" in form else ("run", int(form["run_id"]))
+        if "run_id" not in form and not (self.knows_pods and "pod_name" in form):
+            return 400, {"status": "Bad Request", "message": "Run ID has to be supplied", "data": form}
+        owner = ("pod", form["pod_name"]) if "run_id" not in form else ("run", int(form["run_id"]))
         try:
             if len(pairs) != len(form):
                 raise ValueError("duplicate field")

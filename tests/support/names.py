@@ -1,7 +1,8 @@
 """Runs a program in a network namespace with its own name server, and prints the result as JSON. A test script runs this file under
 unshare.
 
-usage: names.py silent|moving"""
+usage: names.py silent|moving
+       names.py late|changing|mute SCHEME      with the handler type socket"""
 
 import fcntl
 import json
@@ -13,7 +14,9 @@ import sys
 import tempfile
 import threading
 
-from harness import ADDER, environment
+from fifos import ScriptedApp
+from harness import ADDER, environment, wait_for
+from receivers import Receiver
 from scripted import Scripted
 
 
@@ -33,7 +36,7 @@ def use_own_name_server(folder):
 
 
 class NameServer:
-    """A name server that returns one address for every name; None: it never replies."""
+    """A name server that returns one address for every name; "": there is no such name; None: it never replies."""
 
     def __init__(self, address):
         self.address = address
@@ -44,7 +47,7 @@ class NameServer:
     def _serve(self):
         while True:
             query, peer = self.socket.recvfrom(4096)
-            if self.address:
+            if self.address is not None:
                 self.socket.sendto(self._reply_to(query), peer)
 
     def _reply_to(self, query):
@@ -52,6 +55,8 @@ class NameServer:
         while query[end]:
             end += query[end] + 1
         question, kind = query[12:end + 5], struct.unpack(">H", query[end + 1:end + 3])[0]
+        if not self.address:
+            return query[:2] + struct.pack(">HHHHH", 0x8183, 1, 0, 0, 0) + question
         record = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 0, 4) + socket.inet_aton(self.address) if kind == 1 else b""
         return query[:2] + struct.pack(">HHHHH", 0x8180, 1, 1 if record else 0, 0, 0) + question + record
 
@@ -67,7 +72,7 @@ def start(config, *arguments):
 
 
 def finish(program, **more):
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     print(json.dumps({"code": program.returncode, "report": json.loads(out), "stderr": err, **more}))
 
 
@@ -85,13 +90,50 @@ def moving():
     names.address = "127.0.0.3"
     first.close()
     first.respond = lambda _: None
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=240)
     values = list(dict.fromkeys(first.values() + second.values()))
     print(json.dumps({"code": program.returncode, "report": json.loads(out), "stderr": err, "first": len(first.requests),
                       "second": len(second.requests), "values": values}))
 
 
+def socket_config(scheme, shutdown="10s", **options):
+    handler = {"type": "socket", "to": f"{scheme}://late.test:2003", "format": "statsd", "retry_min": "5ms", "retry_max": "50ms",
+               "overflow": "block", "block_timeout": "1h", **options}
+    return {"settings": {"shutdown_timeout": shutdown}, "handlers": {"push": handler}, "groups": {"*": "push"}}
+
+
+def late(scheme):
+    names = NameServer("")
+    receiver = Receiver(scheme, port=2003)
+    program = start(socket_config(scheme, linger="20ms"), "-n", "500", "-f", "-1")
+    message = program.stderr.readline()
+    names.address = "127.0.0.1"
+    out, err = program.communicate(timeout=240)
+    receiver.wait_for_lines(500)
+    print(json.dumps({"code": program.returncode, "report": json.loads(out), "stderr": message + err, "lines": receiver.lines()}))
+
+
+def changing(scheme):
+    names = NameServer("127.0.0.2")
+    receivers = [Receiver(scheme, port=2003, host=host) for host in ("127.0.0.2", "127.0.0.3")]
+    app, count = ScriptedApp(socket_config(scheme, resolve_every="10ms", linger="20ms"), place), 0
+    for receiver in receivers:
+        names.address = receiver.host
+        while not receiver.pieces:
+            assert app.do("add", "t0", count)["code"] == 0
+            count += 1
+    flushed, ledger = app.do("flush", -1), app.do("ledger", "push")
+    app.end()
+    wait_for(lambda: sum(receiver.data().count(b"\n") for receiver in receivers) >= count, f"{count} lines")
+    print(json.dumps({"flush": flushed, "ledger": ledger, "count": count, "lines": [receiver.lines() for receiver in receivers]}))
+
+
+def mute(scheme):
+    NameServer(None)
+    finish(start(socket_config(scheme, "300ms", block_timeout="0s"), "-n", "1000", "-f", "300"))
+
+
 with tempfile.TemporaryDirectory(prefix="weir-names-") as place:
     bring_up_loopback()
     use_own_name_server(place)
-    {"silent": silent, "moving": moving}[sys.argv[1]]()
+    {"silent": silent, "moving": moving, "late": late, "changing": changing, "mute": mute}[sys.argv[1]](*sys.argv[2:])

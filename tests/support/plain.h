@@ -2,9 +2,11 @@
 #ifndef PLAIN_H
 #define PLAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define PLAIN_CHECK(condition, ...)                                                                            \
@@ -16,10 +18,34 @@ static inline void plain_fail(const char *file, int line, const char *condition,
     _exit(1);
 }
 
-/* A program that hangs is killed by SIGALRM, which is a failure. */
+enum { PLAIN_PATIENCE = 4 }; /* how much longer a program may take on a busy machine */
+
+/* A program that hangs is killed by SIGALRM, which is a failure. seconds: on an idle machine, generously. */
 static inline void plain_hang_no_longer_than(unsigned seconds)
 {
-    alarm(seconds);
+    alarm(seconds * PLAIN_PATIENCE);
+}
+
+/* Whether the tests are built with this sanitizer, such as "thread"; "": with any. */
+static inline bool plain_is_sanitized(const char *by)
+{
+    const char *options = getenv("WEIR_TEST_SANITIZED");
+    return options && *options && strstr(options, by);
+}
+
+/* How often a program repeats what it does `usual` times in the tests: WEIR_TEST_FACTOR times as often. */
+static inline int plain_rounds(int usual)
+{
+    const char *factor = getenv("WEIR_TEST_FACTOR");
+    double rounds = factor && *factor ? usual * atof(factor) : usual;
+    return rounds < 1 ? 1 : rounds > 1e9 ? 1000000000 : (int)rounds;
+}
+
+/* The time limit of a program that takes at most `usual` seconds in the tests. */
+static inline unsigned plain_limit(unsigned usual)
+{
+    unsigned limit = (unsigned)plain_rounds((int)usual);
+    return limit > usual ? limit : usual;
 }
 
 /* Returns a pseudorandom number below `below`. state: one per thread, initially not 0. */

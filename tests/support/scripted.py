@@ -93,7 +93,7 @@ class Scripted:
         body = stream.read(length)
         return Request(method, path, headers, body, number) if len(body) == length else None
 
-    def wait(self, condition, what, seconds=60):
+    def wait(self, condition, what, seconds=240):
         """Waits until condition(server) holds."""
         with self.change:
             assert self.change.wait_for(lambda: condition(self), seconds), "timed out waiting for " + what

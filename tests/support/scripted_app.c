@@ -2,8 +2,10 @@
  * JSON to standard output: {"code": 0, "error": ""}.
  *
  *     add NAME VALUE     weir_add_value, on group "my_app"
+ *     int NAME VALUE     weir_add_int
  *     event COUNT        weir_emit of values n0, n1, ... = 0, 1, ...
  *     note LENGTH        weir_add_sample with LENGTH characters of metadata
+ *     describe NAME UNIT weir_describe
  *     flush MS           weir_flush
  *     reload             weir_reload
  *     configure FILE     weir_configure_file
@@ -21,6 +23,8 @@
 #include <unistd.h>
 
 #include <weir/weir.h>
+
+#include "ledger_json.h"
 
 enum { LARGEST_EVENT = 1000, LONGEST_NOTE = 30000 };
 
@@ -73,12 +77,8 @@ static void print_ledger(const char *handler)
         reply(WEIR_ERR_ARGUMENT);
         return;
     }
-    printf("{\"offered\": %" PRIu64 ", \"recovered\": %" PRIu64 ", \"delivered\": %" PRIu64
-           ", \"queued\": %" PRIu64 ", \"spooled\": %" PRIu64 ", \"dropped\": [",
-           stats.offered, stats.recovered, stats.delivered, stats.queued, stats.spooled);
-    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
-        printf("%s%" PRIu64, i ? ", " : "", stats.dropped[i]);
-    puts("]}");
+    ledger_json_stats(&stats);
+    puts("");
     fflush(stdout);
 }
 
@@ -111,6 +111,10 @@ static void execute(const char *verb, const char *first, const char *second)
 {
     if (strcmp(verb, "add") == 0)
         reply(weir_add_value(stream, first, atof(second)));
+    else if (strcmp(verb, "int") == 0)
+        reply(weir_add_int(stream, first, atol(second)));
+    else if (strcmp(verb, "describe") == 0)
+        reply(weir_describe(stream, first, second, NULL));
     else if (strcmp(verb, "event") == 0)
         reply(emit_event(atoi(first)));
     else if (strcmp(verb, "note") == 0)

@@ -19,6 +19,7 @@ import threading
 
 import harness
 from harness import BUILD, PLUGINS, SOURCE, WEIR, Skip, case, environment, run
+from receivers import Receiver
 from scripted import Scripted, reply
 
 VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
@@ -82,6 +83,21 @@ class File(Handler):
         assert self.count_lines() == delivered(reports), reports
 
 
+class Summed(File):
+    """Summaries in place of values. One value in six is a running total, of which the last one of an interval is written."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.options = {"path": self.path, "format": "json", "aggregate": "10ms"}
+
+    def check(self, reports, log):
+        lines = open(self.path, encoding="utf-8").read() if os.path.exists(self.path) else ""
+        assert not lines or lines.endswith("\n"), lines[-200:]
+        counted = sum(record["value"] for record in map(json.loads, lines.splitlines()) if record["name"].endswith(".count"))
+        totals = sum(report["offered"] for report in reports) // 6
+        assert delivered(reports) - totals <= counted <= delivered(reports), (counted, reports)
+
+
 class Sqlite(Handler):
     type = "sqlite"
     foreign = True
@@ -127,6 +143,25 @@ class Fifo(Handler):
             os.write(self.fd, b"\nend\n")
             self.reader.join()
         os.close(self.fd)
+
+
+class Socket(Handler):
+    """A stream: what a lost connection had not acknowledged is sent again, so lines may arrive twice."""
+
+    type = "socket"
+    foreign = True  # the resolver
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.receiver = Receiver("tcp")
+        self.options = {"to": self.receiver.to, "connect_timeout": "2s", "send_timeout": "2s"}
+
+    def check(self, reports, log):
+        harness.wait_for(lambda: self.receiver.data().count(b"\n") >= delivered(reports), f"{delivered(reports)} lines")
+        assert all(json.loads(line) for line in self.receiver.lines())
+
+    def close(self):
+        self.receiver.stop()
 
 
 class Http(Handler):
@@ -247,8 +282,8 @@ class Adopted(Journal):
         cls.inherited = sum(report["spooled"] for report in reports)
 
 
-HANDLERS = {"null": Null, "console": Console, "file": File, "fifo": Fifo, "http": Http, "spool": Spool, "recovered": Recovered,
-            "sqlite": Sqlite, "journal": Journal, "kept": Kept, "adopted": Adopted}
+HANDLERS = {"null": Null, "console": Console, "file": File, "summed": Summed, "fifo": Fifo, "http": Http, "socket": Socket, "spool": Spool,
+            "recovered": Recovered, "sqlite": Sqlite, "journal": Journal, "kept": Kept, "adopted": Adopted}
 if not os.path.exists(os.path.join(PLUGINS, "sqlite.so")):
     del HANDLERS["sqlite"]
 

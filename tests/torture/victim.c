@@ -66,7 +66,8 @@ static weir_handler_stats check_handler(void)
     weir_handler_stats stats;
     if (weir_get_handler_stats(options.handler, &stats, sizeof stats) != 0)
         return (weir_handler_stats){0};
-    uint64_t went = stats.delivered + sum_of(stats.dropped, WEIR_DROPPED_MAX) + stats.queued + stats.spooled;
+    uint64_t went = stats.delivered + sum_of(stats.dropped, WEIR_DROPPED_MAX) + stats.queued + stats.spooled +
+                    stats.summing;
     if (stats.offered + stats.recovered != went)
         fail("where the handler's values went", went, stats.offered + stats.recovered);
     return stats;

@@ -1,15 +1,18 @@
 /* faulty: a handler type that breaks the contract only in the way that its option "fault" names. It appends its
- * samples' bytes to an anonymous file. */
+ * samples as lines to the file of its option "path", or their bytes to an anonymous file. With -DNO_FLUSH it
+ * has no flush. */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -30,7 +33,14 @@
     X(changes_environment) X(changes_signal) X(closes_twice) X(closes_stranger) X(writes_after_close) \
     X(flush_hangs) X(flush_late) X(close_hangs) X(close_crashes) X(destroy_crashes) X(wake_crashes) \
     X(abandon_writes) X(abandon_crashes) X(logs_secret) X(shares_state) X(odd_refusal) \
-    X(waits_in_create) X(crashes_at_exit) X(probe_leaks) X(probe_late)
+    X(waits_in_create) X(crashes_at_exit) X(probe_leaks) X(probe_late) \
+    X(slow) X(prints_to_stdout) X(prints_to_stderr) X(prints_in_open) X(replaces_stdout) X(closes_stdin) \
+    X(sets_alarm) X(sets_locale_to_c) X(sets_numbers_to_c) X(drops_all) X(loses_some) X(writes_wrong_value) \
+    X(repeats_some) X(buffers) X(empties_on_open) X(inherits) X(leaks_every_50th) X(leaks_on_failed_open) \
+    X(static_descriptor) X(static_options) X(thread_per_batch) X(abandon_frees) X(abandon_allocates) \
+    X(keeps_note) X(keeps_label) X(short_label) X(few_labels) X(short_note) X(small_array) \
+    X(gives_up_waiting) X(crashes_in_stopped_open) X(gives_up_open) \
+    X(now_sleeps) X(now_allocates) X(now_is_deep) X(now_does_nothing)
 /* clang-format on */
 
 #define NUMBER(name) FAULT_##name,
@@ -40,12 +50,13 @@ static const char words[] = FAULTS(WORD);
 
 struct options {
     int64_t fault;
-    const char *token;
+    const char *token, *path;
 };
 
 static const weir_option rows[] = {
     {"fault", WEIR_OPTION_ENUM, 0, "none", words + 1, "what to do wrong", offsetof(struct options, fault)},
     {"token", WEIR_OPTION_STRING, WEIR_OPTION_SECRET, NULL, NULL, "a secret", offsetof(struct options, token)},
+    {"path", WEIR_OPTION_STRING, 0, NULL, NULL, "the file", offsetof(struct options, path)},
     {0},
 };
 
@@ -53,8 +64,13 @@ struct faulty {
     const weir_host *host;
     enum fault fault;
     const char *token;
+    const struct options *options;
     int fd, lost;
     const weir_sample *kept;
+    const char *kept_text;
+    uint32_t batches, samples;
+    char *buffered; /* lines that close writes */
+    size_t buffered_length;
 };
 
 static _Atomic int inside;
@@ -84,11 +100,16 @@ static void *sleep_on(void *ctx)
     return NULL;
 }
 
-static void start_thread(void)
+static void start_detached(void *(*code)(void *ctx), void *ctx)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, sleep_on, NULL) == 0)
+    if (pthread_create(&thread, NULL, code, ctx) == 0)
         pthread_detach(thread);
+}
+
+static void start_thread(void)
+{
+    start_detached(sleep_on, NULL);
 }
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -112,6 +133,9 @@ static bool misbehave_in_create(const weir_host *host, enum fault fault)
     return true;
 }
 
+static const struct options *shared_options;
+static int shared_fd = -1;
+
 static void *create(const weir_host *host, const void *given)
 {
     const struct options *options = given;
@@ -123,6 +147,7 @@ static void *create(const weir_host *host, const void *given)
     faulty->host = host;
     faulty->fault = (enum fault)options->fault;
     faulty->token = options->token;
+    faulty->options = shared_options = options;
     faulty->fd = -1;
     if (misbehave_in_create(host, faulty->fault))
         return faulty;
@@ -151,6 +176,13 @@ static void leave_process(void)
         hang();
 }
 
+/* Never closed. */
+static int faulty_null(void)
+{
+    static int fd = -1;
+    return fd >= 0 ? fd : (fd = open("/dev/null", O_WRONLY | O_CLOEXEC));
+}
+
 static void change_process_state(enum fault fault)
 {
     sigset_t set;
@@ -165,6 +197,11 @@ static void change_process_state(enum fault fault)
         break;
     case FAULT_changes_environment: setenv("FAULTY", "1", 1); break;
     case FAULT_changes_signal: signal(SIGPIPE, SIG_IGN); break;
+    case FAULT_replaces_stdout: dup2(faulty_null(), 1); break;
+    case FAULT_closes_stdin: close(0); break;
+    case FAULT_sets_alarm: alarm(3600); break;
+    case FAULT_sets_locale_to_c: setlocale(LC_ALL, "C"); break;
+    case FAULT_sets_numbers_to_c: setlocale(LC_NUMERIC, "C"); break;
     default: break;
     }
 }
@@ -172,6 +209,29 @@ static void change_process_state(enum fault fault)
 static void crash_at_exit(void)
 {
     crash();
+}
+
+/* Takes a while, and is asked to stop meanwhile. Returns whether to go on. */
+static bool open_slowly(const struct faulty *faulty)
+{
+    const weir_host *host = faulty->host;
+    for (int i = 0; i < 30; i++) {
+        sleep_ms(1);
+        if (host->stopping(host) && faulty->fault == FAULT_crashes_in_stopped_open)
+            crash();
+        if (host->stopping(host) && faulty->fault == FAULT_gives_up_open)
+            return false;
+    }
+    return true;
+}
+
+static int open_destination(const struct faulty *faulty)
+{
+    int flags = faulty->fault == FAULT_inherits ? 0 : O_CLOEXEC;
+    if (!faulty->options->path)
+        return memfd_create("faulty", flags ? MFD_CLOEXEC : 0);
+    flags |= faulty->fault == FAULT_empties_on_open ? O_TRUNC : 0;
+    return open(faulty->options->path, O_WRONLY | O_APPEND | O_CREAT | flags, 0600);
 }
 
 static void open_it(void *self, weir_outcome *outcome)
@@ -186,13 +246,26 @@ static void open_it(void *self, weir_outcome *outcome)
     case FAULT_leaves_process: leave_process(); break;
     case FAULT_leaks_descriptor: faulty->lost = memfd_create("lost", MFD_CLOEXEC); break;
     case FAULT_crashes_at_exit: atexit(crash_at_exit); break;
+    case FAULT_prints_in_open: puts("open"); break;
+    case FAULT_crashes_in_stopped_open:
+    case FAULT_gives_up_open:
+        if (!open_slowly(faulty)) {
+            outcome->code = WEIR_OUTCOME_RETRY;
+            snprintf(outcome->reason, sizeof outcome->reason, "stopped");
+            return;
+        }
+        break;
     default: break;
     }
-    faulty->fd = memfd_create("faulty", MFD_CLOEXEC);
-    if (faulty->fd < 0) {
-        outcome->code = WEIR_OUTCOME_RETRY;
-        snprintf(outcome->reason, sizeof outcome->reason, "%s", strerror(errno));
-    }
+    faulty->fd = open_destination(faulty);
+    shared_fd = faulty->fd;
+    if (faulty->fd >= 0 && flock(faulty->fd, LOCK_SH) == 0)
+        return;
+    outcome->code = WEIR_OUTCOME_RETRY;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s", strerror(errno));
+    if (faulty->fd >= 0 && faulty->fault != FAULT_leaks_on_failed_open)
+        close(faulty->fd);
+    faulty->fd = -1;
 }
 
 static void close_it(void *self)
@@ -202,9 +275,16 @@ static void close_it(void *self)
         hang();
     if (faulty->fault == FAULT_close_crashes)
         crash();
-    int fd = faulty->fd;
+    int fd = faulty->fault == FAULT_static_descriptor ? shared_fd : faulty->fd;
+    if (faulty->buffered && write(fd, faulty->buffered, faulty->buffered_length) < 0)
+        errno = 0;
+    free(faulty->buffered);
+    faulty->buffered = NULL;
+    faulty->buffered_length = 0;
     if (fd >= 0)
         close(fd);
+    if (faulty->fault == FAULT_static_descriptor)
+        shared_fd = -1;
     if (faulty->fault == FAULT_closes_stranger)
         close(7);
     if (faulty->fault != FAULT_closes_twice && faulty->fault != FAULT_writes_after_close)
@@ -213,13 +293,103 @@ static void close_it(void *self)
 
 static void abandon(void *self)
 {
-    const struct faulty *faulty = self;
+    struct faulty *faulty = self;
     if (faulty->fault == FAULT_abandon_crashes)
         crash();
+    if (faulty->fault == FAULT_abandon_allocates)
+        faulty->buffered = malloc(100);
     if (faulty->fault == FAULT_abandon_writes && write(faulty->fd, "bye", 3) < 0)
         return;
     if (faulty->fd >= 0)
         close(faulty->fd);
+    if (faulty->fault == FAULT_abandon_frees)
+        free(faulty);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* Appends one line, or more or less than that. */
+static void put_line(const struct faulty *faulty, FILE *lines, const weir_batch *batch, uint32_t i)
+{
+    const weir_sample *sample = &batch->samples[i];
+    const weir_series *series = weir_batch_series(batch, sample);
+    double value = sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
+    uint64_t number = batch->sequence + i;
+    if (faulty->fault == FAULT_drops_all || (faulty->fault == FAULT_loses_some && number % 97 == 96))
+        return;
+    if (faulty->fault == FAULT_writes_wrong_value && number % 97 == 96)
+        value /= 10;
+    fprintf(lines, "%s.%s %.17g\n", series->group, series->name, value);
+    if (faulty->fault == FAULT_repeats_some && number % 97 == 96)
+        fprintf(lines, "%s.%s %.17g\n", series->group, series->name, value);
+}
+
+/* Returns the lines of a batch; the caller frees them. */
+static char *make_lines(const struct faulty *faulty, const weir_batch *batch, size_t *length)
+{
+    char *text = NULL;
+    FILE *lines = open_memstream(&text, length);
+    for (uint32_t i = 0; lines && i < batch->count; i++)
+        put_line(faulty, lines, batch, i);
+    if (!lines || fclose(lines) != 0)
+        abort();
+    return text;
+}
+
+/* A destination that takes nothing at the moment. Returns whether it takes something again. */
+static bool wait_for_room(const struct faulty *faulty, int fd)
+{
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    int ready = 0;
+    if (faulty->fault != FAULT_gives_up_waiting)
+        return false;
+    while (ready == 0 && !faulty->host->stopping(faulty->host))
+        ready = poll(&room, 1, 50);
+    return ready > 0;
+}
+
+static bool write_all(const struct faulty *faulty, int fd, const char *bytes, size_t length)
+{
+    while (length) {
+        ssize_t written = write(fd, bytes, length);
+        if (written < 0 && !(errno == EAGAIN && wait_for_room(faulty, fd)))
+            return false;
+        bytes += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+static bool buffer_lines(struct faulty *faulty, char *text, size_t length)
+{
+    char *grown = realloc(faulty->buffered, faulty->buffered_length + length + 1);
+    if (!grown)
+        abort();
+    memcpy(grown + faulty->buffered_length, text, length);
+    faulty->buffered = grown;
+    faulty->buffered_length += length;
+    free(text);
+    return true;
+}
+
+static bool write_batch(struct faulty *faulty, const weir_batch *batch)
+{
+    size_t length;
+    int fd = faulty->fault == FAULT_static_descriptor ? shared_fd : faulty->fd;
+    const struct options *options = faulty->fault == FAULT_static_options ? shared_options : faulty->options;
+    if (!options->path) {
+        const char *bytes = (const char *)batch->samples;
+        return lseek(fd, 0, SEEK_SET) == 0 &&
+               write_all(faulty, fd, bytes, batch->count * sizeof *batch->samples);
+    }
+    char *text = make_lines(faulty, batch, &length);
+    if (*options->path != '/')
+        abort();
+    if (faulty->fault == FAULT_buffers)
+        return buffer_lines(faulty, text, length);
+    bool written = write_all(faulty, fd, text, length);
+    free(text);
+    return written;
 }
 
 /* ---- Delivering ------------------------------------------------------------------------------ */
@@ -249,8 +419,48 @@ static void use_shared_state(void)
     inside--;
 }
 
+/* Arrays that are too small for what the core may pass. */
+static void overflow(const struct faulty *faulty, const weir_batch *batch)
+{
+    enum { SERIES = 1024 };
+    static uint64_t by_series[SERIES];
+    for (uint32_t i = 0; i < batch->count; i++) {
+        char text[256];
+        const char *keys[8];
+        const weir_series *series = weir_batch_series(batch, &batch->samples[i]);
+        const char *note = batch->samples[i].note ? batch->notes[batch->samples[i].note] : NULL;
+        volatile char *to = text;
+        const char *volatile *key = keys;
+        if (faulty->fault == FAULT_small_array)
+            ++*(volatile uint64_t *)&by_series[batch->samples[i].series];
+        for (size_t j = 0; j < series->label_count; j++) {
+            if (faulty->fault == FAULT_few_labels)
+                key[j] = series->labels[j].key;
+            for (size_t k = 0; faulty->fault == FAULT_short_label && series->labels[j].value[k]; k++)
+                to[k] = series->labels[j].value[k];
+        }
+        for (size_t k = 0; faulty->fault == FAULT_short_note && note && note[k]; k++)
+            to[k] = note[k];
+    }
+}
+
+/* Reads a text of the previous batch. */
+static void keep_text(struct faulty *faulty, const weir_batch *batch)
+{
+    if (faulty->kept_text && *(const volatile char *)faulty->kept_text == '\x7f')
+        abort();
+    faulty->kept_text = NULL;
+    if (faulty->fault == FAULT_keeps_label && batch->label_count)
+        faulty->kept_text = batch->labels[0].value;
+    for (uint32_t i = 0; faulty->fault == FAULT_keeps_note && i < batch->count; i++)
+        if (batch->samples[i].note)
+            faulty->kept_text = batch->notes[batch->samples[i].note];
+}
+
 static void touch_batch(struct faulty *faulty, const weir_batch *batch)
 {
+    overflow(faulty, batch);
+    keep_text(faulty, batch);
     if (faulty->fault == FAULT_writes_batch && batch->count)
         ((weir_sample *)(uintptr_t)batch->samples)->note = 0;
     if (faulty->fault != FAULT_keeps_batch)
@@ -260,8 +470,15 @@ static void touch_batch(struct faulty *faulty, const weir_batch *batch)
     faulty->kept = batch->count ? batch->samples : NULL;
 }
 
+static void *end_soon(void *ctx)
+{
+    sleep_ms(1);
+    return ctx;
+}
+
 static void misbehave_in_emit(struct faulty *faulty)
 {
+    faulty->batches++;
     const weir_host *host = faulty->host;
     switch (faulty->fault) {
     case FAULT_emit_hangs: hang(); break;
@@ -278,6 +495,14 @@ static void misbehave_in_emit(struct faulty *faulty)
     case FAULT_logs_secret:
         host->log(host, 2, "logged in with %s", faulty->token ? faulty->token : "nothing");
         break;
+    case FAULT_slow: sleep_ms(200); break;
+    case FAULT_prints_to_stdout: printf("emit\n"); break;
+    case FAULT_prints_to_stderr: fprintf(stderr, "emit\n"); break;
+    case FAULT_thread_per_batch: start_detached(end_soon, NULL); break;
+    case FAULT_leaks_every_50th:
+        if (faulty->batches % 50 == 0)
+            faulty->lost = memfd_create("lost", MFD_CLOEXEC);
+        break;
     case FAULT_shares_state: use_shared_state(); break;
     default: break;
     }
@@ -288,15 +513,16 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     struct faulty *faulty = self;
     misbehave_in_emit(faulty);
     touch_batch(faulty, batch);
-    if (pwrite(faulty->fd, batch->samples, batch->count * sizeof *batch->samples, 0) < 0) {
+    if (!write_batch(faulty, batch)) {
         outcome->done = 0;
-        outcome->code = WEIR_OUTCOME_REOPEN;
+        outcome->code = errno == EAGAIN ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_REOPEN;
         snprintf(outcome->reason, sizeof outcome->reason, "%s", strerror(errno));
         return;
     }
     return_invalid_outcome(faulty->fault, batch, outcome);
 }
 
+#ifndef NO_FLUSH
 static void flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
 {
     const struct faulty *faulty = self;
@@ -306,6 +532,7 @@ static void flush(void *self, int64_t timeout_ms, weir_outcome *outcome)
     if (faulty->fault == FAULT_flush_late && timeout_ms >= 0)
         sleep_ms(timeout_ms + 2500);
 }
+#endif
 
 static void wake(void *self, int why, weir_outcome *outcome)
 {
@@ -326,6 +553,30 @@ static void probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
         sleep_ms(timeout_ms + 2500);
 }
 
+static __attribute__((noinline)) void use_stack(void)
+{
+    volatile char room[16 * 1024];
+    for (size_t i = 0; i < sizeof room; i += 64)
+        room[i] = 0;
+}
+
+static void emit_now(void *self, const weir_batch *batch, weir_outcome *outcome)
+{
+    const struct faulty *faulty = self;
+    void *volatile chunk = NULL;
+    (void)batch;
+    outcome->done = 0;
+    outcome->code = WEIR_OUTCOME_NOT_NOW;
+    switch (faulty->fault) {
+    case FAULT_now_sleeps: sleep_ms(1); break;
+    case FAULT_now_allocates: chunk = malloc(100); break;
+    case FAULT_now_is_deep: use_stack(); break;
+    case FAULT_now_does_nothing: outcome->code = WEIR_OUTCOME_OK; break;
+    default: break;
+    }
+    free(chunk);
+}
+
 static const weir_handler_type type = {
     .size = sizeof type,
     .abi = WEIR_ABI,
@@ -337,12 +588,15 @@ static const weir_handler_type type = {
     .create = create,
     .open = open_it,
     .emit = emit,
+#ifndef NO_FLUSH
     .flush = flush,
+#endif
     .close = close_it,
     .destroy = destroy,
     .wake = wake,
     .abandon = abandon,
     .probe = probe,
+    .emit_now = emit_now,
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

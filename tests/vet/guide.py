@@ -1,12 +1,13 @@
 """The handler guide, its manual page, the template of `weir new-handler` and <weir/handler.h> agree."""
 
+import json
 import os
 import re
 import shlex
 import subprocess
 
 from header import Header
-from harness import BUILD, SOURCE, WEIR, case, main, run
+from harness import ADDER, BUILD, SOURCE, WEIR, assert_ledgers, case, environment, main, run, wait_for
 from markdown import Text
 from mdoc import Page
 
@@ -70,6 +71,40 @@ def weir_handler_7_declares_every_function_of_the_header():
 
 
 @case
+def a_handler_that_waits_as_the_guide_does_delivers_everything_at_the_end(folder):
+    """Its destination is a full pipe, whose reader begins only after the program has asked it to stop."""
+    waiting = next(snippet for snippet in GUIDE.snippets("c") if "bool wait_for_room" in snippet)
+    source = template(folder)
+    source = source.replace("O_WRONLY | O_CREAT | O_APPEND", "O_WRONLY | O_NONBLOCK")
+    source = source.replace("static void emit(", "#include <poll.h>\n" + waiting + "\nstatic void emit(", 1)
+    source = source.replace("        size_t end;\n", "        size_t end;\n        if (!wait_for_room(handler)) {\n"
+                            '            fail(outcome, WEIR_OUTCOME_RETRY, "wait for", handler->options->path, EAGAIN);\n'
+                            "            return;\n        }\n", 1)
+    assert "wait_for_room(handler)" in source and "O_NONBLOCK" in source
+    path, plugin, pipe = (os.path.join(folder, name) for name in ("full.c", "probe.so", "pipe"))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(source)
+    compiled = subprocess.run([*CC, "-shared", "-fPIC", "-D_GNU_SOURCE", f"-I{SOURCE}/include", f"-I{BUILD}/include", "-o", plugin, path],
+                              capture_output=True, text=True)
+    assert compiled.returncode == 0, compiled.stderr
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    log = os.path.join(folder, "log")
+    config = {"settings": {"shutdown_timeout": "4m"}, "groups": {"*": "slow"},
+              "handlers": {"slow": {"type": "probe", "plugin": plugin, "path": pipe, "chunk": "1KiB", "retry_min": "1h", "retry_max": "1h",
+                                    "queue": "64MiB"}}}
+    with open(log, "w", encoding="utf-8") as errors:
+        program = subprocess.Popen([ADDER, "-n", "20000", "-H", "slow"], env=environment(WEIR_CONFIG=config), stdout=subprocess.PIPE,
+                                   stderr=errors)
+    wait_for(lambda: "shutting down: waiting" in read(log), "a program that waits for its handler")
+    os.set_blocking(reader, True)
+    with os.fdopen(reader, encoding="utf-8") as stream:
+        lines = stream.read().splitlines()
+    assert_ledgers(json.loads(program.communicate(timeout=240)[0]))
+    assert program.returncode == 0 and len(lines) == 20000 and "dropped" not in read(log), (len(lines), read(log))
+
+
+@case
 def the_snippets_of_the_guide_are_in_the_template_or_compile_with_it(folder):
     source = template(folder)
     snippets = GUIDE.snippets("c")
@@ -90,7 +125,7 @@ def the_guide_names_every_callback_outcome_and_service():
     text = GUIDE.text
     fields = [re.search(r"\(\*(\w+)\)", field) for field in CONTRACT.structures()["weir_handler_type"]]
     callbacks = [found.group(1) for found in fields if found]
-    assert callbacks == ["prepare", "create", "open", "emit", "flush", "close", "destroy", "wake", "abandon", "probe"], callbacks
+    assert callbacks == ["prepare", "create", "open", "emit", "flush", "close", "destroy", "wake", "abandon", "probe", "emit_now"], callbacks
     for callback in callbacks:
         assert f"`{callback}`" in text, callback
     codes = {name for name in CONTRACT.constants() if name.startswith("WEIR_OUTCOME_")}

@@ -110,6 +110,9 @@ static const weir_handler_type type = {
 #ifdef WRONG_KINDS
     .kinds = 1u << 7,
 #endif
+#ifdef WRONG_FLAGS
+    .flags = 1u << 7,
+#endif
 };
 
 const weir_handler_type *weir_handler_type_at(uint32_t index)

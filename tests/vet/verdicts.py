@@ -4,15 +4,18 @@ affect other handlers of a program, except by ending the process."""
 import json
 import os
 import re
+import shlex
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import ADDER, BUILD, PLUGINS, TEST_PLUGINS, WEIR, Skip, assert_ledgers, case, main, run
+from harness import ADDER, BUILD, PLUGINS, SOURCE, TEST_PLUGINS, WEIR, Skip, assert_ledgers, case, main, run
+from receivers import Receiver
 from scripted import Scripted
 
 HERE = os.path.join(BUILD, "tests", "vet", ".libs")
 FAULTY = os.path.join(HERE, "faulty.so")
+UNFLUSHED = os.path.join(HERE, "unflushed.so")
 SANITIZED = os.environ.get("WEIR_TEST_SANITIZED")
 # Checks that the sanitizers' allocator and threads prevent.
 NOT_SANITIZED = ("memory", "fork", "abandon") if SANITIZED else ()
@@ -48,15 +51,19 @@ VERDICTS = {
     "leaks_instance": ("memory", r"about \d+ bytes are leaked in each life cycle"),
     "leaves_thread": ("threads", "3 threads still run after 3 life cycles"),
     "leaves_process": ("threads", "a child process still exists"),
-    "changes_locale": ("manners", 'open changes the locale from "C" to "C.UTF-8"|open changes the locale from "C" to "LC_'),
-    "changes_mask": ("manners", "open changes the thread's signal mask: 1 .HUP. is now unblocked"),
-    "changes_umask": ("manners", "open changes the umask from 0[0-7]+ to 00"),
-    "changes_folder": ("manners", "open changes the working directory from .* to /usr"),
-    "changes_environment": ("manners", "open changes the environment"),
-    "changes_signal": ("manners", "open changes the action of signal 13 .PIPE."),
+    "changes_locale": ("state", r'open changes the locale \(LC_MESSAGES\) from "C" to "C.UTF-8"'),
+    "changes_mask": ("state", "open changes the thread's signal mask: 1 .HUP. is now unblocked"),
+    "changes_umask": ("state", "open changes the umask from 0[0-7]+ to 00"),
+    "changes_folder": ("state", "open changes the working directory from .* to /usr"),
+    "changes_environment": ("state", "open changes the environment"),
+    "changes_signal": ("state", "open changes the action of signal 13 .PIPE."),
     "closes_twice": ("descriptors", r"destroy closes descriptor \d+, which it does not own"),
     "closes_stranger": ("descriptors", "close closes descriptor 7, which it does not own"),
     "writes_after_close": ("descriptors", "destroy writes to a descriptor that it does not own"),
+    "now_sleeps": ("now", "emit_now sleeps"),
+    "now_allocates": ("now", "emit_now allocates memory"),
+    "now_is_deep": ("now", "emit_now uses [0-9]+ bytes of stack; allowed: 8192"),
+    "now_does_nothing": ("now", "emit_now returns OK with nothing done"),
     "flush_late": ("flush", "flush with a timeout of 0 ms returns after [0-9]+ ms"),
     "close_crashes": ("life", KILLED + "close$"),
     "destroy_crashes": ("life", KILLED + "destroy$"),
@@ -68,6 +75,39 @@ VERDICTS = {
     "logs_secret": ("life", 'a log message contains the value of the option "token", which is secret'),
     "shares_state": ("instances", KILLED + "emit of 20 samples"),
     "crashes_at_exit": ("program", "killed by Segmentation fault when the program ends"),
+    "prints_to_stdout": ("state", "emit writes to standard output, which is the program's; use host->log"),
+    "prints_to_stderr": ("state", "emit writes to standard error, which is the program's; use host->log"),
+    "prints_in_open": ("state", "open writes to standard output, which is the program's"),
+    "replaces_stdout": ("state", "open changes standard output: descriptor 1 is another file now"),
+    "closes_stdin": ("state", "open changes standard input: descriptor 0 is (closed|another file now)"),
+    "sets_alarm": ("state", r"open changes the process's timers \(alarm, setitimer\)"),
+    "sets_locale_to_c": ("state", r'open changes the locale \(LC_CTYPE\) from "C.UTF-8" to "C"'),
+    "sets_numbers_to_c": ("state", r'open changes the locale \(LC_NUMERIC\) from "C.UTF-8" to "C"'),
+    "inherits": ("descriptors", r"open opens descriptor \d+ \(.*faulty.*\) without O_CLOEXEC"),
+    "leaks_every_50th": ("descriptors", r"\d+ descriptors stay open after 1 life cycles with many batches: .*memfd:lost"),
+    "leaks_on_failed_open": ("descriptors", r"open leaves a descriptor open after its call of flock has failed \(No locks available\)"),
+    "static_descriptor": ("instances", "emit of a handler fails once another handler of the type was closed and destroyed"),
+    "thread_per_batch": ("threads", "emit leaves a thread behind with [5-8] of 8 batches"),
+    "abandon_frees": ("abandon", r"abandon frees memory; it may call close\(2\) and nothing else"),
+    "abandon_allocates": ("abandon", r"abandon allocates memory; it may call close\(2\) and nothing else"),
+    "keeps_note": ("names", KILLED + "emit of 200 samples: it accesses a batch after the call that received it"),
+    "keeps_label": ("life", KILLED + "emit of 80 samples: it accesses a batch after the call that received it"),
+    "short_label": ("names", "killed by (Segmentation fault|Aborted|Bus error)"),
+    "few_labels": ("names", "killed by (Segmentation fault|Aborted|Bus error)"),
+    "short_note": ("names", "killed by (Segmentation fault|Aborted|Bus error)"),
+    "small_array": ("series", "killed by (Segmentation fault|Aborted|Bus error)"),
+    "gives_up_waiting": ("stop", "emit waits for its destination, but gives up as soon as a stop is requested, although 10000 ms are left"),
+    "crashes_in_stopped_open": ("exit", r"a program that exits \d+\.\d ms after its first value, while the handler is being opened, is killed by Seg"),
+    "gives_up_open": ("exit", r"the value of a program that exits \d+\.\d ms after it was added is lost, although the destination is available"),
+}
+# What only reading the destination shows.
+READ = {
+    "drops_all": "1250 of 1250 values that were settled by emit do not arrive: .* prints no line with vet[0-9a-f]{8}n000000=100000",
+    "loses_some": r"\d+ of 1250 values that were settled by emit do not arrive: .* prints no line with vet[0-9a-f]{8}n000096=",
+    "writes_wrong_value": r"\d+ of 1250 values .* do not arrive: .* prints another value than vet[0-9a-f]{8}n000096=",
+    "repeats_some": r"\d+ of 1290 values arrive more than once, although none was offered twice: vet[0-9a-f]{8}n\d{6}=\d{6} arrives 2 times",
+    "buffers": "values that were settled by emit arrive only after close: flush has returned, but has not sent what was buffered",
+    "empties_on_open": r"1250 of 1290 values that were settled before and after a close and an open do not arrive",
 }
 HANGS = {
     "create_hangs": ("create", "create does not return within [0-9]+ ms, although a stop was requested"),
@@ -91,8 +131,9 @@ WRONG = {
     "thread": ("prepare", "prepare starts threads, which a forked child would not have"),
     "reason": ("prepare", 'prepare refuses: .*the handler type "tables" cannot be used; it gave no reason'),
     "timer": ("create", "host->wake_in was called, but the type has no wake"),
-    "constructor": ("load", 'loading it changes the locale from "C" to'),
+    "constructor": ("load", r'loading it changes the locale \(LC_MESSAGES\) from "C" to'),
     "kinds": ("type", "its kinds 0x80 have unknown bits"),
+    "flags": ("type", "its flags 0x80 have unknown bits"),
     "end": ("load", "weir_handler_type_at has no end"),
     "twice": ("load", "it offers 2 handler types, of which some have the same name"),
     "none": ("load", "it offers no handler type"),
@@ -133,7 +174,7 @@ def lines_in(path):
 def assert_all_good(path, options, *more):
     status, checks = vet(path, options, *more)
     wrong = {name: check for name, check in checks.items() if check[0] != "ok" and name not in NOT_SANITIZED}
-    assert not wrong and len(checks) >= 23, (path, wrong)
+    assert not wrong and len(checks) >= 25, (path, wrong)
     assert status == 0 or SANITIZED, checks
 
 
@@ -166,6 +207,73 @@ def each_fault_is_found_and_named():
         if not is_reported_by_sanitizers(fault):
             assert_verdict(FAULTY, {"fault": fault, "token": "hunter2"}, *VERDICTS[fault])
     for_each(VERDICTS, check_fault)
+
+
+def read_options(folder, fault):
+    path = os.path.join(folder, fault)
+    return {"fault": fault, "path": path}, ("--read", f"cat {shlex.quote(path)}")
+
+
+@case
+def what_does_not_arrive_or_arrives_twice_is_found_by_reading_the_destination(folder):
+    def check_fault(fault):
+        options, more = read_options(folder, fault)
+        assert_verdict(FAULTY, options, "read", READ[fault], *more, "--deadline", "4s")
+    for_each(READ, check_fault)
+    options, more = read_options(folder, "none")
+    status, checks = vet(FAULTY, options, "--check", "read", *more)
+    assert status == 0 and "1290 values of a handler" in checks["read"][1], checks
+
+
+@case
+def a_handler_that_buffers_without_a_flush_is_found_by_reading_the_destination(folder):
+    options, more = read_options(folder, "buffers")
+    assert_verdict(UNFLUSHED, options, "read", "arrive only after close: emit buffers them, but the type has no flush", *more, "--deadline", "2s")
+
+
+@case
+def options_that_two_handlers_share_are_found(folder):
+    options, _ = read_options(folder, "static_options")
+    assert_verdict(FAULTY, options, "instances", KILLED + "emit of 5 samples|emit of a handler fails once another")
+
+
+@case
+def a_command_that_prints_nothing_is_reported_with_its_status(folder):
+    options, _ = read_options(folder, "none")
+    assert_verdict(FAULTY, options, "read", r"the command of --read \(status 3\) prints no line with", "--read", "exit 3", "--deadline", "2s")
+
+
+@case
+def every_failure_refers_to_a_section_of_the_guide(folder):
+    """The sections that the checks name exist; those of single failures are the ones of their faults."""
+    with open(os.path.join(SOURCE, "doc", "handler-guide.md"), encoding="utf-8") as file:
+        sections = {re.sub(r"[^a-z -]", "", line[3:].strip().lower()).replace(" ", "-") for line in file if line.startswith("## ")}
+    named = set()
+    for name in os.listdir(os.path.join(SOURCE, "tools", "vet")):
+        with open(os.path.join(SOURCE, "tools", "vet", name), encoding="utf-8") as file:
+            text = file.read()
+            named |= set(re.findall(r'vet_see\("([^"]+)"\)|"([a-z-]+)", (?:VET_LOAD|WHOLE_LIFE|VET_LIFE)', text))
+    named = {section for pair in named for section in pair if section}
+    assert named <= sections and len(named) >= 12, named - sections
+    for fault, section in (("prints_to_stdout", "responsibilities-and-threads"), ("keeps_label", "batches-and-done"),
+                           ("inherits", "open-and-close"), ("abandon_frees", "fork"), ("gives_up_waiting", "waiting-and-stopping"),
+                           ("crashes_in_stopped_open", "create"), ("leaks_memory", "life-cycle")):
+        if is_reported_by_sanitizers(fault):
+            continue
+        done = run(WEIR, "vet", FAULTY, "-o", json.dumps({"fault": fault}), "--check", VERDICTS[fault][0], LC_ALL="C")
+        assert f"\n           see handler-guide.md#{section}\n" in done.stdout, done
+
+
+@case
+def a_slow_handler_passes(folder):
+    """It takes 200 ms for each batch: a tenth of the deadline here, as 1 s is of the default."""
+    options, more = read_options(folder, "slow")
+    checks = [name for name in vet(os.path.join(PLUGINS, "null.so"))[1] if name not in ("values", *NOT_SANITIZED)] + ["read"]
+
+    def check(name):
+        status, verdicts = vet(FAULTY, options, "--check", name, *more, "--deadline", "2s")
+        assert status == 0 and verdicts[name][0] == "ok", verdicts
+    for_each(checks, check)
 
 
 @case
@@ -247,6 +355,7 @@ def usage_errors_exit_with_2():
                              ((FAULTY, "-o", "{"), "--options:1:"),
                              ((FAULTY, "-o", "[]"), "must be an object, got an array"),
                              ((FAULTY, "--check", "lief"), 'unknown check "lief"'),
+                             ((FAULTY, "--check", "read"), "--check read: needs --read"),
                              ((FAULTY, "-d", "5"), '"5" is not a duration'),
                              ((FAULTY, "-f", "x"), '"x" is not a seed')):
         done = run(WEIR, "vet", *arguments)
@@ -284,26 +393,28 @@ def null_and_console_pass():
 @case
 def file_passes(folder):
     path = os.path.join(folder, "out")
-    assert_all_good(os.path.join(PLUGINS, "file.so"), {"path": path}, "--fuzz", "1")
+    assert_all_good(os.path.join(PLUGINS, "file.so"), {"path": path}, "--fuzz", "1", "--read", f"cat {shlex.quote(path)}")
     assert os.path.getsize(path) > 100000
 
 
-def count_bytes(pipe, counted):
-    while data := os.read(pipe, 65536):
-        counted.append(len(data))
+def copy_bytes(pipe, copy, counted):
+    with open(copy, "wb", buffering=0) as file:
+        while data := os.read(pipe, 65536):
+            file.write(data)
+            counted.append(len(data))
 
 
 @case
 def fifo_passes(folder):
-    path, counted = os.path.join(folder, "pipe"), []
+    path, copy, counted = os.path.join(folder, "pipe"), os.path.join(folder, "copy"), []
     os.mkfifo(path)
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     keeper = os.open(path, os.O_WRONLY)  # the reader reaches the end of the file when this is closed
     os.set_blocking(pipe, True)
-    reader = threading.Thread(target=count_bytes, args=(pipe, counted))
+    reader = threading.Thread(target=copy_bytes, args=(pipe, copy, counted))
     reader.start()
     try:
-        assert_all_good(os.path.join(PLUGINS, "fifo.so"), {"path": path}, "--fuzz", "1")
+        assert_all_good(os.path.join(PLUGINS, "fifo.so"), {"path": path}, "--fuzz", "1", "--read", f"cat {shlex.quote(copy)}")
     finally:
         os.close(keeper)
         reader.join()
@@ -319,6 +430,50 @@ def http_passes():
     with Scripted() as server:
         assert_all_good(path, {"url": server.url}, "--fuzz", "1")
         assert len(server.requests) > 100, len(server.requests)
+
+
+@case
+def prometheus_passes():
+    path = os.path.join(PLUGINS, "prometheus.so")
+    if not os.path.exists(path):
+        raise Skip("the handler type prometheus was not built")
+    assert_all_good(path, {"listen": "127.0.0.1:0"}, "--fuzz", "1")
+
+
+def socket_passes(kind, folder):
+    copy = os.path.join(folder, "copy")
+    with Receiver(kind, folder if kind.startswith("unix") else None, copy=copy) as receiver:
+        assert_all_good(os.path.join(PLUGINS, "socket.so"), {"to": receiver.to}, "--fuzz", "1", "--read", f"cat {shlex.quote(copy)}")
+        assert len(receiver.data()) > 100000, len(receiver.data())
+
+
+@case
+def socket_passes_over_udp(folder):
+    socket_passes("udp", folder)
+
+
+@case
+def socket_passes_over_tcp(folder):
+    socket_passes("tcp", folder)
+
+
+@case
+def socket_passes_over_a_unix_socket(folder):
+    socket_passes("unix", folder)
+
+
+@case
+def socket_passes_over_a_unix_datagram_socket(folder):
+    socket_passes("unix-dgram", folder)
+
+
+@case
+def socket_passes_without_its_destination(folder):
+    """Every call returns when a stop is requested."""
+    for to in ("tcp://127.0.0.1:1", f"unix:{folder}/missing", f"unix-dgram:{folder}/missing"):
+        status, checks = vet(os.path.join(PLUGINS, "socket.so"), {"to": to}, "--deadline", "2s")
+        wrong = {name: check for name, check in checks.items() if check[0] == "FAIL"}
+        assert status == 0 and not wrong and checks["life"][0] == "skipped", (to, wrong, checks["life"])
 
 
 # ---- Speed --------------------------------------------------------------------------------------------
@@ -353,10 +508,11 @@ def bench_handler_reports_why_it_could_not_measure():
 # ---- Effects on other handlers ------------------------------------------------------------------------
 
 # Faults that end the process, and with it the other handlers: a plugin is part of the program.
-FATAL = {name for name in VERDICTS if "crashes" in name or name in ("emit_exits", "writes_batch", "keeps_batch", "shares_state")}
+FATAL = {name for name in VERDICTS if "crashes" in name or name.startswith("short_") or name in ("emit_exits", "writes_batch", "keeps_batch", "shares_state")}
 REFUSED = {"create_refuses_without_reason", "odd_refusal"}
 # Faults that damage process state on purpose, such as closing descriptors that the handler does not own.
-HARMFUL = {"closes_twice", "closes_stranger", "writes_after_close", "create_changes_umask", "changes_umask", "changes_folder"}
+HARMFUL = {"closes_twice", "closes_stranger", "writes_after_close", "create_changes_umask", "changes_umask", "changes_folder",
+           "prints_to_stdout", "prints_in_open", "replaces_stdout", "small_array"}
 
 
 def run_beside(folder, fault):

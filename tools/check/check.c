@@ -43,6 +43,8 @@ static bool check(struct checked *checked, const char *file, struct wr_error *er
         .labels_number = 1,
     };
     checked->plan = wr_plan_new(checked->config, &site, error);
+    if (checked->plan)
+        wr_plan_log_skipped(checked->plan, &checked->log, true);
     return checked->plan;
 }
 
@@ -50,6 +52,35 @@ static void release(struct checked *checked)
 {
     wr_plan_free(checked->plan);
     wr_config_drop(checked->config);
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static void put_files(struct wr_buffer *out, const struct wr_config *config)
+{
+    if (config->document_count < 2)
+        return;
+    wr_buffer_put_text(out, "files\n");
+    for (size_t i = 0; i < config->document_count; i++) {
+        wr_buffer_put_text(out, "  ");
+        command_put_text(out, config->documents[i]->name);
+        wr_buffer_put_text(out, "\n");
+    }
+}
+
+/* The file that defines something, if there are several; file NULL: not known. */
+static void put_origin(struct wr_buffer *out, const struct wr_config *config, const char *file)
+{
+    if (config->document_count < 2 || !file)
+        return;
+    wr_buffer_put_text(out, "  (");
+    command_put_text(out, file);
+    wr_buffer_put_text(out, ")");
+}
+
+static const char *file_of(const struct wr_node *node)
+{
+    return node ? node->document->name : NULL;
 }
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
@@ -61,7 +92,8 @@ static void put_options(struct wr_buffer *out, const struct wr_options_table *ta
     const char *no_entries[] = {NULL};
     const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
     void *defaults = wr_region_alloc(&keep, table->struct_bytes + 1);
-    struct wr_options_fill fill = {*table, defaults, &environment, &keep, NULL};
+    struct wr_options_fill fill = {
+        .table = *table, .target = defaults, .environment = &environment, .keep = &keep};
     const weir_option *row;
     if (defaults)
         wr_options_set_defaults(&fill, NULL);
@@ -81,8 +113,10 @@ static void put_options(struct wr_buffer *out, const struct wr_options_table *ta
     wr_region_fini(&keep);
 }
 
-static void put_handler(struct wr_buffer *out, const struct wr_plan_handler *handler)
+static void put_handler(struct wr_buffer *out, const struct wr_config *config,
+                        const struct wr_plan_handler *handler)
 {
+    const struct wr_config_handler *described = wr_config_find_handler(config, handler->name);
     wr_buffer_put_text(out, "  ");
     command_put_padded(out, handler->name, NAME_WIDTH);
     wr_buffer_put_format(out, " %s", handler->type->is.name);
@@ -94,7 +128,9 @@ static void put_handler(struct wr_buffer *out, const struct wr_plan_handler *han
         put_options(out, &instance->type->options, instance->options);
         put_options(out, &common_options, &instance->common_options);
     }
-    wr_buffer_put_text(out, handler->routed ? "\n" : "  (no route leads to it)\n");
+    wr_buffer_put_text(out, handler->routed ? "" : "  (no route leads to it)");
+    put_origin(out, config, described ? file_of(described->node) : NULL);
+    wr_buffer_put_text(out, "\n");
 }
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
@@ -127,7 +163,9 @@ static void put_handlers(struct wr_buffer *out, const struct wr_config *config,
 {
     int count = 0;
     put_items(out, config, route, route, &count);
-    wr_buffer_put_text(out, count ? "\n" : "(unrouted)\n");
+    wr_buffer_put_text(out, count ? "" : "(unrouted)");
+    put_origin(out, config, route ? file_of(route->node) : NULL);
+    wr_buffer_put_text(out, "\n");
 }
 
 static void put_route(struct wr_buffer *out, const struct wr_config *config,
@@ -145,7 +183,7 @@ static void explain_group(struct wr_buffer *out, const struct wr_config *config,
     command_put_text(out, group);
     wr_buffer_put_text(out, " -> ");
     put_handlers(out, config, route);
-    if (!route && wr_config_is_own_group(group))
+    if (!route && wr_name_is_own_group(group))
         wr_buffer_put_text(out, "  because no route names it: \"*\" does not apply to weir's own metrics\n");
     else if (!route)
         wr_buffer_put_text(out, "  because neither the group, nor a parent of it, nor \"*\" has a route\n");
@@ -157,23 +195,84 @@ static void explain_group(struct wr_buffer *out, const struct wr_config *config,
         put_group(out, "  by the route of its parent ", route->group, "\n");
 }
 
+/* ---- Metrics --------------------------------------------------------------------------------- */
+
+static void put_meaning(struct wr_buffer *out, const struct wr_config *config,
+                        const struct wr_metric_rule *rule)
+{
+    wr_buffer_put_text(out, rule->has_instrument ? wr_family_instrument_name(rule->meaning.instrument)
+                                                 : "instrument as declared");
+    if (rule->meaning.unit) {
+        wr_buffer_put_text(out, ", unit ");
+        command_put_text(out, rule->meaning.unit);
+    }
+    if (rule->has_buckets)
+        wr_buffer_put_format(out, ", %zu buckets", rule->meaning.bucket_count);
+    if (rule->max_series)
+        wr_buffer_put_format(out, ", at most %u label sets", rule->max_series);
+    put_origin(out, config, rule->file);
+    wr_buffer_put_text(out, "\n");
+}
+
+static void put_rule(struct wr_buffer *out, const struct wr_config *config, const struct wr_metric_rule *rule)
+{
+    wr_buffer_put_text(out, "  ");
+    command_put_padded(out, rule->group, NAME_WIDTH);
+    wr_buffer_put_text(out, " ");
+    command_put_padded(out, rule->pattern, NAME_WIDTH);
+    wr_buffer_put_text(out, " ");
+    put_meaning(out, config, rule);
+}
+
+static void explain_name(struct wr_buffer *out, const struct wr_config *config, const char *group,
+                         const char *name)
+{
+    const struct wr_metric_rule *rule = wr_metric_rules_find(&config->metrics, group, name);
+    command_put_text(out, name);
+    wr_buffer_put_text(out, ": ");
+    if (!rule) {
+        wr_buffer_put_text(out, "as the program declares it: no entry of \"metrics\" matches\n");
+        return;
+    }
+    put_meaning(out, config, rule);
+    put_group(out, "  by the entry ", rule->pattern, "");
+    put_group(out, " of ", rule->group, " in \"metrics\"\n");
+}
+
+static void put_unknown(struct wr_buffer *out, const struct wr_unknown_keys *keys)
+{
+    for (size_t i = 0; i < keys->count; i++)
+        wr_buffer_put_format(out, "  %s\n", keys->texts[i]);
+    if (keys->more)
+        wr_buffer_put_format(out, "  %zu more\n", keys->more);
+}
+
 static void put_all(struct wr_buffer *out, const struct checked *checked)
 {
     const struct wr_config *config = checked->config;
+    put_files(out, config);
+    if (config->unknown.count || checked->plan->unknown.count)
+        wr_buffer_put_text(out, "unknown keys\n");
+    put_unknown(out, &config->unknown);
+    put_unknown(out, &checked->plan->unknown);
     wr_buffer_put_text(out, "handlers\n");
     for (size_t i = 0; i < checked->plan->count; i++)
-        put_handler(out, &checked->plan->handlers[i]);
+        put_handler(out, config, &checked->plan->handlers[i]);
     wr_buffer_put_text(out, "groups\n");
     for (size_t i = 0; i < config->route_count; i++)
         put_route(out, config, &config->routes[i]);
     if (!config->route_count)
         wr_buffer_put_text(out, "  no group has a route: nothing is delivered\n");
+    if (config->metrics.count)
+        wr_buffer_put_text(out, "metrics\n");
+    for (size_t i = 0; i < config->metrics.count; i++)
+        put_rule(out, config, &config->metrics.items[i]);
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
 struct request {
-    const char *file, *group;
+    const char *file, *group, *name;
     bool open;
     int64_t timeout_ns;
 };
@@ -184,6 +283,8 @@ static struct probe_result put_report(struct wr_buffer *out, const struct reques
     struct probe_result result = {.reachable = true};
     if (request->group) {
         explain_group(out, checked->config, request->group);
+        if (request->name)
+            explain_name(out, checked->config, request->group, request->name);
         return result;
     }
     command_put_text(out, request->file ? request->file : "WEIR_CONFIG");
@@ -218,14 +319,14 @@ static int report(const struct request *request)
 /* Returns COMMAND_CONTINUE or the exit code. */
 static int parse(const struct command *command, struct request *request, int argc, char **argv)
 {
-    static const struct option options[] = {{"group", required_argument, NULL, 'g'},
-                                            {"open", no_argument, NULL, 'o'},
-                                            {"timeout", required_argument, NULL, 't'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    for (int option; (option = getopt_long(argc, argv, "g:ot:h", options, NULL)) != -1;) {
+    static const struct option options[] = {
+        {"group", required_argument, NULL, 'g'}, {"name", required_argument, NULL, 'n'},
+        {"open", no_argument, NULL, 'o'},        {"timeout", required_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},        {0}};
+    for (int option; (option = getopt_long(argc, argv, "g:n:ot:h", options, NULL)) != -1;) {
         switch (option) {
         case 'g': request->group = optarg; break;
+        case 'n': request->name = optarg; break;
         case 'o': request->open = true; break;
         case 't':
             if (!wr_units_parse_duration(optarg, &request->timeout_ns))
@@ -250,6 +351,10 @@ static int run(const struct command *command, int argc, char **argv)
         return result;
     if (request.group && request.open)
         return command_refuse(command, "--open and --group cannot be combined");
+    if (request.name && !request.group)
+        return command_refuse(command, "--name needs --group");
+    if (request.name && !wr_name_check(request.name, "name", &error))
+        return command_refuse(command, "%s", error.text);
     if (request.group && !wr_name_check_group(request.group, &error))
         return command_refuse(command, "%s", error.text);
     return report(&request);
@@ -257,10 +362,11 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_check = {
     .name = "check",
-    .arguments = "[FILE] [-g GROUP | -o [-t TIME]]",
+    .arguments = "[FILE] [-g GROUP [-n NAME] | -o [-t TIME]]",
     .summary = "Validates a configuration, explains where values go, and tries destinations.",
     .help =
         "\n  -g, --group GROUP   the handlers that the group reaches, and why\n"
+        "  -n, --name NAME     with --group: what \"metrics\" sets for the name, and why\n"
         "  -o, --open          tries the destination of each handler; nothing is sent\n"
         "  -t, --timeout TIME  how long --open may take (10s)\n"
         "  -h, --help          this text\n\n"

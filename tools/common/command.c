@@ -135,14 +135,12 @@ int command_read_name(const struct command *command, int argc, char **argv, int 
 
 struct wr_config *command_read_config(const char *file, struct wr_error *error)
 {
-    const char *text = file ? file : secure_getenv("WEIR_CONFIG");
-    if (!text || !*text) {
-        wr_error_set(error, WEIR_ERR_CONFIG, "no configuration: no file is given, and WEIR_CONFIG is not set");
-        return NULL;
-    }
-    if (!file && *text == '{')
-        return wr_parse_text("WEIR_CONFIG", text, strlen(text), NULL, error);
-    return wr_parse_file(text, NULL, error);
+    if (file && *file)
+        return wr_parse_file(file, NULL, error);
+    if (!file && wr_parse_has_variable())
+        return wr_parse_variable(error);
+    wr_error_set(error, WEIR_ERR_CONFIG, "no configuration: no file is given, and WEIR_CONFIG is not set");
+    return NULL;
 }
 
 struct wr_plugins *command_plugins(void)

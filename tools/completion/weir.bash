@@ -23,7 +23,7 @@ _weir_argument_of() {
 # The operands in the usage line on standard input, one per line: FILE, or list|verify|replay. Options and their arguments are left out.
 # A last operand that ends in ... may be repeated.
 _weir_operands() {
-    sed -n '1s/^usage: weir [a-z-]* *//p' | sed 's/ | / /g; s/--[a-z]*\[=[A-Z]*\]//g; s/-\{1,2\}[a-z]* [A-Z][A-Z=]*//g; s/-\{1,2\}[a-z][a-z]*//g; s/[][]/ /g; s/ \.\.\.//g' |
+    sed -n '1s/^usage: weir [a-z-]* *//p' | sed 's/ | / /g; s/-\{1,2\}[a-z]* [A-Z][A-Z=]*//g; s/-\{1,2\}[a-z][a-z]*//g; s/[][]/ /g; s/ \.\.\.//g' |
         tr -s ' ' '\n' | grep '[A-Za-z]'
 }
 

@@ -5,7 +5,9 @@
 #include <weir/weir.h>
 
 #include "common/command.h"
-#include "dispatch/selfmetrics.h"
+#include "engine/engine.h"
+#include "lane/lane_stats.h"
+#include "lane/losses.h"
 #include "runtime/runtime.h"
 #include "status/ledger.h"
 #include "text/buffer.h"
@@ -34,6 +36,18 @@ void delivery_wait(int64_t timeout_ms, bool patient)
     while (weir_flush(timeout_ms) == WEIR_ERR_TIMEOUT && patient && count_settled() > before);
 }
 
+bool delivery_has_ended(void)
+{
+    struct wr_lane *lane = wr_engine_lanes(wr_runtime_engine(wr_runtime_get()));
+    struct wr_lane_status status = {.end_reason = WR_LANE_LIVES};
+    for (; lane; lane = wr_lane_next(lane)) {
+        wr_lane_stats_get_status(&status, lane, 0);
+        if (status.end_reason != WEIR_DROPPED_FAILED)
+            return false;
+    }
+    return status.end_reason == WEIR_DROPPED_FAILED;
+}
+
 uint64_t delivery_queued(void)
 {
     uint64_t queued = 0;
@@ -52,8 +66,7 @@ static void put_drops(struct wr_buffer *out, const weir_handler_stats *stats)
 {
     for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         if (stats->dropped[i])
-            wr_buffer_put_format(out, ", %" PRIu64 " dropped (%s)", stats->dropped[i],
-                                 wr_selfmetrics_drop_name(i));
+            wr_buffer_put_format(out, ", %" PRIu64 " dropped (%s)", stats->dropped[i], wr_losses_name(i));
 }
 
 /* The handler type's own counters. */

@@ -9,6 +9,9 @@
  * are delivered or dropped. */
 void delivery_wait(int64_t timeout_ms, bool patient);
 
+/* Whether all handlers have failed for good. */
+bool delivery_has_ended(void);
+
 /* How many values are queued. */
 uint64_t delivery_queued(void);
 

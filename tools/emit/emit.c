@@ -2,6 +2,7 @@
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,24 +10,33 @@
 #include <weir/weir.h>
 
 #include "common/command.h"
+#include "config/benchmarkai.h"
+#include "config/parse.h"
 #include "delivery.h"
 #include "input.h"
-#include "input_line.h"
+#include "parse/parser.h"
+#include "record.h"
 #include "registry/name.h"
 #include "runtime/configure.h"
 #include "runtime/event.h"
+#include "runtime/runtime.h"
+#include "status/report.h"
 #include "text/units.h"
 
 #define NO_VALUE "no value is given (like name=12.5)"
 
+enum { OPTION_STRICT = 256, OPTION_PARSE };
+
 struct request {
     const char *config, *group;
-    weir_label labels[INPUT_LINE_MAX_LABELS];
+    weir_label labels[WR_PARSER_LABELS];
     size_t label_count;
-    struct input_line values;          /* from the arguments */
-    bool reads_input, input_requested; /* requested: by "-" */
+    weir_typed_value values[WR_PARSER_VALUES]; /* from the arguments */
+    size_t value_count;
+    const struct wr_parser_type *parser; /* NULL: not given */
+    bool reads_input, input_requested;   /* requested: by "-" */
     int64_t timeout_ns;
-    bool verbose;
+    bool verbose, strict;
 };
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
@@ -37,22 +47,48 @@ static int add_label(const struct command *command, struct request *request, cha
     char *equals = strchr(text, '=');
     if (!equals || equals == text)
         return command_refuse(command, "--label: \"%s\" is not a label (like key=value)", text);
-    if (request->label_count == INPUT_LINE_MAX_LABELS)
-        return command_refuse(command, "--label: at most %d labels are allowed", INPUT_LINE_MAX_LABELS);
+    if (request->label_count == WR_PARSER_LABELS)
+        return command_refuse(command, "--label: at most %d labels are allowed", WR_PARSER_LABELS);
     *equals = '\0';
     request->labels[request->label_count++] = (weir_label){text, equals + 1};
     return 0;
 }
 
+/* The name stays in the word, which is cut at its '='. */
+static int add_value(const struct command *command, struct request *request, char *word)
+{
+    char fault[WR_PARSE_FAULT_ROOM];
+    if (request->value_count == WR_PARSER_VALUES)
+        return command_refuse(command, "at most %d values are allowed", WR_PARSER_VALUES);
+    if (!wr_parser_read_word(word, word, &request->values[request->value_count], fault))
+        return command_refuse(command, "%s", fault);
+    request->value_count++;
+    return 0;
+}
+
+static int set_parser(const struct command *command, struct request *request, const char *name)
+{
+    char names[200];
+    size_t used = 0;
+    request->parser = wr_parser_type_find(name);
+    if (request->parser)
+        return 0;
+    for (size_t i = 0; wr_parser_type_at(i) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 wr_parser_type_name(wr_parser_type_at(i)));
+    return command_refuse(command, "--parse: \"%s\" is not one of %s", name, names);
+}
+
 static int add_values(const struct command *command, struct request *request, char **words, int count)
 {
-    struct input_line_fault fault;
+    int error = 0;
     request->input_requested = count == 1 && strcmp(words[0], "-") == 0;
     request->reads_input = request->input_requested || (!count && !isatty(STDIN_FILENO));
-    for (int i = 0; i < count && !request->input_requested; i++)
-        if (!input_line_add_word(&request->values, words[i], &fault))
-            return command_refuse(command, "%s", fault.text);
-    return 0;
+    if (request->parser && !request->reads_input)
+        return command_refuse(command, "--parse needs standard input (-)");
+    for (int i = 0; !error && i < count && !request->input_requested; i++)
+        error = add_value(command, request, words[i]);
+    return error;
 }
 
 static int parse(const struct command *command, struct request *request, int argc, char **argv, bool *done)
@@ -63,6 +99,8 @@ static int parse(const struct command *command, struct request *request, int arg
         {"label", required_argument, NULL, 'l'},
         {"timeout", required_argument, NULL, 't'},
         {"verbose", no_argument, NULL, 'v'},
+        {"strict", no_argument, NULL, OPTION_STRICT},
+        {"parse", required_argument, NULL, OPTION_PARSE},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -77,6 +115,8 @@ static int parse(const struct command *command, struct request *request, int arg
                 error = command_refuse(command, "--timeout: \"%s\" is not " WR_UNITS_DURATION_HINT, optarg);
             break;
         case 'v': request->verbose = true; break;
+        case OPTION_PARSE: error = set_parser(command, request, optarg); break;
+        case OPTION_STRICT: request->strict = true; break;
         case 'h':
             command_print_help(command, stdout);
             *done = true;
@@ -89,24 +129,25 @@ static int parse(const struct command *command, struct request *request, int arg
 
 static int check(const struct command *command, const struct request *request)
 {
-    const char *from_environment = secure_getenv("WEIR_CONFIG");
     struct wr_error error;
     if (!request->group && !request->input_requested)
         return command_refuse(command, "-g GROUP is missing");
     if (request->group && !wr_name_check_group(request->group, &error))
         return command_refuse(command, "%s", error.text);
-    if (!request->values.count && !request->reads_input)
+    if (!request->value_count && !request->reads_input)
         return command_refuse(command, NO_VALUE);
-    if (!request->config && !(from_environment && *from_environment))
-        return command_refuse(command, "no configuration: -c FILE is missing, and WEIR_CONFIG is not set");
+    if (!request->config && !wr_parse_has_variable() && !wr_benchmarkai_is_set())
+        return command_refuse(
+            command, "no configuration: -c FILE is missing, and neither WEIR_CONFIG nor BENCHMARK_AI is set");
     return 0;
 }
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
-static int add_arguments(const struct request *request)
+static int add_arguments(struct request *request)
 {
-    const struct wr_event event = {.values = request->values.values, .count = request->values.count};
+    record_settle_kinds(request->group, request->values, request->value_count);
+    const struct wr_event event = {.typed = request->values, .count = request->value_count};
     weir_stream *stream = weir_get_stream_labeled(request->group, request->labels, request->label_count);
     if (wr_event_add(stream, &event))
         return command_fail("%s", weir_last_error());
@@ -119,6 +160,9 @@ static void print_counts(const struct request *request, const struct input_count
     if (request->verbose)
         printf("stdin: %" PRIu64 " lines, %" PRIu64 " values, %" PRIu64 " invalid lines\n", counts->lines,
                counts->values, counts->invalid);
+    if (counts->left_out)
+        command_fail("stdin: %" PRIu64 " values were left out of lines whose other values were added",
+                     counts->left_out);
     if (counts->invalid)
         command_fail("stdin: %" PRIu64 " of %" PRIu64 " lines are invalid and were skipped", counts->invalid,
                      counts->lines);
@@ -126,39 +170,55 @@ static void print_counts(const struct request *request, const struct input_count
 
 static int add_input(const struct command *command, const struct request *request)
 {
-    const struct input_defaults defaults = {request->group, request->labels, request->label_count};
+    const struct record_defaults defaults = {request->group, request->labels, request->label_count};
     struct input_counts counts;
-    input_add_all(&defaults, &counts);
+    input_add_all(request->parser ? request->parser : wr_parser_type_find("auto"), &defaults, &counts);
     if (!counts.lines && !counts.failed && !request->input_requested)
         return command_refuse(command, NO_VALUE);
     delivery_wait(request->timeout_ns / 1000000, true);
     print_counts(request, &counts);
-    return counts.invalid || counts.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return counts.invalid || counts.left_out || counts.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* If WEIR_CONFIG is invalid, the library has logged the error. */
+/* If the variable is invalid, the library has logged the error. */
 static bool is_environment_applied(void)
 {
     struct wr_runtime *runtime = wr_runtime_get();
     return runtime && wr_configure_ready(runtime) && runtime->from_environment;
 }
 
-/* WEIR_CONFIG takes precedence over a program's own configuration, but not over the argument of -c. */
+/* The variables take precedence over a program's own configuration, but not over the argument of -c. */
 static int configure(const struct request *request)
 {
     if (!request->config)
-        return is_environment_applied() ? EXIT_SUCCESS
-                                        : command_fail("WEIR_CONFIG is invalid: no value was added");
+        return is_environment_applied()
+                   ? EXIT_SUCCESS
+                   : command_fail("%s is invalid: no value was added",
+                                  wr_parse_has_variable() ? "WEIR_CONFIG" : "BENCHMARK_AI");
     unsetenv("WEIR_CONFIG");
+    unsetenv("BENCHMARK_AI");
     return weir_configure_file(request->config) ? command_fail("%s", weir_last_error()) : EXIT_SUCCESS;
 }
 
-static int emit(const struct command *command, const struct request *request)
+/* Logs the groups whose values no handler got. Returns whether there are any. */
+static bool warn_of_unrouted(void)
+{
+    weir_stats stats;
+    struct wr_engine *engine = wr_runtime_engine(wr_runtime_get());
+    weir_get_stats(&stats, sizeof stats);
+    if (stats.unrouted && !wr_log_wants(engine->log, WEIR_LOG_INFO)) /* at that level the ledger contains it */
+        wr_report_unrouted(engine, WEIR_LOG_WARNING);
+    return stats.unrouted;
+}
+
+static int emit(const struct command *command, struct request *request)
 {
     if (configure(request) != EXIT_SUCCESS)
         return EXIT_FAILURE;
     int result = request->reads_input ? add_input(command, request) : add_arguments(request);
     bool delivered = delivery_report(request->verbose);
+    if (warn_of_unrouted() && request->strict)
+        result = EXIT_FAILURE;
     weir_shutdown(delivered ? -1 : 0); /* the timeout for the rest has expired */
     return delivered ? result : EXIT_FAILURE;
 }
@@ -175,20 +235,27 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_emit = {
     .name = "emit",
-    .arguments = "[-c FILE] [-g GROUP] [-l KEY=VALUE]... [-t TIME] [-v] NAME=VALUE...|-",
+    .arguments =
+        "[-c FILE] [-g GROUP] [-l KEY=VALUE]... [-t TIME] [-v] [--strict] [--parse FORMAT] NAME=VALUE...|-",
     .summary = "Adds values, as one event or from standard input, and waits until they are delivered.",
-    .help = "\n  -c, --config FILE      the configuration; default: WEIR_CONFIG\n"
+    .help = "\n  -c, --config FILE      the configuration; default: WEIR_CONFIG, else BENCHMARK_AI\n"
             "  -g, --group GROUP      the group; optional only with -, if each line names its group\n"
             "  -l, --label KEY=VALUE  a label; may be repeated\n"
             "  -t, --timeout TIME     how long to wait for delivery (5s)\n"
             "  -v, --verbose          prints what was read, and what each handler did\n"
+            "      --strict           values of a group that no handler gets are an error\n"
+            "      --parse FORMAT     what standard input is: auto (default), text, json, bai, csv, influx,\n"
+            "                         statsd, graphite or prometheus\n"
             "  -h, --help             this text\n\n"
             "With -, or without values if standard input is not a terminal, each line of it is an event:\n\n"
             "  latency=12.5 errors=1             values by name\n"
             "  {\"latency\": 12.5, \"errors\": 1}    the same as JSON\n"
             "  {\"timestamp\":1795219607.5,\"group\":\"my_app\",\"name\":\"latency\",\"value\":49.403}\n"
             "                                    as the format json writes it\n"
+            "  [1795219607.5][my_app]: latency=49.403\n"
+            "                                    as the format text writes it\n"
             "  # ...                             a comment\n\n"
-            "Exit status 1: something was not delivered, or a line was invalid.\n",
+            "Exit status 1: something was not delivered, a line was invalid, or no handler takes values\nany "
+            "more; with --strict also, if a group has no handler.\n",
     .run = run,
 };

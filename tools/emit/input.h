@@ -1,26 +1,21 @@
-/* input: adds values from standard input, one event per line. */
+/* input: adds values from standard input. */
 #ifndef WEIR_TOOLS_INPUT_H
 #define WEIR_TOOLS_INPUT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <weir/weir.h>
-
-/* For lines without their own. */
-struct input_defaults {
-    const char *group; /* NULL: each line has to name its group */
-    const weir_label *labels;
-    size_t label_count;
-};
+#include "record.h"
 
 struct input_counts {
-    uint64_t lines, values, invalid;
-    bool failed; /* a read error, reported on stderr, ended the input */
+    uint64_t lines, values;
+    uint64_t invalid;  /* lines, or parts of them, that were not used */
+    uint64_t left_out; /* single values of lines that were used */
+    bool failed;       /* an error, reported on stderr, ended the input */
 };
 
-/* Adds every line until the input ends, or until SIGINT or SIGTERM. Invalid lines are reported and skipped. */
-void input_add_all(const struct input_defaults *defaults, struct input_counts *counts);
+/* Adds every line until the input ends, or until SIGINT or SIGTERM. What is invalid is reported and skipped. */
+void input_add_all(const struct wr_parser_type *type, const struct record_defaults *defaults,
+                   struct input_counts *counts);
 
 #endif

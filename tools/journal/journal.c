@@ -182,7 +182,7 @@ const struct command command_journal = {
     .summary = "Lists, verifies or delivers what programs have left in a journal.",
     .help = "\n  list    the processes that left values or are running, and how many values\n"
             "  verify  each process's files, and whether they are damaged\n"
-            "  replay  delivers what ended processes left, as the configuration says\n\n"
+            "  replay  delivers what ended processes left, by the configuration\n\n"
             "  -c, --config FILE   the configuration for replay; default: WEIR_CONFIG\n"
             "  -t, --timeout TIME  how long replay may take; default: until all is delivered\n"
             "  -h, --help          this text\n\n"

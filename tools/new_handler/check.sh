@@ -6,7 +6,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 echo "== the contract"
-"$weir" vet ./@NAME@.so --options "{ \"path\": \"$folder/vetted\" }" --fuzz 1 --strict
+"$weir" vet ./@NAME@.so --options "{ \"path\": \"$folder/vetted\" }" --read "cat '$folder/vetted'" --fuzz 1 --strict
 
 echo "== values through a configuration"
 cat >"$folder/weir.json" <<JSON

@@ -12,7 +12,9 @@
 #include "common/command.h"
 #include "common/json.h"
 #include "config/config.h"
+#include "config/metrics.h"
 #include "handler/plugin.h"
+#include "registry/family.h"
 #include "registry/name.h"
 #include "schema_handlers.h"
 #include "schema_options.h"
@@ -95,6 +97,64 @@ static void add_groups(struct json_object *properties)
     schema_add_reference(section, "additionalProperties", "route");
 }
 
+static void add_bucket_definition(struct json_object *properties)
+{
+    struct json_object *buckets = json_add_object(properties, "buckets");
+    json_add_text(buckets, "description", "upper bounds of a histogram's buckets, rising");
+    json_add_text(buckets, "type", "array");
+    json_add_count(buckets, "minItems", 1);
+    json_add_count(buckets, "maxItems", WR_FAMILY_BUCKETS_MAX);
+    json_add_text(json_add_object(buckets, "items"), "type", "number");
+}
+
+/* An entry is the name of an instrument, or an object. */
+static void add_metric_definition(struct json_object *definitions)
+{
+    const struct wr_options_table table = wr_metrics_table();
+    struct json_object *metric = json_add_object(definitions, "metric");
+    json_add_text(metric, "description", "an instrument, or what the name means in full");
+    struct json_object *choices = json_add_array(metric, "anyOf");
+    struct json_object *words = json_add_array(json_add_object(choices, NULL), "enum");
+    for (int i = WEIR_VALUE; i <= WEIR_HISTOGRAM; i++)
+        json_add_text(words, NULL, wr_family_instrument_name((enum weir_instrument)i));
+    struct json_object *object = json_add_object(choices, NULL);
+    json_add_text(object, "type", "object");
+    json_add_bool(object, "additionalProperties", false);
+    struct json_object *properties = json_add_object(object, "properties");
+    schema_add_options(properties, &table, NULL);
+    add_bucket_definition(properties);
+}
+
+static void add_metrics(struct json_object *properties)
+{
+    struct json_object *section =
+        schema_add_object(properties, "metrics",
+                          "what names mean, by group and name; '*' in a name matches any characters", false);
+    struct json_object *names = json_add_object(section, "additionalProperties");
+    json_add_text(names, "type", "object");
+    schema_add_reference(names, "additionalProperties", "metric");
+}
+
+static void add_included_definition(struct json_object *definitions)
+{
+    struct json_object *included = json_add_object(definitions, "included");
+    schema_add_all_of(included, "text");
+    json_add_count(included, "minLength", 1);
+}
+
+/* A path or pattern, or an array of these. */
+static void add_include(struct json_object *properties)
+{
+    struct json_object *include = json_add_object(properties, "include");
+    json_add_text(include, "description",
+                  "files that belong to the configuration, relative to this one; * and ? match several");
+    struct json_object *choices = json_add_array(include, "anyOf");
+    schema_add_reference(choices, NULL, "included");
+    struct json_object *array = json_add_object(choices, NULL);
+    json_add_text(array, "type", "array");
+    schema_add_reference(array, "items", "included");
+}
+
 static void add_definitions(struct json_object *schema, const struct schema_types *types)
 {
     struct json_object *definitions = json_add_object(schema, "definitions");
@@ -104,6 +164,8 @@ static void add_definitions(struct json_object *schema, const struct schema_type
     schema_add_handler_definitions(definitions, types);
     add_destination_definition(definitions, types);
     add_route_definition(definitions);
+    add_metric_definition(definitions);
+    add_included_definition(definitions);
 }
 
 static struct json_object *make_schema(const struct schema_types *types)
@@ -119,9 +181,11 @@ static struct json_object *make_schema(const struct schema_types *types)
     struct json_object *reference = json_add_object(properties, "$schema");
     json_add_text(reference, "description", "for editors; weir ignores it");
     json_add_text(reference, "type", "string");
+    add_include(properties);
     add_settings(properties);
     add_handlers(properties);
     add_groups(properties);
+    add_metrics(properties);
     add_definitions(schema, types);
     return schema;
 }

@@ -32,8 +32,10 @@ static bool works_with_defaults(const struct wr_format *format)
     struct wr_region keep = {0};
     const char *no_entries[] = {NULL};
     const struct wr_environment environment = {.entries = no_entries, .folder = "/"};
-    struct wr_options_fill fill = {format->options, wr_region_alloc(&keep, format->options.struct_bytes + 1),
-                                   &environment, &keep, NULL};
+    struct wr_options_fill fill = {.table = format->options,
+                                   .target = wr_region_alloc(&keep, format->options.struct_bytes + 1),
+                                   .environment = &environment,
+                                   .keep = &keep};
     bool works = fill.target && wr_options_set_defaults(&fill, NULL);
     const weir_option *row;
     for (size_t i = 0; (row = wr_options_row(&format->options, i)); i++)

@@ -119,13 +119,30 @@ static void add_list(struct json_object *option, const char *key, const char *it
     }
 }
 
+static void add_numbers(struct json_object *option, const char *key, const char *items)
+{
+    struct json_object *array = json_add_array(option, key);
+    while (*items) {
+        char number[32];
+        size_t length = strcspn(items, ",");
+        snprintf(number, sizeof number, "%.*s", (int)length, items);
+        json_add_literal(array, NULL, number);
+        items += length + (items[length] == ',');
+    }
+}
+
 static void add_default(struct json_object *option, const weir_option *row, const char *value)
 {
     switch (row->type) {
     case WEIR_OPTION_BOOL:
     case WEIR_OPTION_INT:
     case WEIR_OPTION_DOUBLE: json_add_literal(option, "default", value); break;
-    case WEIR_OPTION_LIST: add_list(option, "default", value); break;
+    case WEIR_OPTION_LIST:
+        if (row->allowed)
+            add_numbers(option, "default", value);
+        else
+            add_list(option, "default", value);
+        break;
     default: json_add_text(option, "default", value);
     }
 }
@@ -181,6 +198,10 @@ static void add_constraint(struct json_object *option, const weir_option *row)
         break;
     case WEIR_OPTION_LIST:
         json_add_text(option, "type", "array");
+        if (row->allowed) { /* numbers, which may be given as such */
+            json_add_text(json_add_object(option, "items"), "type", "number");
+            break;
+        }
         schema_add_reference(option, "items", "text");
         break;
     case WEIR_OPTION_MAP:

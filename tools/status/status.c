@@ -13,15 +13,17 @@
 #include "status_json.h"
 #include "status_show.h"
 #include "text/buffer.h"
+#include "text/common.h"
+#include "text/units.h"
 
-enum { OPTION_FOLDER = 256, MAX_INTERVAL_S = 86400 };
+enum { OPTION_FOLDER = 256, OPTION_EVERY };
 
 struct request {
     struct status_search search; /* ctx: the request */
     struct wr_buffer out;
     struct json_object *array; /* of processes; NULL unless printing JSON */
-    bool json, watch;
-    double interval_s;
+    bool json;
+    int64_t every_ns; /* 0: once */
 };
 
 /* ---- One snapshot ---------------------------------------------------------------------------- */
@@ -50,7 +52,7 @@ static int show(struct request *request, bool again)
         return json_print(request->array, JSON_LINES, EXIT_SUCCESS);
     }
     status_find(&request->search);
-    if (request->watch && isatty(STDOUT_FILENO))
+    if (request->every_ns && isatty(STDOUT_FILENO))
         fputs(clear_screen, stdout);
     else if (again && request->search.found)
         putchar('\n');
@@ -77,10 +79,10 @@ static int report_end(const struct request *request)
     return EXIT_SUCCESS;
 }
 
-static int watch(struct request *request)
+static int show_repeatedly(struct request *request)
 {
-    struct timespec pause = {(time_t)request->interval_s, 0};
-    pause.tv_nsec = (long)((request->interval_s - (double)pause.tv_sec) * 1e9);
+    const struct timespec pause = {(time_t)(request->every_ns / WR_NS_PER_S),
+                                   (long)(request->every_ns % WR_NS_PER_S)};
     for (bool again = false;; again = true) {
         if (show(request, again) != EXIT_SUCCESS)
             return EXIT_FAILURE;
@@ -98,11 +100,9 @@ static int show_once(struct request *request)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static bool read_seconds(const char *text, double *seconds)
+static bool read_interval(const char *text, int64_t *ns)
 {
-    char *end;
-    *seconds = strtod(text, &end);
-    return end != text && !*end && *seconds >= 0.1 && *seconds <= MAX_INTERVAL_S;
+    return wr_units_parse_duration(text, ns) && *ns >= 100 * WR_NS_PER_MS && *ns <= 86400 * WR_NS_PER_S;
 }
 
 static bool read_pid(const char *text, int64_t *pid)
@@ -117,19 +117,17 @@ static int read_options(const struct command *command, int argc, char **argv, st
 {
     static const struct option options[] = {{"folder", required_argument, NULL, OPTION_FOLDER},
                                             {"json", no_argument, NULL, 'j'},
-                                            {"watch", optional_argument, NULL, 'w'},
+                                            {"every", required_argument, NULL, OPTION_EVERY},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
-    for (int option; (option = getopt_long(argc, argv, "hw::", options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         switch (option) {
         case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
         case 'j': request->json = true; break;
         case OPTION_FOLDER: request->search.folder = optarg; break;
-        case 'w':
-            request->watch = true;
-            if (optarg && !read_seconds(optarg, &request->interval_s))
-                return command_refuse(command, "--watch: \"%s\" is not a number of seconds from 0.1 to %d",
-                                      optarg, MAX_INTERVAL_S);
+        case OPTION_EVERY:
+            if (!read_interval(optarg, &request->every_ns))
+                return command_refuse(command, "--every: \"%s\" is not a time from 100ms to 1d", optarg);
             break;
         default: return command_show_usage(command);
         }
@@ -143,23 +141,23 @@ static int read_options(const struct command *command, int argc, char **argv, st
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.search = {.pid = -1, .visit = visit}, .interval_s = 1};
+    struct request request = {.search = {.pid = -1, .visit = visit}};
     request.search.ctx = &request;
     int result = read_options(command, argc, argv, &request);
     if (result != COMMAND_CONTINUE)
         return result;
-    return request.watch ? watch(&request) : show_once(&request);
+    return request.every_ns ? show_repeatedly(&request) : show_once(&request);
 }
 
 const struct command command_status = {
     .name = "status",
-    .arguments = "[PID] [--watch[=SECONDS]] [--json] [--folder FOLDER]",
+    .arguments = "[PID] [--every TIME] [--json] [--folder FOLDER]",
     .summary = "Lists running programs, or shows the values and handlers of one of them.",
     .help =
-        "\n  -w, --watch[=SECONDS]  repeat at this interval (1), until the process ends\n"
-        "      --json             as JSON: an array with an object for each process\n"
-        "      --folder FOLDER    the folder of the programs' settings.status; default: those of \"auto\"\n"
-        "  -h, --help             this text\n\n"
+        "\n      --every TIME     repeat at this interval (like 1s), until the process ends\n"
+        "      --json           as JSON: an array with an object for each process\n"
+        "      --folder FOLDER  the folder of the programs' settings.status; default: those of \"auto\"\n"
+        "  -h, --help           this text\n\n"
         "A program is shown if its configuration has settings.status, and once it has added a value that goes\n"
         "to a handler. Exit status 1: no process was found, or not all could be read.\n",
     .run = run,

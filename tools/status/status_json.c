@@ -1,7 +1,7 @@
 #include "status_json.h"
 
 #include "common/json.h"
-#include "dispatch/selfmetrics.h"
+#include "lane/losses.h"
 #include "status/report.h"
 
 /* Negative: does not apply. */
@@ -31,7 +31,7 @@ static void add_reasons(struct json_object *object, const char *key, const uint6
 static void add_handler(struct json_object *array, const struct wr_status_handler *handler)
 {
     struct json_object *object = json_add_object(array, NULL);
-    const char *ending = handler->flags & WR_STATUS_ENDED ? wr_selfmetrics_drop_name(handler->ending) : NULL;
+    const char *ending = handler->flags & WR_STATUS_ENDED ? wr_losses_name(handler->ending) : NULL;
     json_add_text(object, "name", handler->name);
     json_add_text(object, "type", handler->type);
     json_add_bool(object, "open", handler->flags & WR_STATUS_OPEN);
@@ -45,11 +45,12 @@ static void add_handler(struct json_object *array, const struct wr_status_handle
     json_add_count(object, "offered", handler->offered);
     json_add_count(object, "recovered", handler->recovered);
     json_add_count(object, "delivered", handler->delivered);
-    add_reasons(object, "dropped", handler->dropped, WEIR_DROPPED_MAX, wr_selfmetrics_drop_name);
+    add_reasons(object, "dropped", handler->dropped, WEIR_DROPPED_MAX, wr_losses_name);
     json_add_count(object, "queued", handler->queued);
     json_add_count(object, "queue_bytes", handler->queue_bytes);
     json_add_count(object, "queue_bound", handler->queue_bound);
     add_seconds(object, "queue_age_s", handler->queue_age_ns);
+    json_add_count(object, "summing", handler->summing);
     json_add_count(object, "spooled", handler->spooled);
     json_add_count(object, "spool_bytes", handler->spool_bytes);
     json_add_count(object, "spool_limit", handler->spool_limit);
@@ -67,6 +68,18 @@ static void add_group(struct json_object *array, const struct wr_status_group *g
     struct json_object *object = json_add_object(array, NULL);
     json_add_text(object, "name", group->name);
     json_add_count(object, "values", group->values);
+}
+
+static void add_unmatched(struct json_object *object, const struct wr_status_process *process)
+{
+    json_add_count(object, "metrics_count", process->entries);
+    json_add_count(object, "metrics_unmatched_count", process->entries_unmatched);
+    struct json_object *entries = json_add_array(object, "metrics_unmatched");
+    for (uint64_t i = 0; i < process->entries_unmatched && i < WR_STATUS_ENTRIES_MOST; i++) {
+        struct json_object *entry = json_add_object(entries, NULL);
+        json_add_text(entry, "group", process->unmatched[i].group);
+        json_add_text(entry, "name", process->unmatched[i].name);
+    }
 }
 
 void status_json_add(struct json_object *array, const struct status_process *shown)
@@ -94,6 +107,7 @@ void status_json_add(struct json_object *array, const struct status_process *sho
     json_add_count(object, "rings", process->threads);
     json_add_count(object, "series", process->series);
     json_add_count(object, "unrouted_group_count", process->groups_unrouted);
+    add_unmatched(object, process);
     struct json_object *handlers = json_add_array(object, "handlers");
     for (size_t i = 0; i < view->handler_count; i++)
         add_handler(handlers, &view->handlers[i]);

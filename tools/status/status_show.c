@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "common/command.h"
-#include "dispatch/selfmetrics.h"
+#include "lane/losses.h"
 #include "status/report.h"
 #include "text/buffer.h"
 #include "text/units.h"
@@ -71,7 +71,7 @@ static void put_state(struct wr_buffer *out, const struct wr_status_handler *han
 {
     uint32_t flags = handler->flags;
     if (flags & WR_STATUS_ENDED) {
-        const char *why = wr_selfmetrics_drop_name(handler->ending);
+        const char *why = wr_losses_name(handler->ending);
         wr_buffer_put_format(out, "ended (%s): new values are dropped", why ? why : "other");
         return;
     }
@@ -102,6 +102,13 @@ static void put_queue(struct wr_buffer *out, const struct wr_status_handler *han
         put_duration(out, handler->queue_age_ns);
     }
     wr_buffer_put_char(out, '\n');
+}
+
+static void put_summing(struct wr_buffer *out, const struct wr_status_handler *handler)
+{
+    if (handler->summing)
+        wr_buffer_put_format(out, "    summing     %" PRIu64 " values, of the interval that is open\n",
+                             handler->summing);
 }
 
 static void put_spool(struct wr_buffer *out, const struct wr_status_handler *handler)
@@ -146,10 +153,11 @@ static void put_handler(struct wr_buffer *out, const struct wr_status_handler *h
     wr_buffer_put_format(out, "\n    delivered   %" PRIu64, handler->delivered);
     put_rate(out, handler->delivered_rate);
     wr_buffer_put_text(out, "\n    dropped     ");
-    put_counts(out, handler->dropped, WEIR_DROPPED_MAX, wr_selfmetrics_drop_name);
+    put_counts(out, handler->dropped, WEIR_DROPPED_MAX, wr_losses_name);
     put_rate(out, handler->dropped_rate);
     wr_buffer_put_char(out, '\n');
     put_queue(out, handler);
+    put_summing(out, handler);
     put_spool(out, handler);
     put_errors(out, handler);
 }
@@ -200,6 +208,24 @@ static void put_unrouted(struct wr_buffer *out, const struct wr_status_view *vie
     wr_buffer_put_char(out, '\n');
 }
 
+static void put_unmatched(struct wr_buffer *out, const struct wr_status_process *process)
+{
+    uint64_t count = process->entries_unmatched;
+    if (!count)
+        return;
+    wr_buffer_put_format(out, "  metrics       %" PRIu64 " of %" PRIu64 " entries matched no name", count,
+                         process->entries);
+    for (uint64_t i = 0; i < count && i < WR_STATUS_ENTRIES_MOST; i++) {
+        wr_buffer_put_text(out, i ? ", " : ": ");
+        command_put_text(out, process->unmatched[i].name);
+        wr_buffer_put_text(out, " of ");
+        command_put_text(out, process->unmatched[i].group);
+    }
+    if (count > WR_STATUS_ENTRIES_MOST)
+        wr_buffer_put_format(out, ", and %" PRIu64 " more", count - WR_STATUS_ENTRIES_MOST);
+    wr_buffer_put_char(out, '\n');
+}
+
 void status_show(struct wr_buffer *out, const struct status_process *shown)
 {
     const struct wr_status_process *process = &shown->view->process;
@@ -211,6 +237,7 @@ void status_show(struct wr_buffer *out, const struct status_process *shown)
     put_counts(out, process->refused, WEIR_REFUSED_MAX, wr_report_refusal_name);
     wr_buffer_put_char(out, '\n');
     put_unrouted(out, shown->view);
+    put_unmatched(out, process);
     wr_buffer_put_format(out, "  series        %" PRIu64 "; thread rings %" PRIu64 "\n", process->series,
                          process->threads);
     for (size_t i = 0; i < shown->view->handler_count; i++)

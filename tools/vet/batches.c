@@ -9,16 +9,19 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "segment/batch.h"
 #include "text/common.h"
 #include "text/error.h"
 #include "segment/segment.h"
+#include "registry/family.h"
+#include "registry/name.h"
 #include "registry/series.h"
 #include "registry/stream.h"
 #include "vet.h"
 
-enum { ARENA_SIZE = 256 << 20, PAGE = 4096, MAX_SERIES = 64 };
+enum { ARENA_SIZE = 256 << 20, PAGE = 4096, MAX_SERIES = 64, MAX_LABELS = 64 };
 
 /* ---- Series ---------------------------------------------------------------------------------- */
 
@@ -52,38 +55,46 @@ static struct {
     struct wr_registry registry;
     struct wr_batch_core core;
     const weir_series *(*find)(const weir_batch *batch, uint32_t id);
-    uint32_t plain[MAX_SERIES], strange[MAX_SERIES];
-    uint32_t plain_count, strange_count;
+    struct ids {
+        uint32_t id[MAX_SERIES], count;
+    } plain, strange, sparse;
 } known = {.once = PTHREAD_ONCE_INIT};
 
 /* Names that the core refuses are left out, because no handler receives them. */
 static void add_series(const char *group, const weir_label *labels, size_t label_count, const char *name,
-                       bool strange)
+                       struct ids *ids)
 {
     struct wr_error error = {0};
-    uint32_t *count = strange ? &known.strange_count : &known.plain_count;
-    uint32_t *ids = strange ? known.strange : known.plain;
+    bool strange = ids == &known.strange;
     struct weir_stream *stream = wr_stream_get(&known.registry, group, labels, label_count, &error);
-    uint16_t flags = *count % 3 == 2 ? WEIR_SAMPLE_CUMULATIVE : 0;
-    if (error.code || *count == MAX_SERIES)
+    uint16_t flags = ids->count % 3 == 2 ? WEIR_SAMPLE_CUMULATIVE : 0;
+    if (error.code || ids->count == MAX_SERIES)
         return;
     const struct weir_metric *metric = wr_series_get(&known.registry, stream, name, flags, &error);
     if (error.code)
         return;
-    if (*count % 2)
-        wr_series_describe(&known.registry, stream, name, strange ? "\"\xc2\xb5s\"" : "ms",
+    if (ids->count % 2)
+        wr_family_describe(&known.registry, stream, name, strange ? "\"\xc2\xb5s\"" : "ms",
                            strange ? "help, with \"quotes\" and a \\" : "how long it took", &error);
-    ids[(*count)++] = metric->series;
+    ids->id[ids->count++] = metric->series;
 }
 
+/* The longest names, keys and values, and the most labels, that the core accepts. */
 static void add_long_names(void)
 {
-    char name[256];
-    memset(name, 'x', 255);
-    name[255] = '\0';
-    const weir_label labels[] = {{"key", name}, {name, "v"}};
-    add_series("my_app", NULL, 0, name, true);
-    add_series(name, labels, 2, "long labels", true);
+    char name[WR_NAME_LONGEST + 1], value[WR_NAME_VALUE_LONGEST + 1], keys[MAX_LABELS][16];
+    weir_label many[MAX_LABELS];
+    memset(name, 'x', sizeof name - 1);
+    memset(value, 'v', sizeof value - 1);
+    name[sizeof name - 1] = value[sizeof value - 1] = '\0';
+    const weir_label labels[] = {{"key", value}, {name, "v"}};
+    for (int i = 0; i < MAX_LABELS; i++) {
+        snprintf(keys[i], sizeof keys[i], "key_%02d", i);
+        many[i] = (weir_label){keys[i], value};
+    }
+    add_series("my_app", NULL, 0, name, &known.strange);
+    add_series(name, labels, 2, "long labels", &known.strange);
+    add_series("my_app", many, MAX_LABELS, "many labels", &known.strange);
 }
 
 static void make_series(void)
@@ -93,11 +104,11 @@ static void make_series(void)
     if (!wr_registry_init(&known.registry))
         vet_skip("vet itself: out of memory");
     for (size_t i = 0; i < WR_COUNT_OF(plain_names); i++)
-        add_series("my_app.db", labels, i % 3, plain_names[i], false);
+        add_series("my_app.db", labels, i % 3, plain_names[i], &known.plain);
     for (size_t i = 0; i < WR_COUNT_OF(strange_names); i++) {
         const weir_label odd[] = {{"key", strange_names[i]}, {strange_names[i], "value"}};
-        add_series("my_app", odd, i % 3, strange_names[i], true);
-        add_series(strange_names[i], NULL, 0, "latency", true);
+        add_series("my_app", odd, i % 3, strange_names[i], &known.strange);
+        add_series(strange_names[i], NULL, 0, "latency", &known.strange);
     }
     add_long_names();
     struct wr_range none = {.segment = wr_segment_new(&pool, 1), .id.origin = wr_origin_new()};
@@ -108,14 +119,60 @@ static void make_series(void)
     wr_segment_drop(none.segment);
 }
 
+/* Ids in between belong to series that no batch contains: a program may have added them to other handlers. */
+void vet_batches_spread(uint32_t largest)
+{
+    static const uint32_t ids[] = {300, 5000, 70000, 1000000, 20000000};
+    char name[32];
+    pthread_once(&known.once, make_series);
+    for (size_t i = 0; i < WR_COUNT_OF(ids) && ids[i] <= largest; i++) {
+        atomic_store(&known.registry.series, ids[i]);
+        snprintf(name, sizeof name, "series_%u", ids[i]);
+        add_series("my_app.sparse", NULL, 0, name, &known.sparse);
+    }
+    if (!known.sparse.count)
+        vet_skip("vet itself: out of memory");
+}
+
+void vet_batches_mark(uint64_t number, char name[VET_MARK_SIZE], int *value)
+{
+    static _Atomic uint32_t run;
+    uint32_t none = 0;
+    atomic_compare_exchange_strong(&run, &none,
+                                   (uint32_t)vet_now_ms() % 0xfffff << 12 | ((uint32_t)getpid() & 0xfff) | 1);
+    snprintf(name, VET_MARK_SIZE, "vet%08xn%06llu", atomic_load(&run), (unsigned long long)number);
+    *value = 100000 + (int)(number * 7919 % 900000);
+}
+
+static uint32_t make_marked_series(uint64_t number)
+{
+    static const weir_label labels[] = {{"part", "a"}, {"route", "/x"}};
+    char name[VET_MARK_SIZE];
+    int value;
+    struct ids one = {.count = 0};
+    vet_batches_mark(number, name, &value);
+    add_series("vet.read", labels, number % 3, name, &one);
+    if (!one.count)
+        vet_skip("vet itself: out of memory");
+    return one.id[0];
+}
+
 /* ---- Samples --------------------------------------------------------------------------------- */
+
+enum { NOTES = 6, LONG_NOTE = 20000, TEXTS_ROOM = 256 };
 
 /* The contents of a batch's pages. */
 struct pages {
     weir_batch batch;
+    size_t bytes; /* whole pages */
     char origin[40];
+    weir_label labels[2];
+    const char *notes[NOTES];
+    char *texts; /* behind the samples: of the notes and labels */
     weir_sample samples[];
 };
+
+static const weir_label batch_labels[] = {{"host", "vet"}, {"zone", "a \"b\", c=d"}};
 
 uint64_t vet_batches_draw(uint64_t *state)
 {
@@ -125,11 +182,10 @@ uint64_t vet_batches_draw(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static const char *const texts[] = {
+/* The last note is LONG_NOTE bytes long. */
+static const char *const texts[NOTES - 1] = {
     NULL, "metadata", "with \"quotes\", a \\ and a\nnew line", "{\"json\": [1, 2]}", "gr\xc3\xb6\xc3\x9f\x65r",
 };
-
-static const weir_label batch_labels[] = {{"host", "vet"}, {"zone", "a \"b\", c=d"}};
 
 static bool is_strange(enum vet_flavour flavour, enum vet_flavour of, uint64_t drawn)
 {
@@ -157,6 +213,23 @@ static int64_t draw_time(bool strange, uint64_t drawn)
                                 : INT64_C(1795219607576198123) + (int64_t)(drawn % 1000000000);
 }
 
+static uint32_t draw_series(const struct ids *ids, uint64_t drawn)
+{
+    return ids->id[drawn % ids->count];
+}
+
+static void fill_marked(weir_sample *sample, uint64_t number)
+{
+    char name[VET_MARK_SIZE];
+    int value;
+    vet_batches_mark(number, name, &value);
+    sample->series = make_marked_series(number);
+    if (sample->kind == WEIR_KIND_INT)
+        sample->value.i64 = value;
+    else
+        sample->value.f64 = value;
+}
+
 static void fill_sample(weir_sample *sample, const struct vet_recipe *recipe, uint64_t *state)
 {
     uint64_t draws[5];
@@ -167,11 +240,13 @@ static void fill_sample(weir_sample *sample, const struct vet_recipe *recipe, ui
     uint32_t kinds = recipe->kinds ? recipe->kinds : WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
     bool integer = kinds & WEIR_KINDS_INT && (!(kinds & WEIR_KINDS_DOUBLE) || draws[2] % 4 == 0);
     *sample = (weir_sample){
-        .series = strange_name ? known.strange[draws[0] % known.strange_count]
-                               : known.plain[draws[0] % known.plain_count],
+        .series = draw_series(strange_name                    ? &known.strange
+                              : recipe->flavour == VET_SERIES ? &known.sparse
+                                                              : &known.plain,
+                              draws[0]),
         .kind = integer ? WEIR_KIND_INT : WEIR_KIND_DOUBLE,
         .time_ns = draw_time(strange_number, draws[3]),
-        .note = strange_name ? (uint32_t)(draws[4] % WR_COUNT_OF(texts)) : 0,
+        .note = strange_name ? (uint32_t)(draws[4] % NOTES) : 0,
     };
     const struct weir_metric *metric = wr_registry_series(&known.registry, sample->series);
     sample->flags = metric->flags;
@@ -179,6 +254,14 @@ static void fill_sample(weir_sample *sample, const struct vet_recipe *recipe, ui
         sample->value.i64 = draw_int(strange_number, draws[1]);
     else
         sample->value.f64 = draw_double(strange_number, draws[1]);
+}
+
+/* A long note makes its lines long: it is rare. */
+static void limit_notes(weir_sample *samples, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (samples[i].note == NOTES - 1 && i % 16)
+            samples[i].note = 1;
 }
 
 /* Samples of one event share its time. */
@@ -209,9 +292,41 @@ static size_t round_up(size_t bytes)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-static size_t bytes_of(uint32_t count)
+static size_t bytes_of(uint32_t count, bool long_note)
 {
-    return round_up(sizeof(struct pages) + count * sizeof(weir_sample));
+    return round_up(sizeof(struct pages) + count * sizeof(weir_sample) + TEXTS_ROOM +
+                    (long_note ? LONG_NOTE + 1 : 0));
+}
+
+static char *put_text(struct pages *pages, const char *text)
+{
+    size_t length = strlen(text) + 1;
+    char *copy = memcpy(pages->texts, text, length);
+    pages->texts += length;
+    return copy;
+}
+
+/* Copies notes and labels into the batch's pages. */
+static void put_texts(struct pages *pages, uint32_t count, bool long_note)
+{
+    pages->texts = (char *)&pages->samples[count];
+    pages->notes[0] = NULL;
+    for (size_t i = 1; i < WR_COUNT_OF(texts); i++)
+        pages->notes[i] = put_text(pages, texts[i]);
+    for (size_t i = 0; i < WR_COUNT_OF(batch_labels); i++)
+        pages->labels[i] =
+            (weir_label){put_text(pages, batch_labels[i].key), put_text(pages, batch_labels[i].value)};
+    pages->notes[NOTES - 1] = pages->notes[1];
+    if (!long_note)
+        return;
+    memset(pages->texts, 'm', LONG_NOTE);
+    pages->texts[LONG_NOTE] = '\0';
+    pages->notes[NOTES - 1] = pages->texts;
+}
+
+static bool has_long_note(const struct pages *pages)
+{
+    return pages->notes[NOTES - 1] != pages->notes[1];
 }
 
 static void replace_in_use(const weir_batch *old, const weir_batch *new)
@@ -224,9 +339,9 @@ static void replace_in_use(const weir_batch *old, const weir_batch *new)
 }
 
 /* The arena is reused from the start when it is full; by then the oldest batches have long ended. */
-static weir_batch *allocate_pages(uint32_t count)
+static struct pages *allocate_pages(uint32_t count, bool long_note)
 {
-    size_t bytes = bytes_of(count);
+    size_t bytes = bytes_of(count, long_note);
     pthread_mutex_lock(&arena.mutex);
     if (!arena.pages) {
         void *pages = mmap(NULL, ARENA_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -236,13 +351,15 @@ static weir_batch *allocate_pages(uint32_t count)
         arena.used = 0;
     char *place = arena.pages ? arena.pages + arena.used : NULL;
     arena.used += bytes;
-    weir_batch *batch = place && mprotect(place, bytes, PROT_READ | PROT_WRITE) == 0 ? (void *)place : NULL;
-    if (batch)
-        replace_in_use(NULL, batch);
+    struct pages *pages = place && mprotect(place, bytes, PROT_READ | PROT_WRITE) == 0 ? (void *)place : NULL;
+    if (pages)
+        replace_in_use(NULL, &pages->batch);
     pthread_mutex_unlock(&arena.mutex);
-    if (!batch)
+    if (!pages)
         vet_skip("vet itself: out of memory");
-    return batch;
+    pages->bytes = bytes;
+    put_texts(pages, count, long_note);
+    return pages;
 }
 
 int vet_batches_place(const void *address)
@@ -252,60 +369,75 @@ int vet_batches_place(const void *address)
         return 0;
     for (size_t i = 0; i < WR_COUNT_OF(arena.in_use); i++) {
         const char *batch = (const char *)atomic_load(&arena.in_use[i]);
-        if (batch && at >= batch && at < batch + bytes_of(((const weir_batch *)(const void *)batch)->count))
+        if (batch && at >= batch && at < batch + ((const struct pages *)(const void *)batch)->bytes)
             return 1;
     }
     return 2;
 }
 
-static const weir_batch *protect(weir_batch *batch)
+static bool has_notes(const weir_sample *samples, uint32_t count)
 {
-    mprotect(batch, bytes_of(batch->count), PROT_READ);
-    return batch;
+    for (uint32_t i = 0; i < count; i++)
+        if (samples[i].note)
+            return true;
+    return false;
+}
+
+static const weir_batch *protect(struct pages *pages)
+{
+    mprotect(pages, pages->bytes, PROT_READ);
+    return &pages->batch;
 }
 
 const weir_batch *vet_batches_make(const struct vet_recipe *recipe)
 {
     uint64_t state = recipe->seed;
     pthread_once(&known.once, make_series);
-    weir_batch *batch = allocate_pages(recipe->count);
-    struct pages *pages = (struct pages *)batch;
+    bool long_note = recipe->flavour == VET_NAMES || recipe->flavour == VET_MIXED;
+    struct pages *pages = allocate_pages(recipe->count, long_note);
     weir_sample *samples = pages->samples;
-    for (uint32_t i = 0; i < recipe->count; i++)
+    for (uint32_t i = 0; i < recipe->count; i++) {
         fill_sample(&samples[i], recipe, &state);
+        if (recipe->flavour == VET_MARKED)
+            fill_marked(&samples[i], recipe->sequence + i);
+    }
     make_events(samples, recipe, &state);
+    limit_notes(samples, recipe->count);
     snprintf(pages->origin, sizeof pages->origin, "%s", known.core.origin);
-    *batch = (weir_batch){
-        .size = sizeof *batch,
+    pages->batch = (weir_batch){
+        .size = sizeof pages->batch,
         .count = recipe->count,
         .samples = samples,
-        .notes = texts,
-        .labels = batch_labels,
+        .notes = has_notes(samples, recipe->count) ? pages->notes : NULL,
+        .labels = pages->labels,
         .label_count = WR_COUNT_OF(batch_labels),
         .series = known.find,
         .core = &known.core,
         .sequence = recipe->sequence,
         .origin = pages->origin,
     };
-    return protect(batch);
+    return protect(pages);
 }
 
 const weir_batch *vet_batches_rest(const weir_batch *batch, uint32_t done)
 {
-    weir_batch *rest = allocate_pages(batch->count - done);
-    struct pages *pages = (struct pages *)rest;
+    const struct pages *from = (const struct pages *)batch;
+    struct pages *pages = allocate_pages(batch->count - done, has_long_note(from));
+    weir_batch *rest = &pages->batch;
     *rest = *batch;
     rest->origin = memcpy(pages->origin, batch->origin, strlen(batch->origin) + 1);
+    rest->notes = batch->notes ? pages->notes : NULL;
+    rest->labels = pages->labels;
     rest->count = batch->count - done;
     rest->sequence = batch->sequence + done;
     rest->samples = memcpy(pages->samples, batch->samples + done, rest->count * sizeof *batch->samples);
-    return protect(rest);
+    return protect(pages);
 }
 
 void vet_batches_end(const weir_batch *batch)
 {
     pthread_mutex_lock(&arena.mutex);
-    size_t bytes = bytes_of(batch->count);
+    size_t bytes = ((const struct pages *)batch)->bytes;
     replace_in_use(batch, NULL);
     mprotect((void *)(uintptr_t)batch, bytes, PROT_NONE);
     pthread_mutex_unlock(&arena.mutex);

@@ -1,7 +1,7 @@
 /* batches: batches of samples of every kind that the core may pass to a handler.
  *
- * The pages of a batch are read-only while it is in use, and inaccessible afterwards, so that a handler that
- * writes to a batch or keeps it faults at once. */
+ * The pages of a batch, with its notes and labels, are read-only while it is in use, and inaccessible
+ * afterwards, so that a handler that writes to a batch or keeps a part of it faults at once. */
 #ifndef WEIR_TOOLS_VET_BATCHES_H
 #define WEIR_TOOLS_VET_BATCHES_H
 
@@ -15,6 +15,8 @@ enum vet_flavour {
     VET_NAMES,   /* names, labels, units and metadata with unusual but valid characters */
     VET_NUMBERS, /* NaN, infinities, extremes; times before 1970 and in the far future */
     VET_MIXED,   /* all of these */
+    VET_SERIES,  /* series whose ids are large and far apart; after vet_batches_spread */
+    VET_MARKED,  /* each sample has a name and a value of its own: see vet_batches_mark */
 };
 
 struct vet_recipe {
@@ -28,6 +30,13 @@ struct vet_recipe {
 
 /* Returns the next pseudo-random number and advances the state. */
 uint64_t vet_batches_draw(uint64_t *state);
+
+/* Creates the series of VET_SERIES, with ids up to `largest`. */
+void vet_batches_spread(uint32_t largest);
+
+/* The name of the marked sample with this number, unique to this process, and its value, of six digits. */
+enum { VET_MARK_SIZE = 32 };
+void vet_batches_mark(uint64_t number, char name[VET_MARK_SIZE], int *value);
 
 /* Never returns NULL: if out of memory, the check is skipped. */
 const weir_batch *vet_batches_make(const struct vet_recipe *recipe);

@@ -1,15 +1,38 @@
 /* Checks of prepare, create and abandon, and of process-wide state around each call. */
 
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "config/options.h"
 #include "descriptors.h"
 #include "probe.h"
 #include "subject.h"
 #include "state.h"
 #include "watch.h"
+
+/* What no callback may do, except for emit and flush of a handler whose destination this is. */
+static void check_standard(const struct vet_state *before, const struct vet_state *after, const char *callback)
+{
+    int fd = vet_state_written(before, after);
+    if (!fd)
+        return;
+    vet_see("responsibilities-and-threads");
+    vet_fail("%s writes to standard %s, which is the program's; use host->log", callback,
+             fd == 1 ? "output" : "error");
+}
+
+static void check_state(const struct vet_state *before, const struct vet_state *after, const char *callback)
+{
+    char text[400];
+    if (!vet_state_differs(before, after, text, sizeof text))
+        return;
+    vet_see("responsibilities-and-threads");
+    vet_fail("%s changes %s, which is the program's", callback, text);
+}
 
 /* ---- Prepare --------------------------------------------------------------------------------- */
 
@@ -28,8 +51,8 @@ void vet_check_prepare(const struct vet_subject *subject)
         vet_fail("prepare leaves descriptors open: %s", vet_descriptors_show(0, text, sizeof text));
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("prepare starts threads, which a forked child would not have");
-    if (vet_state_differs(&before, &after, text, sizeof text))
-        vet_fail("prepare changes %s, which is the program's", text);
+    check_state(&before, &after, "prepare");
+    check_standard(&before, &after, "prepare");
     vet_pass("it leaves no descriptors and no threads");
 }
 
@@ -40,13 +63,6 @@ static void create_and_destroy(void *ctx)
     struct vet_probe *probe = ctx;
     vet_probe_finish_create(probe);
     vet_probe_destroy(probe);
-}
-
-/* Exits if the monitored child has recorded a verdict. */
-static void exit_if_decided(void)
-{
-    if (atomic_load(&vet_page->verdict))
-        _exit(0);
 }
 
 static void check_side_effects(const struct vet_subject *subject)
@@ -64,8 +80,8 @@ static void check_side_effects(const struct vet_subject *subject)
                  vet_descriptors_show(0, text, sizeof text));
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("create starts threads; only open may do this");
-    if (vet_state_differs(&before, &after, text, sizeof text))
-        vet_fail("create changes %s", text);
+    check_state(&before, &after, "create");
+    check_standard(&before, &after, "create");
     vet_probe_destroy(&probe);
 }
 
@@ -75,7 +91,7 @@ void vet_check_create(const struct vet_subject *subject)
     char text[400];
     vet_probe_make(&probe, subject, NULL);
     bool watched = vet_watch(VET_WATCH_IO, create_and_destroy, &probe, text, sizeof text);
-    exit_if_decided();
+    vet_watch_exit_if_decided();
     if (watched && *text)
         vet_fail("create %s; it may do no I/O: do it in open, where a failure only starts the back-off", text);
     check_side_effects(subject);
@@ -106,7 +122,7 @@ static void check_abandon(struct vet_probe *probe, int descriptors)
     if (!probe->type->abandon)
         vet_pass("it has none, and no descriptors either");
     bool watched = vet_watch(VET_WATCH_ALL_BUT_CLOSE, abandon, probe, text, sizeof text);
-    exit_if_decided();
+    vet_watch_exit_if_decided();
     if (watched && *text)
         vet_fail(
             "abandon %s; it may call close(2) and nothing else: it runs in a forked child, where other threads "
@@ -122,8 +138,32 @@ static void check_abandon(struct vet_probe *probe, int descriptors)
 
 static int descriptors_before;
 
+static bool has_own_pages(const void *chunk)
+{
+    enum { BEHIND_HEADER = 2 * sizeof(size_t), PAGE = 4096 };
+    return (uintptr_t)chunk % PAGE == BEHIND_HEADER;
+}
+
+/* Uses up what malloc has in reserve. Does nothing with other allocators. */
+void vet_exhaust_heap(void)
+{
+    enum { SMALLEST = 16, LARGEST = 4096, STEP = 16, MOST = 10000 };
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_MAX, INT_MAX);
+    mallopt(M_MMAP_THRESHOLD, 1);
+    for (size_t size = LARGEST; size >= SMALLEST; size -= STEP) {
+        int count = 0;
+        void *volatile chunk = malloc(size); /* never freed: the check ends with this process */
+        for (; chunk && !has_own_pages(chunk) && count < MOST; count++)
+            chunk = malloc(size);
+        if (count == MOST)
+            return;
+    }
+}
+
 static void open_and_abandon(struct vet_probe *probe)
 {
+    vet_exhaust_heap(); /* also that of this thread */
     vet_probe_must_open(probe);
     vet_probe_deliver(probe, (struct vet_recipe){.count = 3});
     if (!probe->open)
@@ -135,8 +175,9 @@ void vet_check_abandon(const struct vet_subject *subject)
 {
     struct vet_probe probe;
     vet_probe_run(subject, vet_probe_live); /* libraries may open descriptors on first use and keep them */
-    vet_probe_create(&probe, subject, NULL);
     descriptors_before = vet_descriptors_count();
+    vet_exhaust_heap();
+    vet_probe_create(&probe, subject, NULL);
     vet_probe_on_worker(open_and_abandon, &probe);
 }
 
@@ -150,14 +191,76 @@ static void take_state(struct vet_probe *probe)
     vet_state_take(&before_call);
 }
 
+static bool names_standard(const char *text, int fd)
+{
+    static const char *const names[][3] = {{"stdout", "/dev/stdout", "-"}, {"stderr", "/dev/stderr", ""}};
+    for (int i = 0; text && i < 3; i++)
+        if (*text && strcmp(text, names[fd - 1][i]) == 0)
+            return true;
+    return false;
+}
+
+/* The option's value is one word of "stdout|stderr". */
+static bool is_chosen(const weir_option *row, int64_t index, int fd)
+{
+    const char *wanted = fd == 1 ? "stdout" : "stderr", *word = row->allowed;
+    for (; word && index > 0; index--) {
+        word = strchr(word, '|');
+        word += word != NULL;
+    }
+    return word && strncmp(word, wanted, strlen(wanted)) == 0;
+}
+
+static bool is_destination(const struct vet_probe *probe, const weir_option *row, int fd)
+{
+    const char *field = (const char *)probe->instance->options + row->offset;
+    if (row->type == WEIR_OPTION_ENUM)
+        return is_chosen(row, *(const int64_t *)(const void *)field, fd);
+    bool is_text = row->type == WEIR_OPTION_STRING || row->type == WEIR_OPTION_PATH;
+    return is_text && names_standard(*(const char *const *)(const void *)field, fd);
+}
+
+/* Whether the text holds the name of each sample's series. */
+static bool holds_batch(const weir_batch *batch, const char *text)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (!strstr(text, weir_batch_series(batch, &batch->samples[i])->name))
+            return false;
+    return true;
+}
+
+static bool has_written_batch(const struct vet_probe *probe, int fd, off_t from, off_t to)
+{
+    size_t length = (size_t)(to - from);
+    char *text = probe->batch && to > from ? malloc(length + 1) : NULL;
+    ssize_t got = text ? pread(fd, text, length, from) : -1;
+    if (got >= 0)
+        text[got] = '\0';
+    bool holds = got >= 0 && holds_batch(probe->batch, text);
+    free(text);
+    return holds;
+}
+
+/* A handler may write values to standard output or error if that is its destination: the option that names its
+ * destination holds stdout or stderr, or there is no such option and what it writes are the values. */
+static bool may_write(const struct vet_probe *probe, const char *callback, const struct vet_state *after)
+{
+    const weir_option *row;
+    int fd = vet_state_written(&before_call, after);
+    bool delivers = strcmp(callback, "emit") == 0 || strcmp(callback, "flush") == 0;
+    for (size_t i = 0; (row = wr_options_row(&probe->instance->type->options, i)); i++)
+        if (row->flags & WEIR_OPTION_DESTINATION)
+            return delivers && is_destination(probe, row, fd);
+    return has_written_batch(probe, fd, before_call.standard[fd].size, after->standard[fd].size);
+}
+
 static void compare_state(struct vet_probe *probe, const char *callback)
 {
     struct vet_state after;
-    char text[400];
-    (void)probe;
     vet_state_take(&after);
-    if (vet_state_differs(&before_call, &after, text, sizeof text))
-        vet_fail("%s changes %s, which is the program's", callback, text);
+    check_state(&before_call, &after, callback);
+    if (vet_state_written(&before_call, &after) && !may_write(probe, callback, &after))
+        check_standard(&before_call, &after, callback);
 }
 
 static void live_and_wake(struct vet_probe *probe)
@@ -168,15 +271,23 @@ static void live_and_wake(struct vet_probe *probe)
     vet_probe_live(probe);
 }
 
-void vet_check_manners(const struct vet_subject *subject)
+static void live_watched(const struct vet_subject *subject, int variant)
 {
     struct vet_probe probe;
+    vet_state_mix_locale(variant);
     vet_probe_make(&probe, subject, NULL);
     probe.before = take_state;
     probe.after = compare_state;
     vet_probe_finish_create(&probe);
     vet_probe_on_worker(live_and_wake, &probe);
     vet_probe_destroy(&probe);
-    vet_pass("locale, signals and their mask, umask, working directory, environment and priority are as before "
-             "each call");
+}
+
+void vet_check_state(const struct vet_subject *subject)
+{
+    live_watched(subject, 0);
+    live_watched(subject, 1);
+    vet_pass(
+        "locale, signals and their mask, timers, umask, working directory, environment, priority, standard "
+        "input, output and error are as before each call");
 }

@@ -94,4 +94,5 @@ static void check_fuzz(const struct vet_subject *subject)
              subject->seed, LIVES, fuzz.calls, fuzz.digest, delivered);
 }
 
-const struct vet_check vet_check_fuzz = {"fuzz", check_fuzz, VET_LIFE | VET_FLUSH | VET_WAKE, false};
+const struct vet_check vet_check_fuzz = {"fuzz", check_fuzz, "outcomes", VET_LIFE | VET_FLUSH | VET_WAKE,
+                                         false};

@@ -5,10 +5,16 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "descriptors.h"
+#include "faults.h"
 #include "probe.h"
+#include "text/common.h"
+#include "watch.h"
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
 
@@ -27,6 +33,28 @@ static void check_guards(struct vet_probe *probe, const char *callback)
                  callback, text);
 }
 
+static void check_inherited(struct vet_probe *probe, const char *callback)
+{
+    char text[300];
+    (void)probe;
+    if (vet_descriptors_inherited(text, sizeof text) < 0)
+        return;
+    vet_see("open-and-close");
+    vet_fail("%s opens descriptor %s without O_CLOEXEC: programs that the program starts inherit it", callback,
+             text);
+}
+
+static void live_inheriting(const struct vet_subject *subject)
+{
+    struct vet_probe probe;
+    vet_probe_make(&probe, subject, NULL);
+    vet_descriptors_note();
+    probe.after = check_inherited;
+    vet_probe_finish_create(&probe);
+    vet_probe_on_worker(vet_probe_live, &probe);
+    vet_probe_destroy(&probe);
+}
+
 static void live_guarded(const struct vet_subject *subject)
 {
     struct vet_probe probe;
@@ -39,23 +67,114 @@ static void live_guarded(const struct vet_subject *subject)
     vet_probe_destroy(&probe);
 }
 
+/* One life with many batches: what is lost with every 50th batch is not lost in a short life. */
+static void live_long(struct vet_probe *probe)
+{
+    enum { BATCHES = 500, LEAST = 10 };
+    vet_probe_must_open(probe);
+    for (int i = 0; i < BATCHES && (i < LEAST || vet_has_time()); i++)
+        vet_probe_must_deliver(probe, (struct vet_recipe){.count = 1});
+    if (probe->open)
+        vet_probe_close(probe);
+}
+
+static void check_lives(const struct vet_subject *subject, void (*live)(struct vet_probe *probe), int lives,
+                        const char *what)
+{
+    char shown[500];
+    int before = vet_descriptors_count();
+    for (int i = 0; i < lives; i++)
+        vet_probe_run(subject, live);
+    int left = vet_descriptors_count() - before;
+    if (left > 0)
+        vet_fail("%d descriptors stay open after %d life cycles%s: %s", left, lives, what,
+                 vet_descriptors_show(3, shown, sizeof shown));
+}
+
+/* A handler whose destination is not available is opened again and again. */
+static void fail_to_open(struct vet_probe *probe)
+{
+    enum { ATTEMPTS = 5 };
+    char shown[500];
+    int failed = 0, before = 0, left;
+    while (failed < ATTEMPTS && !vet_probe_open(probe))
+        if (failed++ == 0)
+            before = vet_descriptors_count(); /* libraries may open descriptors on first use and keep them */
+    if (probe->open)
+        vet_probe_close(probe);
+    else if ((left = vet_descriptors_count() - before) > 0)
+        vet_fail("%d descriptors stay open after %d calls of open that failed: %s", left, failed - 1,
+                 vet_descriptors_show(3, shown, sizeof shown));
+}
+
 void vet_check_descriptors(const struct vet_subject *subject)
 {
     enum { LIVES = 5 };
-    char shown[500];
+    vet_probe_run(subject, fail_to_open);
     vet_probe_run(subject, vet_probe_live); /* libraries may open descriptors on first use and keep them */
-    int before = vet_descriptors_count();
-    for (int i = 0; i < LIVES; i++)
-        vet_probe_run(subject, vet_probe_live);
-    int left = vet_descriptors_count() - before;
-    if (left > 0)
-        vet_fail("%d descriptors stay open after %d life cycles: %s", left, LIVES,
-                 vet_descriptors_show(3, shown, sizeof shown));
+    live_inheriting(subject);
+    check_lives(subject, vet_probe_live, LIVES, "");
+    vet_faults_check_open(subject);
     live_guarded(subject);
-    vet_pass("none stays open, and none of the program is closed or written to");
+    check_lives(subject, live_long, 1, " with many batches");
+    vet_pass("none stays open, also after an open that fails; child programs inherit none; none of the program "
+             "is closed or written to");
 }
 
 /* ---- Threads and processes ------------------------------------------------------------------- */
+
+enum { WATCHED_BATCHES = 8 };
+
+/* How many batches have left a thread behind that was not there before. */
+struct thread_count {
+    _Atomic bool started; /* emit has started a thread */
+    _Atomic int batches;
+};
+
+/* Delays the end of threads, so that one that outlives its emit is still there when emit returns. */
+static void delay_end(void *ctx, struct vet_watch_call *call)
+{
+    const struct timespec delay = {0, 30000000};
+    struct thread_count *count = ctx;
+    bool starts = call->number == SYS_clone || call->number == SYS_clone3;
+    if (starts && atomic_load(&vet_page->call) == VET_EMIT)
+        atomic_store(&count->started, true);
+    if (call->number == SYS_exit && atomic_load(&count->started))
+        nanosleep(&delay, NULL);
+}
+
+static struct thread_count *thread_count;
+
+static void count_threads_of_batches(struct vet_probe *probe)
+{
+    vet_probe_must_open(probe);
+    for (int i = 0; i < WATCHED_BATCHES; i++) {
+        int before = vet_descriptors_count_threads();
+        vet_probe_must_deliver(probe, (struct vet_recipe){.count = 3});
+        atomic_fetch_add(&thread_count->batches, vet_descriptors_count_threads() > before);
+    }
+    if (probe->open)
+        vet_probe_close(probe);
+}
+
+static void live_counted(void *ctx)
+{
+    vet_probe_run(ctx, count_threads_of_batches);
+}
+
+static void check_threads_of_batches(const struct vet_subject *subject)
+{
+    char text[200];
+    thread_count = vet_watch_share(sizeof *thread_count);
+    vet_watch_calls(delay_end, thread_count, live_counted, (void *)(uintptr_t)subject, text, sizeof text);
+    vet_watch_exit_if_decided();
+    int batches = atomic_load(&thread_count->batches);
+    if (batches > WATCHED_BATCHES / 2)
+        vet_fail(
+            "emit leaves a thread behind with %d of %d batches; deliver in emit: the core has a thread for "
+            "each handler",
+            batches, WATCHED_BATCHES);
+}
 
 void vet_check_threads(const struct vet_subject *subject)
 {
@@ -70,6 +189,7 @@ void vet_check_threads(const struct vet_subject *subject)
                  LIVES);
     if (waitpid(-1, NULL, WNOHANG) >= 0)
         vet_fail("a child process still exists");
+    check_threads_of_batches(subject);
     vet_pass("no threads and no child processes are left");
 }
 
@@ -81,17 +201,24 @@ static size_t used_bytes(void)
     return info.uordblks + info.hblkhd;
 }
 
-/* Returns the smallest growth of memory in several runs. Memory that is allocated once and kept, such as a
- * cache, does not count; a leak in each run does. */
-static size_t measure_growth(void (*run)(void *ctx), void *ctx)
+/* Lives or batches between two measurements. */
+struct repetition {
+    const struct vet_subject *subject;
+    struct vet_probe *probe;
+    int count;
+};
+
+/* Returns the smallest growth of memory in several runs. Memory that is allocated once and kept does not count;
+ * a leak in each run does. What still grows, such as a cache or what malloc keeps of freed memory, is filled by
+ * further runs. */
+static size_t measure_growth(void (*run)(const struct repetition *), struct repetition *repetition)
 {
-    enum { RUNS = 5 };
+    enum { RUNS = 20, LEAST_RUNS = 2 };
     size_t least = SIZE_MAX;
-    run(ctx);
-    run(ctx);
-    for (int i = 0; i < RUNS; i++) {
+    int64_t end_ms = vet_page->began_ms + 2 * vet_page->deadline_ms;
+    for (int i = 0; i < RUNS && least && (i < LEAST_RUNS || vet_now_ms() < end_ms); i++) {
         size_t before = used_bytes();
-        run(ctx);
+        run(repetition);
         size_t after = used_bytes();
         size_t grown = after > before ? after - before : 0;
         least = grown < least ? grown : least;
@@ -99,40 +226,68 @@ static size_t measure_growth(void (*run)(void *ctx), void *ctx)
     return least;
 }
 
-enum { LIVES = 10, BATCHES = 200 };
-
-static void live_often(void *ctx)
+/* Returns how often a slow handler may run between two measurements. Before, runs it so often that what it
+ * allocates once and keeps, such as a cache, is there. */
+static void calibrate(void (*run)(const struct repetition *), struct repetition *repetition, int most)
 {
-    for (int i = 0; i < LIVES; i++)
-        vet_probe_run(ctx, vet_probe_live);
+    enum { LEAST = 1, WARM_UPS = 2 };
+    repetition->count = 1;
+    run(repetition);
+    int64_t begin_ms = vet_now_ms();
+    run(repetition);
+    int64_t affordable = vet_page->deadline_ms / (20 * (vet_now_ms() - begin_ms + 1));
+    repetition->count = affordable > most ? most : affordable < LEAST ? LEAST : (int)affordable;
+    for (int i = 0; i < WARM_UPS && vet_has_time(); i++)
+        run(repetition);
 }
 
-static void emit_often(void *ctx)
+static void live_briefly(struct vet_probe *probe)
 {
-    struct vet_probe *probe = ctx;
-    for (int i = 0; i < BATCHES; i++)
-        vet_probe_must_deliver(probe, (struct vet_recipe){.count = 20, .seed = 1});
+    vet_probe_must_open(probe);
+    vet_probe_must_deliver(probe, (struct vet_recipe){.count = 40, .seed = 1});
+    vet_probe_flush(probe, 1000);
+    if (probe->open)
+        vet_probe_close(probe);
 }
 
-static size_t growth_of_batches;
+static void live_often(const struct repetition *repetition)
+{
+    for (int i = 0; i < repetition->count; i++)
+        vet_probe_run(repetition->subject, live_briefly);
+}
+
+static void emit_often(const struct repetition *repetition)
+{
+    for (int i = 0; i < repetition->count; i++)
+        vet_probe_must_deliver(repetition->probe, (struct vet_recipe){.count = 200, .seed = 1});
+}
+
+static size_t leaked_by_batch;
 
 static void measure_batches(struct vet_probe *probe)
 {
+    enum { BATCHES = 200 };
+    struct repetition repetition = {.probe = probe};
     vet_probe_must_open(probe);
-    growth_of_batches = measure_growth(emit_often, probe);
-    vet_probe_close(probe);
+    calibrate(emit_often, &repetition, BATCHES);
+    leaked_by_batch = measure_growth(emit_often, &repetition) / (size_t)repetition.count;
+    if (probe->open)
+        vet_probe_close(probe);
 }
 
 void vet_check_memory(const struct vet_subject *subject)
 {
+    enum { LIVES = 10 };
+    struct repetition repetition = {.subject = subject};
     if (!used_bytes())
         vet_skip("this allocator does not report how much memory is in use");
-    size_t grown = measure_growth(live_often, (void *)(uintptr_t)subject);
-    if (grown >= LIVES)
-        vet_fail("about %zu bytes are leaked in each life cycle, from create to destroy", grown / LIVES);
+    calibrate(live_often, &repetition, LIVES);
+    size_t leaked = measure_growth(live_often, &repetition) / (size_t)repetition.count;
+    if (leaked)
+        vet_fail("about %zu bytes are leaked in each life cycle, from create to destroy", leaked);
     vet_probe_run(subject, measure_batches);
-    if (growth_of_batches >= BATCHES)
-        vet_fail("about %zu bytes are leaked with each batch", growth_of_batches / BATCHES);
+    if (leaked_by_batch)
+        vet_fail("about %zu bytes are leaked with each batch", leaked_by_batch);
     vet_pass("it does not grow with life cycles or batches");
 }
 
@@ -143,7 +298,7 @@ enum { INSTANCES = 4 };
 static void deliver_many(struct vet_probe *probe)
 {
     vet_probe_must_open(probe);
-    for (uint64_t seed = 0; seed < 50; seed++)
+    for (uint64_t seed = 0; seed < 50 && (seed < 2 || vet_has_time()); seed++)
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = 20, .seed = seed, .flavour = VET_MIXED});
     vet_probe_flush(probe, 1000);
     vet_probe_close(probe);
@@ -153,6 +308,118 @@ static void *live_beside(void *ctx)
 {
     vet_probe_on_worker(deliver_many, ctx);
     return NULL;
+}
+
+/* ---- Instances one after the other ----------------------------------------------------------- */
+
+/* Two handlers, each on its own thread, that act in turn. */
+enum { FIRST, SECOND, PAIR };
+
+struct pair {
+    struct vet_probe probes[PAIR];
+    pthread_barrier_t step;
+    int code;   /* of one's emit after the other was destroyed */
+    int order;  /* which of them ends first */
+    bool clean; /* everything before was delivered at once */
+};
+
+static void open_member(struct pair *pair, int who)
+{
+    vet_probe_must_open(&pair->probes[who]);
+}
+
+static void emit_to_member(struct pair *pair, int who)
+{
+    weir_outcome outcome = {.code = WEIR_OUTCOME_RETRY};
+    struct vet_probe *probe = &pair->probes[who];
+    const weir_batch *batch = vet_batches_make(
+        &(struct vet_recipe){.count = 5, .kinds = probe->type->kinds, .sequence = probe->sequence});
+    if (probe->open)
+        vet_probe_emit(probe, batch, &outcome);
+    probe->sequence += 5;
+    vet_batches_end(batch);
+    if (outcome.code == WEIR_OUTCOME_REOPEN || outcome.code == WEIR_OUTCOME_FAILED)
+        vet_probe_close(probe);
+    pair->clean = pair->clean && outcome.code == WEIR_OUTCOME_OK;
+    pair->code = outcome.code;
+}
+
+static void end_member(struct pair *pair, int who)
+{
+    if (pair->probes[who].open)
+        vet_probe_close(&pair->probes[who]);
+    vet_probe_destroy(&pair->probes[who]);
+}
+
+static bool clean_before_end;
+
+static void end_first(struct pair *pair, int who)
+{
+    clean_before_end = pair->clean;
+    end_member(pair, who);
+}
+
+static const struct step {
+    int who;
+    void (*act)(struct pair *pair, int who);
+} steps[] = {
+    {FIRST, open_member},    {SECOND, open_member}, {FIRST, emit_to_member},  {SECOND, emit_to_member},
+    {FIRST, emit_to_member}, {FIRST, end_first},    {SECOND, emit_to_member}, {SECOND, end_member},
+};
+
+static void act_in_turn(struct vet_probe *probe)
+{
+    struct pair *pair = probe->context;
+    int who = (probe == &pair->probes[SECOND]) ^ pair->order;
+    int self = probe == &pair->probes[SECOND];
+    for (size_t i = 0; i < WR_COUNT_OF(steps); i++) {
+        if (steps[i].who == who)
+            steps[i].act(pair, self);
+        pthread_barrier_wait(&pair->step);
+    }
+}
+
+static void *live_in_turn(void *ctx)
+{
+    vet_probe_on_worker(act_in_turn, ctx);
+    return NULL;
+}
+
+/* Returns whether one handler failed because the other one had ended: the one created first or last. */
+static bool fails_apart(const struct vet_subject *subject, int order)
+{
+    struct pair pair = {.order = order, .clean = true};
+    pthread_t threads[PAIR];
+    pthread_barrier_init(&pair.step, NULL, PAIR);
+    for (int i = 0; i < PAIR; i++) {
+        vet_probe_create(&pair.probes[i], subject, NULL);
+        pair.probes[i].context = &pair;
+    }
+    for (int i = 0; i < PAIR; i++)
+        if (pthread_create(&threads[i], NULL, live_in_turn, &pair.probes[i]) != 0)
+            vet_skip("vet itself: cannot start a thread");
+    for (int i = 0; i < PAIR; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&pair.step);
+    return clean_before_end && pair.code != WEIR_OUTCOME_OK;
+}
+
+static void check_apart(const struct vet_subject *subject)
+{
+    char shown[500];
+    bool fails = fails_apart(subject, 0), fails_reversed = fails_apart(subject, 1);
+    int before = vet_descriptors_count();
+    fails = (fails_apart(subject, 0) && fails) || (fails_apart(subject, 1) && fails_reversed);
+    int left = vet_descriptors_count() - before;
+    if (fails)
+        vet_fail(
+            "emit of a handler fails once another handler of the type was closed and destroyed: state that "
+            "belongs to each handler is static");
+    if (left > 0)
+        vet_fail(
+            "%d descriptors stay open after two handlers that were open at the same time: state that belongs "
+            "to each handler is static: %s",
+            left, vet_descriptors_show(3, shown, sizeof shown));
 }
 
 void vet_check_instances(const struct vet_subject *subject)
@@ -168,5 +435,7 @@ void vet_check_instances(const struct vet_subject *subject)
         pthread_join(threads[i], NULL);
     for (int i = INSTANCES - 1; i >= 0; i--)
         vet_probe_destroy(&probes[i]);
-    vet_pass("%d with the same options, each on its own thread, at the same time", INSTANCES);
+    check_apart(subject);
+    vet_pass("%d with the same options, each on its own thread, at the same time and one after the other",
+             INSTANCES);
 }

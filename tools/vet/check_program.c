@@ -10,32 +10,11 @@
 
 #include <weir/weir.h>
 
-#include "text/buffer.h"
-#include "subject.h"
-#include "vet.h"
+#include "program.h"
 
-enum { THREADS = 2, VALUES = 500 };
+enum { THREADS = 2, VALUES = 500, SHUTDOWN_MS = 1000 };
 
 /* ---- The program ----------------------------------------------------------------------------- */
-
-/* A changed common option replaces the handler: the old one is closed and destroyed, a new one is opened. */
-static void configure(const struct vet_subject *subject, const char *linger)
-{
-    static const char head[] = "{\"handlers\":{";
-    struct wr_buffer text = {0};
-    char *plain = vet_subject_text(subject, NULL);
-    if (!plain)
-        vet_skip("vet itself: out of memory");
-    wr_buffer_put_format(
-        &text, "{\"settings\":{\"shutdown_timeout\":\"1s\"},\"handlers\":{\"*\":{\"linger\":\"%s\"},%s", linger,
-        plain + strlen(head));
-    free(plain);
-    vet_enter(VET_CREATE, "configuring a program with it");
-    if (weir_configure_text(text.data, text.length))
-        vet_fail("%s", weir_last_error());
-    vet_leave();
-    wr_buffer_fini(&text);
-}
 
 static void *add_values(void *ctx)
 {
@@ -72,7 +51,8 @@ static void check_ledger(void)
     if (stats.faults)
         vet_fail("in a program, it violated the contract %" PRIu64 " times; WEIR_LOG=error shows how",
                  stats.faults);
-    if (stats.offered + stats.recovered != stats.delivered + dropped + stats.queued + stats.spooled)
+    if (stats.offered + stats.recovered !=
+        stats.delivered + dropped + stats.queued + stats.spooled + stats.summing)
         vet_fail("the ledger does not balance: %" PRIu64 " offered, %" PRIu64 " delivered, %" PRIu64
                  " dropped, %" PRIu64 " queued",
                  stats.offered, stats.delivered, dropped, stats.queued);
@@ -88,22 +68,16 @@ static void flush(const struct vet_subject *subject)
         vet_skip("not everything could be delivered in time, so nothing was checked: %s", weir_last_error());
 }
 
-static void clear_environment(void)
-{
-    unsetenv("WEIR_CONFIG"); /* it takes precedence over this configuration */
-    unsetenv("BENCHMARK_AI");
-}
-
 void vet_check_program(const struct vet_subject *subject)
 {
-    clear_environment();
-    configure(subject, "0s");
+    vet_program_clear_environment();
+    vet_program_configure(subject, "0s", SHUTDOWN_MS);
     add_from_threads();
     flush(subject);
     vet_enter(VET_WAKE, "reloading in a program");
     weir_reload(); /* fails without a configuration file, but files are reopened */
     vet_leave();
-    configure(subject, "1ms");
+    vet_program_configure(subject, "1ms", SHUTDOWN_MS);
     add_from_threads();
     flush(subject);
     vet_note_pass("values from several threads, a reload, a changed configuration; the ledger balances; the "
@@ -121,8 +95,8 @@ static _Noreturn void run_child(void)
 void vet_check_fork(const struct vet_subject *subject)
 {
     int status = 0;
-    clear_environment();
-    configure(subject, "0s");
+    vet_program_clear_environment();
+    vet_program_configure(subject, "0s", SHUTDOWN_MS);
     add_values(NULL);
     flush(subject);
     vet_enter(VET_ABANDON, "a forked child of a program with it");

@@ -61,7 +61,8 @@ static void check_load(const struct vet_subject *subject)
 {
     struct vet_state before, after;
     struct wr_error error = {0};
-    char text[400];
+    char text[400] = "";
+    vet_state_mix_locale(0);
     vet_state_take(&before);
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
     vet_enter(VET_LOAD, "loading it");
@@ -70,8 +71,10 @@ static void check_load(const struct vet_subject *subject)
     note_types(subject->path);
     vet_leave();
     vet_state_take(&after);
-    if (vet_state_differs(&before, &after, text, sizeof text))
-        vet_fail("loading it changes %s", text);
+    if (vet_state_differs(&before, &after, text, sizeof text) || vet_state_written(&before, &after)) {
+        vet_see("responsibilities-and-threads");
+        vet_fail("loading it %s%s", *text ? "changes " : "writes to standard output or error", text);
+    }
     if (vet_descriptors_count() > descriptors)
         vet_fail("loading it opens descriptors: %s", vet_descriptors_show(0, text, sizeof text));
     if (vet_descriptors_threads(threads) > threads)
@@ -80,7 +83,7 @@ static void check_load(const struct vet_subject *subject)
              WEIR_ABI);
 }
 
-const struct vet_check vet_check_load = {"load", check_load, VET_LOAD, false};
+const struct vet_check vet_check_load = {"load", check_load, "packaging", VET_LOAD, false};
 
 /* ---- The type -------------------------------------------------------------------------------- */
 
@@ -102,15 +105,19 @@ void vet_check_type(const struct vet_subject *subject)
         vet_fail("its kinds 0x%x have unknown bits; allowed: WEIR_KINDS_*", type->kinds);
     if (type->formats & ~shapes)
         vet_fail("its formats 0x%x have unknown bits; allowed: WEIR_FORMAT_*", type->formats);
+    if (type->flags & ~(uint32_t)(WEIR_TYPE_SHARES_NOTHING | WEIR_TYPE_OPENS_EARLY))
+        vet_fail("its flags 0x%x have unknown bits; allowed: WEIR_TYPE_*", type->flags);
+    if (type->flags & WEIR_TYPE_SHARES_NOTHING && type->prepare)
+        vet_fail("it has WEIR_TYPE_SHARES_NOTHING, and prepare, which is for what a whole process shares");
     for (const weir_default *own = type->defaults; own && own->name; own++) {
         if (!own->value)
             vet_fail("its default for \"%s\" is NULL", own->name);
         if (strcmp(own->name, "format") == 0 && !type->formats)
             vet_fail("it has a default format, but no formats");
     }
-    vet_pass("%zu bytes; %s%s%s%s%s%s", type->size, type->open ? "open, " : "", type->flush ? "flush, " : "",
+    vet_pass("%zu bytes; %s%s%s%s%s%s%s", type->size, type->open ? "open, " : "", type->flush ? "flush, " : "",
              type->close ? "close, " : "", type->wake ? "wake, " : "", type->probe ? "probe, " : "",
-             type->abandon ? "abandon" : "no abandon");
+             type->emit_now ? "emit_now, " : "", type->abandon ? "abandon" : "no abandon");
 }
 
 /* ---- The option table ------------------------------------------------------------------------ */

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,10 +20,9 @@
 
 struct child {
     pid_t pid;
-    int process, errors; /* a pidfd, or -1; the read end of its standard error, or -1 */
+    int process, errors; /* a pidfd, or -1; the file that is its standard error */
     struct vet_page *page;
     struct vet_result *result;
-    size_t stderr_length; /* of result->stderr_tail */
 };
 
 /* ---- In the child ---------------------------------------------------------------------------- */
@@ -35,17 +36,20 @@ static void on_fault_signal(int number, siginfo_t *info, void *context)
     raise(number);
 }
 
+/* Standard output and error are files, so that the child can measure what is written to them. */
 static void set_up_child(int errors)
 {
     struct sigaction on_fault = {.sa_sigaction = on_fault_signal,
                                  .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-    int null_fd = open("/dev/null", O_RDWR);
+    int null_fd = open("/dev/null", O_RDWR), output = memfd_create("vet stdout", 0);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(null_fd, 0);
-    dup2(null_fd, 1);
+    dup2(output < 0 ? null_fd : output, 1);
     dup2(errors, 2);
     close(null_fd);
+    if (output >= 0)
+        close(output);
     close(errors);
     sigaction(SIGSEGV, &on_fault, NULL);
     sigaction(SIGBUS, &on_fault, NULL);
@@ -62,29 +66,17 @@ static _Noreturn void run(const struct vet_check *check, const struct vet_subjec
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-static void read_stderr(struct child *child)
+/* Reads the end of what the child has written to its standard error. */
+static void read_stderr(const struct child *child)
 {
-    char bytes[256];
-    ssize_t got;
+    struct stat status;
     struct vet_result *result = child->result;
     const size_t size = sizeof result->stderr_tail - 1;
-    if (child->errors < 0)
+    if (fstat(child->errors, &status) != 0)
         return;
-    while ((got = read(child->errors, bytes, sizeof bytes)) > 0) {
-        size_t length = (size_t)got;
-        if (child->stderr_length + length > size) { /* keep the end */
-            size_t cut = child->stderr_length + length - size;
-            memmove(result->stderr_tail, result->stderr_tail + cut, child->stderr_length - cut);
-            child->stderr_length -= cut;
-        }
-        memcpy(result->stderr_tail + child->stderr_length, bytes, length);
-        child->stderr_length += length;
-    }
-    result->stderr_tail[child->stderr_length] = '\0';
-    if (got == 0) { /* end of file */
-        close(child->errors);
-        child->errors = -1;
-    }
+    off_t begin = status.st_size > (off_t)size ? status.st_size - (off_t)size : 0;
+    ssize_t got = pread(child->errors, result->stderr_tail, size, begin);
+    result->stderr_tail[got > 0 ? got : 0] = '\0';
 }
 
 /* Does not reap the child, so that its process group ID is not reused. */
@@ -95,23 +87,19 @@ static bool has_ended(const struct child *child)
            info.si_pid == child->pid;
 }
 
-static bool wait_until(struct child *child, int64_t end_ms)
+/* Waits a short time for the child to end. Returns whether it has. */
+static bool wait_shortly(const struct child *child)
 {
-    enum { POLL_MS = 5 };
-    int64_t left_ms;
-    while (!has_ended(child) && (left_ms = end_ms - vet_now_ms()) > 0) {
-        struct pollfd sources[] = {{.fd = child->process, .events = POLLIN},
-                                   {.fd = child->errors, .events = POLLIN}};
-        bool polls = child->process < 0 && left_ms > POLL_MS;
-        poll(sources, 2, polls ? POLL_MS : (int)left_ms);
-        read_stderr(child);
-    }
-    read_stderr(child);
+    enum { SHORT_MS = 50, POLL_MS = 5 };
+    struct pollfd source = {.fd = child->process, .events = POLLIN};
+    if (!has_ended(child))
+        poll(&source, 1, child->process < 0 ? POLL_MS : SHORT_MS);
     return has_ended(child);
 }
 
-static void request_stop(struct vet_page *page)
+static void request_stop(struct vet_page *page, int64_t deadline_ms)
 {
+    atomic_store(&page->stop_deadline_ms, deadline_ms);
     atomic_store(&page->stop, 1);
     syscall(SYS_futex, &page->stop, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
@@ -142,6 +130,8 @@ static void report_crash(const struct child *child, int signal_number)
                                           ": it accesses a batch after the call that received it"};
     struct vet_page *page = child->page;
     child->result->broken = atomic_load(&page->call);
+    if (atomic_load(&page->batch_touched))
+        snprintf(page->guide, sizeof page->guide, "batches-and-done");
     if (atomic_load(&page->verdict) == VET_OK)
         set_failure(child->result, "killed by %s when the program ends, after main has returned",
                     strsignal(signal_number));
@@ -155,8 +145,12 @@ static void report_hang(const struct child *child, const struct vet_subject *sub
     struct vet_page *page = child->page;
     const char *last_log = page->last_log;
     child->result->broken = atomic_load(&page->call);
+    snprintf(page->guide, sizeof page->guide, "waiting-and-stopping");
     if (atomic_load(&page->verdict) == VET_OK)
         set_failure(child->result, "the program does not exit after main has returned");
+    else if (vet_now_ms() - page->began_ms >= VET_CHECK_MOST * subject->deadline_ms)
+        set_failure(child->result, "takes more than %lld ms in all, last for %s",
+                    (long long)(VET_CHECK_MOST * subject->deadline_ms), current_operation(page));
     else
         set_failure(
             child->result,
@@ -187,16 +181,33 @@ static void report_end(const struct child *child, int status)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+/* Waits until the child has ended, a call has taken the whole deadline, or the check as a whole too long.
+ * Requests a stop before. Returns whether the child has ended. */
+static bool wait_for_end(const struct child *child, int64_t deadline_ms)
+{
+    struct vet_page *page = child->page;
+    uint64_t progress = 0;
+    int64_t call_began_ms = page->began_ms, now_ms;
+    do {
+        if (wait_shortly(child))
+            return true;
+        now_ms = vet_now_ms();
+        if (atomic_load(&page->progress) != progress) {
+            progress = atomic_load(&page->progress);
+            call_began_ms = now_ms;
+        }
+        bool late = now_ms - call_began_ms >= deadline_ms / 2 ||
+                    now_ms - page->began_ms >= VET_CHECK_STOP * deadline_ms;
+        if (late && !atomic_load(&page->stop))
+            request_stop(page, now_ms + deadline_ms / 2);
+    } while (now_ms - call_began_ms < deadline_ms && now_ms - page->began_ms < VET_CHECK_MOST * deadline_ms);
+    return false;
+}
+
 static void supervise(struct child *child, const struct vet_subject *subject)
 {
     int status = 0;
-    int64_t begin_ms = vet_now_ms();
-    child->page->stop_deadline_ms = begin_ms + subject->deadline_ms;
-    bool ended = wait_until(child, begin_ms + subject->deadline_ms / 2);
-    if (!ended) {
-        request_stop(child->page);
-        ended = wait_until(child, begin_ms + subject->deadline_ms);
-    }
+    bool ended = wait_for_end(child, subject->deadline_ms);
     kill(-child->pid, SIGKILL); /* also processes that it has left */
     kill(child->pid, SIGKILL);
     waitpid(child->pid, &status, 0);
@@ -210,21 +221,22 @@ static void supervise(struct child *child, const struct vet_subject *subject)
 void vet_child_run(const struct vet_check *check, const struct vet_subject *subject, struct vet_page *page,
                    struct vet_result *result)
 {
-    int errors[2];
-    struct child child = {.page = page, .result = result};
+    struct child child = {.page = page, .result = result, .errors = memfd_create("vet stderr", MFD_CLOEXEC)};
     *result = (struct vet_result){.name = check->name};
-    if (pipe2(errors, O_CLOEXEC) != 0 || fcntl(errors[0], F_SETFL, O_NONBLOCK) != 0) {
-        set_failure(result, "vet itself: cannot create a pipe: %s", strerror(errno));
+    snprintf(result->guide, sizeof result->guide, "%s", check->guide);
+    if (child.errors < 0) {
+        set_failure(result, "vet itself: cannot create a file: %s", strerror(errno));
         return;
     }
     fflush(stdout);
     vet_page = page;
+    page->began_ms = vet_now_ms();
+    page->deadline_ms = subject->deadline_ms;
+    atomic_store(&page->stop_deadline_ms, page->began_ms + subject->deadline_ms);
     child.pid = fork();
     if (child.pid == 0)
-        run(check, subject, errors[1]);
+        run(check, subject, child.errors);
     vet_page = NULL;
-    close(errors[1]);
-    child.errors = errors[0];
     if (child.pid < 0) {
         set_failure(result, "vet itself: cannot start a process: %s", strerror(errno));
     } else {
@@ -233,6 +245,7 @@ void vet_child_run(const struct vet_check *check, const struct vet_subject *subj
         if (child.process >= 0)
             close(child.process);
     }
-    if (child.errors >= 0)
-        close(child.errors);
+    close(child.errors);
+    if (*page->guide)
+        memcpy(result->guide, page->guide, sizeof result->guide);
 }

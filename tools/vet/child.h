@@ -8,8 +8,9 @@ struct vet_result {
     const char *name;
     enum vet_verdict verdict;
     char message[VET_MESSAGE_SIZE];
-    unsigned broken;       /* bits of vet_call: the callbacks that crashed or did not return */
-    char stderr_tail[600]; /* the end of the standard error of a failed child */
+    char guide[VET_GUIDE_SIZE]; /* the section of the handler guide to read after a failure */
+    unsigned broken;            /* bits of vet_call: the callbacks that crashed or did not return */
+    char stderr_tail[600];      /* the end of the standard error of a failed child */
 };
 
 /* The page must be shared and zeroed. */

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "state.h"
+
 /* Higher numbers are not guarded. */
 enum { MAX_COUNT = 256 };
 
@@ -82,6 +84,43 @@ const char *vet_descriptors_show(int first, char *text, size_t size)
     return text;
 }
 
+static bool noted[MAX_COUNT];
+
+static void note_one(int fd, void *ctx)
+{
+    (void)ctx;
+    if (fd < MAX_COUNT)
+        noted[fd] = true;
+}
+
+void vet_descriptors_note(void)
+{
+    memset(noted, 0, sizeof noted);
+    walk(note_one, NULL);
+}
+
+static void find_inherited(int fd, void *ctx)
+{
+    int *found = ctx;
+    int flags = fcntl(fd, F_GETFD);
+    if (*found < 0 && fd >= VET_STATE_STANDARD && fd < MAX_COUNT && !noted[fd] && flags >= 0 &&
+        !(flags & FD_CLOEXEC))
+        *found = fd;
+}
+
+int vet_descriptors_inherited(char *text, size_t size)
+{
+    int found = -1;
+    walk(find_inherited, &found);
+    if (found >= 0) {
+        char path[40], target[200];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", found);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        snprintf(text, size, "%d (%.*s)", found, length > 0 ? (int)length : 0, target);
+    }
+    return found;
+}
+
 /* ---- Guards ---------------------------------------------------------------------------------- */
 
 static void start_guarding(void)
@@ -130,7 +169,7 @@ bool vet_descriptors_check(char *text, size_t size)
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-static int count_threads(void)
+int vet_descriptors_count_threads(void)
 {
     int count = 0;
     DIR *tasks = opendir("/proc/self/task");
@@ -146,10 +185,10 @@ int vet_descriptors_threads(int most)
 {
     enum { CHECKS = 200 };
     const struct timespec pause = {0, 5000000};
-    int count = count_threads();
+    int count = vet_descriptors_count_threads();
     for (int i = 0; i < CHECKS && count > most; i++) {
         nanosleep(&pause, NULL);
-        count = count_threads();
+        count = vet_descriptors_count_threads();
     }
     return count;
 }

@@ -13,13 +13,23 @@ int vet_descriptors_count(void);
  * Returns text. */
 const char *vet_descriptors_show(int first, char *text, size_t size);
 
+/* Remembers the open descriptors as the program's own. */
+void vet_descriptors_note(void);
+
+/* Returns the first descriptor that was opened since vet_descriptors_note and that programs inherit, because it
+ * lacks FD_CLOEXEC, and writes it to text; -1: none. */
+int vet_descriptors_inherited(char *text, size_t size);
+
 /* Places guards in the free numbers. */
 void vet_descriptors_guard(void);
 
 /* Returns whether all guards are intact; otherwise writes what the handler did to text. */
 bool vet_descriptors_check(char *text, size_t size);
 
-/* Returns the number of threads. If there are more than `most`, waits up to a second for exiting threads. */
+/* Returns the number of threads now. */
+int vet_descriptors_count_threads(void);
+
+/* The same. If there are more than `most`, waits up to a second for exiting threads. */
 int vet_descriptors_threads(int most);
 
 #endif

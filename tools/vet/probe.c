@@ -163,9 +163,11 @@ void vet_probe_emit(struct vet_probe *probe, const weir_batch *batch, weir_outco
     if (probe->instance->format)
         wr_encoder_begin(&probe->instance->encoder);
     begin(probe);
+    probe->batch = batch;
     vet_enter(VET_EMIT, "emit of %u samples", count);
     probe->type->emit(probe->self, batch, &fenced.outcome);
     check_outcome(probe, &fenced, "emit");
+    probe->batch = NULL;
     check_counts(&fenced.outcome, count);
     *outcome = fenced.outcome;
 }
@@ -198,10 +200,19 @@ static uint32_t round_down(const weir_batch *batch, uint32_t done)
     return done;
 }
 
+/* Attempts may take long, for example until a connection times out. */
+static bool may_try(int failures, int64_t last_success_ms)
+{
+    return failures < MAX_ATTEMPTS &&
+           (failures < 2 || (vet_now_ms() - last_success_ms) * 2 < vet_page->deadline_ms);
+}
+
 /* Returns false if it cannot be opened. */
 static bool open_with_retries(struct vet_probe *probe)
 {
-    for (int attempts = 0; !probe->open && attempts < MAX_ATTEMPTS && !atomic_load(&vet_page->stop); attempts++)
+    int64_t begin_ms = vet_now_ms();
+    for (int attempts = 0; !probe->open && may_try(attempts, begin_ms) && !atomic_load(&vet_page->stop);
+         attempts++)
         if (!vet_probe_open(probe))
             sleep_ms(RETRY_DELAY_MS);
     return probe->open;
@@ -219,15 +230,20 @@ static enum vet_delivery deliver(struct vet_probe *probe, const weir_batch *batc
 {
     int failures = 0;
     bool finished = false;
-    while (batch && !finished && failures < MAX_ATTEMPTS && !(failures && atomic_load(&vet_page->stop)) &&
-           open_with_retries(probe)) {
+    int64_t last_success_ms = vet_now_ms();
+    while (batch && !finished && may_try(failures, last_success_ms) &&
+           !(failures && atomic_load(&vet_page->stop)) && open_with_retries(probe)) {
         weir_outcome outcome;
         vet_probe_emit(probe, batch, &outcome);
         uint32_t done = round_down(batch, outcome.done);
         bool dropped = outcome.code == WEIR_OUTCOME_DROP;
-        probe->delivered += done - (outcome.rejected < done ? outcome.rejected : done);
+        uint32_t rejected = outcome.rejected < done ? outcome.rejected : done;
+        probe->delivered += done - rejected;
+        probe->rejected += rejected + (dropped ? batch->count - done : 0);
+        probe->repeated += dropped ? 0 : batch->count - done;
         batch = advance(batch, dropped ? batch->count : done);
         failures = done || dropped ? 0 : failures + 1;
+        last_success_ms = failures ? last_success_ms : vet_now_ms();
         finished = outcome.code == WEIR_OUTCOME_FAILED;
         if (outcome.code == WEIR_OUTCOME_REOPEN)
             vet_probe_close(probe);
@@ -270,7 +286,7 @@ void vet_probe_must_deliver(struct vet_probe *probe, struct vet_recipe recipe)
 void vet_probe_live(struct vet_probe *probe)
 {
     vet_probe_must_open(probe);
-    for (uint32_t i = 1; i <= 3; i++)
+    for (uint32_t i = 1; i <= 3 && (i == 1 || vet_has_time()); i++)
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = 40 * i, .seed = i});
     vet_probe_flush(probe, 1000);
     if (probe->open)
@@ -319,6 +335,8 @@ void vet_probe_destroy(struct vet_probe *probe)
     probe->type->destroy(probe->self);
     end(probe, "destroy");
     vet_services_detach(probe);
+    /* a handler that uses the options of another one, which is destroyed, must not find them intact */
+    memset(probe->instance->options, 0xa5, probe->instance->type->options.struct_bytes);
     probe->instance->self = NULL;
     wr_instance_free(probe->instance);
 }

@@ -22,9 +22,13 @@ struct vet_probe {
     uint32_t outcome_size; /* of an older core; 0: the current size */
     uint64_t sequence;     /* of the next sample */
     uint64_t delivered;
-    int64_t wake_in_ms; /* the delay of the last host->wake_in; -1: none */
-    bool waiting;       /* between begin and end of blocking_call/1 */
-    char reason[256];   /* of the last outcome that was not OK */
+    uint64_t rejected, repeated; /* samples refused for good, and offered more than once */
+    const weir_batch *batch;     /* of the emit in progress; NULL: none */
+    int64_t wake_in_ms;          /* the delay of the last host->wake_in; -1: none */
+    bool waiting;                /* between begin and end of blocking_call/1 */
+    char reason[256];            /* of the last outcome that was not OK */
+
+    void *context; /* of the check */
 
     /* Called before and after each callback, unless NULL. */
     void (*before)(struct vet_probe *probe);

@@ -19,6 +19,13 @@ static void print_escaped(const char *text)
     wr_buffer_fini(&shown);
 }
 
+/* The document is installed with weir. */
+static void print_guide(const struct vet_result *result)
+{
+    if (result->verdict == VET_FAIL && *result->guide)
+        printf("           see handler-guide.md#%s\n", result->guide);
+}
+
 /* Prints the last lines that a failed child wrote to standard error. */
 static void print_stderr_tail(const char *stderr_tail)
 {
@@ -69,6 +76,7 @@ void vet_report_result(struct vet_report *report, const char *type, const struct
         if (result->verdict == VET_SKIPPED)
             memcpy(report->reason, result->message, sizeof report->reason);
         print_stderr_tail(result->stderr_tail);
+        print_guide(result);
         return;
     }
     struct json_object *check = json_add_object(report->checks, NULL);
@@ -76,6 +84,7 @@ void vet_report_result(struct vet_report *report, const char *type, const struct
     json_add_text(check, "check", result->name);
     json_add_text(check, "verdict", names[result->verdict]);
     json_add_text(check, "message", result->message);
+    json_add_text(check, "guide", result->verdict == VET_FAIL ? result->guide : "");
 }
 
 bool vet_report_end(struct vet_report *report)

@@ -6,7 +6,22 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
+
+static const struct {
+    int number;
+    const char *name;
+} categories[VET_STATE_CATEGORIES] = {
+    {LC_CTYPE, "LC_CTYPE"},     {LC_NUMERIC, "LC_NUMERIC"},   {LC_TIME, "LC_TIME"},
+    {LC_COLLATE, "LC_COLLATE"}, {LC_MONETARY, "LC_MONETARY"}, {LC_MESSAGES, "LC_MESSAGES"},
+};
+
+void vet_state_mix_locale(int variant)
+{
+    setlocale(LC_ALL, variant ? "C" : "C.UTF-8");
+    setlocale(LC_MESSAGES, variant ? "C.UTF-8" : "C");
+}
 
 static uint64_t hash_environment(void)
 {
@@ -28,10 +43,33 @@ static void get_actions(struct vet_state *state)
             state->actions[i] = action.sa_handler;
 }
 
+/* A timer that alarm(2) or setitimer(2) has set ends a program that does not expect its signal. */
+static void get_timers(struct vet_state *state)
+{
+    static const int timers[VET_STATE_TIMERS] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+    struct itimerval timer;
+    for (int i = 0; i < VET_STATE_TIMERS; i++)
+        state->timers[i] = getitimer((__itimer_which_t)timers[i], &timer) == 0 &&
+                           (timer.it_value.tv_sec || timer.it_value.tv_usec);
+}
+
+static void get_standard(struct vet_state *state)
+{
+    struct stat status;
+    fflush(stdout); /* so that its size includes what printf has written */
+    for (int fd = 0; fd < VET_STATE_STANDARD; fd++)
+        if (fstat(fd, &status) == 0) {
+            state->standard[fd].device = status.st_dev;
+            state->standard[fd].file = status.st_ino;
+            state->standard[fd].size = status.st_size;
+        }
+}
+
 void vet_state_take(struct vet_state *state)
 {
     memset(state, 0, sizeof *state);
-    snprintf(state->locale, sizeof state->locale, "%s", setlocale(LC_ALL, NULL));
+    for (int i = 0; i < VET_STATE_CATEGORIES; i++)
+        snprintf(state->locale[i], sizeof state->locale[i], "%s", setlocale(categories[i].number, NULL));
     if (!getcwd(state->folder, sizeof state->folder))
         snprintf(state->folder, sizeof state->folder, "(gone)");
     state->thread_locale = uselocale((locale_t)0);
@@ -42,6 +80,8 @@ void vet_state_take(struct vet_state *state)
     state->environment = hash_environment();
     state->rounding = fegetround();
     state->priority = getpriority(PRIO_PROCESS, 0);
+    get_timers(state);
+    get_standard(state);
 }
 
 static bool signals_differ(const struct vet_state *before, const struct vet_state *after, char *text,
@@ -58,10 +98,35 @@ static bool signals_differ(const struct vet_state *before, const struct vet_stat
     return false;
 }
 
+static bool locales_differ(const struct vet_state *before, const struct vet_state *after, char *text,
+                           size_t size)
+{
+    for (int i = 0; i < VET_STATE_CATEGORIES; i++)
+        if (strcmp(before->locale[i], after->locale[i]) != 0)
+            return snprintf(text, size, "the locale (%s) from \"%s\" to \"%s\"", categories[i].name,
+                            before->locale[i], after->locale[i]);
+    return false;
+}
+
+static bool standard_differs(const struct vet_state *before, const struct vet_state *after, char *text,
+                             size_t size)
+{
+    static const char *const names[VET_STATE_STANDARD] = {"input", "output", "error"};
+    for (int fd = 0; fd < VET_STATE_STANDARD; fd++)
+        if (before->standard[fd].device != after->standard[fd].device ||
+            before->standard[fd].file != after->standard[fd].file)
+            return snprintf(text, size, "standard %s: descriptor %d is %s", names[fd], fd,
+                            after->standard[fd].file ? "another file now" : "closed");
+    return false;
+}
+
 bool vet_state_differs(const struct vet_state *before, const struct vet_state *after, char *text, size_t size)
 {
-    if (strcmp(before->locale, after->locale) != 0)
-        return snprintf(text, size, "the locale from \"%.60s\" to \"%.60s\"", before->locale, after->locale);
+    if (locales_differ(before, after, text, size) || standard_differs(before, after, text, size))
+        return true;
+    for (int i = 0; i < VET_STATE_TIMERS; i++)
+        if (before->timers[i] != after->timers[i])
+            return snprintf(text, size, "the process's timers (alarm, setitimer)");
     if (before->thread_locale != after->thread_locale)
         return snprintf(text, size, "the thread's locale");
     if (strcmp(before->folder, after->folder) != 0)
@@ -76,4 +141,12 @@ bool vet_state_differs(const struct vet_state *before, const struct vet_state *a
     if (before->priority != after->priority)
         return snprintf(text, size, "the priority from %d to %d", before->priority, after->priority);
     return signals_differ(before, after, text, size);
+}
+
+int vet_state_written(const struct vet_state *before, const struct vet_state *after)
+{
+    for (int fd = 1; fd < VET_STATE_STANDARD; fd++)
+        if (after->standard[fd].size != before->standard[fd].size)
+            return fd;
+    return 0;
 }

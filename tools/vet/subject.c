@@ -78,19 +78,47 @@ char *vet_subject_text(const struct vet_subject *subject, const char *format)
     return wr_buffer_take(&out);
 }
 
+/* A configuration with the format as the default of all handlers. */
+static struct wr_config *make_config(const char *format, struct wr_error *error)
+{
+    struct wr_buffer out = {0};
+    wr_buffer_put_text(&out, "{");
+    if (format) {
+        wr_buffer_put_text(&out, "\"handlers\":{\"*\":{\"format\":");
+        wr_escape_json(&out, format);
+        wr_buffer_put_text(&out, "}}");
+    }
+    wr_buffer_put_text(&out, "}");
+    const char *text = wr_buffer_text(&out);
+    struct wr_config *config = text ? wr_parse_text("--format", text, out.length, NULL, error) : NULL;
+    wr_buffer_fini(&out);
+    return config;
+}
+
+/* The options are a document of their own, so that errors have their places in what the user wrote. */
 struct wr_instance *vet_subject_instance(const struct vet_subject *subject, const char *format,
                                          struct wr_error *error)
 {
     static struct wr_log silent;
     struct wr_type *type = vet_subject_type(subject);
-    char *text = vet_subject_text(subject, format);
-    struct wr_config *config = text ? wr_parse_text("--options", text, strlen(text), NULL, error) : NULL;
-    const struct wr_config_handler *handler = config ? wr_config_find_handler(config, "vet") : NULL;
-    struct wr_instance *instance = handler ? wr_instance_new(type, config, handler, &silent, error) : NULL;
+    struct wr_config *config = make_config(format, error);
+    struct wr_document *document = subject->options ? parse_options(subject->options, error) : NULL;
+    struct wr_instance *instance = NULL;
+    if (config && !subject->options == !document) {
+        const struct wr_config_handler handler = {
+            .name = "vet",
+            .type = subject->type,
+            .plugin = subject->path,
+            .node = document ? document->root : NULL,
+            .environment = config->environment,
+            .document = document,
+        };
+        instance = wr_instance_new(type, config, &handler, &silent, NULL, NULL, error);
+    }
     if (instance)
-        instance->host.node = NULL; /* the configuration is freed below */
+        instance->host.node = NULL; /* the document is freed below */
+    wr_document_drop(document);
     if (config)
         wr_config_drop(config);
-    free(text);
     return instance;
 }

@@ -18,6 +18,16 @@ int64_t vet_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+bool vet_has_time(void)
+{
+    return (vet_now_ms() - vet_page->began_ms) * 4 < vet_page->deadline_ms && !atomic_load(&vet_page->stop);
+}
+
+void vet_see(const char *guide)
+{
+    snprintf(vet_page->guide, sizeof vet_page->guide, "%s", guide);
+}
+
 /* Only the first verdict is recorded. A thread that reports a later one is blocked until the process exits. */
 static void record(enum vet_verdict verdict, const char *format, va_list arguments)
 {
@@ -85,10 +95,12 @@ void vet_enter(enum vet_call call, const char *format, ...)
     pthread_mutex_unlock(&mutex);
     va_end(arguments);
     atomic_store(&vet_page->call, call);
+    atomic_fetch_add(&vet_page->progress, 1);
 }
 
 void vet_leave(void)
 {
     atomic_store(&vet_page->call, VET_NOTHING);
     vet_page->operation[0] = '\0';
+    atomic_fetch_add(&vet_page->progress, 1);
 }

@@ -64,6 +64,8 @@ static void run_type(struct request *request, const char *type, struct vet_page 
     for (const struct vet_check *check = vet_checks_of_type; check->name; check++)
         if (is_wanted(request, check))
             run_check(request, check, page);
+    if (request->subject.read && is_wanted(request, &vet_check_read))
+        run_check(request, &vet_check_read, page);
     if (request->subject.fuzz && is_wanted(request, &vet_check_fuzz))
         run_check(request, &vet_check_fuzz, page);
 }
@@ -97,8 +99,10 @@ static int vet(struct request *request, const char *only)
 
 static bool is_check(const char *name)
 {
-    if (strcmp(name, vet_check_load.name) == 0 || strcmp(name, vet_check_fuzz.name) == 0)
-        return true;
+    const struct vet_check *const others[] = {&vet_check_load, &vet_check_read, &vet_check_fuzz};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(name, others[i]->name) == 0)
+            return true;
     for (const struct vet_check *check = vet_checks_of_type; check->name; check++)
         if (strcmp(name, check->name) == 0)
             return true;
@@ -147,6 +151,7 @@ static int take(const struct command *command, struct request *request, int opti
     case 'o': return take_options(command, &request->subject, optarg);
     case OPTION_TYPE: *only = optarg; return 0;
     case OPTION_CHECK: return take_check(command, request, optarg);
+    case 'r': request->subject.read = optarg; return 0;
     case 'd': return take_deadline(command, &request->subject, optarg);
     case 'f': return take_seed(command, &request->subject, optarg);
     case OPTION_JSON: request->report.json = true; return 0;
@@ -161,6 +166,7 @@ static int run(const struct command *command, int argc, char **argv)
         {"options", required_argument, NULL, 'o'},
         {"type", required_argument, NULL, OPTION_TYPE},
         {"check", required_argument, NULL, OPTION_CHECK},
+        {"read", required_argument, NULL, 'r'},
         {"deadline", required_argument, NULL, 'd'},
         {"fuzz", required_argument, NULL, 'f'},
         {"json", no_argument, NULL, OPTION_JSON},
@@ -171,7 +177,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.subject = {.deadline_ms = 10000}};
     const char *only = NULL;
     int error = 0;
-    for (int option; !error && (option = getopt_long(argc, argv, "o:d:f:h", options, NULL)) != -1;) {
+    for (int option; !error && (option = getopt_long(argc, argv, "o:r:d:f:h", options, NULL)) != -1;) {
         if (option == 'h') {
             command_print_help(command, stdout);
             return EXIT_SUCCESS;
@@ -180,6 +186,8 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (error)
         return error;
+    if (request.check && strcmp(request.check, vet_check_read.name) == 0 && !request.subject.read)
+        return command_refuse(command, "--check read: needs --read, a command that prints what has arrived");
     if (argc - optind != 1)
         return command_refuse(command, "expected one FILE, the shared object of a plugin");
     char *path = realpath(argv[optind], NULL);
@@ -193,12 +201,16 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_vet = {
     .name = "vet",
-    .arguments = "FILE [-o JSON] [--type NAME] [--check CHECK] [-d TIME] [-f SEED] [--strict] [--json]",
+    .arguments =
+        "FILE [-o JSON] [--type NAME] [--check CHECK] [-r CMD] [-d TIME] [-f SEED] [--strict] [--json]",
     .summary = "Tests whether a handler type keeps the contract of weir-handler(7).",
     .help = "\n  -o, --options JSON   the handler's options, as in a configuration: '{\"path\": \"/tmp/x\"}'\n"
             "      --type NAME      only this one of the file's handler types\n"
             "      --check CHECK    only this check, after loading\n"
-            "  -d, --deadline TIME  time limit of a check (10s); after half of it the handler is stopped\n"
+            "  -r, --read CMD       an additional check: CMD is a shell command that prints what the "
+            "destination has\n"
+            "                       received, a line for each value with its name and its value\n"
+            "  -d, --deadline TIME  time limit of a call (10s); after half of it the handler is stopped\n"
             "  -f, --fuzz SEED      an additional check with random calls, reproducible by the seed\n"
             "      --strict         skipped checks count as failed\n"
             "      --json           as JSON\n"

@@ -1,7 +1,10 @@
 /* vet: shared by the parts of `weir vet`: the subject, the checks and their verdicts.
  *
  * Each check runs in its own child process, so that a plugin that crashes or hangs ends only that check. The
- * child reports the result in a page that it shares with the parent. */
+ * child reports the result in a page that it shares with the parent.
+ *
+ * Time: a call of the plugin may take deadline_ms; a stop is requested after half of that. Checks repeat calls
+ * only as long as vet_has_time, so that a slow handler gets fewer repetitions instead of a failed check. */
 #ifndef WEIR_TOOLS_VET_H
 #define WEIR_TOOLS_VET_H
 
@@ -10,7 +13,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { VET_MESSAGE_SIZE = 1200, VET_TYPES = 16, VET_TYPE_NAME = 64 };
+enum { VET_MESSAGE_SIZE = 1200, VET_TYPES = 16, VET_TYPE_NAME = 64, VET_GUIDE_SIZE = 64 };
+
+/* The most that a check may take, and after which time it is stopped, in deadlines of a call. */
+enum { VET_CHECK_STOP = 3, VET_CHECK_MOST = 4 };
 
 enum vet_verdict { VET_NONE, VET_OK, VET_FAIL, VET_SKIPPED };
 
@@ -37,7 +43,8 @@ struct vet_subject {
     const char *path;
     const char *type;    /* the handler type's name; NULL: not yet known */
     const char *options; /* JSON, or NULL */
-    int64_t deadline_ms; /* of one check; a stop is requested after half of it */
+    const char *read;    /* a shell command that prints what the destination has received, or NULL */
+    int64_t deadline_ms; /* of one call; a stop is requested after half of it */
     bool fuzz;
     uint64_t seed;
 };
@@ -46,14 +53,18 @@ struct vet_subject {
 struct vet_page {
     _Atomic int verdict; /* enum vet_verdict */
     char message[VET_MESSAGE_SIZE];
-    _Atomic bool cannot_create; /* no handler can be created with these options */
-    _Atomic unsigned call;      /* enum vet_call: the callback that the child is in */
-    char operation[160];        /* the same as text: "emit of 7 samples" */
-    char last_log[256];         /* the last message that the handler logged */
-    _Atomic uint32_t stop;      /* a futex; 1: a stop is requested */
-    int64_t stop_deadline_ms;   /* CLOCK_MONOTONIC: when the child is killed */
-    _Atomic uint64_t waits;     /* calls of host->wait and host->stopping */
-    _Atomic int batch_touched;  /* a fault at the address of a batch; 1: writing to it, 2: after its call */
+    char guide[VET_GUIDE_SIZE];       /* set by vet_see; "": the check's section */
+    _Atomic bool cannot_create;       /* no handler can be created with these options */
+    _Atomic unsigned call;            /* enum vet_call: the callback that the child is in */
+    char operation[160];              /* the same as text: "emit of 7 samples" */
+    _Atomic uint64_t progress;        /* counts calls that began or returned */
+    int64_t began_ms;                 /* CLOCK_MONOTONIC: when the check began */
+    int64_t deadline_ms;              /* of a call */
+    char last_log[256];               /* the last message that the handler logged */
+    _Atomic uint32_t stop;            /* a futex; 1: a stop is requested */
+    _Atomic int64_t stop_deadline_ms; /* CLOCK_MONOTONIC: when the child is killed */
+    _Atomic uint64_t waits;           /* calls of host->wait and host->stopping */
+    _Atomic int batch_touched; /* a fault at the address of a batch; 1: writing to it, 2: after its call */
     uint32_t type_count;
     char types[VET_TYPES][VET_TYPE_NAME];
 };
@@ -61,12 +72,13 @@ struct vet_page {
 struct vet_check {
     const char *name;
     void (*run)(const struct vet_subject *subject);
-    unsigned calls; /* bits of vet_call; the check is skipped if one of them hung or crashed before */
-    bool exits;     /* the child ends with exit(), as programs do */
+    const char *guide; /* the section of the handler guide that explains what is checked, as an anchor */
+    unsigned calls;    /* bits of vet_call; the check is skipped if one of them hung or crashed before */
+    bool exits;        /* the child ends with exit(), as programs do */
 };
 
 /* The checks, in the order in which they are run. */
-extern const struct vet_check vet_check_load, vet_checks_of_type[], vet_check_fuzz;
+extern const struct vet_check vet_check_load, vet_checks_of_type[], vet_check_read, vet_check_fuzz;
 
 /* The page of the check that this process runs, or NULL. */
 extern struct vet_page *vet_page;
@@ -75,6 +87,12 @@ extern struct vet_page *vet_page;
 void vet_pass(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void vet_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void vet_skip(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Sets the section of the handler guide that the verdict refers to, if it is not the check's own. */
+void vet_see(const char *guide);
+
+/* Whether the check may repeat its calls once more: a quarter of the deadline has not passed since it began. */
+bool vet_has_time(void);
 
 /* vet_fail if no handler can be created, so that the checks that need one are skipped. */
 void vet_fail_to_create(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
@@ -88,6 +106,10 @@ void vet_leave(void);
 
 int64_t vet_now_ms(void);
 
+/* Makes each further allocation of the calling thread a mapping of its own, so that monitored code cannot free
+ * or allocate memory without a system call. */
+void vet_exhaust_heap(void);
+
 /* The checks of a handler type. */
 void vet_check_type(const struct vet_subject *subject);
 void vet_check_options(const struct vet_subject *subject);
@@ -97,20 +119,23 @@ void vet_check_values(const struct vet_subject *subject);
 void vet_check_life(const struct vet_subject *subject);
 void vet_check_batches(const struct vet_subject *subject);
 void vet_check_names(const struct vet_subject *subject);
+void vet_check_series(const struct vet_subject *subject);
 void vet_check_numbers(const struct vet_subject *subject);
 void vet_check_older_core(const struct vet_subject *subject);
 void vet_check_formats(const struct vet_subject *subject);
 void vet_check_flush(const struct vet_subject *subject);
 void vet_check_wake(const struct vet_subject *subject);
+void vet_check_now(const struct vet_subject *subject);
 void vet_check_probe(const struct vet_subject *subject);
 void vet_check_stop(const struct vet_subject *subject);
 void vet_check_instances(const struct vet_subject *subject);
-void vet_check_manners(const struct vet_subject *subject);
+void vet_check_state(const struct vet_subject *subject);
 void vet_check_descriptors(const struct vet_subject *subject);
 void vet_check_threads(const struct vet_subject *subject);
 void vet_check_memory(const struct vet_subject *subject);
 void vet_check_abandon(const struct vet_subject *subject);
 void vet_check_program(const struct vet_subject *subject);
+void vet_check_exit(const struct vet_subject *subject);
 void vet_check_fork(const struct vet_subject *subject);
 
 #endif

@@ -98,7 +98,7 @@ Test(config, routes_are_names_and_arrays_of_names)
     cr_assert_str_eq(route_of(config, "my_app.db", false), "inherit console");
     cr_assert_str_eq(route_of(config, "my_app.noise", false), "");
     cr_assert_str_eq(route_of(config, "x", false), "inherit");
-    cr_assert_str_eq(config->routes[1].node->key, "my_app");
+    cr_assert_str_eq(config->routes[1].nodes[0]->parent->key, "my_app");
     wr_config_drop(config);
 }
 

@@ -10,11 +10,13 @@ static void expect_refused(const char *text, const char *expected)
     cr_assert_str_eq(error.text, expected, "%s: %s", text, error.text);
 }
 
-#define SECTIONS "allowed: $schema, settings, handlers, groups"
-#define SETTINGS "allowed: shutdown_timeout, labels, reload, stats_interval, clock, journal, max_series, status"
+#define SECTIONS "allowed: $schema, include, settings, handlers, groups, metrics"
+#define SETTINGS                                                                                               \
+    "allowed: shutdown_timeout, labels, instance, reload, stats_interval, clock, journal, max_series, "        \
+    "max_series_per_name, unknown_keys, status"
 #define COMMON_OPTIONS                                                                                         \
     "allowed: format, delivery, queue, overflow, block_timeout, batch, batch_bytes, linger, retry_min, "       \
-    "retry_max, spool, spool_limit"
+    "retry_max, spool, spool_limit, aggregate, aggregate_series, percentiles, optional"
 #define DURATION "a duration (like 5s, 200ms; units: ns, us, ms, s, m, h, d)"
 #define ROUTES                                                                                                 \
     "must be the name of a handler or of an installed handler type, \"inherit\", or an array of these, got "
@@ -73,6 +75,7 @@ Test(config_errors, settings_are_checked)
                    "weir.json:1:25: settings.reload: true is not " DURATION);
     expect_refused("{\"settings\": {\"labels\": {\"host\": 5}}}",
                    "weir.json:1:34: settings.labels.host: 5 is not a string");
+    expect_refused("{\"settings\": {\"instance\": 5}}", "weir.json:1:27: settings.instance: 5 is not a string");
     expect_refused("{\"settings\": {\"labels\": [\"host\"]}}",
                    "weir.json:1:25: settings.labels: an array is not an object with strings for values");
     expect_refused("{\"settings\": {\"labels\": {\"a\": \"${WEIR_UNIT_NOPE}\"}}}",

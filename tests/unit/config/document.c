@@ -135,7 +135,7 @@ Test(document, errors_have_name_line_and_column)
     expect_refused("{\n  \"a\": 1,\n}", "weir.json:2:9: trailing comma");
     expect_refused("{\"a\": 1, \"a\": 2}", "weir.json:1:10: duplicate key: \"a\"");
     expect_refused("{\"a\": 01}", "weir.json:1:7: invalid number");
-    expect_refused("{} x", "weir.json:1:4: text after the end of the configuration");
+    expect_refused("{} x", "weir.json:1:4: text after the end of the JSON value");
 }
 
 Test(document, thirty_two_levels_are_allowed)

@@ -19,7 +19,7 @@ static const char *expand(const char *text)
 {
     static char expanded[70000];
     struct wr_buffer out = {0};
-    cr_assert(wr_expand(&environment, text, &out, &error), "%s: %s", text, error.text);
+    cr_assert(wr_expand(&environment, text, &out, NULL, &error), "%s: %s", text, error.text);
     strcpy(expanded, wr_buffer_text(&out));
     wr_buffer_fini(&out);
     return expanded;
@@ -29,7 +29,7 @@ static void expect_refused(const char *text, const char *expected)
 {
     struct wr_buffer out = {0};
     error = (struct wr_error){0};
-    cr_assert(!wr_expand(&environment, text, &out, &error), "%s was accepted", text);
+    cr_assert(!wr_expand(&environment, text, &out, NULL, &error), "%s was accepted", text);
     cr_assert_eq(error.code, WEIR_ERR_CONFIG);
     cr_assert_str_eq(error.text, expected);
     wr_buffer_fini(&out);
@@ -132,7 +132,7 @@ Test(expand, the_expanded_text_is_appended)
 {
     struct wr_buffer out = {0};
     wr_buffer_put_text(&out, "in front ");
-    cr_assert(wr_expand(&environment, "${NAME}", &out, &error));
+    cr_assert(wr_expand(&environment, "${NAME}", &out, NULL, &error));
     cr_assert_str_eq(wr_buffer_text(&out), "in front value");
     wr_buffer_fini(&out);
 }

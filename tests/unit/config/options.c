@@ -175,7 +175,7 @@ Test(options, a_size_requires_a_unit)
     cr_assert_eq(all.size, 64 << 20);
     expect_refused("size", "1048576", "1048576 has no unit; it must be " SIZE);
     expect_refused("size", "\"1048576\"", "\"1048576\" has no unit; it must be " SIZE);
-    expect_refused("size", "\"64M\"", "\"64M\" is not " SIZE);
+    expect_refused("size", "\"64M\"", "\"64M\" is not " SIZE "; did you mean 64MiB or 64MB?");
     expect_refused("size", "\"5s\"", "\"5s\" is not " SIZE);
     expect_refused("size", "false", "false is not " SIZE);
     expect_refused("size", "{}", "an object is not " SIZE);
@@ -189,11 +189,18 @@ Test(options, an_enum_is_stored_as_the_index_of_its_word)
     cr_assert_eq(all.word, 1);
     expect_good("{\"word\": \"never\"}");
     cr_assert_eq(all.word, 2);
-    static const char *const wrong[] = {"nevr", "Auto", "al", "auto|always", "", "never ", "|"};
+    static const char *const wrong[][2] = {{"nevr", "; did you mean \"never\"?"},
+                                           {"Auto", "; did you mean \"auto\"?"},
+                                           {"never ", "; did you mean \"never\"?"},
+                                           {"al", ";"},
+                                           {"auto|always", ";"},
+                                           {"", ";"},
+                                           {"|", ";"}};
     for (size_t i = 0; i < WR_COUNT_OF(wrong); i++) {
         char value[50], expected[100];
-        snprintf(value, sizeof value, "\"%s\"", wrong[i]);
-        snprintf(expected, sizeof expected, "\"%s\" is not allowed; allowed: auto, always, never", wrong[i]);
+        snprintf(value, sizeof value, "\"%s\"", wrong[i][0]);
+        snprintf(expected, sizeof expected, "\"%s\" is not allowed%s allowed: auto, always, never", wrong[i][0],
+                 wrong[i][1]);
         expect_refused("word", value, expected);
     }
     expect_refused("word", "0", "0 is not allowed; allowed: auto, always, never");

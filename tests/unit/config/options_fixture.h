@@ -20,7 +20,11 @@ static unsigned char fixture_seen[100];
 
 static inline struct wr_options_fill make_fill(struct wr_options_table table, void *target)
 {
-    return (struct wr_options_fill){table, target, &fixture_environment, &fixture_region, fixture_seen};
+    return (struct wr_options_fill){.table = table,
+                                    .target = target,
+                                    .environment = &fixture_environment,
+                                    .keep = &fixture_region,
+                                    .seen = fixture_seen};
 }
 
 /* Sets members from a JSON object. The document lives until free_options_fixture. */

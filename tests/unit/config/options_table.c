@@ -355,7 +355,7 @@ Test(options_table, secrets_in_a_url_are_masked_by_default)
     url.flags = WEIR_OPTION_URL;
     cr_assert_str_eq(show(&url, false), "-");
     *(const char **)((char *)&all + url.offset) = "http://user:pass@host/?p=1&x=\"2\"";
-    cr_assert_str_eq(show(&url, false), "\"http://***@host/?p=***&x=\\\"2\\\"\"");
+    cr_assert_str_eq(show(&url, false), "\"http://***@host/?p=***&x=***\"");
     cr_assert_str_eq(show(&url, true), "\"http://user:pass@host/?p=1&x=\\\"2\\\"\"");
 }
 

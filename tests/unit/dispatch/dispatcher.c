@@ -1,8 +1,13 @@
 /* Rounds: samples move from rings to lanes. The test is the producer and runs each round itself. */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../support/failing.h"
+#include "../../support/deliver.h"
 #include "../../support/dispatch_fixture.h"
 #include "os/clock.h"
 #include "producer/gate.h"
@@ -184,6 +189,38 @@ Test(dispatcher, a_change_from_the_counter_to_the_wall_clock_is_not_a_step_back)
     cr_assert_eq(samples[3].flags, 0);
 }
 
+/* It was added while the handlers of its group only summed: before those that are added now. */
+Test(dispatcher, a_value_without_a_time_gets_that_of_the_change)
+{
+    struct weir_metric *metric = fixture_metric(fixture, "a", "n");
+    int64_t before_ns = wr_clock_wall_ns();
+    fixture_route(fixture, "{\"*\": \"A\"}");
+    int64_t after_ns = wr_clock_wall_ns();
+    fixture_write(fixture, metric, WR_RING_WALL, 1)->time_ns = 0;
+    fixture_write(fixture, metric, WR_RING_WALL, 2)->time_ns = after_ns;
+    usleep(3000); /* more than what is held */
+    fixture_publish(fixture);
+    fixture_round(fixture);
+    const weir_sample *samples = samples_of("A");
+    cr_assert(samples[0].time_ns >= before_ns && samples[0].time_ns <= after_ns);
+    cr_assert_eq(samples[0].flags, 0);
+    cr_assert_eq(samples[1].time_ns, after_ns);
+}
+
+Test(dispatcher, an_event_without_a_time_gets_one_for_all_samples_and_handlers)
+{
+    struct weir_metric *metric = fixture_metric(fixture, "a", "n");
+    fixture_route(fixture, "{\"a\": [\"A\", \"B\"], \"b\": \"A\"}");
+    for (int i = 0; i < 100; i++)
+        fixture_write(fixture, metric, WR_RING_WALL | (i < 99 ? WEIR_SAMPLE_MORE : 0), i)->time_ns = 0;
+    fixture_publish(fixture);
+    cr_assert_eq(fixture_round(fixture), 100);
+    const weir_sample *a = samples_of("A"), *b = samples_of("B");
+    cr_assert_neq(a, b);
+    for (int i = 0; i < 100; i++)
+        cr_assert(a[i].time_ns == a[0].time_ns && b[i].time_ns == a[0].time_ns, "sample %d", i);
+}
+
 /* ---- Metadata -------------------------------------------------------------------------------- */
 
 static const char text[] = "a text of more than one slot of a ring, since a slot has 32 bytes.";
@@ -356,10 +393,7 @@ static struct wr_ticket add_and_wait(double value)
 static void settle(const char *name, uint32_t samples)
 {
     struct wr_lane *lane = fixture_lane(fixture, name);
-    struct wr_range range = wr_queue_take(&lane->queue, samples, UINT64_MAX);
-    lane->delivered += range.count;
-    wr_lane_complete_calls(lane, range.position + range.count, 0);
-    wr_segment_drop(range.segment);
+    wr_lane_complete_calls(lane, deliver_oldest(lane, samples, NULL), 0);
 }
 
 Test(dispatcher, a_call_waits_for_its_synchronous_lanes)
@@ -414,6 +448,146 @@ Test(dispatcher, a_call_does_not_get_the_result_of_an_earlier_abandoned_call)
     cr_assert_eq(read_result(ticket), -1000, "its own value is still queued");
     settle("A", 1);
     cr_assert_eq(read_result(ticket), 0);
+}
+
+/* ---- Workers --------------------------------------------------------------------------------- */
+
+static bool refuses_threads;
+static void (*before_refusal)(void);
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument)
+{
+    if (refuses_threads && before_refusal)
+        before_refusal();
+    return refuses_threads ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
+}
+
+/* Routes everything to `count` lanes, of which each wants a worker. */
+static void want_workers(int count)
+{
+    char groups[400] = "{\"*\": [";
+    for (int i = 0; i < count; i++)
+        snprintf(groups + strlen(groups), sizeof groups - strlen(groups), "%s\"L%d\"", i ? "," : "", i);
+    strcat(groups, "]}");
+    fixture_route(fixture, groups);
+    fixture_add(fixture, "a", "n", 1);
+    fixture_round(fixture);
+    for (int i = 0; i < count; i++)
+        fixture->dispatcher.drain.router->lanes[i].started = false;
+    wr_wakeup_wait(&fixture->dispatcher.wakeup, 0); /* receives what was sent */
+}
+
+Test(dispatcher, if_more_workers_are_wanted_than_a_round_starts_another_round_follows)
+{
+    want_workers(WR_DISPATCHER_CLAIMS + 1);
+    fixture_round(fixture);
+    cr_assert_eq(fixture->dispatcher.claimed_count, WR_DISPATCHER_CLAIMS);
+    cr_assert_eq(fixture->dispatcher.wakeup.sent, 1, "the dispatcher would sleep");
+}
+
+Test(dispatcher, workers_that_one_round_can_start_need_no_other_round)
+{
+    want_workers(WR_DISPATCHER_CLAIMS);
+    fixture_round(fixture);
+    cr_assert_eq(fixture->dispatcher.claimed_count, WR_DISPATCHER_CLAIMS);
+    cr_assert_eq(fixture->dispatcher.wakeup.sent, 0);
+}
+
+Test(dispatcher, a_worker_that_a_waiting_call_claims_is_started_by_the_dispatcher)
+{
+    want_workers(1);
+    cr_assert(wr_dispatcher_help(&fixture->dispatcher, WR_NEVER));
+    cr_assert_eq(fixture->dispatcher.claimed_count, 1);
+    cr_assert_eq(fixture->dispatcher.wakeup.sent, 1, "the dispatcher would sleep");
+}
+
+Test(dispatcher, a_worker_that_could_not_be_started_is_tried_again_without_new_values)
+{
+    int64_t next_ns, before_ns = wr_clock_monotonic_ns();
+    want_workers(1);
+    struct wr_dispatcher *dispatcher = &fixture->dispatcher;
+    wr_dispatcher_visit(dispatcher);
+    wr_dispatcher_round(dispatcher, &next_ns);
+    refuses_threads = true;
+    wr_dispatcher_leave(dispatcher);
+    refuses_threads = false;
+    cr_assert_eq(dispatcher->wakeup.sent, 1, "the dispatcher would sleep");
+    wr_dispatcher_visit(dispatcher);
+    wr_dispatcher_round(dispatcher, &next_ns);
+    cr_assert_eq(dispatcher->claimed_count, 0, "not at once");
+    cr_assert_geq(next_ns, before_ns + WR_NS_PER_S);
+    cr_assert_lt(next_ns, WR_NEVER);
+    wr_dispatcher_leave(dispatcher);
+    cr_assert_eq(fixture_stats(fixture_lane(fixture, "L0")).queued, 1);
+}
+
+/* ---- The dispatcher's own thread ------------------------------------------------------------- */
+
+static int tended;
+
+static void tend(void *ctx, int64_t now_ns, int64_t *next_ns)
+{
+    (void)ctx;
+    (void)now_ns;
+    (void)next_ns;
+    tended++;
+}
+
+Test(dispatcher, a_waiting_call_leaves_periodic_work_to_the_dispatcher)
+{
+    fixture_route(fixture, "{\"*\": \"A\"}");
+    fixture->dispatcher.tend = tend;
+    fixture_add(fixture, "a", "n", 1);
+    cr_assert(wr_dispatcher_help(&fixture->dispatcher, WR_NEVER));
+    cr_assert_str_eq(queue_of("A"), "1");
+    cr_assert_eq(tended, 0, "it may allocate, or open files");
+    fixture_round(fixture);
+    cr_assert_eq(tended, 1);
+}
+
+static void *stop(void *argument)
+{
+    (void)argument;
+    wr_dispatcher_stop(&fixture->dispatcher, wr_clock_monotonic_ns() + 10 * WR_NS_PER_S);
+    wr_dispatcher_join(&fixture->dispatcher, wr_clock_monotonic_ns() + 10 * WR_NS_PER_S);
+    return NULL;
+}
+
+static bool is_stopping(void)
+{
+    wr_lock_enter(&fixture->dispatcher.round);
+    bool stopping = fixture->dispatcher.stopping;
+    wr_lock_leave(&fixture->dispatcher.round);
+    return stopping;
+}
+
+static void wait_until_stopping(void)
+{
+    while (!is_stopping())
+        usleep(1000);
+}
+
+Test(dispatcher, a_thread_that_could_not_be_started_is_not_joined, .timeout = 60)
+{
+    pthread_t stopper;
+    struct wr_dispatcher *dispatcher = &fixture->dispatcher;
+    fixture_route(fixture, "{\"*\": \"A\"}");
+    wr_dispatcher_visit(dispatcher);
+    cr_assert(wr_dispatcher_start(dispatcher));
+    cr_assert_eq(pthread_create(&stopper, NULL, stop, NULL), 0);
+    before_refusal = wait_until_stopping;
+    refuses_threads = true;
+    wr_dispatcher_leave(dispatcher);
+    refuses_threads = false;
+    cr_assert_eq(pthread_join(stopper, NULL), 0);
+    cr_assert_not(dispatcher->running);
+    cr_assert_not(dispatcher->has_thread);
 }
 
 /* ---- Without memory -------------------------------------------------------------------------- */

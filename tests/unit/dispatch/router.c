@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../support/deliver.h"
 #include "../../support/dispatch_fixture.h"
 #include "producer/gate.h"
 
@@ -266,12 +267,8 @@ static void fill(const char *group, uint32_t samples)
 static void keep(const char *name, uint64_t samples)
 {
     struct wr_lane *lane = fixture_lane(fixture, name);
-    while (lane->queue.samples > samples) {
-        struct wr_range range =
-            wr_queue_take(&lane->queue, (uint32_t)(lane->queue.samples - samples), UINT64_MAX);
-        lane->delivered += range.count;
-        wr_segment_drop(range.segment);
-    }
+    while (lane->queue.samples > samples)
+        deliver_oldest(lane, (uint32_t)(lane->queue.samples - samples), NULL);
     wr_lane_made_progress(lane, 0);
 }
 

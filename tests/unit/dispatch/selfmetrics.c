@@ -132,13 +132,3 @@ Test(selfmetrics, a_configuration_without_their_route_ends_them)
     use("{\"*\": \"A\"}");
     cr_assert_eq(tend(fixture_lane(fixture, "A"), START_NS + 2 * INTERVAL_NS), WR_NEVER);
 }
-
-Test(selfmetrics, every_drop_reason_has_a_name)
-{
-    for (int i = 0; i <= WEIR_DROPPED_FORK_UNSAFE; i++)
-        cr_assert(wr_selfmetrics_drop_name(i), "reason %d", i);
-    cr_assert_str_eq(wr_selfmetrics_drop_name(WEIR_DROPPED_FORK_UNSAFE), "fork_unsafe");
-    cr_assert_null(wr_selfmetrics_drop_name(WEIR_DROPPED_FORK_UNSAFE + 1));
-    cr_assert_null(wr_selfmetrics_drop_name(WEIR_DROPPED_MAX));
-    cr_assert_null(wr_selfmetrics_drop_name(-1));
-}

@@ -114,21 +114,28 @@ static inline void *make_options(const struct wr_format *format, const char *nam
     static const struct wr_option_site site = {&environment, &region};
     struct wr_error error = {0};
     void *options = wr_region_alloc(&region, format->options.struct_bytes + 1);
-    struct wr_options_fill fill = {format->options, options, &environment, &region, NULL};
+    const struct wr_options_fill fill = {
+        .table = format->options, .target = options, .environment = &environment, .keep = &region};
     cr_assert(wr_options_set_defaults(&fill, &error), "%s", error.text);
     cr_assert(!name || wr_option_set(wr_options_find(&format->options, name), options, value, &site, &error),
               "%s", error.text);
     return options;
 }
 
-/* The whole batch in a format with one of its options set, as text. */
-static inline const char *encode_as(const struct wr_format *format, const char *name, const char *value)
+/* The whole batch in a format with these options, as text. */
+static inline const char *encode_by(const struct wr_format *format, const void *options)
 {
     struct wr_encoder encoder;
-    wr_encoder_init(&encoder, format, make_options(format, name, value));
+    wr_encoder_init(&encoder, format, options);
     const char *text = encode_with(&encoder);
     wr_encoder_fini(&encoder);
     return text;
+}
+
+/* The same with one of its options set. */
+static inline const char *encode_as(const struct wr_format *format, const char *name, const char *value)
+{
+    return encode_by(format, make_options(format, name, value));
 }
 
 static inline const char *encode(const struct wr_format *format)

@@ -482,3 +482,17 @@ Test(encoder, consecutive_times_do_not_share_cached_digits)
     cr_assert_str_eq(show_time(INT64_C(1800000000), 3), "1.800");
     stop();
 }
+
+Test(encoder, an_event_that_is_split_omits_each_sample_once)
+{
+    start(&lines);
+    uint32_t a = add_series("g", "a", NULL, 0);
+    for (int i = 1; i < 4; i++)
+        add_double(a, i == 2 ? NAN : i)->flags = WEIR_SAMPLE_MORE;
+    add_double(a, 4);
+    encoder.line_limit = 6;
+    cr_assert(run(0, SIZE_MAX));
+    cr_assert_eq(encoded.count, 4);
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 4), 1);
+    stop();
+}

@@ -11,6 +11,7 @@ Test(format, each_format_is_found_by_its_name)
     cr_assert_eq(wr_format_find("csv"), &wr_format_csv);
     cr_assert_eq(wr_format_find("influx"), &wr_format_influx);
     cr_assert_eq(wr_format_find("prometheus"), &wr_format_prometheus);
+    cr_assert_eq(wr_format_find("openmetrics"), &wr_format_openmetrics);
     cr_assert_eq(wr_format_find("graphite"), &wr_format_graphite);
     cr_assert_eq(wr_format_find("statsd"), &wr_format_statsd);
     cr_assert_eq(wr_format_find("mlbench"), &wr_format_mlbench);
@@ -41,7 +42,8 @@ Test(format, each_format_has_a_summary)
         cr_assert(format->content_type && strchr(format->content_type, '/'), "%s", format->name);
         cr_assert(format->shape == WEIR_FORMAT_LINES || format->shape == WEIR_FORMAT_DOCUMENTS ||
                   format->shape == WEIR_FORMAT_RECORDS);
-        cr_assert(format->put_event && format->put_prefix);
+        cr_assert(format->put_event);
+        cr_assert(format->put_prefix || format->shape == WEIR_FORMAT_DOCUMENTS);
     }
 }
 
@@ -49,5 +51,8 @@ Test(format, media_types_are_those_of_the_formats)
 {
     cr_assert_str_eq(wr_format_text.content_type, "text/plain; charset=utf-8");
     cr_assert_str_eq(wr_format_json.content_type, "application/x-ndjson");
+    cr_assert_str_eq(wr_format_prometheus.content_type, "text/plain; version=0.0.4; charset=utf-8");
+    cr_assert_str_eq(wr_format_openmetrics.content_type,
+                     "application/openmetrics-text; version=1.0.0; charset=utf-8");
     cr_assert_str_eq(wr_format_bai.content_type, "application/x-ndjson");
 }

@@ -30,6 +30,14 @@ Test(format_bai, an_event_of_several_samples_is_one_line)
                      "{\"alexnet.batchsize16.latency\": 0.5, \"throughput\": 100.0, \"epochs\": 3.0}\n");
 }
 
+Test(format_bai, a_name_that_is_twice_in_an_event_is_written_twice)
+{
+    uint32_t a = add_series("g", "a", NULL, 0);
+    add_double(a, 1)->flags = WEIR_SAMPLE_MORE;
+    add_double(a, 2);
+    cr_assert_str_eq(encode(&wr_format_bai), "{\"a\": 1.0, \"a\": 2.0}\n");
+}
+
 Test(format_bai, several_events_are_several_lines)
 {
     uint32_t a = add_series("g", "a", NULL, 0), b = add_series("g", "b", NULL, 0);
@@ -107,5 +115,31 @@ Test(format_bai, a_short_write_settles_whole_lines_only)
     cr_assert_eq(end, first);
     cr_assert_eq(wr_encoder_settled(&encoder, encoded.length - 1, &end), 2);
     cr_assert_eq(wr_encoder_settled(&encoder, encoded.length, &end), 3);
+    wr_encoder_fini(&encoder);
+}
+
+Test(format_bai, an_event_longer_than_the_line_limit_is_several_lines_and_still_one_event)
+{
+    struct wr_encoder encoder;
+    weir_encoded encoded;
+    size_t end;
+    uint32_t a = add_series("g", "a", NULL, 0);
+    for (int i = 1; i < 5; i++)
+        add_double(a, i)->flags = WEIR_SAMPLE_MORE;
+    add_double(a, 5);
+    add_double(a, 6);
+    wr_encoder_init(&encoder, &wr_format_bai, NULL);
+    encoder.line_limit = strlen("{\"a\": 1.0, \"a\": 2.0}\n");
+    cr_assert(wr_encoder_encode(&encoder, fixture_batch(), 0, SIZE_MAX, &encoded));
+    const char *text = "{\"a\": 1.0, \"a\": 2.0}\n{\"a\": 3.0}\n{\"a\": 4.0, \"a\": 5.0}\n{\"a\": 6.0}\n";
+    cr_assert_eq(encoded.length, strlen(text));
+    cr_assert_eq(memcmp(encoded.data, text, encoded.length), 0);
+    size_t event = encoded.length - strlen("{\"a\": 6.0}\n");
+    cr_assert_eq(wr_encoder_settled(&encoder, event - 1, &end), 0);
+    cr_assert_eq(wr_encoder_settled(&encoder, event, &end), 5);
+    cr_assert_eq(end, event);
+    encoder.line_limit = 3; /* a line of one sample is as long as it is */
+    cr_assert(wr_encoder_encode(&encoder, fixture_batch(), 5, SIZE_MAX, &encoded));
+    cr_assert_eq(encoded.length, strlen("{\"a\": 6.0}\n"));
     wr_encoder_fini(&encoder);
 }

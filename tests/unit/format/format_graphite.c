@@ -96,8 +96,30 @@ Test(format_graphite, labels_are_tags_if_configured)
 
 Test(format_graphite, characters_not_allowed_in_a_tag_are_replaced)
 {
-    cr_assert_str_eq(line_with_tag("a;b!c^d=e f", "v;w=x y\nz"), "g.n;a_b_c_d_e_f=v_w=x_y_z 1 1795219607\n");
-    cr_assert_str_eq(line_with_tag("k", "~v~"), "g.n;k=_v~ 1 1795219607\n");
+    cr_assert_str_eq(line_with_tag("a;b!c^d=e f", "v;w=x y\nz"),
+                     "g.n;a%3Bb%21c%5Ed%3De%20f=v%3Bw=x%20y%0Az 1 1795219607\n");
+    cr_assert_str_eq(line_with_tag("k", "50%;%3B"), "g.n;k=50%%3B%253B 1 1795219607\n");
+    cr_assert_str_eq(line_with_tag("k", "~v~"), "g.n;k=_~v~ 1 1795219607\n");
+    cr_assert_str_eq(line_with_tag("k", "_~v"), "g.n;k=__~v 1 1795219607\n");
+    cr_assert_str_eq(line_with_tag("name_", "v"), "g.n;name__=v 1 1795219607\n");
     cr_assert_str_eq(line_with_tag("name", "v"), "g.n;name_=v 1 1795219607\n");
     cr_assert_str_eq(line_with_tag("k", ""), "g.n 1 1795219607\n");
+}
+
+Test(format_graphite, without_tags_the_bound_of_a_bucket_is_a_node)
+{
+    static const weir_label half[] = {{"le", "0.5"}}, rest[] = {{"le", "+Inf"}};
+    add_double(add_series("g", "n.bucket", half, 1), 1);
+    add_double(add_series("g", "n.bucket", rest, 1), 2);
+    cr_assert_str_eq(encode(&wr_format_graphite), "g.n.bucket.0_5 1 1795219607\ng.n.bucket.inf 2 1795219607\n");
+    cr_assert_str_eq(encode_as(&wr_format_graphite, "tags", "true"),
+                     "g.n.bucket;le=0.5 1 1795219607\ng.n.bucket;le=+Inf 2 1795219607\n");
+}
+
+Test(format_graphite, other_names_keep_their_labels_to_themselves)
+{
+    static const weir_label le[] = {{"le", "0.5"}}, other[] = {{"more", "0.5"}};
+    add_double(add_series("g", "bucket", le, 1), 1);
+    add_double(add_series("g", "n.bucket", other, 1), 2);
+    cr_assert_str_eq(encode(&wr_format_graphite), "g.bucket 1 1795219607\ng.n.bucket 2 1795219607\n");
 }

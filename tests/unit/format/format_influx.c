@@ -167,30 +167,50 @@ Test(format_influx, separators_are_escaped)
 
 Test(format_influx, other_characters_are_not_escaped)
 {
-    cr_assert_str_eq(head_of("a\"'.{}", "k\"", "v\xc3\xa9\"#", "n:\"#"), "a\"'.{},k\"=v\xc3\xa9\"# n:\"#");
+    cr_assert_str_eq(head_of("a\"'.{}", "k\"", "v\xc3\xa9\"#", "n:\"#"), "a\"'.{},k\"=v\xc3\xa9\"# n:%22#");
 }
 
-Test(format_influx, control_characters_become_spaces)
+Test(format_influx, control_characters_are_written_as_percent_and_two_digits)
 {
-    cr_assert_str_eq(head_of("g", "k", "a\nb\r\x01\x7f", "n"), "g,k=a\\ b\\ \\ \\  n");
+    cr_assert_str_eq(head_of("g", "k", "a\nb\r\x01\x7f", "n"), "g,k=a%0Ab%0D%01%7F n");
 }
 
-Test(format_influx, backslashes_that_would_escape_something_become_slashes)
+Test(format_influx, a_percent_sign_is_written_so_only_where_it_would_be_ambiguous)
 {
-    cr_assert_str_eq(head_of("g\\", "k\\", "C:\\dir\\", "n\\"), "g/,k/=C:\\dir/ n/");
-    cr_assert_str_eq(head_of("g\\ x", "k\\=x", "v\\,x", "n\\\\x"), "g/\\ x,k/\\=x=v/\\,x n/\\x");
-    cr_assert_str_eq(head_of("g", "k", "v\\\nw", "n"), "g,k=v/\\ w n");
+    cr_assert_str_eq(head_of("cpu%", "%0A", "100%", "%2%22%zz%2"), "cpu%,%250A=100% %2%2522%zz%2");
+}
+
+Test(format_influx, different_names_stay_different)
+{
+    static const char *const names[] = {"a\\",    "a/",      "a%5C",  "a\"",  "a%22",  "a%2522",
+                                        "a\n",    "a ",      "a%0A",  "time", "time_", "time__",
+                                        "_field", "_field_", "a\\\\", "a\\/"};
+    char seen[WR_COUNT_OF(names)][100];
+    for (size_t i = 0; i < WR_COUNT_OF(names); i++) {
+        snprintf(seen[i], sizeof *seen, "%s", head_of("g", names[i], names[i], names[i]));
+        for (size_t k = 0; k < i; k++)
+            cr_assert_str_neq(seen[i], seen[k], "%s and %s", names[i], names[k]);
+    }
+}
+
+Test(format_influx, backslashes_that_would_escape_something_are_written_as_percent_and_two_digits)
+{
+    cr_assert_str_eq(head_of("g\\", "k\\", "C:\\dir\\", "n\\"), "g%5C,k%5C=C:\\dir%5C n%5C");
+    cr_assert_str_eq(head_of("g\\ x", "k\\=x", "v\\,x", "n\\\\x"), "g%5C\\ x,k%5C\\=x=v%5C\\,x n%5C\\x");
+    cr_assert_str_eq(head_of("g", "k", "v\\\nw", "n"), "g,k=v%5C%0Aw n");
 }
 
 Test(format_influx, a_group_that_begins_with_a_hash_is_not_a_comment)
 {
-    cr_assert_str_eq(head_of("#g", "k", "v", "n"), "_g,k=v n");
+    cr_assert_str_eq(head_of("#g", "k", "v", "n"), "_#g,k=v n");
+    cr_assert_str_eq(head_of("_#g", "k", "v", "n"), "__#g,k=v n");
 }
 
 Test(format_influx, keys_that_influxdb_reserves_are_renamed)
 {
     cr_assert_str_eq(head_of("time", "time", "time", "time"), "time,time_=time time_");
     cr_assert_str_eq(head_of("g", "_field", "v", "_measurement"), "g,_field_=v _measurement_");
+    cr_assert_str_eq(head_of("g", "time_", "v", "time__"), "g,time__=v time___");
     cr_assert_str_eq(head_of("g", "times", "v", "_time"), "g,times=v _time");
 }
 
@@ -257,8 +277,8 @@ Test(format_influx, times_of_other_series_are_not_in_use)
 
 Test(format_influx, series_written_as_the_same_field_share_its_times)
 {
-    static const weir_label broken[] = {{"k", "a\nb"}}, blank[] = {{"k", "a b"}};
-    add_double(add_series("g", "a", broken, 1), 1);
+    static const weir_label empty[] = {{"e", ""}, {"k", "a b"}}, blank[] = {{"k", "a b"}};
+    add_double(add_series("g", "a", empty, 2), 1);
     add_double(add_series("g", "a", blank, 1), 2);
     uint32_t total = add_series("g", "a", blank, 1);
     fixture.series[total].cumulative = true;
@@ -358,4 +378,48 @@ Test(format_influx, times_reserved_by_influxdb_are_left_out)
                                                 "g a=0 9223372036854775806\n");
     cr_assert_eq(wr_encoder_count_omitted(&encoder, 7), 3);
     stop();
+}
+
+/* ---- Dots in names --------------------------------------------------------------------------- */
+
+Test(format_influx, dots_of_groups_and_names_can_be_replaced)
+{
+    static const weir_label dotted[] = {{"a.b", "1.5"}};
+    add_double(add_series("my.app", "took.p99", dotted, 1), 1);
+    cr_assert_str_eq(encode_as(&wr_format_influx, "name_separator", "_"),
+                     "my_app,a.b=1.5 took_p99=1 1795219607576198123\n");
+    cr_assert_str_eq(encode_as(&wr_format_influx, "name_separator", "::"),
+                     "my::app,a.b=1.5 took::p99=1 1795219607576198123\n");
+    cr_assert_str_eq(encode(&wr_format_influx), "my.app,a.b=1.5 took.p99=1 1795219607576198123\n");
+}
+
+Test(format_influx, names_that_become_equal_are_lines_with_times_of_their_own)
+{
+    add_double(add_series("g", "a.b", NULL, 0), 1)->flags = WEIR_SAMPLE_MORE;
+    add_double(add_series("g", "a_b", NULL, 0), 2);
+    cr_assert_str_eq(encode(&wr_format_influx), "g a.b=1,a_b=2 1795219607576198123\n");
+    cr_assert_str_eq(encode_as(&wr_format_influx, "name_separator", "_"),
+                     "g a_b=1 1795219607576198123\ng a_b=2 1795219607576198124\n");
+}
+
+Test(format_influx, a_name_that_becomes_a_reserved_one_is_changed)
+{
+    add_double(add_series("g", ".field", NULL, 0), 1);
+    cr_assert_str_eq(encode_as(&wr_format_influx, "name_separator", "_"), "g _field_=1 1795219607576198123\n");
+}
+
+Test(format_influx, a_separator_is_short_and_of_a_few_characters)
+{
+    static const char *const wrong[] = {"", " ", ",", "=", "#", "\\", "a", "........."};
+    struct {
+        bool integers;
+        int64_t temporality;
+        const char *name_separator;
+    } options = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        options.name_separator = wrong[i];
+        cr_assert(wr_format_influx.find_fault(&options), "%s", wrong[i]);
+    }
+    options.name_separator = "._-:/";
+    cr_assert_null(wr_format_influx.find_fault(&options));
 }

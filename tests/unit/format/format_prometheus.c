@@ -56,28 +56,58 @@ Test(format_prometheus, a_sample_is_a_gauge_with_help_and_type_in_front)
 
 Test(format_prometheus, a_running_total_is_a_counter)
 {
-    uint32_t series = add_series("my_app", "requests_total", NULL, 0);
+    uint32_t series = add_series("my_app", "requests", NULL, 0);
     fixture.series[series].cumulative = true;
     add_double(series, 7);
-    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP my_app_requests_total requests_total of my_app\n"
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP my_app_requests_total requests of my_app\n"
                                                     "# TYPE my_app_requests_total counter\n"
                                                     "my_app_requests_total 7\n");
 }
 
-Test(format_prometheus, descriptions_are_the_help_followed_by_the_unit)
+Test(format_prometheus, a_name_that_ends_in_total_keeps_one)
+{
+    uint32_t series = add_series("my_app", "requests_total", NULL, 0);
+    fixture.series[series].cumulative = true;
+    add_double(series, 7);
+    cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "my_app_requests_total 7\n");
+}
+
+Test(format_prometheus, an_increment_is_no_total)
+{
+    uint32_t series = add_series("my_app", "requests", NULL, 0);
+    fixture.series[series].instrument = WEIR_COUNTER;
+    add_double(series, 1);
+    add_double(series, 1);
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP my_app_requests requests of my_app\n"
+                                                    "# TYPE my_app_requests gauge\n"
+                                                    "my_app_requests 1\n");
+}
+
+Test(format_prometheus, descriptions_are_the_help_and_units_become_base_units)
 {
     uint32_t a = add_series("g", "a", NULL, 0), b = add_series("g", "b", NULL, 0);
-    fixture.series[a].help = "how long \\ it\ntakes";
+    fixture.series[a].help = "how long \\ \"it\"\ntakes";
     fixture.series[a].unit = "ms";
-    fixture.series[b].unit = "bytes";
+    fixture.series[b].unit = "requests";
     add_double(a, 1);
     add_double(b, 2);
-    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP g_a how long \\\\ it\\ntakes (ms)\n"
-                                                    "# TYPE g_a gauge\n"
-                                                    "g_a 1\n"
-                                                    "# HELP g_b b of g (bytes)\n"
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP g_a_seconds how long \\\\ \"it\"\\ntakes\n"
+                                                    "# TYPE g_a_seconds gauge\n"
+                                                    "g_a_seconds 0.001\n"
+                                                    "# HELP g_b b of g (requests)\n"
                                                     "# TYPE g_b gauge\n"
                                                     "g_b 2\n");
+}
+
+Test(format_prometheus, units_may_stay_as_they_are)
+{
+    uint32_t series = add_series("g", "took.ms", NULL, 0);
+    fixture.series[series].unit = "ms";
+    add_double(series, 75);
+    cr_assert_str_eq(encode_as(&wr_format_prometheus, "units", "as_is"),
+                     "# HELP g_took_ms took.ms of g (ms)\n# TYPE g_took_ms gauge\ng_took_ms 75\n");
+    cr_assert_str_eq(encode(&wr_format_prometheus),
+                     "# HELP g_took_seconds took.ms of g\n# TYPE g_took_seconds gauge\ng_took_seconds 0.075\n");
 }
 
 Test(format_prometheus, the_last_value_of_each_series_is_written)
@@ -113,7 +143,7 @@ Test(format_prometheus, lines_of_a_family_are_adjacent)
 Test(format_prometheus, the_next_document_starts_empty)
 {
     struct wr_encoder encoder;
-    wr_encoder_init(&encoder, &wr_format_prometheus, NULL);
+    wr_encoder_init(&encoder, &wr_format_prometheus, make_options(&wr_format_prometheus, NULL, NULL));
     uint32_t a = add_series("g", "a", NULL, 0), b = add_series("g", "b", NULL, 0);
     add_double(a, 1);
     add_double(b, 2);
@@ -131,7 +161,7 @@ Test(format_prometheus, labels_of_the_configuration_are_merged_and_the_series_ta
     static const weir_label own[] = {{"host", "own"}}, common[] = {{"az", "eu"}, {"host", "all"}};
     set_labels(common, 2);
     add_double(add_series("g", "a", own, 1), 1);
-    cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "g_a{az=\"eu\",host=\"own\"} 1\n");
+    cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "g_a{host=\"own\",az=\"eu\"} 1\n");
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -149,7 +179,7 @@ Test(format_prometheus, every_double_is_written)
 Test(format_prometheus, integers_that_no_double_holds_exactly_are_left_out_and_counted)
 {
     struct wr_encoder encoder;
-    wr_encoder_init(&encoder, &wr_format_prometheus, NULL);
+    wr_encoder_init(&encoder, &wr_format_prometheus, make_options(&wr_format_prometheus, NULL, NULL));
     uint32_t series = add_series("g", "n", NULL, 0);
     add_int(series, INT64_MAX);
     add_int(series, 42);
@@ -214,28 +244,183 @@ Test(format_prometheus, keys_that_become_equal_are_one_label_of_all_values)
     cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "g_n{a_b=\"1;2;;4\",a_c=\"3\"} 1\n");
 }
 
-Test(format_prometheus, names_that_become_equal_are_one_family_with_the_latest_value)
+Test(format_prometheus, names_that_become_equal_are_kept_apart_from_then_on)
 {
+    struct wr_encoder encoder;
+    wr_encoder_init(&encoder, &wr_format_prometheus, make_options(&wr_format_prometheus, NULL, NULL));
     uint32_t dot = add_series("a.b", "n", NULL, 0), line = add_series("a_b", "n", NULL, 0),
              part = add_series("a", "b.n", route, 1);
     fixture.series[line].help = "the one described";
-    add_double(line, 1);
-    add_double(dot, 2);
-    add_double(part, 3);
+    add_double(dot, 1);
+    cr_assert_str_eq(line_of(encode_with(&encoder)), "a_b_n 1\n");
     add_double(line, 4);
-    add_double(dot, 5);
-    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP a_b_n the one described\n"
-                                                    "# TYPE a_b_n gauge\n"
-                                                    "a_b_n 5\n"
-                                                    "a_b_n{route=\"/x\"} 3\n");
+    add_double(part, 3);
+    cr_assert_str_eq(encode_with(&encoder), "# HELP a_b_n the one described\n"
+                                            "# TYPE a_b_n gauge\n"
+                                            "a_b_n{route=\"/x\",group=\"a\"} 3\n"
+                                            "a_b_n{group=\"a.b\"} 1\n"
+                                            "a_b_n{group=\"a_b\"} 4\n");
+    clear_batch();
+    add_double(dot, 2);
+    cr_assert_str_eq(line_of(encode_with(&encoder)), "a_b_n{group=\"a.b\"} 2\n");
+    wr_encoder_fini(&encoder);
 }
 
-Test(format_prometheus, a_name_that_is_both_a_total_and_not_is_untyped)
+Test(format_prometheus, label_sets_that_become_equal_are_kept_apart_from_then_on)
+{
+    static const weir_label dot[] = {{"a.b", "v"}}, line[] = {{"a_b", "v"}}, other[] = {{"a_b", "w"}};
+    struct wr_encoder encoder;
+    wr_encoder_init(&encoder, &wr_format_prometheus, make_options(&wr_format_prometheus, NULL, NULL));
+    uint32_t first = add_series("g", "n", dot, 1), second = add_series("g", "n", line, 1);
+    add_double(first, 1);
+    cr_assert_str_eq(line_of(encode_with(&encoder)), "g_n{a_b=\"v\"} 1\n");
+    add_double(second, 2);
+    add_double(add_series("g", "n", other, 1), 3);
+    cr_assert_str_eq(encode_with(&encoder), "# HELP g_n n of g\n# TYPE g_n gauge\n"
+                                            "g_n{a_b=\"v\",weir_labels=\"a.b=v\"} 1\n"
+                                            "g_n{a_b=\"v\",weir_labels=\"a_b=v\"} 2\n"
+                                            "g_n{a_b=\"w\"} 3\n");
+    clear_batch();
+    add_double(second, 4);
+    cr_assert_str_eq(line_of(encode_with(&encoder)), "g_n{a_b=\"v\",weir_labels=\"a_b=v\"} 4\n");
+    wr_encoder_fini(&encoder);
+}
+
+Test(format_prometheus, a_label_without_a_value_is_kept_apart_from_none)
+{
+    static const weir_label empty[] = {{"route", ""}};
+    add_double(add_series("g", "n", empty, 1), 1);
+    add_double(add_series("g", "n", NULL, 0), 2);
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP g_n n of g\n# TYPE g_n gauge\n"
+                                                    "g_n 2\ng_n{weir_labels=\"route=\"} 1\n");
+}
+
+Test(format_prometheus, values_that_become_equal_are_kept_apart)
+{
+    static const weir_label one[] = {{"a.b", "1"}, {"a_b", "2\";3"}},
+                            other[] = {{"a.b", "1;2\""}, {"a_b", "3"}};
+    add_double(add_series("g", "n", one, 2), 1);
+    add_double(add_series("g", "n", other, 2), 2);
+    cr_assert_str_eq(encode(&wr_format_prometheus),
+                     "# HELP g_n n of g\n# TYPE g_n gauge\n"
+                     "g_n{a_b=\"1;2\\\";3\",weir_labels=\"a.b=1,a_b=2\\\";3\"} 1\n"
+                     "g_n{a_b=\"1;2\\\";3\",weir_labels=\"a.b=1;2\\\",a_b=3\"} 2\n");
+}
+
+Test(format_prometheus, a_name_that_is_both_a_total_and_not_is_two)
 {
     uint32_t plain = add_series("g", "n", NULL, 0), total = add_series("g", "n", route, 1);
     fixture.series[total].cumulative = true;
     add_double(total, 1);
     add_double(plain, 2);
     cr_assert_str_eq(encode(&wr_format_prometheus),
-                     "# HELP g_n n of g\n# TYPE g_n untyped\ng_n 2\ng_n{route=\"/x\"} 1\n");
+                     "# HELP g_n_total n of g\n# TYPE g_n_total counter\ng_n_total{route=\"/x\"} 1\n"
+                     "# HELP g_n_value n of g\n# TYPE g_n_value gauge\ng_n_value 2\n");
+}
+
+/* ---- Histograms ------------------------------------------------------------------------------ */
+
+static weir_label bounds[6][2];
+
+/* The parts of a histogram, as they come from a summary. */
+static void add_histogram_of(const char *name, const char *unit, const char *first, const weir_label *label)
+{
+    static uint32_t bound_count;
+    const char *const texts[] = {first, "75", "+Inf"};
+    char *part;
+    for (uint32_t i = 0; i < 5; i++) {
+        static const char *const suffixes[] = {"bucket", "bucket", "bucket", "sum", "count"};
+        static const double values[] = {1, 3, 4, 100.5, 4};
+        cr_assert_gt(asprintf(&part, "%s.%s", name, suffixes[i]), 0);
+        if (i < 3) {
+            bounds[bound_count][0] = (weir_label){"le", texts[i]};
+            bounds[bound_count++][1] = *label;
+        }
+        uint32_t series =
+            i < 3 ? add_series("g", part, bounds[bound_count - 1], 2) : add_series("g", part, label, 1);
+        fixture.series[series].cumulative = true;
+        fixture.series[series].instrument = WEIR_HISTOGRAM;
+        fixture.series[series].unit = unit;
+        add_double(series, values[i]);
+    }
+}
+
+static void add_histogram(const char *name, const char *unit, const char *first)
+{
+    add_histogram_of(name, unit, first, route);
+}
+
+Test(format_prometheus, histograms_whose_labels_become_equal_are_kept_apart)
+{
+    static const weir_label dot = {"r.s", "v"}, line = {"r_s", "v"};
+    add_histogram_of("took", NULL, "5", &line);
+    add_histogram_of("took", NULL, "6", &dot);
+    cr_assert_str_eq(encode(&wr_format_prometheus),
+                     "# HELP g_took took of g\n"
+                     "# TYPE g_took histogram\n"
+                     "g_took_bucket{r_s=\"v\",weir_labels=\"r.s=v\",le=\"6.0\"} 1\n"
+                     "g_took_bucket{r_s=\"v\",weir_labels=\"r.s=v\",le=\"75.0\"} 3\n"
+                     "g_took_bucket{r_s=\"v\",weir_labels=\"r.s=v\",le=\"+Inf\"} 4\n"
+                     "g_took_sum{r_s=\"v\",weir_labels=\"r.s=v\"} 100.5\n"
+                     "g_took_count{r_s=\"v\",weir_labels=\"r.s=v\"} 4\n"
+                     "g_took_bucket{r_s=\"v\",weir_labels=\"r_s=v\",le=\"5.0\"} 1\n"
+                     "g_took_bucket{r_s=\"v\",weir_labels=\"r_s=v\",le=\"75.0\"} 3\n"
+                     "g_took_bucket{r_s=\"v\",weir_labels=\"r_s=v\",le=\"+Inf\"} 4\n"
+                     "g_took_sum{r_s=\"v\",weir_labels=\"r_s=v\"} 100.5\n"
+                     "g_took_count{r_s=\"v\",weir_labels=\"r_s=v\"} 4\n");
+}
+
+Test(format_prometheus, the_parts_of_a_histogram_are_one_family)
+{
+    add_histogram("took.ms", "ms", "5");
+    cr_assert_str_eq(encode(&wr_format_prometheus), "# HELP g_took_seconds took.ms of g\n"
+                                                    "# TYPE g_took_seconds histogram\n"
+                                                    "g_took_seconds_bucket{route=\"/x\",le=\"0.005\"} 1\n"
+                                                    "g_took_seconds_bucket{route=\"/x\",le=\"0.075\"} 3\n"
+                                                    "g_took_seconds_bucket{route=\"/x\",le=\"+Inf\"} 4\n"
+                                                    "g_took_seconds_sum{route=\"/x\"} 0.1005\n"
+                                                    "g_took_seconds_count{route=\"/x\"} 4\n");
+}
+
+/* ---- OpenMetrics ----------------------------------------------------------------------------- */
+
+Test(format_openmetrics, a_counter_is_named_without_its_ending)
+{
+    uint32_t series = add_series("g", "sent", NULL, 0);
+    fixture.series[series].cumulative = true;
+    fixture.series[series].unit = "KiB";
+    fixture.series[series].help = "\"all\" of it";
+    add_double(series, 2);
+    cr_assert_str_eq(encode(&wr_format_openmetrics), "# HELP g_sent_bytes \\\"all\\\" of it\n"
+                                                     "# TYPE g_sent_bytes counter\n"
+                                                     "# UNIT g_sent_bytes bytes\n"
+                                                     "g_sent_bytes_total 2048\n"
+                                                     "# EOF\n");
+}
+
+Test(format_openmetrics, a_counter_that_is_no_number_is_left_out_and_counted)
+{
+    struct wr_encoder encoder;
+    wr_encoder_init(&encoder, &wr_format_openmetrics, make_options(&wr_format_openmetrics, NULL, NULL));
+    uint32_t series = add_series("g", "n", NULL, 0), gauge = add_series("g", "m", NULL, 0);
+    fixture.series[series].cumulative = true;
+    add_double(series, NAN);
+    add_double(series, -1);
+    cr_assert_str_eq(encode_with(&encoder), "");
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 2), 2);
+    wr_encoder_begin(&encoder);
+    add_double(gauge, NAN);
+    cr_assert_str_eq(encode_with(&encoder), "# HELP g_m m of g\n# TYPE g_m gauge\ng_m NaN\n# EOF\n");
+    wr_encoder_fini(&encoder);
+}
+
+Test(format_openmetrics, a_histogram_that_may_have_negative_values_has_buckets_only)
+{
+    add_histogram("n", NULL, "-5");
+    cr_assert_str_eq(encode(&wr_format_openmetrics), "# HELP g_n n of g\n"
+                                                     "# TYPE g_n histogram\n"
+                                                     "g_n_bucket{route=\"/x\",le=\"-5.0\"} 1\n"
+                                                     "g_n_bucket{route=\"/x\",le=\"75.0\"} 3\n"
+                                                     "g_n_bucket{route=\"/x\",le=\"+Inf\"} 4\n"
+                                                     "# EOF\n");
 }

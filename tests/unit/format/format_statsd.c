@@ -45,6 +45,77 @@ Test(format_statsd, a_running_total_is_a_gauge_too)
     cr_assert_str_eq(encode(&wr_format_statsd), "my_app.requests:7|g\nmy_app.requests:9|g\n");
 }
 
+static const char *line_of_instrument(int instrument, const char *unit, double value, const char *histograms)
+{
+    clear_batch();
+    fixture.series_count = 0;
+    uint32_t series = add_series("my_app", "n", route, 1);
+    fixture.series[series].instrument = instrument;
+    fixture.series[series].unit = unit;
+    add_double(series, value);
+    return encode_as(&wr_format_statsd, "histograms", histograms);
+}
+
+Test(format_statsd, instruments_have_their_types)
+{
+    cr_assert_str_eq(line_of_instrument(WEIR_COUNTER, NULL, 1, "ms"), "my_app.n:1|c\n");
+    cr_assert_str_eq(line_of_instrument(WEIR_GAUGE, NULL, 1, "ms"), "my_app.n:1|g\n");
+    cr_assert_str_eq(line_of_instrument(WEIR_HISTOGRAM, NULL, 1.5, "ms"), "my_app.n:1.5|ms\n");
+    cr_assert_str_eq(line_of_instrument(WEIR_HISTOGRAM, "s", 1.5, "h"), "my_app.n:1.5|h\n");
+}
+
+Test(format_statsd, timers_are_in_milliseconds)
+{
+    cr_assert_str_eq(line_of_instrument(WEIR_HISTOGRAM, "ns", 75e6, "ms"), "my_app.n:75|ms\n");
+    cr_assert_str_eq(line_of_instrument(WEIR_HISTOGRAM, "us", 75, "ms"), "my_app.n:0.075|ms\n");
+    cr_assert_str_eq(line_of_instrument(WEIR_HISTOGRAM, "ms", 75, "ms"), "my_app.n:75|ms\n");
+    cr_assert_str_eq(line_of_instrument(WEIR_HISTOGRAM, "s", 0.075, "ms"), "my_app.n:75|ms\n");
+    cr_assert_str_eq(line_of_instrument(WEIR_HISTOGRAM, "min", 1, "ms"), "my_app.n:60000|ms\n");
+    cr_assert_str_eq(line_of_instrument(WEIR_HISTOGRAM, "KiB", 2, "ms"), "my_app.n:2|ms\n");
+}
+
+Test(format_statsd, integers_of_timers_are_converted_too)
+{
+    uint32_t series = add_series("my_app", "n", NULL, 0);
+    fixture.series[series].instrument = WEIR_HISTOGRAM;
+    fixture.series[series].unit = "s";
+    add_int(series, 3);
+    cr_assert_str_eq(encode(&wr_format_statsd), "my_app.n:3000|ms\n");
+}
+
+/* StatsD refuses them. */
+Test(format_statsd, timers_below_zero_are_left_out_and_counted)
+{
+    struct wr_encoder encoder;
+    wr_encoder_init(&encoder, &wr_format_statsd, make_options(&wr_format_statsd, NULL, NULL));
+    uint32_t series = add_series("my_app", "n", NULL, 0);
+    fixture.series[series].instrument = WEIR_HISTOGRAM;
+    add_double(series, -1);
+    add_double(series, 1);
+    cr_assert_str_eq(encode_with(&encoder), "my_app.n:1|ms\n");
+    cr_assert_eq(wr_encoder_count_omitted(&encoder, 2), 1);
+    wr_encoder_fini(&encoder);
+    cr_assert_str_eq(line_of_instrument(WEIR_HISTOGRAM, NULL, -1, "h"), "my_app.n:-1|h\n");
+}
+
+Test(format_statsd, what_an_interval_adds_is_a_counter_and_is_not_set_from_zero)
+{
+    uint32_t series = add_series("my_app", "n.sum", NULL, 0);
+    fixture.series[series].cumulative = true;
+    add_double(series, -5)->flags = WR_SAMPLE_INCREMENT;
+    cr_assert_str_eq(encode(&wr_format_statsd), "my_app.n.sum:-5|c\n");
+}
+
+Test(format_statsd, without_tags_the_bound_of_a_bucket_is_in_the_name)
+{
+    static const weir_label half[] = {{"le", "0.5"}}, rest[] = {{"le", "+Inf"}};
+    add_double(add_series("my_app", "n.bucket", half, 1), 1)->flags = WR_SAMPLE_INCREMENT;
+    add_double(add_series("my_app", "n.bucket", rest, 1), 2)->flags = WR_SAMPLE_INCREMENT;
+    cr_assert_str_eq(encode(&wr_format_statsd), "my_app.n.bucket.0_5:1|c\nmy_app.n.bucket.inf:2|c\n");
+    cr_assert_str_eq(encode_as(&wr_format_statsd, "tags", "true"),
+                     "my_app.n.bucket:1|c|#le:0.5\nmy_app.n.bucket:2|c|#le:+Inf\n");
+}
+
 Test(format_statsd, an_event_is_a_line_for_each_of_its_samples)
 {
     add_double(add_series("g", "a", NULL, 0), 1)->flags = WEIR_SAMPLE_MORE;

@@ -38,6 +38,47 @@ Test(format_text, values_are_written_in_shortest_form)
     cr_assert_str_eq(line_of(-INFINITY), "[1795219607.576198][my_app]: latency=-Infinity\n");
 }
 
+/* ---- As Python prints it --------------------------------------------------------------------- */
+
+static const char *python_line(double value, int64_t time_ns)
+{
+    clear_batch();
+    fixture.series_count = 0;
+    add_double(add_series("my_app", "latency", route, 1), value)->time_ns = time_ns;
+    return encode_as(&wr_format_text, "style", "python");
+}
+
+/* The expected lines are those of torchelastic's ConsoleMetricHandler: f"[{t}][{group}]: {name}={value}". */
+Test(format_text, style_python_prints_what_torchelastic_prints)
+{
+    const int64_t time_ns = INT64_C(1574213883418285800);
+    cr_assert_str_eq(python_line(12, time_ns), "[1574213883.4182858][my_app]: latency=12.0\n");
+    cr_assert_str_eq(python_line(-0.0, INT64_C(1795337561071422000)),
+                     "[1795337561.0714219][my_app]: latency=-0.0\n");
+    cr_assert_str_eq(python_line(1e16, INT64_C(1574213883000000000)),
+                     "[1574213883.0][my_app]: latency=1e+16\n");
+    cr_assert_str_eq(python_line(1e-5, time_ns), "[1574213883.4182858][my_app]: latency=1e-05\n");
+    cr_assert_str_eq(python_line(NAN, time_ns), "[1574213883.4182858][my_app]: latency=nan\n");
+    cr_assert_str_eq(python_line(INFINITY, time_ns), "[1574213883.4182858][my_app]: latency=inf\n");
+    cr_assert_str_eq(python_line(-INFINITY, time_ns), "[1574213883.4182858][my_app]: latency=-inf\n");
+}
+
+Test(format_text, style_python_cuts_durations_only_if_asked_and_omits_metadata)
+{
+    uint32_t duration = add_series("g", "run.duration.ms", NULL, 0), other = add_series("g", "ms", NULL, 0);
+    set_metadata(add_double(duration, 12.75), "note");
+    add_double(other, 12.75);
+    add_int(other, 7);
+    cr_assert_str_eq(encode_as(&wr_format_text, "style", "python"),
+                     "[1795219607.576198][g]: run.duration.ms=12.75\n[1795219607.576198][g]: ms=12.75\n"
+                     "[1795219607.576198][g]: ms=7\n");
+    bool *python = make_options(&wr_format_text, "style", "python");
+    python[sizeof(int64_t)] = true; /* the option after it, integer_durations */
+    cr_assert_str_eq(encode_by(&wr_format_text, python),
+                     "[1795219607.576198][g]: run.duration.ms=12\n[1795219607.576198][g]: ms=12.75\n"
+                     "[1795219607.576198][g]: ms=7\n");
+}
+
 Test(format_text, both_ends_of_the_integer_range_are_written)
 {
     uint32_t series = add_series("my_app", "count", NULL, 0);
@@ -107,7 +148,7 @@ Test(format_text, on_a_terminal_the_time_is_dimmed_and_the_group_highlighted)
 {
     struct wr_encoder encoder;
     add_double(add_series("g", "a", route, 1), 1);
-    wr_encoder_init(&encoder, &wr_format_text, NULL);
+    wr_encoder_init(&encoder, &wr_format_text, make_options(&wr_format_text, NULL, NULL));
     encoder.color = true;
     cr_assert_str_eq(encode_with(&encoder),
                      "\x1b[2m[1795219607.576198]\x1b[0m\x1b[36m[g]\x1b[0m: a=1 {route=\"/x\"}\n");

@@ -86,3 +86,24 @@ Test(metric_path, words_have_no_nodes)
     cr_assert_str_eq(word_of(""), "");
     cr_assert_str_eq(word_of("..a."), "..a.");
 }
+
+static const char *series_path_of(const char *name, const char *key, const char *value, bool has_labels)
+{
+    static const struct wr_metric_path_rules plain = {.strip = ":", .replace = "+"};
+    static struct wr_buffer out;
+    const weir_label label = {key, value};
+    const weir_series series = {.group = "a.b", .name = name, .labels = &label, .label_count = 1};
+    wr_buffer_clear(&out);
+    wr_metric_path_put_series(&out, &series, has_labels, &plain);
+    return wr_buffer_text(&out);
+}
+
+Test(metric_path, the_bound_of_a_bucket_is_a_node_if_there_are_no_labels)
+{
+    cr_assert_str_eq(series_path_of("n.bucket", "le", "0.25", false), "a.b.n.bucket.0_25");
+    cr_assert_str_eq(series_path_of("n.bucket", "le", "-1.5e+06", false), "a.b.n.bucket.-1_5e_06");
+    cr_assert_str_eq(series_path_of("n.bucket", "le", "+Inf", false), "a.b.n.bucket.inf");
+    cr_assert_str_eq(series_path_of("n.bucket", "le", "0.25", true), "a.b.n.bucket");
+    cr_assert_str_eq(series_path_of("n.buckets", "le", "0.25", false), "a.b.n.buckets");
+    cr_assert_str_eq(series_path_of("n.bucket", "more", "0.25", false), "a.b.n.bucket");
+}

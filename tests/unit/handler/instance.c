@@ -145,7 +145,7 @@ static struct wr_instance *make_from(const char *handlers)
         return NULL;
     const struct wr_config_handler *handler = wr_config_find_handler(config, "h");
     struct wr_type *type = wr_plugins_find(&plugins, handler->type, NULL, &error);
-    return instance = wr_instance_new(type, config, handler, &silent, &error);
+    return instance = wr_instance_new(type, config, handler, &silent, NULL, NULL, &error);
 }
 
 /* The same from the handler's members only: "\"limit\": 5". */
@@ -638,7 +638,7 @@ Test(instance, a_successor_applies_its_settings)
     cr_assert_eq(instance->host.lane, lane);
     cr_assert_eq(lane->settings.queue_bytes, 2048);
     cr_assert_eq(lane->settings.overflow, WR_OVERFLOW_DROP_OLDEST);
-    cr_assert_eq(lane->kinds, WEIR_KINDS_DOUBLE);
+    cr_assert_eq(lane->kinds, (WEIR_KINDS_DOUBLE | WEIR_KINDS_SUMMARY));
     cr_assert(lane->has_flush);
     wr_lane_free_unused(lane);
 }

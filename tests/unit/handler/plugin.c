@@ -284,6 +284,32 @@ Test(plugin, permissions_of_a_links_target_are_checked)
     cr_assert(find_at("sound", link), "%s", error.text);
 }
 
+Test(plugin, plugins_are_found_with_the_rights_of_the_effective_user)
+{
+    if (geteuid() != 0)
+        cr_skip_test("only root can change its real user");
+    copy(path_in(built, "sound.so"), path_in(folder, "sound.so"));
+    cr_assert_eq(chmod(folder, 0700), 0);
+    plugins.folders = folder;
+    cr_assert_eq(setresuid(12345, 0, 0), 0);
+    cr_assert(find("sound"), "%s", error.text);
+    cr_assert_eq(setresuid(0, 0, 0), 0);
+}
+
+Test(plugin, a_folder_that_cannot_be_searched_is_named)
+{
+    char expected[400];
+    if (geteuid() != 0)
+        cr_skip_test("only root can change its user");
+    plugins.folders = path_in(folder, "closed");
+    cr_assert_eq(mkdir(plugins.folders, 0700), 0);
+    cr_assert_eq(seteuid(12345), 0);
+    snprintf(expected, sizeof expected, "\"sound\": the plugin folder %s cannot be searched: Permission denied",
+             plugins.folders);
+    assert_refused(find("sound"), expected);
+    cr_assert_eq(seteuid(0), 0);
+}
+
 /* ---- Loading all ----------------------------------------------------------------------------- */
 
 static unsigned error_count;
@@ -442,6 +468,7 @@ Test(plugin, an_option_with_a_reserved_name_is_refused)
                                         "spool.limit",
                                         "aggregate",
                                         "aggregate_series",
+                                        "percentiles",
                                         "optional",
                                         "aggregate.every"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

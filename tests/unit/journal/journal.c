@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../support/deliver.h"
 #include "../../support/dispatch_fixture.h"
 #include "segment/batch.h"
 #include "../../support/temp_folder.h"
 #include "journal/journal.h"
 #include "engine/recovery.h"
+#include "registry/family.h"
 #include "registry/series.h"
 
 static struct dispatch_fixture *fixture;
@@ -65,12 +67,8 @@ static weir_batch get_batch(const char *lane)
 static void deliver(const char *name)
 {
     struct wr_lane *lane = fixture_lane(fixture, name);
-    while (!wr_queue_is_empty(&lane->queue)) {
-        struct wr_range range = wr_queue_take(&lane->queue, UINT32_MAX, UINT64_MAX);
-        wr_range_settle(&range, range.count);
-        lane->delivered += range.count;
-        wr_segment_drop(range.segment);
-    }
+    while (!wr_queue_is_empty(&lane->queue))
+        deliver_oldest(lane, UINT32_MAX, NULL);
 }
 
 Test(journal, an_empty_journal_is_deleted)
@@ -223,17 +221,17 @@ Test(journal, values_in_rings_are_numbered_once_by_the_first_recovery)
 Test(journal, unit_and_help_are_recovered)
 {
     struct weir_stream *stream = fixture_metric(fixture, "a", "x")->stream;
-    wr_series_describe(&fixture->registry, stream, "x", "ms", "how long", NULL);
+    wr_family_describe(&fixture->registry, stream, "x", "ms", "how long", NULL);
     size_t count = 0;
     struct wr_journal_views views = {0};
     struct wr_journal_map map;
-    weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
+    struct wr_series_codec_room room;
     weir_series view;
     uint32_t *numbers = wr_mapped_file_list(journal->dir.path, WR_JOURNAL_SERIES_KIND, &count);
     cr_assert(numbers && count == 1);
     cr_assert_eq(wr_mapped_file_open(&map, journal->dir.path, WR_JOURNAL_SERIES_KIND, numbers[0], false), 0);
     cr_assert(wr_journal_views_add(&views, &map));
-    cr_assert(wr_journal_views_get(&views, fixture_metric(fixture, "a", "x")->series, &view, labels));
+    cr_assert(wr_journal_views_get(&views, fixture_metric(fixture, "a", "x")->series, &view, &room));
     cr_assert_str_eq(view.unit, "ms");
     cr_assert_str_eq(view.help, "how long");
     wr_journal_views_fini(&views);

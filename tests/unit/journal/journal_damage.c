@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../support/deliver.h"
 #include "../../support/dispatch_fixture.h"
 #include "../../support/temp_folder.h"
 #include "journal/journal.h"
@@ -85,16 +86,24 @@ static const char *make_journal(void)
 
 /* ---- Recovering it --------------------------------------------------------------------------- */
 
+static struct wr_registry *recovered; /* what samples belong to */
+
 /* Whether a sample is valid for a handler. */
-static bool is_sound(const struct dispatch_fixture *fixture, const struct wr_segment *segment,
-                     const weir_sample *sample)
+static bool is_sound(const struct wr_segment *segment, const weir_sample *sample)
 {
-    if (sample->series >= atomic_load(&fixture->registry.series) || sample->kind > WEIR_KIND_INT)
+    if (sample->series >= atomic_load(&recovered->series) || sample->kind > WEIR_KIND_INT)
         return false;
-    const struct weir_metric *metric = wr_registry_series(&fixture->registry, sample->series);
+    const struct weir_metric *metric = wr_registry_series(recovered, sample->series);
     const char *text = sample->note ? wr_segment_texts(segment)[sample->note] : "";
     return (sample->flags & WEIR_SAMPLE_CUMULATIVE) == metric->flags && text &&
            wr_utf8_is_valid(text, strlen(text), NULL);
+}
+
+static void exit_unless_sound(const struct wr_range *range)
+{
+    for (uint32_t i = 0; i < range->count; i++)
+        if (!is_sound(range->segment, &range->segment->samples[range->first + i]))
+            _exit(1);
 }
 
 static struct dispatch_fixture *recover_into_fixture(const char *place)
@@ -102,19 +111,13 @@ static struct dispatch_fixture *recover_into_fixture(const char *place)
     static struct wr_recovery recovery;
     struct dispatch_fixture *fixture = fixture_open();
     fixture_route(fixture, routes);
+    recovered = &fixture->registry;
     fixture->dispatcher.running = true; /* prevents starting a thread */
     wr_recovery_run(&recovery, place, &fixture->dispatcher, 1);
     for (size_t i = 0; i < fixture->lane_count; i++) {
         struct wr_lane *lane = fixture->lanes[i];
-        while (!wr_queue_is_empty(&lane->queue)) {
-            struct wr_range range = wr_queue_take(&lane->queue, 3, UINT64_MAX);
-            for (uint32_t j = 0; j < range.count; j++)
-                if (!is_sound(fixture, range.segment, &range.segment->samples[range.first + j]))
-                    _exit(1);
-            lane->delivered += range.count;
-            wr_range_settle(&range, range.count);
-            wr_segment_drop(range.segment);
-        }
+        while (!wr_queue_is_empty(&lane->queue))
+            deliver_oldest(lane, 3, exit_unless_sound);
         fixture_stats(lane);
     }
     wr_recovery_tidy(&recovery);

@@ -53,9 +53,9 @@ static void read_all(void)
 
 static weir_series get(uint32_t id)
 {
-    static weir_label labels[WR_SERIES_CODEC_LABELS_MOST];
+    static struct wr_series_codec_room room;
     weir_series view;
-    cr_assert(wr_journal_views_get(&views, id, &view, labels));
+    cr_assert(wr_journal_views_get(&views, id, &view, &room));
     return view;
 }
 

@@ -51,6 +51,51 @@ Test(backpressure, the_drop_policies_never_make_producers_wait)
     }
 }
 
+/* A lane with a spool that became full at START. */
+static struct wr_backpressure make_spooling(enum wr_overflow overflow)
+{
+    struct wr_backpressure pressure = make(overflow);
+    wr_backpressure_set_spooling(&pressure, true, 0, START);
+    wr_backpressure_rise(&pressure, BOUND, START);
+    return pressure;
+}
+
+Test(backpressure, while_a_spool_takes_samples_producers_wait_for_it_with_each_policy)
+{
+    const enum wr_overflow all[] = {WR_OVERFLOW_BLOCK, WR_OVERFLOW_DROP_NEWEST, WR_OVERFLOW_DROP_OLDEST};
+    for (size_t i = 0; i < WR_COUNT_OF(all); i++) {
+        struct wr_backpressure pressure = make_spooling(all[i]);
+        cr_assert_eq(pressure.state, WR_BACKPRESSURE_FULL);
+        cr_assert_eq(wr_backpressure_room(&pressure, BOUND), UINT64_MAX);
+        cr_assert_not(wr_backpressure_drops_oldest(&pressure));
+        wr_backpressure_fall(&pressure, BOUND / 2, START + 1);
+        cr_assert_eq(pressure.state, WR_BACKPRESSURE_CALM);
+    }
+}
+
+Test(backpressure, a_spool_without_progress_stalls_and_the_policy_applies)
+{
+    struct wr_backpressure newest = make_spooling(WR_OVERFLOW_DROP_NEWEST);
+    wr_backpressure_check(&newest, START + TIMEOUT);
+    cr_assert_eq(newest.state, WR_BACKPRESSURE_STALLED);
+    cr_assert_eq(wr_backpressure_room(&newest, BOUND), 0);
+    struct wr_backpressure oldest = make_spooling(WR_OVERFLOW_DROP_OLDEST);
+    wr_backpressure_check(&oldest, START + TIMEOUT);
+    cr_assert(wr_backpressure_drops_oldest(&oldest));
+}
+
+Test(backpressure, a_spool_that_takes_nothing_more_makes_only_block_wait)
+{
+    struct wr_backpressure newest = make_spooling(WR_OVERFLOW_DROP_NEWEST);
+    wr_backpressure_set_spooling(&newest, false, BOUND, START + 1);
+    cr_assert_eq(newest.state, WR_BACKPRESSURE_CALM);
+    struct wr_backpressure block = make_spooling(WR_OVERFLOW_BLOCK);
+    wr_backpressure_set_spooling(&block, false, BOUND, START + 1);
+    cr_assert_eq(block.state, WR_BACKPRESSURE_FULL);
+    wr_backpressure_set_spooling(&newest, true, BOUND, START + 2);
+    cr_assert_eq(newest.state, WR_BACKPRESSURE_FULL);
+}
+
 Test(backpressure, full_stays_full_until_the_queue_is_half_empty)
 {
     struct wr_backpressure pressure = make_full();
@@ -85,6 +130,19 @@ Test(backpressure, adding_samples_does_not_restart_the_timeout)
     struct wr_backpressure pressure = make_full();
     wr_backpressure_rise(&pressure, BOUND + 500, START + 40);
     cr_assert_eq(wr_backpressure_deadline(&pressure), START + TIMEOUT);
+}
+
+Test(backpressure, samples_that_a_handler_takes_ease_a_full_lane_but_are_no_progress)
+{
+    struct wr_backpressure pressure = make_full();
+    wr_backpressure_ease(&pressure, BOUND / 2 + 1);
+    cr_assert_eq(pressure.state, WR_BACKPRESSURE_FULL);
+    cr_assert_eq(wr_backpressure_deadline(&pressure), START + TIMEOUT);
+    wr_backpressure_ease(&pressure, BOUND / 2);
+    cr_assert_eq(pressure.state, WR_BACKPRESSURE_CALM);
+    pressure = make_stalled();
+    wr_backpressure_ease(&pressure, 0);
+    cr_assert_eq(pressure.state, WR_BACKPRESSURE_STALLED);
 }
 
 Test(backpressure, a_stalled_lane_that_makes_progress_is_full_or_calm)

@@ -63,6 +63,39 @@ Test(lane_batch, a_lane_held_for_a_fork_does_nothing)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
 }
 
+static void open_early(void)
+{
+    fixture.settings.opens_early = true;
+    fixture_apply(&fixture);
+}
+
+Test(lane_batch, a_handler_that_opens_early_is_opened_without_samples)
+{
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
+    open_early();
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    cr_assert_eq(fixture_step(&fixture).until_ns, WR_NEVER);
+    cr_assert_eq(fixture_deliver_all(&fixture), 0);
+}
+
+Test(lane_batch, a_handler_that_opens_early_and_fails_is_opened_again_after_the_backoff)
+{
+    open_early();
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "busy");
+    cr_assert_eq(fixture_step(&fixture).until_ns, fixture.lane->retry_at_ns);
+    fixture.now_ns = fixture.lane->retry_at_ns;
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
+}
+
+Test(lane_batch, a_handler_that_opens_early_ends_without_being_opened)
+{
+    open_early();
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_REMOVED, fixture.now_ns + 1);
+    cr_assert_neq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
+}
+
 /* ---- Batches --------------------------------------------------------------------------------- */
 
 Test(lane_batch, all_queued_samples_go_in_one_batch)

@@ -71,14 +71,15 @@ Test(lane_message, a_reminder_with_counts_is_logged_every_minute)
     load(60);
     fail("refused");
     fixture_offer(&fixture, 50); /* of which 40 fit */
+    assert_logged(WEIR_LOG_WARNING, "push: the queue is full; 10 values dropped so far");
     fixture_pass_ms(&fixture, 59999);
     fail("refused");
-    cr_assert_eq(fixture.book.count, 1);
+    cr_assert_eq(fixture.book.count, 2);
     fixture_pass_ms(&fixture, 1);
     fail("timed out");
     assert_logged(WEIR_LOG_WARNING, "push: still failing after 60 s: timed out; 100 queued, 10 lost");
     fail("timed out");
-    cr_assert_eq(fixture.book.count, 2);
+    cr_assert_eq(fixture.book.count, 3);
     fixture_pass_ms(&fixture, 60000);
     fail("timed out");
     assert_logged(WEIR_LOG_WARNING, "push: still failing after 120 s: timed out; 100 queued, 10 lost");
@@ -95,7 +96,7 @@ Test(lane_message, a_recovery_is_logged_with_the_number_of_lost_samples)
     fixture_pass_ms(&fixture, 12345);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 3, 0);
     assert_logged(WEIR_LOG_WARNING, "push: back after 12 s, 3 lost");
-    cr_assert_eq(fixture.book.count, 2);
+    cr_assert_eq(fixture.book.count, 3);
 }
 
 Test(lane_message, samples_lost_before_the_failure_are_not_counted)
@@ -211,6 +212,90 @@ Test(lane_message, a_handler_still_waiting_at_the_deadline_is_logged_as_busy)
                   "push: shutting down while the handler is busy; not delivered in time: 5 dropped");
 }
 
+/* ---- Losses ---------------------------------------------------------------------------------- */
+
+static void drop_newest(void)
+{
+    fixture.settings.overflow = WR_OVERFLOW_DROP_NEWEST;
+    fixture_apply(&fixture);
+}
+
+Test(lane_message, the_first_drop_is_logged_at_once_and_later_ones_once_a_minute)
+{
+    drop_newest();
+    fixture_offer(&fixture, 107);
+    assert_logged(WEIR_LOG_WARNING, "push: the queue is full; 7 values dropped so far");
+    fixture_offer(&fixture, 50);
+    fixture_pass_ms(&fixture, 59999);
+    fixture_offer(&fixture, 50);
+    cr_assert_eq(fixture.book.count, 1);
+    fixture_pass_ms(&fixture, 1);
+    fixture_check(&fixture, NULL);
+    assert_logged(WEIR_LOG_WARNING, "push: the queue is full; 107 values dropped so far");
+    fixture_pass_ms(&fixture, 60000);
+    fixture_check(&fixture, NULL);
+    cr_assert_eq(fixture.book.count, 2, "nothing was dropped since");
+}
+
+Test(lane_message, each_reason_is_logged_on_its_own)
+{
+    drop_newest();
+    fixture_offer(&fixture, 101);
+    wr_lane_refuse(fixture.lane, 2, WEIR_DROPPED_REENTRANT);
+    fixture_check(&fixture, NULL);
+    assert_logged(WEIR_LOG_WARNING,
+                  "push: the queue is full for values that weir's own threads add; 2 values dropped so far");
+}
+
+Test(lane_message, the_total_is_logged_at_the_end_by_reason)
+{
+    drop_newest();
+    fixture_offer(&fixture, 120);
+    fixture_offer(&fixture, 200);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
+    wr_lane_stop_wait(fixture.lane, 0);
+    assert_logged(WEIR_LOG_ERROR, "push: shutting down; not delivered in time: 100 dropped");
+    wr_lane_stop_log_total(fixture.lane);
+    assert_logged(WEIR_LOG_ERROR, "push: 320 values dropped in all (220 full, 100 shutdown)");
+}
+
+Test(lane_message, a_total_that_was_logged_is_not_repeated)
+{
+    load(5);
+    fail("refused");
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
+    wr_lane_stop_wait(fixture.lane, 0);
+    int count = fixture.book.count;
+    wr_lane_stop_log_total(fixture.lane);
+    cr_assert_eq(fixture.book.count, count);
+}
+
+Test(lane_message, values_dropped_after_the_handler_failed_are_in_the_total)
+{
+    load(5);
+    fixture_finish_emit_with(&fixture, (weir_outcome){.code = WEIR_OUTCOME_FAILED, .reason = "no such bucket"},
+                             0);
+    fixture_offer(&fixture, 200);
+    wr_lane_stop_log_total(fixture.lane);
+    assert_logged(WEIR_LOG_ERROR, "push: 205 values dropped in all (205 failed)");
+}
+
+Test(lane_message, what_the_end_waits_for_is_logged)
+{
+    load(5);
+    fail("refused");
+    fixture.lane->worker = WR_WORKER_RUNNING;
+    wr_lane_stop_await(fixture.lane, 0);
+    wr_lane_stop_log_wait(fixture.lane, WR_NEVER);
+    assert_logged(WEIR_LOG_WARNING,
+                  "push: shutting down: waiting for this handler: 5 queued; failing: refused");
+    fixture.lane->worker = WR_WORKER_NONE;
+    wr_lane_stop_log_wait(fixture.lane, WR_NEVER);
+    cr_assert_eq(fixture.book.count, 2);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
 Test(lane_message, nothing_is_logged_at_the_end_when_nothing_is_left)
 {
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
@@ -233,6 +318,6 @@ Test(lane_message, a_reason_without_a_terminating_nul_is_truncated)
 Test(lane_message, text_from_a_server_is_logged_without_control_characters)
 {
     load(1);
-    fail("bad\n\x1b[31m answer");
+    fail("bad\n\x1b[31m reply");
     cr_assert_null(strpbrk(logbook_last(&fixture.book), "\n\x1b"), "%s", logbook_last(&fixture.book));
 }

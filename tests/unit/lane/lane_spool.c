@@ -10,6 +10,8 @@
 #include "../../support/temp_folder.h"
 #include "registry/series.h"
 #include "spool/spool.h"
+#include "lane/lane_config.h"
+#include "lane/lane_worker.h"
 #include "lane/spool_io.h"
 #include "lane/spool_policy.h"
 #include "lane/lane_stop.h"
@@ -127,6 +129,23 @@ Test(lane_spool, spools_of_dead_processes_are_adopted_before_the_handler_opens)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SEARCH);
     run_disk_step(wr_spool_io_search);
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_OPEN);
+}
+
+Test(lane_spool, spools_of_processes_that_end_later_are_looked_for_every_minute)
+{
+    fixture_offer(&fixture, 1);
+    cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    expect_delivery(0, 1);
+    for (int minute = 0; minute < 3; minute++) {
+        int64_t search_at_ns = fixture.lane->spool_state.search_at_ns;
+        cr_assert_leq(search_at_ns, wr_clock_monotonic_ns() + 60 * WR_NS_PER_S);
+        fixture.now_ns = search_at_ns - 1;
+        cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
+        fixture.now_ns = search_at_ns;
+        cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SEARCH);
+        run_disk_step(wr_spool_io_search);
+    }
 }
 
 Test(lane_spool, a_handler_that_delivers_everything_spools_nothing)
@@ -416,16 +435,69 @@ Test(lane_spool, a_waiting_call_returns_when_its_value_is_spooled)
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-Test(lane_spool, remaining_samples_are_spooled_shortly_before_the_deadline)
+Test(lane_spool, samples_of_a_failing_handler_are_spooled_at_once_and_one_more_attempt_is_made)
 {
     fixture_offer(&fixture, 10);
     fail_to_open();
-    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + 3600 * WR_NS_PER_S);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN, "there is another attempt");
+    cr_assert_eq(fixture_stats(&fixture).spooled, 10);
     fixture_finish_open(&fixture, WEIR_OUTCOME_RETRY, "refused");
-    cr_assert_eq(next(), WR_LANE_NEXT_SLEEP);
+    cr_assert_eq(next(), WR_LANE_NEXT_END);
+    cr_assert(was_logged("shutting down while failing: refused; not delivered in time: 10 spooled"));
+}
+
+Test(lane_spool, what_was_spooled_at_the_end_is_delivered_if_that_attempt_succeeds)
+{
+    fixture_offer(&fixture, 10);
+    fail_to_open();
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + 3600 * WR_NS_PER_S);
+    cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 10, 0);
+    cr_assert_eq(next(), WR_LANE_NEXT_CLOSE);
+    weir_handler_stats stats = fixture_stats(&fixture);
+    cr_assert(stats.delivered == 10 && stats.spooled == 0);
+}
+
+Test(lane_spool, remaining_samples_of_a_slow_handler_are_spooled_shortly_before_the_deadline)
+{
+    fixture.settings.batch = 5;
+    fixture_apply(&fixture);
+    fixture_offer(&fixture, 10);
+    cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
+    cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 5, 0);
     cr_assert_eq(fixture_stats(&fixture).spooled, 0);
     fixture_pass_ms(&fixture, 760);
+    cr_assert_eq(next(), WR_LANE_NEXT_CLOSE);
+    cr_assert_eq(fixture_stats(&fixture).spooled, 5);
+}
+
+/* When the remaining samples are spooled, in ms from now. */
+static int64_t plan_ms(int64_t timeout_ms)
+{
+    struct wr_spool_state state = {0};
+    wr_spool_state_plan(&state, WR_NS_PER_S, WR_NS_PER_S + timeout_ms * WR_NS_PER_MS);
+    return (state.save_at_ns - WR_NS_PER_S) / WR_NS_PER_MS;
+}
+
+Test(lane_spool, a_quarter_of_a_short_timeout_and_250_ms_of_a_long_one_are_left_for_spooling)
+{
+    cr_assert_eq(plan_ms(0), 0);
+    cr_assert_eq(plan_ms(400), 300);
+    cr_assert_eq(plan_ms(1000), 750);
+    cr_assert_eq(plan_ms(5000), 4750);
+}
+
+Test(lane_spool, without_time_samples_are_spooled_and_no_attempt_is_made)
+{
+    fixture_offer(&fixture, 10);
+    fail_to_open();
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
     cr_assert_eq(next(), WR_LANE_NEXT_END);
     cr_assert_eq(fixture_stats(&fixture).spooled, 10);
     cr_assert(was_logged("shutting down while failing: refused; not delivered in time: 10 spooled"));
@@ -456,6 +528,33 @@ Test(lane_spool, the_batch_of_a_blocked_handler_is_spooled_by_another_thread)
     cr_assert_eq(stats.queued, 0);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 10, 0);
     cr_assert_eq(fixture_stats(&fixture).delivered, 0, "its outcome is ignored");
+}
+
+Test(lane_spool, producers_do_not_wait_for_a_handler_that_took_most_of_a_full_queue)
+{
+    fixture_apply(&fixture); /* now it has a place on disk */
+    cr_assert(fixture_offer(&fixture, 110), "the queue is full");
+    cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
+    cr_assert_not(fixture_check(&fixture, NULL), "what is left will not be moved to disk");
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 110, 0);
+}
+
+Test(lane_spool, samples_of_a_lane_that_is_removed_without_a_worker_are_dropped_by_the_deadline)
+{
+    int64_t next_ns = WR_NEVER;
+    fixture.lane->worker = WR_WORKER_NONE;
+    fixture_offer(&fixture, 5);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_REMOVED, fixture.now_ns + WR_NS_PER_S);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
+    fixture_check(&fixture, &next_ns);
+    cr_assert_eq(fixture_stats(&fixture).queued, 5, "there is time left");
+    cr_assert_lt(next_ns, WR_NEVER, "nothing would end the wait of a flush");
+    fixture.now_ns = next_ns;
+    fixture_check(&fixture, &next_ns);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REMOVED], 5);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, WR_NEVER, &error), 0);
 }
 
 Test(lane_spool, the_next_process_delivers_spooled_samples_first)
@@ -501,4 +600,70 @@ Test(lane_spool, a_failed_handler_drops_samples_in_memory_and_keeps_those_on_dis
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.dropped[WEIR_DROPPED_FAILED], 10);
     cr_assert_eq(stats.spooled, 60);
+}
+
+/* ---- Configured again while it ends ---------------------------------------------------------- */
+
+/* Only the addresses of these instances are used. */
+static struct wr_instance *const first = (struct wr_instance *)&registry, *const second =
+                                                                              (struct wr_instance *)&error;
+
+static int64_t in_an_hour(void)
+{
+    return wr_clock_monotonic_ns() + 3600 * WR_NS_PER_S;
+}
+
+/* The lane's handler is configured again, gets three samples, and is removed again. */
+static void bring_back_and_remove(void)
+{
+    struct wr_lane_discarded discarded;
+    const struct wr_lane_handler handler = {.instance = second,
+                                            .identity = "second",
+                                            .spool = path_in_folder("spool"),
+                                            .settings = fixture.settings,
+                                            .kinds = WEIR_KINDS_DOUBLE};
+    const struct wr_lane_change change = {.end_reason = WR_LANE_LIVES, .handler = &handler};
+    cr_assert_not(wr_lane_config_apply(fixture.lane, &change, &discarded), "the worker does it");
+    fixture_offer(&fixture, 3);
+    cr_assert(wr_lane_config_remove(fixture.lane, in_an_hour(), &discarded));
+    cr_assert_eq(discarded.count, 1);
+    cr_assert_eq(discarded.instances[0], second, "the present handler delivers what is left");
+}
+
+/* A log that takes so long that a configuration is changed twice meanwhile. The worker logs that it ends when
+ * it releases the lock to delete empty folders. */
+static void log_slowly(void *ctx, int level, const char *line)
+{
+    unsigned *lines = ctx;
+    (void)level;
+    if ((*lines)++ > 0)
+        return;
+    cr_assert(strstr(line, "60 spooled"), "%s", line);
+    bring_back_and_remove();
+}
+
+Test(lane_spool, a_worker_that_ends_stays_if_a_handler_comes_and_goes_meanwhile, .timeout = 60)
+{
+    struct wr_lane_call call;
+    struct wr_lane_discarded discarded;
+    weir_outcome outcome;
+    unsigned lines = 0;
+    fixture.lane->handler.instance = first;
+    fixture_offer(&fixture, 60);
+    fail_to_open();
+    cr_assert(wr_lane_config_remove(fixture.lane, fixture.now_ns, &discarded));
+    wr_log_set_sink(&fixture.log, log_slowly, &lines);
+    wr_lane_worker_next(fixture.lane, &call);
+    cr_assert_geq(lines, 1);
+    cr_assert_eq(call.kind, WR_LANE_CALL_OPEN, "it has decided again");
+    cr_assert_eq(call.instance, first);
+    wr_lane_worker_init_outcome(&outcome, 0);
+    wr_lane_worker_finish(fixture.lane, &call, &outcome, NULL, NULL);
+    uint64_t position = wr_lane_flush_request(fixture.lane, WR_NEVER);
+    expect_delivery(0, 63);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, position, 0, &error), 0);
+    cr_assert_eq(next(), WR_LANE_NEXT_CLOSE);
+    fixture_close(&fixture);
+    cr_assert_eq(next(), WR_LANE_NEXT_END);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 63);
 }

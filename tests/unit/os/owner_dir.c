@@ -116,8 +116,7 @@ Test(owner_dir, a_parent_folder_that_others_may_write_is_refused_unless_it_is_st
     cr_assert_eq(chmod(folder, 0777), 0);
     cr_assert_not(wr_owner_dir_check_place(place, true, &error));
     snprintf(text, sizeof text,
-             "%s: refused: others may write the folder that it is in (mode 0777); chmod o-w or +t helps",
-             place);
+             "%s: refused: others may write the folder %s (mode 0777); chmod o-w or +t helps", place, folder);
     cr_assert_str_eq(error.text, text);
     cr_assert_eq(chmod(folder, 01777), 0);
     cr_assert(wr_owner_dir_check_place(place, true, &error), "as in /tmp");

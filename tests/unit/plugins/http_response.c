@@ -19,7 +19,7 @@ static struct response response;
 
 static const struct response *classify(void)
 {
-    response_classify(&request, &reply, &response);
+    wr_response_classify(&request, &reply, &response);
     return &response;
 }
 
@@ -93,6 +93,20 @@ Test(http_response, a_long_response_is_truncated_between_two_characters)
     cr_assert_str_eq(shown + 118, "...");
 }
 
+Test(http_response, points_that_were_not_stored_are_counted_if_the_reply_is_complete)
+{
+    const char *text =
+        "{\"error\":\"partial write: unable to parse 'x': no\\nunable to parse 'y': no dropped=0\"}";
+    cr_assert_eq(classify_status(400, text)->dropped_points, 2);
+    cr_assert_eq(classify_status(400, "partial write: too old dropped=17")->dropped_points, 17);
+    cr_assert_eq(classify_status(400, "unable to parse 'x': no dropped=1")->dropped_points, 0);
+    cr_assert_eq(classify_status(422, text)->dropped_points, 0);
+    classify_status(400, text);
+    reply.text_is_cut = true;
+    cr_assert_eq(classify()->dropped_points, 0);
+    cr_assert_eq(response.kind, RESPONSE_REFUSED);
+}
+
 Test(http_response, secrets_in_a_response_are_masked_and_short_words_are_not_secrets)
 {
     cr_assert_str_eq(classify_status(400, "geheim abc geheimgeheim")->message,
@@ -102,9 +116,8 @@ Test(http_response, secrets_in_a_response_are_masked_and_short_words_are_not_sec
 Test(http_response, the_target_of_a_redirect_is_shown)
 {
     reply = (struct client_reply){.end = CLIENT_RESPONDED, .status = 302, .redirect = "file:///etc/passwd"};
-    cr_assert_str_eq(classify()->message,
-                     "POST http://h:8086/write: returned 302, a redirect to file:///etc/passwd; "
-                     "redirects are not followed");
+    cr_assert_str_eq(classify()->message, "POST http://h:8086/write: returned 302, a redirect to file:///...; "
+                                          "redirects are not followed");
     reply.redirect[0] = '\0';
     cr_assert_str_eq(classify()->message, "POST http://h:8086/write: returned 302; redirects are not followed");
 }
@@ -164,16 +177,16 @@ Test(http_response, other_results_have_messages)
 Test(http_address, a_url_is_parsed)
 {
     struct address address;
-    cr_assert(address_parse(&address, "http://u:p@db.example/write?db=x#y"));
+    cr_assert(wr_address_parse(&address, "http://u:p@db.example/write?db=x#y"));
     cr_assert_str_eq(address.host, "db.example");
     cr_assert_str_eq(address.peer, "db.example:80");
     cr_assert_str_eq(address.display, "http://db.example/write");
     cr_assert(address.is_http && address.has_user);
-    cr_assert(address_parse(&address, "https://[::1]:8428"));
+    cr_assert(wr_address_parse(&address, "https://[::1]:8428"));
     cr_assert_str_eq(address.peer, "[::1]:8428");
     cr_assert_str_eq(address.display, "https://[::1]:8428/");
     cr_assert(address.is_http && !address.has_user);
-    cr_assert(address_parse(&address, "ftp://h/"));
+    cr_assert(wr_address_parse(&address, "ftp://h/"));
     cr_assert_not(address.is_http);
 }
 
@@ -183,16 +196,16 @@ Test(http_address, an_invalid_url_is_refused)
         "", "h", "h:80", "/path", "http://", "http://a b/", "http://h:99999/", "http://h\n/", "http://h:x/"};
     struct address address;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        cr_assert_not(address_parse(&address, wrong[i]), "%s", wrong[i]);
+        cr_assert_not(wr_address_parse(&address, wrong[i]), "%s", wrong[i]);
 }
 
 Test(http_address, a_long_url_is_truncated_when_shown)
 {
     char url[3000] = "http://h/", shown[50];
     memset(url + 9, 'x', 2900);
-    address_format(url, shown, sizeof shown);
+    wr_address_format(url, shown, sizeof shown);
     cr_assert_eq(strlen(shown), 49);
     cr_assert_str_eq(shown + 46, "...");
-    address_format("no url", shown, sizeof shown);
+    wr_address_format("no url", shown, sizeof shown);
     cr_assert_str_eq(shown, "");
 }

@@ -2,6 +2,8 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "os/clock.h"
 #include "producer/fast_add.h"
@@ -220,17 +222,32 @@ Test(producer, after_a_fork_all_rings_but_the_callers_are_free_for_adoption)
     struct wr_producer *other = producers.all[1];
     wr_ring_publish(&mine->ring, 2);
     wr_ring_publish(&other->ring, 2);
-    producers.refused[WEIR_REFUSED_NAME] = 5;
     wr_lock_enter(&producers.lock);
     wr_producers_after_fork(&producers, NULL);
     cr_assert_eq(mine->state, WR_PRODUCER_COLD);
-    cr_assert_eq(producers.refused[WEIR_REFUSED_NAME], 0);
     cr_assert_eq(producers.orphan_count, 1);
     cr_assert_eq(wr_producers_attach(&producers), mine);
     cr_assert_eq(mine->state, WR_PRODUCER_READY);
     cr_assert_eq(wr_ring_fill(&mine->ring), 0);
     cr_assert_eq(on_thread(attach, NULL), other);
     cr_assert_eq(wr_ring_fill(&other->ring), 0);
+}
+
+/* Whatever the child does first. */
+Test(producer, a_forked_child_counts_refusals_from_zero_before_it_has_used_weir)
+{
+    int status;
+    wr_producers_refuse(&producers, WEIR_REFUSED_BUSY, 5);
+    pid_t child = fork();
+    if (child == 0) {
+        bool zero = producers.refused[WEIR_REFUSED_BUSY] == 0;
+        wr_producers_refuse(&producers, WEIR_REFUSED_BUSY, 1);
+        wr_producers_after_fork(&producers, NULL);
+        _exit(zero && producers.refused[WEIR_REFUSED_BUSY] == 1 ? 0 : 1);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert_eq(status, 0);
+    cr_assert_eq(producers.refused[WEIR_REFUSED_BUSY], 5);
 }
 
 Test(producer, after_a_fork_the_forking_thread_keeps_its_ring_if_another_thread_attaches_first)

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "text/error.h"
+#include "registry/family.h"
+#include "registry/metric_rules.h"
 #include "registry/registry.h"
 #include "registry/series.h"
 #include "registry/stream.h"
@@ -90,11 +92,22 @@ Test(limit, further_label_sets_share_the_overflow_stream_of_their_group)
     cr_assert_eq(registry.count, 4);
 }
 
-Test(limit, every_name_of_the_overflow_stream_is_the_overflow_series)
+Test(limit, a_known_name_keeps_its_total_in_the_overflow_stream)
 {
     const weir_label label = {"a", "1"};
     struct weir_stream *overflow = wr_stream_get(&registry, "g", &label, 1, &error);
-    cr_assert_eq(get(overflow, "known"), get(stream, "new"));
+    const struct weir_metric *metric = get(overflow, "known");
+    cr_assert_str_eq(metric->name, "known");
+    cr_assert_eq(metric->view->label_count, 1);
+    cr_assert_str_eq(metric->view->labels[0].key, "weir_overflow");
+    cr_assert_str_eq(metric->view->labels[0].value, "true");
+    cr_assert_eq(registry.count, 4);
+}
+
+Test(limit, a_new_name_of_the_overflow_stream_is_the_overflow_series)
+{
+    const weir_label label = {"a", "1"};
+    struct weir_stream *overflow = wr_stream_get(&registry, "g", &label, 1, &error);
     cr_assert_eq(get(overflow, "new"), get(stream, "new"));
 }
 
@@ -103,9 +116,88 @@ Test(limit, an_overflow_stream_stays_one_after_the_limit_is_raised)
     const weir_label label = {"a", "1"};
     struct weir_stream *overflow = wr_stream_get(&registry, "g", &label, 1, &error);
     registry.max = 100;
-    cr_assert_eq(get(overflow, "new"), get(overflow, "newer"));
-    cr_assert_str_eq(get(overflow, "new")->name, "weir_overflow");
+    cr_assert(overflow->overflow);
+    cr_assert_eq(get(overflow, "new")->stream, overflow);
 }
+
+/* ---- The label sets of one name -------------------------------------------------------------- */
+
+static struct weir_metric *get_labeled(const char *name, const char *value)
+{
+    const weir_label label = {"user", value};
+    error.code = 0;
+    return wr_series_get_labeled(&registry, stream, name, &label, 1, &error);
+}
+
+static void allow(uint32_t label_sets)
+{
+    static struct wr_metric_rules rules;
+    registry.max = 1000;
+    rules.max_series_per_name = label_sets;
+    wr_family_set_rules(&registry, &rules);
+}
+
+Test(limit, label_sets_beyond_the_limit_of_a_name_share_a_series_of_that_name)
+{
+    allow(2);
+    struct weir_metric *first = get_labeled("requests", "ann"), *second = get_labeled("requests", "bob");
+    struct weir_metric *third = get_labeled("requests", "cid");
+    cr_assert_neq(first, second);
+    cr_assert_str_eq(third->name, "requests");
+    cr_assert_str_eq(third->view->labels[0].key, "weir_overflow");
+    cr_assert_eq(get_labeled("requests", "dan"), third);
+    cr_assert_eq(get_labeled("requests", "ann"), first, "known label sets keep their series");
+    cr_assert_str_eq(registry.first_full->name, "requests");
+}
+
+Test(limit, each_name_has_a_limit_of_its_own)
+{
+    allow(1);
+    get_labeled("requests", "ann");
+    cr_assert(get_labeled("requests", "bob")->stream->overflow);
+    cr_assert_not(get_labeled("errors", "ann")->stream->overflow);
+}
+
+Test(limit, label_sets_beyond_the_limit_of_a_name_take_no_memory)
+{
+    allow(1);
+    get_labeled("requests", "ann");
+    get_labeled("requests", "bob");
+    uint32_t count = registry.count, series = registry.series;
+    for (int i = 0; i < 1000; i++) {
+        char user[16];
+        snprintf(user, sizeof user, "user%d", i);
+        get_labeled("requests", user);
+    }
+    cr_assert_eq(registry.count, count);
+    cr_assert_eq(registry.series, series);
+}
+
+Test(limit, the_series_without_labels_does_not_count)
+{
+    allow(1);
+    get(stream, "requests");
+    cr_assert_not(get_labeled("requests", "ann")->stream->overflow);
+    cr_assert_eq(get(stream, "requests")->stream, stream);
+}
+
+Test(limit, streams_with_labels_of_their_own_share_the_series_too)
+{
+    allow(1);
+    get_labeled("requests", "ann");
+    const weir_label label = {"user", "bob"};
+    struct weir_stream *bob = wr_stream_get(&registry, "g", &label, 1, &error);
+    cr_assert_eq(get(bob, "requests"), get_labeled("requests", "cid"));
+}
+
+Test(limit, without_a_limit_of_names_only_that_of_the_process_counts)
+{
+    allow(0);
+    get_labeled("requests", "ann");
+    cr_assert_not(get_labeled("requests", "bob")->stream->overflow);
+}
+
+/* ---- The limit of the process ---------------------------------------------------------------- */
 
 Test(limit, further_groups_are_refused)
 {
@@ -142,9 +234,9 @@ Test(limit, lowering_the_limit_keeps_existing_series)
 
 Test(limit, the_overflow_series_cannot_be_described)
 {
-    cr_assert_eq(wr_series_describe(&registry, stream, "new", "ms", NULL, &error), WEIR_ERR_LIMIT);
+    cr_assert_eq(wr_family_describe(&registry, stream, "new", "ms", NULL, &error), WEIR_ERR_LIMIT);
     cr_assert_null(get(stream, "new")->view->unit);
-    cr_assert_eq(wr_series_describe(&registry, stream, "known", "ms", NULL, &error), 0);
+    cr_assert_eq(wr_family_describe(&registry, stream, "known", "ms", NULL, &error), 0);
 }
 
 Test(limit, a_series_named_weir_overflow_is_the_overflow_series)

@@ -6,6 +6,7 @@
 
 #include "text/common.h"
 #include "text/error.h"
+#include "registry/family.h"
 #include "registry/registry.h"
 #include "registry/series.h"
 #include "registry/stream.h"
@@ -252,6 +253,30 @@ Test(registry, invalid_series_names_are_refused)
     cr_assert_eq(metric_of(stream, "a*b..c")->stream, stream);
 }
 
+Test(registry, a_stream_with_a_bad_name_says_what_is_bad_whenever_it_is_used)
+{
+    struct weir_stream *stars = stream_of("a.*"), *dots = stream_of("a..b");
+    cr_assert_neq(stars, dots);
+    cr_assert_eq(stream_of("a.*"), stars);
+    metric_of(dots, "n");
+    cr_assert_str_eq(error.text, "the stream refuses all values: group \"a..b\": empty part; a group is one or "
+                                 "more names separated by single dots");
+    metric_of(stars, "n");
+    cr_assert_str_eq(error.text, "the stream refuses all values: group \"a.*\": a group must not contain '*'");
+}
+
+Test(registry, the_number_of_bad_names_that_are_remembered_is_bounded)
+{
+    char name[20];
+    for (int i = 0; i < 2 * WR_REGISTRY_REFUSED; i++) {
+        snprintf(name, sizeof name, "*%d", i);
+        cr_assert_eq(stream_of(name)->refusal, WEIR_ERR_NAME);
+    }
+    cr_assert_eq(stream_of(name), &registry.bad_name);
+    metric_of(&registry.bad_name, "n");
+    cr_assert_str_eq(error.text, "the stream refuses all values: a name is not valid");
+}
+
 Test(registry, series_of_a_refusing_stream_refuse)
 {
     struct weir_metric *metric = metric_of(stream_of("*"), "n");
@@ -274,7 +299,7 @@ Test(registry, without_memory_the_registry_refuses_everything)
 
 static int describe(struct weir_stream *stream, const char *name, const char *unit, const char *help)
 {
-    return wr_series_describe(&registry, stream, name, unit, help, &error);
+    return wr_family_describe(&registry, stream, name, unit, help, &error);
 }
 
 Test(registry, a_description_is_visible_once_set)
@@ -310,7 +335,7 @@ Test(registry, memory_for_changing_descriptions_is_bounded)
 {
     struct weir_stream *stream = stream_of("g");
     total_of(stream, "n");
-    for (int i = 0; i < WR_REGISTRY_DESCRIPTIONS_MAX; i++)
+    for (int i = 0; i < WR_FAMILY_PROGRAM_CHANGES_MAX; i++)
         cr_assert_eq(describe(stream, "n", i % 2 ? "ms" : "s", "help"), 0);
     const struct wr_arena views = registry.views, texts = registry.arena;
     for (int i = 0; i < 10000; i++)

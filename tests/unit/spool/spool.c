@@ -107,7 +107,7 @@ static void expect(uint32_t first, uint32_t count)
         cr_assert_eq(batch.range.position, next);
         next += batch.range.count;
         cr_assert_leq(next, first + count);
-        kept_bad |= wr_spool_settle(spool, batch.range.count);
+        kept_bad |= wr_spool_settle(spool, batch.range.count, 0);
     }
 }
 
@@ -187,11 +187,11 @@ Test(spool, unsettled_samples_are_fetched_again)
     put(10, 10);
     cr_assert_eq(fetch(5).range.count, 10);
     cr_assert_eq(fetch(5).range.position, 0);
-    wr_spool_settle(spool, 3);
+    wr_spool_settle(spool, 3, 0);
     struct wr_spool_batch batch = fetch(5);
     cr_assert_eq(batch.range.position, 3);
     cr_assert_eq(batch.range.count, 7);
-    wr_spool_settle(spool, 7);
+    wr_spool_settle(spool, 7, 0);
     cr_assert_eq(fetch(5).range.position, 10);
 }
 
@@ -200,7 +200,7 @@ Test(spool, blocks_are_fetched_together_up_to_the_requested_size)
     for (uint32_t i = 0; i < 10; i++)
         put(i * 10, 10);
     cr_assert_eq(fetch(45).range.count, 40);
-    wr_spool_settle(spool, 40);
+    wr_spool_settle(spool, 40, 0);
     cr_assert_eq(fetch(1).range.count, 10, "at least one block");
     struct wr_spool_want want = {.samples = 100, .bytes = 25 * sizeof(weir_sample)};
     struct wr_spool_batch batch;
@@ -215,7 +215,7 @@ Test(spool, a_fetch_ends_at_a_gap)
     put(0, 10);
     put(20, 10);
     cr_assert_eq(fetch(100).range.count, 10);
-    wr_spool_settle(spool, 10);
+    wr_spool_settle(spool, 10, 0);
     cr_assert_eq(fetch(100).range.position, 20);
 }
 
@@ -224,7 +224,7 @@ Test(spool, samples_put_during_a_fetch_come_after_it)
     put(0, 10);
     fetch(10);
     put(10, 10);
-    wr_spool_settle(spool, 10);
+    wr_spool_settle(spool, 10, 0);
     put(20, 10);
     expect(10, 20);
     expect_nothing();
@@ -313,7 +313,7 @@ Test(spool, labels_stay_with_their_samples)
         cr_assert_eq(wr_spool_fetch(spool, &want, &batch[i], &error), WR_SPOOL_OK);
         cr_assert_eq(batch[i].range.position, 10 * i);
         cr_assert_eq(batch[i].range.count, 10, "labels differ");
-        wr_spool_settle(spool, 10);
+        wr_spool_settle(spool, 10, 0);
         wr_segment_drop(batch[i].range.segment);
     }
     cr_assert_null(batch[0].labels);
@@ -335,9 +335,9 @@ Test(spool, the_next_process_continues_where_the_last_one_ended)
     put(10, 10);
     put(20, 10);
     fetch(10);
-    wr_spool_settle(spool, 10);
+    wr_spool_settle(spool, 10, 0);
     fetch(10);
-    wr_spool_settle(spool, 3);
+    wr_spool_settle(spool, 3, 0);
     fetch(10); /* fetched but not settled when the process dies */
     struct wr_spool_found found = start_again();
     cr_assert_eq(found.samples, 17);
@@ -407,7 +407,7 @@ Test(spool, spools_beyond_the_adoption_limit_are_adopted_later)
     cr_assert_eq(found.samples, WR_SPOOL_INDEX_DIRS);
     cr_assert(found.more);
     for (uint32_t i = 0; i < WR_SPOOL_INDEX_DIRS; i++)
-        wr_spool_settle(spool, fetch(1).range.count);
+        wr_spool_settle(spool, fetch(1).range.count, 0);
     cr_assert(wr_spool_adopt(spool, terms.place, &found, &error));
     cr_assert_eq(found.samples, 3);
     cr_assert_not(found.more);
@@ -439,7 +439,7 @@ Test(spool, a_completely_settled_file_is_deleted_by_the_next_process)
     char *path = wr_owner_dir_file(spool->index.first->dir, 0), copy[600];
     snprintf(copy, sizeof copy, "cp %s %s.copy", path, path);
     spool->index.first->count++; /* prevents its deletion */
-    wr_spool_settle(spool, 10);
+    wr_spool_settle(spool, 10, 0);
     cr_assert_eq(start_again().samples, 0);
     cr_assert_eq(count_entries(""), 0);
     free(path);
@@ -490,7 +490,7 @@ Test(spool, samples_being_delivered_are_not_dropped)
         gone += dropped.samples;
     }
     cr_assert_gt(gone, 0);
-    wr_spool_settle(spool, 100);
+    wr_spool_settle(spool, 100, 0);
     expect((uint32_t)(100 + gone), (uint32_t)(50000 - 100 - gone));
 }
 
@@ -663,19 +663,51 @@ Test(spool, a_damaged_block_that_is_settled_is_not_lost)
     cr_assert_eq(lost.samples, 0);
 }
 
-Test(spool, a_torn_end_left_by_a_dead_process_is_lost)
+static void truncate_first(uint64_t length)
+{
+    char *path = wr_owner_dir_file(spool->index.first->dir, 0);
+    cr_assert_eq(truncate(path, (off_t)length), 0);
+    free(path);
+}
+
+Test(spool, a_block_that_a_dead_process_did_not_finish_is_not_there)
 {
     put(0, 10);
     uint64_t whole = spool->index.bytes;
     put(10, 10);
-    char *path = wr_owner_dir_file(spool->index.first->dir, 0);
-    cr_assert_eq(truncate(path, (off_t)whole + 200), 0);
-    free(path);
-    cr_assert_eq(start_again().samples, 20);
+    truncate_first(whole + 200);
+    cr_assert_eq(start_again().samples, 10);
+    expect(0, 10);
+    expect_nothing();
+    cr_assert_eq(lost.samples, 0);
+    cr_assert_not(kept_bad);
+    cr_assert_eq(count_entries(".bad"), 0);
+}
+
+Test(spool, a_file_that_a_dead_process_did_not_finish_is_deleted)
+{
+    for (uint64_t length = 0; length < 400; length += 40) {
+        put(0, 10);
+        cr_assert_lt(length, spool->index.bytes);
+        truncate_first(length);
+        struct wr_spool_found found = start_again();
+        cr_assert_eq(found.samples, 0);
+        cr_assert_not(found.kept_bad, "%d bytes", (int)length);
+        expect_nothing();
+        cr_assert_eq(count_entries(""), 0);
+    }
+}
+
+Test(spool, an_end_that_this_process_has_written_and_that_is_missing_is_lost)
+{
+    put(0, 10);
+    uint64_t whole = spool->index.bytes;
+    put(10, 10);
+    truncate_first(whole + 200);
     expect(0, 10);
     expect_nothing();
     cr_assert_eq(lost.samples, 10);
-    cr_assert_eq(lost.own, 0);
+    cr_assert_eq(lost.own, 10);
     cr_assert(kept_bad);
 }
 
@@ -683,7 +715,8 @@ Test(spool, an_unreadable_file_is_renamed_and_kept)
 {
     put(0, 10);
     char *path = wr_owner_dir_file(spool->index.first->dir, 0);
-    cr_assert_eq(truncate(path, 20), 0);
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fprintf(file, "garbage") > 0 && fclose(file) == 0);
     free(path);
     struct wr_spool_found found = start_again();
     cr_assert_eq(found.samples, 0);

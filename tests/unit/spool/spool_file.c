@@ -7,6 +7,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "producer/ring.h"
+#include "registry/family.h"
 #include "registry/series.h"
 #include "spool/spool_block.h"
 #include "spool/spool_reader.h"
@@ -139,7 +140,7 @@ static void write_everything(void)
     uint32_t b = series_of(&written, "my_app", "b", NULL, 0, 0);
     uint32_t c = series_of(&written, "my_app.db", "c", route, 2, WEIR_SAMPLE_CUMULATIVE);
     uint32_t d = series_of(&written, "my_app", "d", NULL, 0, 0);
-    wr_series_describe(&written, wr_stream_get(&written, "my_app", NULL, 0, &error), "b", "ms",
+    wr_family_describe(&written, wr_stream_get(&written, "my_app", NULL, 0, &error), "b", "ms",
                        "how long it took", &error);
     here = make_labels("here", 1);
     there = make_labels("there", 2);
@@ -255,6 +256,16 @@ static void read_data(const char *data, size_t size)
     wr_spool_reader_fini(&reader);
 }
 
+static uint32_t measure(size_t length, bool expect_damage)
+{
+    bool damaged = !expect_damage;
+    uint64_t extra = 1;
+    uint32_t samples = wr_spool_reader_measure(file.data, length, 0, &extra, &damaged);
+    cr_assert_eq(damaged, expect_damage, "%zu bytes", length);
+    cr_assert_eq(extra, 0);
+    return samples;
+}
+
 Test(spool_file, written_samples_are_read_back_unchanged)
 {
     write_everything();
@@ -262,7 +273,7 @@ Test(spool_file, written_samples_are_read_back_unchanged)
     cr_assert_eq(got.good_count, segment->count);
     cr_assert_eq(got.lost, 0);
     cr_assert_not(got.damaged);
-    cr_assert_eq(wr_spool_reader_measure(file.data, file.length), segment->count);
+    cr_assert_eq(measure(file.length, false), segment->count);
 }
 
 Test(spool_file, the_head_identifies_the_writer)
@@ -349,12 +360,12 @@ Test(spool_file, descriptions_of_the_reading_process_take_precedence)
 {
     struct wr_error error;
     struct weir_stream *stream = wr_stream_get(&read_back, "my_app", NULL, 0, &error);
-    wr_series_describe(&read_back, stream, "b", "s", NULL, &error);
+    wr_family_describe(&read_back, stream, "b", "s", NULL, &error);
     struct weir_stream *written_stream = wr_stream_get(&written, "my_app", NULL, 0, &error);
-    wr_series_describe(&written, written_stream, "b", "ms", "help", &error);
+    wr_family_describe(&written, written_stream, "b", "ms", "help", &error);
     append(series_of(&written, "my_app", "b", NULL, 0, 0), 1, 0, NULL);
     put(NULL);
-    wr_series_describe(&written, written_stream, "b", "s", NULL, &error); /* this is expected */
+    wr_family_describe(&written, written_stream, "b", "s", NULL, &error); /* this is expected */
     read_data(file.data, file.length);
     cr_assert_eq(got.good_count, 1);
 }
@@ -433,26 +444,61 @@ Test(spool_file, a_damaged_byte_loses_its_block_only)
     }
 }
 
-Test(spool_file, a_torn_file_is_read_up_to_the_tear)
+static uint32_t samples_before(size_t length)
+{
+    uint32_t samples = 0;
+    for (uint32_t block = 0; block < block_count; block++) {
+        struct wr_spool_block header;
+        memcpy(&header, file.data + blocks[block], sizeof header);
+        if (length >= blocks[block] + sizeof header + header.length)
+            samples += samples_of(block);
+    }
+    return samples;
+}
+
+/* As its process leaves it that is killed while it writes. */
+Test(spool_file, the_end_of_a_file_may_be_missing_at_any_byte_without_being_damage)
 {
     write_everything();
     for (size_t length = 0; length < file.length; length++) {
-        uint32_t whole = 0, lost = 0;
-        for (uint32_t block = 0; block < block_count; block++) {
-            size_t payload = blocks[block] + sizeof(struct wr_spool_block);
-            struct wr_spool_block header;
-            memcpy(&header, file.data + blocks[block], sizeof header);
-            if (length >= payload + header.length)
-                whole += samples_of(block);
-            else if (length >= payload)
-                lost += samples_of(block);
-        }
+        uint32_t whole = samples_before(length);
         read_data(file.data, length);
         cr_assert_eq(got.good_count, whole, "%zu bytes", length);
-        cr_assert_eq(got.lost, lost, "%zu bytes", length);
-        cr_assert_eq(wr_spool_reader_measure(file.data, length), whole + lost);
+        cr_assert_eq(got.lost, 0, "%zu bytes", length);
+        cr_assert_not(got.damaged, "%zu bytes", length);
+        cr_assert_eq(measure(length, false), whole, "%zu bytes", length);
         for (uint32_t i = 0; i < segment->count; i++)
             cr_assert_eq(got.good[i], i < whole);
+    }
+}
+
+Test(spool_file, damage_in_front_of_a_missing_end_is_found)
+{
+    write_everything();
+    size_t cut = blocks[3] + sizeof(struct wr_spool_block);
+    file.data[blocks[2]] ^= 1;
+    for (size_t length = blocks[3] + 1; length < file.length; length++) {
+        read_data(file.data, length);
+        cr_assert(got.damaged, "%zu bytes", length);
+        cr_assert_eq(got.good_count, samples_of(0) + samples_of(1));
+        cr_assert_eq(got.lost, length < cut ? 0 : samples_of(2), "the next header tells how many samples");
+        cr_assert_eq(measure(length, true), got.good_count + got.lost);
+    }
+}
+
+Test(spool_file, an_end_that_is_not_of_a_block_is_damage)
+{
+    static const char garbage[200] = "this is not a block";
+    write_everything();
+    for (size_t bytes = 1; bytes <= sizeof garbage; bytes++) {
+        size_t whole = file.length;
+        wr_buffer_put(&file, garbage, bytes);
+        read_data(file.data, file.length);
+        cr_assert(got.damaged, "%zu bytes", bytes);
+        cr_assert_eq(got.good_count, segment->count);
+        file.length = whole;
+        read_data(garbage, bytes);
+        cr_assert(got.damaged, "%zu bytes", bytes);
     }
 }
 

@@ -63,6 +63,7 @@ TestSuite(spool_steps, .init = setup, .fini = teardown);
 struct found {
     uint64_t first, end, lost;
     bool torn; /* they are not consecutive */
+    bool kept_bad;
 };
 
 static void add_range(struct found *found, const struct wr_range *range)
@@ -85,13 +86,15 @@ static struct found read_place(const char *place)
     struct wr_spool_found adopted;
     struct wr_spool_batch batch;
     cr_assert(wr_spool_adopt(spool, place, &adopted, &error), "%s", error.text);
+    found.kept_bad = adopted.kept_bad;
     do {
         cr_assert_eq(wr_spool_fetch(spool, &want, &batch, &error), WR_SPOOL_OK, "%s", error.text);
         found.lost += batch.lost.samples;
+        found.kept_bad |= batch.kept_bad;
         if (!batch.range.segment)
             break;
         add_range(&found, &batch.range);
-        wr_spool_settle(spool, batch.range.count);
+        found.kept_bad |= wr_spool_settle(spool, batch.range.count, 0);
         wr_segment_drop(batch.range.segment);
         wr_labels_drop(batch.labels);
     } while (true);
@@ -153,7 +156,8 @@ static void assert_survival(const char *place, uint64_t step, bool torn)
               "step %" PRIu64 "%s: %" PRIu64 " to %" PRIu64 " would come, settled %" PRIu64 " to %" PRIu64
               ", put %" PRIu64 " to %" PRIu64,
               step, torn ? ", torn" : "", first, end, settled, progress->settling, put, progress->putting);
-    cr_assert(!found.lost || torn, "step %" PRIu64 ": %" PRIu64 " are taken for damaged", step, found.lost);
+    cr_assert(!found.lost && !found.kept_bad, "step %" PRIu64 "%s: %" PRIu64 " are taken for damaged", step,
+              torn ? ", torn" : "", found.lost);
 }
 
 /* ---- Tracing --------------------------------------------------------------------------------- */
@@ -245,7 +249,7 @@ static void take(struct wr_spool *spool, uint32_t samples)
         _exit(1);
     uint32_t count = batch.range.count < samples ? batch.range.count : samples;
     progress->settling = progress->settled + count;
-    wr_spool_settle(spool, count);
+    wr_spool_settle(spool, count, 0);
     progress->settled = progress->settling;
     wr_segment_drop(batch.range.segment);
     wr_labels_drop(batch.labels);

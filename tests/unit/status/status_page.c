@@ -17,6 +17,9 @@ static void write_page(void)
     written.process.pid = 4711;
     written.process.added = 12;
     strcpy(written.process.program, "my_program");
+    written.process.entries_unmatched = 1;
+    strcpy(written.process.unmatched[0].group, "my_app");
+    strcpy(written.process.unmatched[0].name, "*.ms");
     written.handler_count = 2;
     strcpy(written.handlers[0].name, "disk");
     written.handlers[0].delivered = 7;

@@ -53,6 +53,7 @@ Test(escape, other_control_characters_are_written_as_code_points)
 Test(escape, json_leaves_all_other_characters_as_they_are)
 {
     cr_assert_str_eq(json("\x7f"), "\"\x7f\"");
+    cr_assert_str_eq(json("\xc2\x80\xc2\x9b\xc2\xa0"), "\"\\u0080\\u009b\xc2\xa0\"");
     cr_assert_str_eq(json("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
     cr_assert_str_eq(json("\xe2\x80\xa8\xef\xbf\xbf\xf4\x8f\xbf\xbf"),
                      "\"\xe2\x80\xa8\xef\xbf\xbf\xf4\x8f\xbf\xbf\"");

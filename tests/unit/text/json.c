@@ -125,9 +125,9 @@ Test(json, a_trailing_comma_is_reported_at_its_place)
 
 Test(json, text_after_the_root_value_is_refused)
 {
-    expect_refused("{} {}", "1:4: text after the end of the configuration");
-    expect_refused("{}\n}", "2:1: text after the end of the configuration");
-    expect_refused("1 2", "1:3: text after the end of the configuration");
+    expect_refused("{} {}", "1:4: text after the end of the JSON value");
+    expect_refused("{}\n}", "2:1: text after the end of the JSON value");
+    expect_refused("1 2", "1:3: text after the end of the JSON value");
     expect_parsed("{} // done");
 }
 
@@ -312,4 +312,33 @@ Test(json, the_number_of_values_is_limited_to_a_million)
     cr_assert_eq(json.offset, length);
     wr_json_fini(&json);
     free(text);
+}
+
+Test(json, nan_and_infinities_are_numbers_only_on_request)
+{
+    static const char text[] = "[NaN, Infinity, -Infinity, -1]";
+    cr_assert(!wr_json_parse(&json, text, strlen(text)));
+    wr_json_fini(&json);
+    json.specials = true;
+    cr_assert(wr_json_parse(&json, text, strlen(text)), "%s", json.problem);
+    cr_assert_eq(json.values[1].type, WR_NODE_NUMBER);
+    cr_assert_str_eq(json.values[1].text, "NaN");
+    cr_assert_str_eq(json.values[3].text, "-Infinity");
+    cr_assert_str_eq(json.values[4].text, "-1");
+    wr_json_fini(&json);
+}
+
+Test(json, a_cleared_reader_reads_the_next_text_alike)
+{
+    static const char *const texts[] = {"{\"a\": 1, \"b\": \"x\"}", "{\"a\": 2}", "{\"a\": 2, \"a\"",
+                                        "{\"a\": 3}"};
+    for (size_t i = 0; i < WR_COUNT_OF(texts); i++) {
+        bool parsed = wr_json_parse(&json, texts[i], strlen(texts[i]));
+        cr_assert_eq(parsed, i != 2, "%s: %s", texts[i], json.problem);
+        if (parsed)
+            cr_assert_str_eq(json.values[1].key, "a");
+        wr_json_clear(&json);
+        cr_assert_eq(json.count, 0);
+    }
+    wr_json_fini(&json);
 }

@@ -41,6 +41,13 @@ Test(suggest, the_nearest_of_several_is_suggested)
     cr_assert_str_eq(nearest("bath"), "path");
 }
 
+Test(suggest, the_case_of_letters_is_ignored)
+{
+    cr_assert_str_eq(nearest("PATH"), "path");
+    cr_assert_str_eq(nearest("Batch_Byte"), "batch_bytes");
+    cr_assert_str_eq(nearest("PTAH"), "path", "together with other errors");
+}
+
 Test(suggest, a_word_that_is_too_different_is_not_suggested)
 {
     cr_assert_str_eq(nearest("compression"), "nothing");

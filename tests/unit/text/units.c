@@ -181,3 +181,36 @@ Test(units, every_listed_unit_is_read)
     cr_assert_eq(durations, 7);
     cr_assert_eq(sizes, 9);
 }
+
+static void expect_suggestion(const char *text, bool is_size, const char *expected)
+{
+    char out[WR_UNITS_NEAREST_ROOM];
+    cr_assert_str_eq(wr_units_suggest(text, is_size, out), expected, "%s: %s", text, out);
+}
+
+Test(units, a_unit_that_is_nearly_right_is_suggested)
+{
+    expect_suggestion("10M", true, "; did you mean 10MiB or 10MB?");
+    expect_suggestion("1.5 k", true, "; did you mean 1.5KiB or 1.5kB?");
+    expect_suggestion("10gi", true, "; did you mean 10GiB?");
+    expect_suggestion("10KB", true, "; did you mean 10kB?");
+    expect_suggestion("10tib", true, "; did you mean 10TiB?");
+    expect_suggestion("10b", true, "; did you mean 10B?");
+    expect_suggestion("10 bytes", true, "; did you mean 10B?");
+    expect_suggestion("10sec", false, "; did you mean 10s?");
+    expect_suggestion("2 Minutes", false, "; did you mean 2m?");
+    expect_suggestion("100MS", false, "; did you mean 100ms?");
+    expect_suggestion("3days", false, "; did you mean 3d?");
+}
+
+Test(units, nothing_is_suggested_for_other_texts)
+{
+    expect_suggestion("", true, "");
+    expect_suggestion("x", true, "");
+    expect_suggestion("10", true, "");
+    expect_suggestion("10MM", true, "");
+    expect_suggestion("10x", true, "");
+    expect_suggestion("10", false, "");
+    expect_suggestion("10x", false, "");
+    expect_suggestion("soon", false, "");
+}

@@ -21,10 +21,9 @@ static const char *mask(const char *url)
 
 Test(url, a_url_without_secrets_is_shown_unchanged)
 {
-    static const char *const plain[] = {"http://127.0.0.1:8086/write?db=bench&precision=ns",
+    static const char *const plain[] = {"http://127.0.0.1:8086/write",
                                         "https://[::1]:8428/",
                                         "http://host:9091/metrics/job@base64/Zm9v",
-                                        "http://host/?a=1@2#frag@ment",
                                         "host:3128",
                                         "http://",
                                         "",
@@ -38,14 +37,14 @@ Test(url, user_and_password_are_masked)
     cr_assert_str_eq(mask("http://user:pass@host:8086/write"), "http://***@host:8086/write");
     cr_assert_str_eq(mask("https://token@host"), "https://***@host");
     cr_assert_str_eq(mask("http://u@ser:p@ss@host/a@b"), "http://***@host/a@b");
-    cr_assert_str_eq(mask("http://:@host?x=1"), "http://***@host?x=1");
+    cr_assert_str_eq(mask("http://:@host?x=1"), "http://***@host?x=***");
     cr_assert_str_eq(mask("user:pass@proxy:3128"), "***@proxy:3128");
 }
 
-Test(url, parameters_with_names_of_secrets_are_masked)
+Test(url, the_values_of_all_parameters_are_masked)
 {
-    cr_assert_str_eq(mask("http://h/write?u=root&p=geheim&db=x"), "http://h/write?u=root&p=***&db=x");
-    cr_assert_str_eq(mask("http://h/?TOKEN=a=b#c"), "http://h/?TOKEN=***#c");
-    cr_assert_str_eq(mask("http://h?api_key=1&secret=&password"), "http://h?api_key=***&secret=***&password");
-    cr_assert_str_eq(mask("http://h/?pp=1&tokens=2&&x=3&"), "http://h/?pp=1&tokens=2&&x=3&");
+    cr_assert_str_eq(mask("http://h/write?u=root&p=geheim&db=x"), "http://h/write?u=***&p=***&db=***");
+    cr_assert_str_eq(mask("http://h/?access-token=a=b#c"), "http://h/?access-token=***#***");
+    cr_assert_str_eq(mask("http://h?api_key=1&secret=&geheim"), "http://h?api_key=***&secret=***&***");
+    cr_assert_str_eq(mask("http://h/?%74oken=1&&x=3&"), "http://h/?%74oken=***&&x=***&");
 }

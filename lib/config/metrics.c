@@ -1,0 +1,194 @@
+#include "config/metrics.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "registry/name.h"
+#include "text/error.h"
+#include "text/utf8.h"
+
+enum { SHOWN_ROOM = 200 };
+
+/* The options of an entry. */
+struct entry {
+    int64_t instrument;
+    const char *unit, *help;
+    int64_t max_series;
+};
+
+static const weir_option rows[] = {
+    {"instrument", WEIR_OPTION_ENUM, 0, "value", "value|counter|gauge|histogram", "what the values mean",
+     offsetof(struct entry, instrument)},
+    {"unit", WEIR_OPTION_STRING, 0, NULL, NULL, "the unit, like ms or bytes", offsetof(struct entry, unit)},
+    {"help", WEIR_OPTION_STRING, 0, NULL, NULL, "a description for people", offsetof(struct entry, help)},
+    {"max_series", WEIR_OPTION_INT, 0, "0", "0..30000000",
+     "the most label sets of the name; 0: settings.max_series_per_name", offsetof(struct entry, max_series)},
+    {0},
+};
+
+struct wr_options_table wr_metrics_table(void)
+{
+    return WR_OPTIONS_TABLE(rows, struct entry);
+}
+
+static bool fail_memory(struct wr_error *error)
+{
+    return wr_error_no_memory(error, NULL);
+}
+
+/* ---- Buckets --------------------------------------------------------------------------------- */
+
+static bool read_buckets(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
+                         const struct wr_environment *environment, struct wr_error *error)
+{
+    static const weir_option row = {"buckets", WEIR_OPTION_DOUBLE, 0, NULL, NULL, "", 0};
+    if (!wr_node_check_type(node, WR_NODE_ARRAY, error))
+        return false;
+    size_t count = wr_node_count(node), i = 0;
+    if (!count || count > WR_FAMILY_BUCKETS_MAX) {
+        wr_node_error(node, error, "%zu bounds; 1 to %d are allowed", count, WR_FAMILY_BUCKETS_MAX);
+        return false;
+    }
+    double *bounds = wr_region_alloc(&config->keep, count * sizeof *bounds);
+    if (!bounds)
+        return fail_memory(error);
+    for (const struct wr_node *item = node->first; item; item = item->next, i++) {
+        const struct wr_options_fill fill =
+            wr_config_fill(config, (struct wr_options_table){0}, &bounds[i], environment);
+        char shown[SHOWN_ROOM];
+        if (!wr_options_set_node(&fill, &row, item, error))
+            return false;
+        if (isfinite(bounds[i]) && (i == 0 || bounds[i] > bounds[i - 1]))
+            continue;
+        wr_node_error(item, error, "%s does not follow; upper bounds must be finite and rising",
+                      wr_node_show(item, shown, sizeof shown));
+        return false;
+    }
+    rule->has_buckets = true;
+    rule->meaning.buckets = bounds;
+    rule->meaning.bucket_count = count;
+    return true;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+static bool check_text(const struct wr_node *object, const char *key, const char *text, size_t longest,
+                       struct wr_error *error)
+{
+    struct wr_error problem;
+    if (!text || wr_name_check_text(text, longest, key, &problem))
+        return true;
+    wr_node_error(wr_node_member(object, key), error, "%s", problem.text);
+    return false;
+}
+
+static bool read_object(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
+                        const struct wr_environment *environment, struct wr_error *error)
+{
+    static const char *const others[] = {"buckets", NULL};
+    struct entry entry = {0};
+    const struct wr_options_fill fill = wr_config_fill(config, wr_metrics_table(), &entry, environment);
+    const struct wr_node *buckets = wr_node_member(node, "buckets");
+    if (!wr_options_set_defaults(&fill, error) || !wr_options_set_members(&fill, 1, others, node, error) ||
+        !check_text(node, "unit", entry.unit, WR_NAME_UNIT_LONGEST, error) ||
+        !check_text(node, "help", entry.help, WR_NAME_HELP_LONGEST, error))
+        return false;
+    rule->has_instrument = wr_node_member(node, "instrument");
+    rule->meaning.instrument = (enum weir_instrument)entry.instrument;
+    rule->meaning.unit = entry.unit;
+    rule->meaning.help = entry.help;
+    rule->max_series = (uint32_t)entry.max_series;
+    if (!buckets)
+        return true;
+    if (rule->has_instrument && rule->meaning.instrument != WEIR_HISTOGRAM) {
+        wr_node_key_error(buckets, error, "only a histogram has buckets");
+        return false;
+    }
+    return read_buckets(config, buckets, rule, environment, error);
+}
+
+static bool read_instrument(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
+                            const struct wr_environment *environment, struct wr_error *error)
+{
+    int64_t instrument = 0;
+    weir_option row = rows[0];
+    row.offset = 0;
+    const struct wr_options_fill fill =
+        wr_config_fill(config, (struct wr_options_table){0}, &instrument, environment);
+    if (!wr_options_set_node(&fill, &row, node, error))
+        return false;
+    rule->has_instrument = true;
+    rule->meaning.instrument = (enum weir_instrument)instrument;
+    return true;
+}
+
+static bool check_pattern(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
+{
+    struct wr_error problem;
+    if (!wr_name_check(node->key, "name", &problem)) {
+        wr_node_key_error(node, error, "%s", problem.text);
+        return false;
+    }
+    if (!strchr(node->key, '*') || config->patterns_read++ < WR_CONFIG_PATTERNS_MAX)
+        return true;
+    wr_node_key_error(node, error, "too many names with '*'; at most 1,000 are allowed");
+    return false;
+}
+
+static bool read_entry(struct wr_config *config, const struct wr_node *node, struct wr_metric_rule *rule,
+                       const struct wr_environment *environment, struct wr_error *error)
+{
+    char shown[SHOWN_ROOM];
+    if (!check_pattern(config, node, error))
+        return false;
+    rule->group = node->parent->key;
+    rule->pattern = node->key;
+    rule->file = node->document->name;
+    if (node->type == WR_NODE_STRING)
+        return read_instrument(config, node, rule, environment, error);
+    if (node->type == WR_NODE_OBJECT)
+        return read_object(config, node, rule, environment, error);
+    wr_node_error(node, error,
+                  "must be an instrument (value, counter, gauge, histogram) or an object with \"instrument\", "
+                  "\"unit\", \"help\", \"buckets\", \"max_series\", got %s",
+                  wr_node_show(node, shown, sizeof shown));
+    return false;
+}
+
+/* ---- The section ----------------------------------------------------------------------------- */
+
+static bool check_group(const struct wr_node *node, struct wr_error *error)
+{
+    struct wr_error problem;
+    if (strcmp(node->key, "*") != 0 && !wr_name_check_group(node->key, &problem)) {
+        wr_node_key_error(node, error, "%s", problem.text);
+        return false;
+    }
+    return wr_node_check_type(node, WR_NODE_OBJECT, error);
+}
+
+static bool read_group(struct wr_config *config, const struct wr_node *group,
+                       const struct wr_environment *environment, struct wr_error *error)
+{
+    if (!check_group(group, error))
+        return false;
+    for (const struct wr_node *entry = group->first; entry; entry = entry->next) {
+        struct wr_metric_rule *rule = wr_config_add_metric(config);
+        if (!rule)
+            return fail_memory(error);
+        if (!read_entry(config, entry, rule, environment, error))
+            return false;
+    }
+    return true;
+}
+
+bool wr_metrics_read(struct wr_config *config, const struct wr_node *node,
+                     const struct wr_environment *environment, struct wr_error *error)
+{
+    if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
+        return false;
+    for (const struct wr_node *group = node->first; group; group = group->next)
+        if (!read_group(config, group, environment, error))
+            return false;
+    return true;
+}

@@ -1,0 +1,488 @@
+#include "dispatch/summer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "os/pages.h"
+#include "os/slab.h"
+#include "segment/inputs.h"
+#include "summary/buckets.h"
+#include "summary/neumaier.h"
+#include "summary/summary.h"
+#include "text/buffer.h"
+#include "text/common.h"
+
+enum {
+    FIRST_SUMS = 256,
+    FIRST_SERIES = 1024,
+    FORGET_AFTER = 60, /* intervals without a value, of what is not declared */
+};
+
+/* The most that a lane holds in a journal, and the most of the open interval: 4 and 2 million values. */
+enum { MOST_HELD_BYTES = 128 * 1024 * 1024, MOST_OPEN_BYTES = MOST_HELD_BYTES / 2 };
+
+/* What a series' values are added up as: its instrument, but running totals are levels. */
+enum { TOTAL = WEIR_HISTOGRAM + 1 };
+
+/* A double that grows by many small steps. */
+struct exact {
+    double sum, compensation;
+};
+
+/* Of one series. */
+struct sum {
+    uint32_t series;
+    bool unrouted; /* nothing leads here any more: it has no summary without values */
+    int kind;      /* enum weir_instrument, or TOTAL */
+    uint32_t idle; /* intervals without a value, up to now */
+    uint64_t count, total_count;
+    struct exact sum, total_sum;
+    double last;
+    const double *bounds; /* of the buckets */
+    size_t bucket_count;  /* one more than there are bounds; 0: none */
+    uint32_t bounds_check;
+    uint64_t *buckets, *total_buckets;
+    struct wr_sketch sketch;
+};
+
+struct wr_summer {
+    const struct wr_registry *registry;
+    struct sum *sums;
+    uint32_t count, room;
+    uint32_t *by_series; /* place in sums, plus 1 */
+    uint32_t by_series_room;
+    uint32_t declared; /* series below this were looked at by wr_summer_next_declared */
+    struct wr_slab slab;
+    struct wr_inputs *inputs;           /* of the open interval, as far as they are in a journal */
+    _Atomic uint64_t held;              /* bytes of all inputs; relaxed: other threads only lower it */
+    bool has_recovered;                 /* see wr_summer_has_recovered */
+    int64_t every_ns;                   /* 0: nothing has begun */
+    int64_t planned_ns;                 /* see wr_summer_plan */
+    int64_t since_ns, start_ns, end_ns; /* wall clock */
+    int64_t due_ns;                     /* monotonic */
+    int64_t last_ns;                    /* of the last summary */
+    struct wr_buffer scratch;           /* room for the largest summary */
+    char text[WR_SUMMARY_TEXT];
+};
+
+struct wr_summer *wr_summer_new(const struct wr_registry *registry)
+{
+    struct wr_summer *summer = calloc(1, sizeof *summer);
+    if (summer && !wr_buffer_reserve(&summer->scratch, WR_SUMMARY_BYTES)) {
+        free(summer);
+        return NULL;
+    }
+    if (!summer)
+        return NULL;
+    summer->registry = registry;
+    summer->since_ns = wr_clock_wall_ns();
+    return summer;
+}
+
+void wr_summer_free(struct wr_summer *summer)
+{
+    if (!summer)
+        return;
+    wr_buffer_fini(&summer->scratch);
+    free(summer);
+}
+
+/* ---- Series ---------------------------------------------------------------------------------- */
+
+static int kind_of(const struct weir_metric *metric)
+{
+    if (metric->flags & WEIR_SAMPLE_CUMULATIVE)
+        return TOTAL;
+    return atomic_load_explicit(&metric->instrument, memory_order_acquire);
+}
+
+static bool has_room(struct wr_summer *summer, uint32_t series)
+{
+    if (summer->count == summer->room) {
+        uint32_t room = summer->room ? 2 * summer->room : FIRST_SUMS;
+        struct sum *sums = wr_pages_grow(summer->sums, room * sizeof *sums);
+        if (!sums)
+            return false;
+        summer->sums = sums;
+        summer->room = room;
+    }
+    if (series < summer->by_series_room)
+        return true;
+    uint32_t room = summer->by_series_room ? summer->by_series_room : FIRST_SERIES;
+    while (room <= series)
+        room *= 2;
+    uint32_t *by_series = wr_pages_grow(summer->by_series, room * sizeof *by_series);
+    if (!by_series)
+        return false;
+    summer->by_series = by_series;
+    summer->by_series_room = room;
+    return true;
+}
+
+static size_t bucket_bytes(const struct sum *sum)
+{
+    return 2 * sum->bucket_count * sizeof *sum->buckets;
+}
+
+/* Without memory for them a histogram has no buckets. */
+static void make_buckets(struct wr_summer *summer, struct sum *sum, const struct weir_metric *metric)
+{
+    const weir_series *view = atomic_load_explicit(&metric->view, memory_order_acquire);
+    size_t count;
+    sum->bounds = wr_buckets_of(view, &count);
+    sum->bucket_count = count + 1;
+    sum->bounds_check = wr_buckets_check(sum->bounds, count);
+    sum->buckets = wr_slab_get(&summer->slab, bucket_bytes(sum));
+    if (sum->buckets)
+        sum->total_buckets = sum->buckets + sum->bucket_count;
+    else
+        sum->bucket_count = 0;
+}
+
+static void free_buckets(struct wr_summer *summer, struct sum *sum)
+{
+    wr_slab_put(&summer->slab, sum->buckets, bucket_bytes(sum));
+    sum->buckets = sum->total_buckets = NULL;
+    sum->bucket_count = 0;
+}
+
+static void set_kind(struct wr_summer *summer, struct sum *sum, const struct weir_metric *metric)
+{
+    sum->kind = kind_of(metric);
+    if (sum->kind == WEIR_HISTOGRAM)
+        make_buckets(summer, sum, metric);
+}
+
+/* Returns NULL without memory. */
+static struct sum *add_sum(struct wr_summer *summer, uint32_t series)
+{
+    if (!has_room(summer, series) || !summer->sums)
+        return NULL;
+    struct sum *sum = &summer->sums[summer->count++];
+    *sum = (struct sum){.series = series, .sketch.slab = &summer->slab};
+    set_kind(summer, sum, wr_registry_series(summer->registry, series));
+    summer->by_series[series] = summer->count;
+    return sum;
+}
+
+static void remove_sum(struct wr_summer *summer, struct sum *sum)
+{
+    struct sum *last = &summer->sums[--summer->count];
+    free_buckets(summer, sum);
+    wr_sketch_fini(&sum->sketch);
+    summer->by_series[sum->series] = 0;
+    if (sum == last)
+        return;
+    *sum = *last;
+    summer->by_series[sum->series] = (uint32_t)(sum - summer->sums) + 1;
+}
+
+static struct sum *find(const struct wr_summer *summer, uint32_t series)
+{
+    uint32_t place = series < summer->by_series_room ? summer->by_series[series] : 0;
+    return place ? &summer->sums[place - 1] : NULL;
+}
+
+bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series)
+{
+    /* acquire: pairs with the release where the id counts from */
+    uint32_t count = atomic_load_explicit(&summer->registry->series, memory_order_acquire);
+    while (summer->declared < count) {
+        *series = summer->declared++;
+        int kind = kind_of(wr_registry_series(summer->registry, *series));
+        if (kind != WEIR_VALUE && kind != TOTAL)
+            return true;
+    }
+    return false;
+}
+
+/* A level is not known before it is set. */
+void wr_summer_declare(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series, bool routed)
+{
+    struct sum *sum = find(summer, series);
+    if (sum)
+        sum->unrouted = !routed;
+    else if (routed && summer->count < summing->series &&
+             kind_of(wr_registry_series(summer->registry, series)) != WEIR_GAUGE)
+        add_sum(summer, series);
+}
+
+void wr_summer_plan(struct wr_summer *summer, int64_t every_ns)
+{
+    summer->planned_ns = every_ns;
+}
+
+bool wr_summer_changes(const struct wr_summer *summer, const struct wr_summing *summing)
+{
+    return summer->planned_ns != summing->every_ns;
+}
+
+void wr_summer_follow_plan(struct wr_summer *summer)
+{
+    summer->declared = 0;
+    if (!summer->planned_ns)
+        summer->every_ns = 0;
+}
+
+/* ---- Adding ---------------------------------------------------------------------------------- */
+
+static void add_exactly(struct exact *to, double value)
+{
+    wr_neumaier_add(&to->sum, &to->compensation, value);
+}
+
+static size_t find_bucket(const struct sum *sum, double value)
+{
+    size_t first = 0, count = sum->bucket_count - 1;
+    while (count) {
+        size_t half = count / 2;
+        bool above = sum->bounds[first + half] < value;
+        first = above ? first + half + 1 : first;
+        count = above ? count - half - 1 : half;
+    }
+    return first;
+}
+
+static enum wr_summed add_value(struct sum *sum, double value)
+{
+    if (!isfinite(value) || (sum->kind == WEIR_COUNTER && value < 0))
+        return WR_SUMMED_NOT;
+    bool sketched = sum->kind == WEIR_VALUE || sum->kind == WEIR_HISTOGRAM;
+    if (sketched && wr_sketch_add(&sum->sketch, value) != WR_SKETCH_OK)
+        return WR_SUMMED_NO_MEMORY;
+    if (sum->bucket_count) {
+        size_t bucket = find_bucket(sum, value);
+        sum->buckets[bucket]++;
+        sum->total_buckets[bucket]++;
+    }
+    add_exactly(&sum->sum, value);
+    add_exactly(&sum->total_sum, value);
+    sum->count++;
+    sum->total_count++;
+    sum->last = value;
+    return WR_SUMMED;
+}
+
+enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *summing,
+                             const weir_sample *sample)
+{
+    struct sum *sum = find(summer, sample->series);
+    if (sample->kind != WEIR_KIND_DOUBLE && sample->kind != WEIR_KIND_INT)
+        return WR_SUMMED_NOT;
+    if (WR_UNLIKELY(!sum)) {
+        if (summer->count >= summing->series)
+            return WR_SUMMED_BEYOND_LIMIT;
+        sum = add_sum(summer, sample->series);
+        if (!sum)
+            return WR_SUMMED_NO_MEMORY;
+    }
+    double value = sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
+    return add_value(sum, value);
+}
+
+/* ---- The journal ----------------------------------------------------------------------------- */
+
+bool wr_summer_keep(struct wr_summer *summer, const struct wr_input *input)
+{
+    bool fits = atomic_load_explicit(&summer->held, memory_order_relaxed) < MOST_HELD_BYTES;
+    if (fits && wr_inputs_add(&summer->inputs, input, &summer->held))
+        return true;
+    wr_segment_settle(input->segment, input->slot, input->first, input->count);
+    return false;
+}
+
+void wr_summer_has_recovered(struct wr_summer *summer)
+{
+    summer->has_recovered = true;
+}
+
+bool wr_summer_ends_early(const struct wr_summer *summer)
+{
+    return summer->has_recovered || wr_inputs_bytes(summer->inputs) >= MOST_OPEN_BYTES;
+}
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+/* The next multiple of the length. The clocks differ by a little, so an interval may have ended just before the
+ * multiple that its end was. */
+static void set_end(struct wr_summer *summer, int64_t now_ns)
+{
+    int64_t wall_ns = wr_clock_wall_ns();
+    int64_t left_ns = summer->every_ns - wall_ns % summer->every_ns;
+    if (wall_ns + left_ns == summer->last_ns)
+        left_ns += summer->every_ns;
+    summer->end_ns = wall_ns + left_ns;
+    summer->due_ns = now_ns + left_ns;
+}
+
+bool wr_summer_is_due(struct wr_summer *summer, const struct wr_summing *summing, int64_t now_ns)
+{
+    if (summer->every_ns != summing->every_ns) {
+        if (!summer->every_ns)
+            summer->start_ns = wr_clock_wall_ns();
+        summer->every_ns = summing->every_ns;
+        set_end(summer, now_ns);
+    }
+    return now_ns >= summer->due_ns;
+}
+
+int64_t wr_summer_due(const struct wr_summer *summer)
+{
+    return summer->due_ns;
+}
+
+void wr_summer_postpone(struct wr_summer *summer, int64_t now_ns)
+{
+    set_end(summer, now_ns);
+}
+
+/* ---- Ending an interval ----------------------------------------------------------------------- */
+
+static void clear(struct sum *sum)
+{
+    sum->idle = sum->count ? 0 : sum->idle + 1;
+    sum->count = 0;
+    sum->sum = (struct exact){0, 0};
+    if (sum->bucket_count)
+        memset(sum->buckets, 0, sum->bucket_count * sizeof *sum->buckets);
+    wr_sketch_clear(&sum->sketch);
+}
+
+static double value_of(const struct exact *exact)
+{
+    return exact->sum + exact->compensation;
+}
+
+/* Appends the summary of a series. Returns false without memory. */
+static bool put(struct wr_summer *summer, const struct sum *sum, struct wr_segment *segment, int64_t time_ns)
+{
+    const struct wr_summary summary = {
+        .kind = sum->kind == TOTAL ? WEIR_GAUGE : sum->kind,
+        .start_ns = summer->start_ns,
+        .end_ns = time_ns,
+        .since_ns = summer->since_ns,
+        .count = sum->count,
+        .sum = value_of(&sum->sum),
+        .last = sum->last,
+        .total_count = sum->total_count,
+        .total_sum = value_of(&sum->total_sum),
+        .bucket_count = sum->bucket_count,
+        .bounds_check = sum->bounds_check,
+        .buckets = sum->buckets,
+        .total_buckets = sum->total_buckets,
+        .sketch = sum->sketch,
+    };
+    size_t length = wr_summary_write(&summary, &summer->scratch, summer->text);
+    uint32_t note = wr_segment_add_note(segment, summer->text, length);
+    if (!note)
+        return false;
+    segment->samples[segment->count++] = (weir_sample){
+        .series = sum->series,
+        .kind = WEIR_KIND_SUMMARY,
+        .flags = sum->kind == TOTAL ? WEIR_SAMPLE_CUMULATIVE : 0,
+        .time_ns = time_ns,
+        .value.i64 = (int64_t)sum->count,
+        .note = note,
+    };
+    return true;
+}
+
+/* A series that was declared has a summary in each interval, any other only if there were values. */
+static bool has_summary(const struct sum *sum)
+{
+    return sum->count || (sum->kind != WEIR_VALUE && sum->kind != TOTAL && !sum->unrouted);
+}
+
+static bool has_other_bounds(const struct sum *sum, const struct weir_metric *metric)
+{
+    size_t count;
+    const double *bounds = wr_buckets_of(atomic_load_explicit(&metric->view, memory_order_acquire), &count);
+    return sum->bucket_count && bounds != sum->bounds && wr_buckets_check(bounds, count) != sum->bounds_check;
+}
+
+/* What its values are summed as was declared anew: totals begin at 0, since its buckets do. */
+static void follow_declaration(struct wr_summer *summer, struct sum *sum)
+{
+    const struct weir_metric *metric = wr_registry_series(summer->registry, sum->series);
+    if (sum->kind == kind_of(metric) && !has_other_bounds(sum, metric))
+        return;
+    free_buckets(summer, sum);
+    set_kind(summer, sum, metric);
+    sum->total_count = 0;
+    sum->total_sum = (struct exact){0, 0};
+}
+
+/* Returns how many sums have a summary. */
+static uint32_t count_summaries(const struct wr_summer *summer)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < summer->count; i++)
+        count += has_summary(&summer->sums[i]);
+    return count;
+}
+
+static int64_t time_of_end(const struct wr_summer *summer, bool early)
+{
+    int64_t time_ns = early ? wr_clock_wall_ns() : summer->end_ns;
+    return time_ns > summer->last_ns ? time_ns : summer->last_ns + 1;
+}
+
+static void begin_next(struct wr_summer *summer, int64_t time_ns)
+{
+    for (uint32_t i = summer->count; i-- > 0;) {
+        struct sum *sum = &summer->sums[i];
+        clear(sum);
+        if (sum->kind == WEIR_VALUE && sum->idle > FORGET_AFTER)
+            remove_sum(summer, sum);
+        else
+            follow_declaration(summer, sum);
+    }
+    summer->start_ns = summer->last_ns = time_ns;
+}
+
+/* Without a summary there were no values that count. */
+static void hand_over_inputs(struct wr_summer *summer, struct wr_segment *segment)
+{
+    struct wr_inputs *inputs = summer->inputs;
+    summer->inputs = NULL;
+    summer->has_recovered = false;
+    if (segment)
+        segment->inputs = inputs;
+    else if (inputs)
+        wr_inputs_settle(inputs);
+    if (!segment)
+        wr_inputs_free(inputs);
+}
+
+struct wr_segment *wr_summer_end(struct wr_summer *summer, struct wr_segment_pool *pool, bool early)
+{
+    uint32_t count = count_summaries(summer);
+    int64_t time_ns = time_of_end(summer, early);
+    struct wr_segment *segment = count ? wr_segment_new(pool, count) : NULL;
+    if (!segment && count)
+        return NULL;
+    if (segment)
+        segment->summaries = segment->other_kinds = true;
+    for (uint32_t i = 0; i < summer->count; i++) {
+        if (!has_summary(&summer->sums[i]) || put(summer, &summer->sums[i], segment, time_ns))
+            continue;
+        wr_segment_drop(segment);
+        return NULL;
+    }
+    hand_over_inputs(summer, segment);
+    begin_next(summer, time_ns);
+    return segment;
+}
+
+uint64_t wr_summer_discard(struct wr_summer *summer, bool leave)
+{
+    uint64_t left = 0;
+    if (leave && summer->inputs)
+        left = wr_inputs_leave(summer->inputs, UINT64_MAX);
+    hand_over_inputs(summer, NULL);
+    for (uint32_t i = 0; i < summer->count; i++)
+        clear(&summer->sums[i]);
+    return left;
+}

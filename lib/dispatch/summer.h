@@ -1,0 +1,94 @@
+/* summer: sums the values of a lane that takes summaries (its option "aggregate"), interval by interval.
+ *
+ * Intervals end at multiples of their length since 1970; a flush, a shutdown, and a change of the lane's
+ * configuration end one early. A summary has the values of its interval and the totals since the summer was
+ * made: it belongs to the lane, so that totals go on when the handler is replaced, and begin anew in a forked
+ * child.
+ *
+ * [dispatcher's round], which must not use malloc. */
+#ifndef WR_SUMMER_H
+#define WR_SUMMER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+#include "registry/registry.h"
+#include "segment/segment.h"
+
+struct wr_summer;
+struct wr_input;
+
+/* Settings of the configuration. */
+struct wr_summing {
+    int64_t every_ns;
+    uint32_t series; /* the most that are summed */
+};
+
+/* registry: of the series. Returns NULL if out of memory. [any thread] */
+struct wr_summer *wr_summer_new(const struct wr_registry *registry);
+
+/* Frees one that was never used. May be NULL. [any thread] */
+void wr_summer_free(struct wr_summer *summer);
+
+enum wr_summed {
+    WR_SUMMED,
+    WR_SUMMED_BEYOND_LIMIT, /* there are too many series */
+    WR_SUMMED_NO_MEMORY,
+    WR_SUMMED_NOT, /* not a finite number, or a negative increment */
+};
+
+/* Adds a value to the open interval, whatever its time. */
+enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *summing,
+                             const weir_sample *sample);
+
+/* The values are in a journal, which keeps them until the summaries of the open interval are settled. Beyond a
+ * limit, or without memory, they are settled at once, since they would fill the disk: then they are in memory
+ * only. Returns false in this case. */
+bool wr_summer_keep(struct wr_summer *summer, const struct wr_input *input);
+
+/* The open interval has values of the journal of an earlier process, whose files are kept open until these are
+ * settled. */
+void wr_summer_has_recovered(struct wr_summer *summer);
+
+/* Whether the open interval is to end early: it has recovered values, or much of it is in a journal. */
+bool wr_summer_ends_early(const struct wr_summer *summer);
+
+/* Finds the next series that was declared to be more than a value, and not returned since the last change of
+ * the configuration. */
+bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series);
+
+/* Whether the route of such a series leads here: then it has a summary in each interval, also without values,
+ * if there are not too many series. */
+void wr_summer_declare(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series,
+                       bool routed);
+
+/* A change of the configuration: the interval is this from now on; 0: no longer any. */
+void wr_summer_plan(struct wr_summer *summer, int64_t every_ns);
+
+/* Whether that differs from what it was. */
+bool wr_summer_changes(const struct wr_summer *summer, const struct wr_summing *summing);
+
+/* After the last interval under the old configuration: series that were declared are looked at again; without a
+ * new length the next interval begins with wr_summer_is_due. */
+void wr_summer_follow_plan(struct wr_summer *summer);
+
+/* Whether the interval has ended. The first call, and one with other settings, begins one. */
+bool wr_summer_is_due(struct wr_summer *summer, const struct wr_summing *summing, int64_t now_ns);
+
+/* When it ends; monotonic. */
+int64_t wr_summer_due(const struct wr_summer *summer);
+
+/* Sets the time when it ends to the next multiple. */
+void wr_summer_postpone(struct wr_summer *summer, int64_t now_ns);
+
+/* Ends the interval, early or on time, and begins the next one. Returns a segment with a summary of each series
+ * that has one, with a reference; NULL: there is none, or no memory; then the interval stays open. */
+struct wr_segment *wr_summer_end(struct wr_summer *summer, struct wr_segment_pool *pool, bool early);
+
+/* Removes the values of the open interval, but not from the totals. leave: those in a journal stay there for a
+ * later process. Returns how many stay there. */
+uint64_t wr_summer_discard(struct wr_summer *summer, bool leave);
+
+#endif

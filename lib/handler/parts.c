@@ -1,0 +1,359 @@
+#include "handler/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/encoder.h"
+#include "registry/family.h"
+#include "registry/name.h"
+#include "registry/series.h"
+#include "registry/stream.h"
+#include "summary/buckets.h"
+#include "text/array.h"
+#include "text/common.h"
+#include "text/error.h"
+#include "text/number.h"
+
+enum { NAME_ROOM = 256 + WR_PERCENTILE_SUFFIX };
+
+/* ---- Percentiles ----------------------------------------------------------------------------- */
+
+static bool refuse(struct wr_error *error, const char *text)
+{
+    wr_error_set(error, WEIR_ERR_CONFIG,
+                 "percentiles: must be at most %d numbers above 0 and below 100, got \"%s\"", WR_PERCENTILES,
+                 text);
+    return false;
+}
+
+bool wr_percentiles_read(struct wr_percentiles *percentiles, const weir_list *texts, struct wr_error *error)
+{
+    *percentiles = (struct wr_percentiles){0};
+    for (size_t i = 0; i < texts->count; i++) {
+        const char *text = texts->items[i];
+        double value;
+        if (i == WR_PERCENTILES || !wr_number_parse_double(text, &value) || !(value > 0 && value < 100))
+            return refuse(error, text);
+        char *suffix = percentiles->suffixes[i], number[32];
+        number[wr_number_put_double(number, value)] = '\0';
+        if (strlen(number) + 3 > WR_PERCENTILE_SUFFIX || strpbrk(number, "e-"))
+            return refuse(error, text);
+        snprintf(suffix, WR_PERCENTILE_SUFFIX, ".p%.*s", WR_PERCENTILE_SUFFIX - 3, number);
+        char *dot = strchr(suffix + 1, '.');
+        if (dot)
+            *dot = '_';
+        percentiles->quantiles[i] = value / 100;
+        percentiles->count = i + 1;
+    }
+    return true;
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+/* What is being taken apart. */
+struct work {
+    struct wr_parts *parts;
+    struct wr_registry *registry;
+    const struct wr_parts_rules *rules;
+    const weir_sample *sample;
+    const struct weir_metric *metric;
+    struct wr_summary summary;
+    uint32_t event; /* where its event begins */
+    bool no_memory, damaged;
+};
+
+void wr_parts_fini(struct wr_parts *parts)
+{
+    free(parts->samples);
+    free(parts->ends);
+    free(parts->reading);
+    *parts = (struct wr_parts){0};
+}
+
+static void append(struct work *work, const weir_sample *sample)
+{
+    struct wr_parts *parts = work->parts;
+    weir_sample *samples = wr_array_reserve(parts->samples, &parts->room, parts->count + 1, sizeof *samples);
+    if (!samples) {
+        work->no_memory = true;
+        return;
+    }
+    parts->samples = samples;
+    samples[parts->count++] = *sample;
+}
+
+/* What a part is: bits. */
+enum {
+    TOTAL = 1,     /* of a series of running totals */
+    INCREMENT = 2, /* adds to those before */
+    COUNTS = 4,    /* counts values, and so has no unit unless it is a total */
+};
+
+static void put(struct work *work, const struct weir_metric *metric, double value, unsigned is)
+{
+    bool is_total = (is & (TOTAL | INCREMENT)) == TOTAL;
+    unsigned flags = WEIR_SAMPLE_MORE | (is_total ? WEIR_SAMPLE_CUMULATIVE : 0u) |
+                     (is & INCREMENT ? WR_SAMPLE_INCREMENT : 0u);
+    weir_sample part = {
+        .series = metric->series,
+        .kind = WEIR_KIND_DOUBLE,
+        .flags = (uint16_t)flags,
+        .time_ns = work->sample->time_ns,
+        .value.f64 = value,
+    };
+    append(work, &part);
+}
+
+/* The instrument distinguishes the parts of a histogram that are totals from other totals. */
+static struct wr_meaning meaning_of(const struct work *work, unsigned is)
+{
+    const weir_series *view = atomic_load_explicit(&work->metric->view, memory_order_acquire);
+    return (struct wr_meaning){
+        .instrument = is & TOTAL ? (enum weir_instrument)view->instrument : WEIR_VALUE,
+        .unit = (is & (TOTAL | COUNTS)) == COUNTS ? NULL : view->unit,
+        .help = view->help,
+    };
+}
+
+/* A name that becomes too long has no such part. */
+static void put_in(struct work *work, const struct weir_stream *stream, const char *suffix, double value,
+                   unsigned is)
+{
+    char name[NAME_ROOM];
+    int length = snprintf(name, sizeof name, "%s%s", work->metric->name, suffix);
+    if (length < 0 || (size_t)length >= sizeof name || !wr_name_check(name, "name", NULL))
+        return;
+    const struct wr_meaning meaning = meaning_of(work, is);
+    struct weir_metric *metric =
+        wr_series_derive(work->registry, stream, name, is & TOTAL ? WEIR_SAMPLE_CUMULATIVE : 0, &meaning);
+    if (metric)
+        put(work, metric, value, is);
+    else
+        work->no_memory = true;
+}
+
+static void put_part(struct work *work, const char *suffix, double value, unsigned is)
+{
+    put_in(work, work->metric->stream, suffix, value, is);
+}
+
+static bool wants(const struct work *work, uint32_t what)
+{
+    return work->rules->wanted & what;
+}
+
+/* What adds up: as a total, or as what the interval has added to it. Both are of the total's series. */
+static void put_sum(struct work *work, const char *suffix, double total, double delta, unsigned is)
+{
+    if (wants(work, WR_WANTS_DELTAS))
+        put_part(work, suffix, delta, TOTAL | INCREMENT | is);
+    else
+        put_part(work, suffix, total, TOTAL | is);
+}
+
+static void end_event(struct work *work)
+{
+    struct wr_parts *parts = work->parts;
+    if (parts->count > work->event)
+        parts->samples[parts->count - 1].flags &= (uint16_t)~WEIR_SAMPLE_MORE;
+    work->event = parts->count;
+}
+
+static void put_distribution(struct work *work)
+{
+    const struct wr_sketch *sketch = &work->summary.sketch;
+    const struct wr_percentiles *percentiles = &work->rules->percentiles;
+    if (!sketch->count)
+        return;
+    put_part(work, ".min", sketch->min, 0);
+    put_part(work, ".max", sketch->max, 0);
+    if (work->summary.kind == WEIR_VALUE)
+        put_part(work, ".last", work->summary.last, 0);
+    for (size_t i = 0; i < percentiles->count; i++)
+        put_part(work, percentiles->suffixes[i], wr_sketch_quantile(sketch, percentiles->quantiles[i]), 0);
+}
+
+static void put_bucket(struct work *work, const char *bound, double count)
+{
+    const weir_label le = {"le", bound};
+    const struct weir_stream *stream = wr_stream_derive(work->registry, work->metric->stream, &le);
+    if (stream)
+        put_in(work, stream, ".bucket", count,
+               TOTAL | COUNTS | (wants(work, WR_WANTS_DELTAS) ? INCREMENT : 0u));
+    else
+        work->no_memory = true;
+    end_event(work);
+}
+
+/* As Prometheus counts: each bucket includes those below. */
+static void put_buckets(struct work *work)
+{
+    const struct wr_summary *summary = &work->summary;
+    const uint64_t *counts = wants(work, WR_WANTS_DELTAS) ? summary->buckets : summary->total_buckets;
+    size_t bounds;
+    const weir_series *view = atomic_load_explicit(&work->metric->view, memory_order_acquire);
+    const double *upper = wr_buckets_of(view, &bounds);
+    if (summary->bucket_count != bounds + 1 || summary->bounds_check != wr_buckets_check(upper, bounds))
+        return; /* declared anew since */
+    uint64_t below = 0;
+    for (size_t i = 0; i <= bounds; i++) {
+        char text[32] = "+Inf";
+        if (i < bounds)
+            text[wr_number_put_double(text, upper[i])] = '\0';
+        below += counts[i];
+        put_bucket(work, text, (double)below);
+    }
+}
+
+static void put_summary(struct work *work)
+{
+    const struct wr_summary *summary = &work->summary;
+    switch (summary->kind) {
+    case WEIR_COUNTER: put_sum(work, "", summary->total_sum, summary->sum, 0); break;
+    case WEIR_GAUGE:
+        put(work, work->metric, summary->last, work->sample->flags & WEIR_SAMPLE_CUMULATIVE ? TOTAL : 0);
+        break;
+    case WEIR_HISTOGRAM:
+        put_sum(work, ".count", (double)summary->total_count, (double)summary->count, COUNTS);
+        put_sum(work, ".sum", summary->total_sum, summary->sum, 0);
+        put_distribution(work);
+        break;
+    default:
+        put_part(work, ".count", (double)summary->count, COUNTS | INCREMENT);
+        put_part(work, ".sum", summary->sum, INCREMENT);
+        put_distribution(work);
+    }
+    end_event(work);
+    if (summary->kind == WEIR_HISTOGRAM && summary->bucket_count && !wants(work, WR_WANTS_NO_BUCKETS))
+        put_buckets(work);
+}
+
+static void take_apart(struct work *work, const weir_batch *batch)
+{
+    struct wr_error error = {0};
+    work->metric = wr_registry_series(work->registry, work->sample->series);
+    work->event = work->parts->count;
+    if (wr_summary_read(&work->summary, work->parts->reading, batch->notes[work->sample->note], &error))
+        put_summary(work);
+    else if (error.code == WEIR_ERR_MEMORY)
+        work->no_memory = true;
+    else
+        work->damaged = true; /* on disk */
+    wr_sketch_fini(&work->summary.sketch);
+}
+
+static bool has_room(struct wr_parts *parts, uint32_t count)
+{
+    uint32_t *ends = wr_array_reserve(parts->ends, &parts->ends_room, count, sizeof *ends);
+    if (ends)
+        parts->ends = ends;
+    if (!parts->reading)
+        parts->reading = malloc(sizeof *parts->reading);
+    return ends && parts->reading;
+}
+
+/* ---- Identities ------------------------------------------------------------------------------ */
+
+/* An instance that gets other samples than expected, since those were dropped or are on disk now, does not use
+ * numbers again that parts of them may have had. */
+static void number(struct wr_parts *parts, const struct wr_sample_id *first)
+{
+    if (!parts->origin[0]) {
+        struct wr_origin origin = wr_origin_new();
+        wr_origin_put_text(&origin, parts->origin);
+    }
+    if (!wr_sample_id_follows(first, &parts->first, 0)) {
+        parts->sequence = parts->used;
+        parts->is_begun = false;
+    }
+    if (!parts->is_begun)
+        parts->done = parts->rejected = parts->rejected_to = 0;
+    if (parts->originals && parts->done > parts->ends[0]) /* its buckets were declared anew since */
+        parts->done = parts->ends[0];
+    parts->first = *first;
+    if (parts->sequence + parts->count > parts->used)
+        parts->used = parts->sequence + parts->count;
+}
+
+enum wr_parts_result wr_parts_make(struct wr_parts *parts, const weir_batch *batch,
+                                   const struct wr_sample_id *first, struct wr_registry *registry,
+                                   const struct wr_parts_rules *rules)
+{
+    struct work work = {.parts = parts, .registry = registry, .rules = rules};
+    parts->count = parts->originals = 0;
+    if (!has_room(parts, batch->count))
+        return WR_PARTS_NO_MEMORY;
+    while (parts->originals < batch->count) {
+        work.sample = &batch->samples[parts->originals];
+        if (work.sample->kind == WEIR_KIND_SUMMARY)
+            take_apart(&work, batch);
+        else
+            append(&work, work.sample);
+        if (work.no_memory)
+            return WR_PARTS_NO_MEMORY;
+        if (work.damaged)
+            break;
+        parts->ends[parts->originals++] = parts->count;
+    }
+    number(parts, first);
+    parts->batch = *batch;
+    parts->batch.samples = parts->samples;
+    parts->batch.count = parts->count;
+    parts->batch.sequence = parts->sequence;
+    parts->batch.origin = parts->origin;
+    return parts->originals ? WR_PARTS_MADE : WR_PARTS_DAMAGED;
+}
+
+/* ---- Outcomes -------------------------------------------------------------------------------- */
+
+/* How many samples of the original are complete within the first `count` parts: the number of the one that has
+ * the next part. */
+static uint32_t find_original(const struct wr_parts *parts, uint32_t count)
+{
+    uint32_t low = 0, high = parts->originals;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (parts->ends[middle] <= count)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+weir_batch wr_parts_rest(const struct wr_parts *parts)
+{
+    weir_batch rest = parts->batch;
+    rest.samples += parts->done;
+    rest.count -= parts->done;
+    rest.sequence += parts->done;
+    return rest;
+}
+
+void wr_parts_advance(struct wr_parts *parts, uint32_t done, uint32_t rejected)
+{
+    parts->done += done;
+    if (!rejected)
+        return;
+    uint32_t from = find_original(parts, parts->done - rejected),
+             to = find_original(parts, parts->done - 1) + 1;
+    if (from < parts->rejected_to)
+        from = parts->rejected_to;
+    parts->rejected += to > from ? to - from : 0;
+    parts->rejected_to = to;
+}
+
+void wr_parts_convert(struct wr_parts *parts, weir_outcome *outcome)
+{
+    uint32_t complete = find_original(parts, parts->done);
+    bool begun_is_rejected = parts->rejected_to > complete;
+    outcome->done = complete;
+    outcome->rejected = parts->rejected - begun_is_rejected;
+    uint32_t parts_complete = complete ? parts->ends[complete - 1] : 0;
+    parts->first = wr_sample_id_behind(&parts->first, complete);
+    parts->sequence += parts_complete;
+    parts->done -= parts_complete;
+    parts->is_begun = parts->done > 0;
+    parts->rejected = parts->rejected_to = begun_is_rejected;
+}

@@ -1,0 +1,88 @@
+/* parts: a batch with summaries as one of plain values, for handler types that take no summaries.
+ *
+ * A counter becomes NAME, the running total; a gauge NAME, the level. A histogram becomes NAME.count, NAME.sum
+ * and, with a label le, NAME.bucket, which are running totals; also NAME.min, NAME.max and the percentiles of
+ * the interval, such as NAME.p99_9, if there were values. A value becomes NAME.count, .sum, .min, .max, .last
+ * and the percentiles, all of the interval. A format may want what came in the interval in place of totals, or
+ * no buckets.
+ *
+ * The parts of a summary are one event, but each bucket is an event of its own, as an event has one label set.
+ * The series of the parts are not counted against settings.max_series.
+ *
+ * Parts have identities of their own: an origin of the handler's instance, and numbers without a gap. A part
+ * has the same number in each attempt of the instance, and no other part has it. [worker] */
+#ifndef WR_PARTS_H
+#define WR_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+#include "registry/registry.h"
+#include "segment/origin.h"
+#include "summary/summary.h"
+
+struct wr_error;
+
+enum { WR_PERCENTILES = 16, WR_PERCENTILE_SUFFIX = 16 };
+
+struct wr_percentiles {
+    size_t count;
+    double quantiles[WR_PERCENTILES];                    /* 0..1 */
+    char suffixes[WR_PERCENTILES][WR_PERCENTILE_SUFFIX]; /* ".p99_9" */
+};
+
+/* Reads numbers above 0 and below 100. Returns false with the error's message: what is wrong with which. */
+bool wr_percentiles_read(struct wr_percentiles *percentiles, const weir_list *texts, struct wr_error *error);
+
+/* How summaries are taken apart. */
+struct wr_parts_rules {
+    uint32_t wanted; /* WR_WANTS_* of the format */
+    struct wr_percentiles percentiles;
+};
+
+/* All zeros: empty. */
+struct wr_parts {
+    weir_batch batch; /* what a handler gets */
+    weir_sample *samples;
+    uint32_t count, room;
+    uint32_t *ends; /* for each sample of the original: where its parts end */
+    uint32_t ends_room, originals;
+    uint32_t done;        /* parts */
+    uint32_t rejected;    /* samples of the original, some of whose parts were rejected */
+    uint32_t rejected_to; /* the samples before this have been looked at for that */
+    struct wr_summary_room *reading;
+
+    char origin[WR_ORIGIN_TEXT]; /* of the parts; "": none yet */
+    uint64_t sequence;           /* the number of the batch's first part */
+    uint64_t used;               /* numbers below this were given to parts */
+    struct wr_sample_id first;   /* the first sample of the original */
+    bool is_begun;               /* some parts of it are done */
+};
+
+void wr_parts_fini(struct wr_parts *parts);
+
+enum wr_parts_result {
+    WR_PARTS_MADE,
+    WR_PARTS_NO_MEMORY,
+    WR_PARTS_DAMAGED, /* the first sample is a summary that cannot be read */
+};
+
+/* Makes the parts of the samples, up to a summary that cannot be read. first: identity of the first one. If
+ * that was begun before, the parts of it that are done are left out. */
+enum wr_parts_result wr_parts_make(struct wr_parts *parts, const weir_batch *batch,
+                                   const struct wr_sample_id *first, struct wr_registry *registry,
+                                   const struct wr_parts_rules *rules);
+
+/* What the handler gets next; valid until the next call of make. count 0: it has done all. */
+weir_batch wr_parts_rest(const struct wr_parts *parts);
+
+/* The handler has done so many of these, of which the last ones were rejected. */
+void wr_parts_advance(struct wr_parts *parts, uint32_t done, uint32_t rejected);
+
+/* Sets `done` and `rejected` to samples of the original. A summary is rejected as a whole. */
+void wr_parts_convert(struct wr_parts *parts, weir_outcome *outcome);
+
+#endif

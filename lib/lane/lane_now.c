@@ -1,0 +1,80 @@
+#include "lane/lane_now.h"
+
+#include "lane/lane_internal.h"
+#include "lane/lane_next.h"
+#include "lane/outcome.h"
+#include "os/clock.h"
+#include "registry/labels.h"
+
+static bool has_spool(const struct wr_lane *lane)
+{
+    const struct wr_spool_state *spool = &lane->spool_state;
+    return lane->settings.spool_limit || spool->place || spool->samples || spool->moving.segment ||
+           spool->fetched.segment || spool->busy;
+}
+
+/* Whether the worker has to do something before the next batch, or is about to. */
+static bool is_wanted(const struct wr_lane *lane, int64_t now_ns)
+{
+    return lane->must_reopen || lane->reload_wanted || lane->flushed < lane->flush_wanted ||
+           lane->successor.instance || lane->stopping || lane->retry_at_ns ||
+           (lane->wake_at_ns && lane->wake_at_ns <= now_ns);
+}
+
+static bool is_idle(const struct wr_lane *lane)
+{
+    return lane->asleep && lane->open && !lane->now && !lane->flight.range.segment &&
+           lane->end_reason == WR_LANE_LIVES && !lane->fork_pending && !lane->abandoned && !lane->breach &&
+           !lane->sync_waiters.error;
+}
+
+bool wr_lane_now_claim(struct wr_lane *lane, uint64_t count, int64_t now_ns, struct wr_lane_now *now)
+{
+    if (!lane->handler.has_now || lane->queue.samples != count || !is_idle(lane) || is_wanted(lane, now_ns) ||
+        has_spool(lane) || !wr_lane_next_load(lane, now_ns))
+        return false;
+    lane->flight.in_handler = true;
+    lane->now = lane->in_callback = true;
+    lane->busy_since_ns = now_ns;
+    *now = (struct wr_lane_now){
+        .lane = lane,
+        .call = {.kind = WR_LANE_CALL_EMIT,
+                 .instance = lane->handler.instance,
+                 .range = lane->flight.range,
+                 .labels = lane->labels},
+    };
+    wr_labels_hold(lane->labels);
+    return true;
+}
+
+/* Applies the outcome. Returns whether the worker has something to do. */
+static void settle(struct wr_lane *lane, weir_outcome *outcome, const struct wr_lane_omissions *omissions)
+{
+    int64_t now_ns = wr_clock_monotonic_ns();
+    bool not_now = outcome->code == WEIR_OUTCOME_NOT_NOW;
+    if (not_now && !outcome->done && !lane->flight.settled_early) {
+        lane->flight.in_handler = false; /* the worker continues with it */
+        return;
+    }
+    if (not_now)
+        outcome->code = WEIR_OUTCOME_OK;
+    wr_outcome_of_emit(lane, outcome, omissions, now_ns);
+    wr_losses_log(lane, now_ns);
+}
+
+/* After a shutdown that no longer waits for it, the caller returns to the program all the same. */
+void wr_lane_now_finish(const struct wr_lane_now *now, weir_outcome *outcome,
+                        const struct wr_lane_omissions *omissions)
+{
+    struct wr_lane *lane = now->lane;
+    wr_lock_enter(&lane->lock);
+    lane->now = lane->in_callback = false;
+    lane->busy_since_ns = 0;
+    wr_condition_wake(&lane->progress);
+    settle(lane, outcome, omissions);
+    if (lane->woken_now || lane->messages.count || lane->flight.range.segment ||
+        !wr_queue_is_empty(&lane->queue) || lane->must_reopen || lane->end_reason != WR_LANE_LIVES)
+        wr_condition_wake(&lane->work);
+    lane->woken_now = false;
+    wr_lock_leave(&lane->lock);
+}

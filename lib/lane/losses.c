@@ -1,0 +1,84 @@
+#include "lane/losses.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "lane/lane_internal.h"
+#include "text/common.h"
+
+enum { LOG_AGAIN_S = 60 };
+
+static const char *const names[WEIR_DROPPED_MAX] = {
+    [WEIR_DROPPED_FULL] = "full",
+    [WEIR_DROPPED_REJECTED] = "rejected",
+    [WEIR_DROPPED_UNREPRESENTABLE] = "unrepresentable",
+    [WEIR_DROPPED_FAILED] = "failed",
+    [WEIR_DROPPED_REMOVED] = "removed",
+    [WEIR_DROPPED_SHUTDOWN] = "shutdown",
+    [WEIR_DROPPED_CORRUPT] = "corrupt",
+    [WEIR_DROPPED_NO_THREAD] = "no_thread",
+    [WEIR_DROPPED_REENTRANT] = "reentrant",
+    [WEIR_DROPPED_FORK_UNSAFE] = "fork_unsafe",
+    [WEIR_DROPPED_LIMIT] = "limit",
+};
+
+const char *wr_losses_name(int why)
+{
+    return why >= 0 && why < WEIR_DROPPED_MAX ? names[why] : NULL;
+}
+
+/* NULL: where samples are dropped for this reason, a message is logged already. */
+static const char *explain(const struct wr_lane *lane, enum weir_drop why)
+{
+    switch (why) {
+    case WEIR_DROPPED_FULL:
+        return lane->settings.spool_limit ? "queue and spool are full" : "the queue is full";
+    case WEIR_DROPPED_UNREPRESENTABLE: return "the handler or its format cannot represent some values";
+    case WEIR_DROPPED_REENTRANT: return "the queue is full for values that weir's own threads add";
+    case WEIR_DROPPED_FORK_UNSAFE: return "the handler was in use when the process forked";
+    case WEIR_DROPPED_LIMIT: return "more series than \"aggregate_series\" allows";
+    default: return NULL;
+    }
+}
+
+void wr_losses_log(struct wr_lane *lane, int64_t now_ns)
+{
+    struct wr_losses *losses = &lane->losses;
+    for (int why = 0; why < WEIR_DROPPED_MAX; why++) {
+        if (WR_LIKELY(lane->dropped[why] == losses->stated[why]) || now_ns < losses->again_ns[why])
+            continue;
+        const char *reason = explain(lane, (enum weir_drop)why);
+        if (!reason)
+            continue;
+        wr_lane_log(lane, WEIR_LOG_WARNING, "%s; %" PRIu64 " values dropped so far", reason,
+                    lane->dropped[why]);
+        losses->stated[why] = lane->dropped[why];
+        losses->again_ns[why] = now_ns + LOG_AGAIN_S * WR_NS_PER_S;
+    }
+}
+
+void wr_losses_state(struct wr_lane *lane, enum weir_drop why, uint64_t count)
+{
+    lane->losses.stated[why] += count;
+}
+
+void wr_losses_log_total(struct wr_lane *lane)
+{
+    char text[WEIR_DROPPED_MAX * 48] = ""; /* on the stack: the lane's lock is held */
+    size_t length = 0;
+    uint64_t total = 0;
+    int reasons = 0;
+    bool stated = true;
+    for (int why = 0; why < WEIR_DROPPED_MAX; why++) {
+        if (!lane->dropped[why])
+            continue;
+        total += lane->dropped[why];
+        stated &= lane->dropped[why] == lane->losses.stated[why];
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, "%s%" PRIu64 " %s", reasons++ ? ", " : "",
+                             lane->dropped[why], names[why] ? names[why] : "other");
+        lane->losses.stated[why] = lane->dropped[why];
+    }
+    if (reasons > 1 || !stated)
+        wr_lane_log(lane, WEIR_LOG_ERROR, "%" PRIu64 " values dropped in all (%s)", total, text);
+}

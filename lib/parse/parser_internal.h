@@ -1,0 +1,130 @@
+/* parser_internal: what the parsers of lib/parse share. */
+#ifndef WR_PARSER_INTERNAL_H
+#define WR_PARSER_INTERNAL_H
+
+#include "parse/parser.h"
+
+struct wr_parser_type {
+    const char *name, *summary;
+    /* Reads the next record of the line, from parser->at, into parser->record; faults are reported. Returns
+     * false if the line has no more. */
+    bool (*next)(struct wr_parser *parser);
+    size_t state_bytes; /* of parser->state; zeroed when the input ends */
+    void (*free_state)(void *state);
+};
+
+struct wr_parser {
+    const struct wr_parser_type *type;
+    struct wr_parser_options options;
+    struct wr_parser_sink sink;
+    void *state;
+
+    char *buffer; /* unparsed bytes: buffer[start .. end) */
+    size_t start, end, room, searched;
+    bool skipping; /* within a line that is too long */
+    uint64_t lines;
+
+    const char *line, *at, *line_end; /* the current line; a NUL at line_end */
+    bool in_line, is_offered;         /* is_offered: record waits for the sink */
+    struct wr_parse_record record;
+    weir_typed_value *values;
+    weir_label *labels;
+    uint32_t value_room, label_room;
+    char *texts; /* of the current record */
+    size_t text_used, text_room;
+};
+
+extern const struct wr_parser_type wr_parser_auto;
+extern const struct wr_parser_type wr_parser_text;
+extern const struct wr_parser_type wr_parser_json;
+extern const struct wr_parser_type wr_parser_bai;
+extern const struct wr_parser_type wr_parser_csv;
+extern const struct wr_parser_type wr_parser_influx;
+extern const struct wr_parser_type wr_parser_statsd;
+extern const struct wr_parser_type wr_parser_graphite;
+extern const struct wr_parser_type wr_parser_prometheus;
+
+/* free_state of parsers whose state is a struct wr_json. */
+void wr_parse_free_json(void *state);
+
+/* ---- Faults ---------------------------------------------------------------------------------- */
+
+enum { WR_PARSE_SHOWN_ROOM = 200 };
+
+/* Quotes part of a line for a message. Returns out. */
+const char *wr_parse_quote(char out[WR_PARSE_SHOWN_ROOM], const char *text, const char *end);
+
+/* Reports that the line is not used. at: its place in the line; NULL: none. Returns false. */
+bool wr_parse_refuse(struct wr_parser *parser, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Reports that a value is left out. */
+void wr_parse_leave_out(struct wr_parser *parser, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+/* Copies [text, end) and a NUL to memory of the record. All copies of a record together are not longer than
+ * its line and one byte for each copy, which is never more than there is room for. */
+char *wr_parse_keep(struct wr_parser *parser, const char *text, const char *end);
+
+/* For texts that are decoded in place of copied: where to write, and after the last byte. */
+static inline char *wr_parse_open(struct wr_parser *parser)
+{
+    return parser->texts + parser->text_used;
+}
+
+static inline void wr_parse_close(struct wr_parser *parser, char *text_end)
+{
+    *text_end = '\0';
+    parser->text_used = (size_t)(text_end - parser->texts) + 1;
+}
+
+/* Copies and checks a name; `what` describes it. Returns NULL after wr_parse_refuse. */
+const char *wr_parse_keep_name(struct wr_parser *parser, const char *text, const char *end, const char *what);
+
+/* Sets the record's time from seconds since 1970, or refuses the line. */
+bool wr_parse_set_time(struct wr_parser *parser, const char *at, const char *end);
+
+/* Checks a kept name that was read at `at`, and sets record.group if it is a valid group. Return false after
+ * wr_parse_refuse. */
+bool wr_parse_check_name(struct wr_parser *parser, const char *at, const char *name, const char *what);
+bool wr_parse_set_group(struct wr_parser *parser, const char *at, const char *group);
+
+/* ---- The record ------------------------------------------------------------------------------ */
+
+/* Starts a record without anything. */
+void wr_parse_start(struct wr_parser *parser);
+
+/* Adds a value with a kept name. Return false after wr_parse_refuse. */
+bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *name,
+                        const weir_typed_value *value);
+bool wr_parse_add_label(struct wr_parser *parser, const char *at, const char *key, const char *value);
+
+/* Splits a path [text, end) into group and name by the options, and adds the value. Returns false after
+ * wr_parse_refuse. */
+bool wr_parse_add_path(struct wr_parser *parser, const char *text, const char *end,
+                       const weir_typed_value *value);
+
+static inline bool wr_parse_is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The next character that is not blank, at most end. */
+static inline const char *wr_parse_skip_blanks(const char *at, const char *end)
+{
+    while (at < end && wr_parse_is_blank(*at))
+        at++;
+    return at;
+}
+
+/* The end of the word at `at`. */
+static inline const char *wr_parse_word_end(const char *at, const char *end)
+{
+    while (at < end && !wr_parse_is_blank(*at))
+        at++;
+    return at;
+}
+
+#endif

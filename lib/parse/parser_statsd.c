@@ -1,0 +1,210 @@
+#include <math.h>
+#include <string.h>
+
+#include "parse/numeral.h"
+#include "parse/parser_internal.h"
+#include "text/common.h"
+
+/* StatsD: name:value|type|@rate, with DogStatsD's additions: |#key:value,key, |T and several values of one
+ * name: name:1:2:3|h. Counters are increments, scaled by their rate; a gauge with a sign is a change of its
+ * level; timers, histograms and distributions are histograms; a set's members are texts. */
+
+/* What a line says of all its values. */
+struct parts {
+    const char *name, *name_end;
+    const char *type, *type_end;
+    double rate;
+};
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+static const char *find(const char *at, const char *end, char c)
+{
+    const char *found = memchr(at, c, (size_t)(end - at));
+    return found ? found : end;
+}
+
+static bool read_rate(struct wr_parser *parser, const char *at, const char *end, double *rate)
+{
+    char shown[WR_PARSE_SHOWN_ROOM];
+    weir_typed_value value;
+    if (wr_numeral_read(at, end, 0, &value)) {
+        *rate = value.kind == WEIR_KIND_INT ? (double)value.i64 : value.f64;
+        if (*rate > 0 && *rate <= 1)
+            return true;
+    }
+    return wr_parse_refuse(parser, at, "%s is not a sample rate (greater than 0, at most 1)",
+                           wr_parse_quote(shown, at, end));
+}
+
+/* key:value or key */
+static bool read_tag(struct wr_parser *parser, const char *at, const char *end)
+{
+    const char *colon = find(at, end, ':');
+    const char *key = wr_parse_keep_name(parser, at, colon, "tag");
+    const char *value = colon < end ? wr_parse_keep(parser, colon + 1, end) : "";
+    return key && wr_parse_add_label(parser, at, key, value);
+}
+
+static bool read_tags(struct wr_parser *parser, const char *at, const char *end)
+{
+    while (at < end) {
+        const char *next = find(at, end, ',');
+        if (next > at && !read_tag(parser, at, next))
+            return false;
+        at = next < end ? next + 1 : end;
+    }
+    return true;
+}
+
+/* What follows the type: [at, end), from one '|' to the next. Unknown ones are skipped, as by servers. */
+static bool read_extra(struct wr_parser *parser, const char *at, const char *end, struct parts *parts)
+{
+    if (at < end && *at == '@')
+        return read_rate(parser, at + 1, end, &parts->rate);
+    if (at < end && *at == '#')
+        return read_tags(parser, at + 1, end);
+    return at == end || *at != 'T' || wr_parse_set_time(parser, at + 1, end);
+}
+
+static bool read_extras(struct wr_parser *parser, const char *at, struct parts *parts)
+{
+    while (at < parser->line_end) {
+        const char *next = find(++at, parser->line_end, '|');
+        if (!read_extra(parser, at, next, parts))
+            return false;
+        at = next;
+    }
+    return true;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+static bool is_type(const struct parts *parts, const char *type)
+{
+    size_t length = (size_t)(parts->type_end - parts->type);
+    return strlen(type) == length && memcmp(parts->type, type, length) == 0;
+}
+
+static void scale(weir_typed_value *value, double rate)
+{
+    double size = value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
+    if (rate != 1) /* a rate of 0.1 counts each as exactly ten */
+        *value = (weir_typed_value){.kind = WEIR_KIND_DOUBLE, .f64 = size / rate};
+}
+
+static bool read_number(struct wr_parser *parser, const char *at, const char *end, weir_typed_value *value)
+{
+    char shown[WR_PARSE_SHOWN_ROOM];
+    return wr_numeral_read(at, end, WR_NUMERAL_PLUS, value) ||
+           wr_parse_refuse(parser, at, "%s is not a finite number", wr_parse_quote(shown, at, end));
+}
+
+static bool read_counter(struct wr_parser *parser, const char *at, const char *end, const struct parts *parts,
+                         weir_typed_value *value)
+{
+    parser->record.instrument = WEIR_COUNTER;
+    if (!read_number(parser, at, end, value))
+        return false;
+    scale(value, parts->rate);
+    return value->kind == WEIR_KIND_INT || isfinite(value->f64) ||
+           wr_parse_refuse(parser, at, "out of range with its sample rate");
+}
+
+static bool read_gauge(struct wr_parser *parser, const char *at, const char *end, weir_typed_value *value)
+{
+    parser->record.instrument = WEIR_GAUGE;
+    parser->record.is_change = at < end && (*at == '+' || *at == '-');
+    return read_number(parser, at, end, value);
+}
+
+static bool read_measurement(struct wr_parser *parser, const char *at, const char *end,
+                             const struct parts *parts, weir_typed_value *value)
+{
+    parser->record.instrument = WEIR_HISTOGRAM;
+    parser->record.unit = is_type(parts, "ms") ? "ms" : NULL;
+    parser->record.sample_rate = parts->rate;
+    return read_number(parser, at, end, value);
+}
+
+static bool read_member(struct wr_parser *parser, const char *at, const char *end, weir_typed_value *value)
+{
+    parser->record.member = wr_parse_keep(parser, at, end);
+    *value = (weir_typed_value){.kind = WEIR_KIND_INT, .i64 = 1};
+    return true;
+}
+
+static bool read_value(struct wr_parser *parser, const char *at, const char *end, const struct parts *parts,
+                       weir_typed_value *value)
+{
+    char shown[WR_PARSE_SHOWN_ROOM];
+    if (is_type(parts, "c"))
+        return read_counter(parser, at, end, parts, value);
+    if (is_type(parts, "g"))
+        return read_gauge(parser, at, end, value);
+    if (is_type(parts, "ms") || is_type(parts, "h") || is_type(parts, "d"))
+        return read_measurement(parser, at, end, parts, value);
+    if (is_type(parts, "s"))
+        return read_member(parser, at, end, value);
+    return wr_parse_refuse(parser, parts->type, "%s is not a type (c, g, ms, h, d or s)",
+                           wr_parse_quote(shown, parts->type, parts->type_end));
+}
+
+/* ---- A line ---------------------------------------------------------------------------------- */
+
+/* An event of DogStatsD: _e{5,4}:title|text */
+static bool is_event(const struct wr_parser *parser)
+{
+    static const char digits[] = "0123456789";
+    const char *at = parser->line;
+    if (strncmp(at, "_e{", 3) != 0)
+        return false;
+    at += 3 + strspn(at + 3, digits);
+    if (*at != ',')
+        return false;
+    at += 1 + strspn(at + 1, digits);
+    return strncmp(at, "}:", 2) == 0;
+}
+
+static bool refuse_line(struct wr_parser *parser)
+{
+    bool is_other = is_event(parser) || strncmp(parser->line, "_sc|", 4) == 0;
+    return wr_parse_refuse(parser, parser->line,
+                           is_other ? "an event or a service check, not a value"
+                                    : "not a line like name:12.5|g (name:value|type)");
+}
+
+/* The first value of the line is behind the name, the next ones behind each other, at parser->at. */
+static bool read_record(struct wr_parser *parser)
+{
+    const char *end = parser->line_end, *name_end = find(parser->line, end, ':');
+    struct parts parts = {.name = parser->line, .name_end = name_end, .rate = 1};
+    const char *bar = find(name_end, end, '|');
+    const char *start = parser->at == parser->line ? name_end + 1 : parser->at;
+    weir_typed_value value;
+    if (bar == end || name_end == parser->line || is_event(parser))
+        return refuse_line(parser);
+    parts.type = bar + 1;
+    parts.type_end = find(parts.type, end, '|');
+    const char *value_end = find(start, bar, ':');
+    if (is_type(&parts, "s"))
+        value_end = bar; /* members may contain colons */
+    parser->at = value_end < bar ? value_end + 1 : end;
+    return read_extras(parser, parts.type_end, &parts) &&
+           read_value(parser, start, value_end, &parts, &value) &&
+           wr_parse_add_path(parser, parts.name, parts.name_end, &value);
+}
+
+static bool next(struct wr_parser *parser)
+{
+    if (parser->at == parser->line_end)
+        return false;
+    wr_parse_start(parser);
+    return read_record(parser);
+}
+
+const struct wr_parser_type wr_parser_statsd = {
+    .name = "statsd",
+    .summary = "StatsD: group.latency:49.4|ms|@0.1, with DogStatsD's tags |#key:value",
+    .next = next,
+};

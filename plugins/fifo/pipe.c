@@ -1,0 +1,188 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../output.h"
+#include "pipe.h"
+#include "repair.h"
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+static const char *name_type(mode_t type)
+{
+    switch (type & S_IFMT) {
+    case S_IFLNK: return "a symbolic link";
+    case S_IFREG: return "a regular file";
+    case S_IFDIR: return "a folder";
+    case S_IFSOCK: return "a socket";
+    default: return "a device";
+    }
+}
+
+void wr_pipe_describe(const struct pipe *pipe, const struct pipe_result *result, char *text, size_t room)
+{
+    const char *path = pipe->path, *error = system_strerror(result->error);
+    switch (result->state) {
+    case PIPE_MISSING: snprintf(text, room, "the named pipe %.160s does not exist", path); break;
+    case PIPE_NO_READER: snprintf(text, room, "the named pipe %.160s has no reader", path); break;
+    case PIPE_FULL:
+        snprintf(text, room, "the named pipe %.160s is full: its reader reads nothing", path);
+        break;
+    case PIPE_WRONG_TYPE:
+        snprintf(text, room, "%.160s is %s, not a named pipe", path, name_type(result->type));
+        break;
+    case PIPE_CREATE_FAILED: snprintf(text, room, "create %.160s: %s", path, error); break;
+    case PIPE_OPEN_FAILED: snprintf(text, room, "open %.160s: %s", path, error); break;
+    default: snprintf(text, room, "write %.160s: %s", path, error); break;
+    }
+}
+
+/* ---- Identity -------------------------------------------------------------------------------- */
+
+bool wr_pipe_is_ours(const struct pipe *pipe)
+{
+    return system_is_file(pipe->fd, pipe->device, pipe->inode);
+}
+
+bool wr_pipe_is_in_place(struct pipe *pipe)
+{
+    struct stat status;
+    pipe->checked_ms = output_now_ms();
+    return lstat(pipe->path, &status) == 0 && status.st_dev == pipe->device && status.st_ino == pipe->inode;
+}
+
+bool wr_pipe_has_reader(const struct pipe *pipe)
+{
+    struct pollfd entry = {.fd = pipe->fd, .events = POLLOUT};
+    return poll(&entry, 1, 0) < 0 || !(entry.revents & POLLERR);
+}
+
+void wr_pipe_close(struct pipe *pipe)
+{
+    if (pipe->fd >= 0 && wr_pipe_is_ours(pipe))
+        close(pipe->fd);
+    pipe->fd = -1;
+}
+
+/* ---- Creating and opening -------------------------------------------------------------------- */
+
+/* mkfifo applies the umask, which belongs to the whole program and must not be changed. A pipe of another
+ * user, which may have replaced the new one meanwhile, is not changed. */
+static void set_mode(const struct pipe *pipe)
+{
+    char name[40];
+    struct stat status;
+    int fd = system_open(pipe->path, O_PATH | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    bool owned = fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_uid == geteuid();
+    if (owned && (status.st_mode & 07777) != pipe->mode && chmod(name, pipe->mode) != 0)
+        pipe->host->log(
+            pipe->host, WEIR_LOG_WARNING,
+            "mode: the permissions of %s are %04o and cannot be set to %04o (%s); the pipe is used as it is",
+            pipe->path, (unsigned)status.st_mode & 07777, (unsigned)pipe->mode, system_strerror(errno));
+    close(fd);
+}
+
+static struct pipe_result create_pipe(const struct pipe *pipe)
+{
+    if (mkfifo(pipe->path, pipe->mode) == 0)
+        set_mode(pipe);
+    else if (errno != EEXIST)
+        return wr_pipe_result(PIPE_CREATE_FAILED, errno);
+    return wr_pipe_result(PIPE_READY, 0);
+}
+
+/* Checks the file type before opening: opening a device may have side effects. */
+struct pipe_result wr_pipe_check_path(const struct pipe *pipe)
+{
+    struct stat status;
+    if (lstat(pipe->path, &status) != 0) {
+        if (errno != ENOENT)
+            return wr_pipe_result(PIPE_OPEN_FAILED, errno);
+        return pipe->create ? create_pipe(pipe) : wr_pipe_result(PIPE_MISSING, 0);
+    }
+    if (!S_ISFIFO(status.st_mode))
+        return (struct pipe_result){.state = PIPE_WRONG_TYPE, .type = status.st_mode};
+    return wr_pipe_result(PIPE_READY, 0);
+}
+
+static struct pipe_result open_error_result(int error)
+{
+    switch (error) {
+    case ENXIO: return wr_pipe_result(PIPE_NO_READER, 0);
+    case ENOENT: return wr_pipe_result(PIPE_MISSING, 0);
+    case ELOOP: return (struct pipe_result){.state = PIPE_WRONG_TYPE, .type = S_IFLNK};
+    default: return wr_pipe_result(PIPE_OPEN_FAILED, error);
+    }
+}
+
+static void set_size(struct pipe *pipe)
+{
+    if (!pipe->size || fcntl(pipe->fd, F_SETPIPE_SZ, pipe->size) >= 0 || pipe->logged_size)
+        return;
+    pipe->logged_size = true;
+    pipe->host->log(pipe->host, WEIR_LOG_WARNING,
+                    "pipe_size: the capacity of %s cannot be set to %d bytes (%s); it stays unchanged",
+                    pipe->path, pipe->size, system_strerror(errno));
+}
+
+static struct pipe_result open_pipe(struct pipe *pipe)
+{
+    struct stat status;
+    struct pipe_result result = wr_pipe_check_path(pipe);
+    if (result.state)
+        return result;
+    int fd = system_open(pipe->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
+    if (fd < 0)
+        return open_error_result(errno);
+    /* the path may have been replaced since wr_pipe_check_path */
+    if (fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode)) {
+        close(fd);
+        return (struct pipe_result){.state = PIPE_WRONG_TYPE, .type = status.st_mode};
+    }
+    pipe->fd = fd;
+    pipe->device = status.st_dev;
+    pipe->inode = status.st_ino;
+    pipe->checked_ms = output_now_ms();
+    set_size(pipe);
+    if (!wr_repair_start(pipe)) {
+        wr_pipe_close(pipe);
+        return wr_pipe_result(PIPE_OPEN_FAILED, ENOMEM);
+    }
+    return wr_pipe_result(PIPE_READY, 0);
+}
+
+struct pipe_result wr_pipe_follow(struct pipe *pipe)
+{
+    if (pipe->fd >= 0 && !(wr_pipe_is_ours(pipe) && wr_pipe_is_in_place(pipe)))
+        wr_pipe_close(pipe);
+    return pipe->fd < 0 ? open_pipe(pipe) : wr_pipe_result(PIPE_READY, 0);
+}
+
+struct pipe_result wr_pipe_reach(struct pipe *pipe)
+{
+    struct pipe_result result = wr_pipe_follow(pipe);
+    if (result.state)
+        return result;
+    wr_repair_wait(pipe);
+    return wr_pipe_has_reader(pipe) ? result : wr_repair(pipe);
+}
+
+/* Lines that wait were in the pipe before, as delivered values, or as lines of other programs: so the core
+ * cannot offer them again. */
+void wr_pipe_fini(struct pipe *pipe)
+{
+    if (pipe->waiting.length)
+        pipe->host->log(
+            pipe->host, WEIR_LOG_WARNING,
+            "%zu bytes of lines that did not fit into %s again after it had lost its reader are lost",
+            pipe->waiting.length, pipe->path);
+    free(pipe->written.data);
+    free(pipe->waiting.data);
+}

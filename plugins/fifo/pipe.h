@@ -1,0 +1,92 @@
+/* pipe: the named pipe that the handler writes to, its path, and its descriptor. Nothing here waits, except
+ * for another process that repairs the pipe. */
+#ifndef WEIR_PLUGINS_PIPE_H
+#define WEIR_PLUGINS_PIPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <weir/handler.h>
+
+/* The state of the named pipe at `path`. */
+enum pipe_state {
+    PIPE_READY,
+    PIPE_MISSING, /* the path does not exist */
+    PIPE_NO_READER,
+    PIPE_FULL,
+    PIPE_WRONG_TYPE, /* the path is not a named pipe */
+    PIPE_CREATE_FAILED,
+    PIPE_OPEN_FAILED,
+    PIPE_WRITE_FAILED,
+};
+
+struct pipe_result {
+    enum pipe_state state;
+    int error;   /* errno, where it adds information */
+    mode_t type; /* PIPE_WRONG_TYPE: the type of the file at the path */
+};
+
+/* Whole lines. */
+struct pipe_text {
+    char *data;
+    size_t length, room;
+};
+
+/* Zero except for what fifo_create sets. */
+struct pipe {
+    const weir_host *host;
+    const char *path;
+    bool create;
+    mode_t mode;  /* permissions of a created pipe */
+    int size;     /* 0: leave the capacity unchanged */
+    int fd;       /* -1: not open */
+    dev_t device; /* identify the open pipe */
+    ino_t inode;
+    int64_t checked_ms; /* when the path was last compared with the open pipe */
+    bool logged_size;   /* a refused pipe_size has been logged */
+
+    /* of repair.c */
+    struct pipe_text written; /* the last lines written, at least as many as the pipe holds */
+    struct pipe_text waiting; /* whole lines that no longer fit into the pipe; before all others */
+    size_t kept;              /* how many bytes of `written` are kept at least */
+    int unread;               /* bytes in the pipe after the last repair; -1: something was written since */
+    int read_fd;              /* open during a repair, else -1 */
+    int64_t ignore_lock_ms;   /* until when its lock is ignored, which was held for longer than a repair */
+    bool logged_access;       /* a pipe that cannot be read has been logged */
+};
+
+static inline struct pipe_result wr_pipe_result(enum pipe_state state, int error)
+{
+    return (struct pipe_result){.state = state, .error = error};
+}
+
+/* Writes a description of the result. */
+void wr_pipe_describe(const struct pipe *pipe, const struct pipe_result *result, char *text, size_t room);
+
+/* Whether the descriptor is still that of the pipe. A program that closes all descriptors, as daemons do, may
+ * have reused its number for another file, which must not be written to or closed. */
+bool wr_pipe_is_ours(const struct pipe *pipe);
+
+/* Whether the path still names the open pipe. */
+bool wr_pipe_is_in_place(struct pipe *pipe);
+
+/* A process that repairs the pipe counts, too. */
+bool wr_pipe_has_reader(const struct pipe *pipe);
+
+/* Checks the file type at the path, and creates a missing pipe if that is configured. */
+struct pipe_result wr_pipe_check_path(const struct pipe *pipe);
+
+/* Closes the open pipe if the path no longer names it, and opens it if none is open. */
+struct pipe_result wr_pipe_follow(struct pipe *pipe);
+
+/* As wr_pipe_follow, and checks that the pipe has a reader; if not, repairs it. */
+struct pipe_result wr_pipe_reach(struct pipe *pipe);
+
+void wr_pipe_close(struct pipe *pipe);
+
+/* Frees the memory of a closed one. Logs how many bytes are lost that no longer fitted into it. */
+void wr_pipe_fini(struct pipe *pipe);
+
+#endif

@@ -1,0 +1,250 @@
+#include "series_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+/* Frees a text, or keeps it as long as a snapshot may use it. Without memory for that it is leaked. */
+static void retire(struct series_table *table, struct wr_series_text *text)
+{
+    if (!table->has_snapshot) {
+        wr_series_text_fini(text);
+        return;
+    }
+    if (table->retired_count == table->retired_room) {
+        size_t room = table->retired_room ? table->retired_room * 2 : 64;
+        char **retired = realloc(table->retired, room * sizeof *retired);
+        if (!retired)
+            return;
+        table->retired = retired;
+        table->retired_room = room;
+    }
+    table->retired[table->retired_count++] = text->family;
+}
+
+static void forget_all(struct series_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        retire(table, &table->entries[i].text);
+    table->count = 0;
+    if (table->place_count)
+        memset(table->places, 0, table->place_count * sizeof *table->places);
+}
+
+static void free_labels(struct series_table *table)
+{
+    for (size_t i = 0; i < table->label_count; i++) {
+        free((char *)table->labels[i].key);
+        free((char *)table->labels[i].value);
+    }
+    free(table->labels);
+    table->labels = NULL;
+    table->label_count = 0;
+}
+
+void series_table_fini(struct series_table *table)
+{
+    forget_all(table);
+    free_labels(table);
+    free(table->entries);
+    free(table->places);
+    free(table->retired);
+    *table = (struct series_table){.rules = table->rules};
+}
+
+/* ---- The labels of the batch ----------------------------------------------------------------- */
+
+static bool has_labels_of(const struct series_table *table, const weir_batch *batch)
+{
+    if (table->label_count != batch->label_count)
+        return false;
+    for (size_t i = 0; i < batch->label_count; i++)
+        if (strcmp(table->labels[i].key, batch->labels[i].key) != 0 ||
+            strcmp(table->labels[i].value, batch->labels[i].value) != 0)
+            return false;
+    return true;
+}
+
+/* After a change of settings.labels all series have other names, so those known so far have ended. */
+static bool use_labels(struct series_table *table, const weir_batch *batch)
+{
+    if (has_labels_of(table, batch))
+        return true;
+    forget_all(table);
+    free_labels(table);
+    table->labels = calloc(batch->label_count + 1, sizeof *table->labels);
+    if (!table->labels)
+        return false;
+    for (const weir_label *label = batch->labels; table->label_count < batch->label_count; label++) {
+        weir_label *copy = &table->labels[table->label_count++];
+        *copy = (weir_label){strdup(label->key), strdup(label->value)};
+        if (!copy->key || !copy->value) {
+            free_labels(table);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+static bool has_place(struct series_table *table, uint32_t id)
+{
+    if (id < table->place_count)
+        return true;
+    size_t count = ((size_t)id + 1) * 2;
+    uint32_t *places = realloc(table->places, count * sizeof *places);
+    if (!places)
+        return false;
+    memset(places + table->place_count, 0, (count - table->place_count) * sizeof *places);
+    table->places = places;
+    table->place_count = count;
+    return true;
+}
+
+static bool has_room(struct series_table *table)
+{
+    if (table->count < table->room)
+        return true;
+    size_t room = table->room ? table->room * 2 : 64;
+    struct wr_exposed *entries = realloc(table->entries, room * sizeof *entries);
+    if (!entries)
+        return false;
+    table->entries = entries;
+    table->room = room;
+    return true;
+}
+
+static struct wr_exposed *add_entry(struct series_table *table, const weir_series *series)
+{
+    struct wr_exposed entry = {.series = series};
+    if (!has_place(table, series->id) || !has_room(table) ||
+        !wr_series_text_init(&entry.text, series, table->labels, table->label_count, &table->rules))
+        return NULL;
+    table->entries[table->count] = entry;
+    table->places[series->id] = (uint32_t)++table->count;
+    table->is_sorted = false;
+    return &table->entries[table->count - 1];
+}
+
+/* A series whose unit, help or instrument has changed is called anew. */
+static bool rename_entry(struct series_table *table, struct wr_exposed *entry, const weir_series *series)
+{
+    struct wr_series_text text;
+    if (!wr_series_text_init(&text, series, table->labels, table->label_count, &table->rules))
+        return false;
+    retire(table, &entry->text);
+    entry->text = text;
+    entry->series = series;
+    table->is_sorted = false;
+    return true;
+}
+
+static struct wr_exposed *get_entry(struct series_table *table, const weir_series *series)
+{
+    uint32_t place = series->id < table->place_count ? table->places[series->id] : 0;
+    if (!place)
+        return add_entry(table, series);
+    struct wr_exposed *entry = &table->entries[place - 1];
+    return entry->series == series || rename_entry(table, entry, series) ? entry : NULL;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static double value_of(const weir_sample *sample)
+{
+    return sample->kind == WEIR_KIND_INT ? (double)sample->value.i64 : sample->value.f64;
+}
+
+uint32_t series_table_put(struct series_table *table, const weir_batch *batch, int64_t now_ns)
+{
+    if (!use_labels(table, batch))
+        return 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const weir_sample *sample = &batch->samples[i];
+        const weir_series *series = weir_batch_series(batch, sample);
+        struct wr_exposed *entry = get_entry(table, series);
+        if (!entry)
+            return i;
+        bool is_increment = series->instrument == WEIR_COUNTER && !series->cumulative; /* without "aggregate" */
+        entry->value = is_increment ? entry->value + value_of(sample) : value_of(sample);
+        entry->time_ns = sample->time_ns;
+        entry->seen_ns = now_ns;
+    }
+    return batch->count;
+}
+
+static void find_places(struct series_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        table->places[table->entries[i].series->id] = (uint32_t)i + 1;
+}
+
+void series_table_expire(struct series_table *table, int64_t before_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        struct wr_exposed *entry = &table->entries[i];
+        if (entry->text.type == WR_SERIES_GAUGE && entry->seen_ns < before_ns) {
+            table->places[entry->series->id] = 0;
+            retire(table, &entry->text);
+        } else
+            table->entries[kept++] = *entry;
+    }
+    if (kept == table->count)
+        return;
+    table->count = kept;
+    find_places(table);
+}
+
+/* ---- Snapshots ------------------------------------------------------------------------------- */
+
+static void sort(struct series_table *table)
+{
+    if (table->is_sorted || !table->count)
+        return;
+    wr_exposition_sort(table->entries, table->count);
+    find_places(table);
+    table->is_sorted = true;
+}
+
+bool series_table_take_snapshot(struct series_table *table, struct series_snapshot *snapshot)
+{
+    if (snapshot->room < table->count) {
+        struct wr_exposed *entries = realloc(snapshot->entries, table->room * sizeof *entries);
+        if (!entries)
+            return false;
+        snapshot->entries = entries;
+        snapshot->room = table->room;
+    }
+    sort(table);
+    snapshot->count = table->count;
+    if (table->count)
+        memcpy(snapshot->entries, table->entries, table->count * sizeof *table->entries);
+    table->has_snapshot = true;
+    return true;
+}
+
+/* An entry that has another text since then finds out by itself. */
+static void remember_clashes(struct series_table *table, const struct series_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->count && i < table->count; i++)
+        if (table->entries[i].text.family == snapshot->entries[i].text.family)
+            table->entries[i].text = snapshot->entries[i].text;
+}
+
+void series_table_release_snapshot(struct series_table *table, struct series_snapshot *snapshot)
+{
+    remember_clashes(table, snapshot);
+    while (table->retired_count)
+        free(table->retired[--table->retired_count]);
+    table->has_snapshot = false;
+    snapshot->count = 0;
+}
+
+void series_snapshot_fini(struct series_snapshot *snapshot)
+{
+    free(snapshot->entries);
+    *snapshot = (struct series_snapshot){0};
+}

@@ -1,0 +1,54 @@
+/* series_table: the last sample of each series. The worker changes it, the server's thread reads it:
+ * the owner's lock protects it. */
+#ifndef PROMETHEUS_SERIES_TABLE_H
+#define PROMETHEUS_SERIES_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+#include "format/exposition.h"
+
+/* Initialized with zeros and rules. */
+struct series_table {
+    struct wr_exposed *entries; /* seen_ns: when the sample came, monotonic */
+    size_t count, room;
+    uint32_t *places; /* by series id: index in entries, plus one; 0: none */
+    size_t place_count;
+    weir_label *labels; /* a copy of the batch's */
+    size_t label_count;
+    bool is_sorted;
+    bool has_snapshot; /* of which texts are in use that the entries may no longer have */
+    char **retired;    /* texts of that kind, to be freed */
+    size_t retired_count, retired_room;
+    struct wr_series_rules rules;
+};
+
+/* The entries at one moment, to make a page of them without the lock. Initialized with zeros. */
+struct series_snapshot {
+    struct wr_exposed *entries;
+    size_t count, room;
+};
+
+void series_table_fini(struct series_table *table);
+
+/* Takes over a batch's samples from index start on. Returns how many it took: fewer than there are if out of
+ * memory. */
+uint32_t series_table_put(struct series_table *table, const weir_batch *batch, int64_t now_ns);
+
+/* Forgets what is no running total and was last seen before that time. */
+void series_table_expire(struct series_table *table, int64_t before_ns);
+
+/* Copies the entries, sorted for a page; the texts are the table's. Returns false if out of memory. A table has
+ * one snapshot at a time. */
+bool series_table_take_snapshot(struct series_table *table, struct series_snapshot *snapshot);
+
+/* Frees the texts that are not in use any more, and takes over what the page found out about equal names. The
+ * snapshot keeps its memory for the next one. */
+void series_table_release_snapshot(struct series_table *table, struct series_snapshot *snapshot);
+
+void series_snapshot_fini(struct series_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,74 @@
+/* connection: a connected socket, for streams and for datagrams. All of it runs on the handler's worker, except
+ * for wr_connection_abandon.
+ *
+ * A program that closes all descriptors, as daemons do, may have reused the number of the socket for another
+ * file. So the socket is recorded with its identity, which is checked before it is used after an idle time. */
+#ifndef SOCKET_CONNECTION_H
+#define SOCKET_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <weir/handler.h>
+
+#include "destination.h"
+
+enum connection_state {
+    CONNECTION_READY,
+    CONNECTION_BUSY,    /* nothing can be sent now; after a wait: its time is over */
+    CONNECTION_STOPPED, /* the handler must stop, and no time is left */
+    CONNECTION_LOST,    /* connection->error has the reason */
+};
+
+struct connection {
+    const weir_host *host;
+    struct destination to;
+    int64_t connect_timeout_ms, send_timeout_ms;
+    int fd; /* non-blocking; -1: not open */
+    dev_t device;
+    ino_t inode;
+    int error;         /* errno of the last failure */
+    bool is_name;      /* the address was found by resolving a name */
+    unsigned first;    /* which address of the name to try first */
+    int64_t opened_ms; /* when it was connected, or resolved again */
+};
+
+void wr_connection_init(struct connection *connection, const weir_host *host);
+
+/* Resolves the name and connects, within timeout_ms. Writes the reason of a failure, for people. */
+bool wr_connection_open(struct connection *connection, int64_t timeout_ms, char *reason, size_t room);
+
+/* Resolves the name again and connects to what it found. Keeps the present socket if that fails. */
+void wr_connection_refresh(struct connection *connection);
+
+bool wr_connection_is_open(const struct connection *connection);
+
+/* Closes the socket, if it is still this one. */
+void wr_connection_close(struct connection *connection);
+
+/* [fork] close(2) and nothing else. */
+void wr_connection_abandon(const struct connection *connection);
+
+/* Reads and discards what the peer has sent. LOST: the peer has closed the connection, or it failed. */
+enum connection_state wr_connection_check(struct connection *connection);
+
+/* Sends without waiting. READY: *count bytes were sent. */
+enum connection_state wr_connection_send(struct connection *connection, const char *data, size_t length,
+                                         size_t *count);
+
+/* Waits until the socket can be written to, at most until then. */
+enum connection_state wr_connection_wait(struct connection *connection, int64_t until_ms);
+
+/* Writes why nothing was sent, for people. The state is not READY. */
+void wr_connection_describe(const struct connection *connection, enum connection_state state, char *reason,
+                            size_t room);
+
+/* The error that the network has reported for an earlier datagram, and clears it; 0: none. */
+int wr_connection_take_error(const struct connection *connection);
+
+/* How many of the bytes sent the peer's system has not acknowledged (TCP). */
+size_t wr_connection_count_unacknowledged(const struct connection *connection);
+
+#endif

@@ -1,0 +1,220 @@
+"""Summaries in place of values, through a whole program: at its end, across reloads and forks, at the ends of intervals, and against the
+exact percentiles of what was added."""
+
+import json
+import os
+import re
+import socket
+
+from harness import ADDER, BUILD, WEIR, assert_ledgers, await_day, case, lines_of, main, run, skip_fork_under_sanitizers
+
+FORMATTED = ["requests=1", "requests=2", "open=-5", "took=3", "took=60", "loss=0.5"]
+METRICS = {"*": {"requests": "counter", "open": "gauge", "took": {"instrument": "histogram", "unit": "ms", "buckets": [5, 75.5]}}}
+COUNTER = os.path.join(BUILD, "tests", "support", "counter")
+
+
+def to_file(path, **options):
+    """An interval of a day ends with the program or by a flush only."""
+    await_day()
+    handler = {"type": "file", "path": path, "format": "json", "aggregate": "1d", "block_timeout": "1m"}
+    handler.update(options)
+    return {"handlers": {"out": handler}, "groups": {"*": "out"}}
+
+
+def parts_of(path):
+    return [json.loads(line) for line in lines_of(path)]
+
+
+def values_of(path, name):
+    return [part["value"] for part in parts_of(path) if part["name"] == name]
+
+
+def count_with(*arguments, **env):
+    """Runs `counter` and checks the ledgers of its processes."""
+    done = run(COUNTER, *arguments, **env)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    for report in map(json.loads, done.stdout.splitlines()):
+        assert_ledgers(report)
+        assert report["handlers"]["out"]["dropped"] == [0] * len(report["handlers"]["out"]["dropped"]), report
+
+
+@case
+def the_open_interval_is_delivered_at_the_end_of_the_program(folder):
+    out = os.path.join(folder, "out")
+    count_with("-n", 3251, "-t", 4, WEIR_CONFIG=to_file(out))
+    assert values_of(out, "requests") == [13004], parts_of(out)
+
+
+@case
+def each_forked_process_has_its_own_total(folder):
+    skip_fork_under_sanitizers()
+    out = os.path.join(folder, "out")
+    count_with("-n", 3251, "-p", 4, "-b", 7, WEIR_CONFIG=to_file(out))
+    assert sorted(values_of(out, "requests")) == [7, 3251, 3251, 3251, 3251], parts_of(out)
+
+
+@case
+def labels_with_the_process_id_tell_forked_processes_apart(folder):
+    skip_fork_under_sanitizers()
+    config = to_file(os.path.join(folder, "out.${PID}"))
+    config["settings"] = {**config.get("settings", {}), "labels": {"instance": "${PID}"}}
+    count_with("-n", 3251, "-p", 4, "-b", 7, WEIR_CONFIG=config)
+    files = os.listdir(folder)
+    assert len(files) == 5, files
+    for name in files:
+        assert all(part["labels"]["instance"] == name.removeprefix("out.") for part in parts_of(os.path.join(folder, name))), name
+
+
+@case
+def count_and_sum_are_exact_and_percentiles_within_1_percent(folder):
+    out = os.path.join(folder, "out")
+    count = 200000 if os.environ.get("WEIR_TEST_SANITIZED") else 2000000
+    done = run(ADDER, "-n", count, "-f", -1, "-H", "out", WEIR_CONFIG=to_file(out))
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    assert report["handlers"]["out"]["delivered"] == count, report
+    parts = {part["name"]: part["value"] for part in parts_of(out)}
+    assert parts["t0.count"] == count and parts["t0.sum"] == count * (count - 1) // 2, parts
+    assert parts["t0.min"] == 0 and parts["t0.max"] == count - 1, parts
+    for name, quantile in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999)):
+        exact = int(quantile * (count - 1))
+        assert abs(parts["t0." + name] - exact) <= 0.01 * exact, (name, parts)
+
+
+@case
+def intervals_end_at_multiples_of_their_length(folder):
+    out = os.path.join(folder, "out")
+    done = run(ADDER, "-n", 300, "-p", 1000000, "-f", -1, "-H", "out", WEIR_CONFIG=to_file(out, aggregate="50ms"))
+    assert done.returncode == 0, done.stderr
+    assert_ledgers(json.loads(done.stdout))
+    counts = [part for part in parts_of(out) if part["name"] == "t0.count"]
+    assert sum(part["value"] for part in counts) == 300, counts
+    times = [round(part["timestamp"] * 1000, 3) if isinstance(part["timestamp"], float) else part["timestamp"] for part in counts]
+    assert times == sorted(set(times)) and len(times) > 1, times
+    assert all(time % 50 == 0 for time in times[:-1]), times
+
+
+@case
+def a_hundred_reloads_lose_nothing(folder):
+    files, outs = [], [os.path.join(folder, f"out{i}") for i in range(3)]
+    for i, options in enumerate(({"aggregate": "20ms"}, {"aggregate": "1d"}, {"aggregate": "1s", "percentiles": [50]})):
+        files += ["-c", os.path.join(folder, f"{i}.json")]
+        with open(files[-1], "w", encoding="utf-8") as file:
+            json.dump(to_file(outs[i], **options), file)
+    done = run(ADDER, "-t", 2, "-n", 500000, "-r", 100, *files, "-f", -1, "-H", "out")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    delivered = report["handlers"]["out"]["delivered"]
+    assert delivered + report["process"]["unrouted"] == 1000000, report
+    written = [out for out in outs if os.path.exists(out)]
+    assert delivered == sum(sum(values_of(out, f"t{thread}.count")) for out in written for thread in (0, 1)), report
+
+
+@case
+def summaries_are_counted_by_the_status(folder):
+    out = os.path.join(folder, "out")
+    done = run(ADDER, "-n", 1000, "-H", "out", WEIR_CONFIG=to_file(out))
+    report = json.loads(done.stdout)
+    assert_ledgers(report)
+    account = report["handlers"]["out"]
+    assert account["summing"] == account["offered"] and account["delivered"] == 0, report
+    assert sum(values_of(out, "t0.count")) == 1000
+
+
+# ---- As formats write them --------------------------------------------------------------------------------------
+
+
+def lines_as(folder, form, *arguments, settings=None):
+    """The lines of one interval, without times and with PID for that of the program."""
+    out = os.path.join(folder, "out")
+    if os.path.exists(out):
+        os.remove(out)
+    config = {**to_file(out, format=form, percentiles=[50]), "metrics": METRICS, "settings": settings or {}}
+    done = run(WEIR, "emit", "-g", "my.app", *arguments, "--", *FORMATTED, WEIR_CONFIG=config)
+    assert done.returncode == 0 and done.stderr == "", done
+    lines = [re.sub(r"\binstance=%s:\d+" % re.escape(socket.gethostname()), "instance=HOST:PID", line) for line in lines_of(out)]
+    last = len(lines) // 2 if form == "bai" else next(i for i, line in enumerate(lines + [lines[0]]) if i and "requests" in line)
+    return [re.sub(r" \d{10,}$", "", line) for line in lines[:last]]
+
+
+@case
+def statsd_gets_increments_levels_and_parts(folder):
+    expected = ["my.app.requests:3|c", "my.app.open:0|g", "my.app.open:-5|g", "my.app.took.count:2|c", "my.app.took.sum:63|c",
+                "my.app.took.min:3|g", "my.app.took.max:60|g", "my.app.took.p50:3|g", "my.app.took.bucket.5:1|c",
+                "my.app.took.bucket.75_5:2|c", "my.app.took.bucket.inf:2|c", "my.app.loss.count:1|c", "my.app.loss.sum:0.5|c",
+                "my.app.loss.min:0.5|g", "my.app.loss.max:0.5|g", "my.app.loss.last:0.5|g", "my.app.loss.p50:0.5|g"]
+    assert lines_as(folder, "statsd") == expected, lines_as(folder, "statsd")
+    tagged = lines_as(folder, {"type": "statsd", "tags": True}, "-l", "route=/x")
+    assert tagged[0] == "my.app.requests:3|c|#route:/x" and "my.app.took.bucket:2|c|#le:75.5,route:/x" in tagged, tagged
+
+
+@case
+def influx_gets_a_line_for_each_summary_and_bucket(folder):
+    tags = "my.app,instance=HOST:PID"
+    expected = [tags + " requests=3", tags + " open=-5", tags + " took.count=2,took.sum=63,took.min=3,took.max=60,took.p50=3",
+                tags + ",le=5 took.bucket=1", tags + ",le=75.5 took.bucket=2", tags + ",le=+Inf took.bucket=2",
+                tags + " loss.count=1,loss.sum=0.5,loss.min=0.5,loss.max=0.5,loss.last=0.5,loss.p50=0.5"]
+    assert lines_as(folder, "influx") == expected, lines_as(folder, "influx")
+    separated = lines_as(folder, {"type": "influx", "name_separator": "_", "temporality": "delta"})
+    assert separated == [line.replace("my.app", "my_app").replace("took.", "took_").replace("loss.", "loss_") for line in expected]
+
+
+@case
+def graphite_gets_a_path_for_each_part(folder):
+    lines = lines_as(folder, "graphite")
+    assert lines[:4] == ["my.app.requests 3", "my.app.open -5", "my.app.took.count 2", "my.app.took.sum 63"], lines
+    assert lines[7:10] == ["my.app.took.bucket.5 1", "my.app.took.bucket.75_5 2", "my.app.took.bucket.inf 2"], lines
+    tagged = lines_as(folder, {"type": "graphite", "tags": True})
+    assert tagged[0] == "my.app.requests;instance=HOST:PID 3" and "my.app.took.bucket;instance=HOST:PID;le=5 1" in tagged, tagged
+
+
+@case
+def formats_without_labels_get_no_buckets(folder):
+    assert lines_as(folder, "bai")[2] == '{"took.count": 2.0, "took.sum": 63.0, "took.min": 3.0, "took.max": 60.0, "took.p50": 3.0}'
+    for form in ("bai", {"type": "text", "style": "python"}):
+        assert not any("bucket" in line for line in lines_as(folder, form)), form
+
+
+@case
+def the_instance_of_the_program_and_of_the_operator_takes_precedence(folder):
+    for settings, arguments, expected in (({}, ["-l", "instance=own"], "instance=own"), ({"instance": "there"}, [], "instance=there"),
+                                          ({"instance": "there"}, ["-l", "instance=own"], "instance=own"),
+                                          ({"labels": {"instance": "here"}}, [], "instance=here"),
+                                          ({"instance": "${NO:-a}b"}, [], "instance=ab")):
+        for line in lines_as(folder, "influx", *arguments, settings=settings):
+            assert re.match(r"my\.app,%s[, ]" % expected, line), (settings, line)
+    assert lines_as(folder, "influx", settings={"instance": ""})[0] == "my.app requests=3"
+
+
+@case
+def a_spooled_summary_keeps_the_instance_of_its_process(folder):
+    spool, out = os.path.join(folder, "spool"), os.path.join(folder, "out")
+    config = {**to_file(out, format="influx", spool=spool), "settings": {"instance": "first", "shutdown_timeout": "0s"}}
+    config["handlers"]["out"]["path"] = os.path.join(folder, "missing", "out")
+    done = run(WEIR, "emit", "-t", "100ms", "-g", "app", "a=1", WEIR_CONFIG=config)
+    assert os.listdir(spool), done
+    config = {**to_file(out, format="influx", spool=spool), "settings": {"instance": "second"}}
+    done = run(WEIR, "emit", "-g", "app", "a=2", WEIR_CONFIG=config)
+    assert done.returncode == 0, done
+    found = [re.search(r"instance=(\w+) a.count=1,a.sum=(\d)", line).groups() for line in lines_of(out)]
+    assert found == [("first", "1"), ("second", "2")], lines_of(out)
+
+
+@case
+def each_process_has_an_instance_and_deltas_add_up(folder):
+    skip_fork_under_sanitizers()
+    for temporality in ("total", "delta"):
+        out = os.path.join(folder, temporality)
+        config = to_file(out, format={"type": "influx", "temporality": temporality}, aggregate="10ms")
+        count_with("-n", 3251, "-p", 4, "-b", 7, WEIR_CONFIG=config)
+        series = {}
+        for line in lines_of(out):
+            instance, value = re.fullmatch(r"app,instance=(\S+) requests=(\d+) \d+", line).groups()
+            series.setdefault(instance, []).append(int(value))
+        found = [sum(values) if temporality == "delta" else values[-1] for values in series.values()]
+        assert sorted(found) == [7, 3251, 3251, 3251, 3251], series
+
+
+main()

@@ -1,0 +1,327 @@
+/* The check of --read: what emit has settled arrives, once. The command prints a line for each value that the
+ * destination has received. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#include "text/buffer.h"
+#include "probe.h"
+#include "program.h"
+#include "watch.h"
+
+/* Marks of a handler alone, of two at the same time, and of a program. */
+enum { FIRST_OF_PAIR = 3000, PAIR_SIZE = 150, FIRST_OF_PROGRAM = 4000, PROGRAM_SIZE = 500, MOST_MARKS = 5000 };
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static void read_all(int fd, struct wr_buffer *out)
+{
+    char bytes[16384];
+    ssize_t got;
+    while ((got = read(fd, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR))
+        if (got > 0)
+            wr_buffer_put(out, bytes, (size_t)got);
+}
+
+/* The command must not inherit the worker's blocked signals. */
+static pid_t spawn(const char *command, int output)
+{
+    pid_t pid = -1;
+    sigset_t none;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    char shell[] = "sh", option[] = "-c";
+    char *arguments[] = {shell, option, (char *)(uintptr_t)command, NULL};
+    sigemptyset(&none);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, output, 1);
+    if (posix_spawn(&pid, "/bin/sh", &actions, &attributes, arguments, environ) != 0)
+        pid = -1;
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return pid;
+}
+
+/* Returns the command's exit status; -1: it could not be run. */
+static int run_command(const char *command, struct wr_buffer *out)
+{
+    int ends[2], status = -1;
+    wr_buffer_clear(out);
+    vet_enter(VET_NOTHING, "the command of --read");
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        vet_skip("vet itself: cannot create a pipe: %s", strerror(errno));
+    pid_t pid = spawn(command, ends[1]);
+    close(ends[1]);
+    read_all(ends[0], out);
+    close(ends[0]);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        vet_skip("vet itself: cannot run the command of --read");
+    vet_leave();
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- What has arrived ------------------------------------------------------------------------ */
+
+static struct {
+    uint32_t lines[MOST_MARKS]; /* how many lines hold the mark and its value */
+    bool bare[MOST_MARKS];      /* a line holds the mark, but not the value */
+    int status;                 /* of the command */
+} arrived;
+
+/* A line may hold the mark more than once, and other marks too: an event is one line in some formats. */
+static void count_in_line(const char *line, const char *prefix)
+{
+    const char *at = line;
+    uint64_t last = UINT64_MAX;
+    while ((at = strstr(at, prefix))) {
+        char name[VET_MARK_SIZE], digits[16];
+        int value;
+        at += strlen(prefix);
+        uint64_t number = strtoull(at, NULL, 10);
+        if (number >= MOST_MARKS || number == last)
+            continue;
+        last = number;
+        vet_batches_mark(number, name, &value);
+        snprintf(digits, sizeof digits, "%d", value);
+        if (strstr(line, digits))
+            arrived.lines[number]++;
+        else
+            arrived.bare[number] = true;
+    }
+}
+
+static void read_back(const struct vet_subject *subject)
+{
+    struct wr_buffer out = {0};
+    char prefix[VET_MARK_SIZE], *line, *rest;
+    int value;
+    memset(&arrived, 0, sizeof arrived);
+    vet_batches_mark(0, prefix, &value);
+    prefix[strlen(prefix) - 6] = '\0';
+    arrived.status = run_command(subject->read, &out);
+    wr_buffer_put_char(&out, '\0');
+    for (line = out.failed ? NULL : strtok_r(out.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        count_in_line(line, prefix);
+    wr_buffer_fini(&out);
+}
+
+static uint64_t count_missing(uint64_t first, uint64_t end)
+{
+    uint64_t missing = 0;
+    for (uint64_t i = first; i < end; i++)
+        missing += !arrived.lines[i];
+    return missing;
+}
+
+/* A destination may need time until a value can be read. Returns how many values are missing. */
+static uint64_t wait_for(const struct vet_subject *subject, uint64_t first, uint64_t end, uint64_t allowed)
+{
+    const struct timespec nap = {0, 100000000};
+    int64_t end_ms = vet_now_ms() + subject->deadline_ms / 2;
+    for (;;) {
+        read_back(subject);
+        uint64_t missing = count_missing(first, end);
+        if (missing <= allowed || vet_now_ms() >= end_ms)
+            return missing;
+        nanosleep(&nap, NULL);
+    }
+}
+
+static _Noreturn void fail_missing(uint64_t first, uint64_t end, uint64_t missing, const char *when)
+{
+    char name[VET_MARK_SIZE];
+    int value;
+    uint64_t i = first;
+    while (i + 1 < end && arrived.lines[i])
+        i++;
+    vet_batches_mark(i, name, &value);
+    vet_fail("%" PRIu64 " of %" PRIu64
+             " values that were settled %s do not arrive: the command of --read (status %d) "
+             "prints %s %s=%d",
+             missing, end - first, when, arrived.status,
+             arrived.bare[i] ? "another value than" : "no line with", name, value);
+}
+
+static void check_repeats(uint64_t first, uint64_t end)
+{
+    char name[VET_MARK_SIZE];
+    int value;
+    uint64_t repeated = 0, example = 0;
+    for (uint64_t i = first; i < end; i++)
+        if (arrived.lines[i] > 1) {
+            repeated++;
+            example = i;
+        }
+    vet_batches_mark(example, name, &value);
+    if (repeated)
+        vet_fail("%" PRIu64 " of %" PRIu64
+                 " values arrive more than once, although none was offered twice: %s=%d "
+                 "arrives %u times; done counts what was sent",
+                 repeated, end - first, name, value, arrived.lines[example]);
+}
+
+static void check_range(const struct vet_subject *subject, uint64_t first, uint64_t end, uint64_t rejected,
+                        bool may_repeat, const char *when)
+{
+    uint64_t missing = wait_for(subject, first, end, rejected);
+    if (missing > rejected)
+        fail_missing(first, end, missing, when);
+    if (!may_repeat)
+        check_repeats(first, end);
+}
+
+/* ---- A handler alone ------------------------------------------------------------------------- */
+
+static struct vet_recipe marked(uint32_t count)
+{
+    return (struct vet_recipe){.count = count, .flavour = VET_MARKED, .seed = count};
+}
+
+static void flush(struct vet_probe *probe)
+{
+    int64_t end_ms = vet_now_ms() + probe->subject->deadline_ms / 2;
+    while (vet_probe_flush(probe, 1000) == WEIR_OUTCOME_RETRY && vet_now_ms() < end_ms)
+        ;
+}
+
+/* What is not there after a flush must not be settled, since the core keeps no copy. */
+static void read_after_flush(struct vet_probe *probe)
+{
+    uint64_t end = probe->sequence;
+    if (wait_for(probe->subject, 0, end, probe->rejected) <= probe->rejected)
+        return;
+    if (probe->open)
+        vet_probe_close(probe);
+    uint64_t missing = wait_for(probe->subject, 0, end, probe->rejected);
+    if (missing > probe->rejected)
+        fail_missing(0, end, missing, "by emit");
+    vet_see("flush");
+    vet_fail("values that were settled by emit arrive only after close: %s",
+             probe->type->flush ? "flush has returned, but has not sent what was buffered"
+                                : "emit buffers them, but the type has no flush");
+}
+
+static void deliver_marked(struct vet_probe *probe)
+{
+    static const uint32_t counts[] = {1, 2, 7, 40, 200, 1000};
+    vet_probe_must_open(probe);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && (i < 3 || vet_has_time()); i++)
+        vet_probe_must_deliver(probe, marked(counts[i]));
+    flush(probe);
+    read_after_flush(probe);
+    if (probe->open)
+        vet_probe_close(probe);
+    vet_probe_must_deliver(probe, marked(40));
+    flush(probe);
+    if (probe->open)
+        vet_probe_close(probe);
+}
+
+static uint64_t check_alone(const struct vet_subject *subject)
+{
+    struct vet_probe probe;
+    vet_probe_create(&probe, subject, NULL);
+    vet_probe_on_worker(deliver_marked, &probe);
+    check_range(subject, 0, probe.sequence, probe.rejected, probe.repeated,
+                "before and after a close and an open");
+    uint64_t count = probe.sequence;
+    vet_probe_destroy(&probe);
+    return count;
+}
+
+/* ---- Two handlers ---------------------------------------------------------------------------- */
+
+static void deliver_beside(struct vet_probe *probe)
+{
+    uint64_t end = probe->sequence + PAIR_SIZE;
+    vet_probe_must_open(probe);
+    while (probe->sequence + 3 <= end && vet_has_time())
+        vet_probe_must_deliver(probe, marked(3));
+    flush(probe);
+    if (probe->open)
+        vet_probe_close(probe);
+}
+
+static void *live_beside(void *ctx)
+{
+    vet_probe_on_worker(deliver_beside, ctx);
+    return NULL;
+}
+
+static void check_pair(const struct vet_subject *subject)
+{
+    enum { PAIR = 2 };
+    struct vet_probe probes[PAIR];
+    pthread_t threads[PAIR];
+    for (int i = 0; i < PAIR; i++) {
+        vet_probe_create(&probes[i], subject, NULL);
+        probes[i].sequence = FIRST_OF_PAIR + (uint64_t)i * PAIR_SIZE;
+        if (pthread_create(&threads[i], NULL, live_beside, &probes[i]) != 0)
+            vet_skip("vet itself: cannot start a thread");
+    }
+    for (int i = 0; i < PAIR; i++)
+        pthread_join(threads[i], NULL);
+    for (uint64_t i = 0; i < PAIR; i++) {
+        vet_see("responsibilities-and-threads");
+        check_range(subject, FIRST_OF_PAIR + i * PAIR_SIZE, probes[i].sequence, probes[i].rejected,
+                    probes[i].repeated, "by one of two handlers at the same time");
+        vet_probe_destroy(&probes[i]);
+    }
+    vet_see("");
+}
+
+/* ---- A program ------------------------------------------------------------------------------- */
+
+static void add_marked(void *ctx, struct vet_ledger *ledger)
+{
+    char name[VET_MARK_SIZE];
+    int value;
+    (void)ctx;
+    (void)ledger;
+    weir_stream *stream = weir_get_stream("vet.read");
+    for (uint64_t i = 0; i < PROGRAM_SIZE; i++) {
+        vet_batches_mark(FIRST_OF_PROGRAM + i, name, &value);
+        weir_add_value(stream, name, value);
+    }
+}
+
+static void check_program(const struct vet_subject *subject)
+{
+    vet_enter(VET_NOTHING, "a program with it");
+    struct vet_ledger ledger = vet_program_run(subject, add_marked, NULL);
+    vet_leave();
+    if (ledger.status || !ledger.known)
+        vet_fail("a program that adds %d values and exits ends with wait status %d", PROGRAM_SIZE,
+                 ledger.status);
+    check_range(subject, FIRST_OF_PROGRAM, FIRST_OF_PROGRAM + PROGRAM_SIZE,
+                PROGRAM_SIZE - (ledger.delivered < PROGRAM_SIZE ? ledger.delivered : PROGRAM_SIZE), false,
+                "in a program that has ended");
+}
+
+static void check_read(const struct vet_subject *subject)
+{
+    uint64_t alone = check_alone(subject);
+    check_pair(subject);
+    check_program(subject);
+    vet_pass("%" PRIu64
+             " values of a handler, up to %d of two at the same time and %d of a program arrive, once each",
+             alone, 2 * PAIR_SIZE, PROGRAM_SIZE);
+}
+
+const struct vet_check vet_check_read = {"read", check_read, "batches-and-done",
+                                         VET_LOAD | VET_LIFE | VET_FLUSH, false};
