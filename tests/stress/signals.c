@@ -1,8 +1,8 @@
 /* signals: timers at 10 kHz interrupt threads in malloc, in a configuration, in a flush, in a forked child and
  * at exit, and their signal handlers add values by weir_metric_try_add. No process hangs, the handler starts no
  * thread, and the ledger has what the calls returned. `ordinary` does the same with weir_metric_add where it
- * may wait: it is not meant for signal handlers, but no lock of weir's makes it wait for the thread that it
- * interrupted.
+ * may wait: it is not meant for signal handlers, but once the handler's thread runs, no lock of weir's makes it
+ * wait for the thread that it interrupted.
  *
  * All threads share one arena of malloc, so that a thread that is interrupted inside malloc stops all others
  * that allocate. Each scenario is a process of its own. */
@@ -205,6 +205,7 @@ static void interrupt_work(const char *name, void (*work)(void), long interval_n
     pthread_t threads[3];
     begin();
     add_ordinary();
+    PLAIN_CHECK(weir_flush(-1) == 0); /* the handler's thread runs: starting it takes memory */
     for (int i = 0; i < 3; i++)
         PLAIN_CHECK(pthread_create(&threads[i], NULL, i < 2 ? suffer : flood, &victim) == 0);
     for (int i = 0; i < 2; i++)
