@@ -71,14 +71,6 @@ typedef struct weir_value {
     double value;     /* any double, including NaN and infinities */
 } weir_value;
 
-/* One value of an event of doubles and integers; see weir_emit_typed. This struct never changes. */
-typedef struct weir_typed_value {
-    const char *name; /* as for weir_add_value */
-    int kind;         /* WEIR_KIND_DOUBLE or WEIR_KIND_INT */
-    double f64;       /* the value of WEIR_KIND_DOUBLE; any double, including NaN and infinities */
-    int64_t i64;      /* the value of WEIR_KIND_INT */
-} weir_typed_value;
-
 /* One sample with all its attributes; see weir_add_sample. Set size to sizeof(weir_sample_spec) and unused
  * fields to 0. */
 typedef struct weir_sample_spec {

@@ -146,13 +146,9 @@ struct wr_metric_rule *wr_config_add_metric(struct wr_config *config)
     return &rules->items[rules->count - 1];
 }
 
-bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler)
+static bool copy_handler(struct wr_config *config, struct wr_config_handler *copy,
+                         const struct wr_config_handler *handler)
 {
-    void *grown = add_element(config, config->handlers, &config->handler_count, sizeof *config->handlers);
-    if (!grown)
-        return false;
-    config->handlers = grown;
-    struct wr_config_handler *copy = &config->handlers[config->handler_count - 1];
     *copy = *handler;
     if (copy->document)
         wr_document_hold(copy->document);
@@ -161,8 +157,35 @@ bool wr_config_add_handler(struct wr_config *config, const struct wr_config_hand
     copy->name = wr_config_keep_text(config, handler->name);
     copy->type = wr_config_keep_text(config, handler->type);
     copy->plugin = wr_config_keep_text(config, handler->plugin);
-    return copy->name && copy->type && !copy->plugin == !handler->plugin &&
+    return copy->name && copy->type && !copy->plugin == !handler->plugin;
+}
+
+static void drop_handlers(struct wr_config_handler *handlers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        wr_document_drop(handlers[i].document);
+        wr_environment_drop(handlers[i].environment);
+    }
+}
+
+bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler)
+{
+    void *grown = add_element(config, config->handlers, &config->handler_count, sizeof *config->handlers);
+    if (!grown)
+        return false;
+    config->handlers = grown;
+    struct wr_config_handler *copy = &config->handlers[config->handler_count - 1];
+    return copy_handler(config, copy, handler) &&
            wr_name_index_add(&config->handler_names, copy->name, config->handler_count - 1);
+}
+
+bool wr_config_add_source(struct wr_config *config, const struct wr_config_handler *source)
+{
+    void *grown = add_element(config, config->sources, &config->source_count, sizeof *config->sources);
+    if (!grown)
+        return false;
+    config->sources = grown;
+    return copy_handler(config, &config->sources[config->source_count - 1], source);
 }
 
 static bool copy_items(struct wr_config *config, struct wr_config_route *copy,
@@ -252,6 +275,8 @@ struct wr_config *wr_config_make_edited(struct wr_config *base)
     config->instance = base->instance;
     config->defaults = base->defaults;
     config->metrics = base->metrics;
+    config->sources = base->sources;
+    config->source_count = base->source_count;
     return config;
 }
 
@@ -272,13 +297,11 @@ void wr_config_drop(struct wr_config *config)
 {
     if (!config || atomic_fetch_sub_explicit(&config->references, 1, memory_order_acq_rel) != 1)
         return;
-    for (size_t i = 0; i < config->handler_count; i++) {
-        wr_document_drop(config->handlers[i].document);
-        wr_environment_drop(config->handlers[i].environment);
-    }
+    drop_handlers(config->handlers, config->handler_count);
     if (config->origin) {
         wr_config_drop(config->origin);
     } else {
+        drop_handlers(config->sources, config->source_count);
         for (size_t i = 0; i < config->document_count; i++)
             wr_document_drop(config->documents[i]);
         wr_document_drop(config->document);

@@ -26,6 +26,7 @@ struct wr_error;
  * with the number of handlers that all groups reach together, as a route may be inherited by many groups. */
 enum {
     WR_CONFIG_HANDLERS_MAX = 10000,
+    WR_CONFIG_SOURCES_MAX = 1000,
     WR_CONFIG_GROUPS_MAX = 100000,
     WR_CONFIG_ROUTE_MAX = 1000,     /* names in the route of a group */
     WR_CONFIG_PATTERNS_MAX = 1000,  /* entries of "metrics" with '*': each new name is compared with them */
@@ -54,6 +55,7 @@ struct wr_settings {
 
 extern const weir_option wr_settings_rows[];
 
+/* A handler or a source. */
 struct wr_config_handler {
     const char *name;
     const char *type;
@@ -104,6 +106,8 @@ struct wr_config {
         metrics;          /* the section "metrics", borrowed from `origin` in an edited configuration */
     size_t patterns_read; /* entries of it with '*' */
     const struct wr_node *defaults; /* handlers."*": defaults of the common options; NULL: none */
+    struct wr_config_handler *sources; /* the section "sources", borrowed from `origin` in an edited one */
+    size_t source_count;
 
     struct wr_config_handler *handlers;
     size_t handler_count;
@@ -169,6 +173,7 @@ struct wr_metric_rule *wr_config_add_metric(struct wr_config *config);
 /* Append copies; false: out of memory. A handler's document and environment are held, nodes are borrowed. An
  * "inherit" that a route repeats is left out: it would double what a route costs with each level of groups. */
 bool wr_config_add_handler(struct wr_config *config, const struct wr_config_handler *handler);
+bool wr_config_add_source(struct wr_config *config, const struct wr_config_handler *source);
 bool wr_config_add_route(struct wr_config *config, const struct wr_config_route *route);
 bool wr_config_add_call(struct wr_config *config, const struct wr_config_call *call);
 

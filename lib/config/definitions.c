@@ -63,7 +63,8 @@ static bool add_document(struct definitions *all, const struct wr_node *root)
         if (!add_members(all, group, "metrics", group->key))
             return false;
     return add_members(all, wr_node_member(root, "handlers"), "handlers", "") &&
-           add_members(all, wr_node_member(root, "groups"), "groups", "");
+           add_members(all, wr_node_member(root, "groups"), "groups", "") &&
+           add_members(all, wr_node_member(root, "sources"), "sources", "");
 }
 
 bool wr_definitions_check(const struct wr_config *config, struct wr_error *error)

@@ -172,6 +172,30 @@ static bool read_string(struct wr_config *config, const struct wr_node *object, 
     return !node || wr_options_set_node(&fill, &row, node, error);
 }
 
+/* What handlers and sources have in common: their type, and where that is. missing: the message if there is no
+ * type. */
+static bool read_typed(struct wr_config *config, struct wr_config_handler *handler, const char *missing,
+                       struct wr_error *error)
+{
+    const struct wr_node *node = handler->node;
+    if (!read_string(config, node, "type", handler->environment, &handler->type, error) ||
+        !read_string(config, node, "plugin", handler->environment, &handler->plugin, error))
+        return false;
+    if (!handler->type) {
+        wr_node_error(node, error, "the option \"type\" is missing: %s", missing);
+        return false;
+    }
+    if (handler->plugin && handler->plugin[0] != '/') {
+        char shown[SHOWN_ROOM];
+        wr_node_error(
+            wr_node_member(node, "plugin"), error,
+            "must be absolute, got %s; without \"plugin\", the plugin folders are searched for the type",
+            wr_utf8_quote(shown, sizeof shown, handler->plugin, strlen(handler->plugin)));
+        return false;
+    }
+    return true;
+}
+
 static bool read_handler(struct wr_config *config, const struct wr_node *node,
                          struct wr_environment *environment, struct wr_error *error)
 {
@@ -188,23 +212,8 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
         wr_node_key_error(node, error, "the name is reserved: in a route, \"inherit\" is the parent's route");
         return false;
     }
-    if (!read_string(config, node, "type", environment, &handler.type, error) ||
-        !read_string(config, node, "plugin", environment, &handler.plugin, error))
-        return false;
-    if (!handler.type) {
-        wr_node_error(node, error,
-                      "the option \"type\" is missing: the handler type, like \"file\" or \"console\"");
-        return false;
-    }
-    if (handler.plugin && handler.plugin[0] != '/') {
-        char shown[SHOWN_ROOM];
-        wr_node_error(
-            wr_node_member(node, "plugin"), error,
-            "must be absolute, got %s; without \"plugin\", the plugin folders are searched for the type",
-            wr_utf8_quote(shown, sizeof shown, handler.plugin, strlen(handler.plugin)));
-        return false;
-    }
-    return wr_config_add_handler(config, &handler) || fail_memory(error);
+    return read_typed(config, &handler, "the handler type, like \"file\" or \"console\"", error) &&
+           (wr_config_add_handler(config, &handler) || fail_memory(error));
 }
 
 static bool read_handlers(struct wr_config *config, const struct wr_node *node,
@@ -214,6 +223,36 @@ static bool read_handlers(struct wr_config *config, const struct wr_node *node,
         return false;
     for (const struct wr_node *member = node->first; member; member = member->next)
         if (!read_handler(config, member, environment, error))
+            return false;
+    return true;
+}
+
+/* Its options are checked when its type is known: see lib/source. */
+static bool read_source(struct wr_config *config, const struct wr_node *node,
+                        struct wr_environment *environment, struct wr_error *error)
+{
+    struct wr_config_handler source = {.name = node->key, .node = node, .environment = environment};
+    if (config->source_count == WR_CONFIG_SOURCES_MAX) {
+        wr_node_key_error(node, error, "too many sources; at most 1,000 are allowed");
+        return false;
+    }
+    struct wr_error problem;
+    if (!wr_name_check(node->key, "source name", &problem)) {
+        wr_node_key_error(node, error, "%s", problem.text);
+        return false;
+    }
+    return wr_node_check_type(node, WR_NODE_OBJECT, error) &&
+           read_typed(config, &source, "the source type, like \"fifo\" or \"statsd\"", error) &&
+           (wr_config_add_source(config, &source) || fail_memory(error));
+}
+
+static bool read_sources(struct wr_config *config, const struct wr_node *node,
+                         struct wr_environment *environment, struct wr_error *error)
+{
+    if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
+        return false;
+    for (const struct wr_node *member = node->first; member; member = member->next)
+        if (!read_source(config, member, environment, error))
             return false;
     return true;
 }
@@ -335,6 +374,7 @@ static bool read_section(struct wr_config *config, const struct wr_node *node,
     case WR_SECTION_HANDLERS: return read_handlers(config, node, environment, error);
     case WR_SECTION_GROUPS: return read_groups(config, node, error);
     case WR_SECTION_METRICS: return wr_metrics_read(config, node, environment, error);
+    case WR_SECTION_SOURCES: return read_sources(config, node, environment, error);
     case WR_SECTION_UNKNOWN: break;
     }
     return refuse_section(config, node, error);

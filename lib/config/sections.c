@@ -9,6 +9,7 @@
 static const char *const names[WR_SECTION_UNKNOWN] = {
     [WR_SECTION_SCHEMA] = "$schema",    [WR_SECTION_INCLUDE] = "include", [WR_SECTION_SETTINGS] = "settings",
     [WR_SECTION_HANDLERS] = "handlers", [WR_SECTION_GROUPS] = "groups",   [WR_SECTION_METRICS] = "metrics",
+    [WR_SECTION_SOURCES] = "sources",
 };
 
 const char *wr_sections_name(enum wr_section section)

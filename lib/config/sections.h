@@ -9,6 +9,7 @@ enum wr_section {
     WR_SECTION_HANDLERS,
     WR_SECTION_GROUPS,
     WR_SECTION_METRICS,
+    WR_SECTION_SOURCES,
     WR_SECTION_UNKNOWN /* no section; their number */
 };
 

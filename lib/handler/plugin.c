@@ -27,6 +27,9 @@ enum {
     DEFAULT_KINDS = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT
 };
 
+const struct wr_plugins_kind wr_plugins_handlers = {"handler type", ".so", "weir_handler_type_at"};
+const struct wr_plugins_kind wr_plugins_sources = {"source type", ".source.so", "weir_source_type_at"};
+
 /* The entry point's type, by which a plugin offers its handler types. */
 typedef const weir_handler_type *type_at(uint32_t index);
 
@@ -331,26 +334,24 @@ void wr_plugins_after_fork(struct wr_plugins *plugins)
 
 /* ---- Shared objects -------------------------------------------------------------------------- */
 
-static bool load_resolved(struct wr_plugins *plugins, const char *path, const char *resolved,
-                          struct wr_error *error)
+static void *load_resolved(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *path,
+                           const char *resolved, struct wr_error *error)
 {
     if (plugins->torn) {
         wr_error_set(error, WEIR_ERR_PLUGIN,
                      "%s: cannot be loaded: the process forked while a plugin was being loaded", path);
-        return false;
+        return NULL;
     }
     void *library = dlopen(resolved, RTLD_NOW | RTLD_LOCAL);
-    type_at *entry = NULL;
+    void *entry = NULL;
     if (library)
         wr_loader_prepare(library);
     if (!library)
         wr_loader_explain(resolved, error);
-    else if (!(entry = (type_at *)(uintptr_t)dlsym(library, "weir_handler_type_at")))
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: not a weir plugin: it has no symbol weir_handler_type_at",
-                     path);
-    else
-        return insert_all(plugins, entry, path, NULL, error);
-    return false;
+    else if (!(entry = dlsym(library, kind->entry)))
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: not a plugin with a %s: it has no symbol %s", path, kind->noun,
+                     kind->entry);
+    return entry;
 }
 
 /* The folder is checked as the plugin itself is, and not as one above it: it is searched, so others must not be
@@ -393,15 +394,27 @@ static bool resolve(const char *path, char **resolved, struct wr_error *error)
 }
 
 /* The object stays loaded even if it is refused: unloading would run its destructors, which is no safer. */
-bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
+void *wr_plugins_open(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *path,
+                      struct wr_error *error)
 {
     char *resolved;
     if (!resolve(path, &resolved, error))
-        return false;
+        return NULL;
     wr_plugins_enter(plugins, NULL);
-    bool done = load_resolved(plugins, path, resolved, error);
+    void *entry = load_resolved(plugins, kind, path, resolved, error);
     wr_plugins_leave(plugins, NULL);
     free(resolved);
+    return entry;
+}
+
+bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_error *error)
+{
+    type_at *entry = (type_at *)(uintptr_t)wr_plugins_open(plugins, &wr_plugins_handlers, path, error);
+    if (!entry)
+        return false;
+    wr_plugins_enter(plugins, NULL);
+    bool done = insert_all(plugins, entry, path, NULL, error);
+    wr_plugins_leave(plugins, NULL);
     return done;
 }
 
@@ -434,6 +447,7 @@ static void walk_folders(const struct wr_plugins *plugins, bool (*visit)(void *c
 }
 
 struct search {
+    const struct wr_plugins_kind *kind;
     const char *name;
     char *path;       /* found */
     char *unreadable; /* the first folder that cannot be searched, because of `problem`, an errno */
@@ -445,7 +459,7 @@ static bool look_into(void *ctx, const char *folder)
 {
     struct search *search = ctx;
     struct wr_buffer path = {0};
-    wr_buffer_put_format(&path, "%s/%s.so", folder, search->name);
+    wr_buffer_put_format(&path, "%s/%s%s", folder, search->name, search->kind->suffix);
     wr_buffer_put_format(&search->tried, "%s%s", search->tried.length ? ", " : "", folder);
     const char *text = wr_buffer_text(&path);
     struct stat status; /* not access(2): that asks for the real user, who is another one in a setuid program */
@@ -460,6 +474,7 @@ static bool look_into(void *ctx, const char *folder)
 }
 
 struct collect {
+    const char *suffix;
     struct wr_suggest *suggest;
     struct wr_plugins_candidates *candidates;
 };
@@ -471,13 +486,17 @@ static bool collect_names(void *ctx, const char *folder)
     DIR *directory = opendir(folder);
     struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
-        size_t length = strlen(entry->d_name);
-        if (length <= 3 || length - 3 > NAME_LONGEST || strcmp(entry->d_name + length - 3, ".so") != 0 ||
+        size_t length = strlen(entry->d_name), suffix = strlen(collect->suffix);
+        if (length <= suffix || length - suffix > NAME_LONGEST ||
+            strcmp(entry->d_name + length - suffix, collect->suffix) != 0 ||
             candidates->count == WR_COUNT_OF(candidates->names))
             continue;
-        char *name = candidates->names[candidates->count++];
-        memcpy(name, entry->d_name, length - 3);
-        name[length - 3] = '\0';
+        char *name = candidates->names[candidates->count];
+        memcpy(name, entry->d_name, length - suffix);
+        name[length - suffix] = '\0';
+        if (!wr_plugins_is_type_name(name)) /* NAME.source.so among handlers */
+            continue;
+        candidates->count++;
         wr_suggest_try(collect->suggest, name);
     }
     if (directory)
@@ -488,7 +507,7 @@ static bool collect_names(void *ctx, const char *folder)
 void wr_plugins_suggest(struct wr_plugins *plugins, struct wr_suggest *suggest,
                         struct wr_plugins_candidates *candidates)
 {
-    struct collect collect = {suggest, candidates};
+    struct collect collect = {wr_plugins_handlers.suffix, suggest, candidates};
     candidates->count = 0;
     walk_folders(plugins, collect_names, &collect);
     for (const struct wr_type *type = wr_plugins_next(plugins, NULL); type;
@@ -505,6 +524,19 @@ static const char *put_nearest(struct wr_plugins *plugins, const char *name, cha
     return wr_suggest_text(&suggest, out, room);
 }
 
+static const char *put_nearest_of(struct wr_plugins *plugins, const struct search *search, char *out,
+                                  size_t room)
+{
+    struct wr_plugins_candidates candidates = {.count = 0};
+    struct wr_suggest suggest;
+    struct collect collect = {search->kind->suffix, &suggest, &candidates};
+    if (search->kind == &wr_plugins_handlers)
+        return put_nearest(plugins, search->name, out, room);
+    wr_suggest_init(&suggest, search->name);
+    walk_folders(plugins, collect_names, &collect);
+    return wr_suggest_text(&suggest, out, room);
+}
+
 /* A plugin that is there but cannot be read is not another one misspelt. */
 static void fail_search(struct wr_plugins *plugins, struct search *search, struct wr_error *error)
 {
@@ -515,9 +547,35 @@ static void fail_search(struct wr_plugins *plugins, struct search *search, struc
                      search->name, search->unreadable ? search->unreadable : "",
                      wr_error_system_text(search->problem));
     else
-        wr_error_set(error, WEIR_ERR_PLUGIN, "\"%s\" is not an installed handler type (looked in %s)%s",
-                     search->name, tried ? tried : WEIR_PLUGINDIR,
-                     put_nearest(plugins, search->name, nearest, sizeof nearest));
+        wr_error_set(error, WEIR_ERR_PLUGIN, "\"%s\" is not an installed %s (looked in %s)%s", search->name,
+                     search->kind->noun, tried ? tried : WEIR_PLUGINDIR,
+                     put_nearest_of(plugins, search, nearest, sizeof nearest));
+}
+
+static void fini_search(struct search *search)
+{
+    free(search->path);
+    free(search->unreadable);
+    wr_buffer_fini(&search->tried);
+}
+
+char *wr_plugins_locate(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *name,
+                        struct wr_error *error)
+{
+    char shown[SHOWN_ROOM];
+    struct search search = {.kind = kind, .name = name};
+    if (!wr_plugins_is_type_name(name)) {
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s is not a type's name; allowed: a-z, then a-z, 0-9 and _",
+                     wr_utf8_quote(shown, sizeof shown, name, strlen(name)));
+        return NULL;
+    }
+    walk_folders(plugins, look_into, &search);
+    char *path = search.path;
+    search.path = NULL;
+    if (!path)
+        fail_search(plugins, &search, error);
+    fini_search(&search);
+    return path;
 }
 
 static struct wr_type *load_from(struct wr_plugins *plugins, const char *name, const char *path,
@@ -533,16 +591,14 @@ static struct wr_type *load_from(struct wr_plugins *plugins, const char *name, c
 
 static struct wr_type *search_for(struct wr_plugins *plugins, const char *name, struct wr_error *error)
 {
-    struct search search = {.name = name};
+    struct search search = {.kind = &wr_plugins_handlers, .name = name};
     struct wr_type *type = NULL;
     walk_folders(plugins, look_into, &search);
     if (search.path)
         type = load_from(plugins, name, search.path, error);
     else if (load_built_in(plugins, name, error) && !(type = find_known_locked(plugins, name, NULL)))
         fail_search(plugins, &search, error);
-    free(search.path);
-    free(search.unreadable);
-    wr_buffer_fini(&search.tried);
+    fini_search(&search);
     return type;
 }
 
@@ -577,16 +633,14 @@ static bool is_built_in(const char *name)
 bool wr_plugins_is_installed(struct wr_plugins *plugins, const char *name, const char *path)
 {
     struct stat status;
-    struct search search = {.name = name};
+    struct search search = {.kind = &wr_plugins_handlers, .name = name};
     if (!wr_plugins_is_type_name(name) || find_known_locked(plugins, name, path))
         return true;
     if (path)
         return stat(path, &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
     walk_folders(plugins, look_into, &search);
     bool is_installed = search.path || search.problem || is_built_in(name);
-    free(search.path);
-    free(search.unreadable);
-    wr_buffer_fini(&search.tried);
+    fini_search(&search);
     return is_installed;
 }
 

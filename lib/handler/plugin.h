@@ -62,6 +62,23 @@ bool wr_plugins_load(struct wr_plugins *plugins, const char *path, struct wr_err
 int wr_plugins_register(struct wr_plugins *plugins, const weir_handler_type *type, void *context,
                         struct wr_error *error);
 
+/* Kinds of plugins: what their files and entry points are called. */
+struct wr_plugins_kind {
+    const char *noun;   /* in messages */
+    const char *suffix; /* of the file, behind the type's name */
+    const char *entry;  /* the symbol */
+};
+extern const struct wr_plugins_kind wr_plugins_handlers, wr_plugins_sources;
+
+/* Searches the plugin folders for the file of a type. Returns its path, which the caller frees; NULL: error is
+ * set. */
+char *wr_plugins_locate(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *name,
+                        struct wr_error *error);
+
+/* Loads a shared object and returns its entry point. NULL: error is set. */
+void *wr_plugins_open(struct wr_plugins *plugins, const struct wr_plugins_kind *kind, const char *path,
+                      struct wr_error *error);
+
 /* Names of plugins that are not loaded, which a suggestion may point to. */
 enum { WR_PLUGINS_NAME_LONGEST = 63, WR_PLUGINS_CANDIDATES = 50 };
 struct wr_plugins_candidates {
