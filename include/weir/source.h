@@ -8,16 +8,16 @@
  *     const weir_source_type *weir_source_type_at(uint32_t index);
  *
  * It returns the plugin's source types for the indexes 0, 1, 2 and so on, then NULL. The core owns the thread,
- * the retries, the limits, the labels and the counters, and parses text. A source type implements how to create,
- * open, run, close and destroy.
+ * the retries, the limits, the labels and the counters, and parses text. A source type implements how to
+ * create, open, run, close and destroy.
  *
  * Life of a source (an instance of a type, with its options):
  *
  *     create --> [open --> run* --> close]* --> destroy
  *
- * Threads: [configuring] is any thread that configures weir. [source] is the source's own thread: it alone calls
- * open, run and close, never two at a time, and destroy if it was started. It has all signals blocked, and at
- * least 1 MiB of stack. [fork] is a child process, before fork() returns in it.
+ * Threads: [configuring] is any thread that configures weir. [source] is the source's own thread: it alone
+ * calls open, run and close, never two at a time, and destroy if it was started. It has all signals blocked,
+ * and at least 1 MiB of stack. [fork] is a child process, before fork() returns in it.
  *
  * The rule of run: it waits in weir_intake.wait alone, and returns when that reports WEIR_WAIT_STOP. Adding
  * never waits: what finds no room is offered again after the next wait, and meanwhile nothing more is read, so
@@ -123,8 +123,8 @@ typedef struct weir_parser {
     bool (*resume)(weir_text *text);
 
     /* [source] The text ends: parses a last line without a newline. A text that goes on later, such as that of
-     * the next writer of a pipe, begins anew. Returns as parse. is_whole: without it, such a line is torn: it is
-     * counted as a line that cannot be parsed. */
+     * the next writer of a pipe, begins anew. Returns as parse. is_whole: without it, such a line is torn: it
+     * is counted as a line that cannot be parsed. */
     bool (*finish)(weir_text *text, bool is_whole);
 
     /* [source] Frees the text. What finds no room now is lost and counted. May be NULL. */

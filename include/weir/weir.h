@@ -336,6 +336,51 @@ WEIR_API int weir_get_handler_stats(const char *handler, weir_handler_stats *sta
  * A forked child has no handlers until its first routed value or weir_configure* call. */
 WEIR_API const char *weir_get_handler_name(size_t index);
 
+/* ---- Sources --------------------------------------------------------------------------------- */
+
+/* The state of a source: weir_source_stats.state. */
+enum weir_source_state {
+    WEIR_SOURCE_STARTING = 0, /* it was not open yet */
+    WEIR_SOURCE_RUNNING,      /* it reads */
+    WEIR_SOURCE_WAITING,      /* it failed, and tries again later */
+    WEIR_SOURCE_ENDED,        /* its input has ended */
+    WEIR_SOURCE_BROKEN,       /* it failed for good, and said why in the log */
+    WEIR_SOURCE_STOPPED,      /* it was stopped */
+};
+
+/* What a source has read. lines and bad_lines are of sources that read text. All values that were read are
+ * either added, and so in the ledger of the process, or refused. */
+typedef struct weir_source_stats {
+    size_t size;        /* sizeof(weir_source_stats) of the library */
+    int32_t state;      /* enum weir_source_state */
+    uint64_t lines;     /* lines that were read */
+    uint64_t bad_lines; /* lines that were not understood; the first one is quoted in the log */
+    uint64_t records;   /* events that were added */
+    uint64_t added;     /* values that were added */
+    uint64_t refused;   /* values that were not, because of their names, labels or limits */
+    char name[256];     /* in the configuration */
+    char type[64];      /* its source type */
+} weir_source_stats;
+
+/* Starts the sources of the configuration in force: threads that read values from elsewhere and add them. From
+ * then on they follow the configuration. Without this call its section "sources" has no effect, so that several
+ * programs can share a configuration. A forked child has no sources. Returns WEIR_ERR_CONFIG or
+ * WEIR_ERR_PLUGIN, with no source started, if one of them cannot be made; one that cannot be opened tries again
+ * later. */
+WEIR_API int weir_start_sources(void);
+
+/* Stops all sources; weir_shutdown does so too. Values that were added are delivered as usual. timeout_ms: as
+ * for weir_flush. WEIR_ERR_TIMEOUT: a source did not stop in time. */
+WEIR_API int weir_stop_sources(int64_t timeout_ms);
+
+/* Waits until no source reads any more: each has ended, failed for good or was stopped. timeout_ms: as for
+ * weir_flush. WEIR_ERR_TIMEOUT: some still do. */
+WEIR_API int weir_wait_sources(int64_t timeout_ms);
+
+/* Fills the first size bytes of *stats for the source with an index, which counts from 0 in the order of the
+ * configuration, until that changes. WEIR_ERR_ARGUMENT: there are not that many. */
+WEIR_API int weir_get_source_stats(size_t index, weir_source_stats *stats, size_t size);
+
 /* ---- Timing ---------------------------------------------------------------------------------- */
 
 /* A running measurement: plain data on the caller's stack, used by the functions below. This struct never

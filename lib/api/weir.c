@@ -14,6 +14,7 @@
 #include "runtime/event.h"
 #include "runtime/intake.h"
 #include "runtime/try_add.h"
+#include "source/sources.h"
 #include "lane/lane.h"
 #include "status/ledger.h"
 #include "registry/family.h"
@@ -470,4 +471,51 @@ const char *weir_get_handler_name(size_t index)
     WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
     return runtime ? wr_ledger_handler_name(wr_runtime_engine(runtime), index) : NULL;
+}
+
+/* ---- Sources --------------------------------------------------------------------------------- */
+
+int weir_start_sources(void)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    struct wr_error error = {0};
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    return wr_sources_start(runtime, &error) ? fail(runtime, &error) : 0;
+}
+
+int weir_stop_sources(int64_t timeout_ms)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    struct wr_error error;
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    return wr_sources_stop(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
+}
+
+int weir_wait_sources(int64_t timeout_ms)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    struct wr_error error;
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    return wr_sources_wait(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
+}
+
+int weir_get_source_stats(size_t index, weir_source_stats *stats, size_t size)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    weir_source_stats whole;
+    if (!runtime)
+        return WEIR_ERR_MEMORY;
+    if (!stats || size < sizeof stats->size)
+        return fail_argument(runtime, "weir_get_source_stats: stats is NULL, or size is too small");
+    if (!wr_sources_read_stats(runtime, index, &whole))
+        return fail_argument(runtime, "weir_get_source_stats: there are not that many sources");
+    copy_stats(stats, size, &whole, sizeof whole);
+    return 0;
 }

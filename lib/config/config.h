@@ -105,7 +105,7 @@ struct wr_config {
     struct wr_metric_rules
         metrics;          /* the section "metrics", borrowed from `origin` in an edited configuration */
     size_t patterns_read; /* entries of it with '*' */
-    const struct wr_node *defaults; /* handlers."*": defaults of the common options; NULL: none */
+    const struct wr_node *defaults;    /* handlers."*": defaults of the common options; NULL: none */
     struct wr_config_handler *sources; /* the section "sources", borrowed from `origin` in an edited one */
     size_t source_count;
 

@@ -317,6 +317,7 @@ static uint64_t run_round(struct wr_dispatcher *dispatcher, int64_t *next_ns, bo
         dispatcher->tend(dispatcher->ctx, now_ns, next_ns);
     park_quiet(dispatcher, quiet);
     atomic_fetch_add_explicit(&dispatcher->rounds, 1, memory_order_relaxed);
+    wr_room_wake(dispatcher->room_waiters);
     return taken;
 }
 

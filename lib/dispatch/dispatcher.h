@@ -15,6 +15,7 @@
 #include "os/lock.h"
 #include "producer/producer.h"
 #include "dispatch/drain.h"
+#include "dispatch/room.h"
 #include "os/deferred_log.h"
 #include "handler/worker.h"
 
@@ -37,6 +38,7 @@ struct wr_dispatcher {
     struct wr_producer *active[WR_PRODUCERS_MOST + 1]; /* rings that each round reads */
     uint32_t active_count;
     const struct wr_worker_env *worker_env;
+    struct wr_room_waiter *room_waiters; /* linked by next */
     struct wr_log *log;
     struct wr_deferred_log
         deferred_log; /* messages of handlers and of the journal, logged when the round is left */

@@ -349,8 +349,8 @@ static void *load_resolved(struct wr_plugins *plugins, const struct wr_plugins_k
     if (!library)
         wr_loader_explain(resolved, error);
     else if (!(entry = dlsym(library, kind->entry)))
-        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: not a plugin with a %s: it has no symbol %s", path, kind->noun,
-                     kind->entry);
+        wr_error_set(error, WEIR_ERR_PLUGIN, "%s: not a plugin with a %s: it has no symbol %s", path,
+                     kind->noun, kind->entry);
     return entry;
 }
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int move_above_stdio(int fd)
+int wr_fd_above_stdio(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
@@ -18,12 +18,12 @@ static int move_above_stdio(int fd)
 
 int wr_fd_open(const char *path, int flags, mode_t mode)
 {
-    return move_above_stdio(open(path, flags | O_CLOEXEC, mode));
+    return wr_fd_above_stdio(open(path, flags | O_CLOEXEC, mode));
 }
 
 int wr_fd_open_at(int folder, const char *name, int flags, mode_t mode)
 {
-    return move_above_stdio(openat(folder, name, flags | O_CLOEXEC, mode));
+    return wr_fd_above_stdio(openat(folder, name, flags | O_CLOEXEC, mode));
 }
 
 static bool is_file(const struct stat *status, dev_t device, ino_t inode)

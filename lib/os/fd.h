@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Moves a descriptor that has just been made, with close-on-exec, above the standard streams. Returns the new
+ * one; -1, with errno, if fd is, or if there is none. */
+int wr_fd_above_stdio(int fd);
+
 /* As open(2) and openat(2), always with O_CLOEXEC. mode: 0 without O_CREAT. */
 int wr_fd_open(const char *path, int flags, mode_t mode);
 int wr_fd_open_at(int folder, const char *name, int flags, mode_t mode);

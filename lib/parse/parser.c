@@ -381,6 +381,21 @@ bool wr_parser_put(struct wr_parser *parser, const void *bytes, size_t length, s
     return true;
 }
 
+size_t wr_parser_cut(struct wr_parser *parser)
+{
+    size_t length = parser->end - parser->start;
+    const char *start = parser->buffer + parser->start;
+    const char *newline = length ? memrchr(start, '\n', length) : NULL;
+    size_t torn = newline ? (size_t)(parser->buffer + parser->end - newline) - 1 : length;
+    parser->end -= torn;
+    parser->searched = 0;
+    if (!newline && parser->skipping) {
+        parser->skipping = false;
+        torn += parser->options.line_bytes;
+    }
+    return torn;
+}
+
 bool wr_parser_end(struct wr_parser *parser)
 {
     if (!run(parser))

@@ -105,6 +105,9 @@ bool wr_parser_put(struct wr_parser *parser, const void *bytes, size_t length, s
  * What a parser remembers of earlier lines is forgotten; lines are counted on. */
 bool wr_parser_end(struct wr_parser *parser);
 
+/* Discards an incomplete last line. Returns its length. */
+size_t wr_parser_cut(struct wr_parser *parser);
+
 /* The number of lines so far. */
 uint64_t wr_parser_lines(const struct wr_parser *parser);
 

@@ -108,6 +108,26 @@ static void log_warnings(struct wr_runtime *runtime, const struct wr_plan *plan)
     wr_plan_log_skipped(plan, &runtime->log, is_new);
 }
 
+/* The sources of a configuration that is about to be put in force. Returns false with the error set. */
+static bool plan_sources(struct wr_runtime *runtime, const struct wr_config *config, void **planned,
+                         struct wr_error *error)
+{
+    struct wr_source_hooks *hooks = atomic_load(&runtime->source_hooks);
+    *planned = hooks ? hooks->plan(hooks, config, error) : NULL;
+    return !hooks || *planned;
+}
+
+static void finish_sources(struct wr_runtime *runtime, void *planned, bool is_committed, uint64_t generation)
+{
+    struct wr_source_hooks *hooks = atomic_load(&runtime->source_hooks);
+    if (!planned)
+        return;
+    if (is_committed)
+        hooks->commit(hooks, planned, generation + 1);
+    else
+        hooks->discard(planned);
+}
+
 /* Optimistic: no lock is held while plugins are loaded; if another thread commits meanwhile, this starts over
  * on top of its configuration. */
 static int apply(struct wr_runtime *runtime, const struct request *request, bool check_only, bool in_child,
@@ -121,16 +141,19 @@ static int apply(struct wr_runtime *runtime, const struct request *request, bool
         struct wr_config *in_force = wr_engine_config(engine, &generation);
         struct wr_config *config = edit(in_force, request, error);
         struct wr_plan *plan = config ? make_plan(engine, config, generation, in_child, error) : NULL;
+        void *sources = NULL;
+        bool valid = plan && plan_sources(runtime, config, &sources, error);
         wr_config_drop(config);
         wr_config_drop(in_force);
-        if (!plan)
-            return error->code;
-        if (check_only) {
+        if (!valid || check_only) {
             wr_plan_free(plan);
-            return 0;
+            finish_sources(runtime, sources, false, generation);
+            return valid ? 0 : error->code;
         }
         log_warnings(runtime, plan);
-        if (wr_commit(engine, plan)) {
+        bool committed = wr_commit(engine, plan);
+        finish_sources(runtime, sources, committed, generation);
+        if (committed) {
             follow(runtime, engine);
             return 0;
         }

@@ -22,7 +22,8 @@ static struct wr_event_value get_value(const struct wr_event *event, size_t i)
     if (!event->typed)
         return event->values[i];
     const weir_typed_value *typed = &event->typed[i];
-    struct wr_event_value value = {typed->name, {WEIR_KIND_DOUBLE, {.f64 = typed->f64}}, NULL};
+    struct weir_metric *metric = event->metrics ? event->metrics[i] : NULL;
+    struct wr_event_value value = {typed->name, {WEIR_KIND_DOUBLE, {.f64 = typed->f64}}, metric};
     if (typed->kind == WEIR_KIND_INT)
         value.value = (struct wr_value){WEIR_KIND_INT, {.i64 = typed->i64}};
     return value;
@@ -94,7 +95,8 @@ static int add_event(struct weir_stream *stream, const struct named_event *event
 {
     struct wr_intake_call call = {.group = stream->group,
                                   .samples = event->is->count,
-                                  .slots = event->is->count + wr_ring_text_slots(event->length)};
+                                  .slots = event->is->count + wr_ring_text_slots(event->length),
+                                  .never_waits = event->is->never_waits};
     int error;
     if (!wr_intake_enter(&call, &error))
         return error;

@@ -271,12 +271,17 @@ static int pass_gate(struct wr_intake_call *call)
             wr_unrouted_count(&call->producer->unrouted, call->group, call->samples);
             call->unrouted = true;
             return 0;
-        case WR_GATE_SYNC: call->flags |= call->producer->own ? 0 : WR_RING_SYNC; return 0;
+        case WR_GATE_SYNC:
+            if (!call->producer->own && !call->never_waits)
+                call->flags |= WR_RING_SYNC;
+            return 0;
         case WR_GATE_WAIT:
             if (call->producer->own) {
                 call->flags |= WR_RING_NO_WAIT;
                 return 0;
             }
+            if (call->never_waits)
+                return WR_INTAKE_FULL;
             begin_waiting(call->producer);
             wr_gate_wait(call->group, WAIT_MS * WR_NS_PER_MS);
             error = ensure_rounds(call);
@@ -319,6 +324,8 @@ static int find_room(struct wr_intake_call *call)
     while (!wr_ring_find_room(ring, call->slots)) {
         if ((error = check_state(call)))
             return error;
+        if (call->never_waits)
+            return WR_INTAKE_FULL;
         if (wr_configure_is_here(call->runtime))
             return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples,
                                     "this thread is configuring weir, and its ring is full");

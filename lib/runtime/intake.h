@@ -57,8 +57,10 @@ struct wr_intake_call {
     struct wr_producer *producer;
     struct wr_group *group;
     uint64_t samples, slots;
-    uint16_t flags; /* WR_RING_*, for the samples */
-    bool unrouted;  /* the group has no route: the values are counted, and the call is done */
+    uint16_t flags;   /* WR_RING_*, for the samples */
+    bool never_waits; /* where it would have to, prepare returns WR_INTAKE_FULL; it does not wait for the
+                         result of synchronous delivery either */
+    bool unrouted;    /* the group has no route: the values are counted, and the call is done */
     sigset_t signals;
     uint32_t rounds;       /* the dispatcher's, when the call began to wait or last saw one */
     int64_t last_round_ns; /* when that was; monotonic; 0: it has not waited */
@@ -67,6 +69,9 @@ struct wr_intake_call {
 /* Returns false if the call is refused, with the error to return in *error. */
 bool wr_intake_enter(struct wr_intake_call *call, int *error);
 void wr_intake_leave(struct wr_intake_call *call);
+
+/* Returned where a call that never waits finds no room. Nothing is added or counted. Not an enum weir_error. */
+enum { WR_INTAKE_FULL = 1 };
 
 /* Everything that has to be true before slots are written; may wait. Returns 0, or the error to return. */
 int wr_intake_prepare(struct wr_intake_call *call);

@@ -54,6 +54,9 @@ int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct 
     struct wr_engine *engine = atomic_load(&runtime->engine);
     if (!wr_engine_close(engine))
         return wait_for_other(engine, deadline_ns, error);
+    struct wr_source_hooks *sources = atomic_load(&runtime->source_hooks);
+    if (sources)
+        sources->stop(sources, deadline_ns);
     int result = wr_engine_shutdown(engine, deadline_ns, error);
     wr_report_write(engine);
     wr_watcher_stop(&runtime->watcher, wr_clock_monotonic_ns() + STATUS_PATIENCE_MS * WR_NS_PER_MS);
@@ -149,6 +152,9 @@ static void give_up_parent(struct wr_runtime *runtime)
     wr_producers_forked(&runtime->producers);
     wr_producer_mend_interrupted();
     wr_fork_child(&runtime->fork, atomic_load(&runtime->engine), &runtime->status.file);
+    struct wr_source_hooks *sources = atomic_exchange(&runtime->source_hooks, NULL);
+    if (sources)
+        sources->abandon(sources);
 }
 
 /* A fork handler of the program may run before this one, and use weir: then the child has an engine of its own

@@ -28,6 +28,21 @@ enum wr_readiness {
 /* Whether the first configuration has a journal. */
 enum wr_journal_expectation { WR_JOURNAL_UNKNOWN, WR_JOURNAL_NONE, WR_JOURNAL_EXPECTED };
 
+struct wr_config;
+
+/* What sources do as the configuration and the process change: lib/source, which is above this folder. */
+struct wr_source_hooks {
+    /* [configuring] Makes a configuration's sources. Returns NULL with the error set. */
+    void *(*plan)(struct wr_source_hooks *hooks, const struct wr_config *config, struct wr_error *error);
+    /* [configuring, no locks] The configuration is in force, since that generation. Frees the plan. */
+    void (*commit)(struct wr_source_hooks *hooks, void *plan, uint64_t generation);
+    void (*discard)(void *plan);
+    /* Before the process's values are delivered for the last time. Returns false after the deadline. */
+    bool (*stop)(struct wr_source_hooks *hooks, int64_t deadline_ns);
+    /* [fork, child] Closes descriptors. */
+    void (*abandon)(struct wr_source_hooks *hooks);
+};
+
 /* A page that is wiped in a forked child. */
 struct wr_life {
     _Atomic uint32_t alive;           /* 1: `engine` belongs to this process */
@@ -57,6 +72,7 @@ struct wr_runtime {
     _Atomic(pthread_t) configurer; /* the configuring thread, while readiness is BEGUN */
     struct wr_watcher watcher;
     struct wr_status status;
+    _Atomic(struct wr_source_hooks *) source_hooks; /* NULL: sources were not started */
 };
 
 /* Returns the runtime, which is created at first use; a forked child gets its own engine at its first use. NULL

@@ -1,0 +1,28 @@
+#include "dispatch/room.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+void wr_room_add(struct wr_room_waiter **waiters, struct wr_room_waiter *waiter)
+{
+    waiter->next = *waiters;
+    *waiters = waiter;
+}
+
+void wr_room_remove(struct wr_room_waiter **waiters, struct wr_room_waiter *waiter)
+{
+    while (*waiters && *waiters != waiter)
+        waiters = &(*waiters)->next;
+    if (*waiters)
+        *waiters = waiter->next;
+}
+
+void wr_room_wake(struct wr_room_waiter *waiters)
+{
+    const uint64_t one = 1;
+    for (; waiters; waiters = waiters->next)
+        if (atomic_load(&waiters->wanted) && atomic_exchange(&waiters->wanted, false))
+            /* it does not block; and a full counter is readable anyway */
+            (void)!write(waiters->event_fd, &one, sizeof one);
+}

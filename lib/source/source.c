@@ -1,0 +1,383 @@
+#include "source/source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "config/option.h"
+#include "os/clock.h"
+#include "os/fd.h"
+#include "os/thread.h"
+#include "os/thread_state.h"
+#include "runtime/runtime.h"
+#include "source/source_host.h"
+#include "text/buffer.h"
+#include "text/error.h"
+#include "text/units.h"
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* Where its options come from. */
+struct origin {
+    const struct wr_config *config;
+    const struct wr_config_handler *given;
+    struct wr_unknown_keys *unknown;
+    struct wr_error *error;
+};
+
+static struct wr_options_fill fill_of(struct wr_source *source, struct wr_options_table table, void *target,
+                                      const struct origin *from)
+{
+    return (struct wr_options_fill){
+        .table = table,
+        .target = target,
+        .environment = from->given->environment ? from->given->environment : from->config->environment,
+        .keep = &source->keep,
+        .ignores_unknown = from->config->ignores_unknown,
+        .unknown = from->unknown,
+    };
+}
+
+/* An error in them is the plugin's. */
+static bool set_type_defaults(const struct wr_source *source, const struct wr_options_fill *fill,
+                              struct wr_error *error)
+{
+    const weir_default *own = source->type->is.defaults;
+    for (; own && own->name; own++) {
+        const weir_option *row = wr_options_find(&fill->table, own->name);
+        if (row && wr_options_set_text(fill, row, own->value, error))
+            continue;
+        if (!row)
+            wr_error_set(error, WEIR_ERR_PLUGIN, "is not an option of all sources");
+        wr_error_prefix(error, "source type \"%s\": the default \"%s\" of \"%s\" ", source->type->is.name,
+                        own->value, own->name);
+        error->code = WEIR_ERR_PLUGIN;
+        return false;
+    }
+    return true;
+}
+
+static bool check_retry(const struct wr_source *source, const struct origin *from)
+{
+    char least[WR_UNITS_ROOM], most[WR_UNITS_ROOM];
+    if (source->options.retry_min_ns <= source->options.retry_max_ns)
+        return true;
+    wr_units_put_duration(least, source->options.retry_min_ns);
+    wr_units_put_duration(most, source->options.retry_max_ns);
+    wr_node_error(from->given->node, from->error, "a retry_min of %s is longer than the retry_max of %s", least,
+                  most);
+    return false;
+}
+
+static bool fill_options(struct wr_source *source, const struct origin *from)
+{
+    static const char *const others[] = {"type", "plugin", NULL};
+    const struct wr_source_type *type = source->type;
+    size_t rows = 0;
+    while (wr_options_row(&type->options, rows))
+        rows++;
+    unsigned char *seen = wr_region_alloc(&source->keep, rows + 1);
+    source->own_options = wr_region_alloc(&source->keep, type->options.struct_bytes + 1);
+    if (!seen || !source->own_options)
+        return wr_error_no_memory(from->error, NULL);
+    struct wr_options_fill all = fill_of(source, wr_source_options_table(true), &source->options, from);
+    struct wr_options_fill fills[2] = {
+        fill_of(source, type->options, source->own_options, from),
+        fill_of(source, wr_source_options_table(type->is.flags & WEIR_SOURCE_PARSES), &source->options, from),
+    };
+    fills[0].seen = seen;
+    return wr_options_set_defaults(&all, from->error) && wr_options_set_defaults(&fills[0], from->error) &&
+           set_type_defaults(source, &fills[1], from->error) &&
+           wr_options_set_members(fills, 2, others, from->given->node, from->error) &&
+           wr_options_check_required(&fills[0], from->given->node, from->error) && check_retry(source, from);
+}
+
+static void put_table(struct wr_buffer *out, const struct wr_options_table *table, const void *target)
+{
+    const weir_option *row;
+    for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
+        wr_buffer_put_format(out, "%s=", row->name);
+        wr_option_show(row, target, true, out);
+        wr_buffer_put_char(out, '\n');
+    }
+}
+
+static bool set_identity(struct wr_source *source, struct wr_error *error)
+{
+    struct wr_buffer text = {0};
+    const struct wr_options_table common = wr_source_options_table(true);
+    /* the address differs for types of one name in different shared objects */
+    wr_buffer_put_format(&text, "%s %s %p\n", source->shown.name, source->type->is.name,
+                         (const void *)source->type);
+    put_table(&text, &common, &source->options);
+    put_table(&text, &source->type->options, source->own_options);
+    source->identity = wr_buffer_take(&text);
+    return source->identity || wr_error_no_memory(error, NULL);
+}
+
+/* ---- Making one ------------------------------------------------------------------------------ */
+
+static bool create(struct wr_source *source, const struct origin *from)
+{
+    struct wr_plugins *plugins = &source->runtime->plugins;
+    struct wr_error *error = from->error;
+    *error = (struct wr_error){0};
+    source->refusal = error;
+    source->node = from->given->node;
+    wr_plugins_enter(plugins, NULL);
+    struct wr_thread_state thread_state = wr_thread_state_save();
+    source->self = source->type->is.create(&source->shown, source->own_options);
+    const char *breach = wr_thread_state_restore(&thread_state);
+    wr_plugins_leave(plugins, NULL);
+    source->refusal = NULL;
+    source->node = NULL; /* its document may go before the source does */
+    if (breach)
+        wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: the source type is at fault: %s",
+                     source->shown.name, breach);
+    if (!source->self && !error->code)
+        wr_error_set(error, WEIR_ERR_CONFIG,
+                     "%s: the source type \"%s\" refused its options and gave no reason", source->shown.name,
+                     source->type->is.name);
+    return source->self;
+}
+
+struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_source_type *type,
+                                const struct wr_config *config, const struct wr_config_handler *given,
+                                struct wr_unknown_keys *unknown, struct wr_error *error)
+{
+    const struct origin from = {config, given, unknown, error};
+    struct wr_source *source = calloc(1, sizeof *source);
+    if (!source) {
+        wr_error_no_memory(error, NULL);
+        return NULL;
+    }
+    source->runtime = runtime;
+    source->type = type;
+    source->wake_fd = -1;
+    const char *name = wr_region_text(&source->keep, given->name, strlen(given->name));
+    if (name) {
+        wr_source_host_init(source, name);
+        if (fill_options(source, &from) && set_identity(source, error) && create(source, &from))
+            return source;
+    } else {
+        wr_error_no_memory(error, NULL);
+    }
+    wr_source_free(source);
+    return NULL;
+}
+
+void wr_source_free(struct wr_source *source)
+{
+    if (!source)
+        return;
+    if (source->self) {
+        wr_plugins_enter(&source->runtime->plugins, NULL);
+        source->type->is.destroy(source->self);
+        wr_plugins_leave(&source->runtime->plugins, NULL);
+    }
+    if (source->wake_fd >= 0)
+        close(source->wake_fd);
+    if (source->identity)
+        explicit_bzero(source->identity, strlen(source->identity));
+    free(source->identity);
+    wr_source_names_fini(&source->names);
+    wr_buffer_fini(&source->group);
+    free(source->labels);
+    free(source->values);
+    free(source->metrics);
+    wr_region_fini(&source->keep);
+    free(source);
+}
+
+/* ---- The thread ------------------------------------------------------------------------------ */
+
+static void set_state(struct wr_source *source, enum weir_source_state state)
+{
+    atomic_store(&source->state, state);
+}
+
+/* Calls a callback. Returns its code, which is valid; an invalid one is FAILED. */
+static int call(struct wr_source *source, void (*callback)(void *self, weir_source_outcome *outcome),
+                weir_source_outcome *outcome)
+{
+    *outcome = (weir_source_outcome){.size = sizeof *outcome};
+    struct wr_thread_state thread_state = wr_thread_state_save();
+    callback(source->self, outcome);
+    outcome->reason[sizeof outcome->reason - 1] = '\0';
+    const char *breach = wr_thread_state_restore(&thread_state);
+    if (breach)
+        wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: the source type is at fault: %s",
+                     source->shown.name, breach);
+    if (outcome->code >= WEIR_SOURCE_OK && outcome->code <= WEIR_SOURCE_FAILED)
+        return outcome->code;
+    snprintf(outcome->reason, sizeof outcome->reason, "the source type is at fault: %d is not a result",
+             outcome->code);
+    return WEIR_SOURCE_FAILED;
+}
+
+/* Returns false if a stop is requested. */
+static bool back_off(struct wr_source *source, const weir_source_outcome *outcome)
+{
+    bool is_first = !source->backoff.failures;
+    int64_t pause_ns = wr_backoff_fail(&source->backoff, 0);
+    set_state(source, WEIR_SOURCE_WAITING);
+    if (is_first && !atomic_load(&source->stopping))
+        wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; trying again", source->shown.name,
+                     outcome->reason);
+    return wr_source_host_pause(source, pause_ns);
+}
+
+static void fail(struct wr_source *source, const weir_source_outcome *outcome)
+{
+    set_state(source, WEIR_SOURCE_BROKEN);
+    wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: %s; it has ended", source->shown.name,
+                 outcome->reason);
+}
+
+/* Returns whether it is open; else it has failed, or a stop is requested. */
+static bool open_source(struct wr_source *source)
+{
+    weir_source_outcome outcome;
+    while (!atomic_load(&source->stopping)) {
+        if (!source->type->is.open)
+            return true;
+        switch (call(source, source->type->is.open, &outcome)) {
+        case WEIR_SOURCE_OK: return true;
+        case WEIR_SOURCE_FAILED: fail(source, &outcome); return false;
+        default:
+            if (!back_off(source, &outcome))
+                return false;
+        }
+    }
+    return false;
+}
+
+/* Returns whether it has to be opened again. */
+static bool run_open(struct wr_source *source)
+{
+    weir_source_outcome outcome;
+    for (;;) {
+        set_state(source, WEIR_SOURCE_RUNNING);
+        int code = call(source, source->type->is.run, &outcome);
+        bool stops = atomic_load(&source->stopping);
+        if (code == WEIR_SOURCE_OK)
+            wr_backoff_succeed(&source->backoff);
+        if (code == WEIR_SOURCE_OK && !stops) {
+            set_state(source, WEIR_SOURCE_ENDED);
+            wr_log_write(&source->runtime->log, WEIR_LOG_INFO, "%s: its input has ended", source->shown.name);
+        }
+        if (code == WEIR_SOURCE_FAILED)
+            fail(source, &outcome);
+        if (code == WEIR_SOURCE_RETRY && back_off(source, &outcome))
+            continue;
+        return code == WEIR_SOURCE_REOPEN && back_off(source, &outcome);
+    }
+}
+
+static bool has_ended(const struct wr_source *source)
+{
+    uint32_t state = atomic_load(&source->state);
+    return state == WEIR_SOURCE_ENDED || state == WEIR_SOURCE_BROKEN;
+}
+
+static void *run(void *argument)
+{
+    struct wr_source *source = argument;
+    char name[16] = "source:";
+    strncat(name, source->shown.name, sizeof name - strlen(name) - 1);
+    wr_thread_set_name(name);
+    for (bool again = true; again && open_source(source);) {
+        again = run_open(source);
+        if (source->type->is.close)
+            source->type->is.close(source->self);
+    }
+    if (!has_ended(source))
+        set_state(source, WEIR_SOURCE_STOPPED);
+    source->on_end(source->ctx);
+    return NULL;
+}
+
+/* ---- Starting and stopping ------------------------------------------------------------------- */
+
+static bool fail_start(const struct wr_source *source, const char *what, int number, struct wr_error *error)
+{
+    wr_error_set(error, WEIR_ERR_MEMORY, "%s: %s: %s", source->shown.name, what, wr_error_system_text(number));
+    return false;
+}
+
+static void set_waiter(struct wr_source *source, bool waits)
+{
+    struct wr_engine *engine = wr_runtime_engine(source->runtime);
+    struct wr_visit visit;
+    wr_engine_enter(engine, &visit);
+    if (waits)
+        wr_room_add(&engine->dispatcher.room_waiters, &source->room);
+    else
+        wr_room_remove(&engine->dispatcher.room_waiters, &source->room);
+    wr_engine_leave(&visit);
+}
+
+bool wr_source_start(struct wr_source *source, void (*on_end)(void *ctx), void *ctx, struct wr_error *error)
+{
+    source->on_end = on_end;
+    source->ctx = ctx;
+    source->wake_fd = wr_fd_above_stdio(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    if (source->wake_fd < 0)
+        return fail_start(source, "eventfd", errno, error);
+    source->room.event_fd = source->wake_fd;
+    wr_backoff_init(&source->backoff, source->options.retry_min_ns, source->options.retry_max_ns,
+                    (uint64_t)wr_clock_monotonic_ns());
+    set_waiter(source, true);
+    source->is_started = wr_thread_start(run, source, &source->thread);
+    if (source->is_started)
+        return true;
+    set_waiter(source, false);
+    return fail_start(source, "no thread can be started", EAGAIN, error);
+}
+
+void wr_source_request_stop(struct wr_source *source)
+{
+    const uint64_t one = 1;
+    atomic_store(&source->stopping, true);
+    if (source->wake_fd >= 0)
+        (void)!write(source->wake_fd, &one, sizeof one); /* it does not block */
+}
+
+bool wr_source_join(struct wr_source *source, int64_t deadline_ns)
+{
+    if (!source->is_started)
+        return true;
+    if (!wr_thread_join_by(source->thread, deadline_ns))
+        return false;
+    source->is_started = false;
+    set_waiter(source, false);
+    return true;
+}
+
+void wr_source_abandon(const struct wr_source *source)
+{
+    if (source->self && source->type->is.abandon && source->is_started)
+        source->type->is.abandon(source->self);
+    if (source->wake_fd >= 0)
+        close(source->wake_fd);
+}
+
+/* ---- What it has done ------------------------------------------------------------------------ */
+
+void wr_source_read_stats(const struct wr_source *source, weir_source_stats *stats)
+{
+    *stats = (weir_source_stats){
+        .size = sizeof *stats,
+        .state = (int32_t)atomic_load(&source->state),
+        .lines = atomic_load_explicit(&source->lines, memory_order_relaxed),
+        .bad_lines = atomic_load_explicit(&source->bad_lines, memory_order_relaxed),
+        .records = atomic_load_explicit(&source->records, memory_order_relaxed),
+        .added = atomic_load_explicit(&source->added, memory_order_relaxed),
+        .refused = atomic_load_explicit(&source->refused, memory_order_relaxed),
+    };
+    snprintf(stats->name, sizeof stats->name, "%s", source->shown.name);
+    snprintf(stats->type, sizeof stats->type, "%s", source->type->is.name);
+}

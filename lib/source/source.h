@@ -1,0 +1,102 @@
+/* source: a source: its type, its options, its thread, and what it has added.
+ *
+ * new -> start -> (thread: open, run, close) -> stop -> free. All but the thread's part is called by one thread
+ * at a time: see sources.h. */
+#ifndef WR_SOURCE_H
+#define WR_SOURCE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/source.h>
+#include <weir/weir.h>
+
+#include "config/config.h"
+#include "dispatch/room.h"
+#include "lane/backoff.h"
+#include "os/lock.h"
+#include "source/source_names.h"
+#include "source/source_options.h"
+#include "source/source_type.h"
+#include "text/region.h"
+
+struct wr_runtime;
+
+enum { WR_SOURCE_COUNTERS = 32, WR_SOURCE_COUNTER_ROOM = 48 };
+
+/* What refusals are logged about, once each. */
+enum wr_source_fault { WR_SOURCE_FAULT_LINE, WR_SOURCE_FAULT_VALUE, WR_SOURCE_FAULT_LIMIT, WR_SOURCE_FAULTS };
+
+struct wr_source {
+    weir_host shown; /* what the plugin gets: first, so that it leads here */
+    struct wr_runtime *runtime;
+    struct wr_source_type *type;
+    struct wr_source_options options;
+    void *own_options;
+    struct wr_region keep; /* memory that options point to */
+    char *identity;        /* all options as text: sources with equal texts are equal. Holds secrets. */
+    void *self;            /* the plugin's instance; NULL: not created */
+
+    /* during create */
+    struct wr_error *refusal;
+    const struct wr_node *node;
+
+    /* the thread */
+    pthread_t thread;
+    bool is_started;
+    int wake_fd; /* an eventfd, for a stop and for room */
+    struct wr_room_waiter room;
+    bool is_full; /* [source] something found no room since the last wait */
+    struct wr_backoff backoff;
+    _Atomic bool stopping;
+    _Atomic uint32_t state; /* enum weir_source_state */
+    void (*on_end)(void *ctx);
+    void *ctx;
+
+    /* [source] */
+    struct wr_source_names names;
+    struct wr_buffer group;       /* of the present record, with its prefix */
+    weir_label *labels;           /* the same, merged */
+    weir_typed_value *values;     /* the same, scaled */
+    struct weir_metric **metrics; /* the series of its values */
+    uint32_t label_room, value_room, metric_room;
+    bool logged[WR_SOURCE_FAULTS];
+
+    /* counted by [source], read by any thread */
+    _Atomic uint64_t lines, bad_lines, records, added, refused;
+    struct wr_lock counters_lock; /* for the names; a count is atomic */
+    struct {
+        char name[WR_SOURCE_COUNTER_ROOM];
+        _Atomic uint64_t value;
+    } counters[WR_SOURCE_COUNTERS];
+    _Atomic uint32_t counter_count;
+
+    struct wr_source *next;
+};
+
+/* Fills its options and creates the plugin's instance. unknown: gets its unknown keys, if the configuration
+ * ignores these; may be NULL. Returns NULL with the error set. */
+struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_source_type *type,
+                                const struct wr_config *config, const struct wr_config_handler *given,
+                                struct wr_unknown_keys *unknown, struct wr_error *error);
+
+/* Starts its thread. on_end: called by the thread when it ends. Returns false with the error set. */
+bool wr_source_start(struct wr_source *source, void (*on_end)(void *ctx), void *ctx, struct wr_error *error);
+
+/* Requests that it stops. */
+void wr_source_request_stop(struct wr_source *source);
+
+/* Waits until its thread has ended. Returns false after deadline_ns: then the source must not be freed. */
+bool wr_source_join(struct wr_source *source, int64_t deadline_ns);
+
+/* [fork] Closes its descriptors. */
+void wr_source_abandon(const struct wr_source *source);
+
+/* Of a source without a thread. May be NULL. */
+void wr_source_free(struct wr_source *source);
+
+void wr_source_read_stats(const struct wr_source *source, weir_source_stats *stats);
+
+#endif

@@ -1,0 +1,415 @@
+#include "source/source_host.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "producer/typed.h"
+#include "registry/family.h"
+#include "registry/series.h"
+#include "registry/stream.h"
+#include "runtime/event.h"
+#include "runtime/intake.h"
+#include "runtime/runtime.h"
+#include "source/source_text.h"
+#include "text/array.h"
+#include "text/error.h"
+
+static struct wr_source *source_of(const weir_host *host)
+{
+    return (struct wr_source *)host; /* shown is its first member */
+}
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+static void host_log(const weir_host *host, int level, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    wr_log_write(&source_of(host)->runtime->log, level, "%s: %s", host->name, text);
+}
+
+static void host_refuse(const weir_host *host, const char *option, const char *format, ...)
+{
+    struct wr_source *source = source_of(host);
+    char words[WR_ERROR_ROOM];
+    if (!source->refusal)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    const struct wr_node *member = wr_node_member(source->node, option ? option : "");
+    bool has_name = !member && option && *option;
+    wr_node_error(member ? member : source->node, source->refusal, "%s%s%s", has_name ? option : "",
+                  has_name ? ": " : "", words);
+}
+
+void wr_source_host_refuse(struct wr_source *source, enum wr_source_fault kind, uint64_t count,
+                           const char *format, ...)
+{
+    char text[WR_ERROR_ROOM];
+    atomic_fetch_add_explicit(kind == WR_SOURCE_FAULT_LINE ? &source->bad_lines : &source->refused, count,
+                              memory_order_relaxed);
+    if (source->logged[kind])
+        return;
+    source->logged[kind] = true;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; further ones are only counted",
+                 source->shown.name, text);
+}
+
+/* ---- Counters -------------------------------------------------------------------------------- */
+
+static void host_count(const weir_host *host, const char *name, uint64_t n)
+{
+    struct wr_source *source = source_of(host);
+    uint32_t i = 0;
+    wr_lock_enter(&source->counters_lock);
+    uint32_t count = atomic_load_explicit(&source->counter_count, memory_order_relaxed);
+    while (i < count && strncmp(source->counters[i].name, name, WR_SOURCE_COUNTER_ROOM - 1) != 0)
+        i++;
+    if (i == count && count < WR_SOURCE_COUNTERS) {
+        snprintf(source->counters[i].name, WR_SOURCE_COUNTER_ROOM, "%s", name);
+        atomic_store(&source->counter_count, count + 1); /* after the name */
+    }
+    if (i < WR_SOURCE_COUNTERS)
+        atomic_fetch_add_explicit(&source->counters[i].value, n, memory_order_relaxed);
+    wr_lock_leave(&source->counters_lock);
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+static void empty(int event_fd)
+{
+    uint64_t count;
+    (void)!read(event_fd, &count, sizeof count); /* it does not block */
+}
+
+static int to_ms(int64_t timeout_ns)
+{
+    int64_t ms = timeout_ns == WR_NEVER ? -1 : (timeout_ns + WR_NS_PER_MS - 1) / WR_NS_PER_MS;
+    return ms > INT32_MAX ? INT32_MAX : (int)ms;
+}
+
+bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns)
+{
+    int64_t end_ns = timeout_ns == WR_NEVER ? WR_NEVER : wr_clock_monotonic_ns() + timeout_ns;
+    for (;;) {
+        struct pollfd wake = {source->wake_fd, POLLIN, 0};
+        int64_t left_ns = end_ns == WR_NEVER ? WR_NEVER : end_ns - wr_clock_monotonic_ns();
+        if (atomic_load(&source->stopping))
+            return false;
+        if (left_ns <= 0)
+            return true;
+        if (poll(&wake, 1, to_ms(left_ns)) > 0)
+            empty(source->wake_fd);
+    }
+}
+
+static bool host_wait(const weir_host *host, int64_t ms)
+{
+    return wr_source_host_pause(source_of(host), ms < 0 ? 0 : ms * WR_NS_PER_MS);
+}
+
+static bool host_stopping(const weir_host *host)
+{
+    return atomic_load(&source_of(host)->stopping);
+}
+
+static void host_wake_in(const weir_host *host, int64_t delay_ms)
+{
+    (void)host; /* sources have no wake */
+    (void)delay_ms;
+}
+
+enum { FDS_MAX = 8 };
+
+/* The eventfd is emptied before the flags are read that its writers set first. */
+static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
+{
+    struct wr_source *source = source_of(host);
+    struct pollfd all[FDS_MAX + 1] = {{source->wake_fd, POLLIN, 0}};
+    unsigned result = 0;
+    if (count > FDS_MAX)
+        count = FDS_MAX;
+    if (count)
+        memcpy(&all[1], fds, count * sizeof *fds);
+    bool stops = atomic_load(&source->stopping);
+    int64_t limit_ms = timeout_ms > INT32_MAX ? INT32_MAX : timeout_ms;
+    int ready = poll(all, count + 1, stops ? 0 : limit_ms < 0 ? -1 : (int)limit_ms);
+    for (size_t i = 0; i < count; i++) {
+        fds[i].revents = ready > 0 ? all[i + 1].revents : 0;
+        result |= fds[i].revents ? WEIR_WAIT_READY : 0u;
+    }
+    if (ready > 0 && all[0].revents)
+        empty(source->wake_fd);
+    if (source->is_full && !atomic_load(&source->room.wanted)) {
+        source->is_full = false;
+        result |= WEIR_WAIT_ROOM;
+    }
+    return result | (atomic_load(&source->stopping) ? WEIR_WAIT_STOP : 0u);
+}
+
+/* ---- Adding ---------------------------------------------------------------------------------- */
+
+static bool set_group(struct wr_source *source, const char *group)
+{
+    const struct wr_source_options *options = &source->options;
+    if (!group)
+        group = options->group ? options->group : source->shown.name;
+    wr_buffer_clear(&source->group);
+    if (options->group_prefix)
+        wr_buffer_put_format(&source->group, "%s.", options->group_prefix);
+    wr_buffer_put_text(&source->group, group);
+    return wr_buffer_text(&source->group);
+}
+
+static bool has_key(const weir_map *labels, const char *key)
+{
+    for (size_t i = 0; i < labels->count; i++)
+        if (strcmp(labels->items[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* Those of the source, and the record's others. Sets *count. Returns false if out of memory. */
+static bool merge_labels(struct wr_source *source, const weir_record *record, size_t *count)
+{
+    const weir_map *own = &source->options.labels;
+    uint32_t most = (uint32_t)(own->count + record->label_count);
+    weir_label *labels = wr_array_reserve(source->labels, &source->label_room, most, sizeof *labels);
+    if (!labels)
+        return false;
+    source->labels = labels;
+    *count = 0;
+    for (size_t i = 0; i < own->count; i++)
+        labels[(*count)++] = own->items[i];
+    for (size_t i = 0; i < record->label_count; i++)
+        if (!has_key(own, record->labels[i].key))
+            labels[(*count)++] = record->labels[i];
+    return true;
+}
+
+/* Counts a record that is refused before it is offered to a ring. Returns WEIR_ADD_REFUSED. */
+static int refuse_record(struct wr_source *source, const weir_record *record, enum weir_refusal why,
+                         const char *text)
+{
+    enum wr_source_fault kind = why == WEIR_REFUSED_LIMIT ? WR_SOURCE_FAULT_LIMIT : WR_SOURCE_FAULT_VALUE;
+    wr_intake_refuse(why, record->count, text);
+    wr_source_host_refuse(source, kind, record->count, "%s", text);
+    return WEIR_ADD_REFUSED;
+}
+
+/* A name that is declared otherwise keeps its instrument. */
+static void describe(struct wr_source *source, struct weir_stream *stream, const weir_record *record,
+                     const char *name)
+{
+    struct wr_registry *registry = &source->runtime->registry;
+    struct wr_error unused;
+    const weir_metric_spec spec = {
+        .size = sizeof spec, .instrument = record->instrument, .unit = record->unit, .help = record->help};
+    if (record->instrument != WEIR_VALUE)
+        wr_family_declare(registry, stream, name, &spec, &unused);
+    else if (record->unit || record->help)
+        wr_family_describe(registry, stream, name, record->unit, record->help, &unused);
+}
+
+/* Makes the series of a name that is new to the source. Returns NULL with *why and the error's text set. */
+static struct weir_metric *learn(struct wr_source *source, const weir_record *record, size_t label_count,
+                                 const char *name, enum weir_refusal *why, struct wr_error *error)
+{
+    struct wr_registry *registry = &source->runtime->registry;
+    const char *group = source->group.data;
+    uint16_t flags = record->flags & WEIR_RECORD_CUMULATIVE ? WEIR_SAMPLE_CUMULATIVE : 0;
+    error->code = 0;
+    if (source->names.count >= source->options.series_limit) {
+        *why = WEIR_REFUSED_LIMIT;
+        wr_error_set(error, WEIR_ERR_LIMIT,
+                     "the series \"%s\" of the group \"%s\" is one more than series_limit allows (%u)", name,
+                     group, source->names.count);
+        return NULL;
+    }
+    struct weir_stream *stream = wr_stream_get(registry, group, source->labels, label_count, error);
+    if (!stream->refusal)
+        describe(source, stream, record, name);
+    struct weir_metric *metric = stream->refusal ? NULL : wr_series_get(registry, stream, name, flags, error);
+    bool refuses = !metric || atomic_load(&metric->instrument) == WR_INSTRUMENT_REFUSES;
+    if (!refuses && wr_source_names_add(&source->names, metric))
+        return metric;
+    if (!error->code)
+        wr_error_no_memory(error, NULL);
+    *why = wr_intake_refusal_of(error->code);
+    return NULL;
+}
+
+static bool reserve_values(struct wr_source *source, size_t count)
+{
+    struct weir_metric **metrics =
+        wr_array_reserve(source->metrics, &source->metric_room, (uint32_t)count, sizeof *metrics);
+    if (metrics)
+        source->metrics = metrics;
+    weir_typed_value *values =
+        wr_array_reserve(source->values, &source->value_room, (uint32_t)count, sizeof *values);
+    if (values)
+        source->values = values;
+    return metrics && values;
+}
+
+static double as_double(const weir_typed_value *value)
+{
+    return value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
+}
+
+/* An increment stands for several, if only some were sent; a change is added to the gauge's present level,
+ * which becomes the value. Returns the text of a fault, or NULL. */
+static const char *scale(const weir_record *record, const struct weir_metric *metric, weir_typed_value *value)
+{
+    bool is_sampled = record->sample_rate > 0 && record->sample_rate < 1;
+    if (is_sampled && record->instrument == WEIR_COUNTER) {
+        *value = (weir_typed_value){value->name, WEIR_KIND_DOUBLE, as_double(value) / record->sample_rate, 0};
+    } else if (record->flags & WEIR_RECORD_CHANGE) {
+        const _Atomic uint64_t *stored = wr_typed_level(metric);
+        double level;
+        if (!stored)
+            return "a change of a level, but the name is declared as something else than a gauge";
+        uint64_t bits = atomic_load_explicit(stored, memory_order_relaxed);
+        memcpy(&level, &bits, sizeof level);
+        *value = (weir_typed_value){value->name, WEIR_KIND_DOUBLE, level + as_double(value), 0};
+    }
+    return NULL;
+}
+
+/* Finds the series of all values, and scales these. Returns WEIR_ADD_TAKEN or WEIR_ADD_REFUSED. */
+static int resolve(struct wr_source *source, const weir_record *record)
+{
+    size_t label_count;
+    enum weir_refusal why;
+    struct wr_error error;
+    bool cumulative = record->flags & WEIR_RECORD_CUMULATIVE;
+    if (!reserve_values(source, record->count) || !set_group(source, record->group) ||
+        !merge_labels(source, record, &label_count) ||
+        !wr_source_names_begin(&source->names, source->group.data, source->labels, label_count, cumulative))
+        return refuse_record(source, record, WEIR_REFUSED_MEMORY, "out of memory");
+    for (size_t i = 0; i < record->count; i++) {
+        const char *name = record->values[i].name;
+        struct weir_metric *metric = wr_source_names_find(&source->names, name);
+        if (!metric && !(metric = learn(source, record, label_count, name, &why, &error)))
+            return refuse_record(source, record, why, error.text);
+        source->metrics[i] = metric;
+        source->values[i] = record->values[i];
+        const char *fault = scale(record, metric, &source->values[i]);
+        if (fault)
+            return refuse_record(source, record, WEIR_REFUSED_ARGUMENT, fault);
+    }
+    return WEIR_ADD_TAKEN;
+}
+
+static int try_add(const struct wr_source *source, const weir_record *record)
+{
+    const struct wr_event event = {
+        .typed = source->values,
+        .metrics = source->metrics,
+        .count = record->count,
+        .time_ns = record->time_ns ? &record->time_ns : NULL,
+        .cumulative = record->flags & WEIR_RECORD_CUMULATIVE,
+        .metadata = record->count == 1 ? record->metadata : NULL,
+        .never_waits = true,
+    };
+    return wr_event_add(source->metrics[0]->stream, &event);
+}
+
+/* What was added or refused. */
+static int finish_add(struct wr_source *source, const weir_record *record, int result)
+{
+    if (result == 0) {
+        atomic_fetch_add_explicit(&source->records, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&source->added, record->count, memory_order_relaxed);
+        return WEIR_ADD_TAKEN;
+    }
+    const struct wr_error *last = wr_producers_error(&source->runtime->producers);
+    wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, record->count, "%s",
+                          last && last->code == result ? last->text : wr_error_text(result));
+    return WEIR_ADD_REFUSED;
+}
+
+int wr_source_host_add(struct wr_source *source, const weir_record *record)
+{
+    int result = resolve(source, record);
+    if (result != WEIR_ADD_TAKEN)
+        return result;
+    result = try_add(source, record);
+    if (result == WR_INTAKE_FULL) {
+        /* tried again with the flag set: see struct wr_room_waiter */
+        atomic_store(&source->room.wanted, true);
+        source->is_full = true;
+        result = try_add(source, record);
+    }
+    if (result == WR_INTAKE_FULL)
+        return WEIR_ADD_FULL;
+    return finish_add(source, record, result);
+}
+
+static int add(const weir_host *host, const weir_record *record)
+{
+    struct wr_source *source = source_of(host);
+    weir_record whole = {0};
+    if (!WEIR_HAS(record, count) || !record->count || record->count > WR_PARSER_VALUES) {
+        wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, 0,
+                              "the source type is at fault: a record without values, or with more than %d",
+                              WR_PARSER_VALUES);
+        return WEIR_ADD_REFUSED;
+    }
+    memcpy(&whole, record, record->size < sizeof whole ? record->size : sizeof whole);
+    return wr_source_host_add(source, &whole);
+}
+
+static void refuse(const weir_host *host, uint64_t n, const char *where, const char *format, ...)
+{
+    struct wr_source *source = source_of(host);
+    char text[WR_ERROR_ROOM];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, n, "%s%s%s", where, *where ? ": " : "", text);
+}
+
+/* ---- Lookup ---------------------------------------------------------------------------------- */
+
+static const weir_intake intake_service = {sizeof intake_service, add, wait_for, refuse};
+
+static const void *host_service(const weir_host *host, const char *id)
+{
+    if (strcmp(id, WEIR_SERVICE_INTAKE) == 0)
+        return &intake_service;
+    if (strcmp(id, WEIR_SERVICE_PARSER) == 0)
+        return source_of(host)->type->is.flags & WEIR_SOURCE_PARSES ? wr_source_text_service() : NULL;
+    return NULL;
+}
+
+void wr_source_host_init(struct wr_source *source, const char *name)
+{
+    source->shown = (weir_host){
+        .size = sizeof(weir_host),
+        .abi = WEIR_ABI,
+        .name = name,
+        .log = host_log,
+        .refuse = host_refuse,
+        .count = host_count,
+        .wake_in = host_wake_in,
+        .wait = host_wait,
+        .stopping = host_stopping,
+        .service = host_service,
+    };
+}

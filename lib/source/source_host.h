@@ -1,0 +1,22 @@
+/* source_host: the functions of weir_host and the services, for sources. */
+#ifndef WR_SOURCE_HOST_H
+#define WR_SOURCE_HOST_H
+
+#include "source/source.h"
+
+/* name: valid as long as the source. */
+void wr_source_host_init(struct wr_source *source, const char *name);
+
+/* [source] Sleeps, at most for timeout_ns (WR_NEVER: no limit), until a stop is requested. Returns false if it
+ * is. */
+bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns);
+
+/* [source] Counts values that are not added, or, as WR_SOURCE_FAULT_LINE, a line that is not understood, and
+ * logs the first of each kind. */
+void wr_source_host_refuse(struct wr_source *source, enum wr_source_fault kind, uint64_t count,
+                           const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* [source] As weir_intake.add. */
+int wr_source_host_add(struct wr_source *source, const weir_record *record);
+
+#endif

@@ -1,0 +1,74 @@
+#include "source/source_options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "text/common.h"
+
+static const weir_option rows[] = {
+    /* of types that read text: these come first, so that the others are a table of their own */
+    {"parse", WEIR_OPTION_ENUM, 0, "auto", "auto|text|json|bai|influx|statsd|graphite|prometheus|csv",
+     "the format of what is read; auto: text or json, line by line", offsetof(struct wr_source_options, parse)},
+    {"line_bytes", WEIR_OPTION_SIZE, 0, "1MiB", "64..64MiB", "the longest line; longer ones are refused",
+     offsetof(struct wr_source_options, line_bytes)},
+    {"split", WEIR_OPTION_ENUM, 0, "none", "none|first|last",
+     "\"parse\" statsd and graphite: which part of a dotted path is the group: a of a.b.c (first), a.b (last)",
+     offsetof(struct wr_source_options, split)},
+    {"time_unit", WEIR_OPTION_ENUM, 0, "ns", "ns|us|ms|s", "\"parse\" influx: the unit of its times",
+     offsetof(struct wr_source_options, time_unit)},
+
+    {"group", WEIR_OPTION_STRING, 0, NULL, NULL,
+     "the group of values that come without one; without it, the source's name",
+     offsetof(struct wr_source_options, group)},
+    {"group_prefix", WEIR_OPTION_STRING, 0, NULL, NULL, "precedes all groups, as \"PREFIX.GROUP\"",
+     offsetof(struct wr_source_options, group_prefix)},
+    {"labels", WEIR_OPTION_MAP, 0, NULL, NULL, "labels of all values; they replace those of the same keys",
+     offsetof(struct wr_source_options, labels)},
+    {"series_limit", WEIR_OPTION_INT, 0, "10000", "1..10000000",
+     "how many series the source may add values to; values of further ones are refused",
+     offsetof(struct wr_source_options, series_limit)},
+    {"retry_min", WEIR_OPTION_DURATION, 0, "500ms", "1ms..1h",
+     "the pause after a first failure; it doubles with each further one",
+     offsetof(struct wr_source_options, retry_min_ns)},
+    {"retry_max", WEIR_OPTION_DURATION, 0, "30s", "1ms..1d", "the longest pause between two tries",
+     offsetof(struct wr_source_options, retry_max_ns)},
+    {0},
+};
+
+enum { PARSE_ROWS = 4 };
+
+struct wr_options_table wr_source_options_table(bool parses)
+{
+    return WR_OPTIONS_TABLE(parses ? rows : rows + PARSE_ROWS, struct wr_source_options);
+}
+
+/* The part of an option's name that is a key of the source: "tls.verify" is in the object "tls". */
+static bool is_key(const weir_option *row, const char *key)
+{
+    size_t length = strcspn(row->name, ".");
+    return strlen(key) == length && strncmp(row->name, key, length) == 0;
+}
+
+const weir_option *wr_source_options_find_clash(const struct wr_options_table *own)
+{
+    const weir_option *row;
+    for (size_t i = 0; (row = wr_options_row(own, i)); i++) {
+        if (is_key(row, "type") || is_key(row, "plugin"))
+            return row;
+        for (const weir_option *common = rows; common->name; common++)
+            if (is_key(row, common->name))
+                return row;
+    }
+    return NULL;
+}
+
+struct wr_parser_options wr_source_options_parser(const struct wr_source_options *options)
+{
+    static const int64_t units_ns[] = {1, 1000, WR_NS_PER_MS, WR_NS_PER_S};
+    return (struct wr_parser_options){
+        .line_bytes = (size_t)options->line_bytes,
+        .time_unit_ns = units_ns[options->time_unit],
+        .split = (enum wr_parser_split)options->split,
+    };
+}

@@ -1,0 +1,35 @@
+/* source_options: the options that every source has. */
+#ifndef WR_SOURCE_OPTIONS_H
+#define WR_SOURCE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/options.h"
+#include "parse/parser.h"
+
+struct wr_source_options {
+    const char *group;        /* NULL: the source's name */
+    const char *group_prefix; /* NULL: none */
+    weir_map labels;
+    int64_t series_limit;
+    int64_t retry_min_ns, retry_max_ns;
+
+    /* of types that read text */
+    int64_t parse; /* the number of a parser type */
+    int64_t line_bytes;
+    int64_t split; /* enum wr_parser_split */
+    int64_t time_unit;
+};
+
+/* parses: with the options of types that read text. */
+struct wr_options_table wr_source_options_table(bool parses);
+
+/* The first of a type's options whose key in a configuration is one that every source has, or "type" or
+ * "plugin". NULL: none. */
+const weir_option *wr_source_options_find_clash(const struct wr_options_table *own);
+
+/* What they mean to a parser. */
+struct wr_parser_options wr_source_options_parser(const struct wr_source_options *options);
+
+#endif

@@ -1,0 +1,34 @@
+/* source_type: source types: found by name, loaded from shared objects, checked before any of their code is
+ * called, and kept until the process ends. */
+#ifndef WR_SOURCE_TYPE_H
+#define WR_SOURCE_TYPE_H
+
+#include <weir/source.h>
+
+#include "config/options.h"
+#include "handler/plugin.h"
+#include "os/lock.h"
+
+struct wr_error;
+
+/* A source type as the core uses it. */
+struct wr_source_type {
+    weir_source_type is;           /* a copy, with zeros beyond the end of a shorter struct */
+    const weir_source_type *given; /* the plugin's own */
+    struct wr_options_table options;
+    const char *path; /* of the shared object */
+    struct wr_source_type *next;
+};
+
+/* All zeros: none. */
+struct wr_source_types {
+    struct wr_lock lock; /* for the list; never held while a plugin's code runs */
+    struct wr_source_type *first;
+};
+
+/* Finds a type by its name, and loads it if necessary. path: the shared object to take it from, or NULL to
+ * search. Returns NULL with the error set. */
+struct wr_source_type *wr_source_types_find(struct wr_source_types *types, struct wr_plugins *plugins,
+                                            const char *name, const char *path, struct wr_error *error);
+
+#endif

@@ -1,0 +1,32 @@
+/* sources: all sources of the process: started, stopped, and changed with the configuration.
+ *
+ * A configuration's sources are made before it is put in force (plan), and take the place of the present ones
+ * after that (commit). One that is the same as before goes on. */
+#ifndef WR_SOURCES_H
+#define WR_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/weir.h>
+
+struct wr_config;
+struct wr_error;
+struct wr_runtime;
+
+/* Starts the sources of the configuration in force. As weir_start_sources. */
+int wr_sources_start(struct wr_runtime *runtime, struct wr_error *error);
+
+/* As weir_stop_sources and weir_wait_sources, with deadlines. */
+int wr_sources_stop(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error);
+int wr_sources_wait(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error);
+
+/* Whether a configuration's sources are valid: makes them, without starting any. Returns false with the error
+ * set. */
+bool wr_sources_check(struct wr_runtime *runtime, const struct wr_config *config, struct wr_error *error);
+
+/* Returns false if there are not that many. */
+bool wr_sources_read_stats(struct wr_runtime *runtime, size_t index, weir_source_stats *stats);
+
+#endif

@@ -1,0 +1,108 @@
+/* pump: what sources that read text from a descriptor share: reads, parses, and holds back while there is no
+ * room. */
+#ifndef WEIR_PLUGINS_PUMP_H
+#define WEIR_PLUGINS_PUMP_H
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/source.h>
+
+struct pump {
+    const weir_host *host;
+    const weir_intake *intake;
+    const weir_parser *parser;
+    weir_text *text;
+    bool is_full;       /* the text has to be resumed */
+    bool is_ending;     /* finish has to be called again */
+    bool is_whole;      /* for that */
+    bool is_between;    /* the last byte that was read ended a line, or none was read */
+    size_t last_length; /* that the last call has read */
+};
+
+enum pump_result { PUMP_READ, PUMP_EMPTY, PUMP_END, PUMP_FULL, PUMP_FAILED };
+
+/* Returns false if out of memory. */
+static inline bool pump_init(struct pump *pump, const weir_host *host, const char *where)
+{
+    *pump = (struct pump){
+        .host = host,
+        .intake = host->service(host, WEIR_SERVICE_INTAKE),
+        .parser = host->service(host, WEIR_SERVICE_PARSER),
+        .is_between = true,
+    };
+    pump->text = pump->parser->begin(host, where);
+    return pump->text;
+}
+
+static inline void pump_fini(struct pump *pump)
+{
+    if (pump->text)
+        pump->parser->end(pump->text);
+    pump->text = NULL;
+}
+
+/* Adds what has been read. Returns false if there is no room yet. */
+static inline bool pump_resume(struct pump *pump)
+{
+    if (pump->is_full)
+        pump->is_full = !pump->parser->resume(pump->text);
+    if (!pump->is_full && pump->is_ending)
+        pump->is_ending = !pump->parser->finish(pump->text, pump->is_whole);
+    return !pump->is_full && !pump->is_ending;
+}
+
+/* The text ends: see weir_parser.finish. */
+static inline void pump_finish(struct pump *pump, bool is_whole)
+{
+    pump->is_ending = true;
+    pump->is_whole = is_whole;
+    pump->is_between = true;
+    pump_resume(pump);
+}
+
+/* Reads once, and adds what was read. FAILED: errno is set. */
+static inline enum pump_result pump_read(struct pump *pump, int fd)
+{
+    size_t room;
+    pump->last_length = 0;
+    char *to = pump_resume(pump) ? pump->parser->room(pump->text, &room) : NULL;
+    if (pump->is_full || pump->is_ending)
+        return PUMP_FULL;
+    if (!to) {
+        errno = ENOMEM;
+        return PUMP_FAILED;
+    }
+    ssize_t length = read(fd, to, room);
+    if (length < 0)
+        return errno == EAGAIN || errno == EINTR ? PUMP_EMPTY : PUMP_FAILED;
+    if (length == 0)
+        return PUMP_END;
+    pump->last_length = (size_t)length;
+    pump->is_between = to[length - 1] == '\n';
+    pump->is_full = !pump->parser->parse(pump->text, (size_t)length);
+    return pump->is_full ? PUMP_FULL : PUMP_READ;
+}
+
+/* After a stop was requested: waits in short steps until what was read has been added, for two seconds at most.
+ * Returns false if it has not. */
+static inline bool pump_drain(struct pump *pump)
+{
+    enum { STEP_MS = 10, STEPS = 200 };
+    for (int i = 0; !pump_resume(pump) && i < STEPS; i++)
+        poll(NULL, 0, STEP_MS);
+    return !pump->is_full && !pump->is_ending;
+}
+
+/* Sets a result with errno behind its reason. */
+static inline void pump_fail(weir_source_outcome *outcome, int code, const char *what)
+{
+    outcome->code = code;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", what, strerror(errno));
+}
+
+#endif
