@@ -169,15 +169,21 @@ struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_source_typ
     return NULL;
 }
 
+void wr_source_destroy(struct wr_source *source)
+{
+    if (!source->self)
+        return;
+    wr_plugins_enter(&source->runtime->plugins, NULL);
+    source->type->is.destroy(source->self);
+    wr_plugins_leave(&source->runtime->plugins, NULL);
+    source->self = NULL;
+}
+
 void wr_source_free(struct wr_source *source)
 {
     if (!source)
         return;
-    if (source->self) {
-        wr_plugins_enter(&source->runtime->plugins, NULL);
-        source->type->is.destroy(source->self);
-        wr_plugins_leave(&source->runtime->plugins, NULL);
-    }
+    wr_source_destroy(source);
     if (source->wake_fd >= 0)
         close(source->wake_fd);
     if (source->identity)

@@ -94,7 +94,10 @@ bool wr_source_join(struct wr_source *source, int64_t deadline_ns);
 /* [fork] Closes its descriptors. */
 void wr_source_abandon(const struct wr_source *source);
 
-/* Of a source without a thread. May be NULL. */
+/* Of a source without a thread: frees the plugin's instance. What the source has counted stays. */
+void wr_source_destroy(struct wr_source *source);
+
+/* The same, and frees the source. May be NULL. */
 void wr_source_free(struct wr_source *source);
 
 void wr_source_read_stats(const struct wr_source *source, weir_source_stats *stats);

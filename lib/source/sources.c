@@ -99,30 +99,43 @@ static bool has_ended(const struct wr_source *source)
            state == WEIR_SOURCE_STOPPED;
 }
 
-/* [changing] Waits for sources of a list of its own, and frees them. Returns how many did not end in time. */
-static unsigned end_all(struct sources *sources, struct wr_source *list, int64_t deadline_ns)
+/* [changing] Stops the sources of a list, and waits for them. Returns how many have not ended by deadline_ns.
+ */
+static unsigned stop_list(struct sources *sources, struct wr_source *list, int64_t deadline_ns)
 {
     unsigned stuck = 0;
     for (struct wr_source *source = list; source; source = source->next)
         wr_source_request_stop(source);
-    while (list) {
-        struct wr_source *source = list;
-        list = list->next;
+    for (struct wr_source *source = list; source; source = source->next) {
         wr_lock_enter(&sources->lock);
         while (!has_ended(source) && wr_clock_monotonic_ns() < deadline_ns)
             wr_condition_wait(&sources->ends, &sources->lock, deadline_ns);
         wr_lock_leave(&sources->lock);
         if (wr_source_join(source, deadline_ns)) {
-            wr_source_free(source);
+            wr_source_destroy(source);
             continue;
         }
         stuck++;
-        source->next = sources->stuck;
-        sources->stuck = source;
         wr_log_write(&sources->runtime->log, WEIR_LOG_ERROR, "%s: does not stop; it is left behind",
                      source->shown.name);
     }
     return stuck;
+}
+
+/* [changing] Stops and frees sources that are in no list any more; those that do not stop are kept. */
+static void end_all(struct sources *sources, struct wr_source *list, int64_t deadline_ns)
+{
+    stop_list(sources, list, deadline_ns);
+    while (list) {
+        struct wr_source *source = list;
+        list = list->next;
+        if (source->is_started) {
+            source->next = sources->stuck;
+            sources->stuck = source;
+        } else {
+            wr_source_free(source);
+        }
+    }
 }
 
 /* [changing] Takes the source that equals another one out of the list. NULL: there is none. */
@@ -212,7 +225,7 @@ static bool stop_all(struct wr_source_hooks *hooks, int64_t deadline_ns)
     if (!wr_lock_enter_by(&sources->changing, deadline_ns))
         return false;
     sources->is_stopped = true;
-    unsigned stuck = end_all(sources, replace_list(sources, NULL), deadline_ns);
+    unsigned stuck = stop_list(sources, sources->first, deadline_ns); /* `changing` alone changes the list */
     wr_lock_leave(&sources->changing);
     return !stuck;
 }
