@@ -12,8 +12,10 @@ enum { CHECKED_FROM = offsetof(struct wr_status_head, length) };
 
 /* The structs are written as they are in memory, so they must not contain uninitialised padding. */
 _Static_assert(sizeof(struct wr_status_head) == 40, "the head has no padding");
-_Static_assert(sizeof(struct wr_status_process) == (20 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32 +
-                                                       WR_STATUS_ENTRIES_MOST * sizeof(struct wr_status_entry),
+_Static_assert(sizeof(struct wr_status_source) == 6 * 8 + WR_STATUS_NAME_ROOM + 64, "a source has no padding");
+_Static_assert(offsetof(struct wr_status_process, sources) ==
+                   (22 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32 +
+                       WR_STATUS_ENTRIES_MOST * sizeof(struct wr_status_entry),
                "the process's part has no padding");
 _Static_assert(sizeof(struct wr_status_handler) == (20 + WEIR_DROPPED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
                "a handler's part has no padding");
@@ -21,12 +23,17 @@ _Static_assert(sizeof(struct wr_status_group) == 8 + WR_STATUS_NAME_ROOM, "a gro
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
+static size_t length_of(const struct wr_status_process *process)
+{
+    return offsetof(struct wr_status_process, sources) + process->source_count * sizeof process->sources[0];
+}
+
 void wr_status_page_put(struct wr_buffer *out, const struct wr_status_view *view)
 {
     size_t start = out->length;
     struct wr_status_head head = {
         .version = WR_STATUS_VERSION,
-        .process_bytes = sizeof view->process,
+        .process_bytes = (uint32_t)length_of(&view->process),
         .handler_count = (uint32_t)view->handler_count,
         .handler_bytes = sizeof view->handlers[0],
         .group_count = (uint32_t)view->group_count,
@@ -34,7 +41,7 @@ void wr_status_page_put(struct wr_buffer *out, const struct wr_status_view *view
     };
     memcpy(head.magic, magic, sizeof magic);
     wr_buffer_put(out, &head, sizeof head);
-    wr_buffer_put(out, &view->process, sizeof view->process);
+    wr_buffer_put(out, &view->process, length_of(&view->process));
     wr_buffer_put(out, view->handlers, view->handler_count * sizeof view->handlers[0]);
     wr_buffer_put(out, view->groups, view->group_count * sizeof view->groups[0]);
     if (out->failed)
@@ -100,6 +107,10 @@ static void end_texts(struct wr_status_view *view)
         struct wr_status_entry *entry = &view->process.unmatched[i];
         entry->group[sizeof entry->group - 1] = entry->name[sizeof entry->name - 1] = '\0';
     }
+    for (size_t i = 0; i < view->process.source_count; i++) {
+        struct wr_status_source *source = &view->process.sources[i];
+        source->name[sizeof source->name - 1] = source->type[sizeof source->type - 1] = '\0';
+    }
     for (size_t i = 0; i < view->handler_count; i++) {
         struct wr_status_handler *handler = &view->handlers[i];
         handler->name[sizeof handler->name - 1] = '\0';
@@ -116,6 +127,8 @@ static void take_parts(const char *bytes, const struct wr_status_head *head, str
     memset(view, 0, sizeof *view);
     take_part(&view->process, sizeof view->process, at, head->process_bytes);
     at += head->process_bytes;
+    if (view->process.source_count > WR_STATUS_SOURCES_MOST)
+        view->process.source_count = WR_STATUS_SOURCES_MOST;
     view->handler_count = least(head->handler_count, WR_STATUS_HANDLERS_MOST);
     view->process.handlers_more += head->handler_count - view->handler_count;
     for (size_t i = 0; i < view->handler_count; i++)

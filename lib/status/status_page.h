@@ -27,6 +27,7 @@ enum {
     WR_STATUS_HANDLERS_MOST = 100,
     WR_STATUS_GROUPS_MOST = 10,
     WR_STATUS_ENTRIES_MOST = 5,
+    WR_STATUS_SOURCES_MOST = 100,
     WR_STATUS_NAME_ROOM = 256,
     WR_STATUS_BYTES_MOST = 1 << 20, /* of a page of any version */
 };
@@ -47,6 +48,14 @@ struct wr_status_entry {
     char name[WR_STATUS_NAME_ROOM];
 };
 
+struct wr_status_source {
+    char name[WR_STATUS_NAME_ROOM];
+    char type[64];
+    int64_t state; /* enum weir_source_state */
+    uint64_t lines, bad_lines, records, added, refused;
+};
+
+/* The sources are the end of this part: those that do not exist are not written. */
 struct wr_status_process {
     int64_t pid;
     uint64_t pid_namespace; /* inode of the process's pid namespace; 0: not known */
@@ -71,6 +80,9 @@ struct wr_status_process {
     uint64_t entries;           /* of "metrics" */
     uint64_t entries_unmatched; /* that no name has matched; the first of these: */
     struct wr_status_entry unmatched[WR_STATUS_ENTRIES_MOST];
+    uint64_t sources_more; /* sources beyond these: */
+    uint64_t source_count;
+    struct wr_status_source sources[WR_STATUS_SOURCES_MOST];
 };
 
 /* Flags of a handler. */
