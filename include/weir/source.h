@@ -21,7 +21,7 @@
  *
  * The rule of run: it waits in weir_intake.wait alone, and returns when that reports WEIR_WAIT_STOP. Adding
  * never waits: what finds no room is offered again after the next wait, and meanwhile nothing more is read, so
- * that the pipe or the connection holds back whoever writes. */
+ * that the pipe or the connection slows down its writer. */
 #ifndef WEIR_SOURCE_H
 #define WEIR_SOURCE_H
 

@@ -42,6 +42,12 @@ typedef struct weir_typed_value {
     int64_t i64;      /* the value of WEIR_KIND_INT */
 } weir_typed_value;
 
+/* The kind and value of a weir_typed_value that is a double. */
+#define WEIR_DOUBLE(value) WEIR_KIND_DOUBLE, (value), 0
+
+/* The kind and value of a weir_typed_value that is an integer. */
+#define WEIR_INT(value) WEIR_KIND_INT, 0, (value)
+
 /* WEIR_HAS(pointer, field): whether a struct that begins with its size is long enough to hold the field. The
  * two sides of the contract may be compiled with different versions of these headers: check this before you
  * read or write a field that is younger than the oldest version that you work with. Evaluates pointer more than

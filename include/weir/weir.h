@@ -430,12 +430,6 @@ inline int weir_emit_list(weir_stream *stream, std::initializer_list<weir_value>
               sizeof((const weir_value[]){__VA_ARGS__}) / sizeof(weir_value))
 #endif
 
-/* The kind and value of a weir_typed_value that is a double. */
-#define WEIR_DOUBLE(value) WEIR_KIND_DOUBLE, (value), 0
-
-/* The kind and value of a weir_typed_value that is an integer. */
-#define WEIR_INT(value) WEIR_KIND_INT, 0, (value)
-
 /* WEIR_EMIT_TYPED(stream, {"epoch", WEIR_INT(3)}, {"loss", WEIR_DOUBLE(0.5)}); adds doubles and integers as one
  * event; see weir_emit_typed. */
 #ifdef __cplusplus

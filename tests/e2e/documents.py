@@ -23,7 +23,8 @@ PAGE_1, PAGE_3, PAGE_5 = (Page(os.path.join(SOURCE, "doc", name)) for name in ("
 README = Text(os.path.join(SOURCE, "README.md"))
 CONFIG = Text(os.path.join(SOURCE, "doc", "config.md"))
 TESTING = Text(os.path.join(SOURCE, "doc", "testing.md"))
-PLUGINS = sorted(os.path.basename(path.rstrip("/")) for path in glob.glob(os.path.join(SOURCE, "plugins", "*", "")))
+FOLDERS = sorted(os.path.basename(path.rstrip("/")) for path in glob.glob(os.path.join(SOURCE, "plugins", "*", "")))
+PLUGINS = [name for name in FOLDERS if not name.startswith("source_")]
 BUILT = [name for name in PLUGINS if os.path.exists(os.path.join(BUILD, "plugins", ".libs", name + ".so"))]
 PLUGIN_READMES = {name: Text(os.path.join(SOURCE, "plugins", name, "README.md")) for name in PLUGINS}
 
@@ -419,6 +420,21 @@ def links_lead_to_files_and_headings_that_exist():
             target = os.path.join(os.path.dirname(text.path), path) if path else text.path
             assert os.path.exists(target), f"{text.path}: {link} does not exist"
             assert not anchor or anchor in Text(target).anchors(), f"{text.path}: {link}: no such heading"
+
+
+@case
+def the_source_guide_s_example_compiles_and_exports_one_symbol(folder):
+    with open(os.path.join(SOURCE, "doc", "source-guide.md"), encoding="utf-8") as file:
+        code = re.search(r"```c\n(.*?)```", file.read(), re.S).group(1)
+    path, plugin = os.path.join(folder, "noise.c"), os.path.join(folder, "noise.source.so")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(code)
+    include = ["-I", os.path.join(SOURCE, "include"), "-I", os.path.join(BUILD, "include")]
+    done = run(*CC, *include, "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden", "-o", plugin, path)
+    assert done.returncode == 0, done.stderr
+    symbols = run("nm", "-D", "--defined-only", plugin).stdout
+    assert [line.split()[-1] for line in symbols.splitlines()] == ["weir_source_type_at"], symbols
+
 
 
 main()

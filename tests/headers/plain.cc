@@ -1,6 +1,7 @@
-// Uses both headers from C++11.
+// Uses the headers from C++11.
 
 #include <weir/handler.h>
+#include <weir/source.h>
 #include <weir/weir.h>
 
 #include <cstdio>

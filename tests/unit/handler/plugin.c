@@ -170,7 +170,8 @@ Test(plugin, a_missing_file_is_reported)
 
 Test(plugin, a_shared_object_without_the_symbol_is_refused)
 {
-    assert_refused(find("no_symbol"), "not a plugin with a handler type: it has no symbol weir_handler_type_at");
+    assert_refused(find("no_symbol"),
+                   "not a plugin with a handler type: it has no symbol weir_handler_type_at");
 }
 
 Test(plugin, another_abi_is_refused_with_both_numbers)

@@ -1,0 +1,471 @@
+/* Sources through the public API: their life, what they add, limits, back-pressure, reloads, and forks. */
+
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weir/source.h>
+#include <weir/weir.h>
+
+#include "api_capture.h"
+#include "api_ledger.h"
+#include "plugins/scripted_source.h"
+
+enum { PATIENCE_MS = 60000 };
+
+static struct source_script *script;
+static char plugin[4096];
+
+static void set_up(void)
+{
+    snprintf(plugin, sizeof plugin, "%s/tests/support/plugins/.libs/scripted.source.so",
+             getenv("WEIR_TEST_BUILD"));
+    void *library = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+    cr_assert(library, "%s", dlerror());
+    get_source_script *get = (get_source_script *)(uintptr_t)dlsym(library, "source_script");
+    cr_assert(get);
+    script = get();
+    capture_register();
+}
+
+TestSuite(sources, .init = set_up, .timeout = 300);
+
+/* A configuration with one source; options: its further members, beginning with a comma, or "". */
+static int configure(const char *options)
+{
+    char text[8192];
+    snprintf(
+        text, sizeof text,
+        "{\"sources\":{\"in\":{\"type\":\"scripted\",\"plugin\":\"%s\"%s}},\"groups\":{\"*\":\"capture\"}}",
+        plugin, options);
+    return weir_configure_text(text, strlen(text));
+}
+
+static void start(const char *options)
+{
+    cr_assert_eq(configure(options), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+}
+
+static weir_source_stats stats_of(size_t index)
+{
+    weir_source_stats stats;
+    cr_assert_eq(weir_get_source_stats(index, &stats, sizeof stats), 0, "%s", weir_last_error());
+    return stats;
+}
+
+static void wait_end(void)
+{
+    cr_assert_eq(weir_wait_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    int flushed = weir_flush(PATIENCE_MS);
+    cr_assert(flushed == 0 || flushed == WEIR_ERR_DROPPED, "%s", weir_last_error());
+}
+
+static void wait_until(bool (*is_true)(void))
+{
+    for (int i = 0; i < PATIENCE_MS && !is_true(); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    cr_assert(is_true());
+}
+
+static const weir_intake *intake_of(const weir_host *host)
+{
+    return host->service(host, WEIR_SERVICE_INTAKE);
+}
+
+static int add(const weir_host *host, weir_record record, const char *name, double value)
+{
+    const weir_typed_value values[] = {{name, WEIR_DOUBLE(value)}};
+    record.size = sizeof record;
+    record.values = values;
+    record.count = 1;
+    return intake_of(host)->add(host, &record);
+}
+
+/* ---- What is added --------------------------------------------------------------------------- */
+
+static void add_everything(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    const weir_typed_value values[] = {{"a", WEIR_DOUBLE(0.5)}, {"b", WEIR_INT(INT64_MIN)}};
+    const weir_label labels[] = {{"zone", "x"}, {"host", "theirs"}};
+    const weir_record event = {.size = sizeof event,
+                               .group = "theirs",
+                               .labels = labels,
+                               .label_count = 2,
+                               .values = values,
+                               .count = 2,
+                               .time_ns = 1234567890123456789};
+    cr_assert_eq(intake_of(host)->add(host, &event), WEIR_ADD_TAKEN);
+    cr_assert_eq(add(host, (weir_record){.metadata = "note", .unit = "ms"}, "c", 1), WEIR_ADD_TAKEN);
+    cr_assert_eq(add(host, (weir_record){.flags = WEIR_RECORD_CUMULATIVE}, "d", 1), WEIR_ADD_TAKEN);
+}
+
+Test(sources, what_they_add_arrives_with_all_that_belongs_to_it)
+{
+    script->run = add_everything;
+    start(",\"group_prefix\":\"remote\",\"group\":\"own\",\"labels\":{\"host\":\"ours\"}");
+    wait_end();
+    cr_assert_eq(capture_count(), 4);
+    const struct captured *a = capture_at(0), *b = capture_at(1), *c = capture_at(2), *d = capture_at(3);
+    cr_assert_str_eq(a->group, "remote.theirs");
+    cr_assert_str_eq(a->labels, b->labels);
+    cr_assert(strstr(a->labels, "ours") && !strstr(a->labels, "theirs") && strstr(a->labels, "zone"), "%s",
+              a->labels);
+    cr_assert_eq(a->time_ns, 1234567890123456789);
+    cr_assert(a->more && !b->more);
+    cr_assert_eq(b->integer, INT64_MIN);
+    cr_assert_str_eq(c->group, "remote.own");
+    cr_assert_str_eq(c->note, "note");
+    cr_assert_str_eq(c->unit, "ms");
+    cr_assert(d->cumulative);
+    weir_source_stats stats = stats_of(0);
+    cr_assert_eq(stats.state, WEIR_SOURCE_ENDED);
+    cr_assert(stats.records == 3 && stats.added == 4 && stats.refused == 0);
+    cr_assert_str_eq(stats.name, "in");
+    cr_assert_str_eq(stats.type, "scripted");
+    assert_ledger("capture");
+}
+
+static void add_instruments(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    const weir_record sampled = {.instrument = WEIR_COUNTER, .sample_rate = 0.1};
+    const weir_record level = {.instrument = WEIR_GAUGE};
+    const weir_record change = {.instrument = WEIR_GAUGE, .flags = WEIR_RECORD_CHANGE};
+    const weir_record timer = {.instrument = WEIR_HISTOGRAM, .sample_rate = 0.1};
+    cr_assert_eq(add(host, sampled, "requests", 2), WEIR_ADD_TAKEN);
+    cr_assert_eq(add(host, level, "level", 10), WEIR_ADD_TAKEN);
+    cr_assert_eq(add(host, change, "level", -4), WEIR_ADD_TAKEN);
+    cr_assert_eq(add(host, timer, "took", 7), WEIR_ADD_TAKEN);
+    cr_assert_eq(add(host, sampled, "requests", -1), WEIR_ADD_REFUSED);
+    cr_assert_eq(add(host, change, "took", 1), WEIR_ADD_REFUSED);
+}
+
+Test(sources, instruments_are_declared_increments_scaled_and_levels_changed)
+{
+    script->run = add_instruments;
+    start("");
+    wait_end();
+    cr_assert_eq(capture_count(), 4);
+    cr_assert_eq(capture_at(0)->value, 20);
+    cr_assert_eq(capture_at(0)->instrument, WEIR_COUNTER);
+    cr_assert_eq(capture_at(1)->value, 10);
+    cr_assert_eq(capture_at(2)->value, 6);
+    cr_assert_eq(capture_at(2)->instrument, WEIR_GAUGE);
+    cr_assert_eq(capture_at(3)->value, 7);
+    cr_assert_eq(capture_at(3)->instrument, WEIR_HISTOGRAM);
+    cr_assert(stats_of(0).added == 4 && stats_of(0).refused == 2);
+    assert_ledger("capture");
+}
+
+static void add_too_many_series(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    char name[16];
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        cr_assert_eq(add(host, (weir_record){0}, name, 1), i < 3 ? WEIR_ADD_TAKEN : WEIR_ADD_REFUSED);
+    }
+    cr_assert_eq(add(host, (weir_record){0}, "n0", 1), WEIR_ADD_TAKEN);
+    cr_assert_eq(add(host, (weir_record){.group = "bad group name"}, "n0", 1), WEIR_ADD_REFUSED);
+}
+
+Test(sources, series_beyond_the_limit_and_bad_names_are_refused_and_counted)
+{
+    weir_stats process;
+    script->run = add_too_many_series;
+    start(",\"series_limit\":3");
+    wait_end();
+    cr_assert_eq(capture_count(), 4);
+    weir_source_stats stats = stats_of(0);
+    cr_assert(stats.added == 4 && stats.refused == 3);
+    cr_assert_eq(weir_get_stats(&process, sizeof process), 0);
+    cr_assert_eq(process.refused[WEIR_REFUSED_LIMIT], 3, "the group's own series is beyond the limit, too");
+    assert_ledger("capture");
+}
+
+/* ---- Text ------------------------------------------------------------------------------------ */
+
+static void parse_text(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    const weir_parser *parser = host->service(host, WEIR_SERVICE_PARSER);
+    weir_text *text = parser->begin(host, "there");
+    static const char *const pieces[] = {"{\"a\":1}\n{\"a\"", ":2}\nnonsense\n{\"a\":3}\n{\"a\":4}", NULL};
+    for (int i = 0; pieces[i]; i++) {
+        size_t room;
+        memcpy(parser->room(text, &room), pieces[i], strlen(pieces[i]));
+        cr_assert(parser->parse(text, strlen(pieces[i])));
+    }
+    cr_assert(parser->finish(text, strcmp(tag, "whole") == 0));
+    parser->end(text);
+}
+
+Test(sources, lines_are_parsed_across_pieces_and_a_torn_one_is_counted)
+{
+    script->run = parse_text;
+    start(",\"parse\":\"json\"");
+    wait_end();
+    cr_assert_eq(capture_count(), 3);
+    cr_assert_eq(capture_at(1)->integer, 2);
+    weir_source_stats stats = stats_of(0);
+    cr_assert_eq(stats.lines, 4);
+    cr_assert_eq(stats.bad_lines, 2);
+    cr_assert_eq(stats.added, 3);
+    assert_ledger("capture");
+}
+
+Test(sources, a_last_line_without_a_newline_is_read_if_the_text_is_whole)
+{
+    script->run = parse_text;
+    start(",\"parse\":\"json\",\"tag\":\"whole\"");
+    wait_end();
+    cr_assert_eq(capture_count(), 4);
+    cr_assert_eq(stats_of(0).bad_lines, 1);
+    assert_ledger("capture");
+}
+
+/* ---- Back-pressure --------------------------------------------------------------------------- */
+
+enum { FLOOD = 100000 };
+static _Atomic int full, stopped_at;
+
+static void flood(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    for (int i = 0; i < FLOOD;) {
+        int result = add(host, (weir_record){0}, "m", i);
+        cr_assert_neq(result, WEIR_ADD_REFUSED);
+        if (result == WEIR_ADD_TAKEN) {
+            i++;
+            continue;
+        }
+        atomic_fetch_add(&full, 1);
+        if (intake_of(host)->wait(host, NULL, 0, -1) & WEIR_WAIT_STOP) {
+            atomic_store(&stopped_at, i);
+            return;
+        }
+    }
+}
+
+static bool is_full(void)
+{
+    return atomic_load(&full) > 0;
+}
+
+Test(sources, adding_never_waits_and_goes_on_when_there_is_room)
+{
+    static const char handlers[] =
+        "{\"handlers\":{\"*\":{\"queue\":\"4KiB\",\"block_timeout\":\"1h\"}},\"sources\":"
+        "{\"in\":{\"type\":\"scripted\",\"plugin\":\"%s\"}},"
+        "\"groups\":{\"*\":\"capture\"}}";
+    char text[8192];
+    snprintf(text, sizeof text, handlers, plugin);
+    script->run = flood;
+    capture_hold();
+    cr_assert_eq(weir_configure_text(text, strlen(text)), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0);
+    wait_until(is_full);
+    assert_ledger("capture");
+    capture_release();
+    wait_end();
+    cr_assert_eq(capture_count(), FLOOD);
+    for (int i = 0; i < FLOOD; i++)
+        cr_assert_eq(capture_at((size_t)i)->value, i);
+    assert_ledger("capture");
+}
+
+Test(sources, a_source_that_waits_for_room_can_be_stopped)
+{
+    char text[8192];
+    snprintf(
+        text, sizeof text,
+        "{\"handlers\":{\"*\":{\"queue\":\"4KiB\",\"block_timeout\":\"1h\"}},\"sources\":{\"in\":{\"type\":"
+        "\"scripted\",\"plugin\":\"%s\"}},\"groups\":{\"*\":\"capture\"}}",
+        plugin);
+    script->run = flood;
+    capture_hold();
+    cr_assert_eq(weir_configure_text(text, strlen(text)), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0);
+    wait_until(is_full);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    capture_release();
+    cr_assert_eq(weir_flush(PATIENCE_MS), 0);
+    cr_assert_eq(stats_of(0).state, WEIR_SOURCE_STOPPED);
+    cr_assert_eq(stats_of(0).added, (uint64_t)stopped_at);
+    cr_assert_eq(capture_count(), (size_t)stopped_at);
+    assert_ledger("capture");
+}
+
+/* ---- Outcomes -------------------------------------------------------------------------------- */
+
+static void fail_twice(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    static int calls;
+    (void)host;
+    outcome->code = strcmp(tag, "fatal") == 0 ? WEIR_SOURCE_FAILED
+                    : calls++ < 2             ? WEIR_SOURCE_RETRY
+                                              : WEIR_SOURCE_OK;
+    snprintf(outcome->reason, sizeof outcome->reason, "not now");
+}
+
+static void add_one(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    static int calls;
+    cr_assert_eq(add(host, (weir_record){0}, "m", 1), WEIR_ADD_TAKEN);
+    if (strcmp(tag, "again") == 0 && calls++ == 0)
+        outcome->code = WEIR_SOURCE_REOPEN;
+    if (strcmp(tag, "wrong") == 0)
+        outcome->code = 77;
+}
+
+Test(sources, a_failing_open_is_tried_again)
+{
+    script->open = fail_twice;
+    script->run = add_one;
+    start(",\"retry_min\":\"1ms\"");
+    wait_end();
+    cr_assert_eq(stats_of(0).state, WEIR_SOURCE_ENDED);
+    cr_assert(script->opened == 1 && script->closed == 1);
+    cr_assert_eq(capture_count(), 1);
+    assert_ledger("capture");
+}
+
+Test(sources, a_source_that_fails_for_good_ends)
+{
+    script->open = fail_twice;
+    start(",\"tag\":\"fatal\"");
+    wait_end();
+    cr_assert_eq(stats_of(0).state, WEIR_SOURCE_BROKEN);
+    cr_assert(script->opened == 0 && script->closed == 0);
+}
+
+Test(sources, a_source_that_asks_to_be_reopened_is)
+{
+    script->run = add_one;
+    start(",\"tag\":\"again\",\"retry_min\":\"1ms\"");
+    wait_end();
+    cr_assert(script->opened == 2 && script->closed == 2);
+    cr_assert_eq(capture_count(), 2);
+    assert_ledger("capture");
+}
+
+Test(sources, a_result_that_does_not_exist_ends_the_source)
+{
+    script->run = add_one;
+    start(",\"tag\":\"wrong\"");
+    wait_end();
+    cr_assert_eq(stats_of(0).state, WEIR_SOURCE_BROKEN);
+    cr_assert_eq(script->closed, 1);
+    assert_ledger("capture");
+}
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+Test(sources, without_a_call_the_section_has_no_effect)
+{
+    weir_source_stats stats;
+    cr_assert_eq(configure(""), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start(), 0);
+    cr_assert_eq(script->created, 0);
+    cr_assert_eq(weir_get_source_stats(0, &stats, sizeof stats), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_stop_sources(0), 0);
+    cr_assert_eq(weir_wait_sources(0), 0);
+}
+
+Test(sources, a_source_that_is_the_same_goes_on_and_another_is_replaced)
+{
+    start("");
+    cr_assert_eq(configure(""), 0, "%s", weir_last_error());
+    cr_assert_eq(script->created - script->destroyed, 1);
+    cr_assert_eq(script->closed, 0);
+    cr_assert_eq(configure(",\"tag\":\"other\""), 0, "%s", weir_last_error());
+    cr_assert_eq(script->closed, 1);
+    cr_assert_eq(script->created - script->destroyed, 1);
+    cr_assert_eq(weir_configure_text("{}", 2), 0);
+    cr_assert_eq(script->created - script->destroyed, 0);
+    cr_assert_eq(script->opened, script->closed);
+}
+
+static bool is_refused(const char *options, const char *message)
+{
+    return configure(options) == WEIR_ERR_CONFIG && strstr(weir_last_error(), message);
+}
+
+Test(sources, an_invalid_source_refuses_the_whole_configuration)
+{
+    start("");
+    cr_assert(is_refused(",\"tag\":\"refused\"", "sources.in.tag: must not be \"refused\""), "%s",
+              weir_last_error());
+    cr_assert(is_refused(",\"tga\":1", "tga"), "%s", weir_last_error());
+    cr_assert(is_refused(",\"parse\":\"yaml\"", "sources.in.parse"), "%s", weir_last_error());
+    cr_assert(is_refused(",\"retry_min\":\"1h\"", "retry_min"), "%s", weir_last_error());
+    cr_assert_eq(script->created - script->destroyed, 1);
+    cr_assert_eq(script->closed, 0);
+}
+
+Test(sources, an_unknown_type_is_refused_with_the_folders_that_were_searched)
+{
+    static const char text[] = "{\"sources\":{\"in\":{\"type\":\"fifoo\"}}}";
+    cr_assert_eq(weir_configure_text(text, strlen(text)), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), WEIR_ERR_PLUGIN);
+    cr_assert(strstr(weir_last_error(), "sources.in.type: \"fifoo\" is not an installed source type"), "%s",
+              weir_last_error());
+}
+
+/* ---- The process ----------------------------------------------------------------------------- */
+
+Test(sources, they_can_be_stopped_and_started_again)
+{
+    start("");
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0);
+    cr_assert_eq(stats_of(0).state, WEIR_SOURCE_STOPPED);
+    cr_assert_eq(script->created, script->destroyed);
+    script->run = add_one;
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_end();
+    cr_assert_eq(capture_count(), 1);
+    assert_ledger("capture");
+}
+
+Test(sources, a_shutdown_stops_them_first)
+{
+    script->run = flood;
+    start("");
+    wait_until(is_full);
+    cr_assert_eq(weir_shutdown(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert_eq(capture_count(), stats_of(0).added);
+    cr_assert_eq(script->created, script->destroyed);
+    assert_ledger("capture");
+    cr_assert_eq(weir_start_sources(), WEIR_ERR_CLOSED);
+}
+
+static bool is_running(void)
+{
+    return stats_of(0).state == WEIR_SOURCE_RUNNING;
+}
+
+Test(sources, a_forked_child_has_none)
+{
+    start("");
+    wait_until(is_running);
+    pid_t child = fork();
+    if (child == 0) {
+        weir_source_stats stats;
+        int result = weir_get_source_stats(0, &stats, sizeof stats);
+        weir_add_value(weir_get_stream("g"), "m", 1);
+        _exit(result == WEIR_ERR_ARGUMENT && script->abandoned == 1 && weir_flush(PATIENCE_MS) == 0 ? 0 : 1);
+    }
+    int status;
+    cr_assert(child > 0 && waitpid(child, &status, 0) == child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    cr_assert_eq(script->abandoned, 0);
+    cr_assert_eq(stats_of(0).state, WEIR_SOURCE_RUNNING);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0);
+}
