@@ -25,6 +25,7 @@
 #include "engine/engine.h"
 #include "notify.h"
 #include "os/clock.h"
+#include "os/fd.h"
 #include "os/thread.h"
 #include "runtime/runtime.h"
 #include "summary.h"
@@ -103,7 +104,7 @@ static size_t count_sources(void)
     return count;
 }
 
-/* Before any thread starts. */
+/* Before any thread starts. A standard stream that is closed stays so: the source `stdin` must not read these. */
 static bool open_descriptors(struct relay *relay)
 {
     sigset_t taken;
@@ -113,8 +114,8 @@ static bool open_descriptors(struct relay *relay)
     sigaddset(&taken, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &taken, NULL);
     signal(SIGPIPE, SIG_IGN);
-    relay->signal_fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
-    relay->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    relay->signal_fd = wr_fd_above_stdio(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+    relay->event_fd = wr_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (relay->signal_fd >= 0 && relay->event_fd >= 0)
         return true;
     command_fail("no descriptor for signals: %s", strerror(errno));
