@@ -42,9 +42,13 @@ struct fifo_options {
     int64_t max_wait_ns, wait_step_ns, pipe_size;
 };
 
+/* Where benchmarkai's daemon makes its pipe: its code since 2019-09, and its documents and older versions. */
+#define DAEMON_PATH "/tmp/benchmark-ai/fifo"
+#define OLD_DAEMON_PATH "/tmp/benchmark-ai-fifo"
+
 static const weir_option fifo_option_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_DESTINATION, "/tmp/benchmark-ai-fifo", NULL, "the named pipe",
-     offsetof(struct fifo_options, path)},
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_DESTINATION, NULL, NULL,
+     "the named pipe; unset: " DAEMON_PATH " or " OLD_DAEMON_PATH, offsetof(struct fifo_options, path)},
     {"create", WEIR_OPTION_BOOL, 0, "false", NULL, "create the named pipe if it does not exist",
      offsetof(struct fifo_options, create)},
     {"mode", WEIR_OPTION_STRING, 0, "0600", NULL, "the permissions of a pipe that is created, in octal",
@@ -93,13 +97,14 @@ static void *fifo_create(const weir_host *host, const void *given)
     fifo->wait_step_ms = output_to_ms(options->wait_step_ns);
     fifo->pipe = (struct pipe){
         .host = host,
-        .path = options->path,
+        .paths = {options->path ? options->path : DAEMON_PATH, options->path ? NULL : OLD_DAEMON_PATH},
         .create = options->create,
         .mode = mode,
         .size = (int)options->pipe_size,
         .fd = -1,
         .read_fd = -1,
     };
+    fifo->pipe.path = fifo->pipe.paths[0];
     const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     if (patience)
         patience->set(host, fifo->max_wait_ms);
@@ -222,18 +227,13 @@ static void fifo_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     const struct fifo *fifo = self;
     struct pipe pipe = fifo->pipe;
     (void)timeout_ms;
-    pipe.create = false;
-    struct pipe_result result = wr_pipe_check_path(&pipe);
-    if (!result.state && faccessat(AT_FDCWD, pipe.path, W_OK, AT_EACCESS) != 0)
-        result = wr_pipe_result(PIPE_OPEN_FAILED, errno);
+    struct pipe_result result = wr_pipe_find(&pipe);
+    const char *what = pipe.paths[1] ? pipe.path : "it";
     if (!result.state)
         snprintf(outcome->reason, sizeof outcome->reason,
-                 "it exists; not opened, since that may end its reader");
-    if (result.state == PIPE_MISSING && fifo->pipe.create) {
-        int error = output_check_create(pipe.path, false);
-        result = wr_pipe_result(error ? PIPE_CREATE_FAILED : PIPE_READY, error);
-        snprintf(outcome->reason, sizeof outcome->reason, "it does not exist yet");
-    }
+                 result.error ? "%.160s does not exist yet"
+                              : "%.160s exists; not opened, since that may end its reader",
+                 what);
     if (!result.state)
         return;
     outcome->code = WEIR_OUTCOME_RETRY;

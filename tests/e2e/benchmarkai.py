@@ -344,14 +344,14 @@ def the_path_is_taken_literally(folder):
 
 
 @case
-def unset_or_empty_variables_have_the_defaults_of_benchmarkai():
-    for path in (None, ""):
-        env = {} if path is None else {"BENCHMARK_AI_FIFO_FILEPATH": path}
-        if os.path.lexists("/tmp/benchmark-ai-fifo"):
-            continue  # exists on this machine; tests leave it alone
-        replies, _ = run_scripted_app(["add a 1", "shutdown 0"], BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0",
-                                      BENCHMARK_AI_FIFO_WAIT_TIME_STEP="", **env)
-        assert replies[0]["error"] == 'handler "fifo": the named pipe /tmp/benchmark-ai-fifo does not exist', replies
+def unset_or_empty_variables_have_the_defaults_of_benchmarkai(folder):
+    moved = {"LD_PRELOAD": os.path.join(BUILD, "tests", "support", "preload", ".libs", "moved_tmp.so"), "WEIR_MOVED_TMP": folder}
+    for path in ({}, {"BENCHMARK_AI_FIFO_FILEPATH": ""}):
+        replies, _ = run_scripted_app(["add a 1", "ledger fifo", "shutdown 0"], BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0",
+                                      BENCHMARK_AI_FIFO_WAIT_TIME_STEP="", **path, **moved)
+        assert replies[0]["error"] == ('handler "fifo": the named pipe /tmp/benchmark-ai/fifo does not exist; '
+                                       "the named pipe /tmp/benchmark-ai-fifo does not exist"), replies
+        assert_handler_ledger(replies[1])
 
 
 @case
