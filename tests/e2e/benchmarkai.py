@@ -316,6 +316,18 @@ def a_missing_fifo_fails_calls_by_name_after_the_configured_time(folder):
 
 
 @case
+def a_program_whose_fifo_never_came_ends_without_waiting_for_it_again(folder):
+    """The shutdown has no time limit, so this would exceed the test's."""
+    path = os.path.join(folder, "fifo")
+    replies, log = run_scripted_app(["add a 1", "event 3", "shutdown -1", "ledger fifo"], BENCHMARK_AI_FIFO_FILEPATH=path,
+                                    BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0.05", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="0.01")
+    assert [reply["code"] for reply in replies[:2]] == [NOT_CREATED] * 2, replies
+    assert_handler_ledger(replies[3])
+    assert replies[3]["queued"] == 0 and sum(replies[3]["dropped"]) == 4, replies
+    assert re.search(f"fifo: shutting down while failing: the named pipe {path} does not exist, waited .*; not delivered in time: 4 dropped", log), log
+
+
+@case
 def a_call_has_delivered_when_it_returns(folder):
     path = os.path.join(folder, "fifo")
     os.mkfifo(path)
