@@ -15,7 +15,7 @@ ROOT, OUTPUT, STAGE = sys.argv[1:]
 
 FIRST = ["README.md", "doc/first-steps.md", "doc/config.md"]  # the others follow, sorted by name
 INTERNALS = {"doc/architecture.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"}
-HEADERS = ["weir.h", "handler.h", "host.h", "options.h", "types.h", "version.h"]
+HEADERS = ["weir.h", "handler.h", "source.h", "host.h", "options.h", "types.h", "version.h"]
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">

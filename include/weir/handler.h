@@ -161,6 +161,8 @@ typedef struct weir_outcome {
  * With RETRY and REOPEN those calls return at once, and later calls do not wait, until open or emit returns
  * without an error; a later weir_flush waits for one more attempt. The values stay queued and are tried again.
  * Without an error the calls keep waiting: for block_timeout, and weir_flush for its own timeout.
+ * WEIR_ERR_FIFO_NOT_CREATED of an attempt after a stop was requested ends the stop, too: what the handler needs
+ * is not there, it has waited for it as long as it may, and without a spool its values are dropped.
  *
  * With samples rejected, DROP and FAILED, the calls whose values are lost return this error instead of
  * WEIR_ERR_DROPPED. */

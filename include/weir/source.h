@@ -81,6 +81,7 @@ enum {
 /* Service "intake/1", a weir_intake: how a source adds what it reads. Sources only. */
 #define WEIR_SERVICE_INTAKE "intake/1"
 
+/* Adding and waiting; see WEIR_SERVICE_INTAKE. */
 typedef struct weir_intake {
     size_t size; /* sizeof(weir_intake) of the core */
 
@@ -101,12 +102,13 @@ typedef struct weir_intake {
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
 /* Service "parser/1", a weir_parser: turns text into records as the source's option `parse` names it, and adds
- * them. NULL for a type without WEIR_SOURCE_PARSES. */
+ * them. NULL for a type that does not have the flag for text. */
 #define WEIR_SERVICE_PARSER "parser/1"
 
 /* A text that is being parsed: one for each pipe, file or connection. */
 typedef struct weir_text weir_text;
 
+/* Parsing; see WEIR_SERVICE_PARSER. */
 typedef struct weir_parser {
     size_t size; /* sizeof(weir_parser) of the core */
 
@@ -120,6 +122,7 @@ typedef struct weir_parser {
      * that cannot be parsed are counted, and the first is logged. Returns false if there is no room for a
      * record: then wait, and call resume until it returns true. */
     bool (*parse)(weir_text *text, size_t length);
+    /* [source] Goes on with what was written before. Returns as parse. */
     bool (*resume)(weir_text *text);
 
     /* [source] The text ends: parses a last line without a newline. A text that goes on later, such as that of
@@ -133,12 +136,14 @@ typedef struct weir_parser {
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
 
-/* What the core does next.
+/* What the core does next:
  *
  *          OK                            RETRY             REOPEN                   FAILED
  *   open   it is open                    back off, open    like RETRY               give up
  *   run    stop requested: it stops;     back off, run     close, back off, open    close, give up
- *          else: its input has ended                                                                */
+ *          else: its input has ended
+ *
+ * An unknown code is a fault of the source type, and treated as FAILED. */
 enum weir_source_code {
     WEIR_SOURCE_OK = 0,
     WEIR_SOURCE_RETRY = 1,

@@ -120,13 +120,16 @@ static bool put_fifo(struct wr_buffer *out, struct wr_error *error)
 {
     static const char path_variable[] = "BENCHMARK_AI_FIFO_FILEPATH";
     char wait[WR_UNITS_ROOM], step[WR_UNITS_ROOM];
-    const char *path = read_variable(path_variable, "/tmp/benchmark-ai-fifo");
+    const char *path = read_variable(path_variable, NULL);
     if (!read_seconds(&max_wait, wait, error) || !read_seconds(&wait_step, step, error))
         return false;
-    if (!wr_utf8_is_valid(path, strlen(path), NULL))
+    if (path && !wr_utf8_is_valid(path, strlen(path), NULL))
         return refuse(error, path_variable, path, "valid UTF-8");
-    wr_buffer_put_text(out, "{\"handlers\":{\"fifo\":{\"type\":\"fifo\",\"path\":");
-    put_literal(out, path);
+    wr_buffer_put_text(out, "{\"handlers\":{\"fifo\":{\"type\":\"fifo\"");
+    if (path) {
+        wr_buffer_put_text(out, ",\"path\":");
+        put_literal(out, path);
+    }
     wr_buffer_put_format(out,
                          ",\"max_wait\":\"%s\",\"wait_step\":\"%s\",\"format\":\"bai\",\"delivery\":\"sync\"}},"
                          "\"groups\":{\"*\":\"fifo\"}}",

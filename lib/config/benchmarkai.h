@@ -1,7 +1,7 @@
 /* benchmarkai: environment -> config: benchmarkai's variables, without a configuration file:
  *
  *     BENCHMARK_AI                      stdout or fifo, in any case
- *     BENCHMARK_AI_FIFO_FILEPATH        /tmp/benchmark-ai-fifo
+ *     BENCHMARK_AI_FIFO_FILEPATH        that of the handler type fifo
  *     BENCHMARK_AI_FIFO_MAX_WAIT_TIME   10, in seconds
  *     BENCHMARK_AI_FIFO_WAIT_TIME_STEP  0.5, in seconds
  *

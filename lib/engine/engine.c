@@ -16,7 +16,7 @@
 #include "lane/lane_stop.h"
 #include "lane/lane_stats.h"
 
-enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50, SETTLE_S = 5, QUIET_S = 1, TAKING_TIMEOUT_S = 1 };
+enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50, SETTLE_S = 5, QUIET_S = 1, SAVE_S = 10, TAKING_TIMEOUT_S = 1 };
 
 /* ---- Journal and timers ---------------------------------------------------------------------- */
 
@@ -479,6 +479,14 @@ static int64_t quiet_until(int64_t deadline_ns)
     return quiet_ns < deadline_ns ? quiet_ns : deadline_ns;
 }
 
+/* Until when the disk may be busy with what is to be saved, in all lanes together: long enough for a machine
+ * that is overloaded or stands still for some seconds, since what is not on disk then is lost. */
+static int64_t save_limit(int64_t deadline_ns)
+{
+    return deadline_ns == WR_NEVER ? WR_NEVER
+                                   : later(deadline_ns, wr_clock_monotonic_ns()) + SAVE_S * WR_NS_PER_S;
+}
+
 /* Refuses all further calls, and wakes those that wait at gates. Returns whether all calls in progress have
  * ended. */
 static bool close_producers(struct wr_engine *engine, int64_t deadline_ns)
@@ -634,8 +642,9 @@ int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
     await_lanes(first, deadline_ns);
+    int64_t save_ns = save_limit(deadline_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
-        wr_lane_stop_save(lane, deadline_ns);
+        wr_lane_stop_save(lane, deadline_ns, save_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_wait(lane, deadline_ns);
     wr_dispatcher_join(&engine->dispatcher, later(deadline_ns, lock_deadline()));

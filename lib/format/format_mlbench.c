@@ -1,6 +1,6 @@
 #include "format/format.h"
 
-#include "text/common.h"
+#include "format/utc_time.h"
 #include "text/escape.h"
 #include "text/number.h"
 
@@ -44,46 +44,19 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
     wr_buffer_put_text(out, series->cumulative ? "&cumulative=True&date=" : "&cumulative=False&date=");
 }
 
-/* Converts days since 1970-01-01 to a date of the proleptic Gregorian calendar. Years are counted from March,
- * so that the leap day is the last one; an era is 400 years. */
-static void find_day(int64_t days, int *year, int *month, int *day)
-{
-    enum { ERA_DAYS = 146097, DAYS_TO_1970 = 719468 };
-    days += DAYS_TO_1970;
-    int64_t era = days / ERA_DAYS, of_era = days % ERA_DAYS;
-    int64_t years = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * years + years / 4 - years / 100);
-    int64_t months = (5 * of_year + 2) / 153;
-    *day = (int)(of_year - (153 * months + 2) / 5 + 1);
-    *month = (int)(months < 10 ? months + 3 : months - 9);
-    *year = (int)(era * 400 + years + (*month <= 2));
-}
-
-/* Writes 2026-01-31 12:34:56.789012 in UTC, encoded for forms. The C library would read TZ for it. */
+/* Writes 2026-01-31 12:34:56.789012 in UTC, encoded for forms. */
 static size_t put_date(char *out, int64_t time_ns)
 {
-    enum { DAY_S = 86400 };
-    int64_t seconds = time_ns / WR_NS_PER_S, rest_ns = time_ns % WR_NS_PER_S;
-    if (rest_ns < 0) {
-        seconds--;
-        rest_ns += WR_NS_PER_S;
-    }
-    int64_t days = seconds / DAY_S, of_day = seconds % DAY_S;
-    if (of_day < 0) {
-        days--;
-        of_day += DAY_S;
-    }
     static const char pattern[] = "0000-00-00+00%3A00%3A00.000000";
-    int year, month, day;
-    find_day(days, &year, &month, &day);
+    const struct wr_utc_time time = wr_utc_time_split(time_ns);
     memcpy(out, pattern, sizeof pattern - 1);
-    wr_number_put_padded(out, (uint32_t)year, 4);
-    wr_number_put_padded(out + 5, (uint32_t)month, 2);
-    wr_number_put_padded(out + 8, (uint32_t)day, 2);
-    wr_number_put_padded(out + 11, (uint32_t)of_day / 3600, 2);
-    wr_number_put_padded(out + 16, (uint32_t)of_day / 60 % 60, 2);
-    wr_number_put_padded(out + 21, (uint32_t)of_day % 60, 2);
-    wr_number_put_padded(out + 24, (uint32_t)(rest_ns / WR_NS_PER_US), 6);
+    wr_number_put_padded(out, (uint32_t)time.year, 4);
+    wr_number_put_padded(out + 5, (uint32_t)time.month, 2);
+    wr_number_put_padded(out + 8, (uint32_t)time.day, 2);
+    wr_number_put_padded(out + 11, time.hour, 2);
+    wr_number_put_padded(out + 16, time.minute, 2);
+    wr_number_put_padded(out + 21, time.second, 2);
+    wr_number_put_padded(out + 24, time.microsecond, 6);
     return sizeof pattern - 1;
 }
 

@@ -162,6 +162,14 @@ static struct wr_lane_next_step close_first(const struct wr_lane *lane, int64_t 
     return step_of(WR_LANE_NEXT_CLOSE);
 }
 
+/* In the last attempt since the stop was requested the handler reported that what it needs was not created in
+ * time. What a spool has taken by then is not dropped; what it has no room for is given all the time there is.
+ */
+static bool has_given_up(const struct wr_lane *lane)
+{
+    return lane->sync_waiters.error == WEIR_ERR_FIFO_NOT_CREATED && !lane->settings.spool_limit;
+}
+
 static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
 {
     if (!lane->stopping)
@@ -169,7 +177,8 @@ static bool is_at_end(struct wr_lane *lane, int64_t now_ns)
     bool nothing_left = !wr_spool_policy_has_memory(lane) &&
                         (!lane->spool_state.samples || wr_spool_policy_may_leave(lane, now_ns));
     bool has_searched = wr_spool_policy_search_time(lane) > now_ns;
-    if (!(nothing_left && has_searched) && lane->end_reason == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
+    bool is_done = (nothing_left && has_searched) || has_given_up(lane);
+    if (!is_done && lane->end_reason == WR_LANE_LIVES && now_ns < lane->stop_deadline_ns)
         return false;
     if (lane->end_reason == WR_LANE_LIVES)
         wr_lane_declare_end(lane);

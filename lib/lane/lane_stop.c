@@ -12,7 +12,7 @@
 #include "text/common.h"
 #include "os/thread.h"
 
-enum { RETURN_MS = 250, GRACE_S = 1 };
+enum { RETURN_MS = 250 };
 
 /* Whether samples without a worker are left for wr_lane_stop_save. */
 static bool saves_later(const struct wr_lane *lane)
@@ -29,6 +29,7 @@ void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t d
     lane->stop_deadline_ns = deadline_ns;
     wr_spool_state_plan(&lane->spool_state, wr_clock_monotonic_ns(), deadline_ns);
     lane->retry_at_ns = 0;
+    lane->sync_waiters.error = 0; /* the handler gets one more attempt */
     if (lane->worker != WR_WORKER_RUNNING && lane->end_reason == WR_LANE_LIVES && !saves_later(lane))
         wr_lane_declare_end(lane);
     wr_condition_wake(&lane->work);
@@ -67,22 +68,22 @@ static void wait_for_end(struct wr_lane *lane, int64_t deadline_ns, const sigset
         wr_condition_wait_open(&lane->ended, &lane->lock, deadline_ns, signals);
 }
 
-static void wait_for_worker(struct wr_lane *lane, int64_t deadline_ns, const sigset_t *signals)
+static void wait_for_worker(struct wr_lane *lane, int64_t deadline_ns, int64_t limit_ns,
+                            const sigset_t *signals)
 {
     wait_for_end(lane, deadline_ns, signals);
-    int64_t grace_ns = wr_clock_monotonic_ns() + GRACE_S * WR_NS_PER_S;
     while (wr_spool_policy_has_memory(lane) && lane->end_reason == WR_LANE_LIVES && can_worker_save(lane) &&
-           wr_clock_monotonic_ns() < grace_ns)
-        wr_condition_wait_open(&lane->progress, &lane->lock, grace_ns, signals);
+           wr_clock_monotonic_ns() < limit_ns)
+        wr_condition_wait_open(&lane->progress, &lane->lock, limit_ns, signals);
 }
 
-void wr_lane_stop_save(struct wr_lane *lane, int64_t deadline_ns)
+void wr_lane_stop_save(struct wr_lane *lane, int64_t deadline_ns, int64_t limit_ns)
 {
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
     if (lane->settings.spool_limit) {
         bool was_pending = is_pending();
-        wait_for_worker(lane, deadline_ns, &signals);
+        wait_for_worker(lane, deadline_ns, limit_ns, &signals);
         while (wr_spool_policy_prepare_last(lane, wr_clock_monotonic_ns()))
             wr_spool_io_move(lane);
         swallow_signal(was_pending);

@@ -12,10 +12,10 @@
  * or goes to the spool if there is one. */
 void wr_lane_stop_request(struct wr_lane *lane, enum weir_drop reason, int64_t deadline_ns);
 
-/* Waits until the worker has ended, or deadline_ns, and then for what is left to be on disk, for which the
- * worker gets up to a second more; if it does not return from its handler, the calling thread writes. Returns
- * at once for a lane without a spool. */
-void wr_lane_stop_save(struct wr_lane *lane, int64_t deadline_ns);
+/* Waits until the worker has ended, or deadline_ns, and then until limit_ns for what is left to be on disk, if
+ * the worker writes it or another thread is using the disk; if the worker does not return from its handler, the
+ * calling thread writes. Returns at once for a lane without a spool. */
+void wr_lane_stop_save(struct wr_lane *lane, int64_t deadline_ns, int64_t limit_ns);
 
 /* Waits until the worker has ended, or deadline_ns; then the lane's end is declared and the worker is
  * abandoned. A worker inside plugin code gets 250 ms more to leave it. */

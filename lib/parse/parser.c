@@ -257,6 +257,8 @@ static bool check_bytes(struct wr_parser *parser, size_t length)
 {
     const char *nul = memchr(parser->line, '\0', length);
     size_t invalid;
+    if (parser->type->takes_any_bytes)
+        return true;
     if (nul)
         return wr_parse_refuse(parser, nul, "a NUL byte");
     if (!wr_utf8_is_valid(parser->line, length, &invalid))

@@ -63,6 +63,8 @@ enum wr_parser_split {
     WR_PARSER_SPLIT_LAST,  /* group a.b, name c */
 };
 
+struct wr_patterns;
+
 /* All zeros: the defaults. */
 struct wr_parser_options {
     size_t line_bytes;    /* of the longest line */
@@ -70,6 +72,7 @@ struct wr_parser_options {
     uint32_t label_count; /* of a record */
     int64_t time_unit_ns; /* of times without a unit of their own: influx; 0: 1 */
     enum wr_parser_split split;
+    const struct wr_patterns *patterns; /* parse/patterns.h; borrowed; only of the parser of this name */
 };
 
 struct wr_parser_type;

@@ -9,7 +9,8 @@ struct wr_parser_type {
     /* Reads the next record of the line, from parser->at, into parser->record; faults are reported. Returns
      * false if the line has no more. */
     bool (*next)(struct wr_parser *parser);
-    size_t state_bytes; /* of parser->state; zeroed when the input ends */
+    bool takes_any_bytes; /* also NUL and what is not UTF-8 */
+    size_t state_bytes;   /* of parser->state; zeroed when the input ends */
     void (*free_state)(void *state);
 };
 

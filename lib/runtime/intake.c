@@ -187,7 +187,7 @@ static bool enter_engine(const struct wr_intake_call *call, struct mask *mask)
     return false;
 }
 
-enum { WAIT_MS = 100, NO_ROUND_S = 2 };
+enum { WAIT_MS = 100, NO_ROUND_S = 2, NO_ROUND_WAITS = 8 };
 
 static struct wr_dispatcher *dispatcher_of(const struct wr_intake_call *call)
 {
@@ -226,7 +226,8 @@ static enum wr_warmth warm(struct wr_intake_call *call)
 
 /* A round takes microseconds, so one is missing only if the dispatcher's thread is stuck outside: it waits for
  * a lock of malloc where it starts a thread, or for the program's log function. Both may wait for this thread,
- * if this is a signal handler. Returns 0, or the error to return if there can be no round at all. */
+ * if this is a signal handler. The time alone does not count: the whole process may have stood still. Returns
+ * 0, or the error to return if there can be no round at all. */
 static int ensure_rounds(struct wr_intake_call *call)
 {
     struct wr_dispatcher *dispatcher = dispatcher_of(call);
@@ -236,9 +237,10 @@ static int ensure_rounds(struct wr_intake_call *call)
     if (!call->last_round_ns || rounds != call->rounds) {
         call->rounds = rounds;
         call->last_round_ns = now_ns;
+        call->waits = 0;
         return 0;
     }
-    if (now_ns - call->last_round_ns >= NO_ROUND_S * WR_NS_PER_S)
+    if (++call->waits >= NO_ROUND_WAITS && now_ns - call->last_round_ns >= NO_ROUND_S * WR_NS_PER_S)
         return wr_intake_refuse(WEIR_REFUSED_BUSY, call->samples, "the dispatcher is stuck");
     if (!enter_engine(call, &mask))
         return 0;

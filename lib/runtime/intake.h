@@ -64,6 +64,7 @@ struct wr_intake_call {
     sigset_t signals;
     uint32_t rounds;       /* the dispatcher's, when the call began to wait or last saw one */
     int64_t last_round_ns; /* when that was; monotonic; 0: it has not waited */
+    uint32_t waits;        /* how often it has waited since then */
 };
 
 /* Returns false if the call is refused, with the error to return in *error. */

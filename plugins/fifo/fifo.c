@@ -42,9 +42,13 @@ struct fifo_options {
     int64_t max_wait_ns, wait_step_ns, pipe_size;
 };
 
+/* Where benchmarkai's daemon makes its pipe: its code since 2019-09, and its documents and older versions. */
+#define DAEMON_PATH "/tmp/benchmark-ai/fifo"
+#define OLD_DAEMON_PATH "/tmp/benchmark-ai-fifo"
+
 static const weir_option fifo_option_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_DESTINATION, "/tmp/benchmark-ai-fifo", NULL, "the named pipe",
-     offsetof(struct fifo_options, path)},
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_DESTINATION, NULL, NULL,
+     "the named pipe; unset: " DAEMON_PATH " or " OLD_DAEMON_PATH, offsetof(struct fifo_options, path)},
     {"create", WEIR_OPTION_BOOL, 0, "false", NULL, "create the named pipe if it does not exist",
      offsetof(struct fifo_options, create)},
     {"mode", WEIR_OPTION_STRING, 0, "0600", NULL, "the permissions of a pipe that is created, in octal",
@@ -70,6 +74,7 @@ struct fifo {
     bool must_check;       /* the last attempt failed: check the pipe before the next write */
     int64_t emit_ms;       /* when the current emit was called */
     int64_t wait_start_ms; /* start of the current wait for the pipe or its reader; 0: none */
+    int64_t absent_ms;     /* since when there has been no pipe at the path; 0: there was one */
 };
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -93,13 +98,14 @@ static void *fifo_create(const weir_host *host, const void *given)
     fifo->wait_step_ms = output_to_ms(options->wait_step_ns);
     fifo->pipe = (struct pipe){
         .host = host,
-        .path = options->path,
+        .paths = {options->path ? options->path : DAEMON_PATH, options->path ? NULL : OLD_DAEMON_PATH},
         .create = options->create,
         .mode = mode,
         .size = (int)options->pipe_size,
         .fd = -1,
         .read_fd = -1,
     };
+    fifo->pipe.path = fifo->pipe.paths[0];
     const weir_try_timeout *patience = host->service(host, WEIR_SERVICE_TRY_TIMEOUT);
     if (patience)
         patience->set(host, fifo->max_wait_ms);
@@ -115,15 +121,20 @@ static void fifo_destroy(void *self)
 
 /* ---- Reporting ------------------------------------------------------------------------------- */
 
-/* Returns the error to waiting callers after max_wait, or at once if waiting cannot help. */
-static void fail_waiting_calls(struct fifo *fifo, enum pipe_state state, int64_t waited_ms,
+static bool is_absent(enum pipe_state state)
+{
+    return state == PIPE_MISSING || state == PIPE_WRONG_TYPE || state == PIPE_CREATE_FAILED;
+}
+
+/* Returns the error to waiting callers after max_wait, or at once if waiting cannot help. It would end a stop:
+ * so then only if there has been no pipe for max_wait. */
+static void fail_waiting_calls(struct fifo *fifo, enum pipe_state state, int64_t waited_ms, bool stopping,
                                weir_outcome *outcome)
 {
-    bool may_change = state == PIPE_MISSING || state == PIPE_NO_READER || state == PIPE_FULL;
-    bool is_missing = state == PIPE_MISSING || state == PIPE_WRONG_TYPE || state == PIPE_CREATE_FAILED;
+    bool may_change = state == PIPE_MISSING || state == PIPE_NO_READER || state == PIPE_FULL || stopping;
     if (may_change && waited_ms < fifo->max_wait_ms)
         return;
-    weir_outcome_set_error(outcome, is_missing ? WEIR_ERR_FIFO_NOT_CREATED : WEIR_ERR_TIMEOUT);
+    weir_outcome_set_error(outcome, is_absent(state) ? WEIR_ERR_FIFO_NOT_CREATED : WEIR_ERR_TIMEOUT);
     fifo->wait_start_ms = 0;
 }
 
@@ -148,13 +159,15 @@ static void name_waiting_bytes(const struct fifo *fifo, weir_outcome *outcome)
 
 static void report_failure(struct fifo *fifo, const struct pipe_result *result, weir_outcome *outcome)
 {
-    int64_t waited_ms = fifo->wait_start_ms ? output_now_ms() - fifo->wait_start_ms : 0;
+    bool stopping = fifo->host->stopping(fifo->host);
+    int64_t start_ms = stopping && fifo->absent_ms ? fifo->absent_ms : fifo->wait_start_ms;
+    int64_t waited_ms = start_ms ? output_now_ms() - start_ms : 0;
     wr_pipe_describe(&fifo->pipe, result, outcome->reason, sizeof outcome->reason);
     name_wait(waited_ms, outcome);
     name_waiting_bytes(fifo, outcome);
     outcome->code = fifo->pipe.fd < 0 ? WEIR_OUTCOME_REOPEN : WEIR_OUTCOME_RETRY;
     fifo->must_check = true;
-    fail_waiting_calls(fifo, result->state, waited_ms, outcome);
+    fail_waiting_calls(fifo, result->state, waited_ms, stopping, outcome);
 }
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -170,12 +183,22 @@ static bool wait_step(struct fifo *fifo)
            fifo->host->wait(fifo->host, left_ms < fifo->wait_step_ms ? left_ms : fifo->wait_step_ms);
 }
 
+static struct pipe_result reach(struct fifo *fifo)
+{
+    struct pipe_result result = wr_pipe_reach(&fifo->pipe);
+    if (!is_absent(result.state))
+        fifo->absent_ms = 0;
+    else if (!fifo->absent_ms)
+        fifo->absent_ms = output_now_ms();
+    return result;
+}
+
 /* Checks the pipe every wait_step while it is missing or has no reader. */
 static struct pipe_result wait_for_pipe(struct fifo *fifo)
 {
     struct pipe_result result;
     do
-        result = wr_pipe_reach(&fifo->pipe);
+        result = reach(fifo);
     while ((result.state == PIPE_MISSING || result.state == PIPE_NO_READER) && wait_step(fifo));
     if (!result.state) {
         fifo->wait_start_ms = 0;
@@ -222,18 +245,13 @@ static void fifo_probe(void *self, int64_t timeout_ms, weir_outcome *outcome)
     const struct fifo *fifo = self;
     struct pipe pipe = fifo->pipe;
     (void)timeout_ms;
-    pipe.create = false;
-    struct pipe_result result = wr_pipe_check_path(&pipe);
-    if (!result.state && faccessat(AT_FDCWD, pipe.path, W_OK, AT_EACCESS) != 0)
-        result = wr_pipe_result(PIPE_OPEN_FAILED, errno);
+    struct pipe_result result = wr_pipe_find(&pipe);
+    const char *what = pipe.paths[1] ? pipe.path : "it";
     if (!result.state)
         snprintf(outcome->reason, sizeof outcome->reason,
-                 "it exists; not opened, since that may end its reader");
-    if (result.state == PIPE_MISSING && fifo->pipe.create) {
-        int error = output_check_create(pipe.path, false);
-        result = wr_pipe_result(error ? PIPE_CREATE_FAILED : PIPE_READY, error);
-        snprintf(outcome->reason, sizeof outcome->reason, "it does not exist yet");
-    }
+                 result.error ? "%.160s does not exist yet"
+                              : "%.160s exists; not opened, since that may end its reader",
+                 what);
     if (!result.state)
         return;
     outcome->code = WEIR_OUTCOME_RETRY;
@@ -277,7 +295,7 @@ static struct pipe_result wait_for_room(struct fifo *fifo, bool partial)
         }
         struct pipe_result result = {PIPE_READY};
         if (now_ms - fifo->pipe.checked_ms >= CHECK_INTERVAL_MS)
-            result = wr_pipe_reach(&fifo->pipe);
+            result = reach(fifo);
         if (result.state)
             return result;
     }

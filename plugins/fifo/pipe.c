@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,9 +24,9 @@ static const char *name_type(mode_t type)
     }
 }
 
-void wr_pipe_describe(const struct pipe *pipe, const struct pipe_result *result, char *text, size_t room)
+static void describe(const char *path, const struct pipe_result *result, char *text, size_t room)
 {
-    const char *path = pipe->path, *error = system_strerror(result->error);
+    const char *error = system_strerror(result->error);
     switch (result->state) {
     case PIPE_MISSING: snprintf(text, room, "the named pipe %.160s does not exist", path); break;
     case PIPE_NO_READER: snprintf(text, room, "the named pipe %.160s has no reader", path); break;
@@ -38,6 +39,21 @@ void wr_pipe_describe(const struct pipe *pipe, const struct pipe_result *result,
     case PIPE_CREATE_FAILED: snprintf(text, room, "create %.160s: %s", path, error); break;
     case PIPE_OPEN_FAILED: snprintf(text, room, "open %.160s: %s", path, error); break;
     default: snprintf(text, room, "write %.160s: %s", path, error); break;
+    }
+}
+
+void wr_pipe_describe(const struct pipe *pipe, const struct pipe_result *result, char *text, size_t room)
+{
+    if (pipe->fd >= 0 || !pipe->paths[1]) {
+        describe(pipe->path, result, text, room);
+        return;
+    }
+    for (size_t i = 0, length = 0; i < PIPE_PATHS && length < room; i++) {
+        if (i)
+            snprintf(text + length, room - length, "; ");
+        length = i ? strlen(text) : 0;
+        describe(pipe->paths[i], &pipe->tried[i], text + length, room - length);
+        length = strlen(text);
     }
 }
 
@@ -99,13 +115,13 @@ static struct pipe_result create_pipe(const struct pipe *pipe)
 }
 
 /* Checks the file type before opening: opening a device may have side effects. */
-struct pipe_result wr_pipe_check_path(const struct pipe *pipe)
+static struct pipe_result check_path(const struct pipe *pipe, bool create)
 {
     struct stat status;
     if (lstat(pipe->path, &status) != 0) {
         if (errno != ENOENT)
             return wr_pipe_result(PIPE_OPEN_FAILED, errno);
-        return pipe->create ? create_pipe(pipe) : wr_pipe_result(PIPE_MISSING, 0);
+        return create ? create_pipe(pipe) : wr_pipe_result(PIPE_MISSING, 0);
     }
     if (!S_ISFIFO(status.st_mode))
         return (struct pipe_result){.state = PIPE_WRONG_TYPE, .type = status.st_mode};
@@ -132,16 +148,16 @@ static void set_size(struct pipe *pipe)
                     pipe->path, pipe->size, system_strerror(errno));
 }
 
-static struct pipe_result open_pipe(struct pipe *pipe)
+static struct pipe_result open_path(struct pipe *pipe, bool create)
 {
     struct stat status;
-    struct pipe_result result = wr_pipe_check_path(pipe);
+    struct pipe_result result = check_path(pipe, create);
     if (result.state)
         return result;
     int fd = system_open(pipe->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     if (fd < 0)
         return open_error_result(errno);
-    /* the path may have been replaced since wr_pipe_check_path */
+    /* the path may have been replaced since check_path */
     if (fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode)) {
         close(fd);
         return (struct pipe_result){.state = PIPE_WRONG_TYPE, .type = status.st_mode};
@@ -158,11 +174,55 @@ static struct pipe_result open_pipe(struct pipe *pipe)
     return wr_pipe_result(PIPE_READY, 0);
 }
 
+static struct pipe_result find_path(struct pipe *pipe, bool create)
+{
+    struct pipe_result result = check_path(pipe, false);
+    if (!result.state && faccessat(AT_FDCWD, pipe->path, W_OK, AT_EACCESS) != 0)
+        return wr_pipe_result(PIPE_OPEN_FAILED, errno);
+    if (result.state != PIPE_MISSING || !create)
+        return result;
+    int error = output_check_create(pipe->path, false);
+    return error ? wr_pipe_result(PIPE_CREATE_FAILED, error) : wr_pipe_result(PIPE_READY, ENOENT);
+}
+
+/* ---- Places ---------------------------------------------------------------------------------- */
+
+/* The states for which it helps most to wait come first. */
+static int rank_of(enum pipe_state state)
+{
+    return state == PIPE_READY ? 0 : state == PIPE_NO_READER ? 1 : state == PIPE_MISSING ? 2 : 3;
+}
+
+/* Tries the places in turn until there is a pipe that can be used. It is created only if there is nothing at
+ * any of them. Returns the best result, and leaves its place in pipe->path. */
+static struct pipe_result try_paths(struct pipe *pipe,
+                                    struct pipe_result (*try_path)(struct pipe *pipe, bool create))
+{
+    size_t best = 0;
+    for (size_t i = 0; i < PIPE_PATHS && pipe->paths[i]; i++) {
+        bool is_last = i + 1 == PIPE_PATHS || !pipe->paths[i + 1];
+        bool none_before = i == 0 || pipe->tried[best].state == PIPE_MISSING;
+        pipe->path = pipe->paths[i];
+        pipe->tried[i] = try_path(pipe, pipe->create && is_last && none_before);
+        if (rank_of(pipe->tried[i].state) < rank_of(pipe->tried[best].state))
+            best = i;
+        if (!pipe->tried[best].state)
+            break;
+    }
+    pipe->path = pipe->paths[best];
+    return pipe->tried[best];
+}
+
+struct pipe_result wr_pipe_find(struct pipe *pipe)
+{
+    return try_paths(pipe, find_path);
+}
+
 struct pipe_result wr_pipe_follow(struct pipe *pipe)
 {
     if (pipe->fd >= 0 && !(wr_pipe_is_ours(pipe) && wr_pipe_is_in_place(pipe)))
         wr_pipe_close(pipe);
-    return pipe->fd < 0 ? open_pipe(pipe) : wr_pipe_result(PIPE_READY, 0);
+    return pipe->fd < 0 ? try_paths(pipe, open_path) : wr_pipe_result(PIPE_READY, 0);
 }
 
 struct pipe_result wr_pipe_reach(struct pipe *pipe)

@@ -28,6 +28,9 @@ struct pipe_result {
     mode_t type; /* PIPE_WRONG_TYPE: the type of the file at the path */
 };
 
+/* A named pipe may be at one of so many places. */
+enum { PIPE_PATHS = 2 };
+
 /* Whole lines. */
 struct pipe_text {
     char *data;
@@ -37,15 +40,17 @@ struct pipe_text {
 /* Zero except for what fifo_create sets. */
 struct pipe {
     const weir_host *host;
-    const char *path;
-    bool create;
-    mode_t mode;  /* permissions of a created pipe */
-    int size;     /* 0: leave the capacity unchanged */
-    int fd;       /* -1: not open */
-    dev_t device; /* identify the open pipe */
+    const char *paths[PIPE_PATHS]; /* where it may be, the first one preferred; NULL: no second one */
+    const char *path;              /* where the open pipe is, or what the last attempt was best at */
+    bool create;                   /* if none is there, at the last of them */
+    mode_t mode;                   /* permissions of a created pipe */
+    int size;                      /* 0: leave the capacity unchanged */
+    int fd;                        /* -1: not open */
+    dev_t device;                  /* identify the open pipe */
     ino_t inode;
-    int64_t checked_ms; /* when the path was last compared with the open pipe */
-    bool logged_size;   /* a refused pipe_size has been logged */
+    int64_t checked_ms;                   /* when the path was last compared with the open pipe */
+    bool logged_size;                     /* a refused pipe_size has been logged */
+    struct pipe_result tried[PIPE_PATHS]; /* by the last attempt to open it */
 
     /* of repair.c */
     struct pipe_text written; /* the last lines written, at least as many as the pipe holds */
@@ -62,7 +67,7 @@ static inline struct pipe_result wr_pipe_result(enum pipe_state state, int error
     return (struct pipe_result){.state = state, .error = error};
 }
 
-/* Writes a description of the result. */
+/* Writes a description of the result. If no pipe is open, it names each place. */
 void wr_pipe_describe(const struct pipe *pipe, const struct pipe_result *result, char *text, size_t room);
 
 /* Whether the descriptor is still that of the pipe. A program that closes all descriptors, as daemons do, may
@@ -75,8 +80,9 @@ bool wr_pipe_is_in_place(struct pipe *pipe);
 /* A process that repairs the pipe counts, too. */
 bool wr_pipe_has_reader(const struct pipe *pipe);
 
-/* Checks the file type at the path, and creates a missing pipe if that is configured. */
-struct pipe_result wr_pipe_check_path(const struct pipe *pipe);
+/* Checks, without opening or creating it, that there is a pipe that may be written. READY with ENOENT: there is
+ * none, but it may be created. */
+struct pipe_result wr_pipe_find(struct pipe *pipe);
 
 /* Closes the open pipe if the path no longer names it, and opens it if none is open. */
 struct pipe_result wr_pipe_follow(struct pipe *pipe);

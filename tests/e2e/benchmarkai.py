@@ -1,5 +1,6 @@
 """The modes of benchmarkai, selected by BENCHMARK_AI alone: the output equals that of Python's json.dumps."""
 
+import datetime
 import json
 import math
 import os
@@ -7,9 +8,11 @@ import random
 import re
 import struct
 import subprocess
+import time
 
-from harness import (ADDER, BUILD, assert_handler_ledger, assert_ledgers, case, environment, lines_of, main, run,
+from harness import (ADDER, BUILD, PLUGINS, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, lines_of, main, run,
                    skip_fork_under_sanitizers, start)
+from scripted import Scripted
 
 EVENTS = os.path.join(BUILD, "tests", "support", "events")
 SCRIPTED_APP = os.path.join(BUILD, "tests", "support", "scripted_app")
@@ -120,6 +123,108 @@ def the_fifo_receives_the_same_bytes(folder):
     assert given == dumps(events), first_difference(given, dumps(events))
 
 
+# ---- The records of metrics-pusher -----------------------------------------------------------------------------
+
+JOB = {"action-id": "ACT", "client-id": "CLI", "dashboard-name": "d \u00e9", "task_name": "t \"1\""}
+TIME_ZONES = ("UTC", "Asia/Kolkata", "America/St_Johns", "XYZ-13:37")
+
+
+def write_records(folder, path, events, zone):
+    """Writes the events in each style, and their times: in all handlers an event has the same one. Returns the lines by style.
+    One of the values is called labels, which the style stdout cannot represent."""
+    lines = {}
+    formats = {"times": "json", **{style: {"type": "bai", "style": style} for style in ("stdout", "elasticsearch", "kafka")}}
+    handlers = {name: {"type": "file", "path": os.path.join(folder, name), "append": False, "format": form} for name, form in formats.items()}
+    config = {"settings": {"labels": JOB}, "handlers": handlers, "groups": {"*": list(handlers)}}
+    done = subprocess.run([EVENTS, path], env=environment(WEIR_CONFIG=config, TZ=zone), capture_output=True, timeout=240)
+    assert done.returncode == 0 and done.stdout == b"", done
+    assert done.stderr == b"weir: warning: stdout: the handler or its format cannot represent some values; 1 values dropped so far\n", done
+    for name in handlers:
+        with open(os.path.join(folder, name), encoding="utf-8", newline="\n") as file:
+            lines[name] = list(file)  # splitlines() would split names at U+2028, too
+    assert len(lines["times"]) == sum(len(event) for event in events)
+    return lines
+
+
+def times_of(lines, events):
+    """The time of each event in nanoseconds, out of a line for each value."""
+    at = 0
+    for event in events:
+        yield int(json.loads(lines[at], parse_float=lambda text: text)["timestamp"].replace(".", ""))
+        at += len(event)
+
+
+def to_stdout(event):
+    return [json.dumps({**event, "labels": JOB})]
+
+
+def to_document(event, time_ns):
+    """As the original, with the time of the event for its own: utcnow().isoformat()."""
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=time_ns // 1000)
+    return [json.dumps({**JOB, "timestamp": moment.isoformat(), "metrics": event, "tracing": {"service": "metrics-pusher"}})]
+
+
+def to_records(event, time_ns):
+    return [json.dumps({"name": name, "value": value, "timestamp": time_ns // 1000000, "labels": JOB}) for name, value in event.items()]
+
+
+@case
+def the_styles_write_what_the_backends_of_metrics_pusher_do_in_any_time_zone(folder):
+    path = os.path.join(folder, "events")
+    events = make_events(3)[:2000] + [{"labels": 1.0, "loss": 0.5}, {"timestamp": 1.0, "metrics": 2.0}]
+    write_events(path, events)
+    for zone in TIME_ZONES:
+        lines = write_records(folder, path, events, zone)
+        times = list(times_of(lines["times"], events))
+        assert abs(times[-1] / 1e9 - time.time()) < 3600
+        for style, expected in (("stdout", [to_stdout(event) for event in events]),
+                                ("elasticsearch", [to_document(event, at) for event, at in zip(events, times)]),
+                                ("kafka", [to_records(event, at) for event, at in zip(events, times)])):
+            for given, wanted in zip(lines[style], (line + "\n" for event in expected for line in event)):
+                assert given == wanted, (zone, style, given, wanted)
+            assert len(lines[style]) == sum(len(event) for event in expected), (zone, style)
+
+
+@case
+def labels_of_the_stream_take_precedence_and_every_value_is_counted():
+    config = {"settings": {"labels": {"client-id": "CLI", "action-id": "ACT"}},
+              "handlers": {"c": {"type": "console", "format": {"type": "bai", "style": "stdout"}}}, "groups": {"*": "c"}}
+    done = run(WEIR, "emit", "-v", "-g", "job", "-l", "action-id=OWN", "-l", "a=b", "loss=0.5", "labels=1", WEIR_CONFIG=config)
+    assert done.returncode == 1, done
+    assert done.stdout == ('{"loss": 0.5, "labels": {"action-id": "OWN", "client-id": "CLI", "a": "b"}}\n'
+                           "c: 1 delivered, 1 dropped (unrepresentable)\n"), done
+
+
+@case
+def elasticsearch_gets_one_document_in_a_request():
+    if not os.path.exists(os.path.join(PLUGINS, "http.so")):
+        raise Skip("the handler type http was not built")
+    events = [{"a": 1.0, "b": 2.0}, {"a": 3.0}]
+    with Scripted() as server:
+        config = {"handlers": {"es": {"type": "http", "url": server.url, "batch": 1, "headers": {"Content-Type": "application/json"},
+                                      "format": {"type": "bai", "style": "elasticsearch"}}}, "groups": {"*": "es"}}
+        lines = "".join(json.dumps(event) + "\n" for event in events)
+        done = subprocess.run([WEIR, "emit", "-g", "job", "--parse", "bai"], input=lines, env=environment(WEIR_CONFIG=config), timeout=240,
+                              capture_output=True, text=True)
+        assert done.returncode == 0 and done.stderr == "", done
+        assert [json.loads(request.body)["metrics"] for request in server.requests] == events, server.requests
+        assert all(request.headers["content-type"] == "application/json" for request in server.requests)
+
+
+@case
+def the_parsers_read_events_without_labels_and_refuse_the_other_records():
+    lines = {"stdout": '{"loss": 0.5, "labels": {"task_name": "t"}}\n',
+             "kafka": '{"name": "loss", "value": 0.5, "timestamp": 1795219607576, "labels": {"task_name": "t"}}\n',
+             "elasticsearch": '{"timestamp": "2026-11-21T00:06:47", "metrics": {"loss": 0.5}, "tracing": {"service": "metrics-pusher"}}\n'}
+    config = {"handlers": {"c": {"type": "console", "format": "bai"}}, "groups": {"*": "c"}}
+    left_out = '"labels": an object is not a value'
+    for style, parse, output, message in (("stdout", "bai", '{"loss": 0.5}\n', left_out), ("stdout", "json", '{"loss": 0.5}\n', left_out),
+                                          ("kafka", "json", "", "must be a time"), ("elasticsearch", "json", "", "is not a value")):
+        done = subprocess.run([WEIR, "emit", "-g", "job", "--parse", parse], input=lines[style], env=environment(WEIR_CONFIG=config),
+                              timeout=240, capture_output=True, text=True)
+        assert done.stdout == output and done.returncode == 1 and message in done.stderr, (style, parse, done)
+
+
 # ---- Selecting the mode ----------------------------------------------------------------------------------------
 
 
@@ -211,6 +316,18 @@ def a_missing_fifo_fails_calls_by_name_after_the_configured_time(folder):
 
 
 @case
+def a_program_whose_fifo_never_came_ends_without_waiting_for_it_again(folder):
+    """The shutdown has no time limit, so this would exceed the test's."""
+    path = os.path.join(folder, "fifo")
+    replies, log = run_scripted_app(["add a 1", "event 3", "shutdown -1", "ledger fifo"], BENCHMARK_AI_FIFO_FILEPATH=path,
+                                    BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0.05", BENCHMARK_AI_FIFO_WAIT_TIME_STEP="0.01")
+    assert [reply["code"] for reply in replies[:2]] == [NOT_CREATED] * 2, replies
+    assert_handler_ledger(replies[3])
+    assert replies[3]["queued"] == 0 and sum(replies[3]["dropped"]) == 4, replies
+    assert re.search(f"fifo: shutting down while failing: the named pipe {path} does not exist, waited .*; not delivered in time: 4 dropped", log), log
+
+
+@case
 def a_call_has_delivered_when_it_returns(folder):
     path = os.path.join(folder, "fifo")
     os.mkfifo(path)
@@ -239,14 +356,14 @@ def the_path_is_taken_literally(folder):
 
 
 @case
-def unset_or_empty_variables_have_the_defaults_of_benchmarkai():
-    for path in (None, ""):
-        env = {} if path is None else {"BENCHMARK_AI_FIFO_FILEPATH": path}
-        if os.path.lexists("/tmp/benchmark-ai-fifo"):
-            continue  # exists on this machine; tests leave it alone
-        replies, _ = run_scripted_app(["add a 1", "shutdown 0"], BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0",
-                                      BENCHMARK_AI_FIFO_WAIT_TIME_STEP="", **env)
-        assert replies[0]["error"] == 'handler "fifo": the named pipe /tmp/benchmark-ai-fifo does not exist', replies
+def unset_or_empty_variables_have_the_defaults_of_benchmarkai(folder):
+    moved = {"LD_PRELOAD": os.path.join(BUILD, "tests", "support", "preload", ".libs", "moved_tmp.so"), "WEIR_MOVED_TMP": folder}
+    for path in ({}, {"BENCHMARK_AI_FIFO_FILEPATH": ""}):
+        replies, _ = run_scripted_app(["add a 1", "ledger fifo", "shutdown 0"], BENCHMARK_AI_FIFO_MAX_WAIT_TIME="0",
+                                      BENCHMARK_AI_FIFO_WAIT_TIME_STEP="", **path, **moved)
+        assert replies[0]["error"] == ('handler "fifo": the named pipe /tmp/benchmark-ai/fifo does not exist; '
+                                       "the named pipe /tmp/benchmark-ai-fifo does not exist"), replies
+        assert_handler_ledger(replies[1])
 
 
 @case

@@ -436,5 +436,4 @@ def the_source_guide_s_example_compiles_and_exports_one_symbol(folder):
     assert [line.split()[-1] for line in symbols.splitlines()] == ["weir_source_type_at"], symbols
 
 
-
 main()

@@ -15,7 +15,7 @@ import threading
 
 from fifos import ScriptedApp
 from installed import environment_of, install, pkg_config
-from harness import ADDER, SOURCE, WEIR, Skip, assert_ledgers, case, main, skip_fork_under_sanitizers, wait_for
+from harness import ADDER, SOURCE, WEIR, Skip, assert_ledgers, case, free_port, main, skip_fork_under_sanitizers, wait_for
 
 
 # ---- Building ---------------------------------------------------------------------------------------------------
@@ -170,9 +170,7 @@ class Server:
     """A nats-server on a free port, and a subscriber that collects the messages."""
 
     def __init__(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
         self.start()
 

@@ -366,6 +366,11 @@ Test(sources, a_result_that_does_not_exist_ends_the_source)
     assert_ledger("capture");
 }
 
+static bool is_running(void)
+{
+    return stats_of(0).state == WEIR_SOURCE_RUNNING;
+}
+
 /* ---- Configurations -------------------------------------------------------------------------- */
 
 Test(sources, without_a_call_the_section_has_no_effect)
@@ -382,6 +387,7 @@ Test(sources, without_a_call_the_section_has_no_effect)
 Test(sources, a_source_that_is_the_same_goes_on_and_another_is_replaced)
 {
     start("");
+    wait_until(is_running);
     cr_assert_eq(configure(""), 0, "%s", weir_last_error());
     cr_assert_eq(script->created - script->destroyed, 1);
     cr_assert_eq(script->closed, 0);
@@ -444,11 +450,6 @@ Test(sources, a_shutdown_stops_them_first)
     cr_assert_eq(script->created, script->destroyed);
     assert_ledger("capture");
     cr_assert_eq(weir_start_sources(), WEIR_ERR_CLOSED);
-}
-
-static bool is_running(void)
-{
-    return stats_of(0).state == WEIR_SOURCE_RUNNING;
 }
 
 Test(sources, a_forked_child_has_none)

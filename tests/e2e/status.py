@@ -309,7 +309,7 @@ def an_invalid_setting_is_refused_with_its_place(folder):
 
 @case
 def a_handler_that_hangs_is_shown_while_the_program_ends(folder):
-    config = config_of(folder, shutdown_timeout="20s")
+    config = config_of(folder, shutdown_timeout="1h")
     config["handlers"] = {"stuck": {"type": "blocker", "in": "emit"}}
     config["groups"] = {"my_app": "stuck"}
     with ScriptedApp(config, folder) as app:

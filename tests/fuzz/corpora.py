@@ -2,7 +2,7 @@
 
 import os
 
-from harness import BUILD, SOURCE, case, main, run
+from harness import BUILD, SOURCE, Skip, case, main, run
 
 
 def replay(name):
@@ -55,6 +55,13 @@ def lines_of_text_and_json_are_read_as_by_other_parsers_or_refused():
 @case
 def parsers_read_inputs_alike_whole_and_in_pieces():
     replay("parsers")
+
+
+@case
+def matches_of_patterns_are_the_same_whole_in_pieces_and_interpreted():
+    if not os.path.exists(os.path.join(BUILD, "tests", "fuzz", "patterns")):
+        raise Skip("PCRE2 is missing")
+    replay("patterns")
 
 
 @case

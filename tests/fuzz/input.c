@@ -228,7 +228,7 @@ static void read_input(const struct wr_parser_type *type, const uint8_t *data, s
     FUZZ_CHECK(messages && ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size);
     FUZZ_CHECK(lseek(file, 0, SEEK_SET) == 0 && dup2(file, STDIN_FILENO) == STDIN_FILENO);
     stderr = messages;
-    input_add_all(type, &expected.defaults, &counts);
+    input_add_all(type, NULL, &expected.defaults, &counts);
     stderr = real_stderr;
     fclose(messages);
     FUZZ_CHECK(!counts.failed && counts.lines == expected.lines && counts.values == expected.values &&

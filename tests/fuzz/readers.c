@@ -1,6 +1,8 @@
 #include "readers.h"
 
 #include <json-c/json.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "fuzz.h"
 #include "read.h"
@@ -63,17 +65,108 @@ static void check_json(const struct reader *reader, const struct written *writte
     FUZZ_CHECK(!*text);
 }
 
+static void check_ascii(const char *text)
+{
+    for (; *text; text++)
+        FUZZ_CHECK((*text >= ' ' && *text < 0x7f) || *text == '\n');
+}
+
 static void check_bai(const struct reader *reader, const struct written *written, const char *text, int first)
 {
     (void)reader;
     (void)first;
+    check_ascii(text);
     for (int i = 0; i < WRITTEN_SAMPLES; i++) {
         struct json_object *object;
-        for (const char *at = text; *at && *at != '\n'; at++)
-            FUZZ_CHECK(*at >= ' ' && *at < 0x7f);
         text = parse_line(text, &object);
         FUZZ_CHECK(json_object_object_length(object) == 1);
         check_member(object, written->name, &written->samples[i]);
+        json_object_put(object);
+    }
+    FUZZ_CHECK(!*text);
+}
+
+static struct json_object *find_member(struct json_object *object, const char *key)
+{
+    struct json_object *member;
+    FUZZ_CHECK(json_object_object_get_ex(object, key, &member));
+    return member;
+}
+
+/* A value called labels is left out. */
+static void check_bai_stdout(const struct reader *reader, const struct written *written, const char *text,
+                             int first)
+{
+    bool is_written = strcmp(written->name, "labels") != 0;
+    (void)reader;
+    (void)first;
+    check_ascii(text);
+    for (int i = 0; i < WRITTEN_SAMPLES && is_written; i++) {
+        struct json_object *object;
+        text = parse_line(text, &object);
+        FUZZ_CHECK(json_object_object_length(object) == 2);
+        check_member(object, written->name, &written->samples[i]);
+        FUZZ_CHECK(is_text(find_member(object, "labels"), written->key, written->value));
+        json_object_put(object);
+    }
+    FUZZ_CHECK(!*text);
+}
+
+/* The date is parsed by the C library. */
+static int64_t read_iso_time_us(struct json_object *member)
+{
+    struct tm time = {0};
+    char *end = strptime(json_object_get_string(member), "%Y-%m-%dT%H:%M:%S", &time);
+    FUZZ_CHECK(end && (*end == '\0' || (*end == '.' && strlen(end + 1) == 6)));
+    int64_t of_second_us = *end ? strtoll(end + 1, &end, 10) : 0;
+    FUZZ_CHECK(*end == '\0');
+    return (int64_t)timegm(&time) * 1000000 + of_second_us;
+}
+
+static int64_t divide_down(int64_t number, int64_t unit)
+{
+    return number / unit - (number % unit < 0);
+}
+
+static void check_bai_document(const struct reader *reader, const struct written *written, const char *text,
+                               int first)
+{
+    (void)reader;
+    (void)first;
+    check_ascii(text);
+    for (int i = 0; i < WRITTEN_SAMPLES; i++) {
+        static const char *const members[] = {"timestamp", "metrics", "tracing"};
+        struct json_object *object;
+        int keys = 1;
+        for (int j = 0; j < 3; j++)
+            keys = strcmp(written->key, members[j]) == 0 ? 0 : keys;
+        text = parse_line(text, &object);
+        FUZZ_CHECK(json_object_object_length(object) == 3 + keys);
+        FUZZ_CHECK(!keys || is_text(object, written->key, written->value));
+        FUZZ_CHECK(json_object_object_length(find_member(object, "metrics")) == 1);
+        check_member(find_member(object, "metrics"), written->name, &written->samples[i]);
+        FUZZ_CHECK(read_iso_time_us(find_member(object, "timestamp")) ==
+                   divide_down(written->samples[i].time_ns, 1000));
+        FUZZ_CHECK(is_text(find_member(object, "tracing"), "service", "metrics-pusher"));
+        json_object_put(object);
+    }
+    FUZZ_CHECK(!*text);
+}
+
+static void check_bai_record(const struct reader *reader, const struct written *written, const char *text,
+                             int first)
+{
+    (void)reader;
+    (void)first;
+    check_ascii(text);
+    for (int i = 0; i < WRITTEN_SAMPLES; i++) {
+        struct json_object *object;
+        text = parse_line(text, &object);
+        FUZZ_CHECK(json_object_object_length(object) == 4 && is_text(object, "name", written->name));
+        check_member(object, "value", &written->samples[i]);
+        FUZZ_CHECK(json_object_get_int64(find_member(object, "timestamp")) ==
+                   divide_down(written->samples[i].time_ns, 1000000));
+        FUZZ_CHECK(is_text(find_member(object, "labels"), written->key, written->value));
         json_object_put(object);
     }
     FUZZ_CHECK(!*text);
@@ -204,6 +297,9 @@ const struct reader readers[] = {
     {"text", NULL, NULL, check_text},
     {"json", NULL, NULL, check_json},
     {"bai", NULL, NULL, check_bai},
+    {"bai", "style", "stdout", check_bai_stdout},
+    {"bai", "style", "elasticsearch", check_bai_document},
+    {"bai", "style", "kafka", check_bai_record},
     {"csv", NULL, NULL, check_csv},
     {"csv", "newline", "lf", check_csv},
     {"influx", NULL, NULL, servers_check_influx},

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-from fifos import without_slow_reader_warnings, NOT_CREATED, TIMEOUT, ScriptedApp, Reader, config_of, make_fifo, values_of
+from fifos import without_slow_reader_warnings, NOT_CREATED, SHUTDOWN, TIMEOUT, ScriptedApp, Reader, config_of, make_fifo, values_of
 from harness import ADDER, BUILD, assert_ledgers, case, environment, main, run, start, wait_for
 
 
@@ -24,7 +24,7 @@ def synchronous_calls_and_flushes_return_not_created_after_max_wait(folder):
         result = app.do(*words)
         assert time.monotonic() - began >= 0.3, "the first call waits for max_wait"
         assert result["code"] == NOT_CREATED, result
-        assert re.fullmatch(f'handler "pipe": the named pipe {path} does not exist, waited \\d+ ms', result["error"]), result
+        assert re.fullmatch(f'handler "pipe": the named pipe {path} does not exist, waited [0-9.]+ m?s', result["error"]), result
     assert app.ledger()["queued"] == 5
     app.end()
     log = app.stderr_text()
@@ -109,6 +109,99 @@ def a_pipe_and_a_reader_that_come_late_get_everything(folder):
     report = json.loads(out)
     assert_ledgers(report)
     assert report["flush"] == 0, report
+
+
+# ---- The end of a program without a pipe -------------------------------------------------------------------------
+
+
+def assert_ends_without_waiting(done, path, state, count):
+    """The shutdown_timeout is an hour, beyond this test's time limit."""
+    assert done.returncode == 0, done
+    assert re.search(f"weir: error: pipe: shutting down while failing: {path_words(path, state)}, waited [^;]*; "
+                     f"not delivered in time: {count} dropped\n", done.stderr), done
+
+
+def path_words(path, state):
+    return f"the named pipe {re.escape(path)} does not exist" if state == "missing" else f"{re.escape(path)} is {state}, not a named pipe"
+
+
+def wait_for_shutdown(log):
+    def is_waiting():
+        with open(log, encoding="utf-8") as file:
+            return "shutting down: waiting" in file.read()
+    wait_for(is_waiting, "the shutdown to wait")
+
+
+def start_and_wait_for_shutdown(folder, config):
+    """A program that ends while its handler waits."""
+    log = os.path.join(folder, "log")
+    with open(log, "w", encoding="utf-8") as file:
+        program = subprocess.Popen([ADDER, "-q", "-n", "1000"], env=environment(WEIR_CONFIG=config), stderr=file)
+    wait_for_shutdown(log)
+    return program
+
+
+@case
+def a_pipe_that_was_missing_for_max_wait_is_not_waited_for_at_the_end(folder):
+    path = os.path.join(folder, "fifo")
+    for options in ({"delivery": "sync", "max_wait": "100ms"}, {"max_wait": "300ms"}, {"max_wait": "0s"}):
+        done = run(ADDER, "-q", "-n", 5, timeout=240, WEIR_CONFIG=config_of(path, shutdown="1h", **options))
+        if options["max_wait"] != "0s":
+            assert_ends_without_waiting(done, path, "missing", 5)
+        assert f"the named pipe {path} does not exist" in done.stderr and "not delivered in time: 5 dropped" in done.stderr, done
+
+
+@case
+def what_was_dropped_at_the_end_is_counted(folder):
+    path = os.path.join(folder, "fifo")
+    app = ScriptedApp(config_of(path, shutdown="1h", delivery="sync", max_wait="50ms"), folder)
+    for number in range(3):
+        assert app.do("add", "n", number)["code"] == NOT_CREATED
+    app.do("shutdown", -1)
+    ledger = app.ledger()
+    assert ledger["offered"] == 3 and ledger["dropped"][SHUTDOWN] == 3 and ledger["queued"] == 0, ledger
+    app.end()
+
+
+@case
+def a_file_in_place_of_the_pipe_is_not_waited_for_either(folder):
+    path = make_file_of_type(folder, "file", "a regular file")
+    done = run(ADDER, "-q", "-n", 5, timeout=240, WEIR_CONFIG=config_of(path, shutdown="1h", max_wait="100ms"))
+    assert_ends_without_waiting(done, path, "a regular file", 5)
+    assert os.path.getsize(path) == 0
+
+
+@case
+def a_pipe_that_comes_within_max_wait_gets_everything_at_the_end(folder):
+    path = os.path.join(folder, "fifo")
+    program = start_and_wait_for_shutdown(folder, config_of(path, shutdown="1h", max_wait="1h"))
+    make_fifo(folder)
+    reader = Reader(path)
+    assert values_of(reader.read_to_end_of(program)) == list(range(1000)) and program.wait(240) == 0
+
+
+@case
+def a_pipe_without_a_reader_is_waited_for_until_shutdown_timeout(folder):
+    """The reader may be starting again, and there is a pipe to wait for."""
+    path = make_fifo(folder)
+    program = start_and_wait_for_shutdown(folder, config_of(path, shutdown="1h", max_wait="50ms"))
+    reader = Reader(path)
+    assert values_of(reader.read_to_end_of(program)) == list(range(1000)) and program.wait(240) == 0
+
+
+@case
+def with_a_spool_values_are_spooled_at_the_end_and_delivered_by_the_next_program(folder):
+    path = os.path.join(folder, "fifo")
+    config = config_of(path, shutdown="1h", max_wait="50ms", spool=os.path.join(folder, "spool"))
+    done = run(ADDER, "-q", "-n", 5, timeout=240, WEIR_CONFIG=config)
+    assert done.returncode == 0 and "5 spooled" in done.stderr and "dropped" not in done.stderr, done
+    make_fifo(folder)
+    reader = Reader(path)
+    program = start(ADDER, "-n", 5, "-f", -1, "-H", "pipe", WEIR_CONFIG=config)
+    assert values_of(reader.read_to_end_of(program)) == [0, 1, 2, 3, 4] * 2
+    report = json.loads(program.communicate()[0])
+    assert_ledgers(report)
+    assert report["handlers"]["pipe"]["recovered"] == 5 and report["handlers"]["pipe"]["delivered"] == 10, report
 
 
 # ---- Creating ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import time
 
-from harness import ADDER, BUILD, WEIR, Skip, assert_ledgers, case, lines_of, main, run, start, wait_for
+from harness import ADDER, BUILD, WEIR, Skip, assert_ledgers, case, go_on, lines_of, main, run, start, start_in_steps, wait_for
 
 SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 
@@ -96,10 +96,11 @@ def a_file_that_appears_later_is_found_and_nothing_is_lost(folder):
 @case
 def a_rotated_file_is_followed_and_nothing_is_lost(folder):
     path = os.path.join(folder, "out")
-    program = start(ADDER, "-n", 4000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
+    program = start_in_steps("-n", 4000, "-p", 500000, "-i", 1000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
     for number in (1, 2):
         wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
         os.rename(path, f"{path}.{number}")
+        go_on(program)
     wait_for(lambda: os.path.exists(path), "the new file")
     out, err = program.communicate(timeout=240)
     assert program.returncode == 0, err
@@ -110,11 +111,13 @@ def a_rotated_file_is_followed_and_nothing_is_lost(folder):
 @case
 def a_deleted_file_is_created_again(folder):
     path = os.path.join(folder, "out")
-    program = start(ADDER, "-q", "-n", 4000, "-p", 500000, WEIR_CONFIG=config_of(path))
+    program = start_in_steps("-q", "-n", 4000, "-p", 500000, "-i", 1000, WEIR_CONFIG=config_of(path))
     wait_for(lambda: os.path.exists(path), "the file")
     os.unlink(path)
+    go_on(program)
     wait_for(lambda: os.path.exists(path), "the new file")
-    assert program.wait(240) == 0
+    program.communicate(timeout=240)
+    assert program.returncode == 0
     values = values_of(path)
     assert values == list(range(4000 - len(values), 4000)) and values
 
@@ -124,7 +127,7 @@ def a_folder_that_is_gone_leaves_the_old_file_in_use_and_is_logged_once(folder):
     place = os.path.join(folder, "place")
     os.mkdir(place)
     path = os.path.join(place, "out")
-    program = start(ADDER, "-n", 4000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
+    program = start_in_steps("-n", 4000, "-p", 500000, "-i", 1000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
     wait_for(lambda: os.path.exists(path), "the file")
     moved = os.path.join(folder, "moved")
     os.rename(place, moved)
@@ -251,10 +254,12 @@ def what_is_not_a_regular_file_is_refused_and_never_waited_for(folder):
 def a_pipe_that_replaces_the_file_is_not_waited_for(folder):
     """The handler follows the path while it writes."""
     path = os.path.join(folder, "out")
-    program = start(ADDER, "-n", 300, "-p", 10000000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
+    program = start_in_steps("-n", 300, "-p", 10000000, "-i", 100, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path))
     wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the first value")
     os.rename(path, path + ".moved")
     os.mkfifo(path)
+    go_on(program)
+    go_on(program)
     wait_for(lambda: len(lines_of(path + ".moved")) == 300, "all values in the old file")
     out, err = program.communicate(timeout=240)
     assert program.returncode == 0 and f"{path} was moved or deleted and cannot be reopened (a named pipe" in err, err

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from harness import (ADDER, BUILD, WEIR, Skip, assert_ledgers, become_nobody, case, environment, lines_of, main, run,
-                     skip_fork_under_sanitizers, start, wait_for)
+                     skip_fork_under_sanitizers, start, start_in_steps, wait_for)
 
 SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 LINES = int(os.environ.get("WEIR_TEST_LINES", "100000"))
@@ -468,7 +468,7 @@ def a_failed_rotation_is_logged_once_and_loses_nothing(folder):
 def the_old_file_stays_in_use_if_the_new_one_cannot_be_opened(folder):
     """The process has no descriptors left."""
     path = os.path.join(folder, "out")
-    program = start(ADDER, "-n", 1500, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="8KiB"))
+    program = start_in_steps("-n", 1500, "-i", 10, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="8KiB"))
     wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
     last = max(map(int, os.listdir(f"/proc/{program.pid}/fd")))
     resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (last + 1, last + 1))
@@ -515,7 +515,7 @@ def on_a_full_disk_values_wait_until_old_files_are_removed(folder):
 @case
 def an_external_rotation_is_still_followed(folder):
     path = os.path.join(folder, "out")
-    program = start(ADDER, "-n", 2000, "-p", 500000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="1MiB"))
+    program = start_in_steps("-n", 2000, "-p", 500000, "-i", 1000, "-f", -1, "-H", "disk", WEIR_CONFIG=config_of(path, rotate_size="1MiB"))
     wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the file")
     os.rename(path, path + "-aside")
     out, err = program.communicate(timeout=240)

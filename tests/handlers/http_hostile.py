@@ -12,7 +12,8 @@ import threading
 
 import certificates
 from fifos import ScriptedApp
-from harness import ADDER, SOURCE, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, start, wait_for
+from harness import ADDER, SOURCE, Skip, assert_handler_ledger, assert_ledgers, case, environment, free_port, main, run, start, \
+    wait_for
 from scripted import Scripted, reply, tls_context
 
 SANITIZED = os.environ.get("WEIR_TEST_SANITIZED", "")
@@ -258,9 +259,7 @@ def a_reply_that_is_not_http_is_an_error():
 
 @case
 def a_server_that_is_down_is_logged_and_nothing_is_lost_once_it_starts():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     program = start(ADDER, "-n", 2000, "-p", 500000, "-f", -1, "-H", "push",
                     WEIR_CONFIG=config_of(f"http://127.0.0.1:{port}/write?db=x", batch=50))
     first = program.stderr.readline()

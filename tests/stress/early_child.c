@@ -70,7 +70,7 @@ static void fork_once(int depth)
 
 static void run_child(int depth)
 {
-    alarm(HANG_S);
+    plain_hang_no_longer_than(HANG_S);
     check_thread();
     for (int i = 0; i < VALUES; i++)
         add();

@@ -73,7 +73,7 @@ static void check_child(void)
     int status;
     pid_t child = fork();
     if (child == 0) {
-        alarm(HANG_S);
+        plain_hang_no_longer_than(HANG_S);
         PLAIN_CHECK(weir_add_value(weir_get_stream("b"), "value", 1) == 0 && weir_flush(-1) == 0);
         exit(0);
     }

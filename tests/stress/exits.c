@@ -106,7 +106,9 @@ static const weir_handler_type type = {
 static int end_soon(int delay_us)
 {
     PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
-    PLAIN_CHECK(weir_configure("*", "library_user", NULL) == 0);
+    static const char config[] =
+        "{\"settings\":{\"shutdown_timeout\":\"1m\"},\"groups\":{\"*\":\"library_user\"}}";
+    PLAIN_CHECK(weir_configure_text(config, sizeof config - 1) == 0);
     PLAIN_CHECK(weir_add_value(weir_get_stream("g"), "v", 1) == 0);
     PLAIN_CHECK(ledger_all_are_balanced());
     usleep((useconds_t)delay_us);

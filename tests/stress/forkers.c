@@ -33,7 +33,7 @@ static void run_child(void)
 {
     weir_stats process;
     weir_handler_stats handler;
-    alarm(HANG_S);
+    plain_hang_no_longer_than(HANG_S);
     weir_stream *stream = weir_get_stream("child");
     for (int i = 0; i < CHILD_VALUES; i++)
         weir_add_value(stream, "x", i);

@@ -9,6 +9,7 @@
 #include <weir/weir.h>
 
 #include "../support/plain.h"
+#include "../support/threads.h"
 
 enum { ROUNDS = 10, THREADS = 6, VALUES = 20000, HANG_S = 60, QUIET_US = 30000 };
 
@@ -64,7 +65,7 @@ static void run_child(void)
 {
     struct adder adders[THREADS] = {0};
     atomic_store(&added, 0);
-    alarm(HANG_S);
+    plain_hang_no_longer_than(HANG_S);
     for (int i = 0; i < THREADS; i++)
         start(&adders[i]);
     add_values(VALUES);
@@ -86,7 +87,9 @@ static void fork_once(pid_t (*make_child)(void))
 {
     int status;
     weir_flush(-1);
-    usleep(QUIET_US); /* _Fork does not wait until weir's threads are outside malloc */
+    do
+        usleep(QUIET_US); /* _Fork does not wait until weir's threads are outside malloc */
+    while (!all_others_sleep());
     pid_t child = make_child();
     PLAIN_CHECK(child >= 0);
     if (child == 0)

@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -17,6 +16,15 @@ static _Atomic uint64_t good, busy, other;
 
 static _Atomic int burst = 1;
 
+enum { OFTEN_US = 50, SELDOM_US = 3000 };
+
+static void arm(long value_us, long interval_us)
+{
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, interval_us}, {0, value_us}}, NULL);
+}
+
+/* A burst may take longer than the timer's interval, on a busy machine much longer, so the timer starts again
+ * when it ends: else the thread would never go on. */
 static void interrupt(int signal)
 {
     (void)signal;
@@ -24,6 +32,8 @@ static void interrupt(int signal)
         int result = weir_metric_add_int(metric, 1);
         ++*(result == 0 ? &good : result == WEIR_ERR_BUSY ? &busy : &other);
     }
+    if (burst > 1)
+        arm(SELDOM_US, 0);
 }
 
 static bool is_expired(time_t *end)
@@ -70,12 +80,14 @@ static void flush_and_read_stats(void)
     weir_stats process;
     weir_handler_stats handler;
     burst = 1000;
+    arm(SELDOM_US, 0);
     while (!is_expired(&end)) {
         weir_flush(0);
         weir_flush(-1);
         weir_get_stats(&process, sizeof process);
         weir_get_handler_stats("null", &handler, sizeof handler);
     }
+    burst = 0; /* and the timer is not started again */
 }
 
 int main(void)
@@ -89,14 +101,9 @@ int main(void)
 
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
-    struct itimerval interval = {{0, 50}, {0, 50}};
-    setitimer(ITIMER_REAL, &interval, NULL);
+    arm(OFTEN_US, OFTEN_US);
     uint64_t added = add(stream);
-    interval = (struct itimerval){{0, 3000}, {0, 3000}}; /* much longer than a burst takes */
-    setitimer(ITIMER_REAL, &interval, NULL);
     flush_and_read_stats();
-    memset(&interval, 0, sizeof interval);
-    setitimer(ITIMER_REAL, &interval, NULL);
 
     weir_stats stats;
     weir_handler_stats handler;

@@ -97,7 +97,7 @@ static void *add_all(void *argument)
 static void be_killed(int number)
 {
     pthread_t thread;
-    alarm(HANG_S);
+    plain_hang_no_longer_than(HANG_S);
     first_value = number * VALUES;
     is_flaky = true;
     random_state = (uint64_t)number + 1;

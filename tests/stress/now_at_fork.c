@@ -108,7 +108,7 @@ static void fork_and_add(const char *group, uint64_t delivered, uint64_t dropped
         plain_hang_no_longer_than(30);
         for (int i = 0; i < VALUES; i++)
             weir_add_value(weir_get_stream(group), "value", i);
-        weir_flush(10000); /* values that are dropped are not waited for */
+        weir_flush(-1); /* values that are dropped are not waited for */
         check_ledger(group, delivered, dropped);
         exit(0);
     }
@@ -163,8 +163,8 @@ int main(void)
     setenv("WEIR_LOG", "off", 1);
     PLAIN_CHECK(weir_register_handler_type(&alone, NULL) == 0 &&
                 weir_register_handler_type(&sharing, NULL) == 0);
-    PLAIN_CHECK(weir_configure("alone", "alone", "{\"delivery\": \"sync\", \"block_timeout\": \"20s\"}") == 0 &&
-                weir_configure("sharing", "sharing", "{\"delivery\": \"sync\", \"block_timeout\": \"20s\"}") ==
+    PLAIN_CHECK(weir_configure("alone", "alone", "{\"delivery\": \"sync\", \"block_timeout\": \"1h\"}") == 0 &&
+                weir_configure("sharing", "sharing", "{\"delivery\": \"sync\", \"block_timeout\": \"1h\"}") ==
                     0);
     fork_while_adding();
     fork_while_held("alone", VALUES, 0);

@@ -173,6 +173,7 @@ static void log_function_shuts_down(void)
 
 static void run(const char *name, void (*test)(void), bool configured)
 {
+    static const char config[] = "{\"settings\": {\"shutdown_timeout\": \"1m\"}}";
     int status;
     atomic_store(&shared->delivered, 0);
     atomic_store(&shared->may_deliver, false);
@@ -180,8 +181,10 @@ static void run(const char *name, void (*test)(void), bool configured)
     pid_t child = fork();
     if (child == 0) {
         plain_hang_no_longer_than(60);
-        if (configured)
+        if (configured) {
+            PLAIN_CHECK(weir_configure_text(config, sizeof config - 1) == 0);
             set_up();
+        }
         test();
     }
     PLAIN_CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "");

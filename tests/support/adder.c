@@ -2,7 +2,8 @@
  *
  * Thread number k adds the values 0, 1, 2, ... under the name "t<k>", so that a reader can check that each
  * arrived once and in order. With -s all threads add under one name, "t", and no two add the same value; with
- * -a all values have the same time. */
+ * -a all values have the same time. With -i N it reads a line from standard input after every N values of a
+ * thread, until the end of that file, so that a test can do something in between. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -30,6 +31,7 @@ static struct {
     const char *files[MOST_FILES]; /* configurations, applied in turn */
     int file_count;
     int reloads;
+    long each;                           /* number of values after which a line is read; 0: never */
     long added_before;                   /* values that are added before the second configuration is applied */
     int flush_ms;                        /* -2: no flush; -3: for ever, until nothing is on disk only */
     const char *handlers[MOST_HANDLERS]; /* whose ledgers are printed */
@@ -46,6 +48,13 @@ static void pause_for(long ns)
     struct timespec time = {ns / 1000000000, ns % 1000000000};
     if (ns)
         nanosleep(&time, NULL);
+}
+
+static void wait_for_line(long added)
+{
+    int character = 0;
+    while (options.each && added % options.each == 0 && character != '\n' && character != EOF)
+        character = getchar();
 }
 
 static void add_events(weir_stream *stream, const char *name, long start)
@@ -88,6 +97,7 @@ static void *add(void *argument)
         else
             weir_add_value(stream, name, (double)(start + i));
         pause_for(options.pause_ns);
+        wait_for_line(i + 1);
     }
     return NULL;
 }
@@ -166,13 +176,14 @@ static void print_thread_count(void)
 
 static void read_options(int argc, char **argv)
 {
-    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:b:x:c:r:w:f:H:a:sqT")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:i:b:x:c:r:w:f:H:a:sqT")) != -1;) {
         switch (option) {
         case 'g': options.group = optarg; break;
         case 't': options.threads = atoi(optarg); break;
         case 'n': options.values = atol(optarg); break;
         case 'e': options.event = atoi(optarg); break;
         case 'p': options.pause_ns = atol(optarg); break;
+        case 'i': options.each = atol(optarg); break;
         case 'b': options.by = optarg; break;
         case 'x': options.end = optarg; break;
         case 'c': options.files[options.file_count++] = optarg; break;

@@ -15,7 +15,7 @@ from harness import BUILD, assert_handler_ledger, environment, wait_for
 
 SCRIPTED_APP = os.path.join(BUILD, "tests", "support", "scripted_app")
 PIPE_BUF = 4096
-FULL, REJECTED = 0, 1  # in "dropped"
+FULL, REJECTED, SHUTDOWN = 0, 1, 5  # in "dropped"
 TIMEOUT, TOO_LARGE, NOT_CREATED = -8, -13, -14
 
 

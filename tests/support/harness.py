@@ -69,6 +69,17 @@ def start(*command, cwd=None, stdin=None, **env):
                             stderr=subprocess.PIPE, text=True)
 
 
+def start_in_steps(*arguments, **env):
+    """Starts the adder with the option -i N: it waits after every N values for `go_on`, or for
+    `communicate`, which ends all waiting."""
+    return start(ADDER, *arguments, stdin=subprocess.PIPE, **env)
+
+
+def go_on(program):
+    program.stdin.write("\n")
+    program.stdin.flush()
+
+
 def wait_for(condition, what, seconds=240):
     """Waits until a condition holds. The time limit only bounds a failure; it is not an assertion on speed."""
     end = time.monotonic() + seconds

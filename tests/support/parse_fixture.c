@@ -71,7 +71,8 @@ char *parse_fixture_run(struct parse_fixture *fixture, const char *type, const c
                         size_t piece)
 {
     const struct wr_parser_sink sink = {take, refuse, fixture};
-    struct wr_parser *parser = wr_parser_new(wr_parser_type_find(type), &fixture->options, &sink);
+    const struct wr_parser_type *found = fixture->type ? fixture->type : wr_parser_type_find(type);
+    struct wr_parser *parser = wr_parser_new(found, &fixture->options, &sink);
     fixture->shown = (struct wr_buffer){0};
     if (!parser)
         abort();

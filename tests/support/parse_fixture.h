@@ -12,6 +12,7 @@
 #include "text/buffer.h"
 
 struct parse_fixture {
+    const struct wr_parser_type *type; /* NULL: found by its name */
     struct wr_parser_options options;
     struct wr_buffer shown;
     unsigned refused_each; /* the sink has no room for a record this often before it takes it */

@@ -306,8 +306,8 @@ class Nginx(Peer):
 
     program, package, ready = "nginx", "nginx-light", "/weir-ready"
 
-    def __init__(self, folder, behind, server=""):
-        self.behind, self.server = behind, server
+    def __init__(self, folder, behind, server="", http=""):
+        self.behind, self.server, self.http = behind, server, http
         super().__init__(folder)
 
     def command(self):
@@ -316,7 +316,7 @@ class Nginx(Peer):
         user = "user root;\n" if os.geteuid() == 0 else ""
         with open(config, "w", encoding="utf-8") as file:
             file.write(f"{user}daemon off;\nmaster_process off;\npid {self.folder}/pid;\nerror_log stderr error;\nevents {{}}\n"
-                       f"http {{\naccess_log off;\n{temporary}server {{\nlisten 127.0.0.1:{self.port};\n{self.server}\n"
+                       f"http {{\naccess_log off;\n{self.http}\n{temporary}server {{\nlisten 127.0.0.1:{self.port};\n{self.server}\n"
                        f"location = /weir-ready {{ return 204; }}\nlocation / {{ proxy_pass {self.behind}; }}\n}}\n}}\n")
         return [self.path, "-e", "stderr", "-p", self.folder, "-c", config]
 

@@ -16,6 +16,8 @@
 #include "config/parse.h"
 #include "input.h"
 #include "parse/parser.h"
+#include "parse/patterns.h"
+#include "patterns_file.h"
 #include "record.h"
 #include "registry/name.h"
 #include "runtime/event.h"
@@ -25,7 +27,7 @@
 
 #define NO_VALUE "no value is given (like name=12.5)"
 
-enum { OPTION_STRICT = 256, OPTION_PARSE };
+enum { OPTION_STRICT = 256, OPTION_PARSE, OPTION_PATTERNS };
 
 struct request {
     const char *config, *group;
@@ -34,7 +36,10 @@ struct request {
     weir_typed_value values[WR_PARSER_VALUES]; /* from the arguments */
     size_t value_count;
     const struct wr_parser_type *parser; /* NULL: not given */
-    bool reads_input, input_requested;   /* requested: by "-" */
+    bool uses_patterns;
+    const char *patterns_path;
+    struct wr_patterns *patterns;
+    bool reads_input, input_requested; /* requested: by "-" */
     int64_t timeout_ns;
     bool verbose, strict;
 };
@@ -70,13 +75,16 @@ static int set_parser(const struct command *command, struct request *request, co
 {
     char names[200];
     size_t used = 0;
-    request->parser = wr_parser_type_find(name);
+    request->uses_patterns = strcmp(name, "patterns") == 0;
+    request->parser = request->uses_patterns ? wr_patterns_type() : wr_parser_type_find(name);
     if (request->parser)
         return 0;
+    if (request->uses_patterns)
+        return command_refuse(command, "--parse patterns: weir was built without PCRE2");
     for (size_t i = 0; wr_parser_type_at(i) && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s, ",
                                  wr_parser_type_name(wr_parser_type_at(i)));
-    return command_refuse(command, "--parse: \"%s\" is not one of %s", name, names);
+    return command_refuse(command, "--parse: \"%s\" is not one of %spatterns", name, names);
 }
 
 static int add_values(const struct command *command, struct request *request, char **words, int count)
@@ -101,6 +109,7 @@ static int parse(const struct command *command, struct request *request, int arg
         {"verbose", no_argument, NULL, 'v'},
         {"strict", no_argument, NULL, OPTION_STRICT},
         {"parse", required_argument, NULL, OPTION_PARSE},
+        {"patterns", required_argument, NULL, OPTION_PATTERNS},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -116,6 +125,7 @@ static int parse(const struct command *command, struct request *request, int arg
             break;
         case 'v': request->verbose = true; break;
         case OPTION_PARSE: error = set_parser(command, request, optarg); break;
+        case OPTION_PATTERNS: request->patterns_path = optarg; break;
         case OPTION_STRICT: request->strict = true; break;
         case 'h':
             command_print_help(command, stdout);
@@ -125,6 +135,18 @@ static int parse(const struct command *command, struct request *request, int arg
         }
     }
     return error ? error : add_values(command, request, argv + optind, argc - optind);
+}
+
+static int check_patterns(const struct command *command, const struct request *request)
+{
+    if (!request->uses_patterns)
+        return request->patterns_path ? command_refuse(command, "--patterns needs --parse patterns") : 0;
+    if (!request->group)
+        return command_refuse(command, "-g GROUP is missing, since patterns name no group");
+    if (!request->patterns_path && !patterns_file_has_variable())
+        return command_refuse(command,
+                              "no patterns: --patterns FILE is missing, and ANUBIS_METRICS is not set");
+    return 0;
 }
 
 static int check(const struct command *command, const struct request *request)
@@ -139,7 +161,7 @@ static int check(const struct command *command, const struct request *request)
     if (!request->config && !wr_parse_has_variable() && !wr_benchmarkai_is_set())
         return command_refuse(
             command, "no configuration: -c FILE is missing, and neither WEIR_CONFIG nor BENCHMARK_AI is set");
-    return 0;
+    return check_patterns(command, request);
 }
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
@@ -172,7 +194,8 @@ static int add_input(const struct command *command, const struct request *reques
 {
     const struct record_defaults defaults = {request->group, request->labels, request->label_count};
     struct input_counts counts;
-    input_add_all(request->parser ? request->parser : wr_parser_type_find("auto"), &defaults, &counts);
+    input_add_all(request->parser ? request->parser : wr_parser_type_find("auto"), request->patterns, &defaults,
+                  &counts);
     if (!counts.lines && !counts.failed && !request->input_requested)
         return command_refuse(command, NO_VALUE);
     delivery_wait(request->timeout_ns / 1000000, true);
@@ -210,32 +233,42 @@ static int run(const struct command *command, int argc, char **argv)
     int error = parse(command, &request, argc, argv, &done);
     if (!error && !done)
         error = check(command, &request);
-    return error || done ? error : emit(command, &request);
+    if (error || done)
+        return error;
+    if (request.uses_patterns && !(request.patterns = patterns_file_read(request.patterns_path)))
+        return EXIT_FAILURE;
+    int result = emit(command, &request);
+    wr_patterns_free(request.patterns);
+    return result;
 }
 
 const struct command command_emit = {
     .name = "emit",
     .arguments =
-        "[-c FILE] [-g GROUP] [-l KEY=VALUE]... [-t TIME] [-v] [--strict] [--parse FORMAT] NAME=VALUE...|-",
+        "[-c FILE] [-g GROUP] [-l KEY=VALUE]... [-t TIME] [-v] [--strict] [--parse FORMAT] [--patterns FILE] "
+        "NAME=VALUE...|-",
     .summary = "Adds values, as one event or from standard input, and waits until they are delivered.",
-    .help = "\n  -c, --config FILE      the configuration; default: WEIR_CONFIG, else BENCHMARK_AI\n"
-            "  -g, --group GROUP      the group; optional only with -, if each line names its group\n"
-            "  -l, --label KEY=VALUE  a label; may be repeated\n"
-            "  -t, --timeout TIME     how long to wait for delivery (5s)\n"
-            "  -v, --verbose          prints what was read, and what each handler did\n"
-            "      --strict           values of a group that no handler gets are an error\n"
-            "      --parse FORMAT     what standard input is: auto (default), text, json, bai, csv, influx,\n"
-            "                         statsd, graphite or prometheus\n"
-            "  -h, --help             this text\n\n"
-            "With -, or without values if standard input is not a terminal, each line of it is an event:\n\n"
-            "  latency=12.5 errors=1             values by name\n"
-            "  {\"latency\": 12.5, \"errors\": 1}    the same as JSON\n"
-            "  {\"timestamp\":1795219607.5,\"group\":\"my_app\",\"name\":\"latency\",\"value\":49.403}\n"
-            "                                    as the format json writes it\n"
-            "  [1795219607.5][my_app]: latency=49.403\n"
-            "                                    as the format text writes it\n"
-            "  # ...                             a comment\n\n"
-            "Exit status 1: something was not delivered, a line was invalid, or no handler takes values\nany "
-            "more; with --strict also, if a group has no handler.\n",
+    .help =
+        "\n  -c, --config FILE      the configuration; default: WEIR_CONFIG, else BENCHMARK_AI\n"
+        "  -g, --group GROUP      the group; optional only with -, if each line names its group\n"
+        "  -l, --label KEY=VALUE  a label; may be repeated\n"
+        "  -t, --timeout TIME     how long to wait for delivery (5s)\n"
+        "  -v, --verbose          prints what was read, and what each handler did\n"
+        "      --strict           values of a group that no handler gets are an error\n"
+        "      --parse FORMAT     what standard input is: auto (default), text, json, bai, csv, influx,\n"
+        "                         statsd, graphite, prometheus or patterns\n"
+        "      --patterns FILE    for --parse patterns: regular expressions as JSON, or nginx for its access\n"
+        "                         log; default: ANUBIS_METRICS\n"
+        "  -h, --help             this text\n\n"
+        "With -, or without values if standard input is not a terminal, each line of it is an event:\n\n"
+        "  latency=12.5 errors=1             values by name\n"
+        "  {\"latency\": 12.5, \"errors\": 1}    the same as JSON\n"
+        "  {\"timestamp\":1795219607.5,\"group\":\"my_app\",\"name\":\"latency\",\"value\":49.403}\n"
+        "                                    as the format json writes it\n"
+        "  [1795219607.5][my_app]: latency=49.403\n"
+        "                                    as the format text writes it\n"
+        "  # ...                             a comment\n\n"
+        "Exit status 1: something was not delivered, a line was invalid, or no handler takes values\nany "
+        "more; with --strict also, if a group has no handler.\n",
     .run = run,
 };

@@ -144,13 +144,13 @@ static bool add_next(struct input *input)
     return false;
 }
 
-void input_add_all(const struct wr_parser_type *type, const struct record_defaults *defaults,
-                   struct input_counts *counts)
+void input_add_all(const struct wr_parser_type *type, const struct wr_patterns *patterns,
+                   const struct record_defaults *defaults, struct input_counts *counts)
 {
     static struct input input;
     const struct wr_parser_sink sink = {take, refuse, &input};
-    const struct wr_parser_options options = {.split = defaults->group ? WR_PARSER_SPLIT_NONE
-                                                                       : WR_PARSER_SPLIT_LAST};
+    const struct wr_parser_options options = {
+        .split = defaults->group ? WR_PARSER_SPLIT_NONE : WR_PARSER_SPLIT_LAST, .patterns = patterns};
     input = (struct input){.defaults = defaults, .counts = counts};
     *counts = (struct input_counts){0};
     input.parser = wr_parser_new(type, &options, &sink);

@@ -15,7 +15,7 @@ struct input_counts {
 };
 
 /* Adds every line until the input ends, or until SIGINT or SIGTERM. What is invalid is reported and skipped. */
-void input_add_all(const struct wr_parser_type *type, const struct record_defaults *defaults,
-                   struct input_counts *counts);
+void input_add_all(const struct wr_parser_type *type, const struct wr_patterns *patterns,
+                   const struct record_defaults *defaults, struct input_counts *counts);
 
 #endif

@@ -522,12 +522,47 @@ Test(lane_spool, the_batch_of_a_blocked_handler_is_spooled_by_another_thread)
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
     fixture_offer(&fixture, 5);
     wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
-    wr_lane_stop_save(fixture.lane, fixture.now_ns);
+    wr_lane_stop_save(fixture.lane, fixture.now_ns, fixture.now_ns);
     weir_handler_stats stats = fixture_stats(&fixture);
     cr_assert_eq(stats.spooled, 15);
     cr_assert_eq(stats.queued, 0);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 10, 0);
     cr_assert_eq(fixture_stats(&fixture).delivered, 0, "its outcome is ignored");
+}
+
+/* Another thread used the disk; then the worker continues. */
+static void *finish_using_disk(void *argument)
+{
+    wr_lock_enter(&fixture.lane->lock);
+    fixture.lane->spool_state.busy = false;
+    wr_lane_unlock(fixture.lane);
+    next();
+    return argument;
+}
+
+Test(lane_spool, the_end_waits_for_a_disk_that_is_in_use_beyond_the_deadline, .timeout = 60)
+{
+    pthread_t thread;
+    fixture_offer(&fixture, 10);
+    fixture.lane->spool_state.busy = true;
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
+    cr_assert_eq(pthread_create(&thread, NULL, finish_using_disk, NULL), 0);
+    wr_lane_stop_save(fixture.lane, fixture.now_ns, WR_NEVER);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+    cr_assert_eq(fixture_stats(&fixture).spooled, 10);
+}
+
+Test(lane_spool, the_end_does_not_wait_for_a_disk_that_stays_in_use)
+{
+    fixture_offer(&fixture, 10);
+    fixture.lane->spool_state.busy = true;
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns);
+    wr_lane_stop_save(fixture.lane, fixture.now_ns, fixture.now_ns);
+    wr_lane_stop_wait(fixture.lane, fixture.now_ns);
+    weir_handler_stats stats = fixture_stats(&fixture);
+    cr_assert_eq(stats.dropped[WEIR_DROPPED_SHUTDOWN], 10);
+    cr_assert_eq(stats.spooled, 0);
+    fixture.lane->spool_state.busy = false;
 }
 
 Test(lane_spool, producers_do_not_wait_for_a_handler_that_took_most_of_a_full_queue)

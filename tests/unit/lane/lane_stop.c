@@ -121,6 +121,60 @@ Test(lane_stop, a_backoff_ends_at_the_deadline)
     cr_assert_eq(step.until_ns, deadline_ns);
 }
 
+/* ---- What the handler needs is not created --------------------------------------------------- */
+
+/* An attempt that fails with this error. */
+static void fail_with(int error)
+{
+    weir_outcome outcome = {.size = sizeof outcome, .code = WEIR_OUTCOME_RETRY, .reason = "no pipe"};
+    weir_outcome_set_error(&outcome, error);
+    fixture_finish_emit_with(&fixture, outcome, 0);
+}
+
+Test(lane_stop, a_handler_whose_pipe_was_not_created_in_time_is_closed_before_the_deadline)
+{
+    load(2);
+    request_stop();
+    fixture_offer(&fixture, 3);
+    fail_with(WEIR_ERR_FIFO_NOT_CREATED);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_SHUTDOWN], 5);
+    cr_assert_eq(fixture_stats(&fixture).queued, 0);
+    fixture_close(&fixture);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_END);
+}
+
+Test(lane_stop, a_pipe_that_was_missing_before_the_stop_gets_one_more_attempt)
+{
+    load(2);
+    fail_with(WEIR_ERR_FIFO_NOT_CREATED);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
+    request_stop();
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 2, 0);
+    cr_assert_eq(fixture_deliver_all(&fixture), 0);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 2);
+}
+
+Test(lane_stop, a_pipe_that_may_still_come_is_waited_for_until_the_deadline)
+{
+    load(2);
+    request_stop();
+    fail_with(0);
+    struct wr_lane_next_step step = fixture_step(&fixture);
+    cr_assert(step.kind == WR_LANE_NEXT_SLEEP && step.until_ns > fixture.now_ns);
+    cr_assert_eq(fixture_stats(&fixture).queued, 2);
+}
+
+Test(lane_stop, other_errors_of_calls_do_not_end_it)
+{
+    load(2);
+    request_stop();
+    fail_with(WEIR_ERR_TIMEOUT);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_SLEEP);
+    cr_assert_eq(fixture_stats(&fixture).queued, 2);
+}
+
 /* ---- Too late -------------------------------------------------------------------------------- */
 
 Test(lane_stop, samples_left_at_the_deadline_are_dropped)
@@ -284,6 +338,18 @@ Test(lane_stop, a_successor_delivers_queued_and_retried_samples)
     cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_EMIT);
     cr_assert_str_eq(fixture_flight(&fixture), "1 2");
     cr_assert_str_eq(fixture_queue(&fixture), "3 4");
+}
+
+Test(lane_stop, a_successor_gets_what_a_missing_pipe_did_not)
+{
+    load(2);
+    fixture.lane->successor.instance = another;
+    fail_with(WEIR_ERR_FIFO_NOT_CREATED);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_CLOSE);
+    fixture_close(&fixture);
+    cr_assert_eq(fixture_next(&fixture), WR_LANE_NEXT_REPLACE);
+    cr_assert_eq(fixture_stats(&fixture).queued, 2);
+    fixture.lane->successor.instance = NULL;
 }
 
 Test(lane_stop, buffered_samples_are_flushed_before_a_successor_takes_over)
