@@ -428,7 +428,7 @@ def check_validates_sources_and_names_place_value_and_what_is_allowed(folder):
     path = os.path.join(folder, "weir.json")
     for source, problem in (
             ('{"type":"stdin","parse":"xml"}', r'1:\d+: sources\.s\.parse: "xml" .*auto.*prometheus'),
-            ('{"type":"stdin","line_bytes":"1B"}', r'1:\d+: sources\.s\.line_bytes: .*64.*64MiB'),
+            ('{"type":"stdin","line_bytes":"1B"}', r'1:\d+: sources\.s\.line_bytes: .*64B.*64MiB'),
             ('{"type":"stdin","pares":"text"}', r'1:\d+: sources\.s\.pares: unknown option; did you mean "parse"\?'),
             ('{"type":"stdin","retry_min":"1h","retry_max":"1s"}', r"1:\d+: sources\.s: a retry_min of 1h is longer than the retry_max of 1s"),
             ('{"type":"stdni"}', r'1:\d+: sources\.s\.type: "stdni" is not an installed source type .*did you mean "stdin"'),
