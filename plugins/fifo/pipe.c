@@ -115,7 +115,7 @@ static struct pipe_result create_pipe(const struct pipe *pipe)
 }
 
 /* Checks the file type before opening: opening a device may have side effects. */
-static struct pipe_result check_path(const struct pipe *pipe, bool create)
+struct pipe_result wr_pipe_check_path(const struct pipe *pipe, bool create)
 {
     struct stat status;
     if (lstat(pipe->path, &status) != 0) {
@@ -151,13 +151,13 @@ static void set_size(struct pipe *pipe)
 static struct pipe_result open_path(struct pipe *pipe, bool create)
 {
     struct stat status;
-    struct pipe_result result = check_path(pipe, create);
+    struct pipe_result result = wr_pipe_check_path(pipe, create);
     if (result.state)
         return result;
     int fd = system_open(pipe->path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     if (fd < 0)
         return open_error_result(errno);
-    /* the path may have been replaced since check_path */
+    /* the path may have been replaced since wr_pipe_check_path */
     if (fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode)) {
         close(fd);
         return (struct pipe_result){.state = PIPE_WRONG_TYPE, .type = status.st_mode};
@@ -176,7 +176,7 @@ static struct pipe_result open_path(struct pipe *pipe, bool create)
 
 static struct pipe_result find_path(struct pipe *pipe, bool create)
 {
-    struct pipe_result result = check_path(pipe, false);
+    struct pipe_result result = wr_pipe_check_path(pipe, false);
     if (!result.state && faccessat(AT_FDCWD, pipe->path, W_OK, AT_EACCESS) != 0)
         return wr_pipe_result(PIPE_OPEN_FAILED, errno);
     if (result.state != PIPE_MISSING || !create)

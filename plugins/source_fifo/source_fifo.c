@@ -86,7 +86,7 @@ static void fail(weir_source_outcome *outcome, const struct source *source, cons
 /* Returns the descriptor; -1: *result is set. */
 static int open_pipe(struct source *source, struct stat *status, struct pipe_result *result)
 {
-    *result = wr_pipe_check_path(&source->pipe);
+    *result = wr_pipe_check_path(&source->pipe, source->pipe.create);
     if (result->state != PIPE_READY)
         return -1;
     int fd = system_open(source->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
