@@ -422,13 +422,14 @@ void wr_source_abandon(const struct wr_source *source)
 
 void wr_source_read_stats(const struct wr_source *source, weir_source_stats *stats)
 {
+    uint64_t added = atomic_load_explicit(&source->added, memory_order_acquire); /* before `lines` */
     *stats = (weir_source_stats){
         .size = sizeof *stats,
         .state = (int32_t)atomic_load(&source->state),
         .lines = atomic_load_explicit(&source->lines, memory_order_relaxed),
         .bad_lines = atomic_load_explicit(&source->bad_lines, memory_order_relaxed),
         .records = atomic_load_explicit(&source->records, memory_order_relaxed),
-        .added = atomic_load_explicit(&source->added, memory_order_relaxed),
+        .added = added,
         .refused = atomic_load_explicit(&source->refused, memory_order_relaxed),
     };
     snprintf(stats->name, sizeof stats->name, "%s", source->shown.name);

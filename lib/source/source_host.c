@@ -326,7 +326,8 @@ static int finish_add(struct wr_source *source, const weir_record *record, int r
 {
     if (result == 0) {
         atomic_fetch_add_explicit(&source->records, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&source->added, record->count, memory_order_relaxed);
+        /* release: pairs with the acquire in wr_source_read_stats, so that its line is counted by then */
+        atomic_fetch_add_explicit(&source->added, record->count, memory_order_release);
         return WEIR_ADD_TAKEN;
     }
     const struct wr_error *last = wr_producers_error(&source->runtime->producers);
