@@ -12,6 +12,7 @@
 #include "os/fd.h"
 #include "os/thread.h"
 #include "os/thread_state.h"
+#include "registry/labels.h"
 #include "runtime/runtime.h"
 #include "source/source_host.h"
 #include "text/buffer.h"
@@ -72,6 +73,51 @@ static bool check_retry(const struct wr_source *source, const struct origin *fro
     return false;
 }
 
+/* Labels of the environment: the rest of the variable's name in lower case. Those of the option take
+ * precedence. Returns false with the error set. */
+static bool add_variables(struct wr_source *source, const struct origin *from)
+{
+    weir_map *labels = &source->options.labels;
+    const char *prefix = source->options.label_variables;
+    const struct wr_environment *environment =
+        fill_of(source, (struct wr_options_table){0}, NULL, from).environment;
+    size_t most = labels->count, length = prefix ? strlen(prefix) : 0;
+    for (size_t i = 0; prefix && environment->entries[i]; i++)
+        most++;
+    weir_label *items = most > labels->count ? wr_region_alloc(&source->keep, most * sizeof *items) : NULL;
+    if (most == labels->count)
+        return true;
+    if (!items)
+        return wr_error_no_memory(from->error, NULL);
+    for (size_t i = 0; i < labels->count; i++)
+        items[i] = labels->items[i];
+    labels->items = items;
+    for (size_t i = 0; environment->entries[i]; i++) {
+        const char *entry = environment->entries[i], *value = strchr(entry, '=');
+        if (strncmp(entry, prefix, length) != 0 || !value || value <= entry + length)
+            continue;
+        char *key = wr_region_text(&source->keep, entry + length, (size_t)(value - entry) - length);
+        if (!key)
+            return wr_error_no_memory(from->error, NULL);
+        for (char *c = key; *c; c++)
+            *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+        if (!wr_source_options_has_label(labels, key))
+            items[labels->count++] = (weir_label){key, value + 1};
+    }
+    return true;
+}
+
+/* Checked here, and not with each record. */
+static bool check_labels(const struct wr_source *source, const struct origin *from)
+{
+    struct wr_error problem = {0};
+    const struct wr_node *at = wr_node_member(from->given->node, "labels");
+    if (wr_labels_check(&source->options.labels, &problem))
+        return true;
+    wr_node_error(at ? at : from->given->node, from->error, "%s", problem.text);
+    return false;
+}
+
 static bool fill_options(struct wr_source *source, const struct origin *from)
 {
     static const char *const others[] = {"type", "plugin", NULL};
@@ -92,7 +138,8 @@ static bool fill_options(struct wr_source *source, const struct origin *from)
     return wr_options_set_defaults(&all, from->error) && wr_options_set_defaults(&fills[0], from->error) &&
            set_type_defaults(source, &fills[1], from->error) &&
            wr_options_set_members(fills, 2, others, from->given->node, from->error) &&
-           wr_options_check_required(&fills[0], from->given->node, from->error) && check_retry(source, from);
+           wr_options_check_required(&fills[0], from->given->node, from->error) && check_retry(source, from) &&
+           add_variables(source, from) && check_labels(source, from);
 }
 
 static void put_table(struct wr_buffer *out, const struct wr_options_table *table, const void *target)
@@ -375,13 +422,14 @@ void wr_source_abandon(const struct wr_source *source)
 
 void wr_source_read_stats(const struct wr_source *source, weir_source_stats *stats)
 {
+    uint64_t added = atomic_load_explicit(&source->added, memory_order_acquire); /* before `lines` */
     *stats = (weir_source_stats){
         .size = sizeof *stats,
         .state = (int32_t)atomic_load(&source->state),
         .lines = atomic_load_explicit(&source->lines, memory_order_relaxed),
         .bad_lines = atomic_load_explicit(&source->bad_lines, memory_order_relaxed),
         .records = atomic_load_explicit(&source->records, memory_order_relaxed),
-        .added = atomic_load_explicit(&source->added, memory_order_relaxed),
+        .added = added,
         .refused = atomic_load_explicit(&source->refused, memory_order_relaxed),
     };
     snprintf(stats->name, sizeof stats->name, "%s", source->shown.name);

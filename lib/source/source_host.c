@@ -175,14 +175,6 @@ static bool set_group(struct wr_source *source, const char *group)
     return wr_buffer_text(&source->group);
 }
 
-static bool has_key(const weir_map *labels, const char *key)
-{
-    for (size_t i = 0; i < labels->count; i++)
-        if (strcmp(labels->items[i].key, key) == 0)
-            return true;
-    return false;
-}
-
 /* Those of the source, and the record's others. Sets *count. Returns false if out of memory. */
 static bool merge_labels(struct wr_source *source, const weir_record *record, size_t *count)
 {
@@ -196,7 +188,7 @@ static bool merge_labels(struct wr_source *source, const weir_record *record, si
     for (size_t i = 0; i < own->count; i++)
         labels[(*count)++] = own->items[i];
     for (size_t i = 0; i < record->label_count; i++)
-        if (!has_key(own, record->labels[i].key))
+        if (!wr_source_options_has_label(own, record->labels[i].key))
             labels[(*count)++] = record->labels[i];
     return true;
 }
@@ -334,7 +326,8 @@ static int finish_add(struct wr_source *source, const weir_record *record, int r
 {
     if (result == 0) {
         atomic_fetch_add_explicit(&source->records, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&source->added, record->count, memory_order_relaxed);
+        /* release: pairs with the acquire in wr_source_read_stats, so that its line is counted by then */
+        atomic_fetch_add_explicit(&source->added, record->count, memory_order_release);
         return WEIR_ADD_TAKEN;
     }
     const struct wr_error *last = wr_producers_error(&source->runtime->producers);

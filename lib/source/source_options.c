@@ -25,6 +25,11 @@ static const weir_option rows[] = {
      offsetof(struct wr_source_options, group_prefix)},
     {"labels", WEIR_OPTION_MAP, 0, NULL, NULL, "labels of all values; they replace those of the same keys",
      offsetof(struct wr_source_options, labels)},
+    {"label_variables", WEIR_OPTION_STRING, 0, NULL, NULL,
+     "a prefix of environment variables that are labels, too: with CUSTOM_LABEL_ the variable "
+     "CUSTOM_LABEL_ZONE is "
+     "the label zone",
+     offsetof(struct wr_source_options, label_variables)},
     {"series_limit", WEIR_OPTION_INT, 0, "10000", "1..10000000",
      "how many series the source may add values to; values of further ones are refused",
      offsetof(struct wr_source_options, series_limit)},
@@ -61,6 +66,14 @@ const weir_option *wr_source_options_find_clash(const struct wr_options_table *o
                 return row;
     }
     return NULL;
+}
+
+bool wr_source_options_has_label(const weir_map *labels, const char *key)
+{
+    for (size_t i = 0; i < labels->count; i++)
+        if (strcmp(labels->items[i].key, key) == 0)
+            return true;
+    return false;
 }
 
 struct wr_parser_options wr_source_options_parser(const struct wr_source_options *options)

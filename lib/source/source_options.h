@@ -9,9 +9,10 @@
 #include "parse/parser.h"
 
 struct wr_source_options {
-    const char *group;        /* NULL: the source's name */
-    const char *group_prefix; /* NULL: none */
-    weir_map labels;
+    const char *group;           /* NULL: the source's name */
+    const char *group_prefix;    /* NULL: none */
+    weir_map labels;             /* with those of the environment */
+    const char *label_variables; /* NULL: none */
     int64_t series_limit;
     int64_t retry_min_ns, retry_max_ns;
 
@@ -28,6 +29,8 @@ struct wr_options_table wr_source_options_table(bool parses);
 /* The first of a type's options whose key in a configuration is one that every source has, or "type" or
  * "plugin". NULL: none. */
 const weir_option *wr_source_options_find_clash(const struct wr_options_table *own);
+
+bool wr_source_options_has_label(const weir_map *labels, const char *key);
 
 /* What they mean to a parser. */
 struct wr_parser_options wr_source_options_parser(const struct wr_source_options *options);

@@ -17,9 +17,18 @@ struct weir_text {
 
 /* ---- The parser's records -------------------------------------------------------------------- */
 
+/* Before what is in the line is counted. */
+static void count_lines(weir_text *text)
+{
+    uint64_t lines = wr_parser_lines(text->parser);
+    atomic_fetch_add_explicit(&text->source->lines, lines - text->lines, memory_order_relaxed);
+    text->lines = lines;
+}
+
 static bool take(void *context, const struct wr_parse_record *parsed)
 {
-    const struct weir_text *text = context;
+    struct weir_text *text = context;
+    count_lines(text);
     const weir_record record = {
         .size = sizeof record,
         .group = parsed->group,
@@ -41,7 +50,8 @@ static bool take(void *context, const struct wr_parse_record *parsed)
 
 static void refuse(void *context, const struct wr_parse_fault *fault)
 {
-    const struct weir_text *text = context;
+    struct weir_text *text = context;
+    count_lines(text);
     const char *colon = *text->where ? ": " : "";
     enum wr_source_fault kind = fault->is_value ? WR_SOURCE_FAULT_VALUE : WR_SOURCE_FAULT_LINE;
     if (fault->column)
@@ -77,13 +87,6 @@ static weir_text *begin(const weir_host *host, const char *where)
         return text;
     end(text);
     return NULL;
-}
-
-static void count_lines(weir_text *text)
-{
-    uint64_t lines = wr_parser_lines(text->parser);
-    atomic_fetch_add_explicit(&text->source->lines, lines - text->lines, memory_order_relaxed);
-    text->lines = lines;
 }
 
 static char *room(weir_text *text, size_t *room)

@@ -151,15 +151,16 @@ static void take_source(struct wr_status_source *source, const weir_source_stats
     snprintf(source->type, sizeof source->type, "%s", stats->type);
 }
 
-static void take_sources(struct wr_status_process *process, wr_snapshot_read_source *read_source, void *ctx)
+static void take_sources(struct wr_status_view *view, wr_snapshot_read_source *read_source, void *ctx)
 {
     weir_source_stats stats;
-    process->source_count = process->sources_more = 0;
+    view->source_count = 0;
+    view->process.sources_more = 0;
     for (size_t i = 0; read_source && read_source(ctx, i, &stats); i++)
         if (i < WR_STATUS_SOURCES_MOST)
-            take_source(&process->sources[process->source_count++], &stats);
+            take_source(&view->sources[view->source_count++], &stats);
         else
-            process->sources_more++;
+            view->process.sources_more++;
 }
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
@@ -288,7 +289,7 @@ void wr_snapshot_take(struct wr_snapshot *snapshot, struct wr_engine *engine,
                       wr_snapshot_read_source *read_source, void *ctx)
 {
     take_process(snapshot, engine);
-    take_sources(&snapshot->view.process, read_source, ctx);
+    take_sources(&snapshot->view, read_source, ctx);
     take_handlers(snapshot, engine);
     take_groups(&snapshot->view, engine);
     snapshot->before_ns = snapshot->view.process.taken_ns;

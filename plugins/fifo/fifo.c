@@ -350,14 +350,15 @@ static struct lines_refused find_long_lines(const char *lines, size_t length)
     return found;
 }
 
-/* Leaves out lines that are too long. */
+/* Leaves out lines that are too long. The rest of an event is waited for longer than another event: what is
+ * written of it cannot be reported, and would be written again. */
 static struct pipe_result write_lines(struct fifo *fifo, const char *lines, size_t length, bool partial)
 {
     struct pipe_result result = wr_pipe_result(PIPE_READY, 0);
     for (size_t pos = 0, piece; pos < length && !result.state; pos += piece) {
         piece = lines_fit(lines + pos, length - pos, PIPE_BUF);
         if (piece)
-            result = write_piece(fifo, lines + pos, piece, partial);
+            result = write_piece(fifo, lines + pos, piece, partial && pos == 0);
         else
             piece = lines_first_length(lines + pos, length - pos);
     }

@@ -114,6 +114,7 @@ static struct pipe_result create_pipe(const struct pipe *pipe)
     return wr_pipe_result(PIPE_READY, 0);
 }
 
+/* Checks the file type before opening: opening a device may have side effects. */
 struct pipe_result wr_pipe_check_path(const struct pipe *pipe, bool create)
 {
     struct stat status;

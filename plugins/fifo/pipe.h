@@ -80,13 +80,12 @@ bool wr_pipe_is_in_place(struct pipe *pipe);
 /* A process that repairs the pipe counts, too. */
 bool wr_pipe_has_reader(const struct pipe *pipe);
 
+/* Checks that pipe->path is a named pipe, without opening it; create: makes a missing one. */
+struct pipe_result wr_pipe_check_path(const struct pipe *pipe, bool create);
+
 /* Checks, without opening or creating it, that there is a pipe that may be written. READY with ENOENT: there is
  * none, but it may be created. */
 struct pipe_result wr_pipe_find(struct pipe *pipe);
-
-/* Whether there is a pipe at `path`, which is created if `create`: checked before opening, since opening a
- * device may have side effects. */
-struct pipe_result wr_pipe_check_path(const struct pipe *pipe, bool create);
 
 /* Closes the open pipe if the path no longer names it, and opens it if none is open. */
 struct pipe_result wr_pipe_follow(struct pipe *pipe);

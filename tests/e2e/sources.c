@@ -399,6 +399,21 @@ Test(sources, a_source_that_is_the_same_goes_on_and_another_is_replaced)
     cr_assert_eq(script->opened, script->closed);
 }
 
+Test(sources, variables_of_the_environment_are_labels_unless_the_option_has_them)
+{
+    script->run = add_one;
+    setenv("CUSTOM_LABEL_TASK_NAME", "train", 1);
+    setenv("CUSTOM_LABEL_ZONE", "theirs", 1);
+    start(",\"label_variables\":\"CUSTOM_LABEL_\",\"labels\":{\"zone\":\"ours\"}");
+    wait_end();
+    cr_assert_eq(capture_count(), 1);
+    cr_assert(strstr(capture_at(0)->labels, "task_name") && strstr(capture_at(0)->labels, "train"), "%s",
+              capture_at(0)->labels);
+    cr_assert(strstr(capture_at(0)->labels, "ours") && !strstr(capture_at(0)->labels, "theirs"), "%s",
+              capture_at(0)->labels);
+    assert_ledger("capture");
+}
+
 static bool is_refused(const char *options, const char *message)
 {
     return configure(options) == WEIR_ERR_CONFIG && strstr(weir_last_error(), message);

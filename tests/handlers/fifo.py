@@ -313,6 +313,25 @@ def an_event_of_many_lines_is_written_in_whole_lines(folder):
     app.end()
 
 
+@case
+def a_large_event_is_written_once_if_its_reader_stops_for_a_while(folder):
+    """All are queued before the pipe exists, so that a part of their batch is settled when the pipe is full."""
+    path = os.path.join(folder, "fifo")
+    app = ScriptedApp(config_of(path, max_wait="1h", format="json"), folder)
+    for count in (1, 1000, 1000):
+        app.do("event", count)
+    make_fifo(folder)
+    reader = Reader(path)
+    app.send("flush", -1)
+    wait_for(lambda: is_full(reader.fd), "a full pipe")
+    time.sleep(0.5)  # longer than what is settled waits to be reported
+    reader.read_until(lambda: select.select([app.program.stdout], [], [], 0)[0], "the end of the flush")
+    assert app.reply()["code"] == 0
+    assert [event["value"] for event in reader.events()] == [0, *range(1000), *range(1000)]
+    assert app.ledger()["delivered"] == 2001
+    app.end()
+
+
 # ---- Fork --------------------------------------------------------------------------------------------------------
 
 

@@ -120,7 +120,7 @@ def last_report(text):
 
 def run_until(path, begin, end, goal):
     """Runs a program that adds the values from begin to end and kills it once it has reported `goal`. Returns its last report."""
-    program = subprocess.Popen([REPORTER, "db", str(begin), str(end - begin)], env=environment(WEIR_CONFIG=config_of(path)),
+    program = subprocess.Popen([REPORTER, "db", str(begin), str(end - begin)], env=environment(WEIR_CONFIG=config_of(path, block_timeout="1h")),
                                stdout=subprocess.PIPE)
     log = b""
     while goal is None or last_report(log) < goal:

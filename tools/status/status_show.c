@@ -242,12 +242,12 @@ static void put_source(struct wr_buffer *out, const struct wr_status_source *sou
         source->records, source->added, source->refused);
 }
 
-static void put_sources(struct wr_buffer *out, const struct wr_status_process *process)
+static void put_sources(struct wr_buffer *out, const struct wr_status_view *view)
 {
-    for (uint64_t i = 0; i < process->source_count; i++)
-        put_source(out, &process->sources[i]);
-    if (process->sources_more)
-        wr_buffer_put_format(out, "  and %" PRIu64 " more sources\n", process->sources_more);
+    for (size_t i = 0; i < view->source_count; i++)
+        put_source(out, &view->sources[i]);
+    if (view->process.sources_more)
+        wr_buffer_put_format(out, "  and %" PRIu64 " more sources\n", view->process.sources_more);
 }
 
 void status_show(struct wr_buffer *out, const struct status_process *shown)
@@ -264,7 +264,7 @@ void status_show(struct wr_buffer *out, const struct status_process *shown)
     put_unmatched(out, process);
     wr_buffer_put_format(out, "  series        %" PRIu64 "; thread rings %" PRIu64 "\n", process->series,
                          process->threads);
-    put_sources(out, process);
+    put_sources(out, shown->view);
     for (size_t i = 0; i < shown->view->handler_count; i++)
         put_handler(out, &shown->view->handlers[i]);
     if (process->handlers_more)

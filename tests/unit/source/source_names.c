@@ -1,0 +1,69 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "source/source_names.h"
+
+static struct source_names_test {
+    struct wr_source_names names;
+} test;
+
+static struct weir_metric *const some = (struct weir_metric *)&test; /* never read */
+
+static struct weir_metric *find(const char *group, const char *key, const char *value, const char *name)
+{
+    const weir_label label = {key, value};
+    cr_assert(wr_source_names_begin(&test.names, group, &label, key != NULL, false));
+    return wr_source_names_find(&test.names, name);
+}
+
+static void fini(void)
+{
+    wr_source_names_fini(&test.names);
+}
+
+TestSuite(source_names, .fini = fini);
+
+Test(source_names, a_name_is_found_after_it_was_added)
+{
+    cr_assert_null(find("g", "k", "v", "n"));
+    cr_assert(wr_source_names_add(&test.names, some));
+    cr_assert_eq(find("g", "k", "v", "n"), some);
+    cr_assert_eq(test.names.count, 1);
+}
+
+Test(source_names, parts_are_not_confused_with_one_another)
+{
+    cr_assert_null(find("g", "k", "v", "n"));
+    cr_assert(wr_source_names_add(&test.names, some));
+    cr_assert_null(find("g", "k", "vn", ""));
+    cr_assert_null(find("gk", "", "v", "n"));
+    cr_assert_null(find("g", NULL, NULL, "n"));
+    cr_assert_null(find("g", "k", "v", "nn"));
+    cr_assert_null(find("g", "k", "w", "n"));
+    cr_assert_null(find("g", "k", "v\nn", "n"));
+}
+
+Test(source_names, totals_have_series_of_their_own)
+{
+    cr_assert(wr_source_names_begin(&test.names, "g", NULL, 0, true));
+    cr_assert_null(wr_source_names_find(&test.names, "n"));
+    cr_assert(wr_source_names_add(&test.names, some));
+    cr_assert_null(find("g", NULL, NULL, "n"));
+    cr_assert(wr_source_names_begin(&test.names, "g", NULL, 0, true));
+    cr_assert_eq(wr_source_names_find(&test.names, "n"), some);
+}
+
+Test(source_names, many_names_of_one_record_are_found)
+{
+    char name[16];
+    cr_assert(wr_source_names_begin(&test.names, "g", NULL, 0, false));
+    for (int i = 0; i < 10000; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        cr_assert_null(wr_source_names_find(&test.names, name));
+        cr_assert(wr_source_names_add(&test.names, (struct weir_metric *)((char *)&test + i)));
+    }
+    for (int i = 0; i < 10000; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        cr_assert_eq(wr_source_names_find(&test.names, name), (struct weir_metric *)((char *)&test + i));
+    }
+}
