@@ -14,12 +14,12 @@ static const struct command command_help;
 /* In the order of the help text. */
 static const struct {
     const char *title;
-    const struct command *commands[8]; /* ends with NULL */
+    const struct command *commands[9]; /* ends with NULL */
 } sections[] = {
     {"Everyday commands",
-     {&command_check, &command_emit, &command_handlers, &command_formats, &command_settings, &command_schema,
-      &command_help}},
-    {"Operating", {&command_status, &command_spool, &command_journal}},
+     {&command_check, &command_emit, &command_handlers, &command_sources, &command_formats, &command_settings,
+      &command_schema, &command_help}},
+    {"Operating", {&command_relay, &command_status, &command_spool, &command_journal}},
     {"Writing plugins", {&command_new_handler, &command_vet, &command_bench_handler}},
 };
 

@@ -646,38 +646,41 @@ bool wr_plugins_is_installed(struct wr_plugins *plugins, const char *name, const
 
 /* ---- Everything ------------------------------------------------------------------------------ */
 
-struct sweep {
+struct walk {
     struct wr_plugins *plugins;
-    void (*complain)(void *ctx, const struct wr_error *error);
-    void *ctx;
+    const struct wr_plugins_sweep *sweep;
 };
 
-static void load_one(struct sweep *sweep, const char *folder, const char *file)
+/* Returns the length of the type's name in the name of a file; 0: it is not such a file. */
+static size_t name_length(const char *file, const char *suffix)
 {
-    struct wr_error error = {0};
+    size_t length = strlen(file), rest = strlen(suffix);
+    bool is_one = length > rest && strcmp(file + length - rest, suffix) == 0;
+    return is_one && length - rest <= NAME_LONGEST ? length - rest : 0;
+}
+
+static void visit_file(const struct walk *walk, const char *folder, const char *file)
+{
     struct wr_buffer path = {0};
     char name[NAME_LONGEST + 1];
-    size_t length = strlen(file) - 3;
-    if (length > NAME_LONGEST)
-        return;
+    size_t length = name_length(file, walk->sweep->kind->suffix);
     memcpy(name, file, length);
     name[length] = '\0';
-    if (!wr_plugins_is_type_name(name) || find_known_locked(sweep->plugins, name, NULL))
+    if (!wr_plugins_is_type_name(name)) /* NAME.source.so among handlers */
         return;
     wr_buffer_put_format(&path, "%s/%s", folder, file);
     const char *text = wr_buffer_text(&path);
-    if (text && !wr_plugins_load(sweep->plugins, text, &error) && sweep->complain)
-        sweep->complain(sweep->ctx, &error);
+    if (text)
+        walk->sweep->visit(walk->sweep, name, text);
     wr_buffer_fini(&path);
 }
 
-static int is_plugin_file(const struct dirent *entry)
+static int is_shared_object(const struct dirent *entry)
 {
-    size_t length = strlen(entry->d_name);
-    return length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
+    return name_length(entry->d_name, ".so") > 0;
 }
 
-static void complain_of_folder(const struct sweep *sweep, const char *folder, int number)
+static void complain_of_folder(const struct wr_plugins_sweep *sweep, const char *folder, int number)
 {
     struct wr_error error = {0};
     wr_error_set(&error, WEIR_ERR_PLUGIN, "%s: %s", folder, wr_error_system_text(number));
@@ -685,14 +688,15 @@ static void complain_of_folder(const struct sweep *sweep, const char *folder, in
         sweep->complain(sweep->ctx, &error);
 }
 
-static bool load_folder(void *ctx, const char *folder)
+static bool visit_folder(void *ctx, const char *folder)
 {
+    const struct walk *walk = ctx;
     struct dirent **entries;
-    int count = scandir(folder, &entries, is_plugin_file, alphasort);
+    int count = scandir(folder, &entries, is_shared_object, alphasort);
     if (count < 0 && errno != ENOENT && errno != ENOTDIR)
-        complain_of_folder(ctx, folder, errno);
+        complain_of_folder(walk->sweep, folder, errno);
     for (int i = 0; i < count; i++) {
-        load_one(ctx, folder, entries[i]->d_name);
+        visit_file(walk, folder, entries[i]->d_name);
         free(entries[i]);
     }
     if (count >= 0)
@@ -700,12 +704,26 @@ static bool load_folder(void *ctx, const char *folder)
     return true;
 }
 
+void wr_plugins_walk(struct wr_plugins *plugins, const struct wr_plugins_sweep *sweep)
+{
+    struct walk walk = {plugins, sweep};
+    walk_folders(plugins, visit_folder, &walk);
+}
+
+static void load_one(const struct wr_plugins_sweep *sweep, const char *name, const char *path)
+{
+    struct wr_error error = {0};
+    if (!find_known_locked(sweep->owner, name, NULL) && !wr_plugins_load(sweep->owner, path, &error) &&
+        sweep->complain)
+        sweep->complain(sweep->ctx, &error);
+}
+
 void wr_plugins_load_all(struct wr_plugins *plugins, void (*complain)(void *ctx, const struct wr_error *error),
                          void *ctx)
 {
-    struct sweep sweep = {plugins, complain, ctx};
     struct wr_error error = {0};
-    walk_folders(plugins, load_folder, &sweep);
+    const struct wr_plugins_sweep sweep = {&wr_plugins_handlers, load_one, plugins, complain, ctx};
+    wr_plugins_walk(plugins, &sweep);
     if (!load_built_in(plugins, NULL, &error) && complain)
         complain(ctx, &error);
 }

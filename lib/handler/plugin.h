@@ -98,6 +98,19 @@ bool wr_plugins_is_type_name(const char *name);
 void wr_plugins_load_all(struct wr_plugins *plugins, void (*complain)(void *ctx, const struct wr_error *error),
                          void *ctx);
 
+/* What to do with each plugin of a kind. */
+struct wr_plugins_sweep {
+    const struct wr_plugins_kind *kind;
+    void (*visit)(const struct wr_plugins_sweep *sweep, const char *name, const char *path);
+    void *owner;                                               /* for visit */
+    void (*complain)(void *ctx, const struct wr_error *error); /* may be NULL */
+    void *ctx;                                                 /* for complain */
+};
+
+/* Visits the files of that kind in the search path, with the name of the type that each should have. Folders
+ * that cannot be read are reported. */
+void wr_plugins_walk(struct wr_plugins *plugins, const struct wr_plugins_sweep *sweep);
+
 /* Returns the type after this one, in the order in which they became known; NULL: the first one. Returns NULL
  * after the last. */
 struct wr_type *wr_plugins_next(struct wr_plugins *plugins, const struct wr_type *type);

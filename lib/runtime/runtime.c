@@ -211,9 +211,18 @@ static void pin(void)
         dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+static bool read_source(void *ctx, size_t index, weir_source_stats *stats)
+{
+    struct wr_runtime *runtime = ctx;
+    struct wr_source_hooks *sources = atomic_load(&runtime->source_hooks);
+    return sources && sources->read(sources, index, stats);
+}
+
 static bool set_up(struct wr_runtime *runtime)
 {
     pin();
+    runtime->status.read_source = read_source;
+    runtime->status.ctx = runtime;
     runtime->life = map_life();
     if (!runtime->life || !wr_registry_init(&runtime->registry) || !wr_producers_init(&runtime->producers))
         return false;

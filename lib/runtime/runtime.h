@@ -41,6 +41,8 @@ struct wr_source_hooks {
     bool (*stop)(struct wr_source_hooks *hooks, int64_t deadline_ns);
     /* [fork, child] Closes descriptors. */
     void (*abandon)(struct wr_source_hooks *hooks);
+    /* Returns false if there are not that many. */
+    bool (*read)(struct wr_source_hooks *hooks, size_t index, weir_source_stats *stats);
 };
 
 /* A page that is wiped in a forked child. */

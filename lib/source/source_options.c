@@ -10,7 +10,7 @@ static const weir_option rows[] = {
     /* of types that read text: these come first, so that the others are a table of their own */
     {"parse", WEIR_OPTION_ENUM, 0, "auto", "auto|text|json|bai|influx|statsd|graphite|prometheus|csv",
      "the format of what is read; auto: text or json, line by line", offsetof(struct wr_source_options, parse)},
-    {"line_bytes", WEIR_OPTION_SIZE, 0, "1MiB", "64..64MiB", "the longest line; longer ones are refused",
+    {"line_bytes", WEIR_OPTION_SIZE, 0, "1MiB", "64B..64MiB", "the longest line; longer ones are refused",
      offsetof(struct wr_source_options, line_bytes)},
     {"split", WEIR_OPTION_ENUM, 0, "none", "none|first|last",
      "\"parse\" statsd and graphite: which part of a dotted path is the group: a of a.b.c (first), a.b (last)",

@@ -115,16 +115,22 @@ static bool insert_all(struct wr_source_types *types, type_at *entry, const char
 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
-static struct wr_source_type *load(struct wr_source_types *types, struct wr_plugins *plugins, const char *name,
-                                   const char *path, struct wr_error *error)
+static bool load_file(struct wr_source_types *types, struct wr_plugins *plugins, const char *path,
+                      struct wr_error *error)
 {
     type_at *entry = (type_at *)(uintptr_t)wr_plugins_open(plugins, &wr_plugins_sources, path, error);
     if (!entry)
-        return NULL;
+        return false;
     wr_plugins_enter(plugins, NULL);
     bool done = insert_all(types, entry, path, error);
     wr_plugins_leave(plugins, NULL);
-    if (!done)
+    return done;
+}
+
+static struct wr_source_type *load(struct wr_source_types *types, struct wr_plugins *plugins, const char *name,
+                                   const char *path, struct wr_error *error)
+{
+    if (!load_file(types, plugins, path, error))
         return NULL;
     struct wr_source_type *type = find_known(types, name, path);
     if (!type)
@@ -144,4 +150,35 @@ struct wr_source_type *wr_source_types_find(struct wr_source_types *types, struc
     type = found ? load(types, plugins, name, found, error) : NULL;
     free(found);
     return type;
+}
+
+/* ---- Everything ------------------------------------------------------------------------------ */
+
+struct load_all {
+    struct wr_source_types *types;
+    struct wr_plugins *plugins;
+};
+
+static void load_one(const struct wr_plugins_sweep *sweep, const char *name, const char *path)
+{
+    struct wr_error error = {0};
+    const struct load_all *all = sweep->owner;
+    if (!find_known(all->types, name, NULL) && !load_file(all->types, all->plugins, path, &error))
+        sweep->complain(sweep->ctx, &error);
+}
+
+void wr_source_types_load_all(struct wr_source_types *types, struct wr_plugins *plugins,
+                              void (*complain)(void *ctx, const struct wr_error *error), void *ctx)
+{
+    struct load_all all = {types, plugins};
+    const struct wr_plugins_sweep sweep = {&wr_plugins_sources, load_one, &all, complain, ctx};
+    wr_plugins_walk(plugins, &sweep);
+}
+
+struct wr_source_type *wr_source_types_next(struct wr_source_types *types, const struct wr_source_type *type)
+{
+    wr_lock_enter(&types->lock);
+    struct wr_source_type *next = type ? type->next : types->first;
+    wr_lock_leave(&types->lock);
+    return next;
 }

@@ -31,4 +31,13 @@ struct wr_source_types {
 struct wr_source_type *wr_source_types_find(struct wr_source_types *types, struct wr_plugins *plugins,
                                             const char *name, const char *path, struct wr_error *error);
 
+/* Loads every plugin with source types in the search path. Those that cannot be loaded are reported to
+ * `complain` and skipped. */
+void wr_source_types_load_all(struct wr_source_types *types, struct wr_plugins *plugins,
+                              void (*complain)(void *ctx, const struct wr_error *error), void *ctx);
+
+/* Returns the type after this one, in the order in which they became known; NULL: the first one. Returns NULL
+ * after the last. */
+struct wr_source_type *wr_source_types_next(struct wr_source_types *types, const struct wr_source_type *type);
+
 #endif

@@ -22,6 +22,7 @@ struct sources {
     struct wr_source *stuck; /* they did not stop in time: never freed */
     uint64_t generation;     /* of the configuration that they are of; with `changing` */
     bool is_stopped;
+    bool is_committing; /* the list is incomplete; with lock */
 };
 
 /* ---- A configuration's sources ---------------------------------------------------------------- */
@@ -30,7 +31,7 @@ struct planned {
     struct wr_source *first;
 };
 
-static void free_list(struct wr_source *source)
+void wr_sources_free(struct wr_source *source)
 {
     while (source) {
         struct wr_source *next = source->next;
@@ -39,38 +40,45 @@ static void free_list(struct wr_source *source)
     }
 }
 
-/* Returns false with the error set; what has been made is in *first then. */
-static bool make_all(struct sources *sources, const struct wr_config *config, struct wr_source **first,
-                     struct wr_error *error)
+static struct wr_source *make_one(struct wr_runtime *runtime, struct wr_source_types *types,
+                                  const struct wr_config *config, const struct wr_config_handler *given,
+                                  struct wr_error *error)
 {
+    struct wr_error problem = {0};
+    struct wr_source_type *type =
+        wr_source_types_find(types, &runtime->plugins, given->type, given->plugin, &problem);
+    if (type)
+        return wr_source_new(runtime, type, config, given, NULL, error);
+    const struct wr_node *at = wr_node_member(given->node, given->plugin ? "plugin" : "type");
+    wr_node_error(at, error, "%s", problem.text);
+    error->code = problem.code;
+    return NULL;
+}
+
+bool wr_sources_make(struct wr_runtime *runtime, struct wr_source_types *types, const struct wr_config *config,
+                     struct wr_source **first, struct wr_error *error)
+{
+    struct wr_source **last = first;
+    *first = NULL;
     for (size_t i = 0; i < config->source_count; i++) {
-        const struct wr_config_handler *given = &config->sources[i];
-        struct wr_error problem = {0};
-        struct wr_source_type *type = wr_source_types_find(&sources->types, &sources->runtime->plugins,
-                                                           given->type, given->plugin, &problem);
-        if (!type) {
-            const struct wr_node *at = wr_node_member(given->node, given->plugin ? "plugin" : "type");
-            wr_node_error(at, error, "%s", problem.text);
-            error->code = problem.code;
+        *last = make_one(runtime, types, config, &config->sources[i], error);
+        if (!*last) {
+            wr_sources_free(*first);
             return false;
         }
-        *first = wr_source_new(sources->runtime, type, config, given, NULL, error);
-        if (!*first)
-            return false;
-        first = &(*first)->next;
+        last = &(*last)->next;
     }
     return true;
 }
 
 static void *plan(struct wr_source_hooks *hooks, const struct wr_config *config, struct wr_error *error)
 {
+    struct sources *sources = (struct sources *)hooks;
     struct planned *planned = calloc(1, sizeof *planned);
-    if (planned && make_all((struct sources *)hooks, config, &planned->first, error))
-        return planned;
-    if (planned)
-        free_list(planned->first);
-    else
+    if (!planned)
         wr_error_no_memory(error, NULL);
+    else if (wr_sources_make(sources->runtime, &sources->types, config, &planned->first, error))
+        return planned;
     free(planned);
     return NULL;
 }
@@ -78,7 +86,7 @@ static void *plan(struct wr_source_hooks *hooks, const struct wr_config *config,
 static void discard(void *plan)
 {
     struct planned *planned = plan;
-    free_list(planned->first);
+    wr_sources_free(planned->first);
     free(planned);
 }
 
@@ -191,6 +199,14 @@ static void start_new(struct sources *sources, struct wr_source *list)
         }
 }
 
+static void set_committing(struct sources *sources, bool is_committing)
+{
+    wr_lock_enter(&sources->lock);
+    sources->is_committing = is_committing;
+    wr_condition_wake(&sources->ends);
+    wr_lock_leave(&sources->lock);
+}
+
 static int64_t stop_deadline(const struct sources *sources)
 {
     uint64_t generation;
@@ -207,11 +223,13 @@ static void commit(struct wr_source_hooks *hooks, void *plan, uint64_t generatio
     wr_lock_enter(&sources->changing);
     if (!sources->is_stopped && generation >= sources->generation) {
         sources->generation = generation;
+        set_committing(sources, true);
         struct wr_source *chosen = choose(sources, planned->first);
         planned->first = NULL;
         end_all(sources, replace_list(sources, NULL), stop_deadline(sources));
         start_new(sources, chosen);
         replace_list(sources, chosen);
+        set_committing(sources, false);
     }
     wr_lock_leave(&sources->changing);
     discard(plan);
@@ -239,12 +257,26 @@ static void abandon_all(struct wr_source_hooks *hooks)
         wr_source_abandon(source);
 }
 
+static bool read_stats(struct wr_source_hooks *hooks, size_t index, weir_source_stats *stats)
+{
+    struct sources *sources = (struct sources *)hooks;
+    wr_lock_enter(&sources->lock);
+    const struct wr_source *source = sources->first;
+    for (size_t i = 0; source && i < index; i++)
+        source = source->next;
+    if (source)
+        wr_source_read_stats(source, stats);
+    wr_lock_leave(&sources->lock);
+    return source;
+}
+
 static struct sources *make(struct wr_runtime *runtime)
 {
     struct sources *sources = calloc(1, sizeof *sources);
     if (sources)
-        *sources = (struct sources){
-            .hooks = {plan, commit, discard, stop_all, abandon_all}, .runtime = runtime, .is_stopped = true};
+        *sources = (struct sources){.hooks = {plan, commit, discard, stop_all, abandon_all, read_stats},
+                                    .runtime = runtime,
+                                    .is_stopped = true};
     return sources;
 }
 
@@ -317,7 +349,7 @@ static bool all_ended(const struct sources *sources)
     for (const struct wr_source *source = sources->first; source; source = source->next)
         if (!has_ended(source))
             return false;
-    return true;
+    return !sources->is_committing;
 }
 
 int wr_sources_wait(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error)
@@ -333,26 +365,8 @@ int wr_sources_wait(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_e
     return ended ? 0 : wr_error_set(error, WEIR_ERR_TIMEOUT, "not all sources have ended");
 }
 
-bool wr_sources_check(struct wr_runtime *runtime, const struct wr_config *config, struct wr_error *error)
-{
-    struct sources unused = {.runtime = runtime};
-    void *planned = plan(&unused.hooks, config, error);
-    if (planned)
-        discard(planned);
-    return planned;
-}
-
 bool wr_sources_read_stats(struct wr_runtime *runtime, size_t index, weir_source_stats *stats)
 {
     struct sources *sources = find(runtime);
-    if (!sources)
-        return false;
-    wr_lock_enter(&sources->lock);
-    const struct wr_source *source = sources->first;
-    for (size_t i = 0; source && i < index; i++)
-        source = source->next;
-    if (source)
-        wr_source_read_stats(source, stats);
-    wr_lock_leave(&sources->lock);
-    return source;
+    return sources && read_stats(&sources->hooks, index, stats);
 }

@@ -14,6 +14,8 @@
 struct wr_config;
 struct wr_error;
 struct wr_runtime;
+struct wr_source;
+struct wr_source_types;
 
 /* Starts the sources of the configuration in force. As weir_start_sources. */
 int wr_sources_start(struct wr_runtime *runtime, struct wr_error *error);
@@ -22,9 +24,11 @@ int wr_sources_start(struct wr_runtime *runtime, struct wr_error *error);
 int wr_sources_stop(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error);
 int wr_sources_wait(struct wr_runtime *runtime, int64_t deadline_ns, struct wr_error *error);
 
-/* Whether a configuration's sources are valid: makes them, without starting any. Returns false with the error
- * set. */
-bool wr_sources_check(struct wr_runtime *runtime, const struct wr_config *config, struct wr_error *error);
+/* Makes a configuration's sources, without starting any: a list, which wr_sources_free frees. Returns false
+ * with the error set. */
+bool wr_sources_make(struct wr_runtime *runtime, struct wr_source_types *types, const struct wr_config *config,
+                     struct wr_source **first, struct wr_error *error);
+void wr_sources_free(struct wr_source *first);
 
 /* Returns false if there are not that many. */
 bool wr_sources_read_stats(struct wr_runtime *runtime, size_t index, weir_source_stats *stats);

@@ -135,6 +135,34 @@ static void take_process(struct wr_snapshot *snapshot, struct wr_engine *engine)
     take_ledger(snapshot, engine);
 }
 
+/* ---- Sources --------------------------------------------------------------------------------- */
+
+static void take_source(struct wr_status_source *source, const weir_source_stats *stats)
+{
+    *source = (struct wr_status_source){
+        .state = stats->state,
+        .lines = stats->lines,
+        .bad_lines = stats->bad_lines,
+        .records = stats->records,
+        .added = stats->added,
+        .refused = stats->refused,
+    };
+    snprintf(source->name, sizeof source->name, "%s", stats->name);
+    snprintf(source->type, sizeof source->type, "%s", stats->type);
+}
+
+static void take_sources(struct wr_status_view *view, wr_snapshot_read_source *read_source, void *ctx)
+{
+    weir_source_stats stats;
+    view->source_count = 0;
+    view->process.sources_more = 0;
+    for (size_t i = 0; read_source && read_source(ctx, i, &stats); i++)
+        if (i < WR_STATUS_SOURCES_MOST)
+            take_source(&view->sources[view->source_count++], &stats);
+        else
+            view->process.sources_more++;
+}
+
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
 static uint32_t find_flags(const struct wr_lane_status *status)
@@ -257,9 +285,11 @@ static void take_groups(struct wr_status_view *view, struct wr_engine *engine)
     free(unrouted);
 }
 
-void wr_snapshot_take(struct wr_snapshot *snapshot, struct wr_engine *engine)
+void wr_snapshot_take(struct wr_snapshot *snapshot, struct wr_engine *engine,
+                      wr_snapshot_read_source *read_source, void *ctx)
 {
     take_process(snapshot, engine);
+    take_sources(&snapshot->view, read_source, ctx);
     take_handlers(snapshot, engine);
     take_groups(&snapshot->view, engine);
     snapshot->before_ns = snapshot->view.process.taken_ns;

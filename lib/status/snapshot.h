@@ -6,7 +6,10 @@
 #ifndef WR_SNAPSHOT_H
 #define WR_SNAPSHOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include <weir/weir.h>
 
 #include "engine/engine.h"
 #include "status/status_page.h"
@@ -16,6 +19,10 @@ struct wr_snapshot_before {
     const struct wr_lane *lane; /* lanes are never freed */
     uint64_t offered, delivered, dropped;
 };
+
+/* Reads what the source with that index has read. Returns false if there are not that many. Sources are above
+ * this folder. */
+typedef bool wr_snapshot_read_source(void *ctx, size_t index, weir_source_stats *stats);
 
 struct wr_snapshot {
     struct wr_status_view view;
@@ -28,8 +35,9 @@ struct wr_snapshot {
 /* Sets what does not change during the life of the process; there is no snapshot before. */
 void wr_snapshot_init(struct wr_snapshot *snapshot);
 
-/* Takes a snapshot, into snapshot->view. */
-void wr_snapshot_take(struct wr_snapshot *snapshot, struct wr_engine *engine);
+/* Takes a snapshot, into snapshot->view. read_source: may be NULL. */
+void wr_snapshot_take(struct wr_snapshot *snapshot, struct wr_engine *engine,
+                      wr_snapshot_read_source *read_source, void *ctx);
 
 /* When a process of the caller's pid namespace started, in clock ticks since boot; with the pid it identifies a
  * process, as pids are reused. pid 0: the calling process. Returns 0 if there is no such process. */

@@ -7,7 +7,6 @@
 #include "os/clock.h"
 #include "text/common.h"
 #include "text/error.h"
-#include "status/snapshot.h"
 #include "os/thread.h"
 
 /* Starts with short intervals, for programs that run only briefly. */
@@ -45,8 +44,9 @@ static bool write_page(struct work *work, const char *setting, struct wr_error *
             wr_snapshot_init(work->snapshot);
     }
     wr_buffer_clear(&work->page);
+    const struct wr_status *status = work->status;
     if (work->snapshot) {
-        wr_snapshot_take(work->snapshot, work->status->engine);
+        wr_snapshot_take(work->snapshot, status->engine, status->read_source, status->ctx);
         wr_status_page_put(&work->page, &work->snapshot->view);
     }
     if (work->snapshot && !work->page.failed)

@@ -9,16 +9,19 @@
 
 #include "engine/engine.h"
 #include "os/lock.h"
+#include "status/snapshot.h"
 #include "status/status_file.h"
 
 struct wr_status {
-    struct wr_lock lock; /* protects all fields below except file */
+    struct wr_lock lock; /* protects all fields below except file and read_source */
     struct wr_condition changed;
     char *setting; /* settings.status; NULL: off */
     uint64_t turn; /* incremented when the setting changes */
     bool running, stopping;
     pthread_t thread;
     struct wr_engine *engine;
+    wr_snapshot_read_source *read_source; /* with its ctx; NULL: no sources are shown. Set before the start */
+    void *ctx;
     struct wr_status_file file;
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "text/buffer.h"
+#include "text/common.h"
 #include "text/crc.h"
 #include "text/error.h"
 
@@ -11,8 +12,9 @@ static const char magic[8] = "weirstat";
 enum { CHECKED_FROM = offsetof(struct wr_status_head, length) };
 
 /* The structs are written as they are in memory, so they must not contain uninitialised padding. */
-_Static_assert(sizeof(struct wr_status_head) == 40, "the head has no padding");
-_Static_assert(sizeof(struct wr_status_process) == (20 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32 +
+_Static_assert(sizeof(struct wr_status_head) == 48, "the head has no padding");
+_Static_assert(sizeof(struct wr_status_source) == 6 * 8 + WR_STATUS_NAME_ROOM + 64, "a source has no padding");
+_Static_assert(sizeof(struct wr_status_process) == (21 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32 +
                                                        WR_STATUS_ENTRIES_MOST * sizeof(struct wr_status_entry),
                "the process's part has no padding");
 _Static_assert(sizeof(struct wr_status_handler) == (20 + WEIR_DROPPED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
@@ -31,12 +33,15 @@ void wr_status_page_put(struct wr_buffer *out, const struct wr_status_view *view
         .handler_bytes = sizeof view->handlers[0],
         .group_count = (uint32_t)view->group_count,
         .group_bytes = sizeof view->groups[0],
+        .source_count = (uint32_t)view->source_count,
+        .source_bytes = sizeof view->sources[0],
     };
     memcpy(head.magic, magic, sizeof magic);
     wr_buffer_put(out, &head, sizeof head);
     wr_buffer_put(out, &view->process, sizeof view->process);
     wr_buffer_put(out, view->handlers, view->handler_count * sizeof view->handlers[0]);
     wr_buffer_put(out, view->groups, view->group_count * sizeof view->groups[0]);
+    wr_buffer_put(out, view->sources, view->source_count * sizeof view->sources[0]);
     if (out->failed)
         return;
     head.length = (uint32_t)(out->length - start);
@@ -53,11 +58,21 @@ static enum wr_status_verdict refuse(struct wr_error *error, enum wr_status_verd
     return verdict;
 }
 
-/* The size of all parts. Cannot overflow 64 bits. */
-static uint64_t sum_of_parts(const struct wr_status_head *head)
+/* Whether the parts make up the length. Each is compared with what is left: a sum of products could wrap. */
+static bool parts_fit(const struct wr_status_head *head)
 {
-    return sizeof *head + (uint64_t)head->process_bytes + (uint64_t)head->handler_count * head->handler_bytes +
-           (uint64_t)head->group_count * head->group_bytes;
+    const uint32_t parts[][2] = {{1, head->process_bytes},
+                                 {head->handler_count, head->handler_bytes},
+                                 {head->group_count, head->group_bytes},
+                                 {head->source_count, head->source_bytes}};
+    uint64_t left = head->length - sizeof *head;
+    for (size_t i = 0; i < WR_COUNT_OF(parts); i++) {
+        uint64_t part = (uint64_t)parts[i][0] * parts[i][1];
+        if (part > left)
+            return false;
+        left -= part;
+    }
+    return left == 0;
 }
 
 static enum wr_status_verdict check(const char *bytes, size_t length, struct wr_status_head *head,
@@ -76,7 +91,7 @@ static enum wr_status_verdict check(const char *bytes, size_t length, struct wr_
     if (head->length < sizeof *head || head->length > length ||
         head->crc != wr_crc_add(0, bytes + CHECKED_FROM, head->length - CHECKED_FROM))
         return refuse(error, WR_STATUS_TORN, "its checksum is wrong");
-    if (sum_of_parts(head) != head->length)
+    if (!parts_fit(head))
         return refuse(error, WR_STATUS_FOREIGN, "its parts do not make up its length");
     return WR_STATUS_GOOD;
 }
@@ -108,6 +123,10 @@ static void end_texts(struct wr_status_view *view)
     }
     for (size_t i = 0; i < view->group_count; i++)
         view->groups[i].name[sizeof view->groups[i].name - 1] = '\0';
+    for (size_t i = 0; i < view->source_count; i++) {
+        struct wr_status_source *source = &view->sources[i];
+        source->name[sizeof source->name - 1] = source->type[sizeof source->type - 1] = '\0';
+    }
 }
 
 static void take_parts(const char *bytes, const struct wr_status_head *head, struct wr_status_view *view)
@@ -125,6 +144,11 @@ static void take_parts(const char *bytes, const struct wr_status_head *head, str
     view->group_count = least(head->group_count, WR_STATUS_GROUPS_MOST);
     for (size_t i = 0; i < view->group_count; i++)
         take_part(&view->groups[i], sizeof view->groups[i], at + i * head->group_bytes, head->group_bytes);
+    at += (size_t)head->group_count * head->group_bytes;
+    view->source_count = least(head->source_count, WR_STATUS_SOURCES_MOST);
+    view->process.sources_more += head->source_count - view->source_count;
+    for (size_t i = 0; i < view->source_count; i++)
+        take_part(&view->sources[i], sizeof view->sources[i], at + i * head->source_bytes, head->source_bytes);
     end_texts(view);
 }
 

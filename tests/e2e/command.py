@@ -239,8 +239,8 @@ def unknown_names_exit_with_1_and_suggest_the_nearest():
 def help_groups_the_commands():
     sections = re.findall(r"^([A-Z][\w ]+):\n((?:  [a-z][\w-]* +[A-Z].*\n)+)", run(WEIR, "--help").stdout, re.M)
     assert {title: re.findall(r"^  (\S+)", lines, re.M) for title, lines in sections} == {
-        "Everyday commands": ["check", "emit", "handlers", "formats", "settings", "schema", "help"],
-        "Operating": ["status", "spool", "journal"],
+        "Everyday commands": ["check", "emit", "handlers", "sources", "formats", "settings", "schema", "help"],
+        "Operating": ["relay", "status", "spool", "journal"],
         "Writing plugins": ["new-handler", "vet", "bench-handler"]}
 
 

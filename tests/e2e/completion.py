@@ -62,7 +62,7 @@ def every_command_has_the_options_of_its_help():
 def every_operand_of_a_usage_line_is_completed_by_its_kind():
     """The completion handles every operand that a usage line names."""
     free = {"TIME", "SECONDS", "JSON", "NAME", "CHECK", "SEED", "CMD"}
-    known = free | {"FILE", "FOLDER", "COMMAND", "TYPE", "FORMAT", "GROUP", "PID", "KEY=VALUE", "NAME=VALUE"}
+    known = free | {"FILE", "FOLDER", "COMMAND", "TYPE", "SOURCE", "FORMAT", "GROUP", "PID", "KEY=VALUE", "NAME=VALUE"}
     for command in commands():
         usage = run(WEIR, command, "--help").stdout.splitlines()[0]
         assert set(re.findall(r"[A-Z][A-Z=]+", usage)) <= known, usage
@@ -77,6 +77,8 @@ def types_formats_commands_and_keywords_are_completed():
     formats = [form["name"] for form in json.loads(run(WEIR, "formats", "--json").stdout)]
     assert offered("handlers", "") == sorted(types) and "file" in types
     assert offered("handlers", "--json", "fi") == ["fifo", "file"]
+    assert offered("sources", "") == sorted(source["name"] for source in json.loads(run(WEIR, "sources", "--json").stdout))
+    assert offered("sources", "st") == ["stdin"]
     assert offered("formats", "") == sorted(formats)
     assert offered("help", "") == sorted(commands())
     assert offered("spool", "") == ["list", "replay", "verify"] and offered("spool", "v") == ["verify"]

@@ -225,6 +225,24 @@ def the_readme_of_each_handler_type_lists_its_options_and_changed_defaults():
 
 
 @case
+def options_of_sources_are_documented_correctly():
+    about = {one["name"]: one for one in json.loads(ask("sources", "--json"))}
+    shipped = [name.removeprefix("source_") for name in FOLDERS if name.startswith("source_")]
+    assert {"fifo", "stdin"} <= set(shipped)
+    plain = [row_of(option) for option in about["stdin"]["common_options"]]
+    assert_same(list(PAGE_5.rows("SOURCE OPTIONS")), plain, "weir.json.5, SOURCE OPTIONS")
+    assert_same(list(CONFIG.rows("source option")), plain, "doc/config.md")
+    assert_same([arguments[0] for arguments in PAGE_5.items("Ic", "SOURCES")], shipped, "weir.json.5, SOURCES")
+    for name in shipped:
+        readme = Text(os.path.join(SOURCE, "plugins", "source_" + name, "README.md"))
+        assert readme.text.startswith(f"# {name} (source)\n"), readme.path
+        own = [row_of(option) for option in about[name]["options"]]
+        changed = [row for row in map(row_of, about[name]["common_options"]) if row not in plain]
+        assert_same(list(readme.rows("option")), own + changed, readme.path)
+        assert f".It Ic {name}\n{about[name]['summary']}\n" in read_sources("doc/weir.json.5"), name
+
+
+@case
 def options_of_formats_are_documented():
     page = read_sources("doc/weir.json.5").split(".Sh FORMATS")[1].split(".Sh ")[0]
     for form in json.loads(ask("formats", "--json")):

@@ -397,20 +397,20 @@ def files_that_are_not_pages_and_pages_of_other_versions_are_reported(folder):
         assert done.returncode == 1 and "it is not a status file" in done.stderr, done
     assert json.loads(js.stdout) == []
     pid, (text, js), listed = forged(folder, lambda page: struct.pack_into("<I", page, 8, 99))
-    assert text.returncode == 1 and "it has version 99 of the layout; this `weir` knows version 1" in text.stderr, text
+    assert text.returncode == 1 and "it has version 99 of the layout; this `weir` knows version 2" in text.stderr, text
 
 
 @case
 def a_page_about_another_process_is_not_shown(folder):
-    pid, (text, _), listed = forged(folder, lambda page: struct.pack_into("<q", page, 40, 1))
+    pid, (text, _), listed = forged(folder, lambda page: struct.pack_into("<q", page, 48, 1))
     assert text.returncode == 1 and listed.returncode == 1, (text, listed)
-    pid, (text, _), _ = forged(folder, lambda page: struct.pack_into("<Q", page, 56, 1))  # the same pid with another start time
+    pid, (text, _), _ = forged(folder, lambda page: struct.pack_into("<Q", page, 64, 1))  # the same pid with another start time
     assert text.returncode == 1 and "cannot be inspected" in text.stderr, text
 
 
 @case
 def a_process_of_another_pid_namespace_is_shown_as_such(folder):
-    pid, (text, js), _ = forged(folder, lambda page: struct.pack_into("<Q", page, 48, 1))
+    pid, (text, js), _ = forged(folder, lambda page: struct.pack_into("<Q", page, 56, 1))
     assert text.stdout.startswith(f"process {pid} (in another pid namespace), scripted_app"), text
     assert json.loads(js.stdout)[0]["foreign_pid"] is True
 

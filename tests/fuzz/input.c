@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "emit/delivery.h"
+#include "common/delivery.h"
 #include "emit/input.h"
 #include "emit/reading.h"
 #include "emit/throttle.h"

@@ -44,6 +44,17 @@ def the_plugin_folder_is_that_of_the_pkg_config_file(folder):
 
 
 @case
+def the_unit_of_the_relay_starts_the_installed_command(folder):
+    prefix = install(folder)
+    with open(os.path.join(prefix, "lib", "systemd", "system", "weir-relay.service"), encoding="utf-8") as file:
+        unit = file.read()
+    command = re.search(r"^ExecStart=(\S+) relay -c /etc/weir/relay\.json$", unit, re.M).group(1)
+    assert os.access(folder + command, os.X_OK), unit
+    assert "@" not in unit.replace("@system-service", ""), unit
+    assert {"Type=notify", "ExecReload=/bin/kill -HUP $MAINPID", "DynamicUser=yes", "StateDirectory=weir"} <= set(unit.splitlines()), unit
+
+
+@case
 def a_static_program_contains_the_builtin_handlers(folder):
     install(folder)
     program = os.path.join(folder, "first")

@@ -13,7 +13,10 @@
 #include "os/log.h"
 #include "probe.h"
 #include "registry/name.h"
+#include "runtime/runtime.h"
 #include "segment/segment.h"
+#include "source/source.h"
+#include "source/sources.h"
 #include "text/buffer.h"
 #include "text/common.h"
 #include "text/error.h"
@@ -25,11 +28,23 @@ enum { NAME_WIDTH = 14 };
 struct checked {
     struct wr_config *config;
     struct wr_plan *plan;
+    struct wr_source *sources;
     struct wr_log log;
     struct wr_segment_pool pool;
 };
 
-/* Does what a program does when it configures: loads handler types and creates handlers, but opens nothing. */
+/* Making sources needs no more of a runtime than the plugins and the log. */
+static bool make_sources(struct checked *checked, struct wr_error *error)
+{
+    static struct wr_runtime runtime;
+    static struct wr_source_types types;
+    runtime.plugins.folders = command_plugins()->folders;
+    wr_log_init(&runtime.log, secure_getenv("WEIR_LOG"));
+    return wr_sources_make(&runtime, &types, checked->config, &checked->sources, error);
+}
+
+/* Does what a program does when it configures: loads handler and source types, creates handlers and sources,
+ * but opens nothing. */
 static bool check(struct checked *checked, const char *file, struct wr_error *error)
 {
     wr_log_init(&checked->log, secure_getenv("WEIR_LOG"));
@@ -45,11 +60,12 @@ static bool check(struct checked *checked, const char *file, struct wr_error *er
     checked->plan = wr_plan_new(checked->config, &site, error);
     if (checked->plan)
         wr_plan_log_skipped(checked->plan, &checked->log, true);
-    return checked->plan;
+    return checked->plan && make_sources(checked, error);
 }
 
 static void release(struct checked *checked)
 {
+    wr_sources_free(checked->sources);
     wr_plan_free(checked->plan);
     wr_config_drop(checked->config);
 }
@@ -130,6 +146,29 @@ static void put_handler(struct wr_buffer *out, const struct wr_config *config,
     }
     wr_buffer_put_text(out, handler->routed ? "" : "  (no route leads to it)");
     put_origin(out, config, described ? file_of(described->node) : NULL);
+    wr_buffer_put_text(out, "\n");
+}
+
+/* ---- Sources --------------------------------------------------------------------------------- */
+
+static const char *file_of_source(const struct wr_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->source_count; i++)
+        if (strcmp(config->sources[i].name, name) == 0)
+            return file_of(config->sources[i].node);
+    return NULL;
+}
+
+static void put_source(struct wr_buffer *out, const struct wr_config *config, const struct wr_source *source)
+{
+    struct wr_options_table common_options =
+        wr_source_options_table(source->type->is.flags & WEIR_SOURCE_PARSES);
+    wr_buffer_put_text(out, "  ");
+    command_put_padded(out, source->shown.name, NAME_WIDTH);
+    wr_buffer_put_format(out, " %s", source->type->is.name);
+    put_options(out, &source->type->options, source->own_options);
+    put_options(out, &common_options, &source->options);
+    put_origin(out, config, file_of_source(config, source->shown.name));
     wr_buffer_put_text(out, "\n");
 }
 
@@ -255,6 +294,10 @@ static void put_all(struct wr_buffer *out, const struct checked *checked)
         wr_buffer_put_text(out, "unknown keys\n");
     put_unknown(out, &config->unknown);
     put_unknown(out, &checked->plan->unknown);
+    if (checked->sources)
+        wr_buffer_put_text(out, "sources\n");
+    for (const struct wr_source *source = checked->sources; source; source = source->next)
+        put_source(out, config, source);
     wr_buffer_put_text(out, "handlers\n");
     for (size_t i = 0; i < checked->plan->count; i++)
         put_handler(out, config, &checked->plan->handlers[i]);
@@ -364,15 +407,14 @@ const struct command command_check = {
     .name = "check",
     .arguments = "[FILE] [-g GROUP [-n NAME] | -o [-t TIME]]",
     .summary = "Validates a configuration, explains where values go, and tries destinations.",
-    .help =
-        "\n  -g, --group GROUP   the handlers that the group reaches, and why\n"
-        "  -n, --name NAME     with --group: what \"metrics\" sets for the name, and why\n"
-        "  -o, --open          tries the destination of each handler; nothing is sent\n"
-        "  -t, --timeout TIME  how long --open may take (10s)\n"
-        "  -h, --help          this text\n\n"
-        "Without FILE the configuration is that of WEIR_CONFIG. Handler types are loaded and handlers created\n"
-        "as in a program, but nothing is opened without --open. Exit status 1: the configuration is invalid, "
-        "or\n"
-        "a destination cannot be reached.\n",
+    .help = "\n  -g, --group GROUP   the handlers that the group reaches, and why\n"
+            "  -n, --name NAME     with --group: what \"metrics\" sets for the name, and why\n"
+            "  -o, --open          tries the destination of each handler; nothing is sent\n"
+            "  -t, --timeout TIME  how long --open may take (10s)\n"
+            "  -h, --help          this text\n\n"
+            "Without FILE the configuration is that of WEIR_CONFIG. Handlers and sources are created as in a\n"
+            "program, but nothing is opened without --open. Exit status 1: the configuration is invalid, "
+            "or\n"
+            "a destination cannot be reached.\n",
     .run = run,
 };

@@ -23,8 +23,8 @@ struct command {
 };
 
 extern const struct command command_bench_handler, command_check, command_emit, command_formats,
-    command_handlers, command_journal, command_new_handler, command_schema, command_settings, command_spool,
-    command_status, command_vet;
+    command_handlers, command_journal, command_new_handler, command_relay, command_schema, command_settings,
+    command_sources, command_spool, command_status, command_vet;
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 

@@ -60,6 +60,7 @@ _weir_offer() {
         ;;
     COMMAND) mapfile -t COMPREPLY < <(compgen -W "$(_weir_commands "$weir")" -- "$word") ;;
     TYPE) mapfile -t COMPREPLY < <(compgen -W "$("$weir" handlers 2>/dev/null | sed 's/ .*//')" -- "$word") ;;
+    SOURCE) mapfile -t COMPREPLY < <(compgen -W "$("$weir" sources 2>/dev/null | sed 's/ .*//')" -- "$word") ;;
     FORMAT) mapfile -t COMPREPLY < <(compgen -W "$("$weir" formats 2>/dev/null | sed 's/ .*//')" -- "$word") ;;
     GROUP) mapfile -t COMPREPLY < <(compgen -W "$(_weir_groups "$weir")" -- "$word") ;;
     PID | PID...) mapfile -t COMPREPLY < <(compgen -W "$(_weir_processes)" -- "$word") ;;

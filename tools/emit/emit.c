@@ -10,16 +10,16 @@
 #include <weir/weir.h>
 
 #include "common/command.h"
+#include "common/configure.h"
+#include "common/delivery.h"
 #include "config/benchmarkai.h"
 #include "config/parse.h"
-#include "delivery.h"
 #include "input.h"
 #include "parse/parser.h"
 #include "parse/patterns.h"
 #include "patterns_file.h"
 #include "record.h"
 #include "registry/name.h"
-#include "runtime/configure.h"
 #include "runtime/event.h"
 #include "runtime/runtime.h"
 #include "status/report.h"
@@ -203,26 +203,6 @@ static int add_input(const struct command *command, const struct request *reques
     return counts.invalid || counts.left_out || counts.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* If the variable is invalid, the library has logged the error. */
-static bool is_environment_applied(void)
-{
-    struct wr_runtime *runtime = wr_runtime_get();
-    return runtime && wr_configure_ready(runtime) && runtime->from_environment;
-}
-
-/* The variables take precedence over a program's own configuration, but not over the argument of -c. */
-static int configure(const struct request *request)
-{
-    if (!request->config)
-        return is_environment_applied()
-                   ? EXIT_SUCCESS
-                   : command_fail("%s is invalid: no value was added",
-                                  wr_parse_has_variable() ? "WEIR_CONFIG" : "BENCHMARK_AI");
-    unsetenv("WEIR_CONFIG");
-    unsetenv("BENCHMARK_AI");
-    return weir_configure_file(request->config) ? command_fail("%s", weir_last_error()) : EXIT_SUCCESS;
-}
-
 /* Logs the groups whose values no handler got. Returns whether there are any. */
 static bool warn_of_unrouted(void)
 {
@@ -236,7 +216,7 @@ static bool warn_of_unrouted(void)
 
 static int emit(const struct command *command, struct request *request)
 {
-    if (configure(request) != EXIT_SUCCESS)
+    if (!configure_from(request->config))
         return EXIT_FAILURE;
     int result = request->reads_input ? add_input(command, request) : add_arguments(request);
     bool delivered = delivery_report(request->verbose);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/command.h"
-#include "delivery.h"
+#include "common/delivery.h"
 #include "os/clock.h"
 #include "reading.h"
 #include "registry/stream.h"

@@ -18,6 +18,8 @@
 #include "registry/name.h"
 #include "schema_handlers.h"
 #include "schema_options.h"
+#include "schema_sources.h"
+#include "source/source_type.h"
 #include "text/error.h"
 
 #define CONTROL "\\u0000-\\u001f\\u007f-\\u009f"
@@ -85,6 +87,15 @@ static void add_handlers(struct json_object *properties)
     schema_add_constant(names, "not", "inherit");
     schema_add_reference(json_add_object(section, "properties"), "*", "defaults");
     schema_add_reference(section, "additionalProperties", "handler");
+}
+
+static void add_sources(struct json_object *properties)
+{
+    struct json_object *section =
+        schema_add_object(properties, "sources",
+                          "what `weir relay` and programs that start sources read values from, by name", false);
+    schema_add_all_of(json_add_object(section, "propertyNames"), "name");
+    schema_add_reference(section, "additionalProperties", "source");
 }
 
 static void add_groups(struct json_object *properties)
@@ -155,20 +166,22 @@ static void add_include(struct json_object *properties)
     schema_add_reference(array, "items", "included");
 }
 
-static void add_definitions(struct json_object *schema, const struct schema_types *types)
+static void add_definitions(struct json_object *schema, const struct schema_types *types,
+                            struct wr_source_types *sources)
 {
     struct json_object *definitions = json_add_object(schema, "definitions");
     schema_add_value_definitions(definitions);
     add_pattern(definitions, "name", "^[^" CONTROL "]+$",
                 "a name must have 1 to 255 bytes and no control characters");
     schema_add_handler_definitions(definitions, types);
+    schema_add_source_definitions(definitions, sources);
     add_destination_definition(definitions, types);
     add_route_definition(definitions);
     add_metric_definition(definitions);
     add_included_definition(definitions);
 }
 
-static struct json_object *make_schema(const struct schema_types *types)
+static struct json_object *make_schema(const struct schema_types *types, struct wr_source_types *sources)
 {
     struct json_object *schema = json_start_object();
     json_add_text(schema, "$schema", "http://json-schema.org/draft-07/schema#");
@@ -183,10 +196,11 @@ static struct json_object *make_schema(const struct schema_types *types)
     json_add_text(reference, "type", "string");
     add_include(properties);
     add_settings(properties);
+    add_sources(properties);
     add_handlers(properties);
     add_groups(properties);
     add_metrics(properties);
-    add_definitions(schema, types);
+    add_definitions(schema, types, sources);
     return schema;
 }
 
@@ -217,13 +231,15 @@ static void collect_types(struct schema_types *types, struct wr_plugins *plugins
 static int run(const struct command *command, int argc, char **argv)
 {
     static struct schema_types types;
+    static struct wr_source_types sources;
     const char *none;
     int result = command_read_name(command, argc, argv, 0, &none);
     if (result != COMMAND_CONTINUE)
         return result;
     result = EXIT_SUCCESS;
     collect_types(&types, command_plugins(), &result);
-    return json_print(make_schema(&types), JSON_INDENTED, result);
+    wr_source_types_load_all(&sources, command_plugins(), report_error, &result);
+    return json_print(make_schema(&types, &sources), JSON_INDENTED, result);
 }
 
 const struct command command_schema = {
@@ -231,7 +247,7 @@ const struct command command_schema = {
     .arguments = "",
     .summary = "Prints a JSON Schema of the configuration, for editors.",
     .help =
-        "\n  -h, --help  this text\n\nThe schema describes the installed handler types, which `weir handlers` "
-        "lists.\n",
+        "\n  -h, --help  this text\n\nThe schema describes the installed handler and source types, which `weir "
+        "handlers`\nand `weir sources` list.\n",
     .run = run,
 };

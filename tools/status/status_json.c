@@ -1,6 +1,7 @@
 #include "status_json.h"
 
 #include "common/json.h"
+#include "common/source_state.h"
 #include "lane/losses.h"
 #include "status/report.h"
 
@@ -63,6 +64,24 @@ static void add_handler(struct json_object *array, const struct wr_status_handle
     add_seconds(object, "last_error_s", handler->reason_ns);
 }
 
+static void add_sources(struct json_object *object, const struct wr_status_view *view)
+{
+    struct json_object *sources = json_add_array(object, "sources");
+    for (size_t i = 0; i < view->source_count; i++) {
+        const struct wr_status_source *source = &view->sources[i];
+        struct json_object *one = json_add_object(sources, NULL);
+        json_add_text(one, "name", source->name);
+        json_add_text(one, "type", source->type);
+        json_add_text(one, "state", source_state_name((int)source->state));
+        json_add_count(one, "lines", source->lines);
+        json_add_count(one, "bad_lines", source->bad_lines);
+        json_add_count(one, "records", source->records);
+        json_add_count(one, "added", source->added);
+        json_add_count(one, "refused", source->refused);
+    }
+    json_add_count(object, "sources_more", view->process.sources_more);
+}
+
 static void add_group(struct json_object *array, const struct wr_status_group *group)
 {
     struct json_object *object = json_add_object(array, NULL);
@@ -108,6 +127,7 @@ void status_json_add(struct json_object *array, const struct status_process *sho
     json_add_count(object, "series", process->series);
     json_add_count(object, "unrouted_group_count", process->groups_unrouted);
     add_unmatched(object, process);
+    add_sources(object, view);
     struct json_object *handlers = json_add_array(object, "handlers");
     for (size_t i = 0; i < view->handler_count; i++)
         add_handler(handlers, &view->handlers[i]);

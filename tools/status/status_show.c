@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "common/command.h"
+#include "common/source_state.h"
 #include "lane/losses.h"
 #include "status/report.h"
 #include "text/buffer.h"
@@ -226,6 +227,29 @@ static void put_unmatched(struct wr_buffer *out, const struct wr_status_process 
     wr_buffer_put_char(out, '\n');
 }
 
+static void put_source(struct wr_buffer *out, const struct wr_status_source *source)
+{
+    wr_buffer_put_text(out, "  source ");
+    command_put_text(out, source->name);
+    wr_buffer_put_text(out, " (");
+    command_put_text(out, source->type);
+    wr_buffer_put_format(out, "): %s\n", source_state_name((int)source->state));
+    if (source->lines || source->bad_lines)
+        wr_buffer_put_format(out, "    lines       %" PRIu64 ", %" PRIu64 " invalid\n", source->lines,
+                             source->bad_lines);
+    wr_buffer_put_format(
+        out, "    records     %" PRIu64 "\n    added       %" PRIu64 "\n    refused     %" PRIu64 "\n",
+        source->records, source->added, source->refused);
+}
+
+static void put_sources(struct wr_buffer *out, const struct wr_status_view *view)
+{
+    for (size_t i = 0; i < view->source_count; i++)
+        put_source(out, &view->sources[i]);
+    if (view->process.sources_more)
+        wr_buffer_put_format(out, "  and %" PRIu64 " more sources\n", view->process.sources_more);
+}
+
 void status_show(struct wr_buffer *out, const struct status_process *shown)
 {
     const struct wr_status_process *process = &shown->view->process;
@@ -240,6 +264,7 @@ void status_show(struct wr_buffer *out, const struct status_process *shown)
     put_unmatched(out, process);
     wr_buffer_put_format(out, "  series        %" PRIu64 "; thread rings %" PRIu64 "\n", process->series,
                          process->threads);
+    put_sources(out, shown->view);
     for (size_t i = 0; i < shown->view->handler_count; i++)
         put_handler(out, &shown->view->handlers[i]);
     if (process->handlers_more)

@@ -28,6 +28,10 @@ static void write_page(void)
     written.group_count = 1;
     written.groups[0].values = 5;
     strcpy(written.groups[0].name, "my_ap");
+    written.source_count = 1;
+    written.sources[0].added = 9;
+    strcpy(written.sources[0].name, "in");
+    strcpy(written.sources[0].type, "fifo");
     wr_status_page_put(&page, &written);
 }
 
@@ -67,10 +71,10 @@ Test(status_page, a_written_page_is_read_back_unchanged)
 Test(status_page, a_page_without_handlers_and_groups_is_valid)
 {
     wr_buffer_clear(&page);
-    written.handler_count = written.group_count = 0;
+    written.handler_count = written.group_count = written.source_count = 0;
     wr_status_page_put(&page, &written);
     cr_assert_eq(read_page(), WR_STATUS_GOOD);
-    cr_assert_eq(read_back.handler_count + read_back.group_count, 0);
+    cr_assert_eq(read_back.handler_count + read_back.group_count + read_back.source_count, 0);
     cr_assert_eq(read_back.process.pid, 4711);
 }
 
@@ -102,7 +106,7 @@ Test(status_page, a_page_of_another_version_is_refused_with_both_numbers)
     head()->version = 7;
     seal();
     cr_assert_eq(read_page(), WR_STATUS_FOREIGN);
-    cr_assert_str_eq(error.text, "it has version 7 of the layout; this `weir` knows version 1");
+    cr_assert_str_eq(error.text, "it has version 7 of the layout; this `weir` knows version 2");
 }
 
 Test(status_page, longer_records_of_a_newer_writer_are_read_up_to_the_known_size)
@@ -112,7 +116,8 @@ Test(status_page, longer_records_of_a_newer_writer_are_read_up_to_the_known_size
     struct wr_status_head changed = *head();
     changed.handler_bytes += 8;
     changed.process_bytes += 16;
-    changed.length += 2 * 8 + 16;
+    changed.source_bytes += 8;
+    changed.length += 2 * 8 + 16 + 8;
     wr_buffer_put(&newer, &changed, sizeof changed);
     wr_buffer_put(&newer, parts, sizeof written.process);
     wr_buffer_put(&newer, "0123456789abcdef", 16);
@@ -121,7 +126,8 @@ Test(status_page, longer_records_of_a_newer_writer_are_read_up_to_the_known_size
         wr_buffer_put(&newer, parts, sizeof written.handlers[0]);
         wr_buffer_put(&newer, "01234567", 8);
     }
-    wr_buffer_put(&newer, parts, sizeof written.groups[0]);
+    wr_buffer_put(&newer, parts, sizeof written.groups[0] + sizeof written.sources[0]);
+    wr_buffer_put(&newer, "01234567", 8);
     wr_buffer_fini(&page);
     page = newer;
     seal();
@@ -134,7 +140,7 @@ Test(status_page, fields_missing_from_an_older_writer_are_zero)
     struct wr_buffer older = {0};
     struct wr_status_head changed = *head();
     changed.process_bytes = 8;
-    changed.handler_count = changed.group_count = 0;
+    changed.handler_count = changed.group_count = changed.source_count = 0;
     changed.length = sizeof changed + 8;
     wr_buffer_put(&older, &changed, sizeof changed);
     wr_buffer_put(&older, &written.process, 8);
@@ -160,12 +166,32 @@ Test(status_page, texts_are_always_terminated)
         cr_assert_eq(strlen(read_back.handlers[i].reason), sizeof read_back.handlers[i].reason - 1);
     }
     cr_assert_eq(strlen(read_back.groups[0].name), sizeof read_back.groups[0].name - 1);
+    cr_assert_eq(strlen(read_back.sources[0].name), sizeof read_back.sources[0].name - 1);
+    cr_assert_eq(strlen(read_back.sources[0].type), sizeof read_back.sources[0].type - 1);
 }
 
 Test(status_page, counts_beyond_the_page_are_refused)
 {
     head()->handler_count = UINT32_MAX;
     head()->handler_bytes = UINT32_MAX;
+    seal();
+    cr_assert_eq(read_page(), WR_STATUS_FOREIGN);
+    cr_assert_str_eq(error.text, "its parts do not make up its length");
+}
+
+/* (2^32 - 1)^2 is 2^64 - 2^33 + 1, and the groups are the rest up to 2^64 plus the page's true length. */
+Test(status_page, parts_whose_sizes_wrap_around_to_the_length_are_refused)
+{
+    head()->handler_count = head()->handler_bytes = UINT32_MAX;
+    head()->source_count = 0;
+    head()->process_bytes = 0;
+    uint64_t rest = head()->length - sizeof *head() - head()->process_bytes + (UINT64_C(1) << 33) - 1;
+    head()->process_bytes += (uint32_t)(rest % 4);
+    head()->group_bytes = 4;
+    head()->group_count = (uint32_t)(rest / 4);
+    uint64_t handlers = (uint64_t)head()->handler_count * head()->handler_bytes;
+    uint64_t groups = (uint64_t)head()->group_count * head()->group_bytes;
+    cr_assert_eq(sizeof *head() + head()->process_bytes + handlers + groups, head()->length);
     seal();
     cr_assert_eq(read_page(), WR_STATUS_FOREIGN);
     cr_assert_str_eq(error.text, "its parts do not make up its length");
@@ -195,9 +221,9 @@ Test(status_page, no_head_makes_the_reader_read_outside_the_page)
     for (int i = 0; i < 50000; i++) {
         uint32_t *numbers = &head()->length;
         *head() = good;
-        numbers[rand_r(&seed) % 6] = (uint32_t)rand_r(&seed) >> rand_r(&seed) % 31;
+        numbers[rand_r(&seed) % 8] = (uint32_t)rand_r(&seed) >> rand_r(&seed) % 31;
         if (i % 2)
-            numbers[rand_r(&seed) % 6] = (uint32_t)rand_r(&seed) >> rand_r(&seed) % 31;
+            numbers[rand_r(&seed) % 8] = (uint32_t)rand_r(&seed) >> rand_r(&seed) % 31;
         seal();
         if (read_page() == WR_STATUS_GOOD)
             cr_assert(read_back.handler_count <= WR_STATUS_HANDLERS_MOST &&

@@ -4,7 +4,7 @@
 
 #include <weir/weir.h>
 
-#include "common/command.h"
+#include "command.h"
 #include "engine/engine.h"
 #include "lane/lane_stats.h"
 #include "lane/losses.h"
@@ -81,7 +81,7 @@ static void put_counters(struct wr_buffer *out, const char *handler)
     }
 }
 
-static void put_handler(struct wr_buffer *out, const char *handler, const weir_handler_stats *stats)
+void delivery_put(struct wr_buffer *out, const char *handler, const weir_handler_stats *stats)
 {
     command_put_text(out, handler);
     wr_buffer_put_format(out, ": %" PRIu64 " delivered", stats->delivered);
@@ -106,7 +106,7 @@ bool delivery_report(bool verbose)
         wr_buffer_put_text(&out, "the group is not routed to any handler\n");
     for (size_t i = 0; (name = weir_get_handler_name(i)); i++) {
         weir_get_handler_stats(name, &stats, sizeof stats);
-        put_handler(&out, name, &stats);
+        delivery_put(&out, name, &stats);
         delivered &= stats.delivered == stats.offered + stats.recovered;
     }
     if (!verbose)

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct weir_handler_stats;
+struct wr_buffer;
+
 /* Waits until all values are delivered, at most timeout_ms. patient: the timeout starts again whenever values
  * are delivered or dropped. */
 void delivery_wait(int64_t timeout_ms, bool patient);
@@ -14,6 +17,9 @@ bool delivery_has_ended(void);
 
 /* How many values are queued. */
 uint64_t delivery_queued(void);
+
+/* Appends what a handler has done, as a line. */
+void delivery_put(struct wr_buffer *out, const char *handler, const struct weir_handler_stats *stats);
 
 /* Returns whether everything that was offered to handlers was delivered. verbose: prints the counts of each
  * handler. */

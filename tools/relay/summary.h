@@ -1,0 +1,14 @@
+/* summary: what a relay has read and delivered. */
+#ifndef WEIR_TOOLS_SUMMARY_H
+#define WEIR_TOOLS_SUMMARY_H
+
+#include <stdbool.h>
+
+/* Prints a line for each source and each handler to stderr. */
+void summary_print(void);
+
+/* After the shutdown: whether all that was read was delivered or is on disk, and no source has failed for good.
+ * Prints what is not so. */
+bool summary_check(void);
+
+#endif
