@@ -97,13 +97,20 @@ int wr_datagrams_receive(struct datagrams *datagrams, struct listener *from)
     return 0;
 }
 
+/* Of those that were received. One that is parsed to its end is not: its lines are counted. */
+static uint64_t count_unparsed(const struct datagrams *datagrams)
+{
+    unsigned left = datagrams->count - datagrams->next;
+    return left - (left && datagrams->parsed == datagrams->messages[datagrams->next].msg_len);
+}
+
 /* The bound is for senders that never pause: those of their datagrams that are not counted came after the stop.
  */
 void wr_datagrams_count_left(struct datagrams *datagrams, const struct listener *from)
 {
     enum { MOST = 100000 };
     const weir_host *host = datagrams->feed->host;
-    uint64_t left = datagrams->from == from ? datagrams->count - datagrams->next : 0;
+    uint64_t left = datagrams->from == from ? count_unparsed(datagrams) : 0;
     char byte;
     for (int i = 0; i < MOST && recv(from->fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0; i++)
         left++;

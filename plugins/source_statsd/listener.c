@@ -200,7 +200,7 @@ static const char *open_socket(struct listener *listener, const struct listener_
     return NULL;
 }
 
-bool wr_listener_open(struct listener *listener, const weir_host *host, const struct listener_options *options,
+bool wr_listener_open(struct listener *listener, const struct listener_options *options,
                       weir_source_outcome *outcome)
 {
     int error;
@@ -215,7 +215,6 @@ bool wr_listener_open(struct listener *listener, const weir_host *host, const st
         return false;
     }
     set_name(listener);
-    host->log(host, WEIR_LOG_INFO, "listens at %s", listener->name);
     return true;
 }
 

@@ -36,7 +36,7 @@ struct listener_options {
 bool wr_listener_init(struct listener *listener, const weir_host *host, const char *text, bool insecure);
 
 /* Opens it. Returns false with the outcome set. */
-bool wr_listener_open(struct listener *listener, const weir_host *host, const struct listener_options *options,
+bool wr_listener_open(struct listener *listener, const struct listener_options *options,
                       weir_source_outcome *outcome);
 
 /* Removes the path of a Unix socket, if it is still its own. */

@@ -157,7 +157,7 @@ static bool set_up(struct source *source, weir_source_outcome *outcome)
 static bool open_listener(struct source *source, struct listener *listener, weir_source_outcome *outcome)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
-    if (!wr_listener_open(listener, source->host, &source->listening, outcome))
+    if (!wr_listener_open(listener, &source->listening, outcome))
         return false;
     if (listener->kind == READY_DATAGRAMS &&
         !(listener->parsed = source->feed.parser->begin(source->host, listener->name)))
@@ -195,6 +195,8 @@ static void open_source(void *self, weir_source_outcome *outcome)
         is_open = open_listener(source, &source->listeners[i], outcome);
     if (!is_open)
         close_source(source);
+    for (size_t i = 0; is_open && i < source->listener_count; i++)
+        source->host->log(source->host, WEIR_LOG_INFO, "listens at %s", source->listeners[i].name);
 }
 
 static void abandon(void *self)
@@ -275,7 +277,9 @@ static bool check(struct source *source, weir_source_outcome *outcome)
     source->connections.is_short = false;
     for (size_t i = 0; i < source->listener_count; i++)
         if (!wr_listener_is_in_place(&source->listeners[i])) {
-            fail(outcome, source->listeners[i].name, ENOENT);
+            outcome->code = WEIR_SOURCE_REOPEN;
+            snprintf(outcome->reason, sizeof outcome->reason, "%s: the path was removed or replaced",
+                     source->listeners[i].name);
             return false;
         }
     return true;
