@@ -99,22 +99,25 @@ void wr_connections_abandon(const struct connections *connections)
 
 /* ---- Accepting ------------------------------------------------------------------------------- */
 
-static void put_address(const struct sockaddr_storage *address, char *out, size_t room)
+union peer {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static void put_address(const union peer *peer, char *out, size_t room)
 {
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
     char text[INET6_ADDRSTRLEN] = "?";
-    if (address->ss_family == AF_INET6) {
-        inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text);
-        snprintf(out, room, "tcp://[%s]:%u", text, ntohs(v6->sin6_port));
+    if (peer->any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &peer->v6.sin6_addr, text, sizeof text);
+        snprintf(out, room, "tcp://[%s]:%u", text, ntohs(peer->v6.sin6_port));
     } else {
-        inet_ntop(AF_INET, &v4->sin_addr, text, sizeof text);
-        snprintf(out, room, "tcp://%s:%u", text, ntohs(v4->sin_port));
+        inet_ntop(AF_INET, &peer->v4.sin_addr, text, sizeof text);
+        snprintf(out, room, "tcp://%s:%u", text, ntohs(peer->v4.sin_port));
     }
 }
 
-static bool add_connection(struct connections *connections, int fd, const struct sockaddr_storage *peer,
-                           int64_t now_ms)
+static bool add_connection(struct connections *connections, int fd, const union peer *peer, int64_t now_ms)
 {
     const weir_host *host = connections->feed->host;
     struct connection *connection = connections->free;
@@ -147,10 +150,10 @@ static void note_short(struct connections *connections, const struct listener *f
 /* Returns whether to accept another one. */
 static bool accept_one(struct connections *connections, const struct listener *from, int64_t now_ms)
 {
-    struct sockaddr_storage peer = {0};
+    union peer peer;
     socklen_t length = sizeof peer;
-    int fd =
-        system_above_stdio(accept4(from->fd, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    memset(&peer, 0, sizeof peer);
+    int fd = system_above_stdio(accept4(from->fd, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             note_short(connections, from);

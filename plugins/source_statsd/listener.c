@@ -165,6 +165,7 @@ static void set_name(struct listener *listener)
 {
     union address address;
     socklen_t length = sizeof address;
+    memset(&address, 0, sizeof address);
     snprintf(listener->name, sizeof listener->name, "%s", listener->text);
     if (listener->at.path || getsockname(listener->fd, &address.any, &length) != 0)
         return;
