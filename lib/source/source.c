@@ -313,10 +313,12 @@ static bool run_open(struct wr_source *source)
 {
     weir_source_outcome outcome;
     for (;;) {
+        int64_t start_ns = wr_clock_monotonic_ns();
         set_state(source, WEIR_SOURCE_RUNNING);
         int code = call(source, source->type->is.run, &outcome);
         bool stops = atomic_load(&source->stopping);
-        if (code == WEIR_SOURCE_OK)
+        /* it worked for a while: its next failure is a first one again */
+        if (code == WEIR_SOURCE_OK || wr_clock_monotonic_ns() - start_ns > source->options.retry_max_ns)
             wr_backoff_succeed(&source->backoff);
         if (code == WEIR_SOURCE_OK && !stops) {
             set_state(source, WEIR_SOURCE_ENDED);

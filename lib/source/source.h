@@ -27,7 +27,13 @@ struct wr_runtime;
 enum { WR_SOURCE_COUNTERS = 32, WR_SOURCE_COUNTER_ROOM = 48 };
 
 /* What refusals are logged about, once each. */
-enum wr_source_fault { WR_SOURCE_FAULT_LINE, WR_SOURCE_FAULT_VALUE, WR_SOURCE_FAULT_LIMIT, WR_SOURCE_FAULTS };
+enum wr_source_fault {
+    WR_SOURCE_FAULT_LINE,
+    WR_SOURCE_FAULT_VALUE,
+    WR_SOURCE_FAULT_LIMIT,
+    WR_SOURCE_FAULT_ROOM, /* a source ended before there was room */
+    WR_SOURCE_FAULTS
+};
 
 struct wr_source {
     weir_host shown; /* what the plugin gets: first, so that it leads here */

@@ -12,6 +12,7 @@ struct weir_text {
     struct wr_source *source;
     struct wr_parser *parser;
     uint64_t lines;         /* that are counted */
+    bool is_ending;         /* what finds no room is lost */
     char where[WHERE_ROOM]; /* "": nothing to add to the source's name */
 };
 
@@ -29,6 +30,7 @@ static bool take(void *context, const struct wr_parse_record *parsed)
 {
     struct weir_text *text = context;
     count_lines(text);
+    const char *colon = *text->where ? ": " : "";
     const weir_record record = {
         .size = sizeof record,
         .group = parsed->group,
@@ -45,7 +47,12 @@ static bool take(void *context, const struct wr_parse_record *parsed)
         .help = parsed->help,
         .metadata = parsed->member ? parsed->member : parsed->metadata,
     };
-    return wr_source_host_add(text->source, &record) != WEIR_ADD_FULL;
+    bool has_room = wr_source_host_add(text->source, &record) != WEIR_ADD_FULL;
+    if (!has_room && text->is_ending)
+        wr_source_host_refuse(text->source, WR_SOURCE_FAULT_ROOM, parsed->count,
+                              "%s%sline %llu: there was no room for it before the end", text->where, colon,
+                              (unsigned long long)parsed->line);
+    return has_room || text->is_ending;
 }
 
 static void refuse(void *context, const struct wr_parse_fault *fault)
@@ -64,10 +71,8 @@ static void refuse(void *context, const struct wr_parse_fault *fault)
 
 /* ---- The service ----------------------------------------------------------------------------- */
 
-static void end(weir_text *text)
+static void free_text(weir_text *text)
 {
-    if (!text)
-        return;
     wr_parser_free(text->parser);
     free(text);
 }
@@ -85,7 +90,7 @@ static weir_text *begin(const weir_host *host, const char *where)
     text->parser = wr_parser_new(wr_parser_type_at((size_t)source->options.parse), &options, &sink);
     if (text->parser)
         return text;
-    end(text);
+    free_text(text);
     return NULL;
 }
 
@@ -118,6 +123,15 @@ static bool finish(weir_text *text, bool is_whole)
     bool done = wr_parser_end(text->parser);
     count_lines(text);
     return done;
+}
+
+static void end(weir_text *text)
+{
+    if (!text)
+        return;
+    text->is_ending = true;
+    finish(text, false);
+    free_text(text);
 }
 
 static const weir_parser service = {sizeof service, begin, room, parse, resume, finish, end};

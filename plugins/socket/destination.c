@@ -14,10 +14,10 @@ static const struct scheme {
     {"unix-dgram:", DESTINATION_UNIX_DGRAM},
 };
 
-static const struct scheme *find_scheme(const char *text)
+static const struct scheme *find_scheme(const char *text, unsigned kinds)
 {
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (strncmp(text, schemes[i].text, strlen(schemes[i].text)) == 0)
+        if (kinds & 1u << schemes[i].kind && strncmp(text, schemes[i].text, strlen(schemes[i].text)) == 0)
             return &schemes[i];
     return NULL;
 }
@@ -32,13 +32,14 @@ static const char *set_path(struct destination *to, const char *path)
     return strlen(path) < ROOM ? NULL : "has a path of more than 107 bytes";
 }
 
-static const char *set_port(struct destination *to, const char *port)
+static const char *set_port(struct destination *to, const char *port, int first)
 {
     size_t digits = strspn(port, "0123456789");
     if (!*port)
         return "has no port";
-    if (port[digits] || digits >= sizeof to->port || atoi(port) < 1 || atoi(port) > 65535)
-        return "has something other than a port, 1..65535, at its end";
+    if (port[digits] || digits >= sizeof to->port || atoi(port) < first || atoi(port) > 65535)
+        return first ? "has something other than a port, 1..65535, at its end"
+                     : "has something other than a port, 0..65535, at its end";
     memcpy(to->port, port, digits + 1);
     return NULL;
 }
@@ -62,7 +63,7 @@ static const char *set_host(struct destination *to, const char *text, size_t len
     return to->host[strcspn(to->host, " \t\r\n[]?#/")] ? "has a character in its host that no host has" : NULL;
 }
 
-static const char *set_address(struct destination *to, const char *text)
+static const char *set_address(struct destination *to, const char *text, int first_port)
 {
     if (strchr(text, '/'))
         return "has a path, which udp and tcp do not have";
@@ -70,14 +71,14 @@ static const char *set_address(struct destination *to, const char *text)
     if (!colon || (bracket && colon < bracket))
         return "has no port";
     const char *problem = set_host(to, text, (size_t)(colon - text));
-    return problem ? problem : set_port(to, colon + 1);
+    return problem ? problem : set_port(to, colon + 1, first_port);
 }
 
 /* A user or password is not repeated in the message. */
-bool wr_destination_parse(struct destination *to, const weir_host *host, const char *text)
+bool wr_destination_parse(struct destination *to, const weir_host *host, const struct destination_rules *rules,
+                          const char *text)
 {
-    static const char allowed[] = "udp://HOST:PORT, tcp://HOST:PORT, unix:/PATH, unix-dgram:/PATH";
-    const struct scheme *scheme = find_scheme(text);
+    const struct scheme *scheme = find_scheme(text, rules->kinds);
     const char *problem = "has no scheme that is known";
     *to = (struct destination){0};
     if (scheme) {
@@ -85,12 +86,12 @@ bool wr_destination_parse(struct destination *to, const weir_host *host, const c
         to->peer = text + strlen(scheme->text);
         bool has_path = to->kind == DESTINATION_UNIX || to->kind == DESTINATION_UNIX_DGRAM;
         if (!has_path && strchr(to->peer, '@')) {
-            host->refuse(host, "to", "the value names a user; allowed: %s", allowed);
+            host->refuse(host, rules->option, "the value names a user; allowed: %s", rules->allowed);
             return false;
         }
-        problem = has_path ? set_path(to, to->peer) : set_address(to, to->peer);
+        problem = has_path ? set_path(to, to->peer) : set_address(to, to->peer, rules->first_port);
     }
     if (problem)
-        host->refuse(host, "to", "\"%.200s\" %s; allowed: %s", text, problem, allowed);
+        host->refuse(host, rules->option, "\"%.200s\" %s; allowed: %s", text, problem, rules->allowed);
     return !problem;
 }

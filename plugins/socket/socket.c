@@ -67,6 +67,14 @@ static void set_up(struct socket_handler *handler, const struct socket_options *
         encoder->limit_lines(host, handler->datagrams.most_bytes);
 }
 
+static const struct destination_rules rules = {
+    .option = "to",
+    .allowed = "udp://HOST:PORT, tcp://HOST:PORT, unix:/PATH, unix-dgram:/PATH",
+    .kinds =
+        1u << DESTINATION_UDP | 1u << DESTINATION_TCP | 1u << DESTINATION_UNIX | 1u << DESTINATION_UNIX_DGRAM,
+    .first_port = 1,
+};
+
 static void *socket_create(const weir_host *host, const void *given)
 {
     const struct socket_options *options = given;
@@ -77,7 +85,7 @@ static void *socket_create(const weir_host *host, const void *given)
     }
     handler->host = host;
     wr_connection_init(&handler->connection, host);
-    if (!wr_destination_parse(&handler->connection.to, host, options->to)) {
+    if (!wr_destination_parse(&handler->connection.to, host, &rules, options->to)) {
         free(handler);
         return NULL;
     }

@@ -11,6 +11,7 @@
 #include "../support/plain.h"
 #include "child.h"
 #include "plan.h"
+#include "scripted.h"
 #include "checker.h"
 
 enum { LONG_EVENT = 200, TOO_LONG = 1025 };
@@ -64,7 +65,7 @@ static enum weir_refusal refusal_of(int result)
 static bool is_taken(int result)
 {
     return result == 0 || result == WEIR_ERR_DROPPED || result == WEIR_ERR_FULL || result == WEIR_ERR_TIMEOUT ||
-           result == WEIR_ERR_SPOOLED || result == WEIR_ERR_FIFO_NOT_CREATED;
+           result == WEIR_ERR_SPOOLED || result == SCRIPTED_ERROR;
 }
 
 /* The handlers that must have received a sample once all earlier ones are settled: those of its route, if
@@ -287,9 +288,8 @@ static int flush(struct actor *actor)
         expect_settled(actor, UINT8_MAX, result ? "a flush returned WEIR_ERR_DROPPED" : "a flush returned 0");
     if (result == WEIR_ERR_DROPPED)
         check_reported_drops();
-    else if (result == WEIR_ERR_SPOOLED
-                 ? !plan_terms.spool && !plan_terms.journal
-                 : result != 0 && result != WEIR_ERR_TIMEOUT && result != WEIR_ERR_FIFO_NOT_CREATED)
+    else if (result == WEIR_ERR_SPOOLED ? !plan_terms.spool && !plan_terms.journal
+                                        : result != 0 && result != WEIR_ERR_TIMEOUT && result != SCRIPTED_ERROR)
         world_fail("a flush returned %s", weir_strerror(result));
     return 0;
 }

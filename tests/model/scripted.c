@@ -12,8 +12,6 @@
 #include "plan.h"
 #include "world.h"
 
-enum { WAITING_ERROR = WEIR_ERR_FIFO_NOT_CREATED };
-
 struct scripted_behaviour scripted_behaviour;
 
 struct scripted {
@@ -203,7 +201,7 @@ static void set_failure(struct scripted *self, const weir_batch *batch, weir_out
         self->down = plain_draw(&self->state, 12);
     if (scripted_behaviour.fails_waiting_calls && outcome->code == WEIR_OUTCOME_RETRY &&
         plain_draw(&self->state, 4) == 0)
-        weir_outcome_set_error(outcome, WAITING_ERROR);
+        weir_outcome_set_error(outcome, SCRIPTED_ERROR);
     snprintf(outcome->reason, sizeof outcome->reason, "scripted failure");
 }
 

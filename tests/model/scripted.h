@@ -6,6 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <weir/weir.h>
+
+/* What they return to waiting calls. Not that a pipe was not created, which lets a lane end early. */
+enum { SCRIPTED_ERROR = WEIR_ERR_PLUGIN };
+
 struct scripted_behaviour {
     uint32_t failure_odds;    /* one in so many results is not OK; 0: all are OK */
     bool rejects, fails;      /* it refuses samples; it may fail permanently */

@@ -52,18 +52,25 @@ static inline void ledger_json_process(void)
     printf("}");
 }
 
-/* One line: the process and all its handlers. */
-static inline void ledger_json_all(void)
+/* Members: the process and all its handlers. */
+static inline void ledger_json_members(void)
 {
     const char *name;
-    printf("{");
     ledger_json_process();
     printf(",\"handlers\":{");
     for (size_t i = 0; (name = weir_get_handler_name(i)); i++) {
         printf("%s", i ? "," : "");
         ledger_json_handler(name);
     }
-    printf("}}\n");
+    printf("}");
+}
+
+/* One line with them. */
+static inline void ledger_json_all(void)
+{
+    printf("{");
+    ledger_json_members();
+    printf("}\n");
     fflush(stdout);
 }
 

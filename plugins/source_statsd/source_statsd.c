@@ -1,0 +1,375 @@
+/* source_statsd: listens for lines of StatsD: UDP, Unix datagrams and TCP. */
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "../output.h"
+#include "../system.h"
+#include "connections.h"
+#include "datagrams.h"
+#include "feed.h"
+#include "listener.h"
+
+enum {
+    EVENTS_AT_ONCE = 64,
+    CHECK_MS = 1000,    /* how often to look for what no descriptor reports */
+    DRAIN_MS = 1000,    /* for what has come before a stop */
+    DRAIN_STEP_MS = 10, /* in which room is looked for */
+};
+
+struct statsd_options {
+    weir_list listen;
+    bool insecure;
+    int64_t recv_buffer;
+    int64_t datagram_bytes;
+    int64_t connections;
+    int64_t idle_timeout_ns;
+    const char *mode;
+};
+
+static const weir_option options_table[] = {
+    {"listen", WEIR_OPTION_LIST, 0, "udp://127.0.0.1:8125", NULL,
+     "where to listen: udp://ADDRESS:PORT, tcp://ADDRESS:PORT, unix-dgram:/PATH",
+     offsetof(struct statsd_options, listen)},
+    {"insecure", WEIR_OPTION_BOOL, 0, "false", NULL,
+     "allow addresses other than loopback: anybody who reaches them can add values",
+     offsetof(struct statsd_options, insecure)},
+    {"recv_buffer", WEIR_OPTION_SIZE, 0, "4MiB", "4KiB..1GiB",
+     "the kernel's buffer for datagrams; it gives at most net.core.rmem_max",
+     offsetof(struct statsd_options, recv_buffer)},
+    {"datagram_bytes", WEIR_OPTION_SIZE, 0, "64KiB", "1KiB..256KiB",
+     "the longest datagram; the rest of a longer one is lost, and counted",
+     offsetof(struct statsd_options, datagram_bytes)},
+    {"connections", WEIR_OPTION_INT, 0, "1000", "1..100000",
+     "how many TCP connections may be open; others wait", offsetof(struct statsd_options, connections)},
+    {"idle_timeout", WEIR_OPTION_DURATION, 0, "1m", "10ms..1d",
+     "a TCP connection that sends no whole line for this long is closed",
+     offsetof(struct statsd_options, idle_timeout_ns)},
+    {"mode", WEIR_OPTION_STRING, 0, "0600", NULL, "the permissions of a Unix socket, in octal",
+     offsetof(struct statsd_options, mode)},
+    {0},
+};
+
+static const weir_default defaults[] = {{"parse", "statsd"}, {"line_bytes", "8KiB"}, {0}};
+
+struct source {
+    const weir_host *host;
+    struct listener_options listening;
+    size_t datagram_bytes;
+    size_t listener_count;
+    struct listener *listeners;
+    struct feed feed;
+    struct datagrams datagrams;
+    struct connections connections;
+    int epoll_fd;
+    int64_t checked_ms; /* when `check` was called last */
+    bool is_accepting;  /* the epoll set reports connections */
+    bool has_paths;     /* of Unix sockets */
+};
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static void destroy(void *self)
+{
+    struct source *source = self;
+    wr_connections_fini(&source->connections);
+    free(source->listeners);
+    free(source);
+}
+
+static bool init_listeners(struct source *source, const struct statsd_options *options)
+{
+    const weir_list *list = &options->listen;
+    if (!list->count) {
+        source->host->refuse(source->host, "listen", "is empty; it must have at least one address");
+        return false;
+    }
+    source->listeners = calloc(list->count, sizeof *source->listeners);
+    if (!source->listeners) {
+        source->host->refuse(source->host, "", "out of memory");
+        return false;
+    }
+    for (; source->listener_count < list->count; source->listener_count++) {
+        struct listener *listener = &source->listeners[source->listener_count];
+        if (!wr_listener_init(listener, source->host, list->items[source->listener_count], options->insecure))
+            return false;
+        source->has_paths = source->has_paths || listener->at.path;
+    }
+    return true;
+}
+
+static void *create(const weir_host *host, const void *given)
+{
+    const struct statsd_options *options = given;
+    mode_t mode;
+    if (!output_set_mode(host, options->mode, &mode))
+        return NULL;
+    struct source *source = calloc(1, sizeof *source);
+    if (!source) {
+        host->refuse(host, "", "out of memory");
+        return NULL;
+    }
+    source->host = host;
+    source->listening = (struct listener_options){mode, (int)options->recv_buffer};
+    source->datagram_bytes = (size_t)options->datagram_bytes;
+    source->epoll_fd = -1;
+    if (!init_listeners(source, options)) {
+        destroy(source);
+        return NULL;
+    }
+    if (!wr_connections_init(&source->connections, &source->feed, (size_t)options->connections,
+                             output_to_ms(options->idle_timeout_ns))) {
+        host->refuse(host, "", "out of memory");
+        destroy(source);
+        return NULL;
+    }
+    return source;
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static void fail(weir_source_outcome *outcome, const char *what, int error)
+{
+    outcome->code = WEIR_SOURCE_REOPEN;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", what, system_strerror(error));
+}
+
+static bool set_up(struct source *source, weir_source_outcome *outcome)
+{
+    feed_init(&source->feed, source->host);
+    source->epoll_fd = system_above_stdio(epoll_create1(EPOLL_CLOEXEC));
+    source->connections.epoll_fd = source->epoll_fd;
+    source->connections.is_short = false;
+    source->is_accepting = true;
+    if (source->epoll_fd < 0)
+        fail(outcome, "epoll_create1", errno);
+    else if (!wr_datagrams_open(&source->datagrams, &source->feed, source->datagram_bytes))
+        fail(outcome, "buffers for datagrams", ENOMEM);
+    return outcome->code == WEIR_SOURCE_OK;
+}
+
+static bool open_listener(struct source *source, struct listener *listener, weir_source_outcome *outcome)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
+    if (!wr_listener_open(listener, &source->listening, outcome))
+        return false;
+    if (listener->kind == READY_DATAGRAMS &&
+        !(listener->parsed = source->feed.parser->begin(source->host, listener->name)))
+        fail(outcome, listener->name, ENOMEM);
+    else if (epoll_ctl(source->epoll_fd, EPOLL_CTL_ADD, listener->fd, &event) != 0)
+        fail(outcome, "epoll_ctl", errno);
+    return outcome->code == WEIR_SOURCE_OK;
+}
+
+static void close_listener(struct source *source, struct listener *listener)
+{
+    source->feed.parser->end(listener->parsed);
+    listener->parsed = NULL;
+    wr_listener_close(listener);
+}
+
+static void close_source(void *self)
+{
+    struct source *source = self;
+    int epoll_fd = source->epoll_fd;
+    wr_connections_close(&source->connections);
+    for (size_t i = 0; i < source->listener_count; i++)
+        close_listener(source, &source->listeners[i]);
+    wr_datagrams_close(&source->datagrams);
+    source->epoll_fd = -1;
+    if (epoll_fd >= 0)
+        close(epoll_fd);
+}
+
+static void open_source(void *self, weir_source_outcome *outcome)
+{
+    struct source *source = self;
+    bool is_open = set_up(source, outcome);
+    for (size_t i = 0; is_open && i < source->listener_count; i++)
+        is_open = open_listener(source, &source->listeners[i], outcome);
+    if (!is_open)
+        close_source(source);
+    for (size_t i = 0; is_open && i < source->listener_count; i++)
+        source->host->log(source->host, WEIR_LOG_INFO, "listens at %s", source->listeners[i].name);
+}
+
+static void abandon(void *self)
+{
+    const struct source *source = self;
+    for (size_t i = 0; i < source->listener_count; i++)
+        if (source->listeners[i].fd >= 0)
+            close(source->listeners[i].fd);
+    wr_connections_abandon(&source->connections);
+    if (source->epoll_fd >= 0)
+        close(source->epoll_fd);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Adds what was read. Returns false if there is no room yet. */
+static bool go_on(struct source *source)
+{
+    do {
+        if (!feed_resume(&source->feed))
+            return false;
+        wr_connections_go_on(&source->connections);
+    } while (!wr_datagrams_parse(&source->datagrams));
+    return true;
+}
+
+/* Returns false with the outcome set. */
+static bool read_ready(struct source *source, void *ready, weir_source_outcome *outcome)
+{
+    int error = 0;
+    switch (*(const enum ready_kind *)ready) {
+    case READY_DATAGRAMS: error = wr_datagrams_receive(&source->datagrams, ready); break;
+    case READY_CONNECTIONS: wr_connections_accept(&source->connections, ready, output_now_ms()); break;
+    default: wr_connections_read(&source->connections, ready, output_now_ms()); break;
+    }
+    if (error)
+        fail(outcome, ((const struct listener *)ready)->name, error);
+    return !error;
+}
+
+/* Reads once from each descriptor that has something, until a text is held. Returns how many there were; -1:
+ * the outcome is set. */
+static int read_all(struct source *source, weir_source_outcome *outcome)
+{
+    struct epoll_event events[EVENTS_AT_ONCE];
+    int count = epoll_wait(source->epoll_fd, events, EVENTS_AT_ONCE, 0);
+    if (count < 0) {
+        if (errno == EINTR)
+            return 0;
+        fail(outcome, "epoll_wait", errno);
+    }
+    for (int i = 0; i < count && !source->feed.held; i++)
+        if (!read_ready(source, events[i].data.ptr, outcome))
+            return -1;
+    return count;
+}
+
+/* While there is no room for another connection, the epoll set must not report them. */
+static void follow_room(struct source *source)
+{
+    bool accepts = wr_connections_has_room(&source->connections);
+    for (size_t i = 0; accepts != source->is_accepting && i < source->listener_count; i++) {
+        struct listener *listener = &source->listeners[i];
+        struct epoll_event event = {.events = accepts ? EPOLLIN : 0, .data.ptr = listener};
+        if (listener->kind == READY_CONNECTIONS)
+            epoll_ctl(source->epoll_fd, EPOLL_CTL_MOD, listener->fd, &event);
+    }
+    source->is_accepting = accepts;
+}
+
+/* Looks for what no descriptor reports. Returns false with the outcome set. */
+static bool check(struct source *source, weir_source_outcome *outcome)
+{
+    int64_t now_ms = output_now_ms();
+    if (now_ms - source->checked_ms < CHECK_MS)
+        return true;
+    source->checked_ms = now_ms;
+    source->connections.is_short = false;
+    for (size_t i = 0; i < source->listener_count; i++)
+        if (!wr_listener_is_in_place(&source->listeners[i])) {
+            outcome->code = WEIR_SOURCE_REOPEN;
+            snprintf(outcome->reason, sizeof outcome->reason, "%s: the path was removed or replaced",
+                     source->listeners[i].name);
+            return false;
+        }
+    return true;
+}
+
+/* How long to wait for a descriptor. */
+static int64_t find_timeout(struct source *source)
+{
+    int64_t idle_ms = wr_connections_close_idle(&source->connections, output_now_ms());
+    bool checks = source->has_paths || source->connections.is_short;
+    return checks && (idle_ms < 0 || idle_ms > CHECK_MS) ? CHECK_MS : idle_ms;
+}
+
+/* Waits for something to read, or for room. Returns WEIR_WAIT_*. */
+static unsigned wait_for_work(struct source *source)
+{
+    struct pollfd fd = {source->epoll_fd, POLLIN, 0};
+    int64_t timeout_ms = source->feed.held ? -1 : find_timeout(source);
+    bool is_held = source->feed.held; /* closing what is idle may have read something */
+    follow_room(source);
+    return source->feed.intake->wait(source->host, &fd, is_held ? 0 : 1, is_held ? -1 : timeout_ms);
+}
+
+/* A stop was requested: what has come until now is added, if there is room within a second. */
+static void drain(struct source *source)
+{
+    weir_source_outcome unused = {.size = sizeof unused};
+    const int64_t end_ms = output_now_ms() + DRAIN_MS;
+    do {
+        if (!go_on(source))
+            poll(NULL, 0, DRAIN_STEP_MS);
+        else if (read_all(source, &unused) <= 0)
+            break;
+    } while (output_now_ms() < end_ms);
+    go_on(source);
+}
+
+static void report(struct source *source)
+{
+    for (size_t i = 0; i < source->listener_count; i++) {
+        struct listener *listener = &source->listeners[i];
+        if (listener->kind != READY_DATAGRAMS)
+            continue;
+        wr_datagrams_count_left(&source->datagrams, listener);
+        wr_listener_count_drops(listener, source->host);
+        if (listener->kernel_drops)
+            source->host->log(source->host, WEIR_LOG_WARNING,
+                              "%s: the kernel has dropped %llu datagrams in all", listener->name,
+                              (unsigned long long)listener->kernel_drops);
+    }
+}
+
+static void run(void *self, weir_source_outcome *outcome)
+{
+    struct source *source = self;
+    unsigned woke = 0;
+    while (!(woke & WEIR_WAIT_STOP)) {
+        woke = wait_for_work(source);
+        if (!go_on(source))
+            continue;
+        if (woke & WEIR_WAIT_READY && read_all(source, outcome) < 0)
+            return;
+        if (!check(source, outcome))
+            return;
+    }
+    drain(source);
+    report(source);
+}
+
+/* ---- The type -------------------------------------------------------------------------------- */
+
+static const weir_source_type type = {
+    .size = sizeof(weir_source_type),
+    .abi = WEIR_ABI,
+    .flags = WEIR_SOURCE_PARSES,
+    .name = "statsd",
+    .summary = "listens for StatsD lines: UDP, Unix datagrams, TCP",
+    .options = options_table,
+    .option_row_size = sizeof(weir_option),
+    .options_size = sizeof(struct statsd_options),
+    .defaults = defaults,
+    .create = create,
+    .open = open_source,
+    .run = run,
+    .close = close_source,
+    .destroy = destroy,
+    .abandon = abandon,
+};
+
+const weir_source_type *weir_source_type_at(uint32_t index)
+{
+    return index == 0 ? &type : NULL;
+}

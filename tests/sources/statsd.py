@@ -1,0 +1,285 @@
+"""The source type statsd: each type of line, each kind of socket, and addresses that are taken."""
+
+import os
+import socket
+import stat
+
+from harness import Skip, main, run, skip_fork_under_sanitizers, wait_for
+from sourced import SOURCED, Sourced, case, write_config
+
+UDP, TCP = "udp://127.0.0.1:0", "tcp://127.0.0.1:0"
+
+
+def start(folder, *listen, **options):
+    return Sourced(folder, {"type": "statsd", "listen": list(listen or [UDP]), **options})
+
+
+def send_udp(program, *datagrams):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for datagram in datagrams:
+            sender.sendto(datagram, ("127.0.0.1", program.port("udp://127.0.0.1")))
+
+
+def send_unix(path, *datagrams):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        for datagram in datagrams:
+            sender.sendto(datagram, path)
+
+
+def connect(program, start_of_address="tcp://127.0.0.1", host="127.0.0.1"):
+    return socket.create_connection((host, program.port(start_of_address)))
+
+
+@case
+def each_type_of_line_arrives_with_its_value(folder):
+    program = start(folder)
+    send_udp(program, b"hits:1|c\nlevel:2.5|g\ntime:320|ms\nsize:512|h\nspan:7|d\nusers:bob|s\nmany:1:2:3|h")
+    program.await_stats(lines=7)
+    counts = program.end()
+    assert program.values() == [("hits", 1), ("level", 2.5), ("time", 320), ("size", 512), ("span", 7), ("users", 1),
+                                ("many", 1), ("many", 2), ("many", 3)]
+    assert [line.get("metadata") for line in program.written()] == [None] * 5 + ["bob"] + [None] * 3
+    assert (counts["lines"], counts["bad_lines"], counts["refused"], counts["added"]) == (7, 0, 0, 9), counts
+
+
+@case
+def counters_are_scaled_by_their_sample_rate_and_other_values_are_not(folder):
+    program = start(folder)
+    send_udp(program, b"hits:1|c|@0.1\nhits:3|c|@0.5\nhits:2|c|@1\ntime:320|ms|@0.1")
+    program.await_stats(lines=4)
+    program.end()
+    assert program.values() == [("hits", 10), ("hits", 6), ("hits", 2), ("time", 320)]
+
+
+@case
+def a_gauge_with_a_sign_is_a_change_of_its_level(folder):
+    program = start(folder, TCP, UDP)
+    send_udp(program, b"level:10|g\nlevel:+2.5|g\nlevel:-4|g\nnew:-3|g\nlevel:1|g\nlevel:-2|g\nlevel:+1|g|#a:b")
+    program.await_stats(lines=7)
+    program.end()
+    assert program.values() == [("level", 10), ("level", 12.5), ("level", 8.5), ("new", -3), ("level", 1), ("level", -1),
+                                ("level", 1)], "the last one has another label, so it is another gauge"
+
+
+@case
+def labels_are_taken_and_those_of_the_source_take_precedence(folder):
+    program = start(folder, labels={"host": "own"})
+    send_udp(program, b"hits:1|c|#route:/x,up,host:sent\nhits:1|c|@0.5|#route:/y")
+    program.await_stats(lines=2)
+    program.end()
+    assert [line["labels"] for line in program.written()] == [{"host": "own", "route": "/x", "up": ""},
+                                                              {"host": "own", "route": "/y"}]
+
+
+@case
+def split_and_group_choose_the_group(folder):
+    for split, expected in (("none", ("own", "a.b.c")), ("first", ("a", "b.c")), ("last", ("a.b", "c"))):
+        program = start(folder, split=split, group="own", group_prefix="pre")
+        send_udp(program, b"a.b.c:1|c")
+        program.await_stats(lines=1)
+        program.end()
+        line = program.written()[-1]
+        assert (line["group"], line["name"]) == ("pre." + expected[0], expected[1]), line
+
+
+@case
+def lines_that_make_no_sense_are_counted_and_the_first_is_quoted(folder):
+    program = start(folder)
+    send_udp(program, b"hits:1|c\nhits:x|c\nhits\nhits:1|q\nhits:1|c|@7\n_e{1,1}:a|b\n\nhits:2|c\nhits:-1|c\nhits:+1|g")
+    program.await_stats(lines=10)
+    counts = program.end()
+    assert program.values() == [("hits", 1), ("hits", 2)]
+    assert (counts["lines"], counts["bad_lines"], counts["refused"]) == (10, 5, 2), counts
+    assert 'line 2, column 6: "x" is not a finite number; further ones are only counted' in program.log(), program.log()
+
+
+@case
+def several_listeners_of_each_kind_are_read(folder):
+    path = os.path.join(folder, "socket")
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            raise Skip("the machine has no IPv6") from None
+    program = start(folder, UDP, TCP, "udp://[::1]:0", "tcp://[::1]:0", "unix-dgram:" + path, "udp://localhost:0")
+    send_udp(program, b"udp:1|c")
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"udp6:1|c\n", ("::1", program.port("udp://[::1]")))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"named:1|c\n", ("127.0.0.1", program.port("udp://localhost")))
+    send_unix(path, b"unix:1|c")
+    with connect(program) as one, connect(program, "tcp://[::1]", "::1") as other:
+        one.sendall(b"tcp:1|c\n")
+        other.sendall(b"tcp6:1|c\n")
+        program.await_stats(lines=6)
+    program.end()
+    assert sorted(program.values()) == [(name, 1) for name in ("named", "tcp", "tcp6", "udp", "udp6", "unix")]
+
+
+@case
+def a_datagram_ends_its_last_line_and_a_connection_does_not(folder):
+    program = start(folder, UDP, TCP)
+    send_udp(program, b"a:1|", b"c\n", b"b:1|c")
+    program.await_stats(lines=3)
+    with connect(program) as client:
+        client.sendall(b"c:1")
+        client.sendall(b"|c\nd:1|c")
+    program.await_stats(lines=4, bad_lines=3)
+    counts = program.end()
+    assert program.values() == [("b", 1), ("c", 1)] and counts["bad_lines"] == 3, (program.values(), counts)
+
+
+@case
+def lines_of_connections_do_not_mix(folder):
+    program = start(folder, TCP)
+    clients = [connect(program) for _ in range(20)]
+    for byte in range(6):
+        for number, client in enumerate(clients):
+            client.sendall(f"n:{number:02}|c\n".encode()[byte:byte + 1] if byte < 5 else b"c\n")
+    program.await_stats(lines=20)
+    for client in clients:
+        client.close()
+    program.end()
+    assert sorted(program.values()) == [("n", number) for number in range(20)]
+
+
+@case
+def the_longest_datagrams_are_read_whole_and_longer_ones_are_cut_and_counted(folder):
+    path = os.path.join(folder, "socket")
+    program = start(folder, UDP, "unix-dgram:" + path)
+    send_udp(program, b"a:1|c\n" * 10917)
+    program.await_stats(lines=10917)
+    send_unix(path, b"b:1|c\n" * 16000)
+    program.await_stats(lines=10917 + 10922, bad_lines=1)
+    counts = program.end()
+    assert (counts["added"], counts["bad_lines"]) == (10917 + 10922, 1), counts  # 65536 = 6 * 10922 + 4
+    assert "a datagram is longer than datagram_bytes (65536); its rest is lost" in program.log(), program.log()
+
+
+@case
+def a_port_that_is_taken_is_tried_again(folder):
+    for kind, scheme in ((socket.SOCK_DGRAM, "udp"), (socket.SOCK_STREAM, "tcp")):
+        with socket.socket(socket.AF_INET, kind) as taken:
+            taken.bind(("127.0.0.1", 0))
+            if scheme == "tcp":
+                taken.listen()
+            port = taken.getsockname()[1]
+            address = f"{scheme}://127.0.0.1:{port}"
+            program = start(folder, UDP, address)
+            program.await_log(f"{address}: bind: Address already in use; trying again")
+        wait_for(lambda: f"listens at {address}\n" in program.log(), "the address")  # pylint: disable=cell-var-from-loop
+        if scheme == "tcp":
+            with connect(program) as client:
+                client.sendall(b"a:1|c\n")
+        else:
+            with socket.socket(socket.AF_INET, kind) as sender:
+                sender.sendto(b"a:1|c", ("127.0.0.1", port))
+        program.await_stats(lines=1)
+        assert program.end()["added"] == 1
+
+
+@case
+def a_unix_socket_gets_its_mode_and_is_removed_at_the_end(folder):
+    path = os.path.join(folder, "socket")
+    for mode in ("0600", "0622"):
+        program = start(folder, "unix-dgram:" + path, mode=mode)
+        program.await_log("listens at")
+        assert stat.S_IMODE(os.stat(path).st_mode) == int(mode, 8)
+        send_unix(path, b"a:1|c")
+        program.await_stats(lines=1)
+        program.end()
+        assert not os.path.exists(path)
+
+
+@case
+def a_unix_socket_that_was_left_behind_is_replaced_and_one_in_use_is_not(folder):
+    path = os.path.join(folder, "socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.bind(path)
+        program = start(folder, "unix-dgram:" + path)
+        program.await_log("bind: Address already in use; trying again")
+        send_unix(path, b"still the other's")
+        assert other.recv(100) == b"still the other's"
+    program.await_log("listens at")
+    send_unix(path, b"a:1|c")
+    program.await_stats(lines=1)
+    assert program.end()["added"] == 1
+
+
+@case
+def a_path_that_is_no_socket_is_left_alone(folder):
+    path = os.path.join(folder, "socket")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("precious")
+    program = start(folder, "unix-dgram:" + path)
+    program.await_log("bind: File exists; trying again")
+    program.end()
+    with open(path, encoding="ascii") as file:
+        assert file.read() == "precious"
+
+
+@case
+def a_unix_socket_whose_path_is_lost_is_opened_again(folder):
+    path = os.path.join(folder, "socket")
+    program = start(folder, "unix-dgram:" + path)
+    program.await_log("listens at")
+    os.remove(path)
+    wait_for(lambda: os.path.exists(path), "the socket")
+    program.await_log("listens at[^$]*listens at")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.bind(path + ".other")
+        os.rename(path + ".other", path)
+        program.await_log("(the path was removed or replaced; trying again[^$]*){2}")
+        program.end()
+        assert os.path.exists(path), "it is another program's now"
+
+
+@case
+def addresses_beyond_loopback_need_a_word(folder):
+    for listen in ("udp://0.0.0.0:0", "tcp://[::]:0", "udp://192.0.2.1:0", "udp://[::ffff:192.0.2.1]:0"):
+        done = run(SOURCED, write_config(folder, {"type": "statsd", "listen": [UDP, listen]}))
+        assert done.returncode == 1 and '"insecure": true allows it' in done.stderr and listen in done.stderr, done
+    program = start(folder, "udp://0.0.0.0:0", insecure=True)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"a:1|c", ("127.0.0.1", program.port("udp://0.0.0.0")))
+    program.await_stats(lines=1)
+    program.end()
+
+
+@case
+def wrong_addresses_are_refused_with_what_is_allowed(folder):
+    wrong = {
+        "127.0.0.1:8125": "has no scheme that is known",
+        "unix:/run/x": "has no scheme that is known",
+        "udp://127.0.0.1": "has no port",
+        "udp://127.0.0.1:70000": "has something other than a port, 0..65535",
+        "udp://metrics.example:8125": "has a host that is not an IP address",
+        "tcp://::1:8125": "has an IPv6 address without brackets",
+        "unix-dgram:socket": "has no absolute path",
+        "unix-dgram:/" + "x" * 120: "has a path of more than 107 bytes",
+    }
+    for listen, problem in wrong.items():
+        done = run(SOURCED, write_config(folder, {"type": "statsd", "listen": [listen]}))
+        assert done.returncode == 1 and problem in done.stderr and "unix-dgram:/PATH" in done.stderr, (listen, done)
+    for options, problem in (({"listen": []}, "at least one address"), ({"mode": "9"}, "is not a mode")):
+        done = run(SOURCED, write_config(folder, {"type": "statsd", **options}))
+        assert done.returncode == 1 and problem in done.stderr, (options, done)
+
+
+@case
+def a_forked_child_has_none_of_its_sockets(folder):
+    skip_fork_under_sanitizers()
+    program = start(folder, UDP, TCP, "unix-dgram:" + os.path.join(folder, "socket"))
+    with connect(program) as client:
+        client.sendall(b"a:1|c\n")
+        program.await_stats(lines=1)
+        assert program.ask("fork") == 0
+        client.sendall(b"a:2|c\n")
+        program.await_stats(lines=2)
+    program.end()
+    assert program.values() == [("a", 1), ("a", 2)]
+
+
+if __name__ == "__main__":
+    main()

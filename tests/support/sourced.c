@@ -1,0 +1,78 @@
+/* sourced: starts the sources of a configuration, and prints its ledgers and the sources' counts as a line of
+ * JSON for each line that it reads, and, after the sources have stopped, at the end of its input. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#include "ledger_json.h"
+
+static void print_sources(void)
+{
+    weir_source_stats stats;
+    for (size_t i = 0; weir_get_source_stats(i, &stats, sizeof stats) == 0; i++)
+        printf("%s\"%s\":{\"state\":%d,\"lines\":%" PRIu64 ",\"bad_lines\":%" PRIu64 ",\"records\":%" PRIu64
+               ",\"added\":%" PRIu64 ",\"refused\":%" PRIu64 "}",
+               i ? "," : "", stats.name, stats.state, stats.lines, stats.bad_lines, stats.records, stats.added,
+               stats.refused);
+}
+
+static void print_all(void)
+{
+    printf("{\"sources\":{");
+    print_sources();
+    printf("},");
+    ledger_json_members();
+    printf("}\n");
+    fflush(stdout);
+}
+
+/* How many sockets a child has that is forked now. */
+static void print_childs_sockets(void)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        char path[32], to[32];
+        int sockets = 0;
+        for (int fd = 0; fd < 1024; fd++) {
+            snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+            ssize_t length = readlink(path, to, sizeof to);
+            sockets +=
+                length > 7 && (strncmp(to, "socket:", 7) == 0 || strncmp(to, "anon_inode:[event", 17) == 0);
+        }
+        printf("%d\n", sockets);
+        fflush(stdout);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static int fail(void)
+{
+    fprintf(stderr, "%s\n", weir_last_error());
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    char line[64];
+    if (argc != 2 || weir_configure_file(argv[1]) || weir_start_sources())
+        return fail();
+    while (fgets(line, sizeof line, stdin))
+        if (strcmp(line, "fork\n") == 0)
+            print_childs_sockets();
+        else
+            print_all();
+    int stopped = weir_stop_sources(60000);
+    if (stopped)
+        return fail();
+    weir_flush(60000);
+    print_all();
+    return 0;
+}
