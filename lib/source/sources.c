@@ -29,6 +29,7 @@ struct sources {
 
 struct planned {
     struct wr_source *first;
+    struct wr_unknown_keys unknown;
 };
 
 void wr_sources_free(struct wr_source *source)
@@ -42,13 +43,13 @@ void wr_sources_free(struct wr_source *source)
 
 static struct wr_source *make_one(struct wr_runtime *runtime, struct wr_source_types *types,
                                   const struct wr_config *config, const struct wr_config_handler *given,
-                                  struct wr_error *error)
+                                  struct wr_unknown_keys *unknown, struct wr_error *error)
 {
     struct wr_error problem = {0};
     struct wr_source_type *type =
         wr_source_types_find(types, &runtime->plugins, given->type, given->plugin, &problem);
     if (type)
-        return wr_source_new(runtime, type, config, given, NULL, error);
+        return wr_source_new(runtime, type, config, given, unknown, error);
     const struct wr_node *at = wr_node_member(given->node, given->plugin ? "plugin" : "type");
     wr_node_error(at, error, "%s", problem.text);
     error->code = problem.code;
@@ -56,12 +57,12 @@ static struct wr_source *make_one(struct wr_runtime *runtime, struct wr_source_t
 }
 
 bool wr_sources_make(struct wr_runtime *runtime, struct wr_source_types *types, const struct wr_config *config,
-                     struct wr_source **first, struct wr_error *error)
+                     struct wr_source **first, struct wr_unknown_keys *unknown, struct wr_error *error)
 {
     struct wr_source **last = first;
     *first = NULL;
     for (size_t i = 0; i < config->source_count; i++) {
-        *last = make_one(runtime, types, config, &config->sources[i], error);
+        *last = make_one(runtime, types, config, &config->sources[i], unknown, error);
         if (!*last) {
             wr_sources_free(*first);
             return false;
@@ -77,8 +78,11 @@ static void *plan(struct wr_source_hooks *hooks, const struct wr_config *config,
     struct planned *planned = calloc(1, sizeof *planned);
     if (!planned)
         wr_error_no_memory(error, NULL);
-    else if (wr_sources_make(sources->runtime, &sources->types, config, &planned->first, error))
+    else if (wr_sources_make(sources->runtime, &sources->types, config, &planned->first, &planned->unknown,
+                             error))
         return planned;
+    if (planned)
+        wr_unknown_keys_fini(&planned->unknown);
     free(planned);
     return NULL;
 }
@@ -87,6 +91,7 @@ static void discard(void *plan)
 {
     struct planned *planned = plan;
     wr_sources_free(planned->first);
+    wr_unknown_keys_fini(&planned->unknown);
     free(planned);
 }
 
@@ -223,6 +228,7 @@ static void commit(struct wr_source_hooks *hooks, void *plan, uint64_t generatio
     wr_lock_enter(&sources->changing);
     if (!sources->is_stopped && generation >= sources->generation) {
         sources->generation = generation;
+        wr_unknown_keys_log(&planned->unknown, &sources->runtime->log);
         set_committing(sources, true);
         struct wr_source *chosen = choose(sources, planned->first);
         planned->first = NULL;

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from harness import WEIR, Skip, case, lines_of, main, run, start, wait_for
+from harness import SOURCE, WEIR, Skip, case, lines_of, main, run, start, wait_for
 
 PATIENCE_S = 240
 
@@ -384,6 +384,22 @@ def a_summary_is_printed_at_intervals(folder):
         assert relay.end()[0] == 0 and delivered(folder) == [1, 2]
 
 
+@case
+def the_example_reads_from_a_pipe_and_can_be_inspected(folder):
+    pipe = os.path.join(folder, "pipe")
+    places = {"RELAY_FIFO": pipe, "RELAY_FILE": os.path.join(folder, "out.jsonl"), "RELAY_SPOOL": os.path.join(folder, "spool"),
+              "XDG_RUNTIME_DIR": folder}
+    with Relay(folder, os.path.join(SOURCE, "examples", "config", "relay.json"), **places) as relay:
+        put(pipe, 1, 2)
+        wait_for(lambda: delivered(folder) == [1, 2], "the values")
+        wait_for(lambda: run(WEIR, "status", relay.process.pid, XDG_RUNTIME_DIR=folder).stdout.count("source jobs (fifo): running") == 1,
+                 "its status")
+        status, log = relay.end()
+        assert status == 0 and ledger_of(log) == 2, log
+    first = json.loads(lines_of(os.path.join(folder, "out.jsonl"))[0])
+    assert (first["group"], first["name"], first["labels"]) == ("jobs", "x", {"host": socket.gethostname()}), first
+
+
 # ---- Configurations -----------------------------------------------------------------------------------
 
 
@@ -438,6 +454,16 @@ def check_validates_sources_and_names_place_value_and_what_is_allowed(folder):
             file.write('{"sources":{"s":%s},"groups":{"*":"null"}}' % source)
         done = run(WEIR, "check", path)
         assert done.returncode == 1 and re.match(rf"weir: {re.escape(path)}:{problem}", done.stderr), (source, done)
+
+
+@case
+def unknown_keys_of_sources_are_ignored_and_listed_if_the_configuration_says_so(folder):
+    config = write_config(folder, {"in": {"type": "stdin", "pares": "json"}}, unknown_keys="warn")
+    problem = 'sources.in.pares: unknown option, ignored; did you mean "parse"?'
+    done = run(WEIR, "check", config)
+    assert done.returncode == 0 and "unknown keys\n" in done.stdout and done.stdout.count(problem) == 1, done
+    done = run(WEIR, "relay", "-c", config, stdin=open(os.devnull, encoding="utf-8"))
+    assert done.returncode == 0 and done.stderr.count(problem) == 1, done
 
 
 @case

@@ -11,7 +11,7 @@ RELOAD = os.path.join(BUILD, "examples", "reload")
 
 # a key that is not known at each place where there may be one; %s: warn or error
 SHARED = """{
-  "sources": { "a": 1 },
+  "exports": { "a": 1 },
   "settings": { "unknown_keys": "%s", "max_serie": 5 },
   "handlers": {
     "*": { "batc": 7, "format": { "type": "influx", "integer": true } },
@@ -24,7 +24,7 @@ SHARED = """{
 }"""
 
 MESSAGES = [
-    "2:3: sources: unknown section, ignored",
+    "2:3: exports: unknown section, ignored",
     '3:41: settings.max_serie: unknown option, ignored; did you mean "max_series"?',
     '5:12: handlers.*.batc: unknown option, ignored; did you mean "batch"?',
     '11:30: metrics.a.x.uint: unknown option, ignored; did you mean "unit"?',
@@ -73,7 +73,7 @@ def without_the_setting_the_first_is_an_error(folder):
     for policy in ("error", "${POLICY:-error}"):
         path = shared(folder, policy)
         done = run(WEIR, "check", path)
-        assert done.returncode == 1 and done.stderr.startswith(f"weir: {path}:2:3: sources: unknown section; allowed: "), done
+        assert done.returncode == 1 and done.stderr.startswith(f"weir: {path}:2:3: exports: unknown section; allowed: "), done
     assert run(WEIR, "check", path, POLICY="warn").returncode == 0
     done = run(WEIR, "check", shared(folder, "warning"))
     assert done.returncode == 1 and ':3:33: settings.unknown_keys: "warning" is not allowed; did you mean "warn"? allowed: error, warn' in done.stderr, done

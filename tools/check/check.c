@@ -29,6 +29,7 @@ struct checked {
     struct wr_config *config;
     struct wr_plan *plan;
     struct wr_source *sources;
+    struct wr_unknown_keys unknown; /* of the sources */
     struct wr_log log;
     struct wr_segment_pool pool;
 };
@@ -40,7 +41,7 @@ static bool make_sources(struct checked *checked, struct wr_error *error)
     static struct wr_source_types types;
     runtime.plugins.folders = command_plugins()->folders;
     wr_log_init(&runtime.log, secure_getenv("WEIR_LOG"));
-    return wr_sources_make(&runtime, &types, checked->config, &checked->sources, error);
+    return wr_sources_make(&runtime, &types, checked->config, &checked->sources, &checked->unknown, error);
 }
 
 /* Does what a program does when it configures: loads handler and source types, creates handlers and sources,
@@ -66,6 +67,7 @@ static bool check(struct checked *checked, const char *file, struct wr_error *er
 static void release(struct checked *checked)
 {
     wr_sources_free(checked->sources);
+    wr_unknown_keys_fini(&checked->unknown);
     wr_plan_free(checked->plan);
     wr_config_drop(checked->config);
 }
@@ -290,10 +292,11 @@ static void put_all(struct wr_buffer *out, const struct checked *checked)
 {
     const struct wr_config *config = checked->config;
     put_files(out, config);
-    if (config->unknown.count || checked->plan->unknown.count)
+    if (config->unknown.count || checked->plan->unknown.count || checked->unknown.count)
         wr_buffer_put_text(out, "unknown keys\n");
     put_unknown(out, &config->unknown);
     put_unknown(out, &checked->plan->unknown);
+    put_unknown(out, &checked->unknown);
     if (checked->sources)
         wr_buffer_put_text(out, "sources\n");
     for (const struct wr_source *source = checked->sources; source; source = source->next)

@@ -104,7 +104,8 @@ static size_t count_sources(void)
     return count;
 }
 
-/* Before any thread starts. A standard stream that is closed stays so: the source `stdin` must not read these. */
+/* Before any thread starts. A standard stream that is closed stays so: the source `stdin` must not read these.
+ */
 static bool open_descriptors(struct relay *relay)
 {
     sigset_t taken;
