@@ -78,7 +78,7 @@ def types_formats_commands_and_keywords_are_completed():
     assert offered("handlers", "") == sorted(types) and "file" in types
     assert offered("handlers", "--json", "fi") == ["fifo", "file"]
     assert offered("sources", "") == sorted(source["name"] for source in json.loads(run(WEIR, "sources", "--json").stdout))
-    assert offered("sources", "stdi") == ["stdin"]
+    assert offered("sources", "st") == ["statsd", "stdin"]
     assert offered("formats", "") == sorted(formats)
     assert offered("help", "") == sorted(commands())
     assert offered("spool", "") == ["list", "replay", "verify"] and offered("spool", "v") == ["verify"]

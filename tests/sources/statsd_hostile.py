@@ -111,7 +111,7 @@ def connections_that_send_no_whole_line_are_closed(folder):
     for client in slow:
         client.close()
     counts = program.end()
-    assert counts["added"] == 1 and 0 < counts["bad_lines"] <= 20, counts
+    assert counts["added"] == 1 and counts["bad_lines"] <= 20, counts
 
 
 @case
