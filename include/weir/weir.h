@@ -227,10 +227,10 @@ WEIR_API int weir_flush(int64_t timeout_ms);
 /* Delivers what it can within timeout_ms milliseconds (-1: no limit) and stops. Called by weir itself at exit,
  * with settings.shutdown_timeout. What could not be delivered goes to disk if the handler has a spool;
  * otherwise it is dropped and counted. Both are logged by handler. A handler that is busy gets another 250 ms
- * to finish. A call while another thread shuts down waits for that thread and returns its result, or
- * WEIR_ERR_TIMEOUT after timeout_ms; a later one does nothing and returns 0. So does the exit of the program.
- * Returns 0; WEIR_ERR_DROPPED if values were dropped since the last flush, or WEIR_ERR_SPOOLED if some are on
- * disk. */
+ * to finish, and a disk that is in use up to 10 s. A call while another thread shuts down waits for that thread
+ * and returns its result, or WEIR_ERR_TIMEOUT after timeout_ms; a later one does nothing and returns 0. So does
+ * the exit of the program. Returns 0; WEIR_ERR_DROPPED if values were dropped since the last flush, or
+ * WEIR_ERR_SPOOLED if some are on disk. */
 WEIR_API int weir_shutdown(int64_t timeout_ms);
 
 /* ---- Errors and messages --------------------------------------------------------------------- */
