@@ -10,7 +10,7 @@ static void expect_refused(const char *text, const char *expected)
     cr_assert_str_eq(error.text, expected, "%s: %s", text, error.text);
 }
 
-#define SECTIONS "allowed: $schema, include, settings, handlers, groups, metrics"
+#define SECTIONS "allowed: $schema, include, settings, handlers, groups, metrics, sources"
 #define SETTINGS                                                                                               \
     "allowed: shutdown_timeout, labels, instance, reload, stats_interval, clock, journal, max_series, "        \
     "max_series_per_name, unknown_keys, status"
