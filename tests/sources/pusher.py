@@ -115,17 +115,13 @@ def sums_at_both_ends_are_those_of_the_writers_ledgers(folder):
         programs = {name: sums[name] for name in sums if name not in expected}
         assert {name: sums.get(name) for name in expected} == expected, sums
         assert sum(count for count, _ in programs.values()) == added == RESTARTS * each, (programs, added)
-        arrived = {name: (len(values), sum(values)) for name, values in stored(database).items()}
+        arrived = {name: (len(values), sum(values)) for name, values in stored(database, sum(count for count, _ in sums.values())).items()}
         assert arrived == {name: sums[name] for name in sums}, (arrived, sums)
 
 
-def stored(database):
-    """The values of each name; VictoriaMetrics shows new ones with a delay."""
-    series = database.read_series('{task_name="train"}')
-    wanted = 0
-    while sum(map(len, series.values())) != wanted:
-        wanted = sum(map(len, series.values()))
-        series = database.read_series('{task_name="train"}')
+def stored(database, count):
+    """The values of each name."""
+    series = database.await_series('{task_name="train"}', count)
     return {name.rpartition("_")[2]: values for name, values in series.items()}
 
 
