@@ -39,10 +39,10 @@ TestSuite(sources, .init = set_up, .timeout = 300);
 static int configure(const char *options)
 {
     char text[8192];
-    snprintf(
-        text, sizeof text,
-        "{\"sources\":{\"in\":{\"type\":\"scripted\",\"plugin\":\"%s\"%s}},\"groups\":{\"*\":\"capture\"}}",
-        plugin, options);
+    snprintf(text, sizeof text,
+             "{\"handlers\":{\"*\":{\"block_timeout\":\"1h\"}},\"sources\":{\"in\":{\"type\":\"scripted\","
+             "\"plugin\":\"%s\"%s}},\"groups\":{\"*\":\"capture\"}}",
+             plugin, options);
     return weir_configure_text(text, strlen(text));
 }
 
