@@ -381,6 +381,18 @@ bool wr_options_check_required(const struct wr_options_fill *fill, const struct 
     return true;
 }
 
+/* ---- Showing --------------------------------------------------------------------------------- */
+
+void wr_options_put_all(struct wr_buffer *out, const struct wr_options_table *table, const void *target)
+{
+    const weir_option *row;
+    for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
+        wr_buffer_put_format(out, "%s=", row->name);
+        wr_option_show(row, target, true, out);
+        wr_buffer_put_char(out, '\n');
+    }
+}
+
 /* ---- Checking a table ------------------------------------------------------------------------ */
 
 static bool check_row(const struct wr_options_table *table, const weir_option *row, struct wr_error *error)

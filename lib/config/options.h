@@ -65,6 +65,9 @@ bool wr_options_set_members(const struct wr_options_fill *fills, size_t count, c
 bool wr_options_check_required(const struct wr_options_fill *fill, const struct wr_node *object,
                                struct wr_error *error);
 
+/* Appends all options with their values, one a line, secrets included: equal texts are equal options. */
+void wr_options_put_all(struct wr_buffer *out, const struct wr_options_table *table, const void *target);
+
 /* Checks the table of a plugin: names, types, fields inside the struct and not overlapping, allowed values well
  * formed, defaults valid. */
 bool wr_options_check_table(const struct wr_options_table *table, struct wr_error *error);

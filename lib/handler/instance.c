@@ -7,7 +7,6 @@
 #include "text/error.h"
 #include "format/format.h"
 #include "os/thread_state.h"
-#include "config/option.h"
 #include "text/suggest.h"
 #include "text/units.h"
 #include "text/utf8.h"
@@ -402,27 +401,17 @@ static bool set_format(struct wr_instance *instance, const struct sources *from)
 
 /* ---- Identity -------------------------------------------------------------------------------- */
 
-static void put_table(struct wr_buffer *out, const struct wr_options_table *table, const void *target)
-{
-    const weir_option *row;
-    for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
-        wr_buffer_put_format(out, "%s=", row->name);
-        wr_option_show(row, target, true, out);
-        wr_buffer_put_char(out, '\n');
-    }
-}
-
 static bool set_identity(struct wr_instance *instance, struct wr_error *error)
 {
     struct wr_buffer text = {0};
     struct wr_options_table common_options = wr_common_options_table();
     /* the address differs for types of one name in different shared objects */
     wr_buffer_put_format(&text, "%s %p\n", instance->type->is.name, (const void *)instance->type);
-    put_table(&text, &common_options, &instance->common_options);
-    put_table(&text, &instance->type->options, instance->options);
+    wr_options_put_all(&text, &common_options, &instance->common_options);
+    wr_options_put_all(&text, &instance->type->options, instance->options);
     if (instance->format) {
         wr_buffer_put_format(&text, "format=%s\n", instance->format->name);
-        put_table(&text, &instance->format->options, instance->format_options);
+        wr_options_put_all(&text, &instance->format->options, instance->format_options);
     }
     instance->identity = wr_buffer_take(&text);
     return instance->identity || fail_memory(error);

@@ -7,7 +7,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "config/option.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/thread.h"
@@ -142,16 +141,6 @@ static bool fill_options(struct wr_source *source, const struct origin *from)
            add_variables(source, from) && check_labels(source, from);
 }
 
-static void put_table(struct wr_buffer *out, const struct wr_options_table *table, const void *target)
-{
-    const weir_option *row;
-    for (size_t i = 0; (row = wr_options_row(table, i)); i++) {
-        wr_buffer_put_format(out, "%s=", row->name);
-        wr_option_show(row, target, true, out);
-        wr_buffer_put_char(out, '\n');
-    }
-}
-
 static bool set_identity(struct wr_source *source, struct wr_error *error)
 {
     struct wr_buffer text = {0};
@@ -159,8 +148,8 @@ static bool set_identity(struct wr_source *source, struct wr_error *error)
     /* the address differs for types of one name in different shared objects */
     wr_buffer_put_format(&text, "%s %s %p\n", source->shown.name, source->type->is.name,
                          (const void *)source->type);
-    put_table(&text, &common, &source->options);
-    put_table(&text, &source->type->options, source->own_options);
+    wr_options_put_all(&text, &common, &source->options);
+    wr_options_put_all(&text, &source->type->options, source->own_options);
     source->identity = wr_buffer_take(&text);
     return source->identity || wr_error_no_memory(error, NULL);
 }

@@ -263,8 +263,8 @@ static double as_double(const weir_typed_value *value)
     return value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
 }
 
-/* An increment stands for several, if only some were sent; a change is added to the gauge's present level,
- * which becomes the value. Returns the text of a fault, or NULL. */
+/* If only a part of the increments was sent, each counts for several; a change is added to the gauge's present
+ * level, which becomes the value. Returns the text of a fault, or NULL. */
 static const char *scale(const weir_record *record, const struct weir_metric *metric, weir_typed_value *value)
 {
     bool is_sampled = record->sample_rate > 0 && record->sample_rate < 1;
