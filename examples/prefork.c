@@ -1,5 +1,6 @@
 /* prefork: a server that forks its workers after it has added values. Each process delivers its own values
- * without further code.
+ * without further code; with examples/config/forward.json, to a relay, so that a worker ends in a moment and
+ * the relay keeps the connections to elsewhere.
  *
  *     prefork [WORKERS] */
 

@@ -22,6 +22,7 @@ struct pump {
     bool is_whole;      /* for that */
     bool is_between;    /* the last byte that was read ended a line, or none was read */
     size_t last_length; /* that the last call has read */
+    size_t last_lines;  /* of these, up to the end of the last line */
 };
 
 enum pump_result { PUMP_READ, PUMP_EMPTY, PUMP_END, PUMP_FULL, PUMP_FAILED };
@@ -69,7 +70,7 @@ static inline void pump_finish(struct pump *pump, bool is_whole)
 static inline enum pump_result pump_read(struct pump *pump, int fd)
 {
     size_t room;
-    pump->last_length = 0;
+    pump->last_length = pump->last_lines = 0;
     char *to = pump_resume(pump) ? pump->parser->room(pump->text, &room) : NULL;
     if (pump->is_full || pump->is_ending)
         return PUMP_FULL;
@@ -82,8 +83,10 @@ static inline enum pump_result pump_read(struct pump *pump, int fd)
         return errno == EAGAIN || errno == EINTR ? PUMP_EMPTY : PUMP_FAILED;
     if (length == 0)
         return PUMP_END;
+    const char *newline = memrchr(to, '\n', (size_t)length);
     pump->last_length = (size_t)length;
-    pump->is_between = to[length - 1] == '\n';
+    pump->last_lines = newline ? (size_t)(newline + 1 - to) : 0;
+    pump->is_between = pump->last_lines == pump->last_length;
     pump->is_full = !pump->parser->parse(pump->text, (size_t)length);
     return pump->is_full ? PUMP_FULL : PUMP_READ;
 }

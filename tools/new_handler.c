@@ -1,31 +1,57 @@
-/* weir new-handler: creates a folder with a new handler type that builds and passes its tests. */
+/* weir new-handler: creates a folder with a new handler or source type that builds and passes its tests. */
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/command.h"
 #include "handler/plugin.h"
+#include "source/source_type.h"
 #include "text/buffer.h"
 #include "text/error.h"
 
-/* Pairs of a file name and one of its lines, ending with NULL. Generated from tools/new_handler/ by the build.
- */
-extern const char *const new_handler_lines[];
+/* Pairs of a file name and one of its lines, ending with NULL. Generated from tools/new_handler/ and
+ * tools/new_source/ by the build. */
+extern const char *const new_handler_lines[], *const new_source_lines[];
 
-/* What a template has instead of the new type's name. */
-static const char placeholder[] = "@NAME@";
+/* What is created. */
+struct project {
+    const char *name; /* the new type's name */
+    bool is_source;
+    const char *const *lines;
+};
 
-static void put_line(struct wr_buffer *out, const char *line, const char *name)
+/* Appends the value of the placeholder at the beginning of the text. Returns its length; 0: there is none. */
+static size_t put_placeholder(struct wr_buffer *out, const char *text, const struct project *project)
 {
-    const char *found;
-    while ((found = strstr(line, placeholder))) {
-        wr_buffer_put(out, line, (size_t)(found - line));
-        wr_buffer_put_text(out, name);
-        line = found + strlen(placeholder);
+    const struct {
+        const char *text, *value, *suffix;
+    } known[] = {
+        {"@NAME@", project->name, ""},
+        {"@KIND@", project->is_source ? "source" : "handler", ""},
+        {"@PLUGIN@", project->name, project->is_source ? ".source.so" : ".so"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t length = strlen(known[i].text);
+        if (strncmp(text, known[i].text, length) != 0)
+            continue;
+        wr_buffer_put_text(out, known[i].value);
+        wr_buffer_put_text(out, known[i].suffix);
+        return length;
     }
-    wr_buffer_put_text(out, line);
+    return 0;
+}
+
+static void put_line(struct wr_buffer *out, const char *line, const struct project *project)
+{
+    while (*line) {
+        size_t length = *line == '@' ? put_placeholder(out, line, project) : 0;
+        if (!length)
+            wr_buffer_put_char(out, *line);
+        line += length ? length : 1;
+    }
     wr_buffer_put_char(out, '\n');
 }
 
@@ -39,17 +65,17 @@ static bool write_file(const char *path, const struct wr_buffer *text)
 }
 
 /* Writes the file whose first line is *line. Returns the first line of the next file, or NULL on failure. */
-static const char *const *make_file(const char *const *line, const char *name)
+static const char *const *make_file(const char *const *line, const struct project *project)
 {
     struct wr_buffer path = {0}, text = {0};
-    const char *file = *line;
-    bool is_script = strcmp(file, "check.sh") == 0;
-    if (strcmp(file, "handler.c") == 0)
+    const char *file = *line, *name = project->name;
+    bool is_script = strcmp(file, "check.sh") == 0, is_code = strcmp(file + strlen(file) - 2, ".c") == 0;
+    if (is_code)
         wr_buffer_put_format(&path, "%s/%s.c", name, name);
     else
         wr_buffer_put_format(&path, "%s/%s", name, file);
     for (; *line && strcmp(*line, file) == 0; line += 2)
-        put_line(&text, line[1], name);
+        put_line(&text, line[1], project);
     const char *to = wr_buffer_text(&path);
     bool made = to && write_file(to, &text) && (!is_script || chmod(to, 0755) == 0);
     if (made)
@@ -61,14 +87,15 @@ static const char *const *make_file(const char *const *line, const char *name)
     return made ? line : NULL;
 }
 
-static int make_folder(const char *name)
+static int make_folder(const struct project *project)
 {
-    const char *const *line = new_handler_lines;
+    const char *const *line = project->lines;
+    const char *name = project->name;
     if (mkdir(name, 0755) != 0)
         return command_fail("%s: %s%s", name, strerror(errno),
                             errno == EEXIST ? "; nothing is overwritten" : "");
     while (line && *line)
-        line = make_file(line, name);
+        line = make_file(line, project);
     if (!line)
         return EXIT_FAILURE;
     printf("\nNext: cd %s && make check\n", name);
@@ -76,36 +103,60 @@ static int make_folder(const char *name)
 }
 
 /* A plugin hides one of the same name that is found later, which is rarely intended. */
-static bool is_taken(const char *name)
+static bool is_taken(const struct project *project)
 {
+    static struct wr_source_types sources;
     struct wr_error error = {0};
-    const struct wr_type *type = wr_plugins_find(command_plugins(), name, NULL, &error);
-    if (type)
-        command_fail("\"%s\": a handler type of this name exists already (%s)", name,
-                     type->path ? type->path : "built in");
-    return type;
+    const char *name = project->name, *path = NULL;
+    const struct wr_source_type *source =
+        project->is_source ? wr_source_types_find(&sources, command_plugins(), name, NULL, &error) : NULL;
+    const struct wr_type *handler =
+        project->is_source ? NULL : wr_plugins_find(command_plugins(), name, NULL, &error);
+    if (source || handler)
+        path = source ? source->path : handler->path;
+    if (source || handler)
+        command_fail("\"%s\": a %s type of this name exists already (%s)", name,
+                     project->is_source ? "source" : "handler", path ? path : "built in");
+    return source || handler;
+}
+
+static int make(const struct command *command, struct project *project)
+{
+    if (!wr_plugins_is_type_name(project->name))
+        return command_refuse(command,
+                              "\"%s\" is not a valid name; allowed: a-z, then a-z, 0-9 and _, at most 63",
+                              project->name);
+    project->lines = project->is_source ? new_source_lines : new_handler_lines;
+    return is_taken(project) ? EXIT_FAILURE : make_folder(project);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    const char *name;
-    int status = command_read_name(command, argc, argv, 1, &name);
-    if (status != COMMAND_CONTINUE)
-        return status;
-    if (!name)
-        return command_refuse(command, "expected one NAME, of the handler type");
-    if (!wr_plugins_is_type_name(name))
-        return command_refuse(
-            command, "\"%s\" is not a valid name; allowed: a-z, then a-z, 0-9 and _, at most 63", name);
-    return is_taken(name) ? EXIT_FAILURE : make_folder(name);
+    static const struct option options[] = {
+        {"source", no_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
+    struct project project = {0};
+    for (int option; (option = getopt_long(argc, argv, "sh", options, NULL)) != -1;) {
+        if (option == 'h') {
+            command_print_help(command, stdout);
+            return EXIT_SUCCESS;
+        }
+        if (option != 's')
+            return command_show_usage(command);
+        project.is_source = true;
+    }
+    if (argc - optind != 1)
+        return command_refuse(command, "expected one NAME, of the new type");
+    project.name = argv[optind];
+    return make(command, &project);
 }
 
 const struct command command_new_handler = {
     .name = "new-handler",
-    .arguments = "NAME",
-    .summary = "Creates a folder with a new handler type, ready to build.",
+    .arguments = "NAME [-s]",
+    .summary = "Creates a folder with a new handler or source type, ready to build.",
     .help =
-        "\n  -h, --help  this text\n\n"
+        "\n  -s, --source  a source type, which reads values, in place of a handler type\n"
+        "  -h, --help    this text\n\n"
         "The folder NAME is created in the working directory, with a C file, a Makefile, a test and a README.\n"
         "It builds with the weir that pkg-config finds. Existing files are not overwritten.\n",
     .run = run,

@@ -14,12 +14,12 @@ static const struct command command_help;
 /* In the order of the help text. */
 static const struct {
     const char *title;
-    const struct command *commands[9]; /* ends with NULL */
+    const struct command *commands[11]; /* ends with NULL */
 } sections[] = {
     {"Everyday commands",
-     {&command_check, &command_emit, &command_handlers, &command_sources, &command_formats, &command_settings,
-      &command_schema, &command_help}},
-    {"Operating", {&command_relay, &command_status, &command_spool, &command_journal}},
+     {&command_run, &command_check, &command_emit, &command_handlers, &command_sources, &command_formats,
+      &command_settings, &command_schema, &command_summary, &command_help}},
+    {"Operating", {&command_serve, &command_relay, &command_status, &command_spool, &command_journal}},
     {"Writing plugins", {&command_new_handler, &command_vet, &command_bench_handler}},
 };
 
@@ -99,9 +99,11 @@ static const struct command command_help = {
 
 /* getopt quotes options as they are. Returns the number of the first one that must not reach a terminal; 0:
  * there is none. */
-static int find_raw_option(int argc, char **argv)
+static int find_raw_option(const struct command *command, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
+        if (command->runs_program && (argv[i][0] != '-' || strcmp(argv[i], "--") == 0))
+            break;
         size_t length = strlen(argv[i]);
         for (size_t at = 0; argv[i][0] == '-' && at < length;) {
             uint32_t c;
@@ -120,9 +122,11 @@ static int run(const struct command *command, int argc, char **argv)
     static char full_name[40];
     snprintf(full_name, sizeof full_name, "weir %s", command->name);
     argv[0] = full_name;
-    int raw = find_raw_option(argc, argv);
-    if (raw)
-        return command_refuse(command, "\"%s\": an option must be UTF-8 without control characters", argv[raw]);
+    int raw = find_raw_option(command, argc, argv);
+    if (raw) {
+        command_refuse(command, "\"%s\": an option must be UTF-8 without control characters", argv[raw]);
+        return command->runs_program ? EXIT_NOT_RUN : EXIT_USAGE;
+    }
     return command->run(command, argc, argv);
 }
 

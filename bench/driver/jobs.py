@@ -6,8 +6,13 @@ import subprocess
 import sys
 from functools import partial
 
+import brokers
+from collecting import Charts, measure_sqlite, measure_store_forward, measure_store_http
 from database import find_port
 from programs import TIMEOUT_S, Void, arguments, write_config
+from publishing import measure_nats
+from receiving import measure_posting
+from relaying import WeirStatsd, measure_fifo, measure_forward, measure_statsd, start_collectd, start_statsd
 
 FILE = {"type": "file", "format": "text"}
 NULL = {"type": "null"}
@@ -169,11 +174,29 @@ def list_jobs(workspace, tracing, database, scale):
         "log4c lines": partial(peer, "log4c", **lines),
         "weir http": partial(database.measure, scale, "weir"),
         "curl": partial(database.measure, scale, "curl"),
+        "weir kafka": partial(brokers.measure, workspace, scale, "weir"),
+        "kafka": partial(brokers.measure, workspace, scale, "kafka"),
+        "weir nats": partial(measure_nats, workspace, scale, "weir"),
+        "nats": partial(measure_nats, workspace, scale, "nats"),
+        "weir elastic": partial(measure_posting, workspace, scale, "weir", "elastic"),
+        "curl elastic": partial(measure_posting, workspace, scale, "curl", "elastic"),
+        "weir otlp": partial(measure_posting, workspace, scale, "weir", "otlp"),
+        "curl otlp": partial(measure_posting, workspace, scale, "otlp", "otlp"),
         "weir children": partial(measure_children, workspace, scale),
         "weir synced": partial(measure_synced, workspace, scale, "file", synced_weir),
         "print": partial(measure_synced, workspace, scale, "file", synced_python),
         "weir synced, pipe": partial(measure_synced, workspace, scale, "pipe", synced_weir),
         "print, pipe": partial(measure_synced, workspace, scale, "pipe", synced_python),
+        "weir statsd": partial(measure_statsd, workspace, scale, WeirStatsd),
+        "statsd": partial(measure_statsd, workspace, scale, start_statsd),
+        "collectd": partial(measure_statsd, workspace, scale, start_collectd),
+        "weir forward": partial(measure_forward, workspace, scale, **lines),
+        "weir sqlite": partial(measure_sqlite, workspace, scale),
+        "store forward": partial(measure_store_forward, workspace, scale),
+        "store http": partial(measure_store_http, workspace, scale),
+        "chart": Charts(workspace, scale).measure,
+        "weir fifo": partial(measure_fifo, workspace, scale, "weir"),
+        "pusher": partial(measure_fifo, workspace, scale, "pusher"),
         "weir arrival": partial(measure_arrival, workspace, scale),
         "weir stamps": partial(measure_stamps, workspace, scale, "auto"),
         "weir stamps, system": partial(measure_stamps, workspace, scale, "system"),

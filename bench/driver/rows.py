@@ -13,6 +13,7 @@ class Goal:
     ratio_max: float = None
     ratio_min: float = None
     figure_max: float = None
+    figure_min: float = None
 
     def is_met(self, figure, ratio):
         met = []
@@ -22,6 +23,8 @@ class Goal:
             met.append(ratio >= self.ratio_min)
         if self.figure_max is not None:
             met.append(figure <= self.figure_max)
+        if self.figure_min is not None:
+            met.append(figure >= self.figure_min)
         return any(met)
 
     def margin(self, figure, ratio):
@@ -33,6 +36,8 @@ class Goal:
             margins.append(ratio / self.ratio_min)
         if self.figure_max:
             margins.append(self.figure_max / figure)
+        if self.figure_min:
+            margins.append(figure / self.figure_min)
         return max(margins) if margins else None
 
 
@@ -89,6 +94,10 @@ def scrape(job):
     return Figure(job, "scrape_ms", "ms", decimals=1)
 
 
+def chart(key):
+    return Figure("chart", key, "ms", decimals=2)
+
+
 def memory(job):
     return Figure(job, "peak_kb", "MB", 1 / 1024, 1)
 
@@ -133,6 +142,10 @@ GOALS = [
     Row("file, text, random doubles", rate("weir random"), "fprintf %.17g", rate("fprintf random"), at_least(6)),
     Row("null handler", rate("weir null"), "fprintf to a file", rate("fprintf lines"), at_least(18)),
     Row("http to VictoriaMetrics", rate("weir http"), "libcurl and snprintf", rate("curl"), at_least(1.3)),
+    Row("kafka to mock brokers", rate("weir kafka"), "librdkafka and snprintf", rate("kafka"), at_least(0.8)),
+    Row("nats to JetStream", rate("weir nats"), "libnats and snprintf", rate("nats"), at_least(0.8)),
+    Row("elastic by http", rate("weir elastic"), "libcurl and snprintf", rate("curl elastic"), at_least(0.8)),
+    Row("otlp by http", rate("weir otlp"), "libcurl and protobuf-c", rate("curl otlp"), at_least(0.8)),
     Row("peak memory, file, text", memory("weir text"), "fprintf", memory("fprintf lines"), at_most(1.5)),
     Row("sync to standard output, a file", synced("weir synced"), "Python's print", synced("print"), part_of(4)),
     Row("sync to standard output, a pipe", synced("weir synced, pipe"), "Python's print", synced("print, pipe"), part_of(4)),
@@ -150,6 +163,14 @@ GOALS = [
     Row("scrape of 10,000 series", scrape("weir scrape"), "prometheus-cpp", scrape("exposer scrape"), part_of(5)),
     Row("the same: peak memory", memory("weir scrape"), "prometheus-cpp", memory("exposer scrape"), at_most(1)),
     Row("call with labels", call("weir labeled"), goal=Goal("at most 60 ns", figure_max=60)),
+    Row("source statsd, without loss", rate("weir statsd"), "npm's statsd", rate("statsd"), at_least(10)),
+    Row("source statsd, without loss", rate("weir statsd"), "collectd", rate("collectd"), at_least(2)),
+    Row("source fifo, JSON lines to a file", rate("weir fifo"), "a loop like metrics-pusher's", rate("pusher"), at_least(50)),
+    Row("forward to a file, acknowledged", rate("weir forward"), "the file itself", rate("weir text"), at_least(0.7)),
+    Row("source fifo, JSON lines to a file", rate("weir fifo"), goal=Goal("at least 1 M/s", figure_min=1)),
+    Row("stored by forward, acknowledged", rate("store forward"), "the handler sqlite", rate("weir sqlite"), at_least(0.5)),
+    Row("stored by http, JSON lines, acknowledged", rate("store http"), "the handler sqlite", rate("weir sqlite"), at_least(0.5)),
+    Row("chart of one series of ten", chart("chart_ms"), "sqlite3's count of its rows", chart("count_ms"), at_most(2)),
 ]
 
 OTHERS = [

@@ -1,51 +1,55 @@
-/* curl: sends values to a database without a metrics library: clock_gettime and snprintf into a buffer, and a
- * request with libcurl for every 5,000 lines, over one connection.
+/* curl: sends values to a server without a metrics library: clock_gettime and snprintf into a buffer, and a
+ * request with libcurl for every 5,000 values, over one connection.
  *
- * file is the URL. */
+ * file is the URL; format: influx, a line for each value; or elastic, two lines of a bulk request for each. */
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-#include <curl/curl.h>
-
 #include "../support/measure.h"
+#include "../support/posting.h"
 
-enum { BATCH = 5000, MAX_LINE = 100 };
+enum { MAX_TEXT = 300 };
 
-struct client {
-    CURL *handle;
-    struct curl_slist *headers;
+static struct client {
+    int (*put)(char *text, const struct timespec *now, double value);
     char *text;
     size_t length;
-    long lines;
-};
+    long values, all;
+} client;
 
-static struct client client;
-
-/* Discards the body of the response. */
-static size_t ignore(char *data, size_t size, size_t count, void *unused)
+static int put_influx(char *text, const struct timespec *now, double value)
 {
-    (void)data, (void)unused;
-    return size * count;
+    return snprintf(text, MAX_TEXT, "%s %s=%.3f %lld%09ld\n", "my_app", "latency", value,
+                    (long long)now->tv_sec, now->tv_nsec);
+}
+
+/* An id by which the server recognises a document that comes again, as weir's. */
+static int put_elastic(char *text, const struct timespec *now, double value)
+{
+    static const char origin[] = "0123456789abcdef0123456789abcdef";
+    struct tm date;
+    gmtime_r(&now->tv_sec, &date);
+    return snprintf(
+        text, MAX_TEXT,
+        "{\"create\":{\"_index\":\"%s\",\"_id\":\"%s-%ld\"}}\n{\"@timestamp\":\"%04d-%02d-%02dT%02d:%02d:%"
+        "02d.%09ldZ\",\"group\":\"%s\",\"metrics\":{\"%s\":%.3f}}\n",
+        "weir", origin, client.all, date.tm_year + 1900, date.tm_mon + 1, date.tm_mday, date.tm_hour,
+        date.tm_min, date.tm_sec, now->tv_nsec, "my_app", "latency", value);
 }
 
 static void open_client(const struct task *task)
 {
+    bool is_elastic = strcmp(task->format, "elastic") == 0;
     if (task->threads != 1)
         measure_fail("threads must be 1");
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    client.handle = curl_easy_init();
-    client.headers = curl_slist_append(NULL, "Content-Type: text/plain; charset=utf-8");
-    client.text = malloc((size_t)BATCH * MAX_LINE);
-    if (!client.handle || !client.headers || !client.text)
+    client.put = is_elastic ? put_elastic : put_influx;
+    client.text = malloc((size_t)POSTING_BATCH * MAX_TEXT);
+    if (!client.text)
         measure_fail("out of memory");
-    curl_easy_setopt(client.handle, CURLOPT_URL, task->file);
-    curl_easy_setopt(client.handle, CURLOPT_HTTPHEADER, client.headers);
-    curl_easy_setopt(client.handle, CURLOPT_POST, 1L);
-    curl_easy_setopt(client.handle, CURLOPT_WRITEFUNCTION, ignore);
-    curl_easy_setopt(client.handle, CURLOPT_FAILONERROR, 1L);
-    curl_easy_setopt(client.handle, CURLOPT_NOSIGNAL, 1L);
+    posting_open(task->file, is_elastic ? "application/x-ndjson" : "text/plain; charset=utf-8");
 }
 
 static void *begin(const struct task *task)
@@ -54,15 +58,11 @@ static void *begin(const struct task *task)
     return &client;
 }
 
-static void send_lines(struct client *from)
+static void send_text(struct client *from)
 {
-    curl_easy_setopt(from->handle, CURLOPT_POSTFIELDS, from->text);
-    curl_easy_setopt(from->handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)from->length);
-    CURLcode code = curl_easy_perform(from->handle);
-    if (code != CURLE_OK)
-        measure_fail("%s", curl_easy_strerror(code));
+    posting_send(from->text, from->length);
     from->length = 0;
-    from->lines = 0;
+    from->values = 0;
 }
 
 static void add(void *state, const double *values, size_t count)
@@ -71,20 +71,19 @@ static void add(void *state, const double *values, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        to->length += (size_t)snprintf(to->text + to->length, MAX_LINE, "%s %s=%.3f %lld%09ld\n", "my_app",
-                                       "latency", values[i], (long long)now.tv_sec, now.tv_nsec);
-        if (++to->lines == BATCH)
-            send_lines(to);
+        to->length += (size_t)to->put(to->text + to->length, &now, values[i]);
+        to->all++;
+        if (++to->values == POSTING_BATCH)
+            send_text(to);
     }
 }
 
 static void close_client(const struct task *task)
 {
     (void)task;
-    if (client.lines)
-        send_lines(&client);
-    curl_easy_cleanup(client.handle);
-    curl_slist_free_all(client.headers);
+    if (client.values)
+        send_text(&client);
+    posting_close();
     free(client.text);
 }
 

@@ -82,6 +82,8 @@ typedef struct weir_series {
     int32_t instrument;       /* enum weir_instrument: what its values mean */
     const double *buckets;    /* of a histogram: upper bounds, rising; NULL: none declared */
     size_t bucket_count;      /* number of buckets */
+    bool foreign;             /* its values came from elsewhere, through a source: settings.labels do not apply
+                                 to it; see weir_batch_labels */
 } weir_series;
 
 /* Samples to deliver, in the order in which they were added. Owned by the core; constant; valid until the call
@@ -91,7 +93,7 @@ typedef struct weir_batch {
     uint32_t count;             /* number of samples */
     const weir_sample *samples; /* the samples */
     const char *const *notes;   /* metadata, by weir_sample.note; any valid UTF-8. NULL: no sample has any */
-    const weir_label *labels;   /* settings.labels: they apply to every sample of the batch */
+    const weir_label *labels;   /* settings.labels: they apply to all samples, but those of foreign series */
     size_t label_count;         /* number of labels */
     /* for weir_batch_series */
     const weir_series *(*series)(const struct weir_batch *batch, uint32_t id);
@@ -103,12 +105,29 @@ typedef struct weir_batch {
     uint64_t sequence;  /* the first sample's number within its origin, from 0 */
     const char *origin; /* of all samples here: 32 lowercase hex digits, 128 random bits for each process and
                            handler; a forked child has its own. Never NULL. Valid during the call */
+    /* those of `labels` that apply to samples of foreign series too: "instance", if they come from summaries,
+       because these were made here */
+    const weir_label *foreign_labels;
+    size_t foreign_label_count; /* number of them */
 } weir_batch;
 
 /* Returns the series of one of the batch's samples. Never NULL. */
 static inline const weir_series *weir_batch_series(const weir_batch *batch, const weir_sample *sample)
 {
     return batch->series(batch, sample->series);
+}
+
+/* Returns the batch's labels that apply to a series of it, sorted by key, and sets *count. The series' own
+ * labels take precedence over those with the same key. Valid as long as the batch. */
+static inline const weir_label *weir_batch_labels(const weir_batch *batch, const weir_series *series,
+                                                  size_t *count)
+{
+    if (!WEIR_HAS(series, foreign) || !series->foreign) {
+        *count = batch->label_count;
+        return batch->labels;
+    }
+    *count = WEIR_HAS(batch, foreign_label_count) ? batch->foreign_label_count : 0;
+    return *count ? batch->foreign_labels : NULL;
 }
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
@@ -225,6 +244,10 @@ typedef struct weir_encoder {
      * length. A format of lines then writes an event that needs a longer line as several lines, each with a
      * part of the event's samples. A line of a single sample may still be longer. */
     void (*limit_lines)(const weir_host *host, size_t limit);
+
+    /* Returns the format's name, like "json", for handlers whose destination responds in a way of the format.
+     * Valid until the process ends. Younger than the other members: see WEIR_HAS. */
+    const char *(*name)(const weir_host *host);
 } weir_encoder;
 
 /* Service "color/1", a weir_color: for handlers that show values to people. NULL for a type without formats. */
@@ -290,6 +313,46 @@ typedef struct weir_summaries {
      * there were none, or the instrument has none. */
     double (*quantile)(const weir_host *host, double q);
 } weir_summaries;
+
+/* Service "ledger/1", a weir_ledger: what became of the handler's values, for handlers that report it onwards.
+ */
+#define WEIR_SERVICE_LEDGER "ledger/1"
+
+struct weir_handler_stats;
+
+/* Reading the handler's own ledger; see WEIR_SERVICE_LEDGER. */
+typedef struct weir_ledger {
+    size_t size; /* sizeof(weir_ledger) of the core */
+
+    /* [worker] Fills the first size bytes of *stats as weir_get_handler_stats of <weir/weir.h> does; what the
+     * running call settles is still counted as queued. Returns false, with nothing changed, if the handler is
+     * not in use yet. */
+    bool (*get)(const weir_host *host, struct weir_handler_stats *stats, size_t size);
+
+    /* [worker, inside emit] How many values of the ledger each of these samples of the batch is. Returns false,
+     * with nothing set, if each is one. Otherwise summaries are among them, or their parts: a summary is of any
+     * number of values; of its parts the last one is of all of them and the others of none. */
+    bool (*values)(const weir_host *host, const weir_sample *samples, uint32_t count, uint64_t *values);
+} weir_ledger;
+
+/* Service "ahead/1", a weir_ahead: what the handler is going to get next, for types that wait for replies. They
+ * send it before all replies to the present batch are there, and when it is offered, wait only for the rest. */
+#define WEIR_SERVICE_AHEAD "ahead/1"
+
+/* Looking at what is queued; see WEIR_SERVICE_AHEAD. */
+typedef struct weir_ahead {
+    size_t size; /* sizeof(weir_ahead) of the core */
+
+    /* [worker, inside emit] Sets *next, of which the caller has set the size, to samples behind those of the
+     * running emit or of the last call within it: whole events, at most as many as the option `batch`. Valid
+     * until the next call or the end of emit. They stay queued, and nothing of them is settled by this call. A
+     * later emit offers them, perhaps cut otherwise and after a restart by another process, always with the
+     * same origin and sequence: the handler must know by these what it has sent. Returns false if there are
+     * none for now: nothing is queued, or not in the order in which it is going to be offered (the queue drops
+     * its oldest, or a spool has older ones), or it is of kinds that are offered otherwise, or a stop was
+     * requested. */
+    bool (*next)(const weir_host *host, weir_batch *next);
+} weir_ahead;
 
 /* ---- Handler types --------------------------------------------------------------------------- */
 

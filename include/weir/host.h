@@ -32,6 +32,7 @@ extern "C" {
 #define WEIR_PRINTF(format_index, arguments_index)
 #endif
 
+struct pollfd;            /* <poll.h> */
 struct weir_handler_type; /* <weir/handler.h> */
 
 /* The core, as one handler sees it. Each handler has its own host, valid from create until destroy has
@@ -61,8 +62,8 @@ typedef struct weir_host {
      * Ignored elsewhere. */
     void (*refuse)(const struct weir_host *host, const char *option, const char *format, ...) WEIR_PRINTF(3, 4);
 
-    /* Adds n to a counter of the handler, shown beside its ledger. name: like "status.404", at most 47
-     * bytes. A handler has at most 32 counters; further names are ignored. */
+    /* Adds n to a counter of the handler, shown beside its ledger and in the group "weir". name: like
+     * "status.404", at most 47 bytes. A handler has at most 32 counters; further names are ignored. */
     void (*count)(const struct weir_host *host, const char *name, uint64_t n);
 
     /* Requests one call of wake, delay_ms from now. A later request replaces an earlier one; a negative delay
@@ -104,6 +105,59 @@ typedef struct weir_blocking_call {
      * is requested, so there is no limit. */
     int64_t (*remaining_ms)(const weir_host *host);
 } weir_blocking_call;
+
+/* What a wait for descriptors reports: bits. 0: the timeout. */
+enum {
+    WEIR_WAIT_READY = 1u << 0, /* a descriptor has an event: see its revents */
+    WEIR_WAIT_ROOM =
+        1u << 1, /* sources only: after WEIR_ADD_FULL or a parser that is full, there may be room */
+    WEIR_WAIT_STOP = 1u << 2, /* the callback has to return. Reported until then */
+};
+
+/* Service "waiting/1", a weir_waiting: how a handler waits for descriptors, time and the end in one call.
+ * Handlers only; sources have weir_intake.wait. */
+#define WEIR_SERVICE_WAITING "waiting/1"
+
+/* Waiting; see WEIR_SERVICE_WAITING. */
+typedef struct weir_waiting {
+    size_t size; /* sizeof(weir_waiting) of the core */
+
+    /* [worker] Waits for an event of a descriptor, or for timeout_ms milliseconds (-1: no limit). fds are as
+     * for poll(2), and their revents are set. Returns WEIR_WAIT_* bits. WEIR_WAIT_STOP: a stop is requested,
+     * and the time that the core had left for this callback is over: return RETRY with what is not delivered.
+     * As long as time is left, the call goes on waiting, so what the destination takes until then is not lost;
+     * host->wait is for waits that a stop shall end at once. Forks proceed, and the spool goes on during the
+     * call. Does not wait in create and prepare, and while `weir check --open` calls open. */
+    unsigned (*wait)(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms);
+
+    /* Returns the time that `wait` goes by, in milliseconds: CLOCK_MONOTONIC, or that of a test, see
+     * <weir/test_clock.h>. Sources have <weir/test_source.h>. */
+    int64_t (*now_ms)(const weir_host *host);
+} weir_waiting;
+
+/* Service "upstream/1", a weir_upstream: for types that link processes, so that a link that would bring values
+ * back to where they come from is recognised. */
+#define WEIR_SERVICE_UPSTREAM "upstream/1"
+
+enum {
+    WEIR_UPSTREAM_ID = 16,   /* bytes of what a type uses to identify a process */
+    WEIR_UPSTREAM_MOST = 64, /* processes; further ones are not known */
+};
+
+/* The processes whose values come to this one; see WEIR_SERVICE_UPSTREAM. One set for the process, which all
+ * plugins share. [any thread] */
+typedef struct weir_upstream {
+    size_t size; /* sizeof(weir_upstream) of the core */
+
+    /* These processes send their values here, or to one that does: count ids, one after the other. depth:
+     * through how many processes, this one included, values may have come that are delivered here. Remembered
+     * for 10 seconds: to be repeated. */
+    void (*add)(const weir_host *host, const uint8_t *ids, size_t count, unsigned depth);
+
+    /* Copies at most room of the processes. Returns how many were copied. *depth: the largest one; 0: nothing
+     * is received. */
+    size_t (*get)(const weir_host *host, uint8_t *ids, size_t room, unsigned *depth);
+} weir_upstream;
 
 #ifdef __cplusplus
 }

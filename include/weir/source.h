@@ -71,13 +71,6 @@ enum weir_add_result {
     WEIR_ADD_REFUSED = 2, /* a name, label or value is not allowed, or a limit is reached: counted and logged */
 };
 
-/* What wait reports: bits. 0: the timeout. */
-enum {
-    WEIR_WAIT_READY = 1u << 0, /* a descriptor has an event: see its revents */
-    WEIR_WAIT_ROOM = 1u << 1,  /* after WEIR_ADD_FULL or a parser that is full: there may be room now */
-    WEIR_WAIT_STOP = 1u << 2,  /* a stop is requested: return from run. Reported until then */
-};
-
 /* Service "intake/1", a weir_intake: how a source adds what it reads. Sources only. */
 #define WEIR_SERVICE_INTAKE "intake/1"
 
@@ -97,7 +90,160 @@ typedef struct weir_intake {
      * what it came from, such as an address, or "". */
     void (*refuse)(const weir_host *host, uint64_t n, const char *where, const char *format, ...)
         WEIR_PRINTF(4, 5);
+
+    /* [source] Returns a mark for everything that the source has added so far, to be asked for by settled.
+     * Marks ascend; one that is not asked for costs nothing. */
+    uint64_t (*mark)(const weir_host *host);
+
+    /* [source] Returns enum weir_mark_state: what became of everything that was added before the mark. A mark
+     * that is answered with DELIVERED or DROPPED is forgotten, as are all before it. Never waits for handlers,
+     * and hurries none: a source asks again after a timeout of its wait, such as every second. The result may
+     * come later than what it is about, with that of values that were added until it was asked for the first
+     * time. Of a handler with the option "aggregate", values are settled with the summaries of their interval:
+     * until then they are STORED if there is a journal, and PENDING if not. */
+    int (*settled)(const weir_host *host, uint64_t mark);
 } weir_intake;
+
+/* What became of what was added before a mark. */
+enum weir_mark_state {
+    WEIR_MARK_PENDING = 0,   /* some of it is only in memory */
+    WEIR_MARK_STORED = 1,    /* all is delivered, or on disk: in a spool or a journal */
+    WEIR_MARK_DELIVERED = 2, /* all handlers that it is routed to have delivered it */
+    WEIR_MARK_DROPPED = 3,   /* nothing is pending, and a handler that it is routed to has dropped values
+                                meanwhile, its own or others */
+};
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+/* Service "blocks/1", a weir_blocks: how a source adds samples that have an identity, so that what is sent
+ * again is added once. Sources only.
+ *
+ * An origin is a sender's name for a sequence of samples that it numbers: see weir_batch of <weir/handler.h>.
+ * The core remembers, for each origin, the numbers that were taken last, for 24 hours; with settings.journal
+ * also beyond the end of the process, however it ends. A repeat may be added again if there are more than
+ * 100,000 origins, if the numbers of one have more than three gaps, or after a kill while the journal had no
+ * space. What was not added is never treated as a repeat. */
+#define WEIR_SERVICE_BLOCKS "blocks/1"
+
+/* A series that a source has resolved. Valid until the process ends. */
+typedef struct weir_source_series weir_source_series;
+
+/* A sample of a block. This struct never changes. */
+typedef struct weir_block_sample {
+    const weir_source_series *series; /* of the same source */
+    int64_t time_ns;                  /* nanoseconds since 1970-01-01 UTC */
+    uint16_t kind;                    /* WEIR_KIND_DOUBLE or WEIR_KIND_INT */
+    uint16_t flags;                   /* WEIR_SAMPLE_MORE: the next sample is of the same event */
+    uint32_t text_length;             /* of its metadata; 0: none */
+    union {
+        double f64;
+        int64_t i64;
+    } value;          /* the member that kind names */
+    const char *text; /* valid UTF-8 */
+} weir_block_sample;
+
+/* Consecutive samples of one origin: whole events. Everything is borrowed during the call. */
+typedef struct weir_block {
+    size_t size;                      /* sizeof(weir_block) */
+    const char *origin;               /* 32 lowercase hexadecimal digits */
+    uint64_t sequence;                /* the first sample's number; samples[i] has the number sequence + i */
+    const weir_block_sample *samples; /* that may be added: their series are not NULL */
+    size_t count;                     /* at most WEIR_BLOCK_SLOTS, less one for each 32 bytes of metadata */
+} weir_block;
+
+enum { WEIR_BLOCK_SLOTS = 1000 };
+
+/* Adding blocks; see WEIR_SERVICE_BLOCKS. */
+typedef struct weir_blocks {
+    size_t size; /* sizeof(weir_blocks) of the core */
+
+    /* [source] Finds or makes the series of a record with one value, whose value and time are not used. The
+     * source's options (labels, group_prefix, series_limit) apply. NULL: it is refused, which is logged; the
+     * caller counts its samples with weir_intake.refuse. */
+    const weir_source_series *(*resolve)(const weir_host *host, const weir_record *record);
+
+    /* [source] Which of the numbers from first to end - 1 of an origin were not taken yet: sets *missing to the
+     * lowest one, and *missing_end to the end of the numbers from there that are missing too. Returns false if
+     * all were taken. */
+    bool (*missing)(const weir_host *host, const char *origin, uint64_t first, uint64_t end, uint64_t *missing,
+                    uint64_t *missing_end);
+
+    /* [source] Adds a block, all of it or nothing, in one step with its numbers. The caller has asked
+     * `missing`. Never waits. Returns WEIR_ADD_TAKEN, or WEIR_ADD_FULL: wait for room, and add it again.
+     * Samples that are refused all the same are counted; WEIR_ADD_REFUSED: the block itself is not allowed, and
+     * nothing is added. */
+    int (*add)(const weir_host *host, const weir_block *block);
+
+    /* [source] The sender has ended and sends nothing of this origin again: forgets its numbers. */
+    void (*forget)(const weir_host *host, const char *origin);
+
+    /* [source] Whether the numbers of what is added now survive the process: there is a journal, and it has
+     * space. Whether the samples do, tells weir_intake.settled. */
+    bool (*is_stored)(const weir_host *host);
+
+    /* [source] Returns a mark, as weir_intake.mark, for a block of which something was taken before, perhaps by
+     * another source of the process: it is for everything that the process has been given by now. */
+    uint64_t (*mark_repeat)(const weir_host *host);
+
+    /* [source] As add. With WEIR_ADD_TAKEN, *refused is how many samples of the block were refused all the
+     * same. */
+    int (*add_counted)(const weir_host *host, const weir_block *block, uint64_t *refused);
+} weir_blocks;
+
+/* ---- Senders --------------------------------------------------------------------------------- */
+
+/* Service "senders/1", a weir_senders: what processes that send their values here say about them, for `weir
+ * status`. Sources only. */
+#define WEIR_SERVICE_SENDERS "senders/1"
+
+/* How a sender is connected. */
+enum weir_sender_state {
+    WEIR_SENDER_CONNECTED = 0,
+    WEIR_SENDER_ENDED = 1,    /* it has reported its last counts */
+    WEIR_SENDER_VANISHED = 2, /* it has not, so its counts are the least that there may be */
+};
+
+/* A sender, or several with the same name that have ended. In values. This struct never changes. */
+typedef struct weir_sender {
+    const char *name;   /* valid UTF-8; its first 127 bytes are shown */
+    uint64_t processes; /* how many senders it is; 0 is 1 */
+    uint64_t added;     /* by the sender's count: added there */
+    uint64_t recovered; /* the same: left by an earlier process and taken over there */
+    uint64_t delivered; /* of both, acknowledged to it */
+    uint64_t lost;      /* of both, dropped there. The rest waits there */
+    uint64_t received;  /* by the receiver's count: received here, each once */
+    uint64_t repeats;   /* received again */
+    uint64_t missing;   /* sent on a connection by the sender's count, and not received on it */
+    uint32_t state;     /* enum weir_sender_state */
+    uint32_t reserved;  /* 0 */
+} weir_sender;
+
+/* Showing senders; see WEIR_SERVICE_SENDERS. */
+typedef struct weir_senders {
+    size_t size; /* sizeof(weir_senders) of the core */
+
+    /* [source] Replaces what was shown before. The senders are copied; those beyond the first 63 are shown
+     * as one. */
+    void (*show)(const weir_host *host, const weir_sender *senders, size_t count);
+} weir_senders;
+
+/* ---- The process ----------------------------------------------------------------------------- */
+
+/* Service "status/1", a weir_status: the state of the whole process, for sources that show it to people.
+ * Sources only. */
+#define WEIR_SERVICE_STATUS "status/1"
+
+/* The state of the process; see WEIR_SERVICE_STATUS. */
+typedef struct weir_status {
+    size_t size; /* sizeof(weir_status) of the core */
+
+    /* [source] Returns a JSON object as `weir status --json` prints it, with handlers, sources and senders. The
+     * caller frees it by `release`. NULL: out of memory. */
+    char *(*read)(const weir_host *host);
+
+    /* [source] Frees what `read` has returned; NULL is allowed. */
+    void (*release)(char *text);
+} weir_status;
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
@@ -107,6 +253,28 @@ typedef struct weir_intake {
 
 /* A text that is being parsed: one for each pipe, file or connection. */
 typedef struct weir_text weir_text;
+
+/* What holds for one text, beyond the options of its source. Everything is borrowed until the text ends. Set
+ * size to sizeof(weir_text_options), and to 0 what is not given. */
+typedef struct weir_text_options {
+    size_t size;              /* sizeof(weir_text_options) */
+    const char *parse;        /* the parser, as in the option `parse`; NULL: that option */
+    int64_t time_unit_ns;     /* of the times of "influx", in nanoseconds; 0: the option `time_unit` */
+    const char *group_prefix; /* precedes all groups, behind the source's own; NULL: none */
+    const weir_label *labels; /* replace those of the same keys that values have; the source's replace these */
+    size_t label_count;       /* number of labels */
+    uint64_t *series_left;    /* how many series may be made, counted down; NULL: as many as the source may */
+} weir_text_options;
+
+/* What became of a text so far. Set size to sizeof(weir_text_totals). */
+typedef struct weir_text_totals {
+    size_t size;        /* sizeof(weir_text_totals) */
+    uint64_t lines;     /* lines that were read, without empty ones */
+    uint64_t bad_lines; /* faults of lines that cannot be parsed */
+    uint64_t added;     /* values */
+    uint64_t refused;   /* values that were understood and are not allowed */
+    const char *fault;  /* the first fault, for people; "": none. Valid until the text ends */
+} weir_text_totals;
 
 /* Parsing; see WEIR_SERVICE_PARSER. */
 typedef struct weir_parser {
@@ -132,6 +300,16 @@ typedef struct weir_parser {
 
     /* [source] Frees the text. What finds no room now is lost and counted. May be NULL. */
     void (*end)(weir_text *text);
+
+    /* [source] Begins a text with options of its own. Returns as begin; NULL too if there is no such parser. */
+    weir_text *(*begin_with)(const weir_host *host, const char *where, const weir_text_options *options);
+
+    /* [source] Fills the totals, up to their size. */
+    void (*read_totals)(const weir_text *text, weir_text_totals *totals);
+
+    /* [source] Frees the text without adding or counting what it still holds: for a sender that is told so, and
+     * sends it again. May be NULL. */
+    void (*cancel)(weir_text *text);
 } weir_parser;
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */
@@ -162,7 +340,10 @@ typedef struct weir_source_outcome {
 
 /* Bits of weir_source_type.flags. Others are ignored. */
 enum {
-    WEIR_SOURCE_PARSES = 1u << 0, /* it reads text: it has the options of parsers, and the service */
+    WEIR_SOURCE_PARSES = 1u << 0,   /* it reads text: it has the options of parsers, and the service */
+    WEIR_SOURCE_MEASURES = 1u << 1, /* its values are made here, such as measurements of this machine:
+                                       settings.labels apply to them, as to those of the program itself. Without
+                                       it they came from elsewhere, and settings.labels do not */
 };
 
 /* A source type: its name, its options, and its callbacks. Constant and valid until the process ends. Callbacks

@@ -278,6 +278,7 @@ enum weir_drop {
     WEIR_DROPPED_REENTRANT,       /* added by a handler's own code to a full queue */
     WEIR_DROPPED_FORK_UNSAFE, /* a handler of its type was busy when the process forked; no spool or journal */
     WEIR_DROPPED_LIMIT,       /* of more series than the handler's aggregate_series */
+    WEIR_DROPPED_FILTERED,    /* left out by an object in the route: on purpose, and not reported as a loss */
     WEIR_DROPPED_MAX = 16     /* the length of arrays; unused indexes are reserved */
 };
 
@@ -348,8 +349,8 @@ enum weir_source_state {
     WEIR_SOURCE_STOPPED,      /* it was stopped */
 };
 
-/* What a source has read. lines and bad_lines are of sources that read text. All values that were read are
- * either added, and so in the ledger of the process, or refused. */
+/* What a source has read. lines, bad_lines and bytes are of sources that read text. All values that were read
+ * are either added, and so in the ledger of the process, or refused. */
 typedef struct weir_source_stats {
     size_t size;        /* sizeof(weir_source_stats) of the library */
     int32_t state;      /* enum weir_source_state */
@@ -360,6 +361,7 @@ typedef struct weir_source_stats {
     uint64_t refused;   /* values that were not, because of their names, labels or limits */
     char name[256];     /* in the configuration */
     char type[64];      /* its source type */
+    uint64_t bytes;     /* bytes of text that were read, decompressed if need be */
 } weir_source_stats;
 
 /* Starts the sources of the configuration in force: threads that read values from elsewhere and add them. From

@@ -261,7 +261,7 @@ int weir_metric_change(weir_metric *gauge, double difference)
 static bool is_undeclared_counter(const struct wr_registry *registry, const struct weir_metric *metric)
 {
     const struct wr_group *group = metric->stream->group;
-    if (metric->stream->refusal || metric == atomic_load_explicit(&group->overflow, memory_order_acquire))
+    if (metric->stream->refusal || metric == wr_registry_overflow_of(metric->stream))
         return false;
     const struct wr_family *family = wr_family_find(registry, group, metric->name, metric->length);
     return family && atomic_load_explicit(&family->declared_as, memory_order_relaxed) != WEIR_COUNTER;

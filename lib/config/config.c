@@ -124,7 +124,7 @@ bool wr_config_add_document(struct wr_config *config, struct wr_document *docume
     return true;
 }
 
-bool wr_config_add_watched(struct wr_config *config, const char *path)
+bool wr_config_add_watched(struct wr_config *config, const char *path, struct wr_file_mark mark)
 {
     const char *kept = wr_config_keep_path(config, path);
     void *grown =
@@ -132,7 +132,7 @@ bool wr_config_add_watched(struct wr_config *config, const char *path)
     if (!grown)
         return false;
     config->watched = grown;
-    config->watched[config->watched_count - 1] = kept;
+    config->watched[config->watched_count - 1] = (struct wr_watched){kept, mark};
     return true;
 }
 
@@ -195,7 +195,10 @@ static bool copy_items(struct wr_config *config, struct wr_config_route *copy,
     copy->items = wr_region_alloc(&config->keep, (route->count + 1) * sizeof *copy->items);
     copy->nodes =
         route->nodes ? wr_region_alloc(&config->keep, (route->count + 1) * sizeof *copy->nodes) : NULL;
-    if (!copy->items || !copy->nodes != !route->nodes)
+    copy->transforms = route->transforms
+                           ? wr_region_alloc(&config->keep, (route->count + 1) * sizeof *copy->transforms)
+                           : NULL;
+    if (!copy->items || !copy->nodes != !route->nodes || !copy->transforms != !route->transforms)
         return false;
     for (size_t i = 0; i < route->count; i++) {
         bool is_inherit = strcmp(route->items[i], "inherit") == 0;
@@ -204,6 +207,8 @@ static bool copy_items(struct wr_config *config, struct wr_config_route *copy,
         inherits |= is_inherit;
         if (route->nodes)
             copy->nodes[copy->count] = route->nodes[i];
+        if (route->transforms)
+            copy->transforms[copy->count] = route->transforms[i];
         copy->items[copy->count] = wr_config_keep_text(config, route->items[i]);
         if (!copy->items[copy->count++])
             return false;
@@ -298,6 +303,8 @@ void wr_config_drop(struct wr_config *config)
     if (!config || atomic_fetch_sub_explicit(&config->references, 1, memory_order_acq_rel) != 1)
         return;
     drop_handlers(config->handlers, config->handler_count);
+    wr_config_drop(config->without_tee);
+    wr_config_drop(config->tee);
     if (config->origin) {
         wr_config_drop(config->origin);
     } else {

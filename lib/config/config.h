@@ -16,11 +16,13 @@
 #include "config/expand.h"
 #include "config/options.h"
 #include "config/unknown_keys.h"
+#include "os/file_mark.h"
 #include "registry/metric_rules.h"
 #include "text/name_index.h"
 #include "text/region.h"
 
 struct wr_error;
+struct wr_transform;
 
 /* How much a configuration may hold. What it costs to read it and to put it in force grows with its text, and
  * with the number of handlers that all groups reach together, as a route may be inherited by many groups. */
@@ -62,6 +64,7 @@ struct wr_config_handler {
     const char *plugin;                 /* absolute path of the shared object; NULL: search */
     const struct wr_node *node;         /* the object with its options; NULL: none given */
     struct wr_environment *environment; /* expands its strings */
+    const struct wr_config *home;       /* the tee that it is from, whose defaults it has; NULL: none */
     struct wr_document *document;       /* the options text of a weir_configure call, which the node belongs to;
                                            NULL: the node belongs to the configuration's document */
 };
@@ -70,15 +73,23 @@ struct wr_config_handler {
 struct wr_config_route {
     const char *group; /* "*": the default */
     size_t count;
-    const char **items;           /* names of handlers, handler types, "inherit" */
-    const struct wr_node **nodes; /* of the items, for errors; NULL: made by weir_configure */
-    const struct wr_node *node;   /* the whole; NULL: made by weir_configure */
+    const char **items;               /* names of handlers, handler types, "inherit" */
+    const struct wr_node **nodes;     /* of the items, for errors; NULL: made by weir_configure */
+    struct wr_transform **transforms; /* of the items, NULL for one that gets the values as they are; borrowed
+                                         from the configuration that was read. NULL: none has one */
+    const struct wr_node *node;       /* the whole; NULL: made by weir_configure */
 };
 
 /* A call of weir_configure, applied again when the file is reread. */
 struct wr_config_call {
     const char *group, *type, *options;
     const char *handler; /* the name that its handler was given, and keeps; NULL: none so far */
+};
+
+/* A file that the configuration consists of, or a folder of such files. */
+struct wr_watched {
+    const char *path;         /* absolute */
+    struct wr_file_mark mark; /* from before it was read */
 };
 
 struct wr_config {
@@ -94,7 +105,7 @@ struct wr_config {
     struct wr_document **documents;     /* all, in the order in which they apply: the included ones, and last
                                            `document` */
     size_t document_count;
-    const char **watched; /* absolute paths of all files, and of folders whose files are included */
+    struct wr_watched *watched; /* all files, and folders whose files are included */
     size_t watched_count;
     struct wr_settings settings;
     bool ignores_unknown;           /* settings.unknown_keys, which applies to all documents */
@@ -106,6 +117,7 @@ struct wr_config {
         metrics;          /* the section "metrics", borrowed from `origin` in an edited configuration */
     size_t patterns_read; /* entries of it with '*' */
     const struct wr_node *defaults;    /* handlers."*": defaults of the common options; NULL: none */
+    struct wr_transform *transforms;   /* of its routes, linked by next; see origin */
     struct wr_config_handler *sources; /* the section "sources", borrowed from `origin` in an edited one */
     size_t source_count;
 
@@ -117,6 +129,8 @@ struct wr_config {
     struct wr_expanded expanded;                      /* by its own strings; handlers expand theirs later */
     struct wr_config_call *calls;
     size_t call_count;
+
+    struct wr_config *without_tee, *tee; /* what this was made from, see tee.h; NULL: there is no tee */
 };
 
 /* The empty configuration. Returns one reference. NULL: out of memory. */
@@ -165,7 +179,7 @@ const char *wr_config_keep_path(struct wr_config *config, const char *path);
 
 /* Append; false: out of memory. A document is held, a path to watch is made absolute. */
 bool wr_config_add_document(struct wr_config *config, struct wr_document *document);
-bool wr_config_add_watched(struct wr_config *config, const char *path);
+bool wr_config_add_watched(struct wr_config *config, const char *path, struct wr_file_mark mark);
 
 /* Appends an entry of "metrics", of zeros. NULL: out of memory. */
 struct wr_metric_rule *wr_config_add_metric(struct wr_config *config);

@@ -119,7 +119,11 @@ static bool add_handler(struct wr_config *config, const struct wr_config_call *c
     *name = done ? choose_name(config, call, options, &exists, error) : NULL;
     done = done && *name;
     if (done && !exists) {
-        struct wr_config_handler handler = {*name, call->type, NULL, document->root, environment, document};
+        struct wr_config_handler handler = {.name = *name,
+                                            .type = call->type,
+                                            .node = document->root,
+                                            .environment = environment,
+                                            .document = document};
         done = wr_config_add_handler(config, &handler) || fail_memory(error);
     }
     wr_document_drop(document);

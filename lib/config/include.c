@@ -34,6 +34,12 @@ static bool fail_memory(const struct reader *reader)
 
 static bool read_document(struct reader *reader, struct wr_document *document, const struct chain *chain);
 
+/* Called before the file or folder is read: a change meanwhile is seen afterwards. */
+static bool watch(const struct reader *reader, const char *path)
+{
+    return wr_config_add_watched(reader->config, path, wr_file_mark_take(path));
+}
+
 /* ---- One file -------------------------------------------------------------------------------- */
 
 /* Puts the problem at the place that includes the file. */
@@ -107,7 +113,7 @@ static bool read_new_file(struct reader *reader, const struct wr_node *item, con
 {
     if (!check_limits(reader, item, path, chain->above))
         return false;
-    if (!wr_config_add_watched(reader->config, path)) /* also if it cannot be read: that may be mended */
+    if (!watch(reader, path)) /* also if it cannot be read: that may be mended */
         return fail_memory(reader);
     struct wr_document *document = parse_file(reader, item, path);
     if (!document)
@@ -139,8 +145,7 @@ static bool read_file(struct reader *reader, const struct wr_node *item, const c
     char *real = realpath(path, NULL);
     if (!real) {
         const char *problem = wr_error_system_text(errno);
-        return wr_config_add_watched(reader->config, path) ? refuse(reader, item, path, problem)
-                                                           : fail_memory(reader);
+        return watch(reader, path) ? refuse(reader, item, path, problem) : fail_memory(reader);
     }
     const char *kept = wr_config_keep_text(reader->config, real);
     free(real);
@@ -218,7 +223,7 @@ static bool read_folder(struct reader *reader, const struct wr_node *item, const
     struct names names = {0};
     if (reader->patterns++ == WR_INCLUDE_PATTERNS_MAX)
         return refuse(reader, item, pattern, "too many patterns; at most 1,000 are allowed");
-    if (!wr_config_add_watched(reader->config, folder))
+    if (!watch(reader, folder))
         return fail_memory(reader);
     const char *fault = list_matches(&names, folder, pattern);
     bool done = !fault || refuse(reader, item, folder, fault);

@@ -322,6 +322,8 @@ static bool set_members(const struct members *m, const struct wr_node *object, c
 
 static bool set_member(const struct members *m, const struct wr_node *member, const char *name)
 {
+    if (is_other(m, name))
+        return true;
     for (size_t i = 0; i < m->count; i++) {
         const struct wr_options_fill *fill = &m->fills[i];
         const weir_option *row = wr_options_find(&fill->table, name);
@@ -331,8 +333,6 @@ static bool set_member(const struct members *m, const struct wr_node *member, co
             fill->seen[number_of(&fill->table, row)] = 1;
         return wr_options_set_node(fill, row, member, m->error);
     }
-    if (is_other(m, name))
-        return true;
     if (!has_row_below(m, name))
         return refuse_member(m, member, name);
     if (member->type != WR_NODE_OBJECT) {

@@ -14,6 +14,8 @@
 #include "registry/name.h"
 #include "config/options.h"
 #include "config/sections.h"
+#include "config/transform.h"
+#include "text/name_index.h"
 #include "text/suggest.h"
 #include "text/utf8.h"
 
@@ -116,7 +118,7 @@ bool wr_parse_labels_again(struct wr_config *config, struct wr_error *error)
             (!wr_options_set_node(&fill, row, node, error) || !add_labels(config, settings, &inherited, error)))
             return false;
     }
-    return true;
+    return wr_transform_expand_again(config, error);
 }
 
 /* Whether unknown keys are ignored, which must be known before the rest is read. The documents' last value
@@ -272,41 +274,125 @@ static const char *expand_item(struct wr_config *config, const struct wr_node *i
     return kept;
 }
 
-static bool read_route_item(struct wr_config *config, const struct wr_node *node, const struct wr_node *item,
+/* The name of a handler, or "inherit". */
+static bool read_route_name(struct wr_config *config, const struct wr_node *route, const struct wr_node *item,
                             const char **name, struct wr_error *error)
 {
-    char shown[SHOWN_ROOM];
-    if (item->type != WR_NODE_STRING) {
-        wr_node_error(
-            item, error,
-            "must be the name of a handler or of an installed handler type, \"inherit\", or an array of "
-            "these, got %s",
-            wr_node_show(item, shown, sizeof shown));
-        return false;
-    }
     *name = strchr(item->text, '$') ? expand_item(config, item, error) : item->text;
     if (!*name)
         return false;
-    if (strcmp(*name, "inherit") == 0 && strcmp(node->key, "*") == 0) {
+    if (strcmp(*name, "inherit") == 0 && strcmp(route->key, "*") == 0) {
         wr_node_error(item, error, "must not be \"inherit\": \"*\" has no parent");
         return false;
     }
     return true;
 }
 
-static bool read_items(struct wr_config *config, struct wr_config_route *route, const struct wr_node *node,
-                       struct wr_error *error)
+/* Appends an item; transform NULL: the values as they are. */
+static bool add_item(struct wr_config *config, struct wr_config_route *route, const struct wr_node *item,
+                     struct wr_transform *transform, struct wr_error *error)
 {
-    const struct wr_node *item = node->type == WR_NODE_ARRAY ? node->first : node;
-    for (; item; item = node->type == WR_NODE_ARRAY ? item->next : NULL) {
-        if (route->count == WR_CONFIG_ROUTE_MAX) {
-            wr_node_error(item, error, "too many handlers in one route; at most 1,000 are allowed");
+    if (route->count == WR_CONFIG_ROUTE_MAX) {
+        wr_node_error(item, error, "too many handlers in one route; at most 1,000 are allowed");
+        return false;
+    }
+    if (!read_route_name(config, route->node, item, &route->items[route->count], error))
+        return false;
+    route->transforms[route->count] = transform;
+    route->nodes[route->count++] = item;
+    return true;
+}
+
+/* The handlers of an object. */
+static bool read_to(struct wr_config *config, struct wr_config_route *route, const struct wr_node *object,
+                    struct wr_transform *transform, struct wr_error *error)
+{
+    char shown[SHOWN_ROOM];
+    const struct wr_node *to = wr_node_member(object, "to");
+    if (!to) {
+        wr_node_error(object, error, "\"to\" is missing: a handler, or an array of handlers");
+        return false;
+    }
+    const struct wr_node *item = to->type == WR_NODE_ARRAY ? to->first : to;
+    if (!item) {
+        wr_node_error(to, error, "must name at least one handler");
+        return false;
+    }
+    for (; item; item = to->type == WR_NODE_ARRAY ? item->next : NULL) {
+        if (item->type != WR_NODE_STRING) {
+            wr_node_error(
+                item, error,
+                "must be the name of a handler or of an installed handler type, or an array of these, got %s",
+                wr_node_show(item, shown, sizeof shown));
             return false;
         }
-        if (!read_route_item(config, node, item, &route->items[route->count], error))
+        if (!add_item(config, route, item, transform, error))
             return false;
-        route->nodes[route->count++] = item;
+        if (strcmp(route->items[route->count - 1], "inherit") == 0) {
+            wr_node_error(item, error,
+                          "must not be \"inherit\": an object names handlers; \"inherit\" stands beside it");
+            return false;
+        }
     }
+    return true;
+}
+
+static bool read_route_item(struct wr_config *config, struct wr_config_route *route, const struct wr_node *item,
+                            struct wr_error *error)
+{
+    char shown[SHOWN_ROOM];
+    struct wr_transform *transform;
+    if (item->type == WR_NODE_STRING)
+        return add_item(config, route, item, NULL, error);
+    if (item->type == WR_NODE_OBJECT)
+        return wr_transform_read(config, item, &transform, error) &&
+               read_to(config, route, item, transform, error);
+    wr_node_error(item, error,
+                  "must be the name of a handler or of an installed handler type, \"inherit\", an object with "
+                  "\"to\", or an array of these, got %s",
+                  wr_node_show(item, shown, sizeof shown));
+    return false;
+}
+
+/* A handler gets a value at most once from a route, so an object must name handlers that nothing else names. */
+static bool check_repeated(const struct wr_config_route *route, struct wr_error *error)
+{
+    struct wr_name_index names = {0};
+    bool valid = true;
+    for (size_t i = 0; valid && i < route->count; i++) {
+        size_t first = wr_name_index_find(&names, route->items[i], strlen(route->items[i]));
+        if (first != SIZE_MAX && (route->transforms[i] || route->transforms[first])) {
+            wr_node_error(route->nodes[i], error,
+                          "the route names \"%s\" already; a handler of an object is named once",
+                          route->items[i]);
+            valid = false;
+        } else if (!wr_name_index_add(&names, route->items[i], i)) {
+            valid = fail_memory(error);
+        }
+    }
+    wr_name_index_fini(&names);
+    return valid;
+}
+
+static bool has_transforms(const struct wr_config_route *route)
+{
+    for (size_t i = 0; i < route->count; i++)
+        if (route->transforms[i])
+            return true;
+    return false;
+}
+
+static bool read_items(struct wr_config *config, struct wr_config_route *route, struct wr_error *error)
+{
+    const struct wr_node *node = route->node;
+    const struct wr_node *item = node->type == WR_NODE_ARRAY ? node->first : node;
+    for (; item; item = node->type == WR_NODE_ARRAY ? item->next : NULL)
+        if (!read_route_item(config, route, item, error))
+            return false;
+    if (!has_transforms(route))
+        route->transforms = NULL;
+    else if (!check_repeated(route, error))
+        return false;
     return wr_config_add_route(config, route) || fail_memory(error);
 }
 
@@ -314,14 +400,16 @@ static bool read_route(struct wr_config *config, const struct wr_node *node, str
 {
     const char *items[WR_CONFIG_ROUTE_MAX];
     const struct wr_node *nodes[WR_CONFIG_ROUTE_MAX];
+    struct wr_transform *transforms[WR_CONFIG_ROUTE_MAX];
     if (strcmp(node->key, "*") != 0 && !check_key(node, true, error))
         return false;
     if (config->route_count == WR_CONFIG_GROUPS_MAX) {
         wr_node_key_error(node, error, "too many groups; at most 100,000 are allowed");
         return false;
     }
-    struct wr_config_route route = {.group = node->key, .items = items, .nodes = nodes, .node = node};
-    return read_items(config, &route, node, error);
+    struct wr_config_route route = {
+        .group = node->key, .items = items, .nodes = nodes, .transforms = transforms, .node = node};
+    return read_items(config, &route, error);
 }
 
 static bool read_groups(struct wr_config *config, const struct wr_node *node, struct wr_error *error)
@@ -428,18 +516,19 @@ static struct wr_config *parse_document(struct wr_document *document, struct wr_
 }
 
 /* Made absolute: the program may change its working folder before the file is reread. */
-static bool set_path(struct wr_config *config, const char *path)
+static bool set_path(struct wr_config *config, const char *path, struct wr_file_mark mark)
 {
     config->path = wr_config_keep_path(config, path);
-    return config->path && wr_config_add_watched(config, path);
+    return config->path && wr_config_add_watched(config, path, mark);
 }
 
 static struct wr_config *parse_file(const char *path, struct wr_environment *environment,
                                     struct wr_config **tried, struct wr_error *error)
 {
+    struct wr_file_mark mark = wr_file_mark_take(path); /* before it is read: a later change is seen */
     struct wr_document *document = wr_document_read(path, error);
     struct wr_config *config = document ? parse_document(document, environment, tried, error) : NULL;
-    if (!config || set_path(config, path))
+    if (!config || set_path(config, path, mark))
         return config;
     fail_memory(error);
     wr_config_drop(config);

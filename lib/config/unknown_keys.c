@@ -31,6 +31,14 @@ bool wr_unknown_keys_add(struct wr_unknown_keys *keys, const struct wr_node *nod
     return true;
 }
 
+bool wr_unknown_keys_equal(const struct wr_unknown_keys *a, const struct wr_unknown_keys *b)
+{
+    bool are_equal = a->count == b->count && a->more == b->more;
+    for (size_t i = 0; are_equal && i < a->count; i++)
+        are_equal = strcmp(a->texts[i], b->texts[i]) == 0;
+    return are_equal;
+}
+
 void wr_unknown_keys_log(const struct wr_unknown_keys *keys, struct wr_log *log)
 {
     for (size_t i = 0; i < keys->count; i++)

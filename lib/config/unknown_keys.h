@@ -30,6 +30,9 @@ void wr_unknown_keys_fini(struct wr_unknown_keys *keys);
 bool wr_unknown_keys_add(struct wr_unknown_keys *keys, const struct wr_node *node, const char *what,
                          const char *hint, struct wr_error *error);
 
+/* Whether both would be logged alike. */
+bool wr_unknown_keys_equal(const struct wr_unknown_keys *a, const struct wr_unknown_keys *b);
+
 /* Logs a warning for each. */
 void wr_unknown_keys_log(const struct wr_unknown_keys *keys, struct wr_log *log);
 

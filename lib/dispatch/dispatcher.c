@@ -412,21 +412,28 @@ struct wr_router *wr_dispatcher_switch(struct wr_dispatcher *dispatcher, struct 
     return before;
 }
 
+static void add_to(const struct wr_branch *branch, const weir_sample *samples, uint32_t count, int64_t now_ns)
+{
+    for (size_t i = 0; i < branch->summed_count; i++)
+        for (uint32_t j = 0; j < count; j++)
+            wr_feed_sum(branch->summed[i], &samples[j]);
+    for (size_t i = 0; i < branch->feed_count; i++) {
+        weir_sample *to = wr_feed_reserve(branch->feeds[i], count, 0, now_ns);
+        if (!to)
+            continue;
+        memcpy(to, samples, count * sizeof *samples);
+        wr_feed_added(branch->feeds[i], count);
+    }
+}
+
 void wr_dispatcher_add(struct wr_dispatcher *dispatcher, const weir_sample *samples, uint32_t count)
 {
     int64_t now_ns = wr_clock_monotonic_ns();
     const struct wr_route *route =
         wr_router_series_route(dispatcher->drain.router, dispatcher->drain.registry, samples[0].series);
-    for (size_t i = 0; i < route->summed_count; i++)
-        for (uint32_t j = 0; j < count; j++)
-            wr_feed_sum(route->summed[i], &samples[j]);
-    for (size_t i = 0; i < route->feed_count; i++) {
-        weir_sample *to = wr_feed_reserve(route->feeds[i], count, 0, now_ns);
-        if (!to)
-            continue;
-        memcpy(to, samples, count * sizeof *samples);
-        wr_feed_added(route->feeds[i], count);
-    }
+    add_to(&route->plain, samples, count, now_ns);
+    for (size_t i = 0; i < route->mapped_count; i++)
+        wr_drain_add_mapped(&dispatcher->drain, samples, count, &route->mapped[i], now_ns);
     wr_drain_commit(&dispatcher->drain, NULL, 0);
 }
 
@@ -458,7 +465,7 @@ static void *run(void *argument)
 {
     struct wr_dispatcher *dispatcher = argument;
     wr_thread_set_name("weir");
-    wr_producers_adopt_as_own(dispatcher->worker_env->producers);
+    wr_producers_mark_own();
     wait_until_started(dispatcher);
     for (;;) {
         int64_t next_ns;

@@ -53,13 +53,13 @@ void wr_drain_commit(struct wr_drain *drain, struct wr_ring *ring, uint64_t posi
     wr_journal_commit(journal);
 }
 
-/* Before an event is copied to its feeds: if one of them has to offer its full segment, that is committed
- * first. */
+/* Before an event is copied to feeds: if one of them has to offer its full segment, that is committed first.
+ */
 static void make_room(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
-                      const struct wr_route *route)
+                      const struct wr_branch *branch)
 {
-    for (size_t i = 0; drain->pool.journal && i < route->feed_count; i++) {
-        if (wr_feed_has_room(route->feeds[i], event->samples, event->text_bytes))
+    for (size_t i = 0; drain->pool.journal && i < branch->feed_count; i++) {
+        if (wr_feed_has_room(branch->feeds[i], event->samples, event->text_bytes))
             continue;
         wr_drain_commit(drain, ring, event->at);
         return;
@@ -138,6 +138,20 @@ static inline void copy_plain(struct wr_drain *drain, struct wr_ring *ring, cons
     to->time_ns = stamp(drain, ring, from);
 }
 
+static void offer_now(struct wr_drain *drain, const struct wr_branch *branch, struct wr_ticket ticket,
+                      int64_t now_ns)
+{
+    for (size_t i = 0; i < branch->summed_count; i++) /* before the call can return */
+        wr_feed_count_sums(branch->summed[i], now_ns);
+    for (size_t i = 0; i < branch->feed_count; i++) {
+        if (branch->feeds[i]->passed_over)
+            wr_feed_pass_over(branch->feeds[i], ticket, now_ns);
+        else
+            wr_feed_offer_now(branch->feeds[i], ticket, drain->now, now_ns);
+        branch->feeds[i]->passed_over = false;
+    }
+}
+
 /* The ticket's number comes with the sample: the producer's may already be that of a later call, if the call of
  * this sample has timed out. */
 static void settle_ticket(struct wr_drain *drain, struct wr_producer *producer, const struct event *event,
@@ -146,10 +160,9 @@ static void settle_ticket(struct wr_drain *drain, struct wr_producer *producer, 
     struct wr_ticket ticket = {&producer->ticket, wr_ring_slot(&producer->ring, event->at)->reserved};
     wr_ticket_expect(ticket, route->sync_lanes);
     wr_drain_commit(drain, &producer->ring, event->end);
-    for (size_t i = 0; i < route->summed_count; i++) /* before the call can return */
-        wr_feed_count_sums(route->summed[i], now_ns);
-    for (size_t i = 0; i < route->feed_count; i++)
-        wr_feed_offer_now(route->feeds[i], ticket, drain->now, now_ns);
+    offer_now(drain, &route->plain, ticket, now_ns);
+    for (size_t i = 0; i < route->mapped_count; i++)
+        offer_now(drain, &route->mapped[i], ticket, now_ns);
 }
 
 /* The samples were added before their group had lost its route. */
@@ -159,36 +172,32 @@ static void count_unrouted(struct wr_drain *drain, uint32_t series, uint64_t sam
     atomic_fetch_add(&wr_registry_series(drain->registry, series)->stream->group->unrouted, samples);
 }
 
-static void sum(const weir_sample *sample, const struct wr_route *route)
+static void sum(const weir_sample *sample, const struct wr_branch *branch)
 {
-    for (size_t i = 0; i < route->summed_count; i++)
-        wr_feed_sum(route->summed[i], sample);
+    for (size_t i = 0; i < branch->summed_count; i++)
+        wr_feed_sum(branch->summed[i], sample);
 }
 
 /* Metadata is not kept. */
-static void sum_event(const struct wr_ring *ring, const struct event *event, const struct wr_route *route)
+static void sum_event(const struct wr_ring *ring, const struct event *event, const struct wr_branch *branch)
 {
     for (uint64_t at = event->at; at < event->end; at++) {
         const weir_sample *sample = wr_ring_slot(ring, at);
-        sum(sample, route);
+        sum(sample, branch);
         if (sample->flags & WR_RING_TEXT)
             at += wr_ring_text_slots(sample->note);
     }
 }
 
 /* The samples of an event have one time, for all feeds. */
-static void take_event(struct wr_drain *drain, struct wr_producer *producer, const struct event *event,
-                       struct wr_route *route, int64_t now_ns)
+static void take_plain_event(struct wr_drain *drain, struct wr_ring *ring, const struct event *event,
+                             const struct wr_branch *branch, int64_t time_ns, int64_t now_ns)
 {
-    struct wr_ring *ring = &producer->ring;
-    int64_t time_ns = route->feed_count ? stamp(drain, ring, wr_ring_slot(ring, event->at)) : 0;
-    if (!route->lane_count)
-        count_unrouted(drain, wr_ring_slot(ring, event->at)->series, event->samples);
-    if (route->summed_count)
-        sum_event(ring, event, route);
-    make_room(drain, ring, event, route);
-    for (size_t i = 0; i < route->feed_count; i++) {
-        struct wr_feed *feed = route->feeds[i];
+    if (branch->summed_count)
+        sum_event(ring, event, branch);
+    make_room(drain, ring, event, branch);
+    for (size_t i = 0; i < branch->feed_count; i++) {
+        struct wr_feed *feed = branch->feeds[i];
         weir_sample *to = wr_feed_reserve(feed, event->samples, event->text_bytes, now_ns);
         if (!to)
             continue;
@@ -196,6 +205,134 @@ static void take_event(struct wr_drain *drain, struct wr_producer *producer, con
         wr_feed_added(feed, event->samples);
         feed->no_wait |= (event->flags & WR_RING_NO_WAIT) != 0;
     }
+}
+
+/* ---- Mapped events --------------------------------------------------------------------------- */
+
+/* An event that a branch maps. */
+struct mapped_event {
+    struct wr_mapper_event slots;
+    const struct wr_ring *ring; /* where its texts are; NULL: it has none */
+    uint16_t flags;
+    int64_t time_ns;
+};
+
+static const weir_sample *slot_of(const struct mapped_event *event, const struct wr_mapped *item)
+{
+    return &event->slots.slots[(event->slots.at + item->offset) & event->slots.mask];
+}
+
+/* sync: a call waits for the event, which offer_now settles next. */
+static void count_left_out(const struct wr_mapping *mapping, const struct wr_branch *branch, bool sync)
+{
+    for (size_t i = 0; i < branch->summed_count; i++) {
+        struct wr_lane_arrivals *arrivals = &branch->summed[i]->arrivals;
+        arrivals->filtered += mapping->filtered;
+        arrivals->unrepresentable += mapping->unrepresentable;
+        arrivals->no_memory += mapping->lost;
+    }
+    for (size_t i = 0; i < branch->feed_count; i++) {
+        struct wr_feed *feed = branch->feeds[i];
+        feed->left_out.filtered += mapping->filtered;
+        feed->left_out.unrepresentable += mapping->unrepresentable;
+        feed->lost += mapping->lost;
+        feed->passed_over = sync && !mapping->passed && !mapping->lost;
+        feed->passed_over_result = mapping->unrepresentable ? WEIR_ERR_DROPPED : 0;
+    }
+}
+
+/* What is left of an event is one event. */
+static void copy_mapped(struct wr_drain *drain, const struct mapped_event *event,
+                        const struct wr_mapper *mapper, struct wr_segment *segment, weir_sample *to)
+{
+    enum { KEPT = (uint16_t)(~WR_RING_FLAGS & ~WEIR_SAMPLE_MORE) | WR_RING_NO_WAIT };
+    const struct wr_mapping *mapping = &drain->mapping;
+    for (uint32_t i = 0; i < mapping->passed; i++, to++) {
+        const struct wr_mapped *item = &mapping->items[i];
+        const weir_sample *from = slot_of(event, item);
+        *to = *from;
+        to->flags = from->flags & KEPT;
+        to->flags |= i + 1 < mapping->passed ? WEIR_SAMPLE_MORE : 0;
+        to->reserved = 0;
+        to->time_ns = event->time_ns;
+        wr_mapper_apply(mapper, item, to);
+        if (event->ring && from->flags & WR_RING_TEXT)
+            to->note = take_text(drain, event->ring, event->slots.at + item->offset + 1, from->note, segment);
+    }
+}
+
+static void sum_mapped(const struct wr_mapping *mapping, const struct mapped_event *event,
+                       const struct wr_branch *branch)
+{
+    for (uint32_t i = 0; i < mapping->passed; i++) {
+        weir_sample sample = *slot_of(event, &mapping->items[i]);
+        wr_mapper_apply(branch->mapper, &mapping->items[i], &sample);
+        sum(&sample, branch);
+    }
+}
+
+/* drain->mapping says what passes. */
+static void add_mapped(struct wr_drain *drain, const struct mapped_event *event, const struct wr_branch *branch,
+                       int64_t now_ns)
+{
+    const struct wr_mapping *mapping = &drain->mapping;
+    for (size_t i = 0; mapping->passed && i < branch->feed_count; i++) {
+        struct wr_feed *feed = branch->feeds[i];
+        weir_sample *to = wr_feed_reserve(feed, mapping->passed, mapping->text_bytes, now_ns);
+        if (!to)
+            continue;
+        copy_mapped(drain, event, branch->mapper, feed->segment, to);
+        wr_feed_added(feed, mapping->passed);
+        feed->no_wait |= (event->flags & WR_RING_NO_WAIT) != 0;
+    }
+    if (branch->summed_count)
+        sum_mapped(mapping, event, branch);
+}
+
+WR_NEVER_INLINE static void take_mapped_event(struct wr_drain *drain, struct wr_ring *ring,
+                                              const struct event *event, const struct wr_branch *branch,
+                                              int64_t time_ns, int64_t now_ns)
+{
+    const struct mapped_event mapped = {
+        .slots = {.slots = ring->slots, .mask = ring->size - 1, .at = event->at, .end = event->end},
+        .ring = ring,
+        .flags = event->flags,
+        .time_ns = time_ns,
+    };
+    wr_mapper_event(branch->mapper, &mapped.slots, &drain->mapping);
+    count_left_out(&drain->mapping, branch, event->flags & WR_RING_SYNC);
+    make_room(drain, ring, event, branch);
+    add_mapped(drain, &mapped, branch, now_ns);
+}
+
+void wr_drain_add_mapped(struct wr_drain *drain, const weir_sample *samples, uint32_t count,
+                         const struct wr_branch *branch, int64_t now_ns)
+{
+    const struct mapped_event mapped = {.slots = {.slots = samples, .mask = UINT64_MAX, .end = count},
+                                        .time_ns = samples[0].time_ns};
+    wr_mapper_event(branch->mapper, &mapped.slots, &drain->mapping);
+    count_left_out(&drain->mapping, branch, false);
+    add_mapped(drain, &mapped, branch, now_ns);
+}
+
+static bool has_feed(const struct wr_route *route)
+{
+    bool has = route->plain.feed_count;
+    for (size_t i = 0; !has && i < route->mapped_count; i++)
+        has = route->mapped[i].feed_count;
+    return has;
+}
+
+static void take_event(struct wr_drain *drain, struct wr_producer *producer, const struct event *event,
+                       struct wr_route *route, int64_t now_ns)
+{
+    struct wr_ring *ring = &producer->ring;
+    int64_t time_ns = has_feed(route) ? stamp(drain, ring, wr_ring_slot(ring, event->at)) : 0;
+    if (!route->lane_count)
+        count_unrouted(drain, wr_ring_slot(ring, event->at)->series, event->samples);
+    take_plain_event(drain, ring, event, &route->plain, time_ns, now_ns);
+    for (size_t i = 0; i < route->mapped_count; i++)
+        take_mapped_event(drain, ring, event, &route->mapped[i], time_ns, now_ns);
     if (event->flags & WR_RING_SYNC)
         settle_ticket(drain, producer, event, route, now_ns);
 }
@@ -248,8 +385,8 @@ uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uin
             take_plain(drain, ring, head, route->only_feed, now_ns);
             samples++;
             head++;
-        } else if (!(sample->flags & SPECIAL) && !route->feed_count && route->summed_count) {
-            sum(sample, route);
+        } else if (!(sample->flags & SPECIAL) && route->only_sums) {
+            sum(sample, &route->plain);
             samples++;
             head++;
         } else {

@@ -27,11 +27,16 @@ struct wr_drain {
     int64_t switched_ns;     /* wall clock: not after any value that the router takes */
     char text[WR_PRODUCER_SLOTS / WR_RING_QUARTERS *
               sizeof(weir_sample)]; /* metadata, between ring and segment */
+    struct wr_mapping mapping;      /* of the present event */
     uint64_t unrouted;              /* values taken from rings whose group had no route by then */
 };
 
 /* Takes what was published before `tail`. Returns the number of samples. */
 uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uint64_t tail, int64_t now_ns);
+
+/* Adds an event that is in no ring to a branch that has a mapper. */
+void wr_drain_add_mapped(struct wr_drain *drain, const weir_sample *samples, uint32_t count,
+                         const struct wr_branch *branch, int64_t now_ns);
 
 /* Commits a round of the journal, if there is one: everything in the ring before the position is in segments.
  * Until then no lane may see these samples, and the writer of the ring must not reuse its slots. ring NULL: the

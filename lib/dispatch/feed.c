@@ -7,8 +7,17 @@
 /* More than the longest metadata. */
 enum { TEXT_BYTES = 64 * 1024 };
 
+static void count_left_out(struct wr_feed *feed)
+{
+    for (size_t i = 0; i < feed->lane_count; i++)
+        wr_lane_leave_out(feed->lanes[i]->lane, &feed->left_out);
+    feed->left_out = (struct wr_lane_left_out){0};
+}
+
 static void refuse_lost(struct wr_feed *feed)
 {
+    if (feed->left_out.filtered || feed->left_out.unrepresentable)
+        count_left_out(feed);
     if (!feed->lost)
         return;
     for (size_t i = 0; i < feed->lane_count; i++)
@@ -16,12 +25,12 @@ static void refuse_lost(struct wr_feed *feed)
     feed->lost = 0;
 }
 
-/* A call waits for a sample that was lost. */
-static void fail_lost_call(const struct wr_feed *feed, struct wr_ticket ticket)
+/* A call waits for a sample that does not reach the lanes. */
+static void complete_call(const struct wr_feed *feed, struct wr_ticket ticket, int result)
 {
     for (size_t i = 0; i < feed->lane_count; i++)
         if (feed->lanes[i]->sync)
-            wr_ticket_complete(ticket, WEIR_ERR_MEMORY);
+            wr_ticket_complete(ticket, result);
 }
 
 /* ---- Summing --------------------------------------------------------------------------------- */
@@ -46,8 +55,10 @@ void wr_feed_sum_range(struct wr_feed_lane *lane, struct wr_segment *segment, ui
         else
             wr_segment_settle(segment, slot, i, 1);
     }
-    if (segment->file && !wr_summer_keep(lane->summer, &input))
-        lane->arrivals.not_kept += input.values;
+    if (!segment->file)
+        return;
+    bool is_kept = wr_summer_keep(lane->summer, &input);
+    *(is_kept ? &lane->arrivals.kept : &lane->arrivals.not_kept) += input.values;
 }
 
 /* Values that arrived after the lane's end. At the end of the process those in a journal stay there. */
@@ -59,7 +70,8 @@ static void discard_interval(struct wr_feed_lane *lane, int ending)
 void wr_feed_count_sums(struct wr_feed_lane *lane, int64_t now_ns)
 {
     const struct wr_lane_arrivals *arrivals = &lane->arrivals;
-    if (!arrivals->summed && !arrivals->beyond_limit && !arrivals->no_memory && !arrivals->unrepresentable)
+    if (!arrivals->summed && !arrivals->beyond_limit && !arrivals->no_memory && !arrivals->unrepresentable &&
+        !arrivals->filtered)
         return;
     lane->arrivals.now_ns = now_ns;
     lane->wanted = true; /* its worker is there when the handler is removed, which ends the interval */
@@ -90,7 +102,7 @@ void wr_feed_offer_now(struct wr_feed *feed, struct wr_ticket ticket, struct wr_
     static const struct wr_ticket no_ticket = {0};
     refuse_lost(feed);
     if (!feed->segment || feed->segment->count == feed->offered) {
-        fail_lost_call(feed, ticket);
+        complete_call(feed, ticket, WEIR_ERR_MEMORY);
         return;
     }
     struct wr_offer offer = {
@@ -113,6 +125,12 @@ void wr_feed_offer_now(struct wr_feed *feed, struct wr_ticket ticket, struct wr_
     }
     feed->offered = feed->segment->count;
     feed->no_wait = false;
+}
+
+void wr_feed_pass_over(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns)
+{
+    wr_feed_offer(feed, (struct wr_ticket){0}, now_ns);
+    complete_call(feed, ticket, feed->passed_over_result);
 }
 
 void wr_feed_seal(struct wr_feed *feed, int64_t now_ns)
@@ -167,10 +185,14 @@ static void start_segment(struct wr_feed *feed, int64_t now_ns)
 void wr_feed_put_down(struct wr_feed *feed)
 {
     const struct wr_segment *segment = feed->segment;
-    if (!segment || !segment->file || segment->count == feed->committed)
+    if (!segment || segment->count == feed->committed)
         return;
     feed->committed = segment->count;
-    wr_versioned_put(&segment->file->head->committed, wr_journal_round(feed->pool->journal), segment->count);
+    if (segment->file)
+        wr_versioned_put(&segment->file->head->committed, wr_journal_round(feed->pool->journal),
+                         segment->count);
+    else
+        wr_journal_let_out(feed->pool->journal);
 }
 
 weir_sample *wr_feed_reserve(struct wr_feed *feed, uint32_t samples, size_t text_bytes, int64_t now_ns)

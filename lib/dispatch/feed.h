@@ -44,12 +44,15 @@ struct wr_feed {
     size_t lane_count;
     uint32_t segment_room;
     struct wr_segment_pool *pool;
-    struct wr_segment *segment; /* NULL: the next sample needs a new one */
-    uint32_t offered;           /* how many of its samples were offered */
-    bool no_wait;               /* some of those not offered yet were added by weir's own threads */
-    uint64_t lost;              /* samples for which there was no memory, not counted by the lanes yet */
-    uint32_t number;            /* in the journal; 0: none so far */
-    uint32_t committed;         /* how many samples of the segment are committed */
+    struct wr_segment *segment;       /* NULL: the next sample needs a new one */
+    uint32_t offered;                 /* how many of its samples were offered */
+    bool passed_over;                 /* its routes leave out all of the event that a call waits for */
+    int passed_over_result;           /* of that call */
+    bool no_wait;                     /* some of those not offered yet were added by weir's own threads */
+    uint64_t lost;                    /* samples for which there was no memory, not counted by the lanes yet */
+    struct wr_lane_left_out left_out; /* samples that its routes leave out, not counted by the lanes yet */
+    uint32_t number;                  /* in the journal; 0: none so far */
+    uint32_t committed;               /* how many samples of the segment are committed */
 };
 
 /* Whether the segment has room for one more event. text_bytes: of its metadata, with NULs. */
@@ -77,6 +80,9 @@ void wr_feed_offer(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns
 
 /* The same for the calling thread's own call: now gets what that thread is to deliver; NULL: nothing. */
 void wr_feed_offer_now(struct wr_feed *feed, struct wr_ticket ticket, struct wr_lane_now *now, int64_t now_ns);
+
+/* The same for an event that the routes leave out: the call does not wait for these lanes. */
+void wr_feed_pass_over(struct wr_feed *feed, struct wr_ticket ticket, int64_t now_ns);
 
 /* Offers everything, and releases the segment. */
 void wr_feed_seal(struct wr_feed *feed, int64_t now_ns);

@@ -23,7 +23,10 @@ struct builder {
     void *ctx;
     struct wr_name_index names;  /* of router->lanes */
     struct wr_feed_lane **found; /* the lanes of the route that is being built */
+    struct wr_mapper **mappers;  /* of the lanes found */
     uint32_t *last_route;        /* by a lane's number: the last route that it was put into, plus 1 */
+    uint32_t *last_own;          /* the same for routes that name it themselves */
+    struct wr_mapper **own;      /* by a lane's number: what that route does with its samples */
     size_t reached;              /* lanes of all routes */
     struct wr_error *error;
 };
@@ -46,8 +49,12 @@ static bool allocate(struct builder *b)
     router->routes = calloc(router->route_count, sizeof *router->routes);
     b->settings = calloc(lane_room, sizeof *b->settings);
     b->found = calloc(lane_room, sizeof(struct wr_feed_lane *));
+    b->mappers = calloc(lane_room, sizeof(struct wr_mapper *));
     b->last_route = calloc(lane_room, sizeof *b->last_route);
-    return router->lanes && router->feeds && router->routes && b->settings && b->found && b->last_route;
+    b->last_own = calloc(lane_room, sizeof *b->last_own);
+    b->own = calloc(lane_room, sizeof(struct wr_mapper *));
+    return router->lanes && router->feeds && router->routes && b->settings && b->found && b->mappers &&
+           b->last_route && b->last_own && b->own;
 }
 
 /* The router's entry of a lane, made at its first use. *entry becomes NULL if the handler is left out. Returns
@@ -78,34 +85,112 @@ static bool get_lane(struct builder *b, const char *handler, struct wr_feed_lane
     return true;
 }
 
+/* ---- Mappers --------------------------------------------------------------------------------- */
+
+static int compare_transforms(const void *a, const void *b)
+{
+    uintptr_t first = (uintptr_t)((const struct wr_mapper *)a)->transform;
+    uintptr_t second = (uintptr_t)((const struct wr_mapper *)b)->transform;
+    return first < second ? -1 : first > second;
+}
+
+static const struct wr_transform *transform_of(const struct wr_config_route *from, size_t item)
+{
+    return from->transforms ? from->transforms[item] : NULL;
+}
+
+static struct wr_mapper *find_mapper(const struct wr_router *router, const struct wr_config_route *from,
+                                     size_t item)
+{
+    const struct wr_mapper key = {.transform = transform_of(from, item)};
+    return key.transform && router->mapper_count
+               ? bsearch(&key, router->mappers, router->mapper_count, sizeof key, compare_transforms)
+               : NULL;
+}
+
+static size_t count_transforms(const struct wr_config *config)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < config->route_count; i++)
+        for (size_t j = 0; j < config->routes[i].count; j++)
+            count += transform_of(&config->routes[i], j) != NULL;
+    return count;
+}
+
+/* One for each transform, sorted by their addresses. */
+static bool make_mappers(struct wr_router *router)
+{
+    const struct wr_config *config = router->config;
+    size_t used = count_transforms(config), count = 0;
+    router->mappers = used ? calloc(used, sizeof *router->mappers) : NULL;
+    if (used && !router->mappers)
+        return false;
+    for (size_t i = 0; used && i < config->route_count; i++)
+        for (size_t j = 0; j < config->routes[i].count; j++)
+            if (transform_of(&config->routes[i], j))
+                wr_mapper_init(&router->mappers[count++], transform_of(&config->routes[i], j));
+    if (used)
+        qsort(router->mappers, used, sizeof *router->mappers, compare_transforms);
+    for (size_t i = 0; i < used; i++)
+        if (!router->mapper_count ||
+            router->mappers[router->mapper_count - 1].transform != router->mappers[i].transform)
+            router->mappers[router->mapper_count++] = router->mappers[i];
+    return true;
+}
+
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
-/* Adds a lane to b->found, unless it is there. */
-static void add_lane(struct builder *b, struct wr_route *route, struct wr_feed_lane *lane)
+/* Adds a lane to b->found, unless it is there. What the route does itself with the samples of a lane takes
+ * precedence over what it inherits. */
+static void add_lane(struct builder *b, struct wr_route *route, struct wr_feed_lane *lane,
+                     struct wr_mapper *inherited)
 {
     uint32_t number = (uint32_t)(route - b->router->routes) + 1;
-    uint32_t *last_route = &b->last_route[lane - b->router->lanes];
-    if (*last_route == number)
+    size_t of_lane = (size_t)(lane - b->router->lanes);
+    if (b->last_route[of_lane] == number)
         return;
-    *last_route = number;
+    b->last_route[of_lane] = number;
+    b->mappers[route->lane_count] = b->last_own[of_lane] == number ? b->own[of_lane] : inherited;
     b->found[route->lane_count++] = lane;
     route->sync_lanes += lane->sync;
+}
+
+static bool is_inherit(const struct wr_config_route *from, size_t item)
+{
+    return strcmp(from->items[item], "inherit") == 0;
+}
+
+/* Notes which lanes the route names itself, and what it does with their samples. */
+static bool note_own(struct builder *b, const struct wr_route *route, const struct wr_config_route *from)
+{
+    struct wr_feed_lane *lane;
+    for (size_t i = 0; i < from->count; i++) {
+        if (is_inherit(from, i))
+            continue;
+        if (!get_lane(b, from->items[i], &lane))
+            return wr_error_no_memory(b->error, NULL);
+        if (!lane)
+            continue;
+        b->last_own[lane - b->router->lanes] = (uint32_t)(route - b->router->routes) + 1;
+        b->own[lane - b->router->lanes] = find_mapper(b->router, from, i);
+    }
+    return true;
 }
 
 static bool add_lanes(struct builder *b, struct wr_route *route, const struct wr_config_route *from,
                       const struct wr_route *parent)
 {
+    struct wr_feed_lane *lane;
     for (size_t i = 0; i < from->count; i++) {
-        if (strcmp(from->items[i], "inherit") == 0) {
+        if (is_inherit(from, i)) {
             for (size_t j = 0; parent && j < parent->lane_count; j++)
-                add_lane(b, route, parent->lanes[j]);
+                add_lane(b, route, parent->lanes[j], parent->mappers[j]);
             continue;
         }
-        struct wr_feed_lane *lane;
         if (!get_lane(b, from->items[i], &lane))
             return wr_error_no_memory(b->error, NULL);
         if (lane)
-            add_lane(b, route, lane);
+            add_lane(b, route, lane, NULL);
     }
     return true;
 }
@@ -122,6 +207,59 @@ static bool refuse_reached(const struct builder *b, const struct wr_config_route
     return false;
 }
 
+/* ---- Branches -------------------------------------------------------------------------------- */
+
+/* The branch of a lane; a new one gets the next number. */
+static struct wr_branch *branch_of(struct wr_route *route, struct wr_mapper *mapper, uint32_t route_number)
+{
+    if (!mapper)
+        return &route->plain;
+    if (mapper->seen_route != route_number) {
+        mapper->seen_route = route_number;
+        mapper->seen_branch = (uint32_t)route->mapped_count++;
+        route->mapped[mapper->seen_branch].mapper = mapper;
+    }
+    return &route->mapped[mapper->seen_branch];
+}
+
+static bool has_mapper(const struct wr_route *route)
+{
+    for (size_t i = 0; i < route->lane_count; i++)
+        if (route->mappers[i])
+            return true;
+    return false;
+}
+
+static bool allocate_branch(struct wr_branch *branch)
+{
+    size_t room = branch->lane_count + 1;
+    branch->lanes = calloc(room, sizeof(struct wr_feed_lane *));
+    branch->feeds = calloc(room, sizeof(struct wr_feed *));
+    branch->summed = calloc(room, sizeof(struct wr_feed_lane *));
+    branch->lane_count = 0;
+    return branch->lanes && branch->feeds && branch->summed;
+}
+
+/* Returns false if out of memory. number: of the route, plus 1. */
+static bool make_branches(struct wr_route *route, uint32_t number)
+{
+    if (has_mapper(route)) {
+        route->mapped = calloc(route->lane_count, sizeof *route->mapped);
+        if (!route->mapped)
+            return false;
+    }
+    for (size_t i = 0; i < route->lane_count; i++)
+        branch_of(route, route->mappers[i], number)->lane_count++;
+    bool made = allocate_branch(&route->plain);
+    for (size_t i = 0; i < route->mapped_count; i++)
+        made &= allocate_branch(&route->mapped[i]);
+    for (size_t i = 0; made && i < route->lane_count; i++) {
+        struct wr_branch *branch = branch_of(route, route->mappers[i], number);
+        branch->lanes[branch->lane_count++] = route->lanes[i];
+    }
+    return made;
+}
+
 static bool keep_found(struct builder *b, struct wr_route *route, const struct wr_config_route *from)
 {
     if (b->reached + route->lane_count > WR_CONFIG_REACHED_MAX) {
@@ -130,18 +268,19 @@ static bool keep_found(struct builder *b, struct wr_route *route, const struct w
     }
     b->reached += route->lane_count;
     route->lanes = calloc(route->lane_count + 1, sizeof(struct wr_feed_lane *));
-    route->feeds = calloc(route->lane_count + 1, sizeof(struct wr_feed *));
-    route->summed = calloc(route->lane_count + 1, sizeof(struct wr_feed_lane *));
-    if (!route->lanes || !route->feeds || !route->summed)
+    route->mappers = calloc(route->lane_count + 1, sizeof(struct wr_mapper *));
+    if (!route->lanes || !route->mappers)
         return wr_error_no_memory(b->error, NULL);
     memcpy(route->lanes, b->found, route->lane_count * sizeof(struct wr_feed_lane *));
-    return true;
+    memcpy(route->mappers, b->mappers, route->lane_count * sizeof(struct wr_mapper *));
+    return make_branches(route, (uint32_t)(route - b->router->routes) + 1) ||
+           wr_error_no_memory(b->error, NULL);
 }
 
 static bool inherits(const struct wr_config_route *from)
 {
     for (size_t i = 0; i < from->count; i++)
-        if (strcmp(from->items[i], "inherit") == 0)
+        if (is_inherit(from, i))
             return true;
     return false;
 }
@@ -160,7 +299,7 @@ static bool build_route(struct builder *b, const struct wr_config_route *from)
     if (above)
         parent = &b->router->routes[above - config->routes + 1];
     route->group = from->group;
-    return add_lanes(b, route, from, parent) && keep_found(b, route, from);
+    return note_own(b, route, from) && add_lanes(b, route, from, parent) && keep_found(b, route, from);
 }
 
 static bool build_routes(struct builder *b)
@@ -185,28 +324,36 @@ static uint32_t segment_room(const struct wr_lane_settings *settings)
     return room < SMALLEST_SEGMENT ? SMALLEST_SEGMENT : (uint32_t)room;
 }
 
-/* Lanes that are in exactly the same routes are of one class. */
+/* Lanes that are in exactly the same branches of routes are of one class. */
 struct classes {
     uint32_t *of_lane;
-    uint32_t *next;  /* by a class: that of its lanes that are in the present route too */
-    uint32_t *route; /* which route that was, plus 1 */
-    uint32_t count;
+    uint32_t *next;   /* by a class: that of its lanes that are in the present branch too */
+    uint32_t *branch; /* which branch that was, from 1 */
+    uint32_t count, branches;
 };
 
-/* Each route splits every class of which it has lanes in two: those in it, and the others. */
+/* A branch splits every class of which it has lanes in two: those in it, and the others. */
+static void split_by(const struct wr_router *router, const struct wr_branch *branch, struct classes *classes)
+{
+    uint32_t number = ++classes->branches;
+    for (size_t i = 0; i < branch->lane_count; i++) {
+        uint32_t *class = &classes->of_lane[branch->lanes[i] - router->lanes];
+        if (classes->branch[*class] != number) {
+            classes->branch[*class] = number;
+            classes->next[*class] = classes->count++;
+        }
+        *class = classes->next[*class];
+    }
+}
+
 static void split_classes(const struct wr_router *router, struct classes *classes)
 {
     classes->count = 1;
     for (size_t i = 0; i < router->route_count; i++) {
         const struct wr_route *route = &router->routes[i];
-        for (size_t j = 0; j < route->lane_count; j++) {
-            uint32_t *class = &classes->of_lane[route->lanes[j] - router->lanes];
-            if (classes->route[*class] != i + 1) {
-                classes->route[*class] = (uint32_t)i + 1;
-                classes->next[*class] = classes->count++;
-            }
-            *class = classes->next[*class];
-        }
+        split_by(router, &route->plain, classes);
+        for (size_t j = 0; j < route->mapped_count; j++)
+            split_by(router, &route->mapped[j], classes);
     }
 }
 
@@ -264,7 +411,7 @@ static bool build_feeds(struct builder *b, struct wr_segment_pool *pool)
     uint32_t *words = calloc(3 * classes_max + b->router->lane_count, sizeof *words);
     if (!words)
         return wr_error_no_memory(b->error, NULL);
-    struct classes classes = {.next = words, .route = words + classes_max, .of_lane = words + 3 * classes_max};
+    struct classes classes = {.next = words, .branch = words + classes_max, .of_lane = words + 3 * classes_max};
     split_classes(b->router, &classes);
     uint32_t *of_class = words + 2 * classes_max;
     count_feeds(b->router, &classes, of_class);
@@ -273,19 +420,29 @@ static bool build_feeds(struct builder *b, struct wr_segment_pool *pool)
     return filled;
 }
 
+/* A feed's first lane is in a branch if its others are, and only once. */
+static void add_feeds_to_branch(struct wr_branch *branch)
+{
+    for (size_t i = 0; i < branch->lane_count; i++) {
+        struct wr_feed_lane *lane = branch->lanes[i];
+        if (!lane->feed)
+            branch->summed[branch->summed_count++] = lane;
+        else if (lane->feed->lanes[0] == lane)
+            branch->feeds[branch->feed_count++] = lane->feed;
+    }
+}
+
 static void add_feeds_to_routes(struct wr_router *router)
 {
     for (size_t i = 0; i < router->route_count; i++) {
         struct wr_route *route = &router->routes[i];
-        /* a feed's first lane is in a route if its others are, and only once */
-        for (size_t j = 0; j < route->lane_count; j++) {
-            struct wr_feed_lane *lane = route->lanes[j];
-            if (!lane->feed)
-                route->summed[route->summed_count++] = lane;
-            else if (lane->feed->lanes[0] == lane)
-                route->feeds[route->feed_count++] = lane->feed;
-        }
-        route->only_feed = route->feed_count == 1 && !route->summed_count ? route->feeds[0] : NULL;
+        struct wr_branch *plain = &route->plain;
+        add_feeds_to_branch(plain);
+        for (size_t j = 0; j < route->mapped_count; j++)
+            add_feeds_to_branch(&route->mapped[j]);
+        bool is_plain = !route->mapped_count;
+        route->only_feed = is_plain && plain->feed_count == 1 && !plain->summed_count ? plain->feeds[0] : NULL;
+        route->only_sums = is_plain && !plain->feed_count && plain->summed_count;
     }
 }
 
@@ -293,11 +450,15 @@ static void add_feeds_to_routes(struct wr_router *router)
 
 static bool build(struct builder *b, struct wr_segment_pool *pool)
 {
-    bool built = allocate(b) ? build_routes(b) && build_feeds(b, pool) : wr_error_no_memory(b->error, NULL);
+    bool built = allocate(b) && make_mappers(b->router) ? build_routes(b) && build_feeds(b, pool)
+                                                        : wr_error_no_memory(b->error, NULL);
     wr_name_index_fini(&b->names);
     free(b->settings);
     free(b->found);
+    free(b->mappers);
     free(b->last_route);
+    free(b->last_own);
+    free(b->own);
     if (built)
         add_feeds_to_routes(b->router);
     return built;
@@ -322,6 +483,23 @@ struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool
     return NULL;
 }
 
+static void free_branch(struct wr_branch *branch)
+{
+    free(branch->lanes);
+    free(branch->feeds);
+    free(branch->summed);
+}
+
+static void free_route(struct wr_route *route)
+{
+    free(route->lanes);
+    free(route->mappers);
+    free_branch(&route->plain);
+    for (size_t i = 0; i < route->mapped_count; i++)
+        free_branch(&route->mapped[i]);
+    free(route->mapped);
+}
+
 void wr_router_free(struct wr_router *router, int64_t now_ns)
 {
     if (!router)
@@ -330,11 +508,11 @@ void wr_router_free(struct wr_router *router, int64_t now_ns)
         wr_feed_seal(&router->feeds[i], now_ns);
         free(router->feeds[i].lanes);
     }
-    for (size_t i = 0; router->routes && i < router->route_count; i++) {
-        free(router->routes[i].lanes);
-        free(router->routes[i].feeds);
-        free(router->routes[i].summed);
-    }
+    for (size_t i = 0; router->routes && i < router->route_count; i++)
+        free_route(&router->routes[i]);
+    for (size_t i = 0; i < router->mapper_count; i++)
+        wr_mapper_fini(&router->mappers[i]);
+    free(router->mappers);
     free(router->lanes);
     free(router->feeds);
     free(router->routes);
@@ -351,7 +529,7 @@ static enum wr_gate gate_of(const struct wr_route *route)
         return WR_GATE_OFF;
     if (route->waiting)
         return WR_GATE_WAIT;
-    if (route->summed_count == route->lane_count)
+    if (route->only_sums)
         return WR_GATE_OPEN_UNTIMED;
     return route->sync_lanes ? WR_GATE_SYNC : WR_GATE_OPEN;
 }
@@ -387,6 +565,8 @@ void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *regist
 {
     /* acquire: pairs with the release store in the thread that made the group */
     struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_acquire);
+    for (size_t i = 0; i < router->mapper_count; i++)
+        router->mappers[i].registry = registry;
     for (; group; group = group->next) {
         bool is_warm = group->route != 0;
         group->route = 0;
@@ -396,6 +576,19 @@ void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *regist
         else
             wr_gate_set(group, WR_GATE_COLD);
     }
+}
+
+const struct wr_branch *wr_router_branch(const struct wr_route *route, const struct wr_feed_lane *lane)
+{
+    for (size_t i = 0; i < route->lane_count; i++) {
+        if (route->lanes[i] != lane)
+            continue;
+        for (size_t j = 0; j < route->mapped_count; j++)
+            if (route->mapped[j].mapper == route->mappers[i])
+                return &route->mapped[j];
+        return &route->plain;
+    }
+    return NULL;
 }
 
 static bool has_series_room(struct wr_router *router, uint32_t series)
@@ -431,22 +624,16 @@ static void count_sums(struct wr_router *router, int64_t now_ns)
         wr_feed_count_sums(&router->lanes[i], now_ns);
 }
 
-static bool has_lane(const struct wr_route *route, const struct wr_feed_lane *lane)
-{
-    for (size_t i = 0; i < route->lane_count; i++)
-        if (route->lanes[i] == lane)
-            return true;
-    return false;
-}
-
 /* A counter or histogram is there before its first value, and as long as its group's route leads here. */
 static void adopt_declared(struct wr_router *router, struct wr_feed_lane *lane,
                            const struct wr_registry *registry)
 {
     uint32_t id;
-    while (wr_summer_next_declared(lane->summer, &id))
-        wr_summer_declare(lane->summer, &lane->summing, id,
-                          has_lane(wr_router_series_route(router, registry, id), lane));
+    while (wr_summer_next_declared(lane->summer, &id)) {
+        const struct wr_branch *branch = wr_router_branch(wr_router_series_route(router, registry, id), lane);
+        bool routed = branch && (!branch->mapper || wr_mapper_series(branch->mapper, id, &id));
+        wr_summer_declare(lane->summer, &lane->summing, id, routed);
+    }
 }
 
 static void end_interval(struct wr_router *router, struct wr_feed_lane *lane,

@@ -8,20 +8,33 @@
 
 #include "config/config.h"
 #include "dispatch/feed.h"
+#include "dispatch/mapper.h"
 #include "registry/registry.h"
 
 struct wr_error;
 
-/* A route of the configuration, resolved to lanes. */
-struct wr_route {
-    const char *group; /* of the configuration's entry; NULL: the route of groups that have none */
+/* Lanes of a route that get the same samples. */
+struct wr_branch {
+    struct wr_mapper *mapper; /* NULL: the samples as they are */
     struct wr_feed_lane **lanes;
     size_t lane_count;
     struct wr_feed **feeds;
     size_t feed_count;
-    struct wr_feed *only_feed;    /* where all samples go, if that is one feed and nothing else; else NULL */
     struct wr_feed_lane **summed; /* those of the lanes that take summaries and are in no feed */
     size_t summed_count;
+};
+
+/* A route of the configuration, resolved to lanes. */
+struct wr_route {
+    const char *group;           /* of the configuration's entry; NULL: the route of groups that have none */
+    struct wr_feed_lane **lanes; /* of all branches */
+    struct wr_mapper **mappers;  /* of the lanes */
+    size_t lane_count;
+    struct wr_branch plain; /* without a mapper */
+    struct wr_branch *mapped;
+    size_t mapped_count;
+    struct wr_feed *only_feed; /* where all samples go, if that is one feed and nothing else; else NULL */
+    bool only_sums;            /* all samples are summed, as they are, and nothing else */
     uint32_t sync_lanes;
     bool waiting;            /* the gates of its groups are WAIT */
     struct wr_group *groups; /* resolved to it so far */
@@ -35,6 +48,8 @@ struct wr_router {
     size_t feed_count;
     struct wr_route *routes; /* number 0: without lanes */
     size_t route_count;
+    struct wr_mapper *mappers; /* one for each transform of the configuration that a route uses */
+    size_t mapper_count;
     size_t waiting; /* how many routes are */
     bool sums;      /* some lanes take summaries */
     bool journaled; /* all samples are kept in a journal */
@@ -46,7 +61,8 @@ struct wr_router {
 /* Returns a handler's lane, and its settings. NULL: the handler is left out. */
 typedef struct wr_lane *wr_router_find_lane(void *ctx, const char *handler, struct wr_lane_settings *settings);
 
-/* Makes the router of a configuration, of which it takes a reference. has_journal: one is in use already, and
+/* Makes the router of a configuration, of which it takes a reference. Mappers get the registry with
+ * wr_router_adopt_groups. has_journal: one is in use already, and
  * stays, whatever the configuration says. Returns NULL with the error set, if out of memory or if the groups
  * reach more handlers than allowed. */
 struct wr_router *wr_router_new(struct wr_config *config, struct wr_segment_pool *pool, bool has_journal,
@@ -66,6 +82,9 @@ void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *regist
 
 /* A group's route. Resolves it and sets its gate, if that was not done yet. */
 struct wr_route *wr_router_route(struct wr_router *router, struct wr_group *group);
+
+/* The part of a route that a lane is in; NULL: in none. */
+const struct wr_branch *wr_router_branch(const struct wr_route *route, const struct wr_feed_lane *lane);
 
 /* The route of a series, by its id. Stored in a table, unless out of memory. */
 struct wr_route *wr_router_resolve_series(struct wr_router *router, const struct wr_registry *registry,

@@ -6,7 +6,6 @@
 #include "text/error.h"
 #include "registry/series.h"
 #include "registry/stream.h"
-#include "lane/lane_stats.h"
 #include "lane/losses.h"
 
 static const char group_name[] = "weir";
@@ -20,17 +19,17 @@ void wr_selfmetrics_configure(struct wr_selfmetrics *selfmetrics, struct wr_disp
     selfmetrics->next_ns = route && route->count ? now_ns + interval_ns : 0;
 }
 
-/* One event about one handler. */
+/* The samples about one handler or source. */
 struct report {
     struct wr_dispatcher *dispatcher;
-    const char *handler;
+    const char *kind, *name; /* the label: "handler" or "source" */
     int64_t time_ns;
 };
 
 static void add(struct report *report, const char *reason, const char *name, uint16_t flags, uint64_t value)
 {
     struct wr_registry *registry = report->dispatcher->drain.registry;
-    weir_label labels[2] = {{"handler", report->handler}, {"reason", reason}};
+    weir_label labels[2] = {{report->kind, report->name}, {"reason", reason}};
     struct weir_stream *stream = wr_stream_get(registry, group_name, labels, reason ? 2 : 1, NULL);
     const struct weir_metric *metric = wr_series_get(registry, stream, name, flags, NULL);
     if (metric->stream->refusal)
@@ -45,10 +44,44 @@ static void add(struct report *report, const char *reason, const char *name, uin
     wr_dispatcher_add(report->dispatcher, &sample, 1);
 }
 
+static void add_total(struct report *report, const char *name, uint64_t value)
+{
+    add(report, NULL, name, WEIR_SAMPLE_CUMULATIVE, value);
+}
+
+static void add_counters(struct report *report, const struct wr_lane_counter *counters, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        add_total(report, counters[i].name, counters[i].value);
+}
+
+static void add_source(struct report *report, const struct wr_selfmetrics_source *source)
+{
+    if (source->is_text) {
+        add_total(report, "lines", source->stats.lines);
+        add_total(report, "bad_lines", source->stats.bad_lines);
+        add_total(report, "bytes", source->stats.bytes);
+    }
+    add_total(report, "records", source->stats.records);
+    add_total(report, "added", source->stats.added);
+    add_total(report, "refused", source->stats.refused);
+    add_counters(report, source->counters, source->counter_count);
+}
+
+static void add_sources(struct wr_selfmetrics *selfmetrics, struct wr_dispatcher *dispatcher)
+{
+    const struct wr_selfmetrics_sources *sources = &selfmetrics->sources;
+    struct wr_selfmetrics_source *source = &selfmetrics->source;
+    for (size_t i = 0; sources->read && sources->read(sources->ctx, i, source); i++) {
+        struct report report = {dispatcher, "source", source->stats.name, wr_clock_wall_ns()};
+        add_source(&report, source);
+    }
+}
+
 static void add_lane(struct report *report, const weir_handler_stats *stats)
 {
-    add(report, NULL, "offered", WEIR_SAMPLE_CUMULATIVE, stats->offered);
-    add(report, NULL, "delivered", WEIR_SAMPLE_CUMULATIVE, stats->delivered);
+    add_total(report, "offered", stats->offered);
+    add_total(report, "delivered", stats->delivered);
     for (int i = 0; i < WEIR_DROPPED_MAX; i++)
         if (stats->dropped[i])
             add(report, wr_losses_name(i), "dropped", WEIR_SAMPLE_CUMULATIVE, stats->dropped[i]);
@@ -56,10 +89,10 @@ static void add_lane(struct report *report, const weir_handler_stats *stats)
     add(report, NULL, "queue.age.ms", 0, (uint64_t)stats->queue_age_ms);
     if (stats->summing)
         add(report, NULL, "summing", 0, stats->summing);
-    add(report, NULL, "retries", WEIR_SAMPLE_CUMULATIVE, stats->retries);
+    add_total(report, "retries", stats->retries);
     if (!stats->spool_limit && !stats->spooled)
         return;
-    add(report, NULL, "recovered", WEIR_SAMPLE_CUMULATIVE, stats->recovered);
+    add_total(report, "recovered", stats->recovered);
     add(report, NULL, "spooled", 0, stats->spooled);
     add(report, NULL, "spool.bytes", 0, stats->spool_bytes);
 }
@@ -74,9 +107,12 @@ void wr_selfmetrics_tend(struct wr_selfmetrics *selfmetrics, struct wr_dispatche
         for (struct wr_lane *lane = lanes; lane; lane = wr_lane_next(lane)) {
             weir_handler_stats stats;
             wr_lane_stats_get(&stats, lane, now_ns);
-            struct report report = {dispatcher, wr_lane_name(lane), wr_clock_wall_ns()};
+            struct report report = {dispatcher, "handler", wr_lane_name(lane), wr_clock_wall_ns()};
             add_lane(&report, &stats);
+            add_counters(&report, selfmetrics->counters,
+                         wr_lane_stats_get_counters(lane, selfmetrics->counters));
         }
+        add_sources(selfmetrics, dispatcher);
         wr_router_offer(dispatcher->drain.router, now_ns);
     }
     if (selfmetrics->next_ns < *next_ns)

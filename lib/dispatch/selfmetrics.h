@@ -7,10 +7,29 @@
 
 #include "dispatch/dispatcher.h"
 #include "lane/lane.h"
+#include "lane/lane_stats.h"
+
+/* What a source has counted. */
+struct wr_selfmetrics_source {
+    weir_source_stats stats;
+    bool is_text; /* it has lines and bytes */
+    struct wr_lane_counter counters[WR_LANE_COUNTERS];
+    size_t counter_count;
+};
+
+/* How to read what sources have counted. read: NULL: there are none. It never waits; returns false if there are
+ * not that many, or if it would have to wait. */
+struct wr_selfmetrics_sources {
+    bool (*read)(void *ctx, size_t index, struct wr_selfmetrics_source *source);
+    void *ctx;
+};
 
 struct wr_selfmetrics {
     int64_t interval_ns;
     int64_t next_ns; /* 0: the group has no route */
+    struct wr_selfmetrics_sources sources;
+    struct wr_selfmetrics_source source; /* the one that is read: too large for the stacks of some threads */
+    struct wr_lane_counter counters[WR_LANE_COUNTERS]; /* the same for a handler's */
 };
 
 /* Applies a configuration. */

@@ -95,7 +95,10 @@ static int kind_of(const struct weir_metric *metric)
 {
     if (metric->flags & WEIR_SAMPLE_CUMULATIVE)
         return TOTAL;
-    return atomic_load_explicit(&metric->instrument, memory_order_acquire);
+    int instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
+    if (instrument == WEIR_VALUE && metric->is_derived) /* the calls are those of another series */
+        return atomic_load_explicit(&metric->view, memory_order_acquire)->instrument;
+    return instrument;
 }
 
 static bool has_room(struct wr_summer *summer, uint32_t series)
@@ -191,8 +194,9 @@ bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series)
     uint32_t count = atomic_load_explicit(&summer->registry->series, memory_order_acquire);
     while (summer->declared < count) {
         *series = summer->declared++;
-        int kind = kind_of(wr_registry_series(summer->registry, *series));
-        if (kind != WEIR_VALUE && kind != TOTAL)
+        const struct weir_metric *metric = wr_registry_series(summer->registry, *series);
+        int kind = kind_of(metric);
+        if (kind != WEIR_VALUE && kind != TOTAL && !metric->is_derived)
             return true;
     }
     return false;
@@ -222,6 +226,8 @@ bool wr_summer_changes(const struct wr_summer *summer, const struct wr_summing *
 void wr_summer_follow_plan(struct wr_summer *summer)
 {
     summer->declared = 0;
+    for (uint32_t i = 0; i < summer->count; i++) /* until their series are looked at */
+        summer->sums[i].unrouted = true;
     if (!summer->planned_ns)
         summer->every_ns = 0;
 }

@@ -56,7 +56,7 @@ void wr_summer_has_recovered(struct wr_summer *summer);
 bool wr_summer_ends_early(const struct wr_summer *summer);
 
 /* Finds the next series that was declared to be more than a value, and not returned since the last change of
- * the configuration. */
+ * the configuration. Series that only a route's transform makes are left out. */
 bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series);
 
 /* Whether the route of such a series leads here: then it has a summary in each interval, also without values,

@@ -15,6 +15,7 @@
 #include "os/signals.h"
 #include "lane/lane_stop.h"
 #include "lane/lane_stats.h"
+#include "lane/losses.h"
 
 enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50, SETTLE_S = 5, QUIET_S = 1, SAVE_S = 10, TAKING_TIMEOUT_S = 1 };
 
@@ -56,6 +57,7 @@ void wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
     engine->journal_retry_ns = 0;
     dispatcher->drain.pool.journal = engine->journal;
     wr_producers_renew(engine->producers);
+    wr_fronts_keep(&engine->fronts, engine->journal->dir.path);
     wr_recovery_run(&engine->recovery, engine->journal_place, dispatcher, now_ns);
 }
 
@@ -83,25 +85,23 @@ static void tend(void *ctx, int64_t now_ns, int64_t *next_ns)
 /* ---- Making one ------------------------------------------------------------------------------ */
 
 struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producers *producers,
-                                struct wr_plugins *plugins, struct wr_log *log,
+                                struct wr_plugins *plugins, struct wr_log *log, struct wr_config *config,
                                 void (*after_handler)(void *ctx, struct wr_type *type))
 {
     struct wr_engine *engine = calloc(1, sizeof *engine);
-    struct wr_config *config = wr_config_new();
-    if (!engine || !config) {
-        free(engine);
-        wr_config_drop(config);
+    if (!engine)
         return NULL;
-    }
     engine->registry = registry;
     engine->producers = producers;
     engine->plugins = plugins;
     engine->log = log;
-    engine->worker_env = (struct wr_worker_env){registry, producers, after_handler, engine};
+    engine->recovery.fronts = &engine->fronts;
+    engine->worker_env = (struct wr_worker_env){registry, after_handler, engine};
     wr_dispatcher_init(&engine->dispatcher, registry, &engine->worker_env);
     engine->dispatcher.log = log;
     engine->dispatcher.tend = tend;
     engine->dispatcher.ctx = engine;
+    wr_config_hold(config);
     atomic_store(&engine->config, config);
     return engine;
 }
@@ -364,12 +364,9 @@ static struct wr_lane *run_rounds(struct wr_engine *engine, int64_t deadline_ns,
 
 static uint64_t count_dropped(struct wr_lane *lane)
 {
-    uint64_t dropped = 0;
     weir_handler_stats stats;
     wr_lane_stats_get(&stats, lane, 0);
-    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
-        dropped += stats.dropped[i];
-    return dropped;
+    return wr_losses_sum(stats.dropped);
 }
 
 /* Reports each drop to one flush. Another flush may have counted later, and have reported these already. */
@@ -551,6 +548,7 @@ static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
     engine->journal = engine->dispatcher.drain.pool.journal = NULL;
     wr_segment_pool_trim(&engine->dispatcher.drain.pool);
     wr_recovery_leave(&engine->recovery);
+    wr_fronts_leave(&engine->fronts, wr_clock_monotonic_ns());
     wr_journal_stop(journal);
     wr_engine_leave(&visit);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "dispatch/dispatcher.h"
+#include "journal/fronts.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
 #include "engine/plan.h"
@@ -34,7 +35,8 @@ struct wr_engine {
     char *journal_place;                /* its folder; NULL: no journal is configured */
     int64_t journal_retry_ns;           /* when to try again to start it; 0: it has not failed */
     struct wr_recovery recovery;
-    unsigned leaving; /* stopping lanes whose deadline the dispatcher checks */
+    struct wr_fronts fronts; /* of the sources; has a lock of its own */
+    unsigned leaving;        /* stopping lanes whose deadline the dispatcher checks */
     struct wr_selfmetrics selfmetrics;
     uint64_t flush_dropped; /* values dropped until the last flush returned */
 
@@ -51,10 +53,10 @@ struct wr_engine {
     struct wr_engine *forsaken; /* in a forked child, the parent's: kept reachable, never touched */
 };
 
-/* An engine with the empty configuration, without threads. NULL: out of memory. after_handler: called without
- * locks after a handler of a type was created or opened. */
+/* An engine without threads and routes. NULL: out of memory. config: the empty one, which the engine holds.
+ * after_handler: called without locks after a handler of a type was created or opened. */
 struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producers *producers,
-                                struct wr_plugins *plugins, struct wr_log *log,
+                                struct wr_plugins *plugins, struct wr_log *log, struct wr_config *config,
                                 void (*after_handler)(void *ctx, struct wr_type *type));
 
 /* The round lock, taken by a thread of the program, with its signals blocked: a signal handler that adds values

@@ -80,8 +80,9 @@ static bool is_optional(struct planner *p, const struct wr_config_handler *handl
                                          .keep = &keep,
                                          .expanded = &p->expanded};
     const struct wr_node *node = wr_node_member(handler->node, row->name);
+    const struct wr_config *home = handler->home ? handler->home : p->plan->config;
     if (!node)
-        node = wr_node_member(p->plan->config->defaults, row->name);
+        node = wr_node_member(home->defaults, row->name);
     bool is_valid = node && handler->environment && wr_options_set_node(&fill, row, node, &unused);
     wr_region_fini(&keep);
     return is_valid && common_options.optional;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/tee.h"
 #include "text/buffer.h"
 #include "engine/recovery_rings.h"
 #include "text/error.h"
@@ -11,6 +12,7 @@
 #include "journal/journal_reader.h"
 #include "os/dir_list.h"
 #include "segment/queue.h"
+#include "segment/segment_file.h"
 #include "segment/series_codec.h"
 #include "text/utf8.h"
 
@@ -24,7 +26,7 @@ struct find {
     struct wr_journal_reader reader;
     uint32_t *ids; /* series ids of this process plus 1, by those of the journal; 0: invalid */
     int64_t now_ns;
-    uint64_t given, corrupt; /* samples */
+    uint64_t given, corrupt, of_tee; /* samples */
 };
 
 /* Returns false if out of memory. */
@@ -69,36 +71,6 @@ static bool is_valid(const struct find *find, const struct wr_segment *segment, 
            sample->kind <= WEIR_KIND_INT && (!sample->note || is_note_valid(segment, sample->note));
 }
 
-/* Sets the series of this process, and the cumulative flag from that, as for a sample that is added. */
-static void translate(const struct find *find, weir_sample *sample)
-{
-    sample->series = find->ids[sample->series] - 1;
-    sample->flags &= WEIR_SAMPLE_MORE;
-    sample->flags |= wr_registry_series(find->dispatcher->drain.registry, sample->series)->flags;
-}
-
-/* The kind of samples that are invalid. */
-enum { INVALID = UINT16_MAX };
-
-static void copy_samples(const struct find *find, struct wr_segment *segment, uint32_t count)
-{
-    uint32_t notes = 0;
-    memcpy(segment->samples, segment->file->samples, count * sizeof *segment->samples);
-    for (uint32_t i = 0; i < count; i++)
-        notes += segment->samples[i].note != 0;
-    point_to_notes(segment, notes);
-    for (uint32_t i = 0; i < count; i++) {
-        weir_sample *sample = &segment->samples[i];
-        if (is_valid(find, segment, sample))
-            translate(find, sample);
-        else
-            *sample = (weir_sample){.kind = INVALID, .flags = sample->flags & WEIR_SAMPLE_MORE};
-    }
-    segment->count = count;
-}
-
-/* ---- Queueing for the lanes ------------------------------------------------------------------ */
-
 /* Returns the lane of this name that is in a route, or NULL. */
 static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
 {
@@ -108,6 +80,50 @@ static struct wr_feed_lane *find_lane(const struct find *find, const char *name)
             return &router->lanes[i];
     return NULL;
 }
+
+/* What the route to a lane makes of a series. All lanes of a segment get the same. */
+static uint32_t map_series(const struct find *find, const struct wr_feed_lane *lane, uint32_t series)
+{
+    const struct wr_drain *drain = &find->dispatcher->drain;
+    const struct wr_route *route = wr_router_series_route(drain->router, drain->registry, series);
+    const struct wr_branch *branch = lane ? wr_router_branch(route, lane) : NULL;
+    if (branch && branch->mapper)
+        wr_mapper_series(branch->mapper, series, &series);
+    return series;
+}
+
+/* Sets the series of this process, and the cumulative flag from that, as for a sample that is added. */
+static void translate(const struct find *find, const struct wr_feed_lane *lane, weir_sample *sample)
+{
+    sample->series = find->ids[sample->series] - 1;
+    if (sample->flags & WR_RECOVERY_TO_MAP)
+        sample->series = map_series(find, lane, sample->series);
+    sample->flags &= WEIR_SAMPLE_MORE;
+    sample->flags |= wr_registry_series(find->dispatcher->drain.registry, sample->series)->flags;
+}
+
+/* The kind of samples that are invalid. */
+enum { INVALID = UINT16_MAX };
+
+static void copy_samples(const struct find *find, struct wr_segment *segment, uint32_t count)
+{
+    const struct wr_feed_lane *lane = find_lane(find, wr_segment_file_lane(segment->file, 0));
+    uint32_t notes = 0;
+    memcpy(segment->samples, segment->file->samples, count * sizeof *segment->samples);
+    for (uint32_t i = 0; i < count; i++)
+        notes += segment->samples[i].note != 0;
+    point_to_notes(segment, notes);
+    for (uint32_t i = 0; i < count; i++) {
+        weir_sample *sample = &segment->samples[i];
+        if (is_valid(find, segment, sample))
+            translate(find, lane, sample);
+        else
+            *sample = (weir_sample){.kind = INVALID, .flags = sample->flags & WEIR_SAMPLE_MORE};
+    }
+    segment->count = count;
+}
+
+/* ---- Queueing for the lanes ------------------------------------------------------------------ */
 
 /* The open interval gets them. */
 static void sum(struct find *find, struct wr_feed_lane *entry, const struct wr_range *range)
@@ -170,17 +186,30 @@ static bool give_all(struct find *find, struct wr_feed_lane *entry, struct wr_ra
     return given;
 }
 
+/* The handlers of a tee end with their process, and nobody configures them again: what was left for them would
+ * keep the journal for ever. */
+static bool is_of_tee(const struct wr_segment *segment, uint32_t slot)
+{
+    const char *lane = wr_segment_file_lane(segment->file, slot);
+    return strncmp(lane, WR_TEE_PREFIX, strlen(WR_TEE_PREFIX)) == 0;
+}
+
 /* Queues what the lane of a slot has not settled. Returns how many samples have to stay in the journal. */
 static uint64_t give_slot(struct find *find, struct wr_segment *segment, uint32_t slot)
 {
     struct wr_feed_lane *entry = find_lane(find, wr_segment_file_lane(segment->file, slot));
     struct wr_range range = {.segment = segment, .slot = slot};
+    bool is_left = !entry && is_of_tee(segment, slot);
     uint64_t kept = 0;
     uint32_t next = 0;
     while ((range.count = wr_journal_reader_unsettled(segment->file, slot, &next, segment->count))) {
         range.first = next;
-        if (!entry || !give_all(find, entry, range))
+        if (is_left) {
+            wr_segment_file_settle(segment->file, slot, range.first, range.count);
+            find->of_tee += range.count;
+        } else if (!entry || !give_all(find, entry, range)) {
             kept += range.count;
+        }
         next += range.count;
     }
     return kept;
@@ -220,6 +249,10 @@ static void report(const struct find *find, const struct wr_recovery_rings_resul
     if (find->given)
         wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_INFO,
                             "%s: %" PRIu64 " values of an earlier process recovered", path, find->given);
+    if (find->of_tee)
+        wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_INFO,
+                            "%s: %" PRIu64 " values for the WEIR_TEE of an earlier process are dropped", path,
+                            find->of_tee);
     if (recovery_rings->unrouted)
         wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
                             "%s: %" PRIu64 " values of groups without a route are dropped", path,
@@ -228,6 +261,31 @@ static void report(const struct find *find, const struct wr_recovery_rings_resul
         wr_deferred_log_add(&find->dispatcher->deferred_log, "journal", WEIR_LOG_ERROR,
                             "%s: damaged; %" PRIu64 " values and %" PRIu32 " files are invalid and lost", path,
                             find->corrupt + recovery_rings->corrupt, find->reader.damaged);
+}
+
+static bool has_fronts(const struct wr_recovery_journal *dir)
+{
+    size_t count = 1;
+    free(wr_mapped_file_list(dir->dir.path, WR_FRONTS_KIND, &count));
+    return count;
+}
+
+/* Fronts may name values that were in memory when the process was killed: then they are not used, since a value
+ * that is sent again must not be treated as a repeat. */
+static void adopt_fronts(struct find *find)
+{
+    const char *path = find->journal->dir.path;
+    if (!find->recovery->fronts)
+        return;
+    if (!atomic_load(&find->reader.head->has_left)) {
+        wr_fronts_adopt(find->recovery->fronts, path, wr_fronts_now());
+    } else if (has_fronts(find->journal) && wr_fronts_file_remove(path)) {
+        wr_deferred_log_add(
+            &find->dispatcher->deferred_log, "journal", WEIR_LOG_WARNING,
+            "%s: its process had values in memory because the journal had no space; what was sent "
+            "to it, and is sent again, may be added twice",
+            path);
+    }
 }
 
 static void give_journal(struct find *find)
@@ -344,6 +402,7 @@ void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_
     if (count)
         qsort(finds, count, sizeof *finds, compare);
     for (size_t i = 0; i < count; i++) {
+        adopt_fronts(&finds[i]);
         give_journal(&finds[i]);
         given += finds[i].given;
         wr_journal_reader_close(&finds[i].reader);
@@ -356,7 +415,7 @@ void wr_recovery_run(struct wr_recovery *recovery, const char *place, struct wr_
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-/* Whether nothing is left in it: neither segments nor rings. */
+/* Whether nothing is left in it: no segments, rings, or fronts that could not be adopted. */
 static bool is_done(const struct wr_recovery_journal *dir)
 {
     struct wr_journal_reader reader;
@@ -369,7 +428,7 @@ static bool is_done(const struct wr_recovery_journal *dir)
         return false;
     done = !reader.ring_count;
     wr_journal_reader_close(&reader);
-    return done;
+    return done && !has_fronts(dir);
 }
 
 static void tidy_dirs(struct wr_recovery *recovery)

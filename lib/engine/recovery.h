@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "dispatch/dispatcher.h"
+#include "journal/fronts.h"
 #include "segment/segment.h"
 #include "os/owner_dir.h"
 
@@ -21,6 +22,7 @@ struct wr_recovery_journal {
 
 /* All zeros: nothing was adopted. */
 struct wr_recovery {
+    struct wr_fronts *fronts;             /* borrowed; get those of the journals; NULL: nothing uses them */
     struct wr_segment_pool pool;          /* adopted segments that are settled */
     struct wr_recovery_journal *journals; /* that are not empty */
 };

@@ -9,6 +9,7 @@ struct new_segment {
     uint64_t samples, text_bytes;
     struct wr_segment_file *file; /* NULL: it would be empty */
     uint32_t count, notes;
+    struct wr_lane_left_out left_out; /* by the routes */
 };
 
 struct move {
@@ -19,12 +20,16 @@ struct move {
     struct wr_recovery_rings_result result;
     struct new_segment *items; /* one for each of the router's feeds */
     const struct wr_timeline *line;
+    struct wr_mapping *mapping; /* of the present event */
+    bool no_memory;
 };
 
 /* ---- Visiting the events --------------------------------------------------------------------- */
 
+/* mapper: of the branch; move->mapping says which samples pass. NULL: all do. */
 typedef void visit(struct move *move, const struct wr_journal_reader_ring *ring,
-                   const struct wr_journal_event *event, struct new_segment *segment);
+                   const struct wr_journal_event *event, const struct wr_mapper *mapper,
+                   struct new_segment *segment);
 
 /* Returns NULL if the series is invalid. */
 static struct wr_route *find_route(const struct move *move, uint32_t series)
@@ -34,22 +39,40 @@ static struct wr_route *find_route(const struct move *move, uint32_t series)
     return wr_router_series_route(move->router, move->registry, move->ids->items[series] - 1);
 }
 
+static void visit_branch(struct move *move, const struct wr_journal_reader_ring *ring,
+                         const struct wr_journal_event *event, const struct wr_branch *branch, visit *each)
+{
+    if (branch->mapper) {
+        const struct wr_mapper_event slots = {ring->block->slots, ring->block->size - 1, event->at,
+                                              event->end,         move->ids->items,      move->ids->count};
+        wr_mapper_event(branch->mapper, &slots, move->mapping);
+        move->no_memory |= move->mapping->lost > 0;
+    }
+    for (size_t i = 0; i < branch->feed_count; i++)
+        each(move, ring, event, branch->mapper, &move->items[branch->feeds[i] - move->router->feeds]);
+}
+
 static void visit_event(struct move *move, const struct wr_journal_reader_ring *ring,
                         const struct wr_journal_event *event, visit *each)
 {
     const struct wr_route *route = find_route(move, event->series);
-    if (!route)
+    if (!route) {
         move->result.corrupt += event->samples;
-    else if (!route->feed_count)
+        return;
+    }
+    if (!route->lane_count)
         move->result.unrouted += event->samples;
-    for (size_t i = 0; route && i < route->feed_count; i++)
-        each(move, ring, event, &move->items[route->feeds[i] - move->router->feeds]);
+    visit_branch(move, ring, event, &route->plain, each);
+    for (size_t i = 0; i < route->mapped_count; i++)
+        visit_branch(move, ring, event, &route->mapped[i], each);
 }
 
 /* What follows an invalid event in a ring cannot be read either. */
 static void visit_all(struct move *move, visit *each)
 {
     move->result = (struct wr_recovery_rings_result){0};
+    for (size_t i = 0; i < move->router->mapper_count; i++) /* the sampling decides as before */
+        wr_mapper_restart(&move->router->mappers[i]);
     for (size_t i = 0; i < move->reader->ring_count; i++) {
         const struct wr_journal_reader_ring *ring = &move->reader->rings[i];
         struct wr_journal_event event;
@@ -63,12 +86,16 @@ static void visit_all(struct move *move, visit *each)
 /* ---- Filling --------------------------------------------------------------------------------- */
 
 static void measure(struct move *move, const struct wr_journal_reader_ring *ring,
-                    const struct wr_journal_event *event, struct new_segment *segment)
+                    const struct wr_journal_event *event, const struct wr_mapper *mapper,
+                    struct new_segment *segment)
 {
-    (void)move;
     (void)ring;
-    segment->samples += event->samples;
-    segment->text_bytes += event->text_bytes;
+    segment->samples += mapper ? move->mapping->passed : event->samples;
+    segment->text_bytes += mapper ? move->mapping->text_bytes : event->text_bytes;
+    if (!mapper)
+        return;
+    segment->left_out.filtered += move->mapping->filtered;
+    segment->left_out.unrepresentable += move->mapping->unrepresentable;
 }
 
 /* Texts are numbered in the order in which they are in the file. */
@@ -85,25 +112,58 @@ static void copy_text(const struct wr_journal_reader_ring *ring, uint64_t at, ui
     file->text_used += length + 1;
 }
 
-static void copy(struct move *move, const struct wr_journal_reader_ring *ring,
-                 const struct wr_journal_event *event, struct new_segment *segment)
+/* Copies a sample, and its text. Returns the copy. */
+static weir_sample *copy_sample(struct move *move, const struct wr_journal_reader_ring *ring, uint64_t at,
+                                struct new_segment *segment)
 {
-    uint32_t mask = ring->block->size - 1;
-    for (uint64_t at = event->at; at < event->end; at++) {
-        weir_sample *to = &segment->file->samples[segment->count++];
-        *to = ring->block->slots[at & mask];
-        uint16_t flags = to->flags;
-        to->flags = flags & (uint16_t)~WR_RING_FLAGS;
-        uint32_t length = to->note;
-        to->note = to->reserved = 0;
-        if (flags & WR_RING_TICKS)
-            to->time_ns = wr_timeline_wall_ns(move->line, (uint64_t)to->time_ns);
-        if (!(flags & WR_RING_TEXT))
-            continue;
+    weir_sample *to = &segment->file->samples[segment->count++];
+    *to = ring->block->slots[at & (ring->block->size - 1)];
+    uint16_t flags = to->flags;
+    to->flags = flags & (uint16_t)~WR_RING_FLAGS;
+    uint32_t length = to->note;
+    to->note = to->reserved = 0;
+    if (flags & WR_RING_TICKS)
+        to->time_ns = wr_timeline_wall_ns(move->line, (uint64_t)to->time_ns);
+    if (flags & WR_RING_TEXT) {
         copy_text(ring, at + 1, length, segment->file);
         to->note = ++segment->notes;
-        at += wr_ring_text_slots(length);
     }
+    return to;
+}
+
+static void copy_all(struct move *move, const struct wr_journal_reader_ring *ring,
+                     const struct wr_journal_event *event, struct new_segment *segment)
+{
+    for (uint64_t at = event->at; at < event->end; at++) {
+        const weir_sample *from = &ring->block->slots[at & (ring->block->size - 1)];
+        uint32_t text_slots = from->flags & WR_RING_TEXT ? wr_ring_text_slots(from->note) : 0;
+        copy_sample(move, ring, at, segment);
+        at += text_slots;
+    }
+}
+
+/* The journal defines no series for what these become: that is set when they are given to the lanes. */
+static void copy_mapped(struct move *move, const struct wr_journal_reader_ring *ring,
+                        const struct wr_journal_event *event, const struct wr_mapper *mapper,
+                        struct new_segment *segment)
+{
+    for (uint32_t i = 0; i < move->mapping->passed; i++) {
+        const struct wr_mapped *item = &move->mapping->items[i];
+        weir_sample *to = copy_sample(move, ring, event->at + item->offset, segment);
+        to->flags &= (uint16_t)~WEIR_SAMPLE_MORE;
+        to->flags |= WR_RECOVERY_TO_MAP | (i + 1 < move->mapping->passed ? WEIR_SAMPLE_MORE : 0);
+        wr_mapper_scale(mapper, item, to);
+    }
+}
+
+static void copy(struct move *move, const struct wr_journal_reader_ring *ring,
+                 const struct wr_journal_event *event, const struct wr_mapper *mapper,
+                 struct new_segment *segment)
+{
+    if (mapper)
+        copy_mapped(move, ring, event, mapper, segment);
+    else
+        copy_all(move, ring, event, segment);
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -146,6 +206,13 @@ static int make_files(struct move *move)
     return problem;
 }
 
+static void count_left_out(const struct wr_feed *feed, struct wr_lane_left_out *left_out)
+{
+    left_out->recovered = true;
+    for (size_t i = 0; (left_out->filtered || left_out->unrepresentable) && i < feed->lane_count; i++)
+        wr_lane_leave_out(feed->lanes[i]->lane, left_out);
+}
+
 /* Marks all rings as taken and all new segments as filled, by one store. */
 static void commit(struct move *move)
 {
@@ -159,6 +226,7 @@ static void commit(struct move *move)
     atomic_store(&reader->head->round, ++reader->round);
     for (size_t i = 0; i < move->router->feed_count; i++) {
         const struct wr_feed *feed = &move->router->feeds[i];
+        count_left_out(feed, &move->items[i].left_out);
         if (!move->items[i].file)
             continue;
         for (size_t j = 0; j < feed->lane_count; j++)
@@ -177,7 +245,7 @@ static int fill(struct move *move)
         return ENOMEM;
     reader->segments = segments;
     visit_all(move, measure);
-    int problem = make_files(move);
+    int problem = move->no_memory ? ENOMEM : make_files(move);
     if (problem)
         return problem;
     visit_all(move, copy);
@@ -195,10 +263,12 @@ int wr_recovery_rings_make(struct wr_journal_reader *reader, struct wr_router *r
     if (!reader->ring_count)
         return 0;
     move.items = calloc(router->feed_count + 1, sizeof *move.items);
-    int problem = move.items ? fill(&move) : ENOMEM;
+    move.mapping = malloc(sizeof *move.mapping);
+    int problem = move.items && move.mapping ? fill(&move) : ENOMEM;
     for (size_t i = 0; problem && move.items && i < router->feed_count; i++)
         wr_segment_file_free(move.items[i].file);
     free(move.items);
+    free(move.mapping);
     *result = problem ? *result : move.result;
     return problem;
 }

@@ -19,6 +19,10 @@ struct wr_recovery_rings_ids {
     uint32_t count;
 };
 
+/* A flag of samples in segments made here: the route's filter and sampling have been applied, but not its new
+ * names and labels. It is none of WEIR_SAMPLE_*. */
+enum { WR_RECOVERY_TO_MAP = 1u << 8 };
+
 /* Samples that were not moved. */
 struct wr_recovery_rings_result {
     uint64_t unrouted; /* their groups have no route */

@@ -11,6 +11,8 @@
 void wr_encoder_init(struct wr_encoder *encoder, const struct wr_format *format, const void *options)
 {
     *encoder = (struct wr_encoder){.format = format, .options = options};
+    if (format->make_state)
+        encoder->state = format->make_state(options);
     wr_encoder_set_second(encoder, 0);
 }
 
@@ -71,6 +73,37 @@ const struct wr_affixes *wr_encoder_make_affixes(struct wr_encoder *encoder, uin
     struct wr_affixes *affixes = &encoder->affixes[series];
     *affixes = (struct wr_affixes){(uint32_t)start, (uint32_t)prefix, (uint32_t)suffix, true};
     return affixes;
+}
+
+bool wr_encoder_copy_affixes(struct wr_encoder *encoder, const weir_sample *sample, struct wr_affixes *affixes)
+{
+    const struct wr_affixes *found = wr_encoder_affixes(encoder, sample->series);
+    if (found)
+        *affixes = *found;
+    else
+        encoder->out.failed = true;
+    return found;
+}
+
+bool wr_encoder_has_same_suffix(const struct wr_encoder *encoder, const struct wr_affixes *a,
+                                const struct wr_affixes *b)
+{
+    return a->suffix == b->suffix &&
+           memcmp(wr_encoder_suffix(encoder, a), wr_encoder_suffix(encoder, b), a->suffix) == 0;
+}
+
+void wr_encoder_put_repr(struct wr_encoder *encoder, const weir_sample *sample,
+                         const struct wr_affixes *affixes)
+{
+    struct wr_buffer *out = &encoder->out;
+    if (!wr_buffer_reserve(out, (size_t)affixes->prefix + WR_NUMBER_ROOM))
+        return;
+    char *at = out->data + out->length;
+    memcpy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
+    at += affixes->prefix;
+    at += sample->kind == WEIR_KIND_INT ? wr_number_put_int(at, sample->value.i64)
+                                        : wr_number_put_repr(at, sample->value.f64);
+    out->length = (size_t)(at - out->data);
 }
 
 /* ---- Omitted samples ------------------------------------------------------------------------- */
@@ -136,6 +169,12 @@ static bool has_ends_room(struct wr_encoder *encoder, uint32_t count)
     if (ends)
         encoder->ends = ends;
     return ends;
+}
+
+const char *wr_encoder_content_type(const struct wr_encoder *encoder)
+{
+    const struct wr_format *format = encoder->format;
+    return format->choose_content_type ? format->choose_content_type(encoder->options) : format->content_type;
 }
 
 const char *wr_encoder_header(const struct wr_encoder *encoder)

@@ -25,6 +25,7 @@ enum {
                                     time, or one for a series */
     WR_WANTS_DELTAS = 1u << 1,   /* what came in the interval, in place of running totals */
     WR_WANTS_NO_BUCKETS = 1u << 2, /* the format writes no labels, so buckets would look alike */
+    WR_WANTS_WHOLE = 1u << 3,      /* not at all, except for those of values without an instrument */
 };
 
 /* A bit of weir_sample.flags, of parts: the value adds to the ones before, as an increment of a counter does.
@@ -42,6 +43,9 @@ struct wr_format {
      * May be NULL. */
     const char *(*find_fault)(const void *options);
 
+    /* Returns the content type, if it depends on the options. Static. May be NULL. */
+    const char *(*choose_content_type)(const void *options);
+
     /* Returns WR_WANTS_*. May be NULL: 0. */
     uint32_t (*wanted)(const void *options);
 
@@ -56,6 +60,10 @@ struct wr_format {
 
     /* Returns the text that each file or request starts with. Static. May be NULL: none. */
     const char *(*header)(const void *options);
+
+    /* Returns encoder->state, on the configuring thread; NULL: out of memory, put_event tries again. May be
+     * NULL: put_event makes it. */
+    void *(*make_state)(const void *options);
 
     /* Frees encoder->state; NULL if the format has none. */
     void (*free_state)(void *state);
@@ -122,6 +130,9 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
 /* As weir_encoder.settled. */
 uint32_t wr_encoder_settled(const struct wr_encoder *encoder, size_t length, size_t *end);
 
+/* As weir_encoder.content_type. */
+const char *wr_encoder_content_type(const struct wr_encoder *encoder);
+
 /* As weir_encoder.header. */
 const char *wr_encoder_header(const struct wr_encoder *encoder);
 
@@ -155,6 +166,18 @@ static inline const char *wr_encoder_suffix(const struct wr_encoder *encoder, co
 {
     return encoder->affix_text.data + affixes->offset + affixes->prefix;
 }
+
+/* Copies the affixes of a series, which making those of another one may move. Returns false if out of memory,
+ * and sets encoder->out.failed. */
+bool wr_encoder_copy_affixes(struct wr_encoder *encoder, const weir_sample *sample, struct wr_affixes *affixes);
+
+bool wr_encoder_has_same_suffix(const struct wr_encoder *encoder, const struct wr_affixes *a,
+                                const struct wr_affixes *b);
+
+/* Appends the prefix and the value, a double with a point or an exponent: where the first value of a name
+ * decides how a destination stores all of them, 1 would make it an integer. */
+void wr_encoder_put_repr(struct wr_encoder *encoder, const weir_sample *sample,
+                         const struct wr_affixes *affixes);
 
 /* Returns the metadata of a sample, or NULL. */
 static inline const char *wr_encoder_note(const struct wr_encoder *encoder, const weir_sample *sample)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "format/utc_time.h"
+#include "format/iso_time.h"
 #include "registry/labels.h"
 #include "text/common.h"
 #include "text/escape.h"
@@ -103,31 +103,6 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Returns false if out of memory. The affixes are a copy, since making others may move them. */
-static bool find_affixes(struct wr_encoder *encoder, const weir_sample *sample, struct wr_affixes *affixes)
-{
-    const struct wr_affixes *found = wr_encoder_affixes(encoder, sample->series);
-    if (found)
-        *affixes = *found;
-    else
-        encoder->out.failed = true;
-    return found;
-}
-
-/* Appends the prefix and the value. */
-static void put_sample(struct wr_encoder *encoder, const weir_sample *sample, const struct wr_affixes *affixes)
-{
-    struct wr_buffer *out = &encoder->out;
-    if (!wr_buffer_reserve(out, (size_t)affixes->prefix + WR_NUMBER_ROOM))
-        return;
-    char *at = out->data + out->length;
-    memcpy(at, wr_encoder_prefix(encoder, affixes), affixes->prefix);
-    at += affixes->prefix;
-    at += sample->kind == WEIR_KIND_INT ? wr_number_put_int(at, sample->value.i64)
-                                        : wr_number_put_repr(at, sample->value.f64);
-    out->length = (size_t)(at - out->data);
-}
-
 static void put_labels_of(struct wr_encoder *encoder, const struct wr_affixes *affixes)
 {
     wr_buffer_put(&encoder->out, wr_encoder_suffix(encoder, affixes), affixes->suffix);
@@ -140,11 +115,10 @@ static uint32_t find_labels_end(struct wr_encoder *encoder, uint32_t first, uint
 {
     const weir_sample *samples = encoder->batch->samples;
     struct wr_affixes one, other;
-    if (style_of(encoder) == STYLE_EMIT || !find_affixes(encoder, &samples[first], &one))
+    if (style_of(encoder) == STYLE_EMIT || !wr_encoder_copy_affixes(encoder, &samples[first], &one))
         return end;
-    for (uint32_t i = first + 1; i < end && find_affixes(encoder, &samples[i], &other); i++)
-        if (one.suffix != other.suffix ||
-            memcmp(wr_encoder_suffix(encoder, &one), wr_encoder_suffix(encoder, &other), one.suffix) != 0)
+    for (uint32_t i = first + 1; i < end && wr_encoder_copy_affixes(encoder, &samples[i], &other); i++)
+        if (!wr_encoder_has_same_suffix(encoder, &one, &other))
             return i;
     return end;
 }
@@ -157,7 +131,7 @@ static uint32_t put_members(struct wr_encoder *encoder, uint32_t first, uint32_t
     uint32_t values = 0, members = 0;
     bool has_labels = style_of(encoder) != STYLE_STDOUT;
     for (uint32_t i = first; i < end; i++) {
-        if (!find_affixes(encoder, &encoder->batch->samples[i], &affixes))
+        if (!wr_encoder_copy_affixes(encoder, &encoder->batch->samples[i], &affixes))
             return 0;
         bool is_replaced = !affixes.prefix;
         if (is_replaced)
@@ -169,7 +143,7 @@ static uint32_t put_members(struct wr_encoder *encoder, uint32_t first, uint32_t
         if (is_replaced)
             put_labels_of(encoder, &affixes);
         else
-            put_sample(encoder, &encoder->batch->samples[i], &affixes);
+            wr_encoder_put_repr(encoder, &encoder->batch->samples[i], &affixes);
         values += !is_replaced;
         has_labels |= is_replaced;
     }
@@ -183,23 +157,16 @@ static uint32_t put_members(struct wr_encoder *encoder, uint32_t first, uint32_t
 /* Appends 2026-11-22T09:09:30.284552 in UTC, as datetime.isoformat() does: without decimals if they are 0. */
 static void put_iso_time(struct wr_buffer *out, int64_t time_ns)
 {
-    char text[] = "0000-00-00T00:00:00.000000";
-    enum { WHOLE = sizeof "0000-00-00T00:00:00" - 1 };
-    const struct wr_utc_time time = wr_utc_time_split(time_ns);
-    wr_number_put_padded(text, (uint32_t)time.year, 4);
-    wr_number_put_padded(text + 5, (uint32_t)time.month, 2);
-    wr_number_put_padded(text + 8, (uint32_t)time.day, 2);
-    wr_number_put_padded(text + 11, time.hour, 2);
-    wr_number_put_padded(text + 14, time.minute, 2);
-    wr_number_put_padded(text + 17, time.second, 2);
-    wr_number_put_padded(text + WHOLE + 1, time.microsecond, 6);
-    wr_buffer_put(out, text, time.microsecond ? sizeof text - 1 : (size_t)WHOLE);
+    char text[WR_ISO_TIME];
+    wr_iso_time_put(text, time_ns);
+    bool is_whole = memcmp(text + WR_ISO_TIME_WHOLE, ".000000", WR_ISO_TIME - WR_ISO_TIME_WHOLE) == 0;
+    wr_buffer_put(out, text, is_whole ? WR_ISO_TIME_WHOLE : WR_ISO_TIME);
 }
 
 static void open_document(struct wr_encoder *encoder, const weir_sample *sample)
 {
     struct wr_affixes affixes;
-    if (!find_affixes(encoder, sample, &affixes))
+    if (!wr_encoder_copy_affixes(encoder, sample, &affixes))
         return;
     put_labels_of(encoder, &affixes);
     wr_buffer_put_text(&encoder->out, "\"timestamp\": \"");
@@ -234,9 +201,9 @@ static void put_record(struct wr_encoder *encoder, const weir_sample *sample)
 {
     struct wr_buffer *out = &encoder->out;
     struct wr_affixes affixes;
-    if (!find_affixes(encoder, sample, &affixes))
+    if (!wr_encoder_copy_affixes(encoder, sample, &affixes))
         return;
-    put_sample(encoder, sample, &affixes);
+    wr_encoder_put_repr(encoder, sample, &affixes);
     wr_buffer_put_text(out, ", \"timestamp\": ");
     if (wr_buffer_reserve(out, WR_NUMBER_ROOM))
         out->length += wr_number_put_int(out->data + out->length, to_ms(sample->time_ns));

@@ -50,8 +50,8 @@ struct field {
 };
 
 struct influx {
-    struct wr_influx_times times; /* sequence numbers are those of the first samples of lines */
-    struct field *fields;         /* by series id */
+    struct wr_influx_times times;
+    struct field *fields; /* by series id */
     uint32_t field_room;
     uint64_t labels; /* number of the label set that the keys contain */
     uint64_t line;
@@ -267,6 +267,15 @@ static bool take_time(struct wr_encoder *encoder, uint32_t first, uint32_t end, 
     return true;
 }
 
+/* Each sample remembers the line's time: the line may be written again in parts, if it is too long. */
+static bool raise_time(struct influx *influx, uint64_t first, uint64_t end, int64_t time_ns)
+{
+    for (uint64_t sequence = first; sequence < end; sequence++)
+        if (!wr_influx_times_raise(&influx->times, sequence, time_ns))
+            return false;
+    return true;
+}
+
 /* Sets the time of the line of samples [first, end). Returns false if out of memory. */
 static bool give_time(struct wr_encoder *encoder, uint32_t first, uint32_t end, int64_t *time_ns)
 {
@@ -278,7 +287,7 @@ static bool give_time(struct wr_encoder *encoder, uint32_t first, uint32_t end, 
         return true;
     *time_ns = find_time(encoder, first, end, own_ns);
     return take_time(encoder, first, end, *time_ns) &&
-           (*time_ns == own_ns || wr_influx_times_raise(&influx->times, sequence, *time_ns));
+           (*time_ns == own_ns || raise_time(influx, sequence, encoder->batch->sequence + end, *time_ns));
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */

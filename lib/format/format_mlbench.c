@@ -1,6 +1,6 @@
 #include "format/format.h"
 
-#include "format/utc_time.h"
+#include "format/iso_time.h"
 #include "text/escape.h"
 #include "text/number.h"
 
@@ -48,15 +48,13 @@ static void put_prefix(struct wr_encoder *encoder, const weir_series *series, st
 static size_t put_date(char *out, int64_t time_ns)
 {
     static const char pattern[] = "0000-00-00+00%3A00%3A00.000000";
-    const struct wr_utc_time time = wr_utc_time_split(time_ns);
+    char iso[WR_ISO_TIME];
+    wr_iso_time_put(iso, time_ns);
     memcpy(out, pattern, sizeof pattern - 1);
-    wr_number_put_padded(out, (uint32_t)time.year, 4);
-    wr_number_put_padded(out + 5, (uint32_t)time.month, 2);
-    wr_number_put_padded(out + 8, (uint32_t)time.day, 2);
-    wr_number_put_padded(out + 11, time.hour, 2);
-    wr_number_put_padded(out + 16, time.minute, 2);
-    wr_number_put_padded(out + 21, time.second, 2);
-    wr_number_put_padded(out + 24, time.microsecond, 6);
+    memcpy(out, iso, 10);
+    memcpy(out + 11, iso + 11, 2);
+    memcpy(out + 16, iso + 14, 2);
+    memcpy(out + 21, iso + 17, WR_ISO_TIME - 17);
     return sizeof pattern - 1;
 }
 

@@ -66,7 +66,8 @@ static struct known *has_known_room(struct prometheus *prometheus, uint32_t seri
     return known;
 }
 
-/* A series whose unit, help or instrument has changed is called anew. Returns NULL if out of memory. */
+/* A series whose unit, help or instrument has changed is called anew, by the next document if this one contains
+ * it already: the document borrows the text. Returns NULL if out of memory. */
 static struct known *find_known(const struct wr_encoder *encoder, uint32_t series)
 {
     struct prometheus *prometheus = encoder->state;
@@ -77,11 +78,13 @@ static struct known *find_known(const struct wr_encoder *encoder, uint32_t serie
     if (!has_known_room(prometheus, series))
         return NULL;
     struct known *known = &prometheus->known[series];
-    if (known->series == view)
+    if (known->series == view || known->place)
         return known;
     wr_series_text_fini(&known->text);
     known->series = NULL;
-    if (!wr_series_text_init(&known->text, view, batch->labels, batch->label_count, &rules))
+    size_t label_count;
+    const weir_label *labels = weir_batch_labels(batch, view, &label_count);
+    if (!wr_series_text_init(&known->text, view, labels, label_count, &rules))
         return NULL;
     known->series = view;
     return known;

@@ -1,6 +1,8 @@
 #include "handler/host_api.h"
 
+#include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +11,12 @@
 #include "os/clock.h"
 #include "text/common.h"
 #include "text/error.h"
+#include "handler/parts.h"
 #include "handler/plugin.h"
+#include "handler/upstream.h"
 #include "lane/lane_host.h"
+#include "lane/lane_stats.h"
+#include "segment/segment.h"
 #include "summary/buckets.h"
 #include "summary/summary.h"
 
@@ -94,7 +100,7 @@ static uint32_t settled(const weir_host *host, size_t length, size_t *end)
 
 static const char *content_type(const weir_host *host)
 {
-    return api_of(host)->encoder->format->content_type;
+    return wr_encoder_content_type(api_of(host)->encoder);
 }
 
 static uint32_t format(const weir_host *host)
@@ -112,8 +118,13 @@ static void limit_lines(const weir_host *host, size_t limit)
     api_of(host)->encoder->line_limit = limit;
 }
 
+static const char *format_name(const weir_host *host)
+{
+    return api_of(host)->encoder->format->name;
+}
+
 static const weir_encoder encoder_service = {
-    sizeof encoder_service, encode, settled, content_type, format, header, limit_lines};
+    sizeof encoder_service, encode, settled, content_type, format, header, limit_lines, format_name};
 
 static void set_color(const weir_host *host, bool color)
 {
@@ -233,6 +244,87 @@ static int64_t get_remaining_ms(const weir_host *host)
 static const weir_blocking_call blocking_call_service = {sizeof blocking_call_service, begin_call, end_call,
                                                          get_remaining_ms};
 
+/* ---- Waiting for descriptors ----------------------------------------------------------------- */
+
+/* A fork proceeds meanwhile. A failure takes as long as a wait, so that no caller spins. */
+static int poll_outside(const weir_host *host, struct pollfd *fds, size_t count, int timeout_ms)
+{
+    begin_call(host);
+    int ready = poll(fds, count, timeout_ms);
+    if (ready < 0 && errno != EINTR)
+        poll(NULL, 0, timeout_ms);
+    end_call(host);
+    return ready;
+}
+
+/* In slices, since nothing wakes poll(2) when a stop is requested: so weir needs no descriptor for that. Before
+ * each, values are moved to the spool. */
+static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
+{
+    enum { SLICE_MS = 50 };
+    int64_t end_ns = timeout_ms < 0 ? WR_NEVER : wr_clock_deadline_ns(timeout_ms);
+    for (;;) {
+        host_wait(host, 0);
+        int64_t left_ms = api_of(host)->lane ? get_remaining_ms(host) : 0;
+        int64_t until_ns = end_ns == WR_NEVER ? WR_NEVER : end_ns - wr_clock_monotonic_ns();
+        int64_t slice_ms = left_ms >= 0 && left_ms < SLICE_MS ? left_ms : SLICE_MS;
+        if (until_ns < slice_ms * WR_NS_PER_MS)
+            slice_ms = until_ns > 0 ? (until_ns + WR_NS_PER_MS - 1) / WR_NS_PER_MS : 0;
+        int ready = poll_outside(host, fds, count, (int)slice_ms);
+        unsigned stops = left_ms == 0 ? WEIR_WAIT_STOP : 0u;
+        if (ready > 0)
+            return WEIR_WAIT_READY | stops;
+        if (stops || (end_ns != WR_NEVER && wr_clock_monotonic_ns() >= end_ns))
+            return stops;
+    }
+}
+
+static int64_t read_clock(const weir_host *host)
+{
+    (void)host;
+    return wr_clock_monotonic_ns() / WR_NS_PER_MS;
+}
+
+static const weir_waiting waiting_service = {sizeof waiting_service, wait_for, read_clock};
+
+/* ---- The handler's ledger -------------------------------------------------------------------- */
+
+static bool get_ledger(const weir_host *host, struct weir_handler_stats *stats, size_t size)
+{
+    struct wr_lane *lane = api_of(host)->lane;
+    weir_handler_stats whole;
+    if (!lane)
+        return false;
+    wr_lane_stats_get(&whole, lane, wr_clock_monotonic_ns());
+    whole.size = size < sizeof whole ? size : sizeof whole;
+    memcpy(stats, &whole, whole.size);
+    return true;
+}
+
+static bool get_values(const weir_host *host, const weir_sample *samples, uint32_t count, uint64_t *values)
+{
+    const struct wr_parts *parts = api_of(host)->parts;
+    bool has_summary = parts;
+    for (uint32_t i = 0; !has_summary && i < count; i++)
+        has_summary = samples[i].kind == WEIR_KIND_SUMMARY;
+    for (uint32_t i = 0; has_summary && i < count; i++)
+        values[i] = parts ? wr_parts_values(parts, (uint32_t)(samples - parts->samples) + i)
+                          : wr_sample_values(&samples[i]);
+    return has_summary;
+}
+
+static const weir_ledger ledger_service = {sizeof ledger_service, get_ledger, get_values};
+
+/* ---- What comes next ------------------------------------------------------------------------- */
+
+static bool look_ahead(const weir_host *host, weir_batch *next)
+{
+    struct wr_host_api *api = api_of(host);
+    return api->lane && wr_ahead_next(&api->ahead, api->lane, next);
+}
+
+static const weir_ahead ahead_service = {sizeof ahead_service, look_ahead};
+
 /* ---- Lookup ---------------------------------------------------------------------------------- */
 
 static const void *host_service(const weir_host *host, const char *id)
@@ -247,6 +339,14 @@ static const void *host_service(const weir_host *host, const char *id)
         return &summaries_service;
     if (strcmp(id, WEIR_SERVICE_BLOCKING_CALL) == 0)
         return &blocking_call_service;
+    if (strcmp(id, WEIR_SERVICE_WAITING) == 0)
+        return &waiting_service;
+    if (strcmp(id, WEIR_SERVICE_LEDGER) == 0)
+        return &ledger_service;
+    if (strcmp(id, WEIR_SERVICE_AHEAD) == 0)
+        return &ahead_service;
+    if (strcmp(id, WEIR_SERVICE_UPSTREAM) == 0)
+        return wr_upstream_service();
     return NULL;
 }
 

@@ -6,10 +6,12 @@
 
 #include "config/document.h"
 #include "format/encoder.h"
+#include "handler/ahead.h"
 #include "lane/lane.h"
 #include "os/log.h"
 
 struct wr_error;
+struct wr_parts;
 struct wr_type;
 
 /* A handler's host, with what its functions need. */
@@ -17,8 +19,10 @@ struct wr_host_api {
     weir_host shown;      /* first member: plugins pass a pointer to it back */
     struct wr_lane *lane; /* NULL: the handler is not in use yet */
     struct wr_log *log;
-    struct wr_encoder *encoder;      /* NULL: the type uses no format */
-    int64_t try_timeout_ns;          /* how long an attempt may block by design */
+    struct wr_encoder *encoder;   /* NULL: the type uses no format */
+    int64_t try_timeout_ns;       /* how long an attempt may block by design */
+    struct wr_ahead ahead;        /* of the worker */
+    const struct wr_parts *parts; /* that the running emit gets in place of summaries; NULL: it gets samples */
     struct wr_host_summary *summary; /* that was read last; NULL: none */
     const char *breach;              /* what prepare or create changed and had to leave alone; NULL: nothing */
 

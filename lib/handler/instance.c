@@ -43,6 +43,12 @@ static struct wr_options_fill fill_of(struct wr_options_table table, struct wr_c
     };
 }
 
+/* What is set for all handlers. NULL: nothing. */
+static const struct wr_node *defaults_of(const struct sources *from)
+{
+    return from->handler->home ? from->handler->home->defaults : from->config->defaults;
+}
+
 /* The options that a program passes to weir_configure are not the configuration's: unknown ones are errors. */
 static bool ignores_unknown(const struct sources *from, const struct wr_node *node)
 {
@@ -89,8 +95,7 @@ static bool set_commons(struct wr_instance *instance, const struct sources *from
     };
     if (!wr_options_set_defaults(&fill, from->error) || !set_type_defaults(instance, &fill, from->error))
         return false;
-    return !from->config->defaults ||
-           wr_options_set_members(fills, 2, others, from->config->defaults, from->error);
+    return !defaults_of(from) || wr_options_set_members(fills, 2, others, defaults_of(from), from->error);
 }
 
 static bool is_hidden(const struct wr_type *type, const char *option)
@@ -115,7 +120,7 @@ static void report_hidden(const struct wr_instance *instance, const char *name)
 static const struct wr_node *find_given(const struct sources *from, const char *option)
 {
     const struct wr_node *own = from->handler->node ? wr_node_member(from->handler->node, option) : NULL;
-    return own || !from->config->defaults ? own : wr_node_member(from->config->defaults, option);
+    return own || !defaults_of(from) ? own : wr_node_member(defaults_of(from), option);
 }
 
 /* A rule about two options. */
@@ -378,7 +383,7 @@ static bool set_format(struct wr_instance *instance, const struct sources *from)
 {
     const struct wr_type *type = instance->type;
     const struct wr_node *own = wr_node_member(from->handler->node, "format");
-    const struct wr_node *common = wr_node_member(from->config->defaults, "format");
+    const struct wr_node *common = wr_node_member(defaults_of(from), "format");
     if (!type->is.formats) {
         if (!own)
             return true;

@@ -53,11 +53,14 @@ void wr_loader_explain(const char *path, struct wr_error *error)
                  reason ? reason : "cannot be loaded");
 }
 
-/* OpenSSL destroys itself in an exit handler. Without options this initialises nothing else. */
+/* OpenSSL destroys itself in an exit handler, also what a worker uses that is still inside it when the time to
+ * shut down has passed. It registers none if the first to initialise it asks for that (OPENSSL_init_crypto(3));
+ * where the program was the first, its handler is now older than weir's. Nothing else is initialised. */
 void wr_loader_prepare(void *object)
 {
+    static const uint64_t no_exit_handler = 0x00080000; /* OPENSSL_INIT_NO_ATEXIT */
     typedef int initialize(uint64_t options, const void *settings);
     initialize *openssl = (initialize *)(uintptr_t)dlsym(object, "OPENSSL_init_crypto");
     if (openssl)
-        openssl(0, NULL);
+        openssl(no_exit_handler, NULL);
 }

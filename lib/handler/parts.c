@@ -9,6 +9,7 @@
 #include "registry/name.h"
 #include "registry/series.h"
 #include "registry/stream.h"
+#include "segment/segment.h"
 #include "summary/buckets.h"
 #include "text/array.h"
 #include "text/common.h"
@@ -209,6 +210,10 @@ static void put_buckets(struct work *work)
 static void put_summary(struct work *work)
 {
     const struct wr_summary *summary = &work->summary;
+    if (wants(work, WR_WANTS_WHOLE) && summary->kind != WEIR_VALUE) {
+        append(work, work->sample);
+        return;
+    }
     switch (summary->kind) {
     case WEIR_COUNTER: put_sum(work, "", summary->total_sum, summary->sum, 0); break;
     case WEIR_GAUGE:
@@ -245,7 +250,7 @@ static void take_apart(struct work *work, const weir_batch *batch)
 
 static bool has_room(struct wr_parts *parts, uint32_t count)
 {
-    uint32_t *ends = wr_array_reserve(parts->ends, &parts->ends_room, count, sizeof *ends);
+    struct wr_parts_end *ends = wr_array_reserve(parts->ends, &parts->ends_room, count, sizeof *ends);
     if (ends)
         parts->ends = ends;
     if (!parts->reading)
@@ -269,8 +274,8 @@ static void number(struct wr_parts *parts, const struct wr_sample_id *first)
     }
     if (!parts->is_begun)
         parts->done = parts->rejected = parts->rejected_to = 0;
-    if (parts->originals && parts->done > parts->ends[0]) /* its buckets were declared anew since */
-        parts->done = parts->ends[0];
+    if (parts->originals && parts->done > parts->ends[0].end) /* its buckets were declared anew since */
+        parts->done = parts->ends[0].end;
     parts->first = *first;
     if (parts->sequence + parts->count > parts->used)
         parts->used = parts->sequence + parts->count;
@@ -294,7 +299,7 @@ enum wr_parts_result wr_parts_make(struct wr_parts *parts, const weir_batch *bat
             return WR_PARTS_NO_MEMORY;
         if (work.damaged)
             break;
-        parts->ends[parts->originals++] = parts->count;
+        parts->ends[parts->originals++] = (struct wr_parts_end){parts->count, wr_sample_values(work.sample)};
     }
     number(parts, first);
     parts->batch = *batch;
@@ -314,7 +319,7 @@ static uint32_t find_original(const struct wr_parts *parts, uint32_t count)
     uint32_t low = 0, high = parts->originals;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (parts->ends[middle] <= count)
+        if (parts->ends[middle].end <= count)
             low = middle + 1;
         else
             high = middle;
@@ -325,10 +330,27 @@ static uint32_t find_original(const struct wr_parts *parts, uint32_t count)
 weir_batch wr_parts_rest(const struct wr_parts *parts)
 {
     weir_batch rest = parts->batch;
+    uint32_t begun = find_original(parts, parts->done);
+    if (begun < parts->rejected_to) /* it is the last one of its outcome */
+        rest.count = parts->ends[begun].end;
     rest.samples += parts->done;
     rest.count -= parts->done;
     rest.sequence += parts->done;
     return rest;
+}
+
+bool wr_parts_has_rejected(const struct wr_parts *parts)
+{
+    return parts->rejected_to && find_original(parts, parts->done) >= parts->rejected_to;
+}
+
+/* One without parts is complete with the sample before it. */
+uint64_t wr_parts_values(const struct wr_parts *parts, uint32_t part)
+{
+    uint64_t values = 0;
+    for (uint32_t i = find_original(parts, part); i < parts->originals && parts->ends[i].end == part + 1; i++)
+        values += parts->ends[i].values;
+    return values;
 }
 
 void wr_parts_advance(struct wr_parts *parts, uint32_t done, uint32_t rejected)
@@ -350,7 +372,7 @@ void wr_parts_convert(struct wr_parts *parts, weir_outcome *outcome)
     bool begun_is_rejected = parts->rejected_to > complete;
     outcome->done = complete;
     outcome->rejected = parts->rejected - begun_is_rejected;
-    uint32_t parts_complete = complete ? parts->ends[complete - 1] : 0;
+    uint32_t parts_complete = complete ? parts->ends[complete - 1].end : 0;
     parts->first = wr_sample_id_behind(&parts->first, complete);
     parts->sequence += parts_complete;
     parts->done -= parts_complete;

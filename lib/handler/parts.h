@@ -43,12 +43,18 @@ struct wr_parts_rules {
     struct wr_percentiles percentiles;
 };
 
+/* A sample of the original. */
+struct wr_parts_end {
+    uint32_t end;    /* where its parts end */
+    uint64_t values; /* how many values it is of */
+};
+
 /* All zeros: empty. */
 struct wr_parts {
     weir_batch batch; /* what a handler gets */
     weir_sample *samples;
     uint32_t count, room;
-    uint32_t *ends; /* for each sample of the original: where its parts end */
+    struct wr_parts_end *ends; /* for each sample of the original */
     uint32_t ends_room, originals;
     uint32_t done;        /* parts */
     uint32_t rejected;    /* samples of the original, some of whose parts were rejected */
@@ -76,8 +82,17 @@ enum wr_parts_result wr_parts_make(struct wr_parts *parts, const weir_batch *bat
                                    const struct wr_sample_id *first, struct wr_registry *registry,
                                    const struct wr_parts_rules *rules);
 
-/* What the handler gets next; valid until the next call of make. count 0: it has done all. */
+/* What the handler gets next; valid until the next call of make. count 0: it has done all. A summary that is
+ * begun and rejected is alone. */
 weir_batch wr_parts_rest(const struct wr_parts *parts);
+
+/* Whether samples of the original are complete and rejected: then those behind them are for another outcome,
+ * whose last samples are taken for the rejected ones. */
+bool wr_parts_has_rejected(const struct wr_parts *parts);
+
+/* How many values of the original one of its parts is: all that a summary is of for its last part, and 0 for
+ * the others. So what was done of the parts is in values what convert makes of it. part: its index. */
+uint64_t wr_parts_values(const struct wr_parts *parts, uint32_t part);
 
 /* The handler has done so many of these, of which the last ones were rejected. */
 void wr_parts_advance(struct wr_parts *parts, uint32_t done, uint32_t rejected);

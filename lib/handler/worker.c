@@ -43,7 +43,7 @@ static void *run_spooler(void *argument)
 {
     struct wr_lane *lane = argument;
     wr_thread_set_name("weir:spool");
-    wr_producers_adopt_as_own(wr_lane_worker_env(lane)->producers);
+    wr_producers_mark_own();
     wr_lane_spooler_run(lane);
     return NULL;
 }
@@ -65,12 +65,14 @@ static bool takes_parts(const struct wr_instance *instance, const struct wr_lane
     return !(instance->type->is.kinds & WEIR_KINDS_SUMMARY) && call->range.segment->summaries;
 }
 
-/* Emits all parts, unless the handler fails: what it accepts at once may end inside a summary. */
-static void emit_parts(const struct wr_instance *instance, struct wr_parts *parts, weir_outcome *outcome)
+/* Emits all parts, unless the handler fails or rejects a summary: what it accepts at once may end inside a
+ * summary. */
+static void emit_parts(struct wr_instance *instance, struct wr_parts *parts, weir_outcome *outcome)
 {
     weir_batch rest = wr_parts_rest(parts);
     bool valid = true, more = rest.count > 0;
     char why_rejected[sizeof outcome->reason] = "";
+    instance->host.parts = parts;
     while (more) {
         wr_lane_worker_init_outcome(outcome, rest.count);
         instance->type->is.emit(instance->self, &rest, outcome);
@@ -80,8 +82,10 @@ static void emit_parts(const struct wr_instance *instance, struct wr_parts *part
         if (outcome->rejected)
             memcpy(why_rejected, outcome->reason, sizeof why_rejected);
         rest = wr_parts_rest(parts);
-        more = valid && outcome->code == WEIR_OUTCOME_OK && outcome->done && rest.count;
+        more = valid && outcome->code == WEIR_OUTCOME_OK && outcome->done && rest.count &&
+               !wr_parts_has_rejected(parts);
     }
+    instance->host.parts = NULL;
     wr_parts_convert(parts, outcome);
     if (outcome->code == WEIR_OUTCOME_OK)
         memcpy(outcome->reason, why_rejected, sizeof why_rejected);
@@ -118,10 +122,13 @@ static void do_emit(struct worker *worker, const struct wr_lane_call *call)
     wr_lane_worker_init_outcome(&outcome, batch.count);
     wr_encoder_begin(&instance->encoder);
     bool in_parts = takes_parts(instance, call);
-    if (in_parts)
+    if (in_parts) {
         emit_in_parts(worker, instance, call, &batch, &outcome);
-    else
+    } else {
+        wr_ahead_begin(&instance->host.ahead, call, worker->env->registry);
         instance->type->is.emit(instance->self, &batch, &outcome);
+        wr_ahead_end(&instance->host.ahead);
+    }
     wr_labels_drop(labels);
     struct wr_lane_omissions omissions = wr_instance_omissions(instance);
     finish(worker, call, &outcome, in_parts ? NULL : &omissions);
@@ -224,7 +231,7 @@ static void *run(void *argument)
     snprintf(name, sizeof name, "weir:%s", wr_lane_name(lane));
     wr_thread_set_name(name);
     worker.thread_state = wr_thread_state_save();
-    wr_producers_adopt_as_own(worker.env->producers);
+    wr_producers_mark_own();
     do
         wr_lane_worker_next(lane, &call);
     while (make_call(&worker, &call));

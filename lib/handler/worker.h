@@ -15,7 +15,6 @@ struct wr_type;
 /* What all workers of a process use. Lives until the process ends. */
 struct wr_worker_env {
     struct wr_registry *registry;
-    struct wr_producers *producers;
     /* Called by a worker, without locks, after each of the first calls of a handler; may be NULL. */
     void (*after_call)(void *ctx, struct wr_type *type);
     void *ctx;

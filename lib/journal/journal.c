@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "journal/fronts_file.h"
 #include "os/clock.h"
 #include "text/error.h"
 
@@ -156,7 +157,7 @@ static bool remove_kind(const char *folder, const char *kind)
 void wr_journal_remove(struct wr_owner_dir *dir)
 {
     if (remove_kind(dir->path, WR_JOURNAL_RING_KIND) && remove_kind(dir->path, WR_JOURNAL_SERIES_KIND) &&
-        remove_kind(dir->path, WR_JOURNAL_META_KIND))
+        wr_fronts_file_remove(dir->path) && remove_kind(dir->path, WR_JOURNAL_META_KIND))
         wr_owner_dir_remove(dir);
     else
         wr_owner_dir_leave(dir);
@@ -176,14 +177,28 @@ static bool is_empty(const struct wr_journal *journal)
     return segments && !count;
 }
 
-/* The mappings stay, as late threads may still read them. */
+static bool has_fronts(const struct wr_journal *journal)
+{
+    size_t count = 1;
+    free(wr_mapped_file_list(journal->dir.path, WR_FRONTS_KIND, &count));
+    return count;
+}
+
+/* The mappings stay, as late threads may still read them. Whatever was in memory only is delivered, or dropped
+ * and counted. */
 void wr_journal_stop(struct wr_journal *journal)
 {
     set_on_series(journal, false);
-    if (is_empty(journal))
-        wr_journal_remove(&journal->dir);
-    else
+    atomic_store(&journal->head->has_left, 0);
+    if (!is_empty(journal)) {
         wr_owner_dir_leave(&journal->dir);
+    } else if (has_fronts(journal)) {
+        remove_kind(journal->dir.path, WR_JOURNAL_RING_KIND);
+        remove_kind(journal->dir.path, WR_JOURNAL_SERIES_KIND);
+        wr_owner_dir_leave(&journal->dir);
+    } else {
+        wr_journal_remove(&journal->dir);
+    }
 }
 
 void wr_journal_abandon(const struct wr_journal *journal)
@@ -210,6 +225,7 @@ struct wr_ring_block *wr_journal_ring(struct wr_journal *journal, uint32_t size,
     struct wr_ring_block *block = (struct wr_ring_block *)map.memory;
     block->version = WR_JOURNAL_VERSION;
     block->size = size;
+    block->number = journal->files;
     atomic_signal_fence(memory_order_seq_cst);
     block->magic = WR_JOURNAL_RING;
     journal->rings[journal->ring_count++] = block;
@@ -237,6 +253,11 @@ struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const str
 void wr_journal_begin(struct wr_journal *journal, struct wr_segment_file *file, uint32_t feed)
 {
     wr_segment_file_begin(file, atomic_fetch_add(&journal->head->segments, 1) + 1, feed);
+}
+
+void wr_journal_let_out(struct wr_journal *journal)
+{
+    atomic_store_explicit(&journal->head->has_left, 1, memory_order_relaxed);
 }
 
 uint32_t wr_journal_feed(struct wr_journal *journal)

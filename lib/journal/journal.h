@@ -7,6 +7,7 @@
  *             series.0, ...          definitions of series ids
  *             ring.1, ...            the slots of the threads' rings
  *             seg.2, ...             the segments of the feeds
+ *             fronts.0, ...          which numbers of senders were taken, see fronts_file.h
  *
  * Rings and segments are in these files, so nothing is written twice. Moving records from a ring to the
  * segments of one or more feeds is atomic: the dispatcher copies them, stores how far each ring is taken and
@@ -46,7 +47,7 @@ struct wr_journal_head {
     uint32_t version;
     uint32_t pid;
     int64_t created_ns;
-    uint64_t reserved;                      /* 0 */
+    _Atomic uint64_t has_left;              /* 1: values were moved from rings to memory, and may be lost */
     _Atomic uint32_t feeds;                 /* the last number given to a feed */
     _Atomic uint32_t line;                  /* index of the current line */
     _Atomic uint64_t segments;              /* number of times that a segment was begun */
@@ -77,8 +78,8 @@ struct wr_journal {
 struct wr_journal *wr_journal_start(const char *place, struct wr_registry *registry,
                                     struct wr_deferred_log *deferred_log, struct wr_error *error);
 
-/* [shutdown] Deletes the files if nothing is left in them; otherwise releases the lock, for the next process.
- */
+/* [shutdown] Deletes the files if nothing is left in them, but not the fronts; otherwise releases the lock, for
+ * the next process. */
 void wr_journal_stop(struct wr_journal *journal);
 
 /* [fork] Closes the lock's descriptor in a forked child. */
@@ -95,6 +96,10 @@ struct wr_segment_file *wr_journal_segment(struct wr_journal *journal, const str
 
 /* Takes a file into use. The caller has set file->ids. */
 void wr_journal_begin(struct wr_journal *journal, struct wr_segment_file *file, uint32_t feed);
+
+/* Values of its rings are going to be in a segment in memory: fronts that name them are not valid any more if
+ * this process is killed. */
+void wr_journal_let_out(struct wr_journal *journal);
 
 /* Returns a new number for a feed. */
 uint32_t wr_journal_feed(struct wr_journal *journal);

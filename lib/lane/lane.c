@@ -375,6 +375,16 @@ void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why)
     wr_lane_unlock(lane);
 }
 
+void wr_lane_leave_out(struct wr_lane *lane, const struct wr_lane_left_out *left_out)
+{
+    wr_lock_enter(&lane->lock);
+    *(left_out->recovered ? &lane->recovered : &lane->offered) +=
+        left_out->filtered + left_out->unrepresentable;
+    wr_lane_count_drop(lane, WEIR_DROPPED_FILTERED, left_out->filtered);
+    wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, left_out->unrepresentable);
+    wr_lane_unlock(lane);
+}
+
 /* ---- Aggregation ----------------------------------------------------------------------------- */
 
 struct wr_summer *wr_lane_summer(const struct wr_lane *lane)
@@ -403,14 +413,16 @@ int wr_lane_sum(struct wr_lane *lane, const struct wr_lane_arrivals *arrivals)
 {
     wr_lock_enter(&lane->lock);
     int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
-    uint64_t arrived =
-        arrivals->summed + arrivals->beyond_limit + arrivals->no_memory + arrivals->unrepresentable;
+    uint64_t arrived = arrivals->summed + arrivals->beyond_limit + arrivals->no_memory +
+                       arrivals->unrepresentable + arrivals->filtered;
     lane->offered += arrived - arrivals->recovered;
     lane->recovered += arrivals->recovered;
     wr_lane_count_drop(lane, WEIR_DROPPED_LIMIT, arrivals->beyond_limit);
     wr_lane_count_drop(lane, WEIR_DROPPED_FULL, arrivals->no_memory);
+    wr_lane_count_drop(lane, WEIR_DROPPED_FILTERED, arrivals->filtered);
     wr_lane_count_drop(lane, WEIR_DROPPED_UNREPRESENTABLE, arrivals->unrepresentable);
     lane->summing += arrivals->summed;
+    lane->summing_in_memory += arrivals->summed - arrivals->kept;
     log_not_kept(lane, arrivals);
     wr_losses_log(lane, arrivals->now_ns);
     wr_lane_unlock(lane);
@@ -423,7 +435,7 @@ void wr_lane_discard_sums(struct wr_lane *lane, uint64_t left)
     int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;
     lane->left_in_journal += left;
     wr_lane_count_drop(lane, (enum weir_drop)ending, lane->summing - left);
-    lane->summing = 0;
+    lane->summing = lane->summing_in_memory = 0;
     wr_lane_unlock(lane);
 }
 
@@ -448,6 +460,8 @@ void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, i
         .since_ns = now_ns,
     };
     lane->summing -= wr_range_values(&range);
+    segment->is_kept = !lane->summing_in_memory;
+    lane->summing_in_memory = 0;
     lane->position += range.count;
     lane->next_summary_id.sequence += range.count;
     int ending = lane->no_thread ? WEIR_DROPPED_NO_THREAD : lane->end_reason;

@@ -99,7 +99,9 @@ struct wr_lane_arrivals {
     uint64_t beyond_limit;    /* dropped: their series are more than aggregate_series */
     uint64_t no_memory;       /* dropped as WEIR_DROPPED_FULL */
     uint64_t unrepresentable; /* dropped: not a number, infinite, or a negative increment */
+    uint64_t filtered;        /* dropped: a route leaves them out */
     uint64_t recovered;       /* of all these, how many come from the journal of an earlier process */
+    uint64_t kept;            /* of those summed, how many are in a journal as well */
     uint64_t not_kept;        /* of those summed, how many were in a journal, but had to leave it */
     int64_t now_ns;
 };
@@ -125,6 +127,14 @@ struct wr_summer *wr_lane_set_summer(struct wr_lane *lane, struct wr_summer *sum
 
 /* Counts samples that could not be put into a segment. */
 void wr_lane_refuse(struct wr_lane *lane, uint64_t count, enum weir_drop why);
+
+/* Counts samples that a route leaves out on their way here. They get no identities. recovered: they come from
+ * the journal of an earlier process. */
+struct wr_lane_left_out {
+    uint64_t filtered, unrepresentable;
+    bool recovered;
+};
+void wr_lane_leave_out(struct wr_lane *lane, const struct wr_lane_left_out *left_out);
 
 /* Applies the end of block_timeout and of the deadline for stopping. Lowers *next_ns to the time of the next
  * check. Returns whether producers have to wait for this lane. */

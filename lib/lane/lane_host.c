@@ -8,6 +8,7 @@
 #include "lane/spool_policy.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "registry/labels.h"
 #include "text/common.h"
 
 /* A caller's messages are left to the worker: see lane_now.h. */
@@ -123,6 +124,54 @@ bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns)
     bool waited = !must_stop(lane);
     wr_lane_unlock(lane);
     return waited;
+}
+
+/* ---- Looking ahead --------------------------------------------------------------------------- */
+
+/* Whether what is queued is offered to the handler, in this order, whatever comes: nothing older is on disk,
+ * and nothing is dropped to make room. What a spool takes meanwhile is read back, with its numbers. */
+static bool is_certain(const struct wr_lane *lane)
+{
+    const struct wr_spool_state *spool = &lane->spool_state;
+    return lane->settings.overflow != WR_OVERFLOW_DROP_OLDEST && !lane->now && !lane->flight.spooled &&
+           !lane->flight.settled_early && !spool->samples && !spool->moving.segment && !must_stop(lane) &&
+           !lane->sync_waiters.count;
+}
+
+/* Whether the handler gets all samples of a segment, as they are. */
+static bool takes_all(const struct wr_lane *lane, const struct wr_segment *segment)
+{
+    const uint32_t usual = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
+    return !segment->other_kinds && (lane->kinds & usual) == usual;
+}
+
+/* NULL: nothing is queued from there on. */
+static const struct wr_range *find_from(const struct wr_queue *queue, uint64_t position)
+{
+    for (uint32_t i = 0; i < queue->count; i++) {
+        const struct wr_range *range = &queue->ranges[(queue->first + i) % queue->room];
+        if (range->position + range->count > position)
+            return range;
+    }
+    return NULL;
+}
+
+bool wr_lane_host_look_ahead(struct wr_lane *lane, uint64_t position, struct wr_range *range,
+                             struct wr_label_set **labels)
+{
+    wr_lock_enter(&lane->lock);
+    const struct wr_range *found = is_certain(lane) ? find_from(&lane->queue, position) : NULL;
+    bool is_there = found && takes_all(lane, found->segment);
+    if (is_there) {
+        struct wr_range rest = *found;
+        if (position > rest.position)
+            wr_range_skip(&rest, (uint32_t)(position - rest.position));
+        *range = wr_range_split(&rest, lane->settings.batch);
+        *labels = lane->labels;
+        wr_labels_hold(lane->labels);
+    }
+    unlock(lane);
+    return is_there;
 }
 
 void wr_lane_host_begin_waiting(struct wr_lane *lane)

@@ -6,6 +6,9 @@
 #include <stdint.h>
 
 #include "lane/lane.h"
+#include "segment/queue.h"
+
+struct wr_label_set;
 
 /* ---- [any thread] ---------------------------------------------------------------------------- */
 
@@ -32,6 +35,12 @@ bool wr_lane_host_wait(struct wr_lane *lane, int64_t deadline_ns);
  * not wait for this thread, end does not return: the libraries it would continue in may be gone. */
 void wr_lane_host_begin_waiting(struct wr_lane *lane);
 void wr_lane_host_end_waiting(struct wr_lane *lane);
+
+/* Sets *range to queued samples from a position on, at most a batch, which stay queued, with a reference to the
+ * segment, and *labels to theirs, with a reference. Returns false if there are none that are certain to be
+ * offered: the handler may send them before they are. Caller has initialised *range and *labels. */
+bool wr_lane_host_look_ahead(struct wr_lane *lane, uint64_t position, struct wr_range *range,
+                             struct wr_label_set **labels);
 
 /* Logs later, by the worker, if a caller is inside emit_now; returns false if the message is to be logged now.
  */

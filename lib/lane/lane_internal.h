@@ -74,6 +74,7 @@ struct wr_lane {
     struct wr_sample_id next_id;         /* of the next sample that is offered; its origin never changes */
     struct wr_sample_id next_summary_id; /* the same of summaries, with an origin of its own */
     uint64_t summing;                    /* values in the open interval of an aggregating lane */
+    uint64_t summing_in_memory;          /* of these, how many are in no journal */
     int64_t not_kept_log_ns;             /* no further message about values that left the journal before this */
     _Atomic(struct wr_summer *) summer;
     uint64_t left_in_journal; /* values that stayed there when the lane came to its end */

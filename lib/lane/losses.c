@@ -20,11 +20,20 @@ static const char *const names[WEIR_DROPPED_MAX] = {
     [WEIR_DROPPED_REENTRANT] = "reentrant",
     [WEIR_DROPPED_FORK_UNSAFE] = "fork_unsafe",
     [WEIR_DROPPED_LIMIT] = "limit",
+    [WEIR_DROPPED_FILTERED] = "filtered",
 };
 
 const char *wr_losses_name(int why)
 {
     return why >= 0 && why < WEIR_DROPPED_MAX ? names[why] : NULL;
+}
+
+uint64_t wr_losses_sum(const uint64_t *dropped)
+{
+    uint64_t sum = 0;
+    for (int why = 0; why < WEIR_DROPPED_MAX; why++)
+        sum += why == WEIR_DROPPED_FILTERED ? 0 : dropped[why];
+    return sum;
 }
 
 /* NULL: where samples are dropped for this reason, a message is logged already. */
@@ -70,7 +79,7 @@ void wr_losses_log_total(struct wr_lane *lane)
     int reasons = 0;
     bool stated = true;
     for (int why = 0; why < WEIR_DROPPED_MAX; why++) {
-        if (!lane->dropped[why])
+        if (!lane->dropped[why] || why == WEIR_DROPPED_FILTERED)
             continue;
         total += lane->dropped[why];
         stated &= lane->dropped[why] == lane->losses.stated[why];

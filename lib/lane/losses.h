@@ -17,6 +17,10 @@ struct wr_losses {
 /* The name of a drop reason, enum weir_drop, as used in the documents. NULL: there is none. */
 const char *wr_losses_name(int why);
 
+/* How many of a handler's values are lost, of those dropped by reason: all but those that a route leaves out.
+ */
+uint64_t wr_losses_sum(const uint64_t *dropped);
+
 /* Logs what was dropped for reasons that no other message reports. */
 void wr_losses_log(struct wr_lane *lane, int64_t now_ns);
 

@@ -41,10 +41,7 @@ static void store_error(struct wr_lane *lane, weir_outcome *outcome, int64_t now
 
 static uint64_t count_lost(const struct wr_lane *lane)
 {
-    uint64_t lost = 0;
-    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
-        lost += lane->dropped[i];
-    return lost;
+    return wr_losses_sum(lane->dropped);
 }
 
 static void log_failure(struct wr_lane *lane, int64_t now_ns)

@@ -61,10 +61,14 @@ bool wr_thread_start(void *(*run)(void *), void *argument, pthread_t *thread)
  * configuration. 0: not known. */
 static _Atomic uintptr_t first_lowest, first_end;
 
+/* Above the end that the C library reports lie the pointers to arguments and environment and what they point
+ * at, the random bytes among it; other threads' stacks are farther away. */
+#define ARGUMENTS_MOST ((uintptr_t)16 << 20)
+
 static void remember_first(uintptr_t lowest, uintptr_t end)
 {
-    uintptr_t inside = (uintptr_t)getauxval(AT_RANDOM);
-    if (inside < lowest || inside >= end)
+    uintptr_t above = (uintptr_t)getauxval(AT_RANDOM);
+    if (above < lowest || above >= end + ARGUMENTS_MOST)
         return;
     atomic_store_explicit(&first_lowest, lowest, memory_order_relaxed);
     atomic_store_explicit(&first_end, end, memory_order_release); /* pairs with the acquire in is_on_first */

@@ -17,36 +17,6 @@
 
 enum { READ_BYTES = 64 * 1024 };
 
-/* ---- Types ----------------------------------------------------------------------------------- */
-
-static const struct wr_parser_type *const types[] = {
-    &wr_parser_auto,   &wr_parser_text,     &wr_parser_json,       &wr_parser_bai, &wr_parser_influx,
-    &wr_parser_statsd, &wr_parser_graphite, &wr_parser_prometheus, &wr_parser_csv,
-};
-
-const struct wr_parser_type *wr_parser_type_at(size_t i)
-{
-    return i < WR_COUNT_OF(types) ? types[i] : NULL;
-}
-
-const struct wr_parser_type *wr_parser_type_find(const char *name)
-{
-    for (size_t i = 0; i < WR_COUNT_OF(types); i++)
-        if (strcmp(types[i]->name, name) == 0)
-            return types[i];
-    return NULL;
-}
-
-const char *wr_parser_type_name(const struct wr_parser_type *type)
-{
-    return type->name;
-}
-
-const char *wr_parser_type_summary(const struct wr_parser_type *type)
-{
-    return type->summary;
-}
-
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 static void set_defaults(struct wr_parser_options *options)

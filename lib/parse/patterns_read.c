@@ -66,13 +66,6 @@ static bool refuse(const struct reader *reader, const struct wr_json_value *valu
     return fail_at(reader, value->offset, "%s: must be %s, got %s", value->key, allowed, show(value, shown));
 }
 
-/* What another module says about a value. */
-static bool fail_with(const struct reader *reader, const struct wr_json_value *value,
-                      const struct wr_error *error)
-{
-    return fail_at(reader, value->offset, "%s: %s", value->key, error->text);
-}
-
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* Copies a text to the patterns. NULL: it is no string, or out of memory. */
@@ -235,7 +228,7 @@ static bool compile(struct reader *reader)
     if (text && reader->is_benchmarkai && (length = wr_base64_decode(text, length, text)) == SIZE_MAX)
         return refuse(reader, value, "a regular expression in base64, since there are \"units\"");
     return text && (wr_pattern_compile(reader->patterns, reader->pattern, text, length, &error) ||
-                    fail_with(reader, value, &error));
+                    fail_at(reader, value->offset, "pattern of \"%s\": %s", reader->pattern->name, error.text));
 }
 
 static bool check(struct reader *reader, const struct wr_json_value *object)

@@ -7,25 +7,26 @@
 #ifndef WR_FAST_ADD_H
 #define WR_FAST_ADD_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "os/clock.h"
 #include "producer/cache.h"
 #include "producer/producer.h"
 #include "producer/ring.h"
+#include "producer/typed.h"
 #include "registry/registry.h"
 #include "text/common.h"
 
-/* A value of either kind, as it is stored in a sample. */
-struct wr_value {
-    uint16_t kind; /* enum weir_kind */
-    union {
-        double f64;
-        int64_t i64;
-    } is;
-};
+/* A sample is written by words: the machine is little endian, and a weir_sample has four. */
+typedef uint64_t __attribute__((may_alias)) wr_sample_word;
+static_assert(sizeof(weir_sample) == 4 * sizeof(wr_sample_word) && offsetof(weir_sample, kind) == 4 &&
+                  offsetof(weir_sample, flags) == 6 && offsetof(weir_sample, time_ns) == 8 &&
+                  offsetof(weir_sample, value) == 16 && offsetof(weir_sample, note) == 24,
+              "the words of a sample");
 
 /* Begins a call: nested ones are refused from here on. Pairs with wr_producers_close: `busy` is set before
  * `state` is read, and the membarrier on the other side replaces the fence between the two here. */
@@ -46,15 +47,22 @@ static inline bool wr_fast_add_is_busy(const struct wr_producer *producer)
     return atomic_load_explicit(&producer->busy, memory_order_relaxed);
 }
 
-/* Publishes everything before position, and wakes the dispatcher if it does not watch this ring. */
-static inline void wr_fast_add_publish(struct wr_producer *producer, uint64_t position)
+/* Publishes everything before position. Returns whether the dispatcher does not watch this ring, and has to be
+ * woken. */
+static inline bool wr_fast_add_publish_to(struct wr_producer *producer, uint64_t position)
 {
     wr_ring_publish(&producer->ring, position);
     /* Pairs with park_quiet in dispatcher.c: it sets `parked` and then reads the tail; we publish the tail and
      * then read `parked`. Its membarrier replaces our fence, so only the compiler has to be kept from
      * reordering the two. */
     atomic_signal_fence(memory_order_seq_cst);
-    if (WR_UNLIKELY(atomic_load_explicit(&producer->ring.parked, memory_order_relaxed)))
+    return atomic_load_explicit(&producer->ring.parked, memory_order_relaxed);
+}
+
+/* Publishes everything before position, and wakes the dispatcher if it does not watch this ring. */
+static inline void wr_fast_add_publish(struct wr_producer *producer, uint64_t position)
+{
+    if (WR_UNLIKELY(wr_fast_add_publish_to(producer, position)))
         wr_producer_wake_reader(producer);
 }
 
@@ -68,38 +76,34 @@ static inline bool wr_fast_add_is_possible(const struct wr_producer *producer, c
            wr_ring_has_room(&producer->ring, position, slots);
 }
 
-/* Adds one value of a series whose gate is in the state `open`, a constant: OPEN, or TYPED if the caller has
- * checked the value; the value gets no time if it is one of the UNTIMED states. Returns false if it has to take
- * the slow path; nothing has happened then. */
-WR_ALWAYS_INLINE bool wr_fast_add_by(struct weir_metric *metric, struct wr_value value, enum wr_gate open)
+/* Writes the sample and publishes it, and ends the call. flags: a constant, WR_RING_TICKS or WR_RING_WALL;
+ * time: according to that; 0: none. */
+WR_ALWAYS_INLINE void wr_fast_add_write(struct wr_producer *producer, const struct weir_metric *metric,
+                                        struct wr_value value, uint64_t position, uint16_t flags, uint64_t time)
 {
-    const bool is_timed = !(open & WR_GATE_UNTIMED);
-    struct wr_producer *producer = wr_producer_mine;
-    if (WR_UNLIKELY(wr_fast_add_is_busy(producer)))
-        return false;
+    wr_sample_word *words = (wr_sample_word *)wr_ring_slot(&producer->ring, position);
+    words[0] = metric->head | (uint64_t)value.kind << 32 | (uint64_t)flags << 48;
+    words[1] = time;
+    words[2] = (uint64_t)value.is.i64;
+    words[3] = 0; /* note, reserved */
+    if (WR_UNLIKELY(wr_fast_add_publish_to(producer, position + 1)))
+        wr_producer_wake_reader_and_end(producer); /* the last call: nothing has to be kept for later */
+    else
+        wr_fast_add_end(producer);
+}
+
+/* Begins a call that adds one value of a series without an instrument to a group whose values get a time, and
+ * adds it. Returns false if it may not: the call has begun, and nothing has happened. */
+WR_ALWAYS_INLINE bool wr_fast_add_open(struct wr_producer *producer, struct weir_metric *metric,
+                                       struct wr_value value)
+{
     wr_fast_add_begin(producer);
     uint64_t position = wr_ring_position(&producer->ring);
     const _Atomic uint32_t *gate = atomic_load_explicit(&metric->gate, memory_order_relaxed);
-    if (WR_UNLIKELY(!wr_fast_add_is_possible(producer, gate, open, position, 1))) {
-        wr_fast_add_end(producer);
+    if (WR_UNLIKELY(!wr_fast_add_is_possible(producer, gate, WR_GATE_OPEN, position, 1)))
         return false;
-    }
-    *wr_ring_slot(&producer->ring, position) = (weir_sample){
-        .series = metric->series,
-        .kind = value.kind,
-        .flags = metric->flags | (is_timed ? WR_RING_TICKS : WR_RING_WALL),
-        .time_ns = is_timed ? (int64_t)wr_clock_ticks() : 0,
-        .value.i64 = value.is.i64,
-    };
-    wr_fast_add_publish(producer, position + 1);
-    wr_fast_add_end(producer);
+    wr_fast_add_write(producer, metric, value, position, WR_RING_TICKS, wr_clock_ticks());
     return true;
-}
-
-/* Adds one value of a series without an instrument. The gate of others is never OPEN. */
-WR_ALWAYS_INLINE bool wr_fast_add(struct weir_metric *metric, struct wr_value value)
-{
-    return wr_fast_add_by(metric, value, WR_GATE_OPEN);
 }
 
 /* The series of a name if the thread's cache has it, else NULL. */

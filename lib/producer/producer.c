@@ -8,12 +8,15 @@
 #include "os/clock.h"
 #include "os/membarrier.h"
 #include "os/signals.h"
+#include "producer/fast_add.h"
 
 /* The producers of threads that have none: busy, so that the fast path is not used, and never written. */
 static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true};
 static struct wr_producer no_memory = {
     .state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .error = {WEIR_ERR_MEMORY, "out of memory"}};
 static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1, .cache.closed = true};
+/* that of a thread of weir's own: few of them add values */
+static struct wr_producer cold_own = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .own = true};
 
 _Thread_local struct wr_producer *wr_producer_mine __attribute__((tls_model("initial-exec"))) = &cold;
 
@@ -28,12 +31,18 @@ void wr_producer_wake_reader(struct wr_producer *producer)
         producer->home->wake_reader(producer);
 }
 
+void wr_producer_wake_reader_and_end(struct wr_producer *producer)
+{
+    wr_producer_wake_reader(producer);
+    wr_fast_add_end(producer);
+}
+
 void wr_producer_set_no_memory(void)
 {
     struct wr_producer *producer = wr_producer_mine;
     if (producer == &cold)
         wr_producer_mine = &no_memory;
-    else if (producer != &no_memory && producer != &gone && !producer->shared)
+    else if (producer != &no_memory && producer != &gone && producer != &cold_own && !producer->shared)
         producer->error = no_memory.error;
 }
 
@@ -105,10 +114,11 @@ static void update_state(const struct wr_producers *producers, struct wr_produce
 {
     bool ticks = atomic_load_explicit(&producer->ticks, memory_order_relaxed);
     bool renew = atomic_load_explicit(&producer->renew, memory_order_relaxed);
-    bool plain = !producer->shared && !producer->own && !producer->fenced && !renew && ticks;
+    bool plain = !producer->shared && !producer->own && !producer->fenced && !renew;
     uint32_t state = atomic_load(&producers->closed) ? WR_PRODUCER_CLOSED
-                     : plain                         ? WR_PRODUCER_READY
-                                                     : WR_PRODUCER_CAREFUL;
+                     : !plain                        ? WR_PRODUCER_CAREFUL
+                     : ticks                         ? WR_PRODUCER_READY
+                                                     : WR_PRODUCER_CLOCKED;
     atomic_store(&producer->state, state);
 }
 
@@ -234,12 +244,23 @@ static void orphan_cold(struct wr_producers *producers, const struct wr_producer
     producers->forker_unknown = false;
 }
 
+/* As find_producer, for a thread of weir's own. */
+static struct wr_producer *find_for_own(struct wr_producers *producers)
+{
+    struct wr_producer *producer = find_producer(producers);
+    if (producer && !producer->shared)
+        producer->own = true;
+    return producer;
+}
+
 /* The calling thread's own one, initialised if necessary, or one for a thread that has none. */
 static struct wr_producer *find_mine(struct wr_producers *producers)
 {
     struct wr_producer *producer = wr_producer_mine;
     if (producer == &cold || producer == &no_memory) {
         producer = find_producer(producers);
+    } else if (producer == &cold_own) {
+        producer = find_for_own(producers);
     } else if (wr_producer_is_cold(producer)) { /* this thread has forked */
         if (producers->forker_unknown)
             orphan_cold(producers, producer);
@@ -281,15 +302,9 @@ struct wr_error *wr_producers_error(struct wr_producers *producers)
     return producer->shared ? NULL : &producer->error;
 }
 
-void wr_producers_adopt_as_own(struct wr_producers *producers)
+void wr_producers_mark_own(void)
 {
-    struct wr_producer *producer = wr_producers_attach(producers);
-    if (!producer || producer->shared)
-        return;
-    wr_lock_enter(&producers->lock);
-    producer->own = true;
-    update_state(producers, producer);
-    wr_lock_leave(&producers->lock);
+    wr_producer_mine = &cold_own;
 }
 
 /* ---- The clock, and the journal -------------------------------------------------------------- */
@@ -318,7 +333,7 @@ static void change_one(const struct wr_producers *producers, struct wr_producer 
 {
     uint32_t state = atomic_load(&producer->state);
     change(producers, producer);
-    if (state == WR_PRODUCER_READY || state == WR_PRODUCER_CAREFUL)
+    if (state != WR_PRODUCER_COLD && state != WR_PRODUCER_CLOSED)
         update_state(producers, producer);
 }
 
@@ -374,7 +389,14 @@ void wr_producers_renewed(struct wr_producers *producers)
 
 static bool has_none(const struct wr_producer *producer)
 {
-    return producer == &cold || producer == &no_memory || producer == &gone;
+    return producer == &cold || producer == &no_memory || producer == &gone || producer == &cold_own;
+}
+
+/* In a child, the thread that has forked is none of weir's. */
+static void disown_mine(void)
+{
+    if (wr_producer_mine == &cold_own)
+        wr_producer_mine = &cold;
 }
 
 /* Only the thread that forked has a producer before any thread of the child is attached. */
@@ -386,6 +408,7 @@ static const struct wr_producer *find_forker(const struct wr_producer *known)
 void wr_producers_after_fork(struct wr_producers *producers, const struct wr_producer *known)
 {
     const struct wr_producer *forker = find_forker(known);
+    disown_mine();
     wr_lock_reset(&producers->lock);
     producers->journal = false;
     producers->orphan_count = 0;
@@ -407,6 +430,7 @@ void wr_producers_after_fork(struct wr_producers *producers, const struct wr_pro
 
 void wr_producers_forked(struct wr_producers *producers)
 {
+    disown_mine();
     for (size_t i = 0; producers->refused_kept && i < WEIR_REFUSED_MAX; i++)
         atomic_store_explicit(&producers->refused[i], 0, memory_order_relaxed);
 }

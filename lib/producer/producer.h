@@ -31,7 +31,8 @@
 enum wr_producer_state {
     WR_PRODUCER_COLD = 0, /* not initialised, or wiped by a fork */
     WR_PRODUCER_READY,    /* the fast path may be used */
-    WR_PRODUCER_CAREFUL,  /* slow path only, because of `shared`, `own`, `fenced`, `renew` or `ticks` */
+    WR_PRODUCER_CLOCKED,  /* the same, but there are no `ticks`: the time is read from the wall clock */
+    WR_PRODUCER_CAREFUL,  /* slow path only, because of `shared`, `own`, `fenced` or `renew` */
     WR_PRODUCER_CLOSED,   /* after shutdown */
 };
 
@@ -140,8 +141,9 @@ void wr_producers_renewed(struct wr_producers *producers);
  * gets none. */
 struct wr_error *wr_producers_error(struct wr_producers *producers);
 
-/* Marks the calling thread as one of weir's own. */
-void wr_producers_adopt_as_own(struct wr_producers *producers);
+/* Marks the calling thread, which has no producer yet, as one of weir's own. It gets a producer when it adds
+ * values: most of these threads never do, and a forked child that adds one value would pay for theirs. */
+void wr_producers_mark_own(void);
 
 /* [shutdown] Refuses all later calls. */
 void wr_producers_close(struct wr_producers *producers);
@@ -154,6 +156,9 @@ bool wr_producers_have_values(const struct wr_producers *producers);
 
 /* [producer] Calls wake_reader for a ring that was parked. */
 void wr_producer_wake_reader(struct wr_producer *producer);
+
+/* [producer] The same at the end of a call, which it ends. */
+void wr_producer_wake_reader_and_end(struct wr_producer *producer);
 
 /* Whether the thread is one of weir's own. */
 static inline bool wr_producer_is_own(void)

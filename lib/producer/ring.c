@@ -10,6 +10,7 @@ void wr_ring_init(struct wr_ring *ring, struct wr_ring_block *block, uint32_t si
 {
     *ring = (struct wr_ring){.slots = block->slots, .size = size, .limit = size / WR_RING_QUARTERS};
     atomic_store_explicit(&ring->parked, 1, memory_order_relaxed);
+    block->number = 0;
     start_block(block, 0);
 }
 

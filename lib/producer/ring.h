@@ -38,6 +38,7 @@ struct wr_ring_block {
     WR_ALIGNED_LINE uint64_t magic; /* of a journal's file; see journal_file.h */
     uint32_t version;
     uint32_t size;                             /* of slots */
+    uint32_t number;                           /* of the file; 0: the block is not in a file */
     WR_ALIGNED_LINE _Atomic uint64_t tail;     /* written by the writer: a copy of the ring's */
     WR_ALIGNED_LINE struct wr_versioned taken; /* written by the reader: everything before it is in segments */
     WR_ALIGNED_LINE weir_sample slots[];
@@ -65,7 +66,7 @@ struct wr_ring {
 /* Bytes of a block with `size` slots. */
 #define WR_RING_BLOCK_BYTES(size) (sizeof(struct wr_ring_block) + (size) * sizeof(weir_sample))
 
-/* The ring starts empty and parked. block: with `size` slots, zeroed or not. */
+/* The ring starts empty and parked. block: in memory, with `size` slots, zeroed or not. */
 void wr_ring_init(struct wr_ring *ring, struct wr_ring_block *block, uint32_t size);
 
 /* [writer, holding the round lock] Moves an empty ring to another block of the same size. */

@@ -2,14 +2,23 @@
 #ifndef WR_TYPED_H
 #define WR_TYPED_H
 
+#include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "producer/fast_add.h"
 #include "registry/registry.h"
+
+/* A value of either kind, as it is stored in a sample. */
+struct wr_value {
+    uint16_t kind; /* enum weir_kind */
+    union {
+        double f64;
+        int64_t i64;
+    } is;
+};
 
 static inline double wr_typed_double(struct wr_value value)
 {
@@ -22,7 +31,7 @@ static inline bool wr_typed_accepts(uint8_t instrument, struct wr_value value)
 {
     double number = wr_typed_double(value);
     switch (instrument) {
-    case WEIR_COUNTER: return isfinite(number) && number >= 0;
+    case WEIR_COUNTER: return number >= 0 && number <= DBL_MAX; /* neither is true of NaN */
     case WEIR_HISTOGRAM: return isfinite(number);
     default: return true;
     }

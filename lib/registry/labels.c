@@ -90,7 +90,9 @@ const weir_label *wr_labels_next(struct wr_labels_walk *walk, const weir_series 
                                  const weir_batch *batch)
 {
     const weir_label *own = walk->of_series < series->label_count ? &series->labels[walk->of_series] : NULL;
-    const weir_label *common = walk->of_batch < batch->label_count ? &batch->labels[walk->of_batch] : NULL;
+    size_t count;
+    const weir_label *of_batch = weir_batch_labels(batch, series, &count);
+    const weir_label *common = walk->of_batch < count ? &of_batch[walk->of_batch] : NULL;
     if (!own && !common)
         return NULL;
     int order = !own ? 1 : !common ? -1 : strcmp(own->key, common->key);

@@ -8,28 +8,6 @@
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
 
-static bool match(const char *pattern, const char *name)
-{
-    const char *star = NULL, *resume = NULL;
-    while (*name) {
-        if (*pattern == '*') {
-            star = pattern++;
-            resume = name;
-        } else if (*pattern == *name) {
-            pattern++;
-            name++;
-        } else if (star) { /* the last '*' takes one character more */
-            pattern = star + 1;
-            name = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return !*pattern;
-}
-
 static bool is_pattern(const struct wr_metric_rule *rule)
 {
     return strchr(rule->pattern, '*');
@@ -119,7 +97,7 @@ static struct wr_metric_rule *find_pattern(const struct wr_metric_rules *rules, 
         struct wr_metric_rule *rule = rules->patterns[i];
         if (strcmp(rule->group, rules->patterns[first]->group) != 0)
             break;
-        if (match(rule->pattern, name))
+        if (wr_name_matches(rule->pattern, name))
             return rule;
     }
     return NULL;

@@ -28,4 +28,7 @@ bool wr_name_is_own_group(const char *group);
  * escape them. */
 bool wr_name_check_text(const char *text, size_t longest, const char *what, struct wr_error *error);
 
+/* Whether a name matches a pattern, in which '*' matches any characters. */
+bool wr_name_matches(const char *pattern, const char *name);
+
 #endif

@@ -18,7 +18,8 @@ static bool match_stream(const struct wr_hash_entry *entry, const void *key)
 {
     const struct weir_stream *stream = (const struct weir_stream *)entry;
     const struct wr_stream_key *wanted = key;
-    if (stream->group != wanted->group || stream->label_count != wanted->count)
+    if (stream->group != wanted->group || stream->label_count != wanted->count ||
+        stream->is_foreign != wanted->is_foreign)
         return false;
     for (size_t i = 0; i < wanted->count; i++)
         if (strcmp(stream->labels[i].key, wanted->labels[i].key) != 0 ||
@@ -42,7 +43,8 @@ static uint64_t hash_group(const struct wr_registry *registry, const struct wr_g
 
 static uint64_t hash_stream(const struct wr_registry *registry, const struct wr_stream_key *key)
 {
-    uint64_t hash = wr_hash_mix(registry->seed ^ key->group->entry.hash, UINT64_C(0x589965cc75374cc3));
+    uint64_t hash =
+        wr_hash_mix(registry->seed ^ key->group->entry.hash ^ key->is_foreign, UINT64_C(0x589965cc75374cc3));
     for (size_t i = 0; i < key->count; i++) {
         hash = wr_hash_bytes(hash, key->labels[i].key, strlen(key->labels[i].key));
         hash = wr_hash_bytes(hash, key->labels[i].value, strlen(key->labels[i].value));
@@ -154,14 +156,16 @@ struct weir_stream *wr_registry_add_stream(struct wr_registry *registry, const s
         return NULL;
     stream->entry.hash = hash_stream(registry, key);
     stream->group = (struct wr_group *)key->group;
+    stream->is_foreign = key->is_foreign;
     if (key->count && !copy_labels(registry, stream, key))
         return NULL;
     return wr_hash_table_insert(&registry->streams, &registry->arena, &stream->entry) ? stream : NULL;
 }
 
-struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const struct wr_group *group)
+struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const struct wr_group *group,
+                                             bool is_foreign)
 {
-    struct wr_stream_key key = {group, NULL, 0};
+    struct wr_stream_key key = {group, NULL, 0, is_foreign};
     struct weir_stream *stream = wr_registry_find_stream(registry, &key);
     return stream ? stream : wr_registry_add_stream(registry, &key);
 }
@@ -172,20 +176,22 @@ static struct weir_stream *find_or_add_stream(struct wr_registry *registry, cons
     return stream ? stream : wr_registry_add_stream(registry, key);
 }
 
-/* Not counted against settings.max_series: there is at most one for each group. */
-struct weir_stream *wr_registry_overflow_stream(struct wr_registry *registry, struct wr_group *group)
+/* Not counted against settings.max_series: there are at most two for each group. */
+struct weir_stream *wr_registry_overflow_stream(struct wr_registry *registry, struct wr_group *group,
+                                                bool is_foreign)
 {
-    struct weir_stream *stream = atomic_load_explicit(&group->overflow_stream, memory_order_relaxed);
+    struct weir_stream *stream =
+        atomic_load_explicit(&group->overflow_stream[is_foreign], memory_order_relaxed);
     if (stream)
         return stream;
     const weir_label label = {"weir_overflow", "true"};
-    const struct wr_stream_key key = {group, &label, 1};
+    const struct wr_stream_key key = {group, &label, 1, is_foreign};
     stream = find_or_add_stream(registry, &key);
     if (!stream)
         return NULL;
     stream->overflow = true;
     /* release: pairs with the acquire loads of calls that look for it */
-    atomic_store_explicit(&group->overflow_stream, stream, memory_order_release);
+    atomic_store_explicit(&group->overflow_stream[is_foreign], stream, memory_order_release);
     return stream;
 }
 
@@ -228,7 +234,8 @@ static void set_instrument(struct weir_metric *metric, enum weir_instrument inst
         instrument = WEIR_VALUE; /* a total is not an increment */
     /* release: a call that sees the instrument finds the level in the view */
     atomic_store_explicit(&metric->instrument, (uint8_t)instrument, memory_order_release);
-    atomic_store_explicit(&metric->gate, instrument ? &group->typed_gate : &group->gate, memory_order_relaxed);
+    /* release: a call that finds this gate finds the instrument */
+    atomic_store_explicit(&metric->gate, instrument ? &group->typed_gate : &group->gate, memory_order_release);
 }
 
 bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metric,
@@ -251,6 +258,7 @@ bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metr
         .instrument = (int32_t)meaning->instrument,
         .buckets = meaning->buckets,
         .bucket_count = meaning->bucket_count,
+        .foreign = stream->is_foreign,
     };
     if (!keep_level(registry, metric, view))
         return false;

@@ -42,6 +42,9 @@ enum wr_gate {
 
 struct wr_meaning;
 
+/* A process' own streams, and foreign ones. */
+enum { WR_STREAM_KINDS = 2 };
+
 struct wr_group {
     struct wr_hash_entry entry;
     _Atomic uint32_t gate;       /* enum wr_gate */
@@ -53,8 +56,8 @@ struct wr_group {
     struct wr_group *next;       /* the group created before this one */
     _Atomic uint64_t unrouted; /* values without a handler, except those of runs in progress: see unrouted.h */
     /* used beyond settings.max_series, for new names and for new label sets; NULL: not needed yet */
-    _Atomic(struct weir_metric *) overflow;
-    _Atomic(struct weir_stream *) overflow_stream;
+    _Atomic(struct weir_metric *) overflow[WR_STREAM_KINDS]; /* by stream->is_foreign */
+    _Atomic(struct weir_stream *) overflow_stream[WR_STREAM_KINDS];
     char name[];
 };
 
@@ -63,6 +66,8 @@ struct weir_stream {
     struct wr_group *group;
     int refusal;           /* the error that adding a value returns; 0: a valid stream */
     _Atomic bool overflow; /* replaces label sets beyond a limit; has the label weir_overflow="true" */
+    bool is_foreign;       /* values come from elsewhere, through a source. Part of its identity: the labels of
+                              the configuration, which these do not get, would make it another stream, too */
     uint32_t label_count;
     const weir_label *labels; /* sorted by key */
 };
@@ -78,12 +83,19 @@ struct weir_metric {
     /* the group's gate or typed_gate, depending on the instrument; atomic, since a declaration changes it */
     _Atomic(_Atomic uint32_t *) gate;
     struct weir_stream *stream;
-    uint32_t series;                   /* the id; ids are dense, from 0 */
-    uint16_t flags;                    /* WEIR_SAMPLE_CUMULATIVE or 0 */
+    union {
+        struct {
+            uint32_t series; /* the id; ids are dense, from 0 */
+            uint16_t kind;   /* 0 */
+            uint16_t flags;  /* WEIR_SAMPLE_CUMULATIVE or 0 */
+        };
+        uint64_t head; /* all of it: the first word of a sample, but for its kind and further flags */
+    };
+    _Atomic(const weir_series *) view; /* in a struct wr_view; replaced when the meaning changes */
     uint8_t length;                    /* of the name */
     _Atomic uint8_t instrument;        /* by which calls are checked: enum weir_instrument, or
                                           WR_INSTRUMENT_REFUSES */
-    _Atomic(const weir_series *) view; /* in a struct wr_view; replaced when the meaning changes */
+    bool is_derived; /* [dispatcher's round] made for what an object in a route makes of another series */
     char name[];
 };
 
@@ -140,6 +152,7 @@ struct wr_stream_key {
     const struct wr_group *group;
     const weir_label *labels;
     size_t count;
+    bool is_foreign;
 };
 
 struct wr_metric_key {
@@ -183,11 +196,13 @@ struct weir_stream *wr_registry_add_stream(struct wr_registry *registry, const s
 struct weir_metric *wr_registry_add_metric(struct wr_registry *registry, const struct wr_metric_key *key);
 
 /* [registry lock] Finds or creates the stream without labels of a group. Returns NULL if out of memory. */
-struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const struct wr_group *group);
+struct weir_stream *wr_registry_plain_stream(struct wr_registry *registry, const struct wr_group *group,
+                                             bool is_foreign);
 
 /* [registry lock] Finds or creates the stream of a group that replaces its label sets beyond a limit. Returns
  * NULL if out of memory. */
-struct weir_stream *wr_registry_overflow_stream(struct wr_registry *registry, struct wr_group *group);
+struct weir_stream *wr_registry_overflow_stream(struct wr_registry *registry, struct wr_group *group,
+                                                bool is_foreign);
 
 /* [registry lock] Returns a copy that is never freed. NULL if out of memory. */
 const char *wr_registry_copy_text(struct wr_registry *registry, const char *text);
@@ -196,6 +211,15 @@ const char *wr_registry_copy_text(struct wr_registry *registry, const char *text
  * weir_instrument. The meaning is not copied. Returns false if out of memory. */
 bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metric,
                           const struct wr_meaning *meaning, int enforced);
+
+/* [any thread] The series that replaces further names of a stream beyond settings.max_series; NULL: not needed
+ * yet.
+ */
+static inline struct weir_metric *wr_registry_overflow_of(const struct weir_stream *stream)
+{
+    /* acquire: pairs with the release in wr_series_overflow */
+    return atomic_load_explicit(&stream->group->overflow[stream->is_foreign], memory_order_acquire);
+}
 
 /* [any thread] Returns the series of an id in a record. */
 static inline struct weir_metric *wr_registry_series(const struct wr_registry *registry, uint32_t id)

@@ -11,13 +11,13 @@
 
 static const char overflow_name[] = "weir_overflow";
 
-/* Not counted against the limit: there is at most one per group, and groups are counted. */
-struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group)
+/* Not counted against the limit: there are at most two per group, and groups are counted. */
+struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group, bool is_foreign)
 {
-    struct weir_metric *overflow = atomic_load_explicit(&group->overflow, memory_order_relaxed);
+    struct weir_metric *overflow = atomic_load_explicit(&group->overflow[is_foreign], memory_order_relaxed);
     if (overflow)
         return overflow;
-    const struct weir_stream *stream = wr_registry_plain_stream(registry, group);
+    const struct weir_stream *stream = wr_registry_plain_stream(registry, group, is_foreign);
     if (!stream)
         return NULL;
     struct wr_metric_key key = {stream, overflow_name, sizeof overflow_name - 1, 0};
@@ -29,7 +29,7 @@ struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_g
     struct wr_group *none = NULL;
     atomic_compare_exchange_strong(&registry->first_overflow, &none, group);
     /* release: pairs with the acquire in find_overflow */
-    atomic_store_explicit(&group->overflow, overflow, memory_order_release);
+    atomic_store_explicit(&group->overflow[is_foreign], overflow, memory_order_release);
     return overflow;
 }
 
@@ -38,8 +38,9 @@ struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_g
 /* Where the label sets go that a name has no room for: the same name in the group's overflow stream. */
 static struct weir_metric *find_shared(const struct wr_registry *registry, const struct wr_metric_key *key)
 {
-    const struct wr_group *group = key->stream->group;
-    const struct weir_stream *stream = atomic_load_explicit(&group->overflow_stream, memory_order_acquire);
+    bool is_foreign = key->stream->is_foreign;
+    const struct weir_stream *stream =
+        atomic_load_explicit(&key->stream->group->overflow_stream[is_foreign], memory_order_acquire);
     const struct wr_metric_key shared = {stream, key->name, key->length, key->flags};
     return stream ? wr_registry_find_metric(registry, &shared) : NULL;
 }
@@ -57,7 +58,7 @@ static bool is_shared(const struct wr_registry *registry, const struct wr_metric
 static struct weir_metric *make_shared(struct wr_registry *registry, const struct wr_metric_key *key)
 {
     struct wr_group *group = key->stream->group;
-    const struct weir_stream *stream = wr_registry_overflow_stream(registry, group);
+    const struct weir_stream *stream = wr_registry_overflow_stream(registry, group, key->stream->is_foreign);
     if (!stream)
         return NULL;
     struct wr_metric_key shared = {stream, key->name, key->length, key->flags};
@@ -77,7 +78,7 @@ static struct weir_metric *find_overflow(const struct wr_registry *registry, con
         return NULL;
     if (key->stream->overflow && wr_family_find(registry, key->stream->group, key->name, key->length))
         return NULL;
-    return atomic_load_explicit(&key->stream->group->overflow, memory_order_acquire);
+    return wr_registry_overflow_of(key->stream);
 }
 
 static struct weir_metric *make_locked(struct wr_registry *registry, const struct wr_metric_key *key)
@@ -95,7 +96,7 @@ static struct weir_metric *make_locked(struct wr_registry *registry, const struc
     if (key->stream->overflow && family)
         return wr_registry_add_metric(registry, key);
     return wr_registry_count_one(registry) ? wr_registry_add_metric(registry, key)
-                                           : wr_series_overflow(registry, group);
+                                           : wr_series_overflow(registry, group, key->stream->is_foreign);
 }
 
 static struct weir_metric *make(struct wr_registry *registry, const struct wr_metric_key *key,

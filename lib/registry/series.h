@@ -18,8 +18,8 @@ struct weir_metric *wr_series_get(struct wr_registry *registry, struct weir_stre
 struct weir_metric *wr_series_find(const struct wr_registry *registry, const struct weir_stream *stream,
                                    const char *name, uint16_t flags);
 
-/* [registry lock] Returns the overflow series of a group. NULL if out of memory. */
-struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group);
+/* [registry lock] Returns the overflow series of a group's own or foreign streams. NULL if out of memory. */
+struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group, bool is_foreign);
 
 /* [any thread] Returns the series of a part of what weir knows of another series, which is created if necessary
  * and not counted against any limit. It has the given meaning unless its own name means something; the texts

@@ -1,6 +1,5 @@
 #include "registry/stream.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "text/error.h"
@@ -11,9 +10,16 @@ enum { MAX_LABELS = 64 };
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-static int compare_labels(const void *a, const void *b)
+/* qsort may use malloc, which a round must not, and there are few. */
+void wr_stream_sort_labels(weir_label *labels, size_t count)
 {
-    return strcmp(((const weir_label *)a)->key, ((const weir_label *)b)->key);
+    for (size_t i = 1; i < count; i++) {
+        weir_label label = labels[i];
+        size_t to = i;
+        for (; to && strcmp(labels[to - 1].key, label.key) > 0; to--)
+            labels[to] = labels[to - 1];
+        labels[to] = label;
+    }
 }
 
 static bool check_labels(const weir_label *labels, size_t count, struct wr_error *error)
@@ -36,7 +42,7 @@ static bool sort_labels(weir_label *sorted, const weir_label *labels, size_t cou
     if (!count)
         return true;
     memcpy(sorted, labels, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_labels);
+    wr_stream_sort_labels(sorted, count);
     for (size_t i = 1; i < count; i++) {
         if (strcmp(sorted[i - 1].key, sorted[i].key) == 0) {
             wr_error_set(error, WEIR_ERR_NAME, "label key \"%s\": given twice; keys must be unique",
@@ -55,7 +61,7 @@ static struct weir_stream *make_labeled(struct wr_registry *registry, const stru
     if (stream)
         return stream;
     if (!wr_registry_count_one(registry))
-        return wr_registry_overflow_stream(registry, (struct wr_group *)key->group);
+        return wr_registry_overflow_stream(registry, (struct wr_group *)key->group, key->is_foreign);
     return wr_registry_add_stream(registry, key);
 }
 
@@ -69,17 +75,20 @@ static struct wr_group *make_group(struct wr_registry *registry, const struct wr
     return *over_limit ? NULL : wr_registry_add_group(registry, key);
 }
 
+/* sorted: the labels, of which the group is set here. */
 static struct weir_stream *make(struct wr_registry *registry, const struct wr_group_key *group_key,
-                                const weir_label *labels, size_t count, struct wr_error *error)
+                                const struct wr_stream_key *sorted, struct wr_error *error)
 {
     struct weir_stream *stream = NULL;
     bool over_limit = false;
     sigset_t signals;
     wr_registry_lock(registry, &signals);
     struct wr_group *group = make_group(registry, group_key, &over_limit);
-    struct wr_stream_key key = {group, labels, count};
+    struct wr_stream_key key = *sorted;
+    key.group = group;
     if (group)
-        stream = count ? make_labeled(registry, &key) : wr_registry_plain_stream(registry, group);
+        stream = key.count ? make_labeled(registry, &key)
+                           : wr_registry_plain_stream(registry, group, key.is_foreign);
     wr_registry_unlock(registry, &signals);
     if (stream)
         return stream;
@@ -95,15 +104,16 @@ static struct weir_stream *make(struct wr_registry *registry, const struct wr_gr
 /* ---- Finding --------------------------------------------------------------------------------- */
 
 static struct weir_stream *find(const struct wr_registry *registry, const struct wr_group_key *group_key,
-                                const weir_label *labels, size_t count)
+                                const struct wr_stream_key *sorted)
 {
     const struct wr_group *group = wr_registry_find_group(registry, group_key);
     if (!group)
         return NULL;
-    struct wr_stream_key key = {group, labels, count};
+    struct wr_stream_key key = *sorted;
+    key.group = group;
     struct weir_stream *stream = wr_registry_find_stream(registry, &key);
-    if (!stream && count && wr_registry_is_full(registry))
-        stream = atomic_load_explicit(&group->overflow_stream, memory_order_acquire);
+    if (!stream && key.count && wr_registry_is_full(registry))
+        stream = atomic_load_explicit(&group->overflow_stream[key.is_foreign], memory_order_acquire);
     return stream;
 }
 
@@ -157,15 +167,28 @@ const char *wr_stream_refusal(const struct wr_registry *registry, const struct w
     return wr_error_text(stream->refusal);
 }
 
+static struct weir_stream *get(struct wr_registry *registry, const char *group, const weir_label *labels,
+                               size_t count, bool is_foreign, struct wr_error *error)
+{
+    weir_label sorted[MAX_LABELS];
+    const struct wr_stream_key key = {NULL, sorted, count, is_foreign};
+    struct wr_group_key group_key = {group, wr_name_check_group(group, error)};
+    if (!group_key.length || !check_labels(labels, count, error) || !sort_labels(sorted, labels, count, error))
+        return get_refused(registry, error);
+    struct weir_stream *stream = find(registry, &group_key, &key);
+    return stream ? stream : make(registry, &group_key, &key, error);
+}
+
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error)
 {
-    weir_label sorted[MAX_LABELS];
-    struct wr_group_key key = {group, wr_name_check_group(group, error)};
-    if (!key.length || !check_labels(labels, count, error) || !sort_labels(sorted, labels, count, error))
-        return get_refused(registry, error);
-    struct weir_stream *stream = find(registry, &key, sorted, count);
-    return stream ? stream : make(registry, &key, sorted, count, error);
+    return get(registry, group, labels, count, false, error);
+}
+
+struct weir_stream *wr_stream_get_foreign(struct wr_registry *registry, const char *group,
+                                          const weir_label *labels, size_t count, struct wr_error *error)
+{
+    return get(registry, group, labels, count, true, error);
 }
 
 /* ---- Labels of the call ---------------------------------------------------------------------- */
@@ -202,7 +225,7 @@ struct weir_stream *wr_stream_find_labeled(const struct wr_registry *registry, c
         total = merge_sorted(merged, base, sorted, count);
     if (total < 0)
         return NULL;
-    const struct wr_stream_key key = {base->group, merged, (size_t)total};
+    const struct wr_stream_key key = {base->group, merged, (size_t)total, base->is_foreign};
     return wr_registry_find_stream(registry, &key);
 }
 
@@ -216,7 +239,7 @@ struct weir_stream *wr_stream_get_labeled(struct wr_registry *registry, const st
         both[i] = base->labels[i];
     for (size_t i = 0; i < count; i++)
         both[base->label_count + i] = labels[i];
-    return wr_stream_get(registry, base->group->name, both, base->label_count + count, error);
+    return get(registry, base->group->name, both, base->label_count + count, base->is_foreign, error);
 }
 
 const struct weir_stream *wr_stream_derive(struct wr_registry *registry, const struct weir_stream *base,
@@ -227,7 +250,7 @@ const struct weir_stream *wr_stream_derive(struct wr_registry *registry, const s
     int total = merge_sorted(merged, base, label, 1);
     if (total < 0)
         return NULL;
-    const struct wr_stream_key key = {base->group, merged, (size_t)total};
+    const struct wr_stream_key key = {base->group, merged, (size_t)total, base->is_foreign};
     struct weir_stream *stream = wr_registry_find_stream(registry, &key);
     if (stream)
         return stream;

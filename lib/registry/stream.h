@@ -6,11 +6,18 @@
 
 struct wr_error;
 
+/* Sorts labels by their keys, the order in which streams have them. */
+void wr_stream_sort_labels(weir_label *labels, size_t count);
+
 /* [any thread] As weir_get_stream_labeled. Never NULL: on failure a stream that refuses values, with the error
  * set.
  */
 struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                   size_t count, struct wr_error *error);
+
+/* [any thread] The same for values that come from elsewhere: settings.labels do not apply to them. */
+struct weir_stream *wr_stream_get_foreign(struct wr_registry *registry, const char *group,
+                                          const weir_label *labels, size_t count, struct wr_error *error);
 
 /* [any thread] Why a stream refuses: the message with which it was asked for, or that of its error code. */
 const char *wr_stream_refusal(const struct wr_registry *registry, const struct weir_stream *stream);

@@ -8,6 +8,7 @@
 #include "config/benchmarkai.h"
 #include "config/config_edit.h"
 #include "config/parse.h"
+#include "config/tee.h"
 #include "engine/commit.h"
 #include "engine/plan.h"
 #include "os/clock.h"
@@ -88,12 +89,38 @@ static void follow(struct wr_runtime *runtime, struct wr_engine *engine)
         start_threads(runtime, engine);
 }
 
-/* config -> plan. NULL: error is set. */
-static struct wr_plan *make_plan(struct wr_engine *engine, struct wr_config *config, uint64_t generation,
-                                 bool in_child, struct wr_error *error)
+/* config -> plan, without a tee. NULL: error is set. */
+static struct wr_plan *make_plain_plan(struct wr_engine *engine, struct wr_config *config, uint64_t generation,
+                                       bool in_child, struct wr_error *error)
 {
     struct wr_plan_site site = wr_engine_plan_site(engine, generation, in_child);
     return wr_plan_new(config, &site, error);
+}
+
+static struct wr_plan *make_teed_plan(struct wr_runtime *runtime, struct wr_config *config, uint64_t generation,
+                                      bool in_child, struct wr_error *error)
+{
+    struct wr_config *both = wr_tee_add(config, runtime->tee, error);
+    struct wr_plan *plan =
+        both ? make_plain_plan(wr_runtime_engine(runtime), both, generation, in_child, error) : NULL;
+    wr_config_drop(both);
+    return plan;
+}
+
+/* config -> plan. A tee that does not go with the program's configuration is left out. NULL: error is set. */
+static struct wr_plan *make_plan(struct wr_runtime *runtime, struct wr_config *config, uint64_t generation,
+                                 bool in_child, struct wr_error *error)
+{
+    struct wr_error problem = {0};
+    struct wr_plan *plan =
+        runtime->tee ? make_teed_plan(runtime, config, generation, in_child, &problem) : NULL;
+    if (plan)
+        return plan;
+    plan = make_plain_plan(wr_runtime_engine(runtime), config, generation, in_child, error);
+    if (plan && runtime->tee && !atomic_exchange(&runtime->tee_logged, true))
+        wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; WEIR_TEE is not used with this configuration",
+                     problem.text);
+    return plan;
 }
 
 /* Once for what was read: not again for each weir_configure, and not in a forked child. */
@@ -139,8 +166,8 @@ static int apply(struct wr_runtime *runtime, const struct request *request, bool
         if (atomic_load(&runtime->producers.closed))
             return wr_error_set(error, WEIR_ERR_CLOSED, "weir has been shut down");
         struct wr_config *in_force = wr_engine_config(engine, &generation);
-        struct wr_config *config = edit(in_force, request, error);
-        struct wr_plan *plan = config ? make_plan(engine, config, generation, in_child, error) : NULL;
+        struct wr_config *config = edit(wr_tee_without(in_force), request, error);
+        struct wr_plan *plan = config ? make_plan(runtime, config, generation, in_child, error) : NULL;
         void *sources = NULL;
         bool valid = plan && plan_sources(runtime, config, &sources, error);
         wr_config_drop(config);
@@ -162,13 +189,14 @@ static int apply(struct wr_runtime *runtime, const struct request *request, bool
 }
 
 /* An engine without a valid first configuration gets the routes of the empty one. false: out of memory. */
-static bool ensure_router(struct wr_engine *engine, struct wr_error *error)
+static bool ensure_router(struct wr_runtime *runtime, struct wr_error *error)
 {
+    struct wr_engine *engine = wr_runtime_engine(runtime);
     uint64_t generation;
     if (wr_engine_has_router(engine))
         return true;
     struct wr_config *config = wr_engine_config(engine, &generation);
-    struct wr_plan *plan = make_plan(engine, config, generation, true, error);
+    struct wr_plan *plan = make_plan(runtime, wr_tee_without(config), generation, true, error);
     wr_config_drop(config);
     if (!plan)
         return false;
@@ -212,12 +240,33 @@ static void configure_from_environment(struct wr_runtime *runtime)
 static void configure_child(struct wr_runtime *runtime, const struct wr_engine *parent)
 {
     struct wr_error error = {0};
-    struct wr_config *config = atomic_load(&parent->config);
+    struct wr_config *config = wr_tee_without(atomic_load(&parent->config));
     expect_journal(runtime, config);
     const struct request request = {.kind = REPLACE, .config = config};
-    if (!wr_parse_labels_again(config, &error) || apply(runtime, &request, false, true, &error) != 0)
+    if (!wr_parse_labels_again(config, &error) ||
+        (runtime->tee && !wr_parse_labels_again(runtime->tee, &error)) ||
+        apply(runtime, &request, false, true, &error) != 0)
         wr_log_write(&runtime->log, WEIR_LOG_ERROR, "the forked process %ld cannot be configured: %s",
                      (long)getpid(), error.text);
+}
+
+/* Planned once alone: what is wrong with it is reported at once, and does not look like an error of the
+ * program's. */
+static void read_tee(struct wr_runtime *runtime)
+{
+    struct wr_error error = {0};
+    if (runtime->has_tee_read || !wr_tee_has_variable())
+        return;
+    runtime->has_tee_read = true;
+    struct wr_config *tee = wr_tee_read(&error);
+    struct wr_plan *plan = tee ? make_plain_plan(wr_runtime_engine(runtime), tee, 0, false, &error) : NULL;
+    wr_plan_free(plan);
+    if (plan) {
+        runtime->tee = tee;
+        return;
+    }
+    wr_config_drop(tee);
+    wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; WEIR_TEE is not used", error.text);
 }
 
 static void reload_in_background(void *ctx);
@@ -230,12 +279,13 @@ static void configure_first(void *argument)
     atomic_store(&runtime->configurer, pthread_self());
     runtime->watcher.reload = reload_in_background;
     runtime->watcher.ctx = runtime;
+    read_tee(runtime);
     const struct wr_engine *parent = wr_runtime_engine(runtime)->forsaken;
     if (parent && runtime->parent_was_ready)
         configure_child(runtime, parent);
     else
         configure_from_environment(runtime);
-    if (!ensure_router(wr_runtime_engine(runtime), &error))
+    if (!ensure_router(runtime, &error))
         wr_log_write(&runtime->log, WEIR_LOG_ERROR, "%s; values are refused until memory is available",
                      error.text);
 }
@@ -288,7 +338,7 @@ int wr_configure_start(struct wr_runtime *runtime, struct wr_error *error)
     if (!wait_until_ready(runtime))
         return fail_not_ready(error);
     struct wr_engine *engine = wr_runtime_engine(runtime);
-    if (!ensure_router(engine, error))
+    if (!ensure_router(runtime, error))
         return error->code;
     if (wr_engine_start(engine))
         start_threads(runtime, engine);
@@ -379,14 +429,14 @@ static void watch_tried(struct wr_runtime *runtime, const struct wr_config *trie
     uint64_t generation;
     struct wr_config *config = wr_engine_config(wr_runtime_engine(runtime), &generation);
     size_t count = config->watched_count;
-    const char **paths = calloc(count + tried->watched_count + 1, sizeof *paths);
-    for (size_t i = 0; paths && i < count; i++)
-        paths[i] = config->watched[i];
-    for (size_t i = 0; paths && i < tried->watched_count; i++)
-        paths[count++] = tried->watched[i];
-    if (paths)
-        wr_watcher_set(&runtime->watcher, paths, count, config->settings.reload_ns);
-    free(paths);
+    struct wr_watched *watched = calloc(count + tried->watched_count + 1, sizeof *watched);
+    for (size_t i = 0; watched && i < count; i++)
+        watched[i] = config->watched[i];
+    for (size_t i = 0; watched && i < tried->watched_count; i++)
+        watched[count++] = tried->watched[i];
+    if (watched)
+        wr_watcher_set(&runtime->watcher, watched, count, config->settings.reload_ns);
+    free(watched);
     wr_config_drop(config);
 }
 
@@ -442,7 +492,7 @@ enum wr_warmth wr_configure_warm(struct wr_runtime *runtime, struct wr_group *gr
     if (!wr_configure_ready(runtime))
         return WR_WARMTH_NOT_YET;
     struct wr_engine *engine = wr_runtime_engine(runtime);
-    if (!ensure_router(engine, &error))
+    if (!ensure_router(runtime, &error))
         return WR_WARMTH_NO_ROUTES;
     if (wr_engine_warm(engine, group, start))
         start_threads(runtime, engine);

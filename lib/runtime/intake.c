@@ -270,7 +270,8 @@ static int pass_gate(struct wr_intake_call *call)
         case WR_GATE_OFF:
             if ((error = check_state(call))) /* a shutdown may have set the gate: see open_all_gates */
                 return error;
-            wr_unrouted_count(&call->producer->unrouted, call->group, call->samples);
+            if (!call->is_block)
+                wr_unrouted_count(&call->producer->unrouted, call->group, call->samples);
             call->unrouted = true;
             return 0;
         case WR_GATE_SYNC:
@@ -353,17 +354,29 @@ static void move_ring(const struct wr_intake_call *call)
     leave_engine(&mask);
 }
 
+int wr_intake_pass_gate(struct wr_intake_call *call, struct wr_group *group, bool *unrouted)
+{
+    call->group = group;
+    call->unrouted = false;
+    int error = pass_gate(call);
+    *unrouted = call->unrouted;
+    return error;
+}
+
+int wr_intake_find_room(struct wr_intake_call *call)
+{
+    if (WR_UNLIKELY(atomic_load_explicit(&call->producer->renew, memory_order_relaxed)))
+        move_ring(call);
+    return find_room(call);
+}
+
 int wr_intake_prepare(struct wr_intake_call *call)
 {
     if (call->slots > WR_INTAKE_LARGEST)
         return wr_intake_refuse(WEIR_REFUSED_TOO_LARGE, call->samples,
                                 "the event is larger than a quarter of the thread's ring (32 KiB)");
     int error = pass_gate(call);
-    if (error || call->unrouted)
-        return error;
-    if (WR_UNLIKELY(atomic_load_explicit(&call->producer->renew, memory_order_relaxed)))
-        move_ring(call);
-    return find_room(call);
+    return error || call->unrouted ? error : wr_intake_find_room(call);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -536,22 +549,57 @@ int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value)
     uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
     if (instrument == WR_INSTRUMENT_REFUSES)
         return wr_intake_refuse_named(metric->stream, 1);
-    enum wr_gate gate = (enum wr_gate)atomic_load_explicit(
-        atomic_load_explicit(&metric->gate, memory_order_relaxed), memory_order_relaxed);
-    bool refused;
-    if (!instrument)
-        return WR_LIKELY(wr_fast_add_by(metric, value, WR_GATE_OPEN_UNTIMED))
-                   ? 0
-                   : add_slow(metric, value, true, &refused);
-    if (WR_UNLIKELY(!wr_typed_accepts(instrument, value)))
+    if (!wr_typed_accepts(instrument, value))
         return wr_intake_refuse_typed(metric, value, 1);
-    bool added = gate == WR_GATE_TYPED_UNTIMED ? wr_fast_add_by(metric, value, WR_GATE_TYPED_UNTIMED)
-                                               : wr_fast_add_by(metric, value, WR_GATE_TYPED);
-    if (WR_UNLIKELY(!added))
-        return add_slow(metric, value, true, &refused);
-    if (instrument == WEIR_GAUGE)
+    bool refused;
+    return add_slow(metric, value, true, &refused);
+}
+
+/* For a thread without ticks. A function of its own, since only its call makes the others save registers. */
+WR_NEVER_INLINE static bool add_clocked(struct wr_producer *producer, const struct weir_metric *metric,
+                                        struct wr_value value, uint64_t position)
+{
+    wr_fast_add_write(producer, metric, value, position, WR_RING_WALL, (uint64_t)wr_clock_wall_ns());
+    return true;
+}
+
+/* Adds one value in a call that has begun, whatever the gate lets through: values of a series with an
+ * instrument are checked, those of groups that need no time get none, and without ticks the wall clock is read.
+ * sets_level, a constant: of a gauge, unless it is there already. Ends the call. Returns false if it has to
+ * take the slow path; nothing has happened then. */
+WR_ALWAYS_INLINE bool add_checked(struct wr_producer *producer, struct weir_metric *metric,
+                                  struct wr_value value, bool sets_level)
+{
+    /* acquire: pairs with the release in set_instrument of registry.c: a call that finds the gate of series
+     * with an instrument finds the instrument, too */
+    const _Atomic uint32_t *of = atomic_load_explicit(&metric->gate, memory_order_acquire);
+    uint32_t gate = atomic_load_explicit(of, memory_order_relaxed);
+    /* acquire: pairs with the release there: the level of a gauge is in the view */
+    uint8_t instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
+    uint64_t position = wr_ring_position(&producer->ring);
+    uint32_t state = atomic_load_explicit(&producer->state, memory_order_relaxed);
+    uint32_t timeless = gate | WR_GATE_UNTIMED;
+    bool is_let_through = (state == WR_PRODUCER_READY || state == WR_PRODUCER_CLOCKED) &&
+                          (timeless == WR_GATE_OPEN_UNTIMED || timeless == WR_GATE_TYPED_UNTIMED) &&
+                          wr_ring_has_room(&producer->ring, position, 1);
+    if (WR_UNLIKELY(!is_let_through || !wr_typed_accepts(instrument, value))) {
+        wr_fast_add_end(producer);
+        return false;
+    }
+    if (sets_level && instrument == WEIR_GAUGE) /* the value can no longer be refused */
         wr_typed_set_level(metric, wr_typed_double(value));
-    return 0;
+    if (WR_UNLIKELY(gate != timeless && state == WR_PRODUCER_CLOCKED))
+        return add_clocked(producer, metric, value, position);
+    if (WR_LIKELY(gate == timeless))
+        wr_fast_add_write(producer, metric, value, position, WR_RING_WALL, 0);
+    else
+        wr_fast_add_write(producer, metric, value, position, WR_RING_TICKS, wr_clock_ticks());
+    return true;
+}
+
+int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metric, struct wr_value value)
+{
+    return WR_LIKELY(add_checked(producer, metric, value, true)) ? 0 : wr_intake_add_slow(metric, value);
 }
 
 int wr_intake_change(struct weir_metric *metric, double change)
@@ -564,9 +612,12 @@ int wr_intake_change(struct weir_metric *metric, double change)
     _Atomic uint64_t *stored = wr_typed_level(metric);
     const struct wr_value level = {WEIR_KIND_DOUBLE, {.f64 = wr_typed_change_level(stored, change)}};
     bool refused;
-    if (WR_LIKELY(wr_fast_add_by(metric, level, WR_GATE_TYPED) ||
-                  wr_fast_add_by(metric, level, WR_GATE_TYPED_UNTIMED)))
-        return 0;
+    struct wr_producer *producer = wr_producer_mine;
+    if (WR_LIKELY(!wr_fast_add_is_busy(producer))) {
+        wr_fast_add_begin(producer);
+        if (WR_LIKELY(add_checked(producer, metric, level, false)))
+            return 0;
+    }
     int result = add_slow(metric, level, false, &refused);
     if (refused)
         wr_typed_change_level(stored, -change);
@@ -580,8 +631,7 @@ static void note_found(struct wr_runtime *runtime, const struct weir_stream *str
     struct wr_error *mine = error->code ? wr_producers_error(&runtime->producers) : NULL;
     if (mine)
         *mine = *error;
-    if (metric->stream != stream || metric->stream->overflow ||
-        metric == atomic_load_explicit(&stream->group->overflow, memory_order_relaxed))
+    if (metric->stream != stream || metric->stream->overflow || metric == wr_registry_overflow_of(stream))
         wr_engine_log_overflow(wr_runtime_engine(runtime));
 }
 
@@ -598,24 +648,30 @@ struct weir_metric *wr_intake_find(struct weir_stream *stream, const char *name,
     return metric;
 }
 
+/* labeled: the stream of these labels; NULL: there is none yet. */
+static struct weir_metric *learn_labeled(struct wr_runtime *runtime, struct weir_stream *labeled,
+                                         struct weir_stream *stream, const char *name, const weir_label *labels,
+                                         size_t count)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_error error; /* it has a kilobyte, so only its code is cleared */
+    error.code = 0;
+    if (labeled)
+        return wr_intake_learn(labeled, name);
+    struct weir_metric *metric = wr_series_get_labeled(&runtime->registry, stream, name, labels, count, &error);
+    note_found(runtime, metric->stream, metric, &error);
+    return metric;
+}
+
 struct weir_metric *wr_intake_find_labeled(struct weir_stream *stream, const char *name,
                                            const weir_label *labels, size_t count)
 {
-    WR_CANCEL_DISABLED;
     struct wr_runtime *runtime = wr_runtime_get();
-    struct wr_error error;
-    error.code = 0;
     if (!runtime)
         return wr_registry_refusing()->no_memory_metric;
     struct weir_stream *labeled = wr_stream_find_labeled(&runtime->registry, stream, labels, count);
     struct weir_metric *metric = labeled ? wr_fast_add_find(labeled, name) : NULL;
-    if (WR_LIKELY(metric))
-        return metric;
-    if (labeled)
-        return wr_intake_learn(labeled, name);
-    metric = wr_series_get_labeled(&runtime->registry, stream, name, labels, count, &error);
-    note_found(runtime, metric->stream, metric, &error);
-    return metric;
+    return WR_LIKELY(metric) ? metric : learn_labeled(runtime, labeled, stream, name, labels, count);
 }
 
 /* Most names are in the registry, and only not in this thread's caches. */
@@ -742,18 +798,35 @@ static int emit_slow(struct weir_stream *stream, const weir_value *values, size_
     return refused ? refuse_event(stream, refused, count) : error;
 }
 
-/* Between begin and end. Returns whether the event was taken, or refused because of *refused. */
-static bool emit_untimed(struct wr_producer *producer, struct weir_stream *stream, const weir_value *values,
+/* Writes and publishes an event. Between begin and end. Returns NULL, or the value because of which it is
+ * refused.
+ */
+static const weir_value *emit_at(struct wr_producer *producer, uint64_t position, struct weir_stream *stream,
+                                 const weir_value *values, size_t count, uint16_t flags, int64_t time)
+{
+    const weir_sample pattern = {.flags = flags | WEIR_SAMPLE_MORE, .time_ns = time};
+    const weir_value *refused = write_values(&producer->ring, position, stream, values, count, &pattern);
+    if (!refused)
+        wr_fast_add_publish(producer, position + count);
+    return refused;
+}
+
+/* An event that needs no time, or for which there are no ticks. Between begin and end. Returns whether it was
+ * taken, or refused because of *refused. */
+static bool emit_checked(struct wr_producer *producer, struct weir_stream *stream, const weir_value *values,
                          size_t count, const weir_value **refused)
 {
-    static const weir_sample pattern = {.flags = WR_RING_WALL | WEIR_SAMPLE_MORE};
     uint64_t position = wr_ring_position(&producer->ring);
-    if (!wr_fast_add_is_possible(producer, &stream->group->gate, WR_GATE_OPEN_UNTIMED, position, count) ||
-        count > WR_INTAKE_LARGEST)
+    uint32_t state = atomic_load_explicit(&producer->state, memory_order_relaxed);
+    uint32_t gate = atomic_load_explicit(&stream->group->gate, memory_order_relaxed);
+    bool is_timed = gate == WR_GATE_OPEN && state == WR_PRODUCER_CLOCKED;
+    bool is_untimed =
+        gate == WR_GATE_OPEN_UNTIMED && (state == WR_PRODUCER_READY || state == WR_PRODUCER_CLOCKED);
+    if (!(is_timed || is_untimed) || count > WR_INTAKE_LARGEST ||
+        !wr_ring_has_room(&producer->ring, position, count))
         return false;
-    *refused = write_values(&producer->ring, position, stream, values, count, &pattern);
-    if (!*refused)
-        wr_fast_add_publish(producer, position + count);
+    *refused =
+        emit_at(producer, position, stream, values, count, WR_RING_WALL, is_timed ? wr_clock_wall_ns() : 0);
     return true;
 }
 
@@ -769,15 +842,10 @@ int wr_intake_emit(struct weir_stream *stream, const weir_value *values, size_t 
     uint64_t position = wr_ring_position(&producer->ring);
     bool is_fast = wr_fast_add_is_possible(producer, &stream->group->gate, WR_GATE_OPEN, position, count) &&
                    count <= WR_INTAKE_LARGEST;
-    if (WR_LIKELY(is_fast)) {
-        const weir_sample pattern = {.flags = WR_RING_TICKS | WEIR_SAMPLE_MORE,
-                                     .time_ns = (int64_t)wr_clock_ticks()};
-        refused = write_values(&producer->ring, position, stream, values, count, &pattern);
-        if (!refused)
-            wr_fast_add_publish(producer, position + count);
-    } else {
-        is_fast = emit_untimed(producer, stream, values, count, &refused);
-    }
+    if (WR_LIKELY(is_fast))
+        refused = emit_at(producer, position, stream, values, count, WR_RING_TICKS, (int64_t)wr_clock_ticks());
+    else
+        is_fast = emit_checked(producer, stream, values, count, &refused);
     wr_fast_add_end(producer);
     if (WR_UNLIKELY(!is_fast))
         return emit_slow(stream, values, count);

@@ -21,6 +21,9 @@
 /* Adds one value of a series. Returns as weir_metric_add. */
 int wr_intake_add_slow(struct weir_metric *metric, struct wr_value value);
 
+/* The same in a call that has begun: see wr_fast_add_open. */
+int wr_intake_add_checked(struct wr_producer *producer, struct weir_metric *metric, struct wr_value value);
+
 /* Moves the level of a gauge, and adds it. Returns as weir_metric_change. */
 int wr_intake_change(struct weir_metric *metric, double change);
 
@@ -60,6 +63,7 @@ struct wr_intake_call {
     uint16_t flags;   /* WR_RING_*, for the samples */
     bool never_waits; /* where it would have to, prepare returns WR_INTAKE_FULL; it does not wait for the
                          result of synchronous delivery either */
+    bool is_block;    /* of several groups: the caller counts the values of those without a route */
     bool unrouted;    /* the group has no route: the values are counted, and the call is done */
     sigset_t signals;
     uint32_t rounds;       /* the dispatcher's, when the call began to wait or last saw one */
@@ -76,6 +80,11 @@ enum { WR_INTAKE_FULL = 1 };
 
 /* Everything that has to be true before slots are written; may wait. Returns 0, or the error to return. */
 int wr_intake_prepare(struct wr_intake_call *call);
+
+/* The same in parts, for a block: its groups one after another, then the room for call->slots, at most
+ * WR_INTAKE_LARGEST. *unrouted: whether the group has no route. */
+int wr_intake_pass_gate(struct wr_intake_call *call, struct wr_group *group, bool *unrouted);
+int wr_intake_find_room(struct wr_intake_call *call);
 
 /* The present time as it is stored in a sample with call->flags, to which it adds. */
 int64_t wr_intake_time(struct wr_intake_call *call);
@@ -101,7 +110,12 @@ int wr_intake_refuse_typed(const struct weir_metric *metric, struct wr_value val
 /* Adds one value of a series. Returns as weir_metric_add. */
 WR_ALWAYS_INLINE int wr_intake_add(struct weir_metric *metric, struct wr_value value)
 {
-    return WR_LIKELY(wr_fast_add(metric, value)) ? 0 : wr_intake_add_slow(metric, value);
+    struct wr_producer *producer = wr_producer_mine;
+    if (WR_UNLIKELY(wr_fast_add_is_busy(producer)))
+        return wr_intake_add_slow(metric, value);
+    return WR_LIKELY(wr_fast_add_open(producer, metric, value))
+               ? 0
+               : wr_intake_add_checked(producer, metric, value);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "handler/upstream.h"
 #include "os/cancel.h"
 #include "os/clock.h"
 #include "os/file_perms.h"
@@ -188,6 +189,7 @@ static void free_runtime(struct wr_runtime *runtime)
     if (runtime->life)
         munmap(runtime->life, sizeof(struct wr_life));
     free((char *)runtime->plugins.folders);
+    wr_config_drop(runtime->empty);
     free(runtime);
 }
 
@@ -211,25 +213,49 @@ static void pin(void)
         dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static bool read_source(void *ctx, size_t index, weir_source_stats *stats)
+static bool read_source(void *ctx, size_t index, struct wr_status_source *source)
 {
     struct wr_runtime *runtime = ctx;
     struct wr_source_hooks *sources = atomic_load(&runtime->source_hooks);
-    return sources && sources->read(sources, index, stats);
+    return sources && sources->read_status(sources, index, source);
+}
+
+static size_t read_senders(void *ctx, size_t index, struct wr_status_sender *senders, size_t room)
+{
+    struct wr_runtime *runtime = ctx;
+    struct wr_source_hooks *sources = atomic_load(&runtime->source_hooks);
+    return sources ? sources->read_senders(sources, index, senders, room) : 0;
+}
+
+static bool read_counts(void *ctx, size_t index, struct wr_selfmetrics_source *source)
+{
+    struct wr_runtime *runtime = ctx;
+    struct wr_source_hooks *sources = atomic_load(&runtime->source_hooks);
+    return sources && sources->read_counts(sources, index, source);
+}
+
+static struct wr_engine *make_engine(struct wr_runtime *runtime)
+{
+    struct wr_engine *engine = wr_engine_new(&runtime->registry, &runtime->producers, &runtime->plugins,
+                                             &runtime->log, runtime->empty, register_exit);
+    if (engine)
+        engine->selfmetrics.sources = (struct wr_selfmetrics_sources){read_counts, runtime};
+    return engine;
 }
 
 static bool set_up(struct wr_runtime *runtime)
 {
     pin();
-    runtime->status.read_source = read_source;
-    runtime->status.ctx = runtime;
+    runtime->status.sources = (struct wr_snapshot_sources){read_source, read_senders, runtime};
     runtime->life = map_life();
     if (!runtime->life || !wr_registry_init(&runtime->registry) || !wr_producers_init(&runtime->producers))
         return false;
     runtime->producers.wake_reader = wr_intake_wake_dispatcher;
     read_environment(runtime);
-    struct wr_engine *engine =
-        wr_engine_new(&runtime->registry, &runtime->producers, &runtime->plugins, &runtime->log, register_exit);
+    runtime->empty = wr_config_new();
+    if (!runtime->empty)
+        return false;
+    struct wr_engine *engine = make_engine(runtime);
     if (!engine)
         return false;
     atomic_store(&runtime->engine, engine);
@@ -295,12 +321,12 @@ static bool restart(struct wr_runtime *runtime)
     wr_registry_after_fork(&runtime->registry);
     wr_producers_after_fork(&runtime->producers, runtime->life->forker);
     wr_plugins_after_fork(&runtime->plugins);
+    wr_upstream_after_fork();
     wr_watcher_after_fork(&runtime->watcher);
     wr_status_after_fork(&runtime->status);
     runtime->parent_was_ready = atomic_load(&runtime->readiness) == WR_READINESS_DONE;
     atomic_store(&runtime->readiness, WR_READINESS_NONE);
-    struct wr_engine *engine =
-        wr_engine_new(&runtime->registry, &runtime->producers, &runtime->plugins, &runtime->log, register_exit);
+    struct wr_engine *engine = make_engine(runtime);
     if (!engine)
         return false;
     engine->forsaken = old;

@@ -43,6 +43,13 @@ struct wr_source_hooks {
     void (*abandon)(struct wr_source_hooks *hooks);
     /* Returns false if there are not that many. */
     bool (*read)(struct wr_source_hooks *hooks, size_t index, weir_source_stats *stats);
+    /* As wr_selfmetrics_sources.read. */
+    bool (*read_counts)(struct wr_source_hooks *hooks, size_t index, struct wr_selfmetrics_source *source);
+    /* As wr_snapshot_read_source. */
+    bool (*read_status)(struct wr_source_hooks *hooks, size_t index, struct wr_status_source *source);
+    /* As wr_snapshot_read_senders. */
+    size_t (*read_senders)(struct wr_source_hooks *hooks, size_t index, struct wr_status_sender *senders,
+                           size_t room);
 };
 
 /* A page that is wiped in a forked child. */
@@ -59,11 +66,15 @@ struct wr_runtime {
     struct wr_producers producers;
     struct wr_plugins plugins;
     struct wr_life *life;
-    struct wr_fork fork; /* between the fork handlers before and after it */
+    struct wr_fork fork;     /* between the fork handlers before and after it */
+    struct wr_config *empty; /* what an engine begins with; read from texts, which no child has to repeat */
     /* why the environment's configuration is not used; code 0: it is, or there is none. Written before
      * readiness is DONE. */
     struct wr_error first_error;
     bool from_environment;     /* WEIR_CONFIG or BENCHMARK_AI is valid, and takes precedence */
+    struct wr_config *tee;     /* of WEIR_TEE, held; NULL: none. Set before the first configuration */
+    bool has_tee_read;         /* WEIR_TEE was read: once, also for forked children */
+    _Atomic bool tee_logged;   /* that it does not go with the program's configuration */
     bool parent_was_ready;     /* in a forked child: the parent was configured */
     _Atomic bool ends_at_exit; /* exit has to shut down */
 

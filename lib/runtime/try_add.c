@@ -128,5 +128,11 @@ static int add_slow(struct weir_metric *metric, struct wr_value value)
 
 int wr_try_add(struct weir_metric *metric, struct wr_value value)
 {
-    return WR_LIKELY(wr_fast_add(metric, value)) ? 0 : add_slow(metric, value);
+    struct wr_producer *producer = wr_producer_mine;
+    if (WR_LIKELY(!wr_fast_add_is_busy(producer))) {
+        if (WR_LIKELY(wr_fast_add_open(producer, metric, value)))
+            return 0;
+        wr_fast_add_end(producer);
+    }
+    return add_slow(metric, value);
 }

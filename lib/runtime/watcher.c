@@ -2,27 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "os/clock.h"
 #include "text/common.h"
 #include "os/thread.h"
 #include "text/name_index.h"
-
-/* Follows symbolic links. A missing file has a mark of zeros. */
-static struct wr_watcher_mark take_mark(const char *path)
-{
-    struct stat status;
-    if (stat(path, &status) != 0)
-        return (struct wr_watcher_mark){0};
-    return (struct wr_watcher_mark){status.st_dev, status.st_ino, status.st_size, status.st_mtim};
-}
-
-static bool is_same(const struct wr_watcher_mark *a, const struct wr_watcher_mark *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
-}
 
 static void free_files(struct wr_watcher_file *files, size_t count)
 {
@@ -31,23 +15,23 @@ static void free_files(struct wr_watcher_file *files, size_t count)
     free(files);
 }
 
-/* Copies with present marks. NULL: none, or out of memory. */
-static struct wr_watcher_file *make_files(const char *const *paths, size_t count)
+/* NULL: none, or out of memory. */
+static struct wr_watcher_file *copy_files(const struct wr_watched *watched, size_t count)
 {
     struct wr_watcher_file *files = count ? calloc(count, sizeof *files) : NULL;
     for (size_t i = 0; files && i < count; i++) {
-        files[i].path = strdup(paths[i]);
+        files[i].path = strdup(watched[i].path);
         if (!files[i].path) {
             free_files(files, count);
             return NULL;
         }
-        files[i].mark = take_mark(paths[i]);
+        files[i].mark = watched[i].mark;
     }
     return files;
 }
 
-/* A file that is watched already keeps its mark, which was taken before the file was read: a change since then
- * is not missed. Caller holds the lock. */
+/* A file that is watched already keeps the mark that was last compared, which is from before the file was read,
+ * too: a reload for a change that was seen does not happen twice because it failed. Caller holds the lock. */
 static void keep_marks(const struct wr_watcher *watcher, struct wr_watcher_file *files, size_t count)
 {
     struct wr_name_index known = {0};
@@ -62,9 +46,10 @@ static void keep_marks(const struct wr_watcher *watcher, struct wr_watcher_file 
     wr_name_index_fini(&known);
 }
 
-void wr_watcher_set(struct wr_watcher *watcher, const char *const *paths, size_t count, int64_t interval_ns)
+void wr_watcher_set(struct wr_watcher *watcher, const struct wr_watched *watched, size_t count,
+                    int64_t interval_ns)
 {
-    struct wr_watcher_file *files = make_files(paths, interval_ns ? count : 0);
+    struct wr_watcher_file *files = copy_files(watched, interval_ns ? count : 0);
     if (!files)
         count = 0;
     wr_lock_enter(&watcher->lock);
@@ -81,9 +66,9 @@ void wr_watcher_set(struct wr_watcher *watcher, const char *const *paths, size_t
 }
 
 /* Whether a file has changed since the last call. A missing one has not: it may be about to be replaced. */
-static bool update_mark(struct wr_watcher_file *file, const struct wr_watcher_mark *mark)
+static bool update_mark(struct wr_watcher_file *file, const struct wr_file_mark *mark)
 {
-    if (mark->inode == 0 || is_same(mark, &file->mark))
+    if (mark->inode == 0 || wr_file_mark_is_same(mark, &file->mark))
         return false;
     file->mark = *mark;
     return true;
@@ -100,7 +85,7 @@ static bool has_changed(struct wr_watcher *watcher)
         if (!path)
             break;
         wr_lock_leave(&watcher->lock);
-        struct wr_watcher_mark mark = take_mark(path);
+        struct wr_file_mark mark = wr_file_mark_take(path);
         wr_lock_enter(&watcher->lock);
         free(path);
         if (watcher->generation != generation)

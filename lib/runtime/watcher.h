@@ -5,23 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
-
+#include "config/config.h"
+#include "os/file_mark.h"
 #include "os/lock.h"
-
-/* Identifies a state of a file. */
-struct wr_watcher_mark {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec changed;
-};
 
 /* A file, or a folder: that changes when a file is added, removed or renamed in it. */
 struct wr_watcher_file {
     char *path;
-    struct wr_watcher_mark mark;
+    struct wr_file_mark mark;
 };
 
 struct wr_watcher {
@@ -37,8 +28,10 @@ struct wr_watcher {
     void *ctx;
 };
 
-/* Sets the files and folders to watch; count or interval 0: none. The paths are copied. */
-void wr_watcher_set(struct wr_watcher *watcher, const char *const *paths, size_t count, int64_t interval_ns);
+/* Sets the files and folders to watch, which are copied; count or interval 0: none. Their marks are from before
+ * they were read, so that a change since then is seen. */
+void wr_watcher_set(struct wr_watcher *watcher, const struct wr_watched *watched, size_t count,
+                    int64_t interval_ns);
 
 /* Starts the thread, if there is something to watch and it is not running. */
 void wr_watcher_start(struct wr_watcher *watcher);

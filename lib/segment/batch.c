@@ -1,14 +1,26 @@
 #include "segment/batch.h"
 
+#include <string.h>
+
 static const weir_series *find_series(const weir_batch *batch, uint32_t id)
 {
     const struct weir_metric *metric = wr_registry_series(wr_batch_core(batch)->registry, id);
     return atomic_load_explicit(&metric->view, memory_order_acquire);
 }
 
+/* What names the process that made summaries, among the labels of their batch. */
+static const weir_label *find_instance(const struct wr_label_set *labels)
+{
+    for (size_t i = 0; labels && i < labels->count; i++)
+        if (strcmp(labels->items[i].key, "instance") == 0)
+            return &labels->items[i];
+    return NULL;
+}
+
 weir_batch wr_batch_of(const struct wr_range *range, struct wr_batch_core *core,
                        const struct wr_label_set *labels)
 {
+    const weir_label *instance = range->segment->summaries ? find_instance(labels) : NULL;
     wr_origin_put_text(&range->id.origin, core->origin);
     return (weir_batch){
         .size = sizeof(weir_batch),
@@ -21,5 +33,7 @@ weir_batch wr_batch_of(const struct wr_range *range, struct wr_batch_core *core,
         .core = core,
         .sequence = range->id.sequence,
         .origin = core->origin,
+        .foreign_labels = instance,
+        .foreign_label_count = instance ? 1 : 0,
     };
 }

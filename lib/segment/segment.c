@@ -94,6 +94,7 @@ static struct wr_segment *start(struct wr_segment *segment, struct wr_segment_po
     segment->other_kinds = segment->summaries = false;
     segment->texts = NULL;
     segment->inputs = NULL;
+    segment->is_kept = false;
     segment->settled = 0;
     atomic_store_explicit(&segment->notes, NULL, memory_order_relaxed);
     atomic_store_explicit(&segment->references, 1, memory_order_relaxed);

@@ -43,7 +43,8 @@ struct wr_segment {
     weir_sample *samples;                     /* in the file, or in memory behind the segment */
     struct wr_segment_file *file;             /* NULL: in memory only */
     struct wr_inputs *inputs; /* [lane lock] of all the summaries, which are then all samples; NULL: none */
-    uint32_t settled;         /* with inputs: how many samples are */
+    bool is_kept;     /* [lane lock] of summaries: all values that they are of are in a journal's files */
+    uint32_t settled; /* with inputs: how many samples are */
 };
 
 /* Free segments, for reuse: fresh memory costs a page fault for each 128 samples. */
@@ -120,6 +121,12 @@ const char *const *wr_segment_texts(const struct wr_segment *segment);
 
 /* Returns the size of samples in a queue: 32 bytes each, and their metadata. */
 uint64_t wr_segment_bytes(const struct wr_segment *segment, uint32_t first, uint32_t count);
+
+/* Of how many values the sample is in the ledger. */
+static inline uint64_t wr_sample_values(const weir_sample *sample)
+{
+    return sample->kind == WEIR_KIND_SUMMARY ? (uint64_t)sample->value.i64 : 1;
+}
 
 /* Returns the number of values of the samples less the number of samples: each summary has the values that it
  * is of, any other sample is one value. */

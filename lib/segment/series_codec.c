@@ -15,6 +15,7 @@ uint16_t wr_series_codec_flags(const weir_series *view)
     return (uint16_t)((view->cumulative ? WR_SERIES_CODEC_CUMULATIVE : 0) |
                       (view->unit ? WR_SERIES_CODEC_UNIT : 0) | (view->help ? WR_SERIES_CODEC_HELP : 0) |
                       (view->bucket_count ? WR_SERIES_CODEC_BUCKETS : 0) |
+                      (view->foreign ? WR_SERIES_CODEC_FOREIGN : 0) |
                       view->instrument << WR_SERIES_CODEC_INSTRUMENT_SHIFT);
 }
 
@@ -123,6 +124,7 @@ bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint
     *view = (weir_series){.size = sizeof *view, .labels = room->labels, .label_count = label_count};
     view->instrument = flags >> WR_SERIES_CODEC_INSTRUMENT_SHIFT & 3;
     view->cumulative = flags & WR_SERIES_CODEC_CUMULATIVE;
+    view->foreign = flags & WR_SERIES_CODEC_FOREIGN;
     view->group = wr_series_codec_take_text(at, end);
     view->name = view->group ? wr_series_codec_take_text(at, end) : NULL;
     if (!view->name || label_count > WR_SERIES_CODEC_LABELS_MOST)
@@ -140,13 +142,15 @@ bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint
 uint32_t wr_series_codec_intern(struct wr_registry *registry, const weir_series *view, bool *no_memory)
 {
     struct wr_error error;
-    struct weir_stream *stream = wr_stream_get(registry, view->group, view->labels, view->label_count, &error);
+    struct weir_stream *stream =
+        view->foreign ? wr_stream_get_foreign(registry, view->group, view->labels, view->label_count, &error)
+                      : wr_stream_get(registry, view->group, view->labels, view->label_count, &error);
     struct weir_metric *metric =
         wr_series_get(registry, stream, view->name, view->cumulative ? WEIR_SAMPLE_CUMULATIVE : 0, &error);
     *no_memory |= metric->stream->refusal == WEIR_ERR_MEMORY;
     if (metric->stream->refusal)
         return 0;
-    bool is_overflow = metric == atomic_load_explicit(&stream->group->overflow, memory_order_acquire);
+    bool is_overflow = metric == wr_registry_overflow_of(stream);
     if (metric->stream == stream && !is_overflow)
         wr_family_learn(registry, metric, view);
     return metric->series + 1;

@@ -19,6 +19,7 @@ enum {
     WR_SERIES_CODEC_UNIT = 1u << 1,
     WR_SERIES_CODEC_HELP = 1u << 2,
     WR_SERIES_CODEC_BUCKETS = 1u << 3,
+    WR_SERIES_CODEC_FOREIGN = 1u << 4,
     WR_SERIES_CODEC_INSTRUMENT_SHIFT = 8, /* enum weir_instrument, in two bits */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -117,10 +118,31 @@ static bool check_labels(const struct wr_source *source, const struct origin *fr
     return false;
 }
 
+/* `parse` and `patterns` need each other. */
+static bool load_patterns(struct wr_source *source, const struct origin *from, bool are_inline)
+{
+    const struct wr_node *node = from->given->node, *member = wr_node_member(node, "patterns");
+    bool are_given = are_inline || source->options.patterns;
+    if (wr_source_options_has_patterns(&source->options) && are_given)
+        return wr_source_patterns_load(&source->patterns, &source->runtime->plugins, node,
+                                       source->options.patterns, from->error);
+    if (are_given)
+        wr_node_error(member ? member : node, from->error, "only with \"parse\": \"patterns\"");
+    else if (wr_source_options_has_patterns(&source->options))
+        wr_node_error(node, from->error,
+                      "\"parse\": \"patterns\" needs the option patterns: a file, the preset nginx, or "
+                      "an array of patterns");
+    else
+        return true;
+    return false;
+}
+
 static bool fill_options(struct wr_source *source, const struct origin *from)
 {
-    static const char *const others[] = {"type", "plugin", NULL};
     const struct wr_source_type *type = source->type;
+    bool are_inline = type->is.flags & WEIR_SOURCE_PARSES &&
+                      wr_source_patterns_are_inline(wr_node_member(from->given->node, "patterns"));
+    const char *const others[] = {"type", "plugin", are_inline ? "patterns" : NULL, NULL};
     size_t rows = 0;
     while (wr_options_row(&type->options, rows))
         rows++;
@@ -138,7 +160,7 @@ static bool fill_options(struct wr_source *source, const struct origin *from)
            set_type_defaults(source, &fills[1], from->error) &&
            wr_options_set_members(fills, 2, others, from->given->node, from->error) &&
            wr_options_check_required(&fills[0], from->given->node, from->error) && check_retry(source, from) &&
-           add_variables(source, from) && check_labels(source, from);
+           add_variables(source, from) && check_labels(source, from) && load_patterns(source, from, are_inline);
 }
 
 static bool set_identity(struct wr_source *source, struct wr_error *error)
@@ -150,19 +172,19 @@ static bool set_identity(struct wr_source *source, struct wr_error *error)
                          (const void *)source->type);
     wr_options_put_all(&text, &common, &source->options);
     wr_options_put_all(&text, &source->type->options, source->own_options);
+    wr_buffer_put_text(&text, source->patterns.text ? source->patterns.text : "");
     source->identity = wr_buffer_take(&text);
     return source->identity || wr_error_no_memory(error, NULL);
 }
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
-static bool create(struct wr_source *source, const struct origin *from)
+bool wr_source_create(struct wr_source *source, const struct wr_node *node, struct wr_error *error)
 {
     struct wr_plugins *plugins = &source->runtime->plugins;
-    struct wr_error *error = from->error;
     *error = (struct wr_error){0};
     source->refusal = error;
-    source->node = from->given->node;
+    source->node = node;
     wr_plugins_enter(plugins, NULL);
     struct wr_thread_state thread_state = wr_thread_state_save();
     source->self = source->type->is.create(&source->shown, source->own_options);
@@ -180,9 +202,9 @@ static bool create(struct wr_source *source, const struct origin *from)
     return source->self;
 }
 
-struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_source_type *type,
-                                const struct wr_config *config, const struct wr_config_handler *given,
-                                struct wr_unknown_keys *unknown, struct wr_error *error)
+struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_source_type *type,
+                                    const struct wr_config *config, const struct wr_config_handler *given,
+                                    struct wr_unknown_keys *unknown, struct wr_error *error)
 {
     const struct origin from = {config, given, unknown, error};
     struct wr_source *source = calloc(1, sizeof *source);
@@ -196,11 +218,22 @@ struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_source_typ
     const char *name = wr_region_text(&source->keep, given->name, strlen(given->name));
     if (name) {
         wr_source_host_init(source, name);
-        if (fill_options(source, &from) && set_identity(source, error) && create(source, &from))
+        if (fill_options(source, &from) && set_identity(source, error))
             return source;
     } else {
         wr_error_no_memory(error, NULL);
     }
+    wr_source_free(source);
+    return NULL;
+}
+
+struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_source_type *type,
+                                const struct wr_config *config, const struct wr_config_handler *given,
+                                struct wr_unknown_keys *unknown, struct wr_error *error)
+{
+    struct wr_source *source = wr_source_prepare(runtime, type, config, given, unknown, error);
+    if (!source || wr_source_create(source, given->node, error))
+        return source;
     wr_source_free(source);
     return NULL;
 }
@@ -226,6 +259,10 @@ void wr_source_free(struct wr_source *source)
         explicit_bzero(source->identity, strlen(source->identity));
     free(source->identity);
     wr_source_names_fini(&source->names);
+    wr_source_marks_fini(&source->marks);
+    wr_source_senders_fini(&source->senders);
+    wr_source_sets_fini(&source->sets);
+    wr_source_patterns_fini(&source->patterns);
     wr_buffer_fini(&source->group);
     free(source->labels);
     free(source->values);
@@ -239,6 +276,13 @@ void wr_source_free(struct wr_source *source)
 static void set_state(struct wr_source *source, enum weir_source_state state)
 {
     atomic_store(&source->state, state);
+}
+
+static void set_reason(struct wr_source *source, const char *reason)
+{
+    wr_lock_enter(&source->reason_lock);
+    snprintf(source->reason, sizeof source->reason, "%s", reason);
+    wr_lock_leave(&source->reason_lock);
 }
 
 /* Calls a callback. Returns its code, which is valid; an invalid one is FAILED. */
@@ -265,6 +309,7 @@ static bool back_off(struct wr_source *source, const weir_source_outcome *outcom
 {
     bool is_first = !source->backoff.failures;
     int64_t pause_ns = wr_backoff_fail(&source->backoff, 0);
+    set_reason(source, outcome->reason);
     set_state(source, WEIR_SOURCE_WAITING);
     if (is_first && !atomic_load(&source->stopping))
         wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; trying again", source->shown.name,
@@ -272,9 +317,28 @@ static bool back_off(struct wr_source *source, const weir_source_outcome *outcom
     return wr_source_host_pause(source, pause_ns);
 }
 
+/* Adds what sets have counted. Until a stop is requested it waits for room, then for a second at most. */
+static void end_sets(struct wr_source *source)
+{
+    enum { STEP_NS = 10 * WR_NS_PER_MS };
+    int64_t left_ns = WR_NS_PER_S;
+    while (!wr_source_sets_tend(source, true)) {
+        if (wr_source_host_pause(source, STEP_NS))
+            continue;
+        if ((left_ns -= STEP_NS) < 0) {
+            wr_source_host_refuse(source, WR_SOURCE_FAULT_ROOM, source->sets.count - source->sets.reported,
+                                  "there was no room for the counts of sets before the end");
+            return;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+    }
+}
+
 static void fail(struct wr_source *source, const weir_source_outcome *outcome)
 {
-    set_state(source, WEIR_SOURCE_BROKEN);
+    end_sets(source);
+    set_reason(source, outcome->reason);
+    source->end_state = WEIR_SOURCE_BROKEN;
     wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: %s; it has ended", source->shown.name,
                  outcome->reason);
 }
@@ -303,6 +367,7 @@ static bool run_open(struct wr_source *source)
     weir_source_outcome outcome;
     for (;;) {
         int64_t start_ns = wr_clock_monotonic_ns();
+        set_reason(source, "");
         set_state(source, WEIR_SOURCE_RUNNING);
         int code = call(source, source->type->is.run, &outcome);
         bool stops = atomic_load(&source->stopping);
@@ -310,7 +375,8 @@ static bool run_open(struct wr_source *source)
         if (code == WEIR_SOURCE_OK || wr_clock_monotonic_ns() - start_ns > source->options.retry_max_ns)
             wr_backoff_succeed(&source->backoff);
         if (code == WEIR_SOURCE_OK && !stops) {
-            set_state(source, WEIR_SOURCE_ENDED);
+            end_sets(source);
+            source->end_state = WEIR_SOURCE_ENDED;
             wr_log_write(&source->runtime->log, WEIR_LOG_INFO, "%s: its input has ended", source->shown.name);
         }
         if (code == WEIR_SOURCE_FAILED)
@@ -319,12 +385,6 @@ static bool run_open(struct wr_source *source)
             continue;
         return code == WEIR_SOURCE_REOPEN && back_off(source, &outcome);
     }
-}
-
-static bool has_ended(const struct wr_source *source)
-{
-    uint32_t state = atomic_load(&source->state);
-    return state == WEIR_SOURCE_ENDED || state == WEIR_SOURCE_BROKEN;
 }
 
 static void *run(void *argument)
@@ -338,8 +398,9 @@ static void *run(void *argument)
         if (source->type->is.close)
             source->type->is.close(source->self);
     }
-    if (!has_ended(source))
-        set_state(source, WEIR_SOURCE_STOPPED);
+    if (source->end_state == WEIR_SOURCE_STOPPED)
+        end_sets(source);
+    set_state(source, source->end_state); /* who waits for it may rely on close having returned */
     source->on_end(source->ctx);
     return NULL;
 }
@@ -364,10 +425,21 @@ static void set_waiter(struct wr_source *source, bool waits)
     wr_engine_leave(&visit);
 }
 
+/* In a child that is forked meanwhile, one descriptor may stay open, and none is closed twice. */
+static void close_wakeup(struct wr_source *source)
+{
+    int fd = source->wake_fd;
+    source->wake_fd = -1;
+    source->room.event_fd = -1;
+    if (fd >= 0)
+        close(fd);
+}
+
 bool wr_source_start(struct wr_source *source, void (*on_end)(void *ctx), void *ctx, struct wr_error *error)
 {
     source->on_end = on_end;
     source->ctx = ctx;
+    source->end_state = WEIR_SOURCE_STOPPED;
     source->wake_fd = wr_fd_above_stdio(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     if (source->wake_fd < 0)
         return fail_start(source, "eventfd", errno, error);
@@ -379,6 +451,7 @@ bool wr_source_start(struct wr_source *source, void (*on_end)(void *ctx), void *
     if (source->is_started)
         return true;
     set_waiter(source, false);
+    close_wakeup(source);
     return fail_start(source, "no thread can be started", EAGAIN, error);
 }
 
@@ -398,6 +471,7 @@ bool wr_source_join(struct wr_source *source, int64_t deadline_ns)
         return false;
     source->is_started = false;
     set_waiter(source, false);
+    close_wakeup(source); /* a source that was stopped is kept for its counts alone */
     return true;
 }
 
@@ -422,7 +496,52 @@ void wr_source_read_stats(const struct wr_source *source, weir_source_stats *sta
         .records = atomic_load_explicit(&source->records, memory_order_relaxed),
         .added = added,
         .refused = atomic_load_explicit(&source->refused, memory_order_relaxed),
+        .bytes = atomic_load_explicit(&source->bytes, memory_order_relaxed),
     };
     snprintf(stats->name, sizeof stats->name, "%s", source->shown.name);
     snprintf(stats->type, sizeof stats->type, "%s", source->type->is.name);
+}
+
+void wr_source_read_counts(const struct wr_source *source, struct wr_selfmetrics_source *counts)
+{
+    wr_source_read_stats(source, &counts->stats);
+    counts->is_text = source->type->is.flags & WEIR_SOURCE_PARSES;
+    counts->counter_count = atomic_load(&source->counter_count); /* before the names, which stay */
+    for (size_t i = 0; i < counts->counter_count; i++) {
+        struct wr_lane_counter *counter = &counts->counters[i];
+        snprintf(counter->name, sizeof counter->name, "%s", source->counters[i].name);
+        counter->value = atomic_load_explicit(&source->counters[i].value, memory_order_relaxed);
+    }
+}
+
+/* What a source reads from elsewhere may be lost before it gets it, which it counts itself. */
+static uint64_t count_lost(const struct wr_source *source)
+{
+    uint64_t lost = 0;
+    uint32_t count = atomic_load(&source->counter_count);
+    for (uint32_t i = 0; i < count; i++)
+        if (strncmp(source->counters[i].name, "lost_", 5) == 0)
+            lost += atomic_load_explicit(&source->counters[i].value, memory_order_relaxed);
+    return lost;
+}
+
+void wr_source_read_status(struct wr_source *source, struct wr_status_source *status)
+{
+    weir_source_stats stats;
+    wr_source_read_stats(source, &stats);
+    *status = (struct wr_status_source){
+        .state = stats.state,
+        .lines = stats.lines,
+        .bad_lines = stats.bad_lines,
+        .records = stats.records,
+        .added = stats.added,
+        .refused = stats.refused,
+        .lost = count_lost(source),
+        .bytes = stats.bytes,
+    };
+    snprintf(status->name, sizeof status->name, "%s", stats.name);
+    snprintf(status->type, sizeof status->type, "%s", stats.type);
+    wr_lock_enter(&source->reason_lock);
+    snprintf(status->reason, sizeof status->reason, "%s", source->reason);
+    wr_lock_leave(&source->reason_lock);
 }

@@ -15,16 +15,21 @@
 
 #include "config/config.h"
 #include "dispatch/room.h"
+#include "dispatch/selfmetrics.h"
 #include "lane/backoff.h"
 #include "os/lock.h"
+#include "source/source_marks.h"
 #include "source/source_names.h"
+#include "source/source_senders.h"
 #include "source/source_options.h"
+#include "source/source_patterns.h"
+#include "source/source_sets.h"
 #include "source/source_type.h"
 #include "text/region.h"
 
 struct wr_runtime;
 
-enum { WR_SOURCE_COUNTERS = 32, WR_SOURCE_COUNTER_ROOM = 48 };
+enum { WR_SOURCE_COUNTERS = WR_LANE_COUNTERS, WR_SOURCE_COUNTER_ROOM = 48 };
 
 /* What refusals are logged about, once each. */
 enum wr_source_fault {
@@ -41,9 +46,13 @@ struct wr_source {
     struct wr_source_type *type;
     struct wr_source_options options;
     void *own_options;
+    struct wr_source_patterns patterns;
     struct wr_region keep; /* memory that options point to */
     char *identity;        /* all options as text: sources with equal texts are equal. Holds secrets. */
     void *self;            /* the plugin's instance; NULL: not created */
+
+    /* [source] How a record is added: wr_source_host_add, unless `weir vet` takes what a source adds */
+    int (*add)(struct wr_source *source, const weir_record *record);
 
     /* during create */
     struct wr_error *refusal;
@@ -57,21 +66,32 @@ struct wr_source {
     bool is_full; /* [source] something found no room since the last wait */
     struct wr_backoff backoff;
     _Atomic bool stopping;
-    _Atomic uint32_t state; /* enum weir_source_state */
+    _Atomic uint32_t state;           /* enum weir_source_state */
+    enum weir_source_state end_state; /* [source] what state becomes when it is closed */
     void (*on_end)(void *ctx);
     void *ctx;
 
     /* [source] */
+    const weir_text_options *scope; /* what holds for the text that is being parsed; NULL: none */
+    char *fault;                    /* gets the first fault, if it is ""; NULL: nobody asks. WR_ERROR_ROOM */
     struct wr_source_names names;
+    struct wr_source_marks marks;
+    struct wr_source_senders senders;
+    struct wr_source_sets sets;
     struct wr_buffer group;       /* of the present record, with its prefix */
     weir_label *labels;           /* the same, merged */
     weir_typed_value *values;     /* the same, scaled */
     struct weir_metric **metrics; /* the series of its values */
     uint32_t label_room, value_room, metric_room;
+    uint64_t repeats;  /* marks of blocks that were sent again; each is above all before it */
+    bool is_resolving; /* a series is resolved, and no value is added: a refusal counts none */
     bool logged[WR_SOURCE_FAULTS];
 
+    struct wr_lock reason_lock; /* for the next */
+    char reason[256];           /* why its last call failed; "": it works */
+
     /* counted by [source], read by any thread */
-    _Atomic uint64_t lines, bad_lines, records, added, refused;
+    _Atomic uint64_t lines, bad_lines, bytes, records, added, refused;
     struct wr_lock counters_lock; /* for the names; a count is atomic */
     struct {
         char name[WR_SOURCE_COUNTER_ROOM];
@@ -80,6 +100,7 @@ struct wr_source {
     _Atomic uint32_t counter_count;
 
     struct wr_source *next;
+    struct wr_source *_Atomic next_started; /* see sources.c */
 };
 
 /* Fills its options and creates the plugin's instance. unknown: gets its unknown keys, if the configuration
@@ -87,6 +108,13 @@ struct wr_source {
 struct wr_source *wr_source_new(struct wr_runtime *runtime, struct wr_source_type *type,
                                 const struct wr_config *config, const struct wr_config_handler *given,
                                 struct wr_unknown_keys *unknown, struct wr_error *error);
+
+/* The same in two steps. The first fills the options; the second, with the node that `given` had, creates the
+ * instance: it returns false with the error set, and then the source must be freed. */
+struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_source_type *type,
+                                    const struct wr_config *config, const struct wr_config_handler *given,
+                                    struct wr_unknown_keys *unknown, struct wr_error *error);
+bool wr_source_create(struct wr_source *source, const struct wr_node *node, struct wr_error *error);
 
 /* Starts its thread. on_end: called by the thread when it ends. Returns false with the error set. */
 bool wr_source_start(struct wr_source *source, void (*on_end)(void *ctx), void *ctx, struct wr_error *error);
@@ -107,5 +135,11 @@ void wr_source_destroy(struct wr_source *source);
 void wr_source_free(struct wr_source *source);
 
 void wr_source_read_stats(const struct wr_source *source, weir_source_stats *stats);
+
+/* The same, and what the plugin has counted. */
+void wr_source_read_counts(const struct wr_source *source, struct wr_selfmetrics_source *counts);
+
+/* The same for the status of the process. */
+void wr_source_read_status(struct wr_source *source, struct wr_status_source *status);
 
 #endif

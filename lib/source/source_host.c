@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "handler/upstream.h"
 #include "os/clock.h"
 #include "producer/typed.h"
 #include "registry/family.h"
@@ -15,6 +16,8 @@
 #include "runtime/event.h"
 #include "runtime/intake.h"
 #include "runtime/runtime.h"
+#include "source/source_blocks.h"
+#include "source/source_status.h"
 #include "source/source_text.h"
 #include "text/array.h"
 #include "text/error.h"
@@ -58,13 +61,18 @@ void wr_source_host_refuse(struct wr_source *source, enum wr_source_fault kind, 
     char text[WR_ERROR_ROOM];
     atomic_fetch_add_explicit(kind == WR_SOURCE_FAULT_LINE ? &source->bad_lines : &source->refused, count,
                               memory_order_relaxed);
-    if (source->logged[kind])
+    bool is_asked = source->fault && !*source->fault;
+    if (source->logged[kind] && !is_asked)
         return;
-    source->logged[kind] = true;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (is_asked)
+        memcpy(source->fault, text, sizeof text);
+    if (source->logged[kind])
+        return;
+    source->logged[kind] = true;
     wr_log_write(&source->runtime->log, WEIR_LOG_WARNING, "%s: %s; further ones are only counted",
                  source->shown.name, text);
 }
@@ -133,6 +141,17 @@ static void host_wake_in(const weir_host *host, int64_t delay_ms)
     (void)delay_ms;
 }
 
+/* Not beyond the end of the interval of sets. Once that is over, room ends the wait. */
+static int64_t limit_by_sets(const struct wr_source *source, int64_t limit_ms)
+{
+    const struct wr_source_sets *sets = &source->sets;
+    if (!sets->due_ns || sets->is_reporting)
+        return limit_ms;
+    int64_t left_ns = sets->due_ns - wr_clock_monotonic_ns();
+    int left_ms = left_ns > 0 ? to_ms(left_ns) : 0;
+    return limit_ms < 0 || limit_ms > left_ms ? left_ms : limit_ms;
+}
+
 enum { FDS_MAX = 8 };
 
 /* The eventfd is emptied before the flags are read that its writers set first. */
@@ -146,7 +165,7 @@ static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count
     if (count)
         memcpy(&all[1], fds, count * sizeof *fds);
     bool stops = atomic_load(&source->stopping);
-    int64_t limit_ms = timeout_ms > INT32_MAX ? INT32_MAX : timeout_ms;
+    int64_t limit_ms = limit_by_sets(source, timeout_ms > INT32_MAX ? INT32_MAX : timeout_ms);
     int ready = poll(all, count + 1, stops ? 0 : limit_ms < 0 ? -1 : (int)limit_ms);
     for (size_t i = 0; i < count; i++) {
         fds[i].revents = ready > 0 ? all[i + 1].revents : 0;
@@ -154,6 +173,7 @@ static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count
     }
     if (ready > 0 && all[0].revents)
         empty(source->wake_fd);
+    wr_source_sets_tend(source, false);
     if (source->is_full && !atomic_load(&source->room.wanted)) {
         source->is_full = false;
         result |= WEIR_WAIT_ROOM;
@@ -171,15 +191,27 @@ static bool set_group(struct wr_source *source, const char *group)
     wr_buffer_clear(&source->group);
     if (options->group_prefix)
         wr_buffer_put_format(&source->group, "%s.", options->group_prefix);
+    if (source->scope && source->scope->group_prefix)
+        wr_buffer_put_format(&source->group, "%s.", source->scope->group_prefix);
     wr_buffer_put_text(&source->group, group);
     return wr_buffer_text(&source->group);
 }
 
-/* Those of the source, and the record's others. Sets *count. Returns false if out of memory. */
+static bool has_label(const weir_label *labels, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(labels[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* Those of the source, the text's others, and the record's others. Sets *count. Returns false if out of memory.
+ */
 static bool merge_labels(struct wr_source *source, const weir_record *record, size_t *count)
 {
     const weir_map *own = &source->options.labels;
-    uint32_t most = (uint32_t)(own->count + record->label_count);
+    const weir_text_options none = {0}, *scope = source->scope ? source->scope : &none;
+    uint32_t most = (uint32_t)(own->count + scope->label_count + record->label_count);
     weir_label *labels = wr_array_reserve(source->labels, &source->label_room, most, sizeof *labels);
     if (!labels)
         return false;
@@ -187,9 +219,15 @@ static bool merge_labels(struct wr_source *source, const weir_record *record, si
     *count = 0;
     for (size_t i = 0; i < own->count; i++)
         labels[(*count)++] = own->items[i];
+    for (size_t i = 0; i < scope->label_count; i++)
+        if (!wr_source_options_has_label(own, scope->labels[i].key))
+            labels[(*count)++] = scope->labels[i];
+    size_t given = *count; /* nobody overrides these */
     for (size_t i = 0; i < record->label_count; i++)
-        if (!wr_source_options_has_label(own, record->labels[i].key))
+        if (!has_label(labels, given, record->labels[i].key))
             labels[(*count)++] = record->labels[i];
+    /* else a series has a key for each order of the sender's, and each counts for series_limit */
+    wr_stream_sort_labels(labels, *count);
     return true;
 }
 
@@ -198,8 +236,9 @@ static int refuse_record(struct wr_source *source, const weir_record *record, en
                          const char *text)
 {
     enum wr_source_fault kind = why == WEIR_REFUSED_LIMIT ? WR_SOURCE_FAULT_LIMIT : WR_SOURCE_FAULT_VALUE;
-    wr_intake_refuse(why, record->count, text);
-    wr_source_host_refuse(source, kind, record->count, "%s", text);
+    uint64_t count = source->is_resolving ? 0 : record->count;
+    wr_intake_refuse(why, count, text);
+    wr_source_host_refuse(source, kind, count, "%s", text);
     return WEIR_ADD_REFUSED;
 }
 
@@ -232,13 +271,29 @@ static struct weir_metric *learn(struct wr_source *source, const weir_record *re
                      group, source->names.count);
         return NULL;
     }
-    struct weir_stream *stream = wr_stream_get(registry, group, source->labels, label_count, error);
+    uint64_t *left = source->scope ? source->scope->series_left : NULL;
+    if (left && !*left) {
+        *why = WEIR_REFUSED_LIMIT;
+        wr_error_set(error, WEIR_ERR_LIMIT,
+                     "the series \"%s\" of the group \"%s\" is one more than max_series allows this sender",
+                     name, group);
+        return NULL;
+    }
+    struct weir_stream *stream =
+        source->type->is.flags & WEIR_SOURCE_MEASURES
+            ? wr_stream_get(registry, group, source->labels, label_count, error)
+            : wr_stream_get_foreign(registry, group, source->labels, label_count, error);
+    if (!stream->refusal)
+        wr_source_marks_note_group(&source->marks, wr_runtime_engine(source->runtime), stream->group);
     if (!stream->refusal)
         describe(source, stream, record, name);
     struct weir_metric *metric = stream->refusal ? NULL : wr_series_get(registry, stream, name, flags, error);
     bool refuses = !metric || atomic_load(&metric->instrument) == WR_INSTRUMENT_REFUSES;
-    if (!refuses && wr_source_names_add(&source->names, metric))
+    if (!refuses && wr_source_names_add(&source->names, metric)) {
+        if (left)
+            (*left)--;
         return metric;
+    }
     if (!error->code)
         wr_error_no_memory(error, NULL);
     *why = wr_intake_refusal_of(error->code);
@@ -307,6 +362,19 @@ static int resolve(struct wr_source *source, const weir_record *record)
     return WEIR_ADD_TAKEN;
 }
 
+struct weir_metric *wr_source_host_resolve(struct wr_source *source, const weir_record *record)
+{
+    source->is_resolving = true;
+    struct weir_metric *metric = wr_source_host_find(source, record);
+    source->is_resolving = false;
+    return metric;
+}
+
+struct weir_metric *wr_source_host_find(struct wr_source *source, const weir_record *record)
+{
+    return resolve(source, record) == WEIR_ADD_TAKEN ? source->metrics[0] : NULL;
+}
+
 static int try_add(const struct wr_source *source, const weir_record *record)
 {
     const struct wr_event event = {
@@ -336,12 +404,10 @@ static int finish_add(struct wr_source *source, const weir_record *record, int r
     return WEIR_ADD_REFUSED;
 }
 
-int wr_source_host_add(struct wr_source *source, const weir_record *record)
+/* Adds a record whose series and values are resolved. */
+static int add_resolved(struct wr_source *source, const weir_record *record)
 {
-    int result = resolve(source, record);
-    if (result != WEIR_ADD_TAKEN)
-        return result;
-    result = try_add(source, record);
+    int result = try_add(source, record);
     if (result == WR_INTAKE_FULL) {
         /* tried again with the flag set: see struct wr_room_waiter */
         atomic_store(&source->room.wanted, true);
@@ -351,6 +417,20 @@ int wr_source_host_add(struct wr_source *source, const weir_record *record)
     if (result == WR_INTAKE_FULL)
         return WEIR_ADD_FULL;
     return finish_add(source, record, result);
+}
+
+int wr_source_host_add(struct wr_source *source, const weir_record *record)
+{
+    int result = resolve(source, record);
+    return result == WEIR_ADD_TAKEN ? add_resolved(source, record) : result;
+}
+
+int wr_source_host_add_count(struct wr_source *source, struct weir_metric *metric, uint64_t count)
+{
+    const weir_record record = {.size = sizeof record, .count = 1};
+    source->metrics[0] = metric; /* there is room: the series was resolved before */
+    source->values[0] = (weir_typed_value){.name = metric->name, .kind = WEIR_KIND_INT, .i64 = (int64_t)count};
+    return add_resolved(source, &record);
 }
 
 static int add(const weir_host *host, const weir_record *record)
@@ -364,7 +444,7 @@ static int add(const weir_host *host, const weir_record *record)
         return WEIR_ADD_REFUSED;
     }
     memcpy(&whole, record, record->size < sizeof whole ? record->size : sizeof whole);
-    return wr_source_host_add(source, &whole);
+    return source->add(source, &whole);
 }
 
 static void refuse(const weir_host *host, uint64_t n, const char *where, const char *format, ...)
@@ -378,14 +458,54 @@ static void refuse(const weir_host *host, uint64_t n, const char *where, const c
     wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, n, "%s%s%s", where, *where ? ": " : "", text);
 }
 
+/* ---- Marks ----------------------------------------------------------------------------------- */
+
+/* What is added by no other way than by this thread: its own count needs no order. */
+static uint64_t mark(const weir_host *host)
+{
+    const struct wr_source *source = source_of(host);
+    return atomic_load_explicit(&source->added, memory_order_relaxed) + source->repeats;
+}
+
+uint64_t wr_source_host_mark_repeat(struct wr_source *source)
+{
+    source->repeats++;
+    uint64_t number = mark(&source->shown);
+    wr_source_marks_note_repeat(&source->marks, number);
+    return number;
+}
+
+static int settled(const weir_host *host, uint64_t mark_number)
+{
+    struct wr_source *source = source_of(host);
+    return wr_source_marks_ask(&source->marks, wr_runtime_engine(source->runtime), mark_number, mark(host));
+}
+
+/* ---- Senders --------------------------------------------------------------------------------- */
+
+static void show_senders(const weir_host *host, const weir_sender *senders, size_t count)
+{
+    wr_source_senders_show(&source_of(host)->senders, senders, count);
+}
+
+static const weir_senders senders_service = {sizeof senders_service, show_senders};
+
 /* ---- Lookup ---------------------------------------------------------------------------------- */
 
-static const weir_intake intake_service = {sizeof intake_service, add, wait_for, refuse};
+static const weir_intake intake_service = {sizeof intake_service, add, wait_for, refuse, mark, settled};
 
 static const void *host_service(const weir_host *host, const char *id)
 {
     if (strcmp(id, WEIR_SERVICE_INTAKE) == 0)
         return &intake_service;
+    if (strcmp(id, WEIR_SERVICE_BLOCKS) == 0)
+        return wr_source_blocks_service();
+    if (strcmp(id, WEIR_SERVICE_UPSTREAM) == 0)
+        return wr_upstream_service();
+    if (strcmp(id, WEIR_SERVICE_SENDERS) == 0)
+        return &senders_service;
+    if (strcmp(id, WEIR_SERVICE_STATUS) == 0)
+        return wr_source_status_service();
     if (strcmp(id, WEIR_SERVICE_PARSER) == 0)
         return source_of(host)->type->is.flags & WEIR_SOURCE_PARSES ? wr_source_text_service() : NULL;
     return NULL;
@@ -393,6 +513,7 @@ static const void *host_service(const weir_host *host, const char *id)
 
 void wr_source_host_init(struct wr_source *source, const char *name)
 {
+    source->add = wr_source_host_add;
     source->shown = (weir_host){
         .size = sizeof(weir_host),
         .abi = WEIR_ABI,

@@ -16,7 +16,20 @@ bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns);
 void wr_source_host_refuse(struct wr_source *source, enum wr_source_fault kind, uint64_t count,
                            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* [source] As weir_blocks.mark_repeat. */
+uint64_t wr_source_host_mark_repeat(struct wr_source *source);
+
 /* [source] As weir_intake.add. */
 int wr_source_host_add(struct wr_source *source, const weir_record *record);
+
+/* [source] The series of a record with one value, whose value is not used. Returns NULL if it is refused, which
+ * is logged, but not counted. */
+struct weir_metric *wr_source_host_resolve(struct wr_source *source, const weir_record *record);
+
+/* [source] The same, but a refusal is counted. */
+struct weir_metric *wr_source_host_find(struct wr_source *source, const weir_record *record);
+
+/* [source] Adds a number to a series that one of these has returned. Returns as weir_intake.add. */
+int wr_source_host_add_count(struct wr_source *source, struct weir_metric *metric, uint64_t count);
 
 #endif

@@ -26,9 +26,14 @@ bool wr_source_names_begin(struct wr_source_names *names, const char *group, con
     wr_buffer_put_text(key, group);
     wr_buffer_put_char(key, cumulative ? '+' : SEPARATOR);
     for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(labels[i].value);
         wr_buffer_put_text(key, labels[i].key);
-        wr_buffer_put_format(key, "%c%zu%c", SEPARATOR, strlen(labels[i].value), SEPARATOR);
-        wr_buffer_put_text(key, labels[i].value);
+        wr_buffer_put_char(key, SEPARATOR);
+        /* digits in reverse order: the key is not read back */
+        for (size_t rest = length; rest; rest /= 10)
+            wr_buffer_put_char(key, (char)('0' + rest % 10));
+        wr_buffer_put_char(key, SEPARATOR);
+        wr_buffer_put(key, labels[i].value, length);
     }
     wr_buffer_put_char(key, SEPARATOR);
     names->stem = key->length;

@@ -8,8 +8,13 @@
 
 static const weir_option rows[] = {
     /* of types that read text: these come first, so that the others are a table of their own */
-    {"parse", WEIR_OPTION_ENUM, 0, "auto", "auto|text|json|bai|influx|statsd|graphite|prometheus|csv",
+    {"parse", WEIR_OPTION_ENUM, 0, "auto", "auto|text|json|bai|influx|statsd|graphite|prometheus|csv|patterns",
      "the format of what is read; auto: text or json, line by line", offsetof(struct wr_source_options, parse)},
+    {"patterns", WEIR_OPTION_STRING, 0, NULL, NULL,
+     "\"parse\" patterns: regular expressions whose matches are values: a file, the preset nginx, or an array "
+     "of "
+     "patterns",
+     offsetof(struct wr_source_options, patterns)},
     {"line_bytes", WEIR_OPTION_SIZE, 0, "1MiB", "64B..64MiB", "the longest line; longer ones are refused",
      offsetof(struct wr_source_options, line_bytes)},
     {"split", WEIR_OPTION_ENUM, 0, "none", "none|first|last",
@@ -17,6 +22,16 @@ static const weir_option rows[] = {
      offsetof(struct wr_source_options, split)},
     {"time_unit", WEIR_OPTION_ENUM, 0, "ns", "ns|us|ms|s", "\"parse\" influx: the unit of its times",
      offsetof(struct wr_source_options, time_unit)},
+    {"repeat_limit", WEIR_OPTION_INT, 0, "1000", "1..100000",
+     "\"parse\" statsd: a timer with a sample rate of 1/N is added N times, but at most so often; 1: once",
+     offsetof(struct wr_source_options, repeat_limit)},
+    {"set_interval", WEIR_OPTION_DURATION, 0, "0s", "0s..1d",
+     "\"parse\" statsd: the distinct members of a set are counted for so long; 0s: each member is a value of 1 "
+     "with the member as its metadata",
+     offsetof(struct wr_source_options, set_interval_ns)},
+    {"set_members", WEIR_OPTION_INT, 0, "1000000", "1..100000000",
+     "how many distinct members all sets may have in an interval; further ones are refused",
+     offsetof(struct wr_source_options, set_members)},
 
     {"group", WEIR_OPTION_STRING, 0, NULL, NULL,
      "the group of values that come without one; without it, the source's name",
@@ -41,7 +56,7 @@ static const weir_option rows[] = {
     {0},
 };
 
-enum { PARSE_ROWS = 4 };
+enum { PARSE_ROWS = 8 };
 
 struct wr_options_table wr_source_options_table(bool parses)
 {
@@ -74,6 +89,11 @@ bool wr_source_options_has_label(const weir_map *labels, const char *key)
         if (strcmp(labels->items[i].key, key) == 0)
             return true;
     return false;
+}
+
+bool wr_source_options_has_patterns(const struct wr_source_options *options)
+{
+    return !wr_parser_type_at((size_t)options->parse);
 }
 
 struct wr_parser_options wr_source_options_parser(const struct wr_source_options *options)

@@ -17,10 +17,14 @@ struct wr_source_options {
     int64_t retry_min_ns, retry_max_ns;
 
     /* of types that read text */
-    int64_t parse; /* the number of a parser type */
+    int64_t parse;        /* the number of a parser type; behind the last: patterns */
+    const char *patterns; /* a preset or a file; NULL: none, or they are in the configuration itself */
     int64_t line_bytes;
     int64_t split; /* enum wr_parser_split */
     int64_t time_unit;
+    int64_t repeat_limit;
+    int64_t set_interval_ns; /* 0: each member is a value */
+    int64_t set_members;
 };
 
 /* parses: with the options of types that read text. */
@@ -31,6 +35,9 @@ struct wr_options_table wr_source_options_table(bool parses);
 const weir_option *wr_source_options_find_clash(const struct wr_options_table *own);
 
 bool wr_source_options_has_label(const weir_map *labels, const char *key);
+
+/* Whether `parse` is patterns. */
+bool wr_source_options_has_patterns(const struct wr_source_options *options);
 
 /* What they mean to a parser. */
 struct wr_parser_options wr_source_options_parser(const struct wr_source_options *options);

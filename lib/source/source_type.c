@@ -115,8 +115,8 @@ static bool insert_all(struct wr_source_types *types, type_at *entry, const char
 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
-static bool load_file(struct wr_source_types *types, struct wr_plugins *plugins, const char *path,
-                      struct wr_error *error)
+bool wr_source_types_load(struct wr_source_types *types, struct wr_plugins *plugins, const char *path,
+                          struct wr_error *error)
 {
     type_at *entry = (type_at *)(uintptr_t)wr_plugins_open(plugins, &wr_plugins_sources, path, error);
     if (!entry)
@@ -130,7 +130,7 @@ static bool load_file(struct wr_source_types *types, struct wr_plugins *plugins,
 static struct wr_source_type *load(struct wr_source_types *types, struct wr_plugins *plugins, const char *name,
                                    const char *path, struct wr_error *error)
 {
-    if (!load_file(types, plugins, path, error))
+    if (!wr_source_types_load(types, plugins, path, error))
         return NULL;
     struct wr_source_type *type = find_known(types, name, path);
     if (!type)
@@ -163,7 +163,7 @@ static void load_one(const struct wr_plugins_sweep *sweep, const char *name, con
 {
     struct wr_error error = {0};
     const struct load_all *all = sweep->owner;
-    if (!find_known(all->types, name, NULL) && !load_file(all->types, all->plugins, path, &error))
+    if (!find_known(all->types, name, NULL) && !wr_source_types_load(all->types, all->plugins, path, &error))
         sweep->complain(sweep->ctx, &error);
 }
 

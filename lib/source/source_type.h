@@ -31,6 +31,10 @@ struct wr_source_types {
 struct wr_source_type *wr_source_types_find(struct wr_source_types *types, struct wr_plugins *plugins,
                                             const char *name, const char *path, struct wr_error *error);
 
+/* Loads the types of a shared object. Returns false with the error set. */
+bool wr_source_types_load(struct wr_source_types *types, struct wr_plugins *plugins, const char *path,
+                          struct wr_error *error);
+
 /* Loads every plugin with source types in the search path. Those that cannot be loaded are reported to
  * `complain` and skipped. */
 void wr_source_types_load_all(struct wr_source_types *types, struct wr_plugins *plugins,

@@ -18,11 +18,18 @@ struct sources {
     struct wr_lock changing;  /* held by a thread that starts and stops sources */
     struct wr_lock lock;      /* for the list */
     struct wr_condition ends; /* signalled when a source's thread ends; with lock */
-    struct wr_source *first;
-    struct wr_source *stuck; /* they did not stop in time: never freed */
-    uint64_t generation;     /* of the configuration that they are of; with `changing` */
+    struct wr_source *first;  /* those of the configuration in force; with lock */
+
+    /* All that were started and not freed, in whatever list they are: those that are ending, too, and those
+     * that did not stop in time, which are never freed. Changed with `changing`. A child that is forked at any
+     * moment reads it without a lock: a source is put in front with its link set, before it opens anything, and
+     * taken out by one store, before it is freed. */
+    struct wr_source *_Atomic started;
+
+    struct wr_unknown_keys logged; /* the unknown keys that were logged last; with `changing` */
+    uint64_t generation;           /* of the configuration that they are of; with `changing` */
     bool is_stopped;
-    bool is_committing; /* the list is incomplete; with lock */
+    bool is_committing; /* sources of the list are not started yet; with lock */
 };
 
 /* ---- A configuration's sources ---------------------------------------------------------------- */
@@ -65,6 +72,7 @@ bool wr_sources_make(struct wr_runtime *runtime, struct wr_source_types *types, 
         *last = make_one(runtime, types, config, &config->sources[i], unknown, error);
         if (!*last) {
             wr_sources_free(*first);
+            *first = NULL;
             return false;
         }
         last = &(*last)->next;
@@ -135,79 +143,95 @@ static unsigned stop_list(struct sources *sources, struct wr_source *list, int64
     return stuck;
 }
 
-/* [changing] Stops and frees sources that are in no list any more; those that do not stop are kept. */
+static void note_started(struct sources *sources, struct wr_source *source)
+{
+    atomic_store(&source->next_started, atomic_load(&sources->started));
+    atomic_store(&sources->started, source);
+}
+
+static void forget_started(struct sources *sources, struct wr_source *source)
+{
+    struct wr_source *_Atomic *at = &sources->started;
+    struct wr_source *other;
+    while ((other = atomic_load(at)) && other != source)
+        at = &other->next_started;
+    if (other)
+        atomic_store(at, atomic_load(&source->next_started));
+}
+
+/* [changing] Stops and frees sources that are not of the configuration any more; those that do not stop are
+ * kept. */
 static void end_all(struct sources *sources, struct wr_source *list, int64_t deadline_ns)
 {
     stop_list(sources, list, deadline_ns);
     while (list) {
         struct wr_source *source = list;
         list = list->next;
-        if (source->is_started) {
-            source->next = sources->stuck;
-            sources->stuck = source;
-        } else {
-            wr_source_free(source);
-        }
+        if (source->is_started)
+            continue;
+        forget_started(sources, source);
+        wr_source_free(source);
     }
 }
 
-/* [changing] Takes the source that equals another one out of the list. NULL: there is none. */
+/* Caller holds the lock. Takes the source that equals another one out of the list. NULL: there is none. */
 static struct wr_source *take_equal(struct sources *sources, const struct wr_source *like)
 {
-    struct wr_source **at = &sources->first, *found = NULL;
-    wr_lock_enter(&sources->lock);
+    struct wr_source **at = &sources->first, *found;
     while (*at && (has_ended(*at) || strcmp((*at)->identity, like->identity) != 0))
         at = &(*at)->next;
-    if (*at) {
-        found = *at;
+    found = *at;
+    if (found)
         *at = found->next;
-    }
-    wr_lock_leave(&sources->lock);
     return found;
 }
 
-static struct wr_source *replace_list(struct sources *sources, struct wr_source *list)
-{
-    wr_lock_enter(&sources->lock);
-    struct wr_source *before = sources->first;
-    sources->first = list;
-    wr_lock_leave(&sources->lock);
-    return before;
-}
-
-/* [changing] The sources that go on, and the new ones, in the order of the configuration. */
-static struct wr_source *choose(struct sources *sources, struct wr_source *made)
+/* [changing] Makes the list that of the sources that go on, and of the new ones, in the order of the
+ * configuration. *unused: gets those that were made and equal one that goes on. Returns those that have to end.
+ */
+static struct wr_source *replace_list(struct sources *sources, struct wr_source *made,
+                                      struct wr_source **unused)
 {
     struct wr_source *chosen = NULL, **last = &chosen;
+    wr_lock_enter(&sources->lock);
     while (made) {
         struct wr_source *source = made, *same = take_equal(sources, made);
         made = made->next;
         if (same) {
-            wr_source_free(source);
+            source->next = *unused;
+            *unused = source;
             source = same;
         }
         source->next = NULL;
         *last = source;
         last = &source->next;
     }
-    return chosen;
+    struct wr_source *ending = sources->first;
+    sources->first = chosen;
+    sources->is_committing = true;
+    wr_lock_leave(&sources->lock);
+    return ending;
 }
 
 /* [changing] One that cannot be started is left as it is, with a message. */
 static void start_new(struct sources *sources, struct wr_source *list)
 {
     struct wr_error error;
-    for (; list; list = list->next)
-        if (!list->is_started && !wr_source_start(list, note_end, sources, &error)) {
-            atomic_store(&list->state, WEIR_SOURCE_BROKEN);
-            wr_log_write(&sources->runtime->log, WEIR_LOG_ERROR, "%s", error.text);
-        }
+    for (; list; list = list->next) {
+        if (list->is_started)
+            continue;
+        note_started(sources, list);
+        if (wr_source_start(list, note_end, sources, &error))
+            continue;
+        atomic_store(&list->state, WEIR_SOURCE_BROKEN);
+        wr_log_write(&sources->runtime->log, WEIR_LOG_ERROR, "%s", error.text);
+    }
 }
 
-static void set_committing(struct sources *sources, bool is_committing)
+static void end_committing(struct sources *sources)
 {
     wr_lock_enter(&sources->lock);
-    sources->is_committing = is_committing;
+    sources->is_committing = false;
     wr_condition_wake(&sources->ends);
     wr_lock_leave(&sources->lock);
 }
@@ -221,6 +245,17 @@ static int64_t stop_deadline(const struct sources *sources)
     return deadline_ns;
 }
 
+/* Once for each configuration, however often it is put in force. The sources take the keys over. */
+static void log_unknown_keys(struct sources *sources, struct wr_unknown_keys *keys)
+{
+    if (wr_unknown_keys_equal(keys, &sources->logged))
+        return;
+    wr_unknown_keys_log(keys, &sources->runtime->log);
+    wr_unknown_keys_fini(&sources->logged);
+    sources->logged = *keys;
+    *keys = (struct wr_unknown_keys){0};
+}
+
 static void commit(struct wr_source_hooks *hooks, void *plan, uint64_t generation)
 {
     struct sources *sources = (struct sources *)hooks;
@@ -228,14 +263,13 @@ static void commit(struct wr_source_hooks *hooks, void *plan, uint64_t generatio
     wr_lock_enter(&sources->changing);
     if (!sources->is_stopped && generation >= sources->generation) {
         sources->generation = generation;
-        wr_unknown_keys_log(&planned->unknown, &sources->runtime->log);
-        set_committing(sources, true);
-        struct wr_source *chosen = choose(sources, planned->first);
+        log_unknown_keys(sources, &planned->unknown);
+        struct wr_source *unused = NULL, *ending = replace_list(sources, planned->first, &unused);
         planned->first = NULL;
-        end_all(sources, replace_list(sources, NULL), stop_deadline(sources));
-        start_new(sources, chosen);
-        replace_list(sources, chosen);
-        set_committing(sources, false);
+        wr_sources_free(unused);
+        end_all(sources, ending, stop_deadline(sources));
+        start_new(sources, sources->first); /* `changing` alone changes the list */
+        end_committing(sources);
     }
     wr_lock_leave(&sources->changing);
     discard(plan);
@@ -254,33 +288,77 @@ static bool stop_all(struct wr_source_hooks *hooks, int64_t deadline_ns)
     return !stuck;
 }
 
-/* [fork] Other threads may have been changing the list: it is read as it is, without locks, and each link in it
- * leads to a source or to none. */
+/* [fork] Other threads may have been starting and stopping sources: see `started`. */
 static void abandon_all(struct wr_source_hooks *hooks)
 {
     const struct sources *sources = (const struct sources *)hooks;
-    for (const struct wr_source *source = sources->first; source; source = source->next)
+    for (const struct wr_source *source = atomic_load(&sources->started); source;
+         source = atomic_load(&source->next_started))
         wr_source_abandon(source);
+}
+
+/* Caller holds the lock. NULL: there are not that many. */
+static struct wr_source *source_at(const struct sources *sources, size_t index)
+{
+    struct wr_source *source = sources->first;
+    for (size_t i = 0; source && i < index; i++)
+        source = source->next;
+    return source;
 }
 
 static bool read_stats(struct wr_source_hooks *hooks, size_t index, weir_source_stats *stats)
 {
     struct sources *sources = (struct sources *)hooks;
     wr_lock_enter(&sources->lock);
-    const struct wr_source *source = sources->first;
-    for (size_t i = 0; source && i < index; i++)
-        source = source->next;
+    const struct wr_source *source = source_at(sources, index);
     if (source)
         wr_source_read_stats(source, stats);
     wr_lock_leave(&sources->lock);
     return source;
 }
 
+/* Called in the dispatcher's round, which a thread waits for that was interrupted while it held the lock, if
+ * its signal handler adds a value and waits for its delivery: so this does not wait for the lock. */
+static bool read_counts(struct wr_source_hooks *hooks, size_t index, struct wr_selfmetrics_source *out)
+{
+    struct sources *sources = (struct sources *)hooks;
+    if (!wr_lock_enter_by(&sources->lock, 0))
+        return false;
+    const struct wr_source *source = source_at(sources, index);
+    if (source)
+        wr_source_read_counts(source, out);
+    wr_lock_leave(&sources->lock);
+    return source;
+}
+
+static bool read_status(struct wr_source_hooks *hooks, size_t index, struct wr_status_source *out)
+{
+    struct sources *sources = (struct sources *)hooks;
+    wr_lock_enter(&sources->lock);
+    struct wr_source *source = source_at(sources, index);
+    if (source)
+        wr_source_read_status(source, out);
+    wr_lock_leave(&sources->lock);
+    return source;
+}
+
+static size_t read_senders(struct wr_source_hooks *hooks, size_t index, struct wr_status_sender *senders,
+                           size_t room)
+{
+    struct sources *sources = (struct sources *)hooks;
+    wr_lock_enter(&sources->lock);
+    struct wr_source *source = source_at(sources, index);
+    size_t count = source ? wr_source_senders_read(&source->senders, senders, room) : 0;
+    wr_lock_leave(&sources->lock);
+    return count;
+}
+
 static struct sources *make(struct wr_runtime *runtime)
 {
     struct sources *sources = calloc(1, sizeof *sources);
     if (sources)
-        *sources = (struct sources){.hooks = {plan, commit, discard, stop_all, abandon_all, read_stats},
+        *sources = (struct sources){.hooks = {plan, commit, discard, stop_all, abandon_all, read_stats,
+                                              read_counts, read_status, read_senders},
                                     .runtime = runtime,
                                     .is_stopped = true};
     return sources;

@@ -14,6 +14,7 @@
 #include "text/common.h"
 #include "config/document.h"
 #include "lane/lane_stats.h"
+#include "lane/losses.h"
 #include "status/ledger.h"
 #include "os/fd.h"
 
@@ -137,30 +138,31 @@ static void take_process(struct wr_snapshot *snapshot, struct wr_engine *engine)
 
 /* ---- Sources --------------------------------------------------------------------------------- */
 
-static void take_source(struct wr_status_source *source, const weir_source_stats *stats)
+static void take_senders(struct wr_status_view *view, const struct wr_snapshot_sources *sources, size_t index)
 {
-    *source = (struct wr_status_source){
-        .state = stats->state,
-        .lines = stats->lines,
-        .bad_lines = stats->bad_lines,
-        .records = stats->records,
-        .added = stats->added,
-        .refused = stats->refused,
-    };
-    snprintf(source->name, sizeof source->name, "%s", stats->name);
-    snprintf(source->type, sizeof source->type, "%s", stats->type);
+    struct wr_status_sender *senders = view->senders + view->sender_count;
+    size_t room = WR_STATUS_SENDERS_MOST - view->sender_count;
+    size_t count = sources->read_senders(sources->ctx, index, senders, room);
+    size_t taken = count < room ? count : room;
+    for (size_t i = 0; i < taken; i++)
+        senders[i].source = (int64_t)index;
+    view->sender_count += taken;
+    view->process.senders_more += count - taken;
 }
 
-static void take_sources(struct wr_status_view *view, wr_snapshot_read_source *read_source, void *ctx)
+static void take_sources(struct wr_status_view *view, const struct wr_snapshot_sources *sources)
 {
-    weir_source_stats stats;
-    view->source_count = 0;
-    view->process.sources_more = 0;
-    for (size_t i = 0; read_source && read_source(ctx, i, &stats); i++)
-        if (i < WR_STATUS_SOURCES_MOST)
-            take_source(&view->sources[view->source_count++], &stats);
-        else
+    struct wr_status_source source;
+    view->source_count = view->sender_count = 0;
+    view->process.sources_more = view->process.senders_more = 0;
+    for (size_t i = 0; sources->read && sources->read(sources->ctx, i, &source); i++) {
+        if (i >= WR_STATUS_SOURCES_MOST) {
             view->process.sources_more++;
+            continue;
+        }
+        view->sources[view->source_count++] = source;
+        take_senders(view, sources, i);
+    }
 }
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
@@ -193,9 +195,7 @@ static struct wr_snapshot_before *find_before(struct wr_snapshot *snapshot, cons
 static void take_rates(struct wr_snapshot *snapshot, struct wr_status_handler *handler,
                        const struct wr_lane *lane)
 {
-    uint64_t dropped = 0;
-    for (int i = 0; i < WEIR_DROPPED_MAX; i++)
-        dropped += handler->dropped[i];
+    uint64_t dropped = wr_losses_sum(handler->dropped);
     struct wr_snapshot_before *before = find_before(snapshot, lane);
     handler->offered_rate = handler->delivered_rate = handler->dropped_rate = -1;
     if (!before)
@@ -286,10 +286,10 @@ static void take_groups(struct wr_status_view *view, struct wr_engine *engine)
 }
 
 void wr_snapshot_take(struct wr_snapshot *snapshot, struct wr_engine *engine,
-                      wr_snapshot_read_source *read_source, void *ctx)
+                      const struct wr_snapshot_sources *sources)
 {
     take_process(snapshot, engine);
-    take_sources(&snapshot->view, read_source, ctx);
+    take_sources(&snapshot->view, sources);
     take_handlers(snapshot, engine);
     take_groups(&snapshot->view, engine);
     snapshot->before_ns = snapshot->view.process.taken_ns;

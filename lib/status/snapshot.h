@@ -20,9 +20,19 @@ struct wr_snapshot_before {
     uint64_t offered, delivered, dropped;
 };
 
-/* Reads what the source with that index has read. Returns false if there are not that many. Sources are above
+/* Reads the state of the source with that index. Returns false if there are not that many. Sources are above
  * this folder. */
-typedef bool wr_snapshot_read_source(void *ctx, size_t index, weir_source_stats *stats);
+typedef bool wr_snapshot_read_source(void *ctx, size_t index, struct wr_status_source *source);
+
+/* Copies senders of the source with that index, at most room. Returns how many there are. */
+typedef size_t wr_snapshot_read_senders(void *ctx, size_t index, struct wr_status_sender *senders, size_t room);
+
+/* How to read what sources have read; both NULL: there are none. */
+struct wr_snapshot_sources {
+    wr_snapshot_read_source *read;
+    wr_snapshot_read_senders *read_senders;
+    void *ctx;
+};
 
 struct wr_snapshot {
     struct wr_status_view view;
@@ -35,9 +45,9 @@ struct wr_snapshot {
 /* Sets what does not change during the life of the process; there is no snapshot before. */
 void wr_snapshot_init(struct wr_snapshot *snapshot);
 
-/* Takes a snapshot, into snapshot->view. read_source: may be NULL. */
+/* Takes a snapshot, into snapshot->view. */
 void wr_snapshot_take(struct wr_snapshot *snapshot, struct wr_engine *engine,
-                      wr_snapshot_read_source *read_source, void *ctx);
+                      const struct wr_snapshot_sources *sources);
 
 /* When a process of the caller's pid namespace started, in clock ticks since boot; with the pid it identifies a
  * process, as pids are reused. pid 0: the calling process. Returns 0 if there is no such process. */

@@ -46,7 +46,7 @@ static bool write_page(struct work *work, const char *setting, struct wr_error *
     wr_buffer_clear(&work->page);
     const struct wr_status *status = work->status;
     if (work->snapshot) {
-        wr_snapshot_take(work->snapshot, status->engine, status->read_source, status->ctx);
+        wr_snapshot_take(work->snapshot, status->engine, &status->sources);
         wr_status_page_put(&work->page, &work->snapshot->view);
     }
     if (work->snapshot && !work->page.failed)

@@ -13,15 +13,14 @@
 #include "status/status_file.h"
 
 struct wr_status {
-    struct wr_lock lock; /* protects all fields below except file and read_source */
+    struct wr_lock lock; /* protects all fields below except file and sources */
     struct wr_condition changed;
     char *setting; /* settings.status; NULL: off */
     uint64_t turn; /* incremented when the setting changes */
     bool running, stopping;
     pthread_t thread;
     struct wr_engine *engine;
-    wr_snapshot_read_source *read_source; /* with its ctx; NULL: no sources are shown. Set before the start */
-    void *ctx;
+    struct wr_snapshot_sources sources; /* set before the start */
     struct wr_status_file file;
 };
 

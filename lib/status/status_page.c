@@ -12,9 +12,11 @@ static const char magic[8] = "weirstat";
 enum { CHECKED_FROM = offsetof(struct wr_status_head, length) };
 
 /* The structs are written as they are in memory, so they must not contain uninitialised padding. */
-_Static_assert(sizeof(struct wr_status_head) == 48, "the head has no padding");
-_Static_assert(sizeof(struct wr_status_source) == 6 * 8 + WR_STATUS_NAME_ROOM + 64, "a source has no padding");
-_Static_assert(sizeof(struct wr_status_process) == (21 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32 +
+_Static_assert(sizeof(struct wr_status_head) == 56, "the head has no padding");
+_Static_assert(sizeof(struct wr_status_source) == 8 * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
+               "a source has no padding");
+_Static_assert(sizeof(struct wr_status_sender) == 10 * 8 + 128, "a sender has no padding");
+_Static_assert(sizeof(struct wr_status_process) == (22 + WEIR_REFUSED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 32 +
                                                        WR_STATUS_ENTRIES_MOST * sizeof(struct wr_status_entry),
                "the process's part has no padding");
 _Static_assert(sizeof(struct wr_status_handler) == (20 + WEIR_DROPPED_MAX) * 8 + 2 * WR_STATUS_NAME_ROOM + 64,
@@ -35,6 +37,8 @@ void wr_status_page_put(struct wr_buffer *out, const struct wr_status_view *view
         .group_bytes = sizeof view->groups[0],
         .source_count = (uint32_t)view->source_count,
         .source_bytes = sizeof view->sources[0],
+        .sender_count = (uint32_t)view->sender_count,
+        .sender_bytes = sizeof view->senders[0],
     };
     memcpy(head.magic, magic, sizeof magic);
     wr_buffer_put(out, &head, sizeof head);
@@ -42,6 +46,7 @@ void wr_status_page_put(struct wr_buffer *out, const struct wr_status_view *view
     wr_buffer_put(out, view->handlers, view->handler_count * sizeof view->handlers[0]);
     wr_buffer_put(out, view->groups, view->group_count * sizeof view->groups[0]);
     wr_buffer_put(out, view->sources, view->source_count * sizeof view->sources[0]);
+    wr_buffer_put(out, view->senders, view->sender_count * sizeof view->senders[0]);
     if (out->failed)
         return;
     head.length = (uint32_t)(out->length - start);
@@ -64,7 +69,8 @@ static bool parts_fit(const struct wr_status_head *head)
     const uint32_t parts[][2] = {{1, head->process_bytes},
                                  {head->handler_count, head->handler_bytes},
                                  {head->group_count, head->group_bytes},
-                                 {head->source_count, head->source_bytes}};
+                                 {head->source_count, head->source_bytes},
+                                 {head->sender_count, head->sender_bytes}};
     uint64_t left = head->length - sizeof *head;
     for (size_t i = 0; i < WR_COUNT_OF(parts); i++) {
         uint64_t part = (uint64_t)parts[i][0] * parts[i][1];
@@ -126,7 +132,10 @@ static void end_texts(struct wr_status_view *view)
     for (size_t i = 0; i < view->source_count; i++) {
         struct wr_status_source *source = &view->sources[i];
         source->name[sizeof source->name - 1] = source->type[sizeof source->type - 1] = '\0';
+        source->reason[sizeof source->reason - 1] = '\0';
     }
+    for (size_t i = 0; i < view->sender_count; i++)
+        view->senders[i].name[sizeof view->senders[i].name - 1] = '\0';
 }
 
 static void take_parts(const char *bytes, const struct wr_status_head *head, struct wr_status_view *view)
@@ -149,6 +158,11 @@ static void take_parts(const char *bytes, const struct wr_status_head *head, str
     view->process.sources_more += head->source_count - view->source_count;
     for (size_t i = 0; i < view->source_count; i++)
         take_part(&view->sources[i], sizeof view->sources[i], at + i * head->source_bytes, head->source_bytes);
+    at += (size_t)head->source_count * head->source_bytes;
+    view->sender_count = least(head->sender_count, WR_STATUS_SENDERS_MOST);
+    view->process.senders_more += head->sender_count - view->sender_count;
+    for (size_t i = 0; i < view->sender_count; i++)
+        take_part(&view->senders[i], sizeof view->senders[i], at + i * head->sender_bytes, head->sender_bytes);
     end_texts(view);
 }
 

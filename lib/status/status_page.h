@@ -1,9 +1,9 @@
 /* status_page: the layout of status files, which the library writes and `weir status` reads.
  *
  * A head, one part for the process, one for each handler, one for each of the groups with the most values
- * without a handler, one for each source. The head contains the size of each kind of part, so that parts can
- * grow at their end: a reader ignores fields that it does not know, and reads zeros for fields that the writer
- * did not know. Any other change increments the version.
+ * without a handler, one for each source, one for each of the senders to sources. The head contains the size of
+ * each kind of part, so that parts can grow at their end: a reader ignores fields that it does not know, and
+ * reads zeros for fields that the writer did not know. Any other change increments the version.
  *
  * The file is rewritten in place while others may read it. Writer and reader are not synchronised: a page that
  * was read while it was written has a wrong checksum, and is read again.
@@ -23,11 +23,12 @@ struct wr_buffer;
 struct wr_error;
 
 enum {
-    WR_STATUS_VERSION = 2,
+    WR_STATUS_VERSION = 3,
     WR_STATUS_HANDLERS_MOST = 100,
     WR_STATUS_GROUPS_MOST = 10,
     WR_STATUS_ENTRIES_MOST = 5,
     WR_STATUS_SOURCES_MOST = 100,
+    WR_STATUS_SENDERS_MOST = 256,
     WR_STATUS_NAME_ROOM = 256,
     WR_STATUS_BYTES_MOST = 1 << 20, /* of a page of any version */
 };
@@ -41,6 +42,7 @@ struct wr_status_head {
     uint32_t handler_count, handler_bytes;
     uint32_t group_count, group_bytes;
     uint32_t source_count, source_bytes;
+    uint32_t sender_count, sender_bytes;
 };
 
 /* An entry of "metrics". */
@@ -74,6 +76,7 @@ struct wr_status_process {
     uint64_t entries_unmatched; /* that no name has matched; the first of these: */
     struct wr_status_entry unmatched[WR_STATUS_ENTRIES_MOST];
     uint64_t sources_more; /* sources without a part */
+    uint64_t senders_more; /* senders without a part */
 };
 
 /* Flags of a handler. */
@@ -111,16 +114,28 @@ struct wr_status_source {
     char type[64];
     int64_t state; /* enum weir_source_state */
     uint64_t lines, bad_lines, records, added, refused;
+    uint64_t lost;                    /* what it has counted as lost: its counters lost_* */
+    char reason[WR_STATUS_NAME_ROOM]; /* why its last call failed; "": it works */
+    uint64_t bytes;                   /* of text */
+};
+
+/* See weir_sender of <weir/source.h>. */
+struct wr_status_sender {
+    char name[128];
+    uint64_t processes, added, recovered, delivered, lost, received, repeats, missing;
+    int64_t state;  /* enum weir_sender_state */
+    int64_t source; /* the index of its source */
 };
 
 /* The contents of a page. After reading, whatever the file contained, all texts are terminated, counts are
  * within their bounds, and missing fields are zero. Texts may contain any bytes. */
 struct wr_status_view {
     struct wr_status_process process;
-    size_t handler_count, group_count, source_count;
+    size_t handler_count, group_count, source_count, sender_count;
     struct wr_status_handler handlers[WR_STATUS_HANDLERS_MOST];
     struct wr_status_group groups[WR_STATUS_GROUPS_MOST];
     struct wr_status_source sources[WR_STATUS_SOURCES_MOST];
+    struct wr_status_sender senders[WR_STATUS_SENDERS_MOST];
 };
 
 /* Appends a page. */

@@ -50,10 +50,27 @@ unsigned wr_utf8_decode(const char *text, size_t length, uint32_t *code_point)
     return bytes;
 }
 
+/* How many bytes from here on are ASCII, in steps of eight. */
+static size_t skip_ascii(const char *text, size_t length)
+{
+    uint64_t bytes;
+    size_t i = 0;
+    for (; length - i >= sizeof bytes; i += sizeof bytes) {
+        memcpy(&bytes, text + i, sizeof bytes);
+        if (bytes & UINT64_C(0x8080808080808080))
+            break;
+    }
+    return i;
+}
+
 bool wr_utf8_is_valid(const char *text, size_t length, size_t *where)
 {
-    for (size_t i = 0; i < length;) {
+    for (size_t i = skip_ascii(text, length); i < length;) {
         uint32_t code_point;
+        if ((unsigned char)text[i] < 0x80) {
+            i++;
+            continue;
+        }
         unsigned bytes = wr_utf8_decode(text + i, length - i, &code_point);
         if (!bytes) {
             if (where)

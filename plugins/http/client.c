@@ -17,16 +17,25 @@ enum {
 
 /* ---- Receiving ------------------------------------------------------------------------------- */
 
-/* Keeps the beginning and aborts the transfer after REPLY_MAX bytes. */
+static bool feed_sink(const struct client *client, const char *data, size_t length)
+{
+    long status = 0;
+    curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (!client->sink || status < 200 || status >= 300)
+        return client->reply_bytes <= REPLY_MAX;
+    return client->sink->take(client->sink->ctx, data, length);
+}
+
+/* Keeps the beginning and aborts the transfer after REPLY_MAX bytes, or as the sink says. */
 static size_t receive_body(char *data, size_t size, size_t count, void *ctx)
 {
     struct client *client = ctx;
     struct client_reply *reply = client->reply;
-    size_t length = size * count, room = sizeof reply->text - 1 - reply->text_length;
+    size_t length = size * count, room = CLIENT_TEXT - 1 - reply->text_length;
     memcpy(reply->text + reply->text_length, data, length < room ? length : room);
     reply->text_length += length < room ? length : room;
     client->reply_bytes += length;
-    return client->reply_bytes > REPLY_MAX ? 0 : length;
+    return feed_sink(client, data, length) ? length : 0;
 }
 
 /* libcurl takes a number of seconds beyond 64 bits for none. */
@@ -310,11 +319,14 @@ static void perform(struct client *client, struct client_reply *reply)
     client->reply = NULL;
 }
 
-void wr_client_send(struct client *client, const char *body, size_t length, struct client_reply *reply)
+void wr_client_send(struct client *client, const char *body, size_t length, const struct client_sink *sink,
+                    struct client_reply *reply)
 {
+    client->sink = sink;
     curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
     perform(client, reply);
+    client->sink = NULL;
 }
 
 long wr_client_get(struct client *client, const struct client_settings *settings)
@@ -341,6 +353,6 @@ bool wr_client_connect(struct client *client, const struct client_settings *sett
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, min_ms(settings->timeout_ms, timeout_ms));
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, min_ms(settings->connect_timeout_ms, timeout_ms));
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, abort_request);
-    wr_client_send(client, "", 0, reply);
+    wr_client_send(client, "", 0, NULL, reply);
     return reply->end == CLIENT_FAILED && reply->result == CURLE_ABORTED_BY_CALLBACK;
 }

@@ -28,6 +28,12 @@ struct client_settings {
     int64_t timeout_ms, connect_timeout_ms;
 };
 
+/* Takes the body of a 2xx response as it arrives, however long it is. */
+struct client_sink {
+    bool (*take)(void *ctx, const char *data, size_t length); /* returns false to read no more */
+    void *ctx;
+};
+
 /* How a request ended. */
 enum client_end {
     CLIENT_RESPONDED,         /* a status and complete headers were received */
@@ -48,7 +54,7 @@ struct client_reply {
     int64_t retry_after_s; /* 0: absent or invalid */
     char redirect[256];    /* the redirect's target, without secrets; "": none */
     char error[CURL_ERROR_SIZE];
-    char text[CLIENT_TEXT]; /* the beginning of the body, NUL-terminated */
+    char text[CLIENT_TEXT + 4]; /* the beginning of the body, NUL-terminated, and room for "..." behind it */
     size_t text_length;
     bool text_is_cut; /* the body has more, or did not arrive completely */
 };
@@ -60,6 +66,7 @@ struct client {
     CURL *easy;
     struct sockets sockets;
     struct client_reply *reply; /* of the current request */
+    const struct client_sink *sink;
     size_t reply_bytes, header_bytes;
     bool responded; /* the headers of a final status are complete */
 };
@@ -83,8 +90,9 @@ bool wr_client_owns_descriptors(struct client *client);
  * open afterwards. */
 void wr_client_forget(struct client *client);
 
-/* Sends a body and waits for the response. */
-void wr_client_send(struct client *client, const char *body, size_t length, struct client_reply *reply);
+/* Sends a body and waits for the response. sink: NULL if the beginning of the response is enough. */
+void wr_client_send(struct client *client, const char *body, size_t length, const struct client_sink *sink,
+                    struct client_reply *reply);
 
 /* Sends a GET to the same URL, without a body. Returns the status; 0: no response. */
 long wr_client_get(struct client *client, const struct client_settings *settings);

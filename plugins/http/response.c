@@ -20,10 +20,7 @@ static void mask(char *text, const char *secret)
         memset(found, '*', length);
 }
 
-static void set_message(struct response *response, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void set_message(struct response *response, const char *format, ...)
+void wr_response_set_message(struct response *response, const char *format, ...)
 {
     char text[2048];
     va_list arguments;
@@ -63,8 +60,8 @@ static void set_status_message(const struct response_request *request, struct cl
                                struct response *response)
 {
     const char *text = make_excerpt(request, reply);
-    set_message(response, "%s %s: returned %ld%s%s", request->method, request->url, reply->status,
-                *text ? ": " : "", text);
+    wr_response_set_message(response, "%s %s: returned %ld%s%s", request->method, request->url, reply->status,
+                            *text ? ": " : "", text);
 }
 
 /* ---- Status ---------------------------------------------------------------------------------- */
@@ -88,9 +85,9 @@ static void classify_redirect(const struct response_request *request, struct cli
         memcpy(path, "/...", 5);
     response->kind = RESPONSE_RETRY;
     response->retry_after_ms = RESPONSE_DELAY_MAX;
-    set_message(response, "%s %s: returned %ld%s%.70s; %s", request->method, request->url, reply->status,
-                *reply->redirect ? ", a redirect to " : "", reply->redirect,
-                only_slash ? "add the slash to \"url\"" : "redirects are not followed");
+    wr_response_set_message(response, "%s %s: returned %ld%s%.70s; %s", request->method, request->url,
+                            reply->status, *reply->redirect ? ", a redirect to " : "", reply->redirect,
+                            only_slash ? "add the slash to \"url\"" : "redirects are not followed");
 }
 
 /* InfluxDB 1.x stores the other points, and reports dropped=0 if it could not parse some. Returns how many
@@ -147,12 +144,12 @@ static void set_timeout_message(const struct response_request *request, const st
     if (!reply->connected && request->connect_timeout_ms < ms)
         ms = request->connect_timeout_ms;
     if (!reply->resolved)
-        set_message(response, "resolve %s: no response within %" PRId64 " ms", request->peer, ms);
+        wr_response_set_message(response, "resolve %s: no response within %" PRId64 " ms", request->peer, ms);
     else if (!reply->connected)
-        set_message(response, "connect %s: no connection within %" PRId64 " ms", request->peer, ms);
+        wr_response_set_message(response, "connect %s: no connection within %" PRId64 " ms", request->peer, ms);
     else
-        set_message(response, "%s %s: no complete response within %" PRId64 " ms", request->method,
-                    request->url, ms);
+        wr_response_set_message(response, "%s %s: no complete response within %" PRId64 " ms", request->method,
+                                request->url, ms);
 }
 
 static void set_error_message(const struct response_request *request, const struct client_reply *reply,
@@ -161,7 +158,8 @@ static void set_error_message(const struct response_request *request, const stru
     if (reply->connect_status >= 300) {
         /* 407: the credentials are wrong, as with a proxy that is not asked for a tunnel */
         response->retry_after_ms = reply->connect_status == 407 ? RESPONSE_DELAY_MAX : 0;
-        set_message(response, "connect %s: the proxy returned %ld", request->peer, reply->connect_status);
+        wr_response_set_message(response, "connect %s: the proxy returned %ld", request->peer,
+                                reply->connect_status);
         return;
     }
     const char *why = *reply->error ? reply->error : curl_easy_strerror(reply->result);
@@ -170,20 +168,26 @@ static void set_error_message(const struct response_request *request, const stru
     case CURLE_OPERATION_TIMEDOUT: set_timeout_message(request, reply, response); break;
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
-        set_message(response, "resolve %s: unknown name, or no name server responds", request->peer);
+        wr_response_set_message(response, "resolve %s: unknown name, or no name server responds",
+                                request->peer);
         break;
-    case CURLE_COULDNT_CONNECT: set_message(response, "connect %s: %s", request->peer, system); break;
+    case CURLE_COULDNT_CONNECT:
+        wr_response_set_message(response, "connect %s: %s", request->peer, system);
+        break;
     case CURLE_PEER_FAILED_VERIFICATION:
-        set_message(response, "%s: the certificate of %s is not trusted: %s", request->url, request->host, why);
+        wr_response_set_message(response, "%s: the certificate of %s is not trusted: %s", request->url,
+                                request->host, why);
         break;
-    case CURLE_SSL_CACERT_BADFILE: set_message(response, "ca_file: %s", why); break;
-    case CURLE_SSL_CERTPROBLEM: set_message(response, "cert_file, key_file: %s", why); break;
-    case CURLE_SSL_CONNECT_ERROR: set_message(response, "connect %s: TLS: %s", request->peer, why); break;
+    case CURLE_SSL_CACERT_BADFILE: wr_response_set_message(response, "ca_file: %s", why); break;
+    case CURLE_SSL_CERTPROBLEM: wr_response_set_message(response, "cert_file, key_file: %s", why); break;
+    case CURLE_SSL_CONNECT_ERROR:
+        wr_response_set_message(response, "connect %s: TLS: %s", request->peer, why);
+        break;
     case CURLE_GOT_NOTHING:
-        set_message(response, "%s %s: the server closed the connection without a response", request->method,
-                    request->url);
+        wr_response_set_message(response, "%s %s: the server closed the connection without a response",
+                                request->method, request->url);
         break;
-    default: set_message(response, "%s %s: %s", request->method, request->url, why);
+    default: wr_response_set_message(response, "%s %s: %s", request->method, request->url, why);
     }
 }
 
@@ -195,12 +199,13 @@ void wr_response_classify(const struct response_request *request, struct client_
     case CLIENT_RESPONDED: classify_status(request, reply, response); break;
     case CLIENT_FAILED: set_error_message(request, reply, response); break;
     case CLIENT_HEADERS_TOO_LARGE:
-        set_message(response, "%s %s: the response headers exceed 64 KiB", request->method, request->url);
+        wr_response_set_message(response, "%s %s: the response headers exceed 64 KiB", request->method,
+                                request->url);
         break;
     case CLIENT_STOPPED:
-        set_message(response, "%s %s: no response before the time limit for stopping", request->method,
-                    request->url);
+        wr_response_set_message(response, "%s %s: no response before the time limit for stopping",
+                                request->method, request->url);
         break;
-    case CLIENT_NO_MEMORY: set_message(response, "out of memory"); break;
+    case CLIENT_NO_MEMORY: wr_response_set_message(response, "out of memory"); break;
     }
 }

@@ -34,6 +34,10 @@ struct response_request {
     const char *const *secrets; /* replaced by asterisks in messages; ends with NULL */
 };
 
+/* Sets the message, in which secrets are masked. */
+void wr_response_set_message(struct response *response, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Modifies the reply's text. */
 void wr_response_classify(const struct response_request *request, struct client_reply *reply,
                           struct response *response);

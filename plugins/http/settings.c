@@ -5,9 +5,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "otlp_env.h"
+
 const weir_option wr_settings_table[] = {
-    {"url", WEIR_OPTION_STRING, WEIR_OPTION_REQUIRED | WEIR_OPTION_URL | WEIR_OPTION_DESTINATION, NULL, NULL,
-     "the destination: http:// or https://; it may contain a user and a password",
+    {"url", WEIR_OPTION_STRING, WEIR_OPTION_URL | WEIR_OPTION_DESTINATION, NULL, NULL,
+     "the destination: http:// or https://; it may contain a user and a password; required, except for the "
+     "format "
+     "otlp if OTEL_EXPORTER_OTLP_ENDPOINT is set",
      offsetof(struct settings_options, url)},
     {"method", WEIR_OPTION_ENUM, 0, "POST", "POST|PUT|PATCH", "the request method",
      offsetof(struct settings_options, method)},
@@ -60,10 +64,48 @@ static bool check_address(const weir_host *host, const char *option, const char 
     return false;
 }
 
-static bool check_addresses(const weir_host *host, const struct settings_options *options,
-                            struct settings *settings)
+/* The URL of the options, or else of the environment. */
+static const char *url_of(const struct settings_options *options, const struct settings *settings)
 {
-    return check_address(host, "url", options->url, &settings->address) &&
+    return options->url ? options->url : settings->environment_url;
+}
+
+static bool find_url(const weir_host *host, const struct settings_options *options, struct settings *settings,
+                     const struct protocol *protocol)
+{
+    bool no_memory = false;
+    if (!options->url && protocol->has_environment)
+        settings->environment_url = wr_otlp_env_url(&no_memory);
+    if (url_of(options, settings))
+        return true;
+    if (no_memory)
+        host->refuse(host, "", "no memory");
+    else
+        host->refuse(host, "", "the option \"url\" is missing%s",
+                     protocol->has_environment ? ", and OTEL_EXPORTER_OTLP_ENDPOINT is not set" : "");
+    return false;
+}
+
+/* Whether the path, without parameters, ends in what the protocol's requests need. */
+static bool check_path(const weir_host *host, const char *url, const struct address *address,
+                       const struct protocol *protocol)
+{
+    size_t length = strcspn(url, "?#"), needed = protocol->path ? strlen(protocol->path) : 0;
+    if (length >= needed && strncmp(url + length - needed, protocol->path ? protocol->path : "", needed) == 0)
+        return true;
+    host->refuse(host, "url", "the path must end in %s for the format %s, got %s", protocol->path,
+                 protocol->format, address->display);
+    return false;
+}
+
+static bool check_addresses(const weir_host *host, const struct settings_options *options,
+                            struct settings *settings, const struct protocol *protocol)
+{
+    if (!find_url(host, options, settings, protocol))
+        return false;
+    const char *url = url_of(options, settings);
+    return check_address(host, options->url ? "url" : "", url, &settings->address) &&
+           check_path(host, url, &settings->address, protocol) &&
            (!options->proxy || !*options->proxy ||
             check_address(host, "proxy", options->proxy, &settings->proxy));
 }
@@ -339,25 +381,73 @@ static bool add_header_value(struct settings *settings, const char *value)
 static bool list_secrets(struct settings *settings, const struct settings_options *options)
 {
     bool added = (!options->username || add_credentials(settings, options->username, options->password)) &&
-                 add_secret(settings, options->bearer_token) && add_url(settings, options->url) &&
+                 add_secret(settings, options->bearer_token) && add_url(settings, url_of(options, settings)) &&
                  add_url(settings, options->proxy);
     for (size_t i = 0; added && i < options->headers.count; i++)
         added = add_header_value(settings, options->headers.items[i].value);
     return added && (settings->secrets || add_text(settings, strdup("")));
 }
 
+/* ---- The environment -------------------------------------------------------------------------- */
+
+struct environment {
+    const weir_host *host;
+    const struct settings_options *options;
+    struct settings *settings;
+    bool is_refused;
+};
+
+/* What is configured takes precedence. */
+static bool is_configured(const struct settings_options *options, const char *name)
+{
+    return has_header(options, name) ||
+           (is_header(name, "Authorization") && (options->username || options->bearer_token));
+}
+
+static bool add_environment_header(void *ctx, const char *name, const char *value)
+{
+    struct environment *environment = ctx;
+    const weir_label header = {name, value};
+    const char *error = find_header_error(&header);
+    if (error) {
+        environment->host->refuse(environment->host, "", "OTEL_EXPORTER_OTLP_HEADERS: \"%s\" %s", name, error);
+        environment->is_refused = true;
+        return false;
+    }
+    if (is_configured(environment->options, name))
+        return true;
+    return add_header(environment->settings, name, value) && add_header_value(environment->settings, value);
+}
+
+/* The environment's headers may be secret: they are for its URL only. */
+static bool add_environment(struct settings *settings, const weir_host *host,
+                            const struct settings_options *options, bool *is_refused)
+{
+    struct environment environment = {host, options, settings, false};
+    const char *fault;
+    *is_refused = false;
+    if (!settings->environment_url || wr_otlp_env_headers(add_environment_header, &environment, &fault))
+        return true;
+    if (fault)
+        host->refuse(host, "", "%s must be a list like name=value,name=value", fault);
+    *is_refused = fault || environment.is_refused;
+    return false;
+}
+
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 bool wr_settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options,
-                      const char *content_type)
+                      const char *content_type, const struct protocol *protocol)
 {
     static const char *const methods[] = {"POST", "PUT", "PATCH"};
     *settings = (struct settings){0};
-    if (!check_addresses(host, options, settings) || !check_authentication(host, options, settings) ||
-        !check_headers(host, options))
+    if (!check_addresses(host, options, settings, protocol) || !check_authentication(host, options, settings) ||
+        !check_headers(host, options)) {
+        wr_settings_fini(settings);
         return false;
+    }
     settings->client = (struct client_settings){
-        .url = options->url,
+        .url = url_of(options, settings),
         .method = methods[options->method],
         .proxy = options->proxy,
         .username = options->username,
@@ -369,10 +459,13 @@ bool wr_settings_init(struct settings *settings, const weir_host *host, const st
         .timeout_ms = options->timeout_ns / NS_PER_MS,
         .connect_timeout_ms = options->connect_timeout_ns / NS_PER_MS,
     };
-    if (add_headers(settings, options, content_type) && list_secrets(settings, options))
+    bool is_refused = false;
+    if (add_headers(settings, options, content_type) && list_secrets(settings, options) &&
+        add_environment(settings, host, options, &is_refused))
         return true;
     wr_settings_fini(settings);
-    host->refuse(host, "", "no memory");
+    if (!is_refused)
+        host->refuse(host, "", "no memory");
     return false;
 }
 
@@ -386,5 +479,6 @@ void wr_settings_fini(struct settings *settings)
         free(settings->secrets[i]);
     }
     free(settings->secrets);
+    free(settings->environment_url);
     *settings = (struct settings){0};
 }

@@ -8,6 +8,7 @@
 
 #include "address.h"
 #include "client.h"
+#include "protocol.h"
 
 enum { SETTINGS_GZIP = 1 }; /* value of `compress` */
 
@@ -30,13 +31,14 @@ extern const weir_option wr_settings_table[];
 struct settings {
     struct client_settings client; /* `headers` is owned, the rest borrowed */
     struct address address, proxy; /* proxy.host is "" without a proxy */
+    char *environment_url;         /* owned; NULL: the option `url` is set */
     char **secrets;                /* masked in messages, in all forms; ends with NULL */
     size_t secret_count;
 };
 
 /* Checks the options and derives the settings. content_type: the format's. Returns false after host->refuse. */
 bool wr_settings_init(struct settings *settings, const weir_host *host, const struct settings_options *options,
-                      const char *content_type);
+                      const char *content_type, const struct protocol *protocol);
 void wr_settings_fini(struct settings *settings);
 
 #endif

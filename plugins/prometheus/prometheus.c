@@ -9,8 +9,8 @@
 
 #include <weir/handler.h>
 
+#include "../listening/listening.h"
 #include "../system.h"
-#include "listening.h"
 #include "server.h"
 #include "state.h"
 #include "unscraped.h"

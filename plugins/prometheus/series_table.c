@@ -116,11 +116,19 @@ static bool has_room(struct series_table *table)
     return true;
 }
 
-static struct wr_exposed *add_entry(struct series_table *table, const weir_series *series)
+static bool make_text(struct series_table *table, struct wr_series_text *text, const weir_batch *batch,
+                      const weir_series *series)
+{
+    size_t count;
+    const weir_label *labels = weir_batch_labels(batch, series, &count);
+    return wr_series_text_init(text, series, labels, count, &table->rules);
+}
+
+static struct wr_exposed *add_entry(struct series_table *table, const weir_batch *batch,
+                                    const weir_series *series)
 {
     struct wr_exposed entry = {.series = series};
-    if (!has_place(table, series->id) || !has_room(table) ||
-        !wr_series_text_init(&entry.text, series, table->labels, table->label_count, &table->rules))
+    if (!has_place(table, series->id) || !has_room(table) || !make_text(table, &entry.text, batch, series))
         return NULL;
     table->entries[table->count] = entry;
     table->places[series->id] = (uint32_t)++table->count;
@@ -129,10 +137,11 @@ static struct wr_exposed *add_entry(struct series_table *table, const weir_serie
 }
 
 /* A series whose unit, help or instrument has changed is called anew. */
-static bool rename_entry(struct series_table *table, struct wr_exposed *entry, const weir_series *series)
+static bool rename_entry(struct series_table *table, struct wr_exposed *entry, const weir_batch *batch,
+                         const weir_series *series)
 {
     struct wr_series_text text;
-    if (!wr_series_text_init(&text, series, table->labels, table->label_count, &table->rules))
+    if (!make_text(table, &text, batch, series))
         return false;
     retire(table, &entry->text);
     entry->text = text;
@@ -141,13 +150,14 @@ static bool rename_entry(struct series_table *table, struct wr_exposed *entry, c
     return true;
 }
 
-static struct wr_exposed *get_entry(struct series_table *table, const weir_series *series)
+static struct wr_exposed *get_entry(struct series_table *table, const weir_batch *batch,
+                                    const weir_series *series)
 {
     uint32_t place = series->id < table->place_count ? table->places[series->id] : 0;
     if (!place)
-        return add_entry(table, series);
+        return add_entry(table, batch, series);
     struct wr_exposed *entry = &table->entries[place - 1];
-    return entry->series == series || rename_entry(table, entry, series) ? entry : NULL;
+    return entry->series == series || rename_entry(table, entry, batch, series) ? entry : NULL;
 }
 
 /* ---- Samples --------------------------------------------------------------------------------- */
@@ -164,7 +174,7 @@ uint32_t series_table_put(struct series_table *table, const weir_batch *batch, i
     for (uint32_t i = 0; i < batch->count; i++) {
         const weir_sample *sample = &batch->samples[i];
         const weir_series *series = weir_batch_series(batch, sample);
-        struct wr_exposed *entry = get_entry(table, series);
+        struct wr_exposed *entry = get_entry(table, batch, series);
         if (!entry)
             return i;
         bool is_increment = series->instrument == WEIR_COUNTER && !series->cumulative; /* without "aggregate" */

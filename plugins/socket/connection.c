@@ -16,7 +16,6 @@
 #include "../output.h"
 
 enum {
-    POLL_MS = 20,    /* interval of fork points in a wait; a fork waits at most 50 ms */
     BACKLOG_MS = 10, /* interval of attempts while the queue of a listening Unix socket is full */
 };
 
@@ -80,22 +79,24 @@ static enum connection_state lose(struct connection *connection, int error)
 enum connection_state wr_connection_wait(struct connection *connection, int64_t until_ms)
 {
     const bool is_stream = !wr_destination_has_datagrams(&connection->to);
+    const weir_waiting *waiting = connection->host->service(connection->host, WEIR_SERVICE_WAITING);
     for (;;) {
         struct pollfd entry = {.fd = connection->fd, .events = POLLOUT};
-        connection->host->wait(connection->host, 0); /* a fork point */
+        int64_t left_ms = until_ms - output_now_ms();
         if (is_stream)
             entry.events |= POLLIN | POLLRDHUP;
-        int count = poll(&entry, 1, POLL_MS);
-        if (count > 0 && !wr_connection_is_open(connection))
+        unsigned woke = waiting->wait(connection->host, &entry, 1, left_ms > 0 ? left_ms : 0);
+        bool is_ready = woke & WEIR_WAIT_READY;
+        if (is_ready && !wr_connection_is_open(connection))
             return lose(connection, EBADF);
-        if (count > 0 && is_stream && entry.revents & ~POLLOUT &&
+        if (is_ready && is_stream && entry.revents & ~POLLOUT &&
             wr_connection_check(connection) == CONNECTION_LOST)
             return CONNECTION_LOST;
-        if (count > 0 && entry.revents & ~POLLIN)
+        if (is_ready && entry.revents & ~POLLIN)
             return CONNECTION_READY;
-        if (!output_may_wait(connection->host))
+        if (woke & WEIR_WAIT_STOP)
             return CONNECTION_STOPPED;
-        if (output_now_ms() >= until_ms)
+        if (left_ms <= 0 || !is_ready)
             return CONNECTION_BUSY;
     }
 }
@@ -105,16 +106,13 @@ enum connection_state wr_connection_wait(struct connection *connection, int64_t 
 /* Waits for the result of a connect that goes on. Returns 0 or errno. */
 static int await_connection(struct connection *connection, int64_t until_ms)
 {
-    for (;;) {
-        struct pollfd entry = {.fd = connection->fd, .events = POLLOUT};
-        connection->host->wait(connection->host, 0); /* a fork point */
-        if (poll(&entry, 1, POLL_MS) > 0)
-            return wr_connection_take_error(connection);
-        if (!output_may_wait(connection->host))
-            return ECANCELED;
-        if (output_now_ms() >= until_ms)
-            return ETIMEDOUT;
-    }
+    const weir_waiting *waiting = connection->host->service(connection->host, WEIR_SERVICE_WAITING);
+    struct pollfd entry = {.fd = connection->fd, .events = POLLOUT};
+    int64_t left_ms = until_ms - output_now_ms();
+    unsigned woke = waiting->wait(connection->host, &entry, 1, left_ms > 0 ? left_ms : 0);
+    if (woke & WEIR_WAIT_READY)
+        return wr_connection_take_error(connection);
+    return woke & WEIR_WAIT_STOP ? ECANCELED : ETIMEDOUT;
 }
 
 /* EAGAIN: the queue of a listening Unix socket is full. */

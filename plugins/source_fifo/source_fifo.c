@@ -137,7 +137,9 @@ static void close_source(void *self)
 
 static void abandon(void *self)
 {
-    wr_pipe_close(&((struct source *)self)->pipe);
+    const struct source *source = self;
+    if (source->pipe.fd >= 0)
+        close(source->pipe.fd);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */

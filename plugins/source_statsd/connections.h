@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "feed.h"
-#include "listener.h"
+#include "../listening/listener.h"
 
 struct connection {
     enum ready_kind kind; /* first: it leads here */

@@ -116,7 +116,7 @@ void wr_datagrams_count_left(struct datagrams *datagrams, const struct listener 
         left++;
     if (!left)
         return;
-    host->count(host, "unread_datagrams", left);
+    host->count(host, "lost_unread", left);
     host->log(host, WEIR_LOG_WARNING, "%s: %llu datagrams were not read in time before the stop", from->name,
               (unsigned long long)left);
 }

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "feed.h"
-#include "listener.h"
+#include "../listening/listener.h"
 
 enum { DATAGRAMS_AT_ONCE = 32 };
 

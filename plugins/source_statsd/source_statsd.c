@@ -9,12 +9,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "../listening/listener.h"
 #include "../output.h"
 #include "../system.h"
 #include "connections.h"
 #include "datagrams.h"
 #include "feed.h"
-#include "listener.h"
 
 enum {
     EVENTS_AT_ONCE = 64,
@@ -56,7 +56,8 @@ static const weir_option options_table[] = {
     {0},
 };
 
-static const weir_default defaults[] = {{"parse", "statsd"}, {"line_bytes", "8KiB"}, {0}};
+static const weir_default defaults[] = {
+    {"parse", "statsd"}, {"line_bytes", "8KiB"}, {"set_interval", "10s"}, {0}};
 
 struct source {
     const weir_host *host;
@@ -86,6 +87,12 @@ static void destroy(void *self)
 static bool init_listeners(struct source *source, const struct statsd_options *options)
 {
     const weir_list *list = &options->listen;
+    const struct listener_rules rules = {
+        .allowed = "udp://ADDRESS:PORT, tcp://ADDRESS:PORT, unix-dgram:/PATH",
+        .kinds = 1u << DESTINATION_UDP | 1u << DESTINATION_TCP | 1u << DESTINATION_UNIX_DGRAM,
+        .is_guarded = options->insecure,
+        .advice = "\"insecure\": true",
+    };
     if (!list->count) {
         source->host->refuse(source->host, "listen", "is empty; it must have at least one address");
         return false;
@@ -97,7 +104,7 @@ static bool init_listeners(struct source *source, const struct statsd_options *o
     }
     for (; source->listener_count < list->count; source->listener_count++) {
         struct listener *listener = &source->listeners[source->listener_count];
-        if (!wr_listener_init(listener, source->host, list->items[source->listener_count], options->insecure))
+        if (!wr_listener_init(listener, source->host, list->items[source->listener_count], &rules))
             return false;
         source->has_paths = source->has_paths || listener->at.path;
     }
@@ -116,7 +123,7 @@ static void *create(const weir_host *host, const void *given)
         return NULL;
     }
     source->host = host;
-    source->listening = (struct listener_options){mode, (int)options->recv_buffer};
+    source->listening = (struct listener_options){mode, SOCKET_GROUP_NONE, (int)options->recv_buffer};
     source->datagram_bytes = (size_t)options->datagram_bytes;
     source->epoll_fd = -1;
     if (!init_listeners(source, options)) {

@@ -1,18 +1,13 @@
-/* sqlite: inserts values into an SQLite database, one transaction per batch.
- *
- * store.c accesses the database. This file maps SQLite's codes to outcomes and handles forks. */
+/* sqlite: inserts values into an SQLite database, one transaction per batch. samples_table.c accesses the
+ * database. */
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #include <weir/handler.h>
 
-#include "../system.h"
-#include "store.h"
+#include "../database/database.h"
+#include "samples_table.h"
 
 struct sqlite_options {
     const char *path, *prefix;
@@ -41,10 +36,9 @@ static const weir_option sqlite_option_table[] = {
 struct sqlite {
     const weir_host *host;
     const struct sqlite_options *options;
-    struct store store;
-    dev_t device; /* of the open database */
-    ino_t inode;
-    int64_t busy_since_ns;
+    struct samples_table table;
+    struct database database;
+    struct database_wait wait;
 };
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -76,185 +70,82 @@ static void *sqlite_create(const weir_host *host, const void *given)
     return sqlite;
 }
 
-/* ---- Forks ----------------------------------------------------------------------------------- */
-
-/* SQLite records in memory which locks the process holds on each database. A forked child inherits that
- * memory but not the locks. So it must never open a database that was open at the fork: SQLite would access
- * it without a lock. This is the list of these databases. In the child, abandon writes it before the first
- * thread is started; nothing writes it later. */
-enum { MAX_INHERITED = 256 };
-static struct {
-    size_t count;
-    struct {
-        dev_t device;
-        ino_t inode;
-    } files[MAX_INHERITED];
-} inherited;
-
-/* SQLite does not expose its descriptors: they stay open until the child exits or calls exec. */
-static void sqlite_abandon(void *self)
-{
-    const struct sqlite *sqlite = self;
-    if (!sqlite->store.db)
-        return;
-    if (inherited.count < MAX_INHERITED) {
-        inherited.files[inherited.count].device = sqlite->device;
-        inherited.files[inherited.count].inode = sqlite->inode;
-    }
-    inherited.count++;
-}
-
-static bool is_inherited(const struct stat *status)
-{
-    for (size_t i = 0; i < inherited.count && i < MAX_INHERITED; i++)
-        if (inherited.files[i].device == status->st_dev && inherited.files[i].inode == status->st_ino)
-            return true;
-    return inherited.count > MAX_INHERITED;
-}
-
-/* ---- Outcomes -------------------------------------------------------------------------------- */
-
-static int outcome_code(int code)
-{
-    switch (code & 0xff) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-    case SQLITE_FULL:
-    case SQLITE_NOMEM: return WEIR_OUTCOME_RETRY;
-    case SQLITE_NOTADB:
-    case SQLITE_CORRUPT:
-    case SQLITE_ERROR: /* tables of that name with other columns */ return WEIR_OUTCOME_FAILED;
-    default: return WEIR_OUTCOME_REOPEN;
-    }
-}
-
-static void set_outcome(const struct sqlite *sqlite, const char *operation, int code, weir_outcome *outcome)
-{
-    outcome->code = outcome_code(code);
-    snprintf(outcome->reason, sizeof outcome->reason, "%s %.150s: %s", operation, sqlite->options->path,
-             wr_store_message(&sqlite->store, code));
-}
-
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* SQLite calls this while the database is locked; returning 0 ends the attempt. The attempt also ends when
- * the handler must stop: the core knows whether there is time for another one. */
-static int wait_for_lock(void *ctx, int count)
-{
-    enum { MAX_WAIT_MS = 50 };
-    struct sqlite *sqlite = ctx;
-    if (count == 0)
-        sqlite->busy_since_ns = now_ns();
-    if (now_ns() - sqlite->busy_since_ns >= sqlite->options->busy_timeout_ns)
-        return 0;
-    return sqlite->host->wait(sqlite->host, count < MAX_WAIT_MS ? count + 1 : MAX_WAIT_MS);
-}
-
-static int open_store(struct sqlite *sqlite)
+static int open_table(struct sqlite *sqlite)
 {
     const struct sqlite_options *options = sqlite->options;
-    const struct store_settings settings = {
+    sqlite->wait = (struct database_wait){sqlite->host, options->busy_timeout_ns, 0};
+    const struct samples_table_settings settings = {
         .path = options->path,
         .prefix = options->prefix ? options->prefix : "",
         .journal_mode = journal_modes[options->journal_mode],
         .synchronous = synchronous_modes[options->synchronous],
-        .busy = wait_for_lock,
-        .ctx = sqlite,
+        .busy = database_wait,
+        .ctx = &sqlite->wait,
     };
-    return wr_store_open(&sqlite->store, &settings);
+    return wr_samples_table_open(&sqlite->table, &settings);
 }
 
-/* Whether SQLite may open the path. A path that cannot be checked might be an inherited database. */
-static bool may_open(const char *path, weir_outcome *outcome)
+static void set_outcome(const struct sqlite *sqlite, const char *operation, int code, weir_outcome *outcome)
 {
-    struct stat status;
-    if (stat(path, &status) != 0) {
-        if (errno == ENOENT)
-            return true;
-        outcome->code = WEIR_OUTCOME_REOPEN;
-        snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, system_strerror(errno));
-        return false;
-    }
-    if (!is_inherited(&status))
-        return true;
-    outcome->code = WEIR_OUTCOME_FAILED;
-    snprintf(outcome->reason, sizeof outcome->reason,
-             "open %.120s: the parent process has it open; use ${PID} in \"path\" to give each "
-             "process its own file",
-             path);
-    return false;
+    database_set_outcome(outcome, operation, sqlite->options->path, code,
+                         wr_samples_table_message(&sqlite->table, code));
 }
 
 static void sqlite_open(void *self, weir_outcome *outcome)
 {
     struct sqlite *sqlite = self;
-    struct stat status;
     const char *path = sqlite->options->path;
-    if (!may_open(path, outcome))
+    if (!database_may_open(&sqlite->database, path, outcome))
         return;
-    int code = open_store(sqlite);
-    if (!code && stat(path, &status) != 0)
+    int code = open_table(sqlite);
+    if (!code && !database_opened(&sqlite->database, path, sqlite->table.db))
         code = SQLITE_CANTOPEN;
-    if (code) {
-        set_outcome(sqlite, "open", code, outcome);
-        wr_store_close(&sqlite->store);
+    if (!code)
         return;
-    }
-    sqlite->device = status.st_dev;
-    sqlite->inode = status.st_ino;
+    set_outcome(sqlite, "open", code, outcome);
+    wr_samples_table_close(&sqlite->table);
+    database_closed(&sqlite->database);
 }
 
 static void sqlite_close(void *self)
 {
     struct sqlite *sqlite = self;
-    wr_store_close(&sqlite->store);
+    wr_samples_table_close(&sqlite->table);
+    database_closed(&sqlite->database);
+}
+
+static void sqlite_abandon(void *self)
+{
+    const struct sqlite *sqlite = self;
+    database_abandon(&sqlite->database);
 }
 
 /* ---- Delivering ------------------------------------------------------------------------------ */
-
-/* SQLite continues to write to a database that was moved or deleted, where the values would be lost or not
- * found. */
-static bool is_in_place(const struct sqlite *sqlite)
-{
-    return system_leads_to_file(sqlite->options->path, sqlite->device, sqlite->inode);
-}
-
-static void request_reopen(const struct sqlite *sqlite, weir_outcome *outcome)
-{
-    outcome->code = WEIR_OUTCOME_REOPEN;
-    outcome->retry_after_ms = 1;
-    snprintf(outcome->reason, sizeof outcome->reason, "%.200s was moved or deleted", sqlite->options->path);
-}
 
 static void sqlite_emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     struct sqlite *sqlite = self;
     outcome->done = 0;
-    if (!is_in_place(sqlite)) {
-        request_reopen(sqlite, outcome);
+    if (!database_is_in_place(&sqlite->database, sqlite->options->path)) {
+        database_request_reopen(sqlite->options->path, outcome);
         return;
     }
-    int code = wr_store_put(&sqlite->store, batch);
+    int code = wr_samples_table_put(&sqlite->table, batch);
     if (!code) {
         outcome->done = batch->count;
         return;
     }
     set_outcome(sqlite, "write", code, outcome);
-    wr_store_roll_back(&sqlite->store);
+    wr_samples_table_roll_back(&sqlite->table);
 }
 
 static void sqlite_wake(void *self, int why, weir_outcome *outcome)
 {
     const struct sqlite *sqlite = self;
-    if (why == WEIR_WAKE_RELOAD && !is_in_place(sqlite))
-        request_reopen(sqlite, outcome);
+    if (why == WEIR_WAKE_RELOAD && !database_is_in_place(&sqlite->database, sqlite->options->path))
+        database_request_reopen(sqlite->options->path, outcome);
 }
 
 static const weir_handler_type sqlite_type = {

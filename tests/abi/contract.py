@@ -13,7 +13,8 @@ FROZEN_HEADERS = os.path.join(SOURCE, "tests", "abi", "1")
 FROZEN_PLUGIN = os.path.join(BUILD, "tests", "abi", ".libs", "frozen.so")
 HEADERS = ("types.h", "options.h", "host.h", "handler.h")
 # One side allocates these, or walks arrays of them, without knowing the other side's size.
-NEVER_GROW = {"weir_typed_value", "weir_sample", "weir_encoded", "weir_list", "weir_map", "weir_default", "weir_label"}
+NEVER_GROW = {"weir_typed_value", "weir_sample", "weir_encoded", "weir_list", "weir_map", "weir_default", "weir_label",
+              "weir_sender"}
 
 
 # ---- Header constants and offsets ---------------------------------------------------------------------

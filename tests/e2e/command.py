@@ -224,7 +224,7 @@ def usage_errors_exit_with_2_and_are_explained():
         done = run(WEIR, *arguments, stdin=subprocess.DEVNULL, WEIR_CONFIG=config)
         assert done.returncode == 2 and words in done.stderr, (arguments, done)
     done = run(WEIR, "emit", "-g", "g", "x=1")
-    assert done.returncode == 2 and "neither WEIR_CONFIG nor BENCHMARK_AI is set" in done.stderr
+    assert done.returncode == 2 and "none of WEIR_CONFIG, BENCHMARK_AI and WEIR_TEE is set" in done.stderr
 
 
 @case
@@ -239,8 +239,8 @@ def unknown_names_exit_with_1_and_suggest_the_nearest():
 def help_groups_the_commands():
     sections = re.findall(r"^([A-Z][\w ]+):\n((?:  [a-z][\w-]* +[A-Z].*\n)+)", run(WEIR, "--help").stdout, re.M)
     assert {title: re.findall(r"^  (\S+)", lines, re.M) for title, lines in sections} == {
-        "Everyday commands": ["check", "emit", "handlers", "sources", "formats", "settings", "schema", "help"],
-        "Operating": ["relay", "status", "spool", "journal"],
+        "Everyday commands": ["run", "check", "emit", "handlers", "sources", "formats", "settings", "schema", "summary", "help"],
+        "Operating": ["serve", "relay", "status", "spool", "journal"],
         "Writing plugins": ["new-handler", "vet", "bench-handler"]}
 
 

@@ -366,6 +366,17 @@ def each_parser_reads_its_format(folder):
 
 
 @case
+def a_sampled_timer_of_statsd_is_added_as_often_as_it_stands_for(folder):
+    out = os.path.join(folder, "out")
+    text = "a.time:320|ms|@0.1\na.span:7:8|ms|@0.001\na.long:1|ms|@0.00001\na.size:3|h|@0.5\n"
+    done = feed(folder, text, "--parse", "statsd", "-v", "-", config=config_to(out, format="json"))
+    assert done.returncode == 0 and done.stderr == "" and "disk: 3012 delivered" in done.stdout, done
+    assert_read(done.stdout, 4, 3012)
+    values = [(r["name"], r["value"]) for r in map(json.loads, lines_of(out))]
+    assert values == [("time", 320)] * 10 + [("span", 7)] * 1000 + [("span", 8)] * 1000 + [("long", 1)] * 1000 + [("size", 3)] * 2
+
+
+@case
 def a_set_is_refused_and_an_unknown_parser_is_a_usage_error(folder):
     config = config_to(os.path.join(folder, "out"))
     done = feed(folder, "a:x|s\n", "-g", "g", "--parse", "statsd", "-", config=config)

@@ -137,7 +137,8 @@ def backtracking_without_end_costs_a_fault_and_the_next_line_arrives(folder):
     patterns = [{"name": "nested", "pattern": "(a+)+$"}, {"name": "x", "pattern": r"^x=(\d+)"}]
     done = emit(folder, f"{long} !\nx=1\n{long}= 1\nx=2\n", patterns)
     assert done.status == 1 and done.of("x") == [1, 2] and len(done.values) == 2 and done.lines == 4, done.errors
-    assert 'stdin:1:1: the pattern of "nested": match limit exceeded' in done.errors, done.errors
+    # on a slow machine the limit of time comes first
+    assert re.search('stdin:1:1: the pattern of "nested": (match limit exceeded|the line takes more than 1 s)', done.errors), done.errors
 
 
 @case
@@ -150,8 +151,8 @@ def a_line_that_takes_too_long_costs_a_fault_and_the_next_line_arrives(folder):
 
 @case
 def lines_of_a_MiB_are_read_and_longer_ones_refused(folder):
-    count = (1 << 20) // 9
-    done = emit(folder, "x=123456 " * count + "\n" + "x=1 " * (1 << 19) + "\nx=2\n", {"name": "x", "pattern": r"x=(\d+)"})
+    count = 1000  # more would take a slow machine more than a second
+    done = emit(folder, ("x=123456 " * count).ljust(1 << 20) + "\n" + "x=1 " * (1 << 19) + "\nx=2\n", {"name": "x", "pattern": r"x=(\d+)"})
     assert done.of("x") == [123456] * count + [2] and done.lines == 3, len(done.values)
     assert "stdin:2: longer than 1MiB" in done.errors, done.errors
 
@@ -175,7 +176,7 @@ def assert_refused(folder, patterns, message):
 def wrong_patterns_are_refused_with_their_place(folder):
     need_patterns()
     assert_refused(folder, '[\n{"name": "a", "pattern": "a(b"}]',
-                   "2:26: pattern: missing closing parenthesis (at offset 3 of the expression)")
+                   '2:26: pattern of "a": missing closing parenthesis (at offset 3 of the expression)')
     assert_refused(folder, {"name": "a", "pattern": "b", "units": "%"},
                    '1:26: pattern: must be a regular expression in base64, since there are "units", got "b"')
     assert_refused(folder, {"name": "a", "pattern": "b", "patern": "c"},

@@ -11,11 +11,15 @@ import socket
 import sqlite3
 import subprocess
 import tempfile
-import threading
 
+import certificates
 from fifos import ScriptedApp
 from installed import environment_of, install, pkg_config
-from harness import ADDER, SOURCE, WEIR, Skip, assert_ledgers, case, free_port, main, skip_fork_under_sanitizers, wait_for
+from harness import ADDER, SANITIZED, SOURCE, WEIR, Skip, assert_ledgers, case, main, wait_for
+from peers import PostgreSQL
+
+REJECTED = 1  # in "dropped"
+FACTOR = float(os.environ.get("WEIR_TEST_FACTOR", "1"))  # 12.5: a million values
 
 
 # ---- Building ---------------------------------------------------------------------------------------------------
@@ -74,7 +78,7 @@ def deliver(env, config, count, handler, *more):
 @case
 def every_example_handler_is_built_here():
     folders = {entry.name for entry in os.scandir(os.path.join(SOURCE, "examples")) if entry.is_dir()} - {"config"}
-    assert folders >= {"stdout_handler", "syslog_handler", "sqlite_handler", "nats_handler", "cxx_handler"}, folders
+    assert folders >= {"stdout_handler", "syslog_handler", "sqlite_handler", "postgres_handler", "cxx_handler"}, folders
 
 
 # ---- Plugin, registered, static ---------------------------------------------------------------------------------
@@ -163,111 +167,115 @@ def the_handler_in_cxx_writes_whole_events(folder):
     assert "write /dev/full: No space left on device" in done.stderr and "10 dropped" in done.stderr, done.stderr
 
 
-# ---- NATS -------------------------------------------------------------------------------------------------------
+# ---- PostgreSQL -------------------------------------------------------------------------------------------------
 
 
-class Server:
-    """A nats-server on a free port, and a subscriber that collects the messages."""
-
-    def __init__(self):
-        self.port = free_port()
-        self.url = f"nats://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self):
-        command = ["nats-server", "-a", "127.0.0.1", "-p", str(self.port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.messages = []
-        wait_for(self._subscribe, "nats-server")
-
-    def _subscribe(self):
-        """Speaks the NATS protocol directly, one command per line."""
-        try:
-            self._socket = socket.create_connection(("127.0.0.1", self.port))
-        except ConnectionRefusedError:
-            return False
-        lines = self._socket.makefile("rb")
-        self._socket.sendall(b'CONNECT {"verbose":false}\r\nSUB weir.> 1\r\nPING\r\n')
-        while lines.readline().strip() != b"PONG":
-            pass
-        threading.Thread(target=self._read, args=(lines, self.messages), daemon=True).start()
-        return True
-
-    def _read(self, lines, messages):
-        with contextlib.suppress(OSError, ValueError):
-            while line := lines.readline():
-                words = line.split()
-                if words[0] == b"MSG":
-                    messages.append((words[1].decode(), lines.read(int(words[-1])).decode()))
-                    lines.readline()
-                elif words[0] == b"PING":
-                    self._socket.sendall(b"PONG\r\n")
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self._socket.close()
-
-    def values(self):
-        return [json.loads(text)["value"] for _, text in self.messages]
+def database_of(folder):
+    """The server runs as another user, who needs a way to its folder."""
+    need("libpq")
+    return PostgreSQL(folder, certificates.make(folder, "server", host="127.0.0.1"))
 
 
-@contextlib.contextmanager
-def server_of():
-    if not shutil.which("nats-server"):
-        raise Skip("nats-server is not installed")
-    server = Server()
-    try:
-        yield server
-    finally:
-        server.kill()
+def build_postgres(folder):
+    flags = subprocess.run(["pkg-config", "--cflags", "libpq"], capture_output=True, text=True, check=True).stdout.strip()
+    return build(folder, "postgres_handler", LIBPQ_CFLAGS=flags)
 
 
-def nats_config(server, **options):
-    handler = {"type": "nats_handler", "url": server.url, "retry_min": "5ms", "retry_max": "50ms", "format": "json", **options}
-    return {"settings": {"shutdown_timeout": "1s"}, "handlers": {"pipe": handler}, "groups": {"*": "pipe"}}
+def postgres_options(server, **options):
+    return {"host": "127.0.0.1", "port": server.port, "database": "postgres", "user": "weir", "password": server.password, **options}
+
+
+def postgres_config(server, **options):
+    handler = {"type": "postgres_handler", "retry_min": "5ms", "retry_max": "100ms", "block_timeout": "10m", **postgres_options(server, **options)}
+    return {"settings": {"shutdown_timeout": "4m", "labels": {"host": 'a"b\\c'}}, "handlers": {"db": handler}, "groups": {"*": "db"}}
 
 
 @case
-def nats_receives_every_value_and_survives_a_restart_of_the_server(folder):
-    need("libnats")
-    with server_of() as server:
-        _, env = build(folder, "nats_handler")
-        deliver(env, nats_config(server), 5000, "pipe")
-        wait_for(lambda: len(server.messages) == 5000, "messages")
-        assert server.values() == list(range(5000)) and {subject for subject, _ in server.messages} == {"weir.my_app"}
-
-        # the server discards messages without a subscriber, so the retry must happen in the flush, after a subscriber exists
-        patient = nats_config(server, timeout="500ms", retry_min="1h", retry_max="1h")
-        app = ScriptedApp(patient, folder, WEIR_PLUGIN_PATH=env["WEIR_PLUGIN_PATH"])
-        assert app.do("add", "v", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
-        server.kill()
-        assert app.do("add", "v", 2)["code"] == 0 and app.do("add", "v", 3)["code"] == 0
-        wait_for(lambda: "retrying" in app.stderr_text(), "the warning")
-        wait_for(lambda: app.ledger()["queued"] == 2, "both to be queued")
-        stats = app.ledger()
-        assert stats["delivered"] == 1 and sum(stats["dropped"]) == 0, stats
-        server.start()
-        assert app.do("flush", -1)["code"] == 0
-        wait_for(lambda: {2, 3} <= set(server.values()), "the late values")
-        assert app.ledger()["delivered"] == 3
-        app.end()
+def postgres_stores_values_with_identity_time_and_labels(folder):
+    with database_of(folder) as server:
+        _, env = build_postgres(folder)
+        config = postgres_config(server)
+        done = run(env, WEIR, "emit", "-g", "my_app", "-l", "route=/x", "latency=49.5", "n=-3", "nothing=nan", config=config)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        rows = server.query("SELECT group_name, name, value, labels->>'route', labels->>'host', sequence FROM weir_samples ORDER BY sequence")
+        assert rows == ['my_app|latency|49.5|/x|a"b\\c|0', 'my_app|n|-3|/x|a"b\\c|1', 'my_app|nothing|NaN|/x|a"b\\c|2'], rows
+        assert server.query("SELECT count(*) FROM weir_samples WHERE abs(extract(epoch FROM time - now())) < 3600") == ["3"]
+        assert len(server.query("SELECT DISTINCT origin FROM weir_samples")) == 1
+        done = run(env, WEIR, "emit", "-g", "g", "a=1", config=postgres_config(server, table="weir; DROP"))
+        assert 'handlers.db.table: "weir; DROP" is not a table; allowed: letters a to z' in done.stderr, done.stderr
 
 
 @case
-def a_child_of_a_process_that_used_nats_does_not_use_it(folder):
-    need("libnats")
-    skip_fork_under_sanitizers()
-    with server_of() as server:
-        _, env = build(folder, "nats_handler")
-        app = ScriptedApp(nats_config(server), folder, WEIR_PLUGIN_PATH=env["WEIR_PLUGIN_PATH"])
-        assert app.do("add", "v", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
-        assert app.do("fork", "of_child")["code"] > 0 and app.do("reap")["code"] == 0
-        assert "libnats cannot be used in a child of a process that used it" in app.stderr_text(), app.stderr_text()
-        assert app.do("add", "v", 2)["code"] == 0 and app.do("flush", -1)["code"] == 0
-        assert app.ledger()["delivered"] == 2
-        app.end()
-        wait_for(lambda: server.values() == [1, 2], "both values")
+def postgres_has_each_value_once_although_the_server_is_killed_three_times(folder):
+    each = int(20000 * FACTOR)
+    with database_of(folder) as server:
+        _, env = build_postgres(folder)
+        config = json.dumps(postgres_config(server, batch=1000))
+        command = [ADDER, "-t", "4", "-n", str(each), "-f", "-1", "-H", "db"]
+        with subprocess.Popen(command, env={**env, "WEIR_CONFIG": config}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as app:
+            for part in (1, 2, 3):
+                wait_for(lambda: server.count_rows() >= 4 * each * part // 5, f"{part} fifths to be stored", 600 * FACTOR)
+                server.crash()
+                server.start()
+            output, errors = app.communicate(timeout=600 * FACTOR)
+        assert app.returncode == 0, errors
+        report = json.loads(output)
+        assert_ledgers(report)
+        stats = report["handlers"]["db"]
+        assert stats["delivered"] == 4 * each and sum(stats["dropped"]) == 0, stats
+        rows = server.query("SELECT name, count(*), sum(value)::bigint FROM weir_samples GROUP BY name ORDER BY name")
+        assert rows == [f"t{k}|{each}|{each * (each - 1) // 2}" for k in range(4)], rows
+        assert "retrying" in errors and "back after" in errors, errors
+
+
+@case
+def postgres_refuses_only_the_value_that_the_table_cannot_hold(folder):
+    with database_of(folder) as server:
+        _, env = build_postgres(folder)
+        config = postgres_config(server)
+        assert run(env, WEIR, "emit", "-g", "g", "ok=1", config=config).returncode == 0
+        server.query("ALTER TABLE weir_samples ADD CHECK (name <> 'bad')")
+        with ScriptedApp(config, folder, WEIR_PLUGIN_PATH=env["WEIR_PLUGIN_PATH"]) as app:
+            for name in ("a", "bad", "b"):
+                assert app.do("add", name, 1)["code"] == 0
+            app.do("flush", -1)
+            stats = app.do("ledger", "db")
+            assert stats["delivered"] == 2 and stats["dropped"][REJECTED] == 1, stats
+            assert "violates check constraint" in app.stderr_text(), app.stderr_text()
+            app.end()
+        assert server.query("SELECT name FROM weir_samples ORDER BY name") == ["a", "b", "ok"]
+
+
+@case
+def postgres_ignores_a_batch_that_was_stored_before_the_reply_was_lost(folder):
+    with database_of(folder) as server:
+        _, env = build_postgres(folder)
+        with ScriptedApp(postgres_config(server, timeout="500ms"), folder, WEIR_PLUGIN_PATH=env["WEIR_PLUGIN_PATH"]) as app:
+            assert app.do("add", "v", 1)["code"] == 0 and app.do("flush", -1)["code"] == 0
+            # the commit waits for a standby that does not exist: it is done, and its reply never comes
+            server.query("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+            server.query("SELECT pg_reload_conf()")
+            wait_for(lambda: server.query("SHOW synchronous_standby_names") == ["nobody"], "the setting")
+            assert app.do("add", "v", 2)["code"] == 0
+            wait_for(lambda: "no reply of the server" in app.stderr_text(), "the warning")
+            server.query("ALTER SYSTEM RESET synchronous_standby_names")
+            server.query("SELECT pg_reload_conf()")
+            assert app.do("flush", -1)["code"] == 0
+            assert app.do("ledger", "db")["delivered"] == 2
+            app.end()
+        assert server.query("SELECT value FROM weir_samples ORDER BY value") == ["1", "2"]
+
+
+@case
+def postgres_passes_vetting(folder):
+    if SANITIZED:
+        raise Skip("vet counts memory")
+    with database_of(folder) as server:
+        place, env = build_postgres(folder)
+        query = f'psql -X -At -F= -c "SELECT name, value FROM weir_samples" "{server.uri}"'
+        done = run(env, WEIR, "vet", os.path.join(place, "postgres_handler.so"), "--options", json.dumps(postgres_options(server)), "--read", query,
+                   timeout=900)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 main()

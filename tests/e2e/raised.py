@@ -24,7 +24,8 @@ class Trap:
     LOGIN = "machine 127.0.0.1 login x password y"
     FILES = {"SSLKEYLOGFILE": None, "SSL_CERT_FILE": "", "OPENSSL_CONF": "", "CTLOG_FILE": "", "RANDFILE": "", "NETRC": LOGIN,
              "GNUTLS_SYSTEM_PRIORITY_FILE": "", "KRB5_CONFIG": "", "KRB5_TRACE": None, "KRB5_KTNAME": "", "LDAPCONF": "", "LDAPRC": "",
-             "HOSTALIASES": "127 x", "RESOLV_HOST_CONF": "", "TZ": "", "WEIR_CONFIG": '{"groups":{"*":"null"}}'}
+             "HOSTALIASES": "127 x", "RESOLV_HOST_CONF": "", "TZ": "", "WEIR_CONFIG": '{"groups":{"*":"null"}}',
+             "WEIR_TEE": '{"groups":{"*":"null"}}'}
     FOLDERS = ("HOME", "CURL_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSL_CERT_DIR", "OPENSSL_MODULES", "OPENSSL_ENGINES",
                "LDAPTLS_CACERTDIR", "SASL_PATH", "SASL_CONF_PATH", "TMPDIR", "SQLITE_TMPDIR", "TZDIR", "LOCPATH", "NLSPATH", "GCONV_PATH",
                "WEIR_PLUGIN_PATH", "WEIR_TRUST")

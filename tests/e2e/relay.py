@@ -339,6 +339,34 @@ def a_reload_adds_and_removes_sources(folder):
         assert status == 0 and ledger_of(log) == 3 and log.count("configuration reloaded") == 2, log
 
 
+def own_metrics(folder, source):
+    """The latest totals of weir's own metrics of a source, by name; a line that is being written is left out."""
+    with open(os.path.join(folder, "health.jsonl"), encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file.read().split("\n")[:-1]]
+    assert all(line["group"] == "weir" for line in lines), lines
+    return {line["name"]: line["value"] for line in lines if line["labels"] == {"source": source}}
+
+
+@case
+def a_relay_reports_what_its_sources_have_read(folder):
+    pipe, datagrams = fifo_of(folder), {"type": "statsd", "listen": ["udp://127.0.0.1:0"]}
+    config = write_config(folder, {"a": pipe, "b": datagrams}, stats_interval="10ms")
+    with open(config, encoding="utf-8") as file:
+        given = json.load(file)
+    given["handlers"]["health"] = {"type": "file", "path": os.path.join(folder, "health.jsonl"), "linger": "5ms"}
+    given["groups"]["weir"] = "health"
+    with open(config, "w", encoding="utf-8") as file:
+        json.dump(given, file)
+    with Relay(folder, config) as relay:
+        put(pipe["path"], 1, "no number", 2)
+        sent = sum(len(json.dumps({"x": value}) + "\n") for value in (1, "no number", 2))
+        wanted = {"lines": 3, "bad_lines": 0, "bytes": sent, "records": 2, "added": 2, "refused": 1}
+        wait_for(lambda: os.path.exists(given["handlers"]["health"]["path"]) and own_metrics(folder, "a") == wanted, str(wanted))
+        assert not any(own_metrics(folder, "b")[name] for name in wanted), own_metrics(folder, "b")
+        status, log = relay.end()
+    assert status == 0, log
+
+
 @case
 def a_configuration_that_is_invalid_is_refused_and_the_present_one_stays(folder):
     config = write_config(folder, {"a": fifo_of(folder)})
@@ -352,6 +380,22 @@ def a_configuration_that_is_invalid_is_refused_and_the_present_one_stays(folder)
         status, log = relay.end()
         assert status == 0 and ledger_of(log) == 1, log
         assert log.count("; the configuration in force stays\n") == 2, log
+
+
+@case
+def unknown_keys_of_sources_are_logged_once_until_they_change(folder):
+    config = write_config(folder, {"a": fifo_of(folder, pares="json")}, unknown_keys="warn")
+    with Relay(folder, config) as relay:
+        for value in range(3):
+            relay.reload()
+            put(os.path.join(folder, "in"), value)
+            wait_for(lambda: len(delivered(folder)) == value + 1, "the value")  # pylint: disable=cell-var-from-loop
+        write_config(folder, {"a": fifo_of(folder, colour="json")}, unknown_keys="warn")
+        relay.reload()
+        relay.reload()
+        status, log = relay.end()
+        assert status == 0 and ledger_of(log) == 3, log
+        assert log.count("sources.a.pares: unknown option, ignored") == log.count("sources.a.colour: unknown option, ignored") == 1, log
 
 
 @case

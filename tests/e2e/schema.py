@@ -19,6 +19,7 @@ HTTP = os.path.exists(os.path.join(PLUGINS, "http.so"))
 FILE = '{"handlers":{"disk":{"type":"file","path":"/tmp/x",%s}},"groups":{"*":"disk"}}'
 PUSH = '{"handlers":{"push":{"type":"http","url":"http://127.0.0.1/",%s}},"groups":{"*":"push"}}'
 MLBENCH = PUSH % '"format":%s'
+SOURCE_OF = '{"sources":{"s":{%s}},"groups":{"*":"null"}}'
 
 
 def read_schema(**env):
@@ -95,8 +96,14 @@ RIGHT = [
     '{"handlers":{"f":{"type":"${TYPE:-file}","path":"/tmp/x"}},"groups":{"*":"f"}}',
     '{"handlers":{"s":{"type":"dotted","tls":{"name":"n"},"plugin":"%s"}},"groups":{"*":"s"}}' % DOTTED,
     '{"groups":{"*":"console","weir":"null"}}',
+    '{"groups":{"*":{"to":"null"},"a":[{"to":["null"],"only":["x"],"except":["y*"],"sample":0.5},"inherit","console"]}}',
+    '{"groups":{"a":{"to":"null","rename":{"a":"b","c.*":"d.*"},"labels":{"k":"${K:-v}"},"drop_labels":[]}}}',
+    '{"groups":{"*":{"to":["null","console"],"keep_labels":["a"]}}}',
     '{"include":[]}',
     '{"include":"./*.no_such","groups":{"*":"console"}}',
+    SOURCE_OF % '"type":"fifo","path":"/tmp/${P:-p}","parse":"bai","group":"job","labels":{"client_id":"7"},"series_limit":"${N:-9}"',
+    SOURCE_OF % '"type":"forward","listen":["unix:/tmp/s"],"mode":"0666","allow_uids":["7"]',
+    SOURCE_OF % '"type":"statsd","listen":["udp://127.0.0.1:0"],"group_prefix":"s"',
 ]
 RIGHT_HTTP = [
     PUSH % '"headers":{"X-Key":"${KEY:-k}"},"timeout":"10s","method":"PUT","verify":false',
@@ -195,6 +202,18 @@ WRONG = [
     FILE % '"format":{"type":"json","temporality":"delta"}',
     FILE % '"format":{"type":"bai","style":"kafka2"}',
     FILE % '"format":"openmetrics"',
+    # sources
+    '{"sources":[]}',
+    '{"sources":{"s":{"path":"/tmp/x"}}}',
+    SOURCE_OF % '"type":"fif","path":"/tmp/x"',
+    SOURCE_OF % '"type":"fifo","pat":"/tmp/x"',
+    SOURCE_OF % '"type":"fifo","path":"/tmp/x","parse":"xml"',
+    SOURCE_OF % '"type":"fifo","path":"/tmp/x","series_limit":0',
+    SOURCE_OF % '"type":"fifo","path":"/tmp/x","labels":["a"]',
+    SOURCE_OF % '"type":"fifo","path":"/tmp/x","queue":"1MiB"',
+    SOURCE_OF % '"type":"forward","listen":["unix:/tmp/s"],"parse":"json"',
+    SOURCE_OF % '"type":"forward","connections":0',
+    SOURCE_OF % '"type":"statsd","idle_timeout":"5"',
     '{"settings":{"instance":7}}',
     '{"settings":{"instance":"${1}"}}',
     FILE % '"format":{"type":"mlbench","run_id":"7"}',
@@ -202,6 +221,17 @@ WRONG = [
     # routes
     '{"groups":{"*":5}}',
     '{"groups":{"*":{"handlers":[]}}}',
+    '{"groups":{"*":{}}}',
+    '{"groups":{"*":{"only":["a"]}}}',
+    '{"groups":{"*":{"to":[]}}}',
+    '{"groups":{"*":{"to":{"to":"null"}}}}',
+    '{"groups":{"*":{"to":"null","samples":0.5}}}',
+    '{"groups":{"*":{"to":"null","sample":2}}}',
+    '{"groups":{"*":{"to":"null","only":"a"}}}',
+    '{"groups":{"*":[{"to":"null","except":[5]}]}}',
+    '{"groups":{"*":[{"to":"null","rename":["a"]}]}}',
+    '{"groups":{"*":[{"to":"null","rename":{"a":""}}]}}',
+    '{"groups":{"*":[{"to":"null","labels":{"a":5}}]}}',
     '{"groups":{"*":["console",["console"]]}}',
     '{"groups":{"*":"inherit"}}',
     '{"groups":{"*":["console","inherit"]}}',
@@ -212,7 +242,6 @@ WRONG = [
     '{"groups":{"a\\tb":"console"}}',
 ]
 WRONG_HTTP = [
-    '{"handlers":{"p":{"type":"http"}},"groups":{"*":"p"}}',
     PUSH % '"method":"GET"',
     PUSH % '"headers":{"X-Key":7}',
     PUSH % '"verify":"no"',
@@ -237,6 +266,12 @@ BEYOND = [
     # the handlers are defined elsewhere in the same document
     '{"groups":{"*":"dsk"}}',
     '{"groups":{"*":"file"}}',
+    # members of an object in a route that exclude each other, and what passes nothing
+    '{"groups":{"*":{"to":"null","sample":0}}}',
+    '{"groups":{"*":{"to":"null","only":[]}}}',
+    '{"groups":{"*":{"to":"null","keep_labels":["a"],"drop_labels":["a"]}}}',
+    '{"groups":{"*":["null",{"to":"null","sample":0.5}]}}',
+    '{"groups":{"*":{"to":"null","rename":{"a":"b*"}}}}',
     # "*" applies to types that write this format and to others
     '{"handlers":{"*":{"format":"prometheus"},"a":{"type":"file","path":"/tmp/x"}},"groups":{"*":"a"}}',
     # options of a format that depend on each other, or on more than their type
@@ -256,7 +291,8 @@ BEYOND = [
     '{"settings":{"labels":{"a\\nb":"c"}}}',
 ]
 BEYOND_HTTP = [
-    # the same, and combinations of options
+    # the same, and combinations of options; the url may also be in the environment, with the format otlp
+    '{"handlers":{"p":{"type":"http"}},"groups":{"*":"p"}}',
     '{"handlers":{"p":{"type":"http","url":"no url"}},"groups":{"*":"p"}}',
     PUSH % '"password":"p"',
     MLBENCH % '{"type":"mlbench","run_id":"7","pod_name":"p"}',

@@ -2,6 +2,8 @@
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <weir/handler.h>
 #include <weir/source.h>
 #include <weir/weir.h>
 
@@ -129,6 +132,88 @@ Test(sources, what_they_add_arrives_with_all_that_belongs_to_it)
     cr_assert(stats.records == 3 && stats.added == 4 && stats.refused == 0);
     cr_assert_str_eq(stats.name, "in");
     cr_assert_str_eq(stats.type, "scripted");
+    assert_ledger("capture");
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+#define ORIGIN "0123456789abcdef0123456789abcdef"
+
+static const weir_source_series *series(const weir_host *host, const char *group, const char *name,
+                                        int32_t instrument)
+{
+    const weir_blocks *blocks = host->service(host, WEIR_SERVICE_BLOCKS);
+    const weir_typed_value value = {name, WEIR_DOUBLE(0)};
+    const weir_record record = {
+        .size = sizeof record, .group = group, .values = &value, .count = 1, .instrument = instrument};
+    return blocks->resolve(host, &record);
+}
+
+static void add_blocks(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    const weir_blocks *blocks = host->service(host, WEIR_SERVICE_BLOCKS);
+    const weir_source_series *a = series(host, "g", "a", WEIR_VALUE), *b = series(host, "h", "b", WEIR_COUNTER);
+    const weir_block_sample samples[] = {
+        {.series = a, .time_ns = 5, .kind = WEIR_KIND_DOUBLE, .flags = WEIR_SAMPLE_MORE, .value.f64 = 1},
+        {.series = a, .time_ns = 5, .kind = WEIR_KIND_INT, .value.i64 = 2, .text_length = 4, .text = "note..."},
+        {.series = b, .time_ns = 6, .kind = WEIR_KIND_DOUBLE, .flags = WEIR_SAMPLE_MORE, .value.f64 = -1},
+        {.series = a, .time_ns = 7, .kind = WEIR_KIND_DOUBLE, .value.f64 = 3},
+    };
+    weir_block block = {.size = sizeof block, .origin = ORIGIN, .sequence = 10, .samples = samples, .count = 4};
+    uint64_t from, to;
+    cr_assert(blocks->missing(host, ORIGIN, 8, 20, &from, &to) && from == 8 && to == 20);
+    cr_assert_eq(blocks->add(host, &block), WEIR_ADD_TAKEN);
+    cr_assert_not(blocks->missing(host, ORIGIN, 10, 14, &from, &to));
+    cr_assert(blocks->missing(host, ORIGIN, 8, 20, &from, &to) && from == 8 && to == 10);
+    cr_assert_not(blocks->is_stored(host));
+    blocks->forget(host, ORIGIN);
+    cr_assert(blocks->missing(host, ORIGIN, 10, 14, &from, &to));
+    block.origin = "x";
+    cr_assert_eq(blocks->add(host, &block), WEIR_ADD_REFUSED);
+}
+
+Test(sources, blocks_arrive_and_their_numbers_are_remembered)
+{
+    script->run = add_blocks;
+    start("");
+    wait_end();
+    cr_assert_eq(capture_count(), 3);
+    const struct captured *first = capture_at(0), *second = capture_at(1), *third = capture_at(2);
+    cr_assert(first->more && !second->more && !third->more);
+    cr_assert_str_eq(second->note, "note");
+    cr_assert(first->time_ns == 5 && second->integer == 2 && third->time_ns == 7);
+    weir_source_stats stats = stats_of(0);
+    cr_assert(stats.records == 1 && stats.added == 3 && stats.refused == 1);
+    assert_ledger("capture");
+}
+
+enum { FLOOD_BLOCKS = 300 };
+
+static void flood_blocks(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    const weir_blocks *blocks = host->service(host, WEIR_SERVICE_BLOCKS);
+    static weir_block_sample samples[WEIR_BLOCK_SLOTS];
+    const weir_source_series *a = series(host, "g", "a", WEIR_VALUE), *b = series(host, "h", "b", WEIR_GAUGE);
+    for (int i = 0; i < WEIR_BLOCK_SLOTS; i++)
+        samples[i] = (weir_block_sample){.series = i % 3 ? a : b, .time_ns = 1, .kind = WEIR_KIND_INT};
+    for (uint64_t n = 0; n < FLOOD_BLOCKS; n++) {
+        const weir_block block = {sizeof block, ORIGIN, n * WEIR_BLOCK_SLOTS, samples, WEIR_BLOCK_SLOTS};
+        int result;
+        while ((result = blocks->add(host, &block)) == WEIR_ADD_FULL)
+            intake_of(host)->wait(host, NULL, 0, -1);
+        cr_assert_eq(result, WEIR_ADD_TAKEN);
+    }
+}
+
+Test(sources, blocks_that_find_no_room_are_added_later_as_a_whole)
+{
+    script->run = flood_blocks;
+    start("");
+    wait_end();
+    weir_source_stats stats = stats_of(0);
+    cr_assert_eq(stats.added, FLOOD_BLOCKS * WEIR_BLOCK_SLOTS);
     assert_ledger("capture");
 }
 
@@ -397,6 +482,70 @@ Test(sources, a_source_that_is_the_same_goes_on_and_another_is_replaced)
     cr_assert_eq(weir_configure_text("{}", 2), 0);
     cr_assert_eq(script->created - script->destroyed, 0);
     cr_assert_eq(script->opened, script->closed);
+}
+
+static int configure_two(const char *tag)
+{
+    char text[16384];
+    snprintf(text, sizeof text,
+             "{\"settings\":{\"shutdown_timeout\":\"4m\"},\"sources\":{\"stays\":{\"type\":\"scripted\","
+             "\"plugin\":\"%s\"},\"goes\":{\"type\":\"scripted\",\"plugin\":\"%s\",\"tag\":\"%s\"}}}",
+             plugin, plugin, tag);
+    return weir_configure_text(text, strlen(text));
+}
+
+static _Atomic bool was_stopped, may_end;
+
+static void end_late(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)outcome;
+    while (!(intake_of(host)->wait(host, NULL, 0, -1) & WEIR_WAIT_STOP))
+        ;
+    atomic_store(&was_stopped, true);
+    while (strcmp(tag, "late") == 0 && !atomic_load(&may_end))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static bool are_both_running(void)
+{
+    return stats_of(0).state == WEIR_SOURCE_RUNNING && stats_of(1).state == WEIR_SOURCE_RUNNING;
+}
+
+static bool is_stopping(void)
+{
+    return atomic_load(&was_stopped);
+}
+
+static void *replace_one(void *result)
+{
+    *(int *)result = configure_two("new");
+    return NULL;
+}
+
+Test(sources, while_one_ends_for_a_reload_all_are_known_and_a_forked_child_closes_all)
+{
+    pthread_t thread;
+    int result = -1, status;
+    script->run = end_late;
+    cr_assert_eq(configure_two("late"), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_until(are_both_running);
+    cr_assert_eq(pthread_create(&thread, NULL, replace_one, &result), 0);
+    wait_until(is_stopping);
+    cr_assert_str_eq(stats_of(0).name, "stays");
+    cr_assert_eq(stats_of(0).state, WEIR_SOURCE_RUNNING);
+    cr_assert_str_eq(stats_of(1).name, "goes");
+    pid_t child = fork();
+    if (child == 0)
+        _exit(script->abandoned == 2 ? 0 : 1);
+    cr_assert(child > 0 && waitpid(child, &status, 0) == child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    atomic_store(&may_end, true);
+    pthread_join(thread, NULL);
+    cr_assert_eq(result, 0);
+    wait_until(are_both_running);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0);
+    cr_assert_eq(script->created, script->destroyed);
 }
 
 Test(sources, variables_of_the_environment_are_labels_unless_the_option_has_them)

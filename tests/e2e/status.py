@@ -1,5 +1,6 @@
 """`weir status` inspects running programs without affecting them."""
 
+import fcntl
 import json
 import os
 import pty
@@ -7,6 +8,7 @@ import re
 import signal
 import struct
 import subprocess
+import termios
 
 from fifos import ScriptedApp
 from harness import ADDER, BUILD, WEIR, case, environment, main, run, skip_fork_under_sanitizers, start, wait_for
@@ -22,7 +24,7 @@ def status(folder, *arguments, **env):
 
 def listing(folder):
     place = os.path.join(folder, "status")
-    return sorted(os.listdir(place)) if os.path.exists(place) else []
+    return sorted(name for name in os.listdir(place) if name[0] != ".") if os.path.exists(place) else []
 
 
 def status_of(folder, pid):
@@ -98,7 +100,7 @@ def values_handlers_and_totals_are_shown(folder):
                         r"^    queue +10 values, 320B of 1MiB, oldest queued for ", r"^    last error  .* ago: open .*/no/file: No such"):
             assert re.search(pattern, text, re.M), (pattern, text)
         line = status(folder).stdout.splitlines()
-        assert len(line) == 2 and re.fullmatch(rf" *{app.pid} +\S+ +.* s +10 +1 of 2 +scripted_app", line[1]), line
+        assert len(line) == 2 and re.fullmatch(rf" *{app.pid} +\S+ +.* m?s +10 +1 of 2 +scripted_app", line[1]), line
 
 
 @case
@@ -397,20 +399,20 @@ def files_that_are_not_pages_and_pages_of_other_versions_are_reported(folder):
         assert done.returncode == 1 and "it is not a status file" in done.stderr, done
     assert json.loads(js.stdout) == []
     pid, (text, js), listed = forged(folder, lambda page: struct.pack_into("<I", page, 8, 99))
-    assert text.returncode == 1 and "it has version 99 of the layout; this `weir` knows version 2" in text.stderr, text
+    assert text.returncode == 1 and "it has version 99 of the layout; this `weir` knows version 3" in text.stderr, text
 
 
 @case
 def a_page_about_another_process_is_not_shown(folder):
-    pid, (text, _), listed = forged(folder, lambda page: struct.pack_into("<q", page, 48, 1))
+    pid, (text, _), listed = forged(folder, lambda page: struct.pack_into("<q", page, 56, 1))
     assert text.returncode == 1 and listed.returncode == 1, (text, listed)
-    pid, (text, _), _ = forged(folder, lambda page: struct.pack_into("<Q", page, 64, 1))  # the same pid with another start time
+    pid, (text, _), _ = forged(folder, lambda page: struct.pack_into("<Q", page, 72, 1))  # the same pid with another start time
     assert text.returncode == 1 and "cannot be inspected" in text.stderr, text
 
 
 @case
 def a_process_of_another_pid_namespace_is_shown_as_such(folder):
-    pid, (text, js), _ = forged(folder, lambda page: struct.pack_into("<Q", page, 56, 1))
+    pid, (text, js), _ = forged(folder, lambda page: struct.pack_into("<Q", page, 64, 1))
     assert text.stdout.startswith(f"process {pid} (in another pid namespace), scripted_app"), text
     assert json.loads(js.stdout)[0]["foreign_pid"] is True
 
@@ -476,14 +478,76 @@ def every_starts_at_the_top_of_a_terminal(folder):
 @case
 def usage_errors_exit_with_2_and_are_explained(folder):
     for arguments, words in ((("x",), '"x" is not a process id'), (("0",), '"0" is not a process id'), (("-1",), "invalid option"),
-                             (("1", "2"), "at most one PID is allowed"), (("--every=0s",), '--every: "0s" is not a time from 100ms to 1d'),
+                             (("1", "2"), "at most one PID or URL is allowed"), (("--every=0s",), '--every: "0s" is not a time from 100ms to 1d'),
                              (("--every", "1"), '"1" is not a time'), (("--every", "2d"), "from 100ms to 1d"),
-                             (("--every",), "requires an argument"), (("--watch",), "unrecognized option"), (("-w",), "invalid option"),
+                             (("--every",), "requires an argument"), (("--look",), "unrecognized option"), (("-w",), "invalid option"),
                              (("99999999999999999999",), "is not a process id")):
         done = run(WEIR, "status", *arguments)
         assert done.returncode == 2 and words in done.stderr and "usage: weir status" in done.stderr, (arguments, done)
     done = run(WEIR, "status", "--folder", os.path.join(folder, "none"))
     assert done.returncode == 1 and "No such file or directory" in done.stderr, done
+
+
+# ---- The table of all handlers --------------------------------------------------------------------------
+
+
+def trouble_of(folder):
+    config = config_of(folder, shutdown_timeout="100ms")
+    config["handlers"] = {"bad": {"type": "file", "path": os.path.join(folder, "no", "file")},
+                          **{f"good.{i}": {"type": "null"} for i in range(20)}}
+    config["groups"] = {"my_app": list(config["handlers"])}
+    return config
+
+
+def await_trouble(folder, app):
+    assert app.do("add x 1")["code"] == 0
+    wait_for_status(folder, app.pid, lambda one: len(one["handlers"]) == 21 and all(
+        handler["delivered"] == 1 or handler["retries"] for handler in one["handlers"]))
+
+
+@case
+def handlers_that_fail_come_first_in_the_table(folder):
+    with ScriptedApp(trouble_of(folder), folder) as app:
+        await_trouble(folder, app)
+        shown = subprocess.Popen([WEIR, "status", "--watch", "--every", "100ms", "--folder", os.path.join(folder, "status")], stdout=subprocess.PIPE, text=True,
+                                 env=environment(COLUMNS=160))
+        lines = [shown.stdout.readline() for _ in range(24)]
+        shown.kill()
+        shown.communicate()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  1 program, 21 handlers, 1 failing or dropping\n", lines[0]), lines[0]
+    assert lines[1].split() == ["state", "handler", "program", "per", "s", "queued", "dropped", "last", "error"], lines[1]
+    assert re.fullmatch(rf"failing +bad +scripted_app {app.pid} .* 1, 0 % +0  [\d.]+ m?s.*: open /.*\n", lines[2]), lines[2]
+    assert [line.split()[:2] for line in lines[3:23]] == [["open", name] for name in sorted(f"good.{i}" for i in range(20))], lines
+    assert max(map(len, lines)) <= 161
+
+
+@case
+def the_table_of_handlers_fits_the_screen(folder):
+    with ScriptedApp(trouble_of(folder), folder) as app:
+        await_trouble(folder, app)
+        for variables, is_coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+            leader, follower = pty.openpty()
+            fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 70, 0, 0))
+            shown = subprocess.Popen([WEIR, "status", "--watch", "--every", "100ms", "--folder", os.path.join(folder, "status")], stdout=follower,
+                                     env=environment(**{"TERM": "xterm", **variables}))
+            os.close(follower)
+            text = ""
+            while text.count("\033[J") < 2:
+                text += os.read(leader, 4096).decode()
+            shown.kill()
+            shown.wait()
+            os.close(leader)
+            screen = text.split("\033[J")[1 if text.startswith("\033[H\033[J") else 0]
+            assert ("\033[31mfailing" in screen) == is_coloured, screen
+            lines = re.sub("\033\\[[0-9]*[a-zA-Z]", "", screen).split("\r\n")
+            assert len(lines) == 10 and lines[8] == "and 15 more" and lines[9] == "" and max(map(len, lines)) <= 70, lines
+            assert lines[2].startswith("failing") and "no/file" not in lines[3], lines
+
+
+@case
+def a_table_is_no_json():
+    done = run(WEIR, "status", "--watch", "--json")
+    assert done.returncode == 2 and "only one of --watch and --json is allowed" in done.stderr, done
 
 
 main()

@@ -173,14 +173,14 @@ WRONG = [
     ('{"handlers": {"h": {"type": "http", "url": "localhost:8086"}}}', "1:44", ["handlers.h.url: the value is not a URL: it has no scheme", "http://"]),
     (SETTINGS % '"labels": {"a": "%s"}' % ("x" * 1024), "1:24", ["settings.labels: label value", "at most 1023 bytes"]),
     # a handler type without a handler
-    (GROUPS % '{"*": "http"}', "1:17", ['groups.*: the handler type "http" with default options: the option "url" is missing']),
+    (GROUPS % '{"*": "http"}', "1:17", ['groups.*: the handler type "http" with default options: http: the option "url" is missing']),
     (GROUPS % '{"a": ["console", "file"]}', "1:29", ['groups.a[1]: the handler type "file" with default options: the option "path" is missing']),
     # routes
     (GROUPS % '{"*": "dsk"}', "1:17", ["groups.*", '"dsk"', "not an installed handler type"]),
     ('{"handlers":{"disk":{"type":"null"}},"groups":{"*":["dsk"]}}', "1:53",
      ['groups.*[0]: must be a handler of this configuration or an installed handler type, got "dsk"', 'did you mean "disk"?']),
     (GROUPS % '{"*": 5}', "1:17", ["groups.*: must be the name of a handler", "got 5"]),
-    (GROUPS % '{"*": {"handlers": []}}', "1:17", ["groups.*: must be the name of a handler", "got an object"]),
+    (GROUPS % '{"*": {"handlers": []}}', "1:18", ["groups.*.handlers: unknown option", "allowed: "]),
     (GROUPS % '{"*": ["console", ["console"]]}', "1:29", ["groups.*[1]: must be the name of a handler", "got an array"]),
     (GROUPS % '{"*": "inherit"}', "1:17", ['"*" has no parent']),
     (GROUPS % '{"a..b": "console"}', "1:12", ["empty part"]),
@@ -291,6 +291,13 @@ def a_variable_chooses_the_handler_of_a_route(folder):
     assert re.search(r"^  \* +-> console$", shown.stdout, re.M) and re.search(r"^  a +-> null$", shown.stdout, re.M), shown
     done = run(WEIR, "emit", "-g", "a", "x=1", WEIR_CONFIG=config, SINK="f")
     assert done.returncode == 0 and lines_of(out) == ['{"x": 1.0}'], done
+
+
+@case
+def a_source_that_is_refused_after_a_valid_one_ends_the_check_with_its_message():
+    sources = {"in": {"type": "stdin"}, "more": {"type": "stdin", "parse": "yaml"}, "last": {"type": "none"}}
+    done = run(WEIR, "check", WEIR_CONFIG={"sources": sources, "groups": {"*": "null"}})
+    assert done.returncode == 1 and "sources.more.parse: " in done.stderr, done
 
 
 @case

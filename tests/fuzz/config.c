@@ -120,8 +120,11 @@ static void set_up(void)
     register_type("null", 0);
     register_type("console", WEIR_FORMAT_LINES);
     register_type("file", WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS);
-    engine = wr_engine_new(&registry, &producers, &plugins, &silent, NULL);
+    struct wr_config *empty = wr_config_new();
+    FUZZ_CHECK(empty);
+    engine = wr_engine_new(&registry, &producers, &plugins, &silent, empty, NULL);
     FUZZ_CHECK(engine);
+    wr_config_drop(empty); /* the engine holds it */
 }
 
 /* Nothing on disk is written, and no shared object is loaded. */
@@ -148,6 +151,14 @@ static bool may_commit(const struct wr_plan *plan)
     return true;
 }
 
+static size_t count_in_feeds(const struct wr_branch *branch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < branch->feed_count; i++)
+        count += branch->feeds[i]->lane_count;
+    return count;
+}
+
 /* Each lane is in one feed. Each route has the lanes of its feeds, once. */
 static void check_router(const struct wr_router *router)
 {
@@ -157,9 +168,9 @@ static void check_router(const struct wr_router *router)
     FUZZ_CHECK(in_feeds == router->lane_count);
     for (size_t i = 0; i < router->route_count; i++) {
         const struct wr_route *route = &router->routes[i];
-        size_t of_feeds = 0;
-        for (size_t j = 0; j < route->feed_count; j++)
-            of_feeds += route->feeds[j]->lane_count;
+        size_t of_feeds = count_in_feeds(&route->plain);
+        for (size_t j = 0; j < route->mapped_count; j++)
+            of_feeds += count_in_feeds(&route->mapped[j]);
         FUZZ_CHECK(of_feeds == route->lane_count);
     }
 }

@@ -33,6 +33,11 @@ def option_values_are_accepted_and_shown_alike_or_refused():
 
 
 @case
+def parameters_of_queries_are_within_their_limits():
+    replay("query")
+
+
+@case
 def numbers_survive_a_round_trip():
     replay("number")
 
@@ -53,6 +58,18 @@ def lines_of_text_and_json_are_read_as_by_other_parsers_or_refused():
 
 
 @case
+def responses_give_the_verdicts_that_were_received():
+    if not os.path.exists(os.path.join(BUILD, "tests", "fuzz", "responses")):
+        raise Skip("weir was built without the handler http")
+    replay("responses")
+
+
+@case
+def reports_are_merged_to_the_same_nodes_or_refused():
+    replay("report")
+
+
+@case
 def parsers_read_inputs_alike_whole_and_in_pieces():
     replay("parsers")
 
@@ -62,6 +79,11 @@ def matches_of_patterns_are_the_same_whole_in_pieces_and_interpreted():
     if not os.path.exists(os.path.join(BUILD, "tests", "fuzz", "patterns")):
         raise Skip("PCRE2 is missing")
     replay("patterns")
+
+
+@case
+def frames_of_the_link_are_decoded_or_refused():
+    replay("forward")
 
 
 @case

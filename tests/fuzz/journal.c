@@ -47,7 +47,7 @@ static struct contents sound[FILES], files[FILES];
 static struct wr_log log_of_nothing;
 static struct wr_registry registry;
 static struct wr_producers producers;
-static const struct wr_worker_env worker_env = {.registry = &registry, .producers = &producers};
+static const struct wr_worker_env worker_env = {.registry = &registry};
 static struct wr_dispatcher dispatcher;
 static struct wr_config *config;
 static struct wr_lane *lanes[LANES];

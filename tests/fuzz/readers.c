@@ -1,6 +1,8 @@
 #include "readers.h"
 
 #include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -291,6 +293,121 @@ static void check_text(const struct reader *reader, const struct written *writte
     FUZZ_CHECK(!*text);
 }
 
+/* ---- elastic --------------------------------------------------------------------------------- */
+
+/* Empty parts of a path became '_'. */
+static bool is_field(const char *key, const char *name)
+{
+    for (;;) {
+        size_t length = strcspn(name, "."), written = strcspn(key, ".");
+        bool is_blank = strspn(name, " ") >= length;
+        if (is_blank ? written != 1 || *key != '_' : written != length || strncmp(key, name, length) != 0)
+            return false;
+        if (!name[length] || !key[written])
+            return !name[length] && !key[written];
+        name += length + 1;
+        key += written + 1;
+    }
+}
+
+/* The only member of an object. */
+static struct json_object *find_only(struct json_object *object, const char *name)
+{
+    FUZZ_CHECK(json_object_object_length(object) == 1);
+    json_object_object_foreach(object, key, value)
+    {
+        FUZZ_CHECK(is_field(key, name));
+        return value;
+    }
+    return NULL;
+}
+
+static void check_action(const struct reader *reader, struct json_object *action, int number)
+{
+    char id[READ_ROOM];
+    struct json_object *about = find_member(action, reader_has(reader, "op_type") ? "index" : "create");
+    const char *index = json_object_get_string(find_member(about, "_index"));
+    snprintf(id, sizeof id, "0123456789abcdef0123456789abcdef-%d", number);
+    FUZZ_CHECK(json_object_object_length(action) == 1 && json_object_object_length(about) == 2);
+    FUZZ_CHECK(is_text(about, "_id", id) && *index && strlen(index) <= 255 && !strchr("-_+", *index));
+    for (; *index; index++)
+        FUZZ_CHECK((*index >= 'a' && *index <= 'z') || (*index >= '0' && *index <= '9') ||
+                   strchr("._-", *index));
+}
+
+static void check_elastic(const struct reader *reader, const struct written *written, const char *text,
+                          int first)
+{
+    (void)first;
+    for (int i = 0; i < WRITTEN_SAMPLES; i++) {
+        const weir_sample *sample = &written->samples[i];
+        struct json_object *action, *object;
+        if (sample->kind == WEIR_KIND_DOUBLE && !isfinite(sample->value.f64))
+            continue;
+        text = parse_line(text, &action);
+        text = parse_line(text, &object);
+        check_action(reader, action, i);
+        FUZZ_CHECK(is_text(object, "group", written->group));
+        FUZZ_CHECK(strcmp(json_object_get_string(find_only(find_member(object, "labels"), written->key)),
+                          written->value) == 0);
+        read_check_number(json_object_get_string(find_only(find_member(object, "metrics"), written->name)),
+                          sample);
+        FUZZ_CHECK(strlen(json_object_get_string(find_member(object, "@timestamp"))) == 30);
+        bool has_note = i == 0 && *written->note;
+        FUZZ_CHECK(has_note ? is_text(object, "metadata", written->note)
+                            : !json_object_object_get_ex(object, "metadata", NULL));
+        json_object_put(action);
+        json_object_put(object);
+    }
+    FUZZ_CHECK(!*text);
+}
+
+/* ---- otlp ------------------------------------------------------------------------------------ */
+
+static struct json_object *find_item(struct json_object *object, const char *key, size_t number)
+{
+    struct json_object *item = json_object_array_get_idx(find_member(object, key), number);
+    FUZZ_CHECK(item);
+    return item;
+}
+
+static void check_point(const struct written *written, struct json_object *point, const weir_sample *sample)
+{
+    char time[READ_ROOM];
+    bool is_int = sample->kind == WEIR_KIND_INT;
+    snprintf(time, sizeof time, "%lld", (long long)sample->time_ns);
+    struct json_object *attribute = find_item(point, "attributes", 0);
+    FUZZ_CHECK(is_text(attribute, "key", written->key));
+    FUZZ_CHECK(is_text(find_member(attribute, "value"), "stringValue", written->value));
+    FUZZ_CHECK(is_text(point, "timeUnixNano", time));
+    read_check_number(json_object_get_string(find_member(point, is_int ? "asInt" : "asDouble")), sample);
+}
+
+/* Both samples are points of one metric. */
+static void check_otlp(const struct reader *reader, const struct written *written, const char *text, int first)
+{
+    (void)reader;
+    (void)first;
+    char name[2 * READ_ROOM];
+    size_t number = 0;
+    if (!*text) {
+        FUZZ_CHECK(written->samples[0].time_ns < 0 && written->samples[1].time_ns < 0);
+        return;
+    }
+    struct json_object *whole = json_tokener_parse(text);
+    FUZZ_CHECK(whole);
+    struct json_object *scope = find_item(find_item(whole, "resourceMetrics", 0), "scopeMetrics", 0);
+    struct json_object *metric = find_item(scope, "metrics", 0);
+    snprintf(name, sizeof name, "%s.%s", written->group, written->name);
+    FUZZ_CHECK(is_text(find_member(scope, "scope"), "name", written->group) && is_text(metric, "name", name));
+    struct json_object *data = find_member(metric, written->instrument == WEIR_COUNTER ? "sum" : "gauge");
+    for (int i = 0; i < WRITTEN_SAMPLES; i++)
+        if (written->samples[i].time_ns >= 0)
+            check_point(written, find_item(data, "dataPoints", number++), &written->samples[i]);
+    FUZZ_CHECK(json_object_array_length(find_member(data, "dataPoints")) == number);
+    json_object_put(whole);
+}
+
 /* ---- Table ----------------------------------------------------------------------------------- */
 
 const struct reader readers[] = {
@@ -300,6 +417,10 @@ const struct reader readers[] = {
     {"bai", "style", "stdout", check_bai_stdout},
     {"bai", "style", "elasticsearch", check_bai_document},
     {"bai", "style", "kafka", check_bai_record},
+    {"elastic", NULL, NULL, check_elastic},
+    {"elastic", "index", "{group}-{name}-{label.k}", check_elastic},
+    {"elastic", "op_type", "index", check_elastic},
+    {"otlp", "encoding", "json", check_otlp},
     {"csv", NULL, NULL, check_csv},
     {"csv", "newline", "lf", check_csv},
     {"influx", NULL, NULL, servers_check_influx},

@@ -114,7 +114,7 @@ def read_to_the_end(path, apps, expected):
         assert_all_delivered(app)
         app.end()
     last.read()
-    return last.data
+    return bytes(last.data)
 
 
 def wait_until_full(path):

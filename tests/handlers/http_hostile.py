@@ -1,6 +1,5 @@
 """The http handler with broken, silent and malicious servers: deadlines hold, memory use is bounded, errors are logged."""
 
-import gzip
 import json
 import os
 import re
@@ -9,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import zlib
 
 import certificates
 from fifos import ScriptedApp
@@ -209,9 +209,15 @@ def fault_26_endless_headers_are_aborted():
             assert SANITIZED or peak < 64 * 1024, peak
 
 
+def compress_zeros(mebibytes):
+    """Piece by piece: a child's peak is at least that of the process that has started it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)  # gzip
+    return b"".join(packer.compress(bytes(1 << 20)) for _ in range(mebibytes)) + packer.flush()
+
+
 @case
 def fault_26_a_compressed_response_is_not_decompressed():
-    bomb = gzip.compress(bytes(200 * 1024 * 1024), 9)
+    bomb = compress_zeros(200)
     with Scripted(lambda _: reply(200, bomb, Content_Encoding="gzip")) as server:
         ledger, log, peak = add(config_of(server.url), 10)
         assert ledger["delivered"] == 10 and log == "" and (SANITIZED or peak < 64 * 1024), (ledger, log, peak)

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from fifos import ScriptedApp
-from harness import ADDER, BUILD, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
+from harness import ADDER, BUILD, PLUGINS, SOURCE, WEIR, Skip, assert_handler_ledger, assert_ledgers, case, environment, main, run, \
     skip_fork_under_sanitizers, start, wait_for
 from markdown import Text
 
@@ -298,6 +298,14 @@ def with_the_process_id_in_the_path_each_child_has_its_own_database(folder):
     app.end()
     assert app.stderr_text() == ""
     assert values_of(os.path.join(folder, f"m.{parent}.db")) == [0] and values_of(os.path.join(folder, f"m.{child}.db"), "of_child") == [1]
+
+
+@case
+def the_handler_passes_vetting(folder):
+    if SANITIZED:
+        raise Skip("vet counts memory")
+    done = run(WEIR, "vet", os.path.join(PLUGINS, "sqlite.so"), "--options", json.dumps({"path": os.path.join(folder, "m.db")}), "--deadline", "5m", timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 main()

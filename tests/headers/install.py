@@ -55,6 +55,18 @@ def the_unit_of_the_relay_starts_the_installed_command(folder):
 
 
 @case
+def the_unit_of_the_collector_starts_the_installed_command(folder):
+    prefix = install(folder)
+    with open(os.path.join(prefix, "lib", "systemd", "system", "weir-serve.service"), encoding="utf-8") as file:
+        unit = file.read()
+    command = re.search(r"^ExecStart=(\S+) serve --forward-group weir$", unit, re.M).group(1)
+    assert os.access(folder + command, os.X_OK) and "@" not in unit.replace("@system-service", ""), unit
+    assert {"Type=notify", "DynamicUser=yes", "StateDirectory=weir-serve", "StateDirectoryMode=0700", "SupplementaryGroups=weir"} <= set(unit.splitlines()), unit
+    with open(os.path.join(prefix, "lib", "sysusers.d", "weir.conf"), encoding="utf-8") as file:
+        assert "g weir -" in file.read().splitlines(), "the group of the unit"
+
+
+@case
 def a_static_program_contains_the_builtin_handlers(folder):
     install(folder)
     program = os.path.join(folder, "first")
@@ -102,8 +114,9 @@ def libweir_exports_only_weir_and_each_plugin_only_its_entry_point(folder):
     names = [name for name in exported(os.path.join(libdir, "libweir.so")) if not name.startswith("WEIR_")]
     assert names and all(name.startswith("weir_") for name in names), names
     for plugin in os.listdir(plugins):
-        kind = "source" if plugin.endswith(".source.so") else "handler"
-        assert exported(os.path.join(plugins, plugin)) == [f"weir_{kind}_type_at"], plugin
+        kind = plugin.split(".")[1]
+        entry = {"source": "weir_source_type_at", "parser": "weir_parse_plugin", "so": "weir_handler_type_at"}[kind]
+        assert exported(os.path.join(plugins, plugin)) == [entry], plugin
 
 
 def read_header(name="weir.h"):

@@ -1,5 +1,6 @@
 """The source type statsd: each type of line, each kind of socket, and addresses that are taken."""
 
+import itertools
 import os
 import socket
 import stat
@@ -37,19 +38,108 @@ def each_type_of_line_arrives_with_its_value(folder):
     send_udp(program, b"hits:1|c\nlevel:2.5|g\ntime:320|ms\nsize:512|h\nspan:7|d\nusers:bob|s\nmany:1:2:3|h")
     program.await_stats(lines=7)
     counts = program.end()
-    assert program.values() == [("hits", 1), ("level", 2.5), ("time", 320), ("size", 512), ("span", 7), ("users", 1),
-                                ("many", 1), ("many", 2), ("many", 3)]
-    assert [line.get("metadata") for line in program.written()] == [None] * 5 + ["bob"] + [None] * 3
+    assert program.values() == [("hits", 1), ("level", 2.5), ("time", 320), ("size", 512), ("span", 7),
+                                ("many", 1), ("many", 2), ("many", 3), ("users", 1)], "the count of a set comes at the end of its interval"
     assert (counts["lines"], counts["bad_lines"], counts["refused"], counts["added"]) == (7, 0, 0, 9), counts
 
 
 @case
-def counters_are_scaled_by_their_sample_rate_and_other_values_are_not(folder):
+def counters_are_scaled_by_their_sample_rate_and_levels_are_not(folder):
     program = start(folder)
-    send_udp(program, b"hits:1|c|@0.1\nhits:3|c|@0.5\nhits:2|c|@1\ntime:320|ms|@0.1")
+    send_udp(program, b"hits:1|c|@0.1\nhits:3|c|@0.5\nhits:2|c|@1\nlevel:320|g|@0.1")
     program.await_stats(lines=4)
     program.end()
-    assert program.values() == [("hits", 10), ("hits", 6), ("hits", 2), ("time", 320)]
+    assert program.values() == [("hits", 10), ("hits", 6), ("hits", 2), ("level", 320)]
+
+
+@case
+def the_order_of_tags_makes_no_other_series(folder):
+    program = start(folder, series_limit=1)
+    for tags in itertools.permutations((b"a:1", b"b:2", b"c:3")):
+        send_udp(program, b"hits:1|c|#" + b",".join(tags))
+    program.await_stats(lines=6)
+    counts = program.end()
+    assert program.values() == [("hits", 1)] * 6 and counts["refused"] == 0, (program.values(), counts)
+
+
+@case
+def a_timer_with_a_sample_rate_is_added_as_often_as_it_stands_for(folder):
+    program = start(folder)
+    send_udp(program, b"time:320|ms|@0.1\nsize:1:2|h|@0.5\nspan:7|d|@0.001\nspan:8|d|@1")
+    program.await_stats(lines=4)
+    counts = program.end()
+    assert program.values() == [("time", 320)] * 10 + [("size", 1)] * 2 + [("size", 2)] * 2 + [("span", 7)] * 1000 + [("span", 8)]
+    assert (counts["added"], counts["records"], counts["refused"]) == (1015, 1015, 0), counts
+
+
+@case
+def a_rate_whose_inverse_is_no_whole_number_is_right_on_average(folder):
+    program = start(folder, TCP)
+    with connect(program) as client:
+        client.sendall(b"time:1|ms|@0.4\n" * 10000)  # 2.5 times each: 25,000 with a standard deviation of 50
+        program.await_stats(lines=10000)
+    counts = program.end()
+    assert 24000 < counts["added"] < 26000, counts
+
+
+@case
+def how_often_a_timer_is_added_has_a_limit(folder):
+    for limit, expected in ((1, 1), (50, 50), (1000, 1000)):
+        program = start(folder, repeat_limit=limit)
+        send_udp(program, b"time:1|ms|@0.00000001")
+        program.await_stats(lines=1)
+        assert program.end()["added"] == expected
+
+
+def send_members(program, *members):
+    send_udp(program, *(b"users:" + member + b"|s" for member in members))
+
+
+@case
+def distinct_members_of_a_set_are_counted(folder):
+    program = start(folder, set_interval="1h")
+    send_members(program, b"bob", b"ann", b"bob", b"a:b", b"", b"bob")
+    send_udp(program, b"users:bob|s|#zone:a\nusers:bob|s|#zone:a\nother:bob|s|@0.1")
+    program.await_stats(lines=9)
+    counts = program.end()
+    assert program.values() == [("users", 4), ("users", 1), ("other", 1)]
+    assert [line.get("labels") for line in program.written()] == [None, {"zone": "a"}, None]
+    assert (counts["added"], counts["refused"], counts["bad_lines"]) == (3, 0, 0), counts
+
+
+@case
+def a_set_that_is_empty_after_an_interval_is_0_once(folder):
+    program = start(folder, set_interval="20ms")
+    send_members(program, b"bob")
+    program.await_stats(added=2)
+    send_members(program, b"bob")
+    program.await_stats(added=4)
+    counts = program.end()
+    assert program.values() == [("users", 1), ("users", 0)] * 2 and counts["added"] == 4, (program.values(), counts)
+
+
+@case
+def many_members_are_counted_exactly_and_beyond_a_limit_they_are_refused(folder):
+    for limit, refused in ((10000000, 0), (150000, 50000)):
+        program = start(folder, TCP, set_interval="1h", set_members=limit)
+        with connect(program) as client:
+            for _ in range(2):  # what is known is not refused
+                client.sendall(b"".join(b"users:%d|s\n" % i for i in range(100000)))
+            client.sendall(b"".join(b"others:%d|s\n" % i for i in range(100000)))
+            program.await_stats(lines=300000)
+        counts = program.end()
+        assert program.values()[-2:] == [("users", 100000), ("others", 100000 - refused)] and counts["refused"] == refused, (program.values(), counts)
+        assert ("set_members allows" in program.log()) == (refused > 0), program.log()
+
+
+@case
+def without_an_interval_each_member_is_a_value(folder):
+    program = start(folder, set_interval="0s")
+    send_members(program, b"bob", b"ann", b"bob")
+    program.await_stats(lines=3)
+    program.end()
+    assert [(line["name"], line["value"], line["metadata"]) for line in program.written()] == [
+        ("users", 1, "bob"), ("users", 1, "ann"), ("users", 1, "bob")]
 
 
 @case

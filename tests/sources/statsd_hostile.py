@@ -250,5 +250,33 @@ def what_finds_no_room_before_a_stop_is_counted(folder):
     assert reader.end() == counts["added"]
 
 
+@case
+def counts_of_sets_and_repeated_timers_wait_for_room_and_are_added_once(folder):
+    reader = SlowReader(make_fifo(folder))
+    program = start(folder, TCP, handler=slow_handler(os.path.join(folder, "fifo")), set_interval="1ms", series_limit=100000)
+    sets, rounds = (300, 2) if SANITIZED else (3000, 3)
+
+    def send():
+        with connect(program) as client:
+            for _ in range(rounds):
+                client.sendall(b"".join(b"s%d:a|s\nt:1|ms|@0.1\n" % i for i in range(sets)))
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    program.await_stats(lines=100)
+    reader.release()
+    sender.join()
+    program.await_stats(lines=2 * rounds * sets)
+    counts = program.end()
+    assert counts["refused"] == counts["bad_lines"] == 0, counts
+    reader.end()
+    lines = reader.reader.data.splitlines()
+    assert len(lines) == counts["added"], (len(lines), counts)
+    assert sum(b'"name":"t"' in line for line in lines) == 10 * rounds * sets
+    for i in range(0, sets, 97):
+        values = [int(line.split(b'"value":')[1].rstrip(b"}")) for line in lines if b'"name":"s%d"' % i in line]
+        assert 1 <= sum(values) <= rounds and set(values) <= {0, 1}, (i, values)
+
+
 if __name__ == "__main__":
     main()

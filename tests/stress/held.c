@@ -101,14 +101,23 @@ void __wrap_wr_condition_wait_open(struct wr_condition *condition, struct wr_loc
 static _Thread_local bool is_exempt;
 
 void __real_wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns);
+void __real_wr_fronts_leave(struct wr_fronts *fronts, int64_t now_ns);
 void __real_wr_journal_stop(struct wr_journal *journal);
 void __wrap_wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns);
+void __wrap_wr_fronts_leave(struct wr_fronts *fronts, int64_t now_ns);
 void __wrap_wr_journal_stop(struct wr_journal *journal);
 
 void __wrap_wr_engine_start_journal(struct wr_engine *engine, int64_t now_ns)
 {
     is_exempt = true;
     __real_wr_engine_start_journal(engine, now_ns);
+    is_exempt = false;
+}
+
+void __wrap_wr_fronts_leave(struct wr_fronts *fronts, int64_t now_ns)
+{
+    is_exempt = true;
+    __real_wr_fronts_leave(fronts, now_ns);
     is_exempt = false;
 }
 

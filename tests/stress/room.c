@@ -18,7 +18,7 @@ enum { SLOTS = 8, SECONDS = 2 };
 static struct wr_registry registry;
 static struct wr_producers producers;
 static struct wr_dispatcher dispatcher;
-static const struct wr_worker_env worker_env = {.registry = &registry, .producers = &producers};
+static const struct wr_worker_env worker_env = {.registry = &registry};
 static _Atomic bool done;
 static uint64_t waits;
 

@@ -3,7 +3,8 @@
  * Thread number k adds the values 0, 1, 2, ... under the name "t<k>", so that a reader can check that each
  * arrived once and in order. With -s all threads add under one name, "t", and no two add the same value; with
  * -a all values have the same time. With -i N it reads a line from standard input after every N values of a
- * thread, until the end of that file, so that a test can do something in between. */
+ * thread, until the end of that file, so that a test can do something in between. With -d N and -e M it adds
+ * events of M values for N seconds. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@ static struct {
     long values;
     int event;      /* values per event; 1: weir_add_value */
     long pause_ns;  /* between two values */
+    long seconds;   /* no event is added later than this after the first; 0: any time */
     const char *by; /* name, handle */
     const char *end;
     const char *files[MOST_FILES]; /* configurations, applied in turn */
@@ -57,10 +59,18 @@ static void wait_for_line(long added)
         character = getchar();
 }
 
+static time_t now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
 static void add_events(weir_stream *stream, const char *name, long start)
 {
     weir_value values[1000];
-    for (long i = 0; i < options.values; i += options.event) {
+    time_t end = options.seconds ? now_s() + options.seconds : 0;
+    for (long i = 0; i < options.values && (!end || now_s() < end); i += options.event) {
         int count = 0;
         for (; count < options.event && i + count < options.values; count++)
             values[count] = (weir_value){name, (double)(start + i + count)};
@@ -176,13 +186,14 @@ static void print_thread_count(void)
 
 static void read_options(int argc, char **argv)
 {
-    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:i:b:x:c:r:w:f:H:a:sqT")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "g:t:n:e:p:d:i:b:x:c:r:w:f:H:a:sqT")) != -1;) {
         switch (option) {
         case 'g': options.group = optarg; break;
         case 't': options.threads = atoi(optarg); break;
         case 'n': options.values = atol(optarg); break;
         case 'e': options.event = atoi(optarg); break;
         case 'p': options.pause_ns = atol(optarg); break;
+        case 'd': options.seconds = atol(optarg); break;
         case 'i': options.each = atol(optarg); break;
         case 'b': options.by = optarg; break;
         case 'x': options.end = optarg; break;

@@ -25,8 +25,7 @@ struct dispatch_fixture *fixture_open(void)
     cr_assert(wr_registry_init(&fixture->registry) && wr_producers_init(&fixture->producers));
     fixture->producer = wr_producers_attach(&fixture->producers);
     cr_assert(fixture->producer);
-    fixture->worker_env =
-        (struct wr_worker_env){.registry = &fixture->registry, .producers = &fixture->producers};
+    fixture->worker_env = (struct wr_worker_env){.registry = &fixture->registry};
     wr_dispatcher_init(&fixture->dispatcher, &fixture->registry, &fixture->worker_env);
     fixture->settings = (struct wr_lane_settings){
         .queue_bytes = QUEUE_SAMPLES * sizeof(weir_sample),

@@ -50,7 +50,7 @@ class Reader:
 
     def __init__(self, path):
         self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        self.data = b""
+        self.data = bytearray()  # bytes would be copied as a whole with each part
 
     def read(self):
         """Reads all available data. Returns True at the end of the file."""

@@ -37,7 +37,7 @@ def case(function):
 
 def environment(**more):
     """The environment of a program under test, without the caller's variables that weir reads."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("WEIR_CONFIG", "WEIR_LOG", "BENCHMARK_AI"))}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("WEIR_CONFIG", "WEIR_LOG", "WEIR_TEE", "BENCHMARK_AI"))}
     env["WEIR_PLUGIN_PATH"] = PLUGINS + ":" + TEST_PLUGINS
     for key, value in more.items():
         env[key] = json.dumps(value) if isinstance(value, dict) else str(value)

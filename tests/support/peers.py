@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -372,6 +373,16 @@ class PostgreSQL(Peer):
         """For libpq. It trusts this server's certificate only."""
         return (f"host=127.0.0.1 port={self.port} user=weir password={self.password} dbname=postgres sslmode=verify-full "
                 f"sslrootcert={self.certificate[0]}")
+
+    def crash(self):
+        """An immediate shutdown: all of the server's processes end at once, and the next start recovers from its log."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+
+    def count_rows(self, table="weir_samples"):
+        """0: also if the server is not there."""
+        done = subprocess.run(["psql", "-X", "-At", "-c", f"SELECT count(*) FROM {table}", self.uri], capture_output=True, text=True, check=False)
+        return int(done.stdout) if done.returncode == 0 else 0
 
     def query(self, text):
         """The lines of the result."""

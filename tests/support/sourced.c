@@ -32,21 +32,27 @@ static void print_all(void)
     fflush(stdout);
 }
 
-/* How many sockets a child has that is forked now. */
-static void print_childs_sockets(void)
+/* Whether it is a socket, an eventfd, or in the folder of the configuration. */
+static bool is_of_weir(const char *target, ssize_t length, const char *config)
+{
+    size_t folder = (size_t)(strrchr(config, '/') + 1 - config);
+    return length > 7 && (strncmp(target, "socket:", 7) == 0 || strncmp(target, "anon_inode:[event", 17) == 0 ||
+                          ((size_t)length > folder && strncmp(target, config, folder) == 0));
+}
+
+/* How many descriptors of weir a child has that is forked now. */
+static void print_childs_descriptors(const char *config)
 {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        char path[32], to[32];
-        int sockets = 0;
-        for (int fd = 0; fd < 1024; fd++) {
+        char path[32], to[512];
+        int count = 0;
+        for (int fd = STDERR_FILENO + 1; fd < 1024; fd++) {
             snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-            ssize_t length = readlink(path, to, sizeof to);
-            sockets +=
-                length > 7 && (strncmp(to, "socket:", 7) == 0 || strncmp(to, "anon_inode:[event", 17) == 0);
+            count += is_of_weir(to, readlink(path, to, sizeof to), config);
         }
-        printf("%d\n", sockets);
+        printf("%d\n", count);
         fflush(stdout);
         _exit(0);
     }
@@ -66,7 +72,7 @@ int main(int argc, char **argv)
         return fail();
     while (fgets(line, sizeof line, stdin))
         if (strcmp(line, "fork\n") == 0)
-            print_childs_sockets();
+            print_childs_descriptors(argv[1]);
         else
             print_all();
     int stopped = weir_stop_sources(60000);

@@ -13,6 +13,12 @@ SOURCED = os.path.join(BUILD, "tests", "support", "sourced")
 _programs = []
 
 
+def keep(program):
+    """The case ends it, if it does not end before."""
+    _programs.append(program)
+    return program
+
+
 def case(function):
     """As harness.case. A case that fails leaves no program behind."""
     def run_case(folder):

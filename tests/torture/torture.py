@@ -23,6 +23,7 @@ from receivers import Receiver
 from scripted import Scripted, reply
 
 VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
+SOURCE_VICTIM = os.path.join(BUILD, "tests", "torture", "source_victim")
 BREAKER = os.path.join(BUILD, "tests", "torture", ".libs", "breaker.so")
 LEAKS = os.path.join(SOURCE, "tests", "torture", "leaks")
 KINDS = ("alloc", "mmap", "madvise", "open", "write", "read", "stat", "folder", "name", "lock", "thread", "key", "poll", "network")
@@ -37,6 +38,8 @@ class Handler:
     options = {}
     settings = {}
     spare = ()  # libraries whose calls never fail
+    victim = VICTIM
+    input = ""  # the program's standard input
     foreign = False  # nearly all allocations are made by other libraries: with a sanitizer, try only some
 
     def __init__(self, folder):
@@ -81,6 +84,40 @@ class File(Handler):
 
     def check(self, reports, log):
         assert self.count_lines() == delivered(reports), reports
+
+
+class Sources(File):
+    """A program whose values come from sources: its standard input, and the machine."""
+
+    victim = SOURCE_VICTIM
+    input = "".join(f"line{i % 7}={i}\n" for i in range(200))
+    type = "file"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.options = {"path": self.path, "format": "json", "linger": "0s"}
+
+    def config(self):
+        sources = {"in": {"type": "stdin", "parse": "text", "retry_min": "1ms"},
+                   "machine": {"type": "system", "interval": "20ms", "retry_min": "1ms"}}
+        return {**super().config(), "groups": {"*": "h"}, "sources": sources}
+
+
+class Mapped(File):
+    """An object in the route: new names and labels for all values. Without memory for a series its values are dropped and counted."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.options = {"path": self.path, "format": "json"}
+
+    def config(self):
+        mapped = {"to": "h", "rename": {"*": "new.*"}, "labels": {"site": "x"}, "drop_labels": ["none"], "except": ["no.*"]}
+        return {**super().config(), "groups": {"victim": mapped}}
+
+    def check(self, reports, log):
+        super().check(reports, log)
+        lines = open(self.path, encoding="utf-8").read().splitlines() if os.path.exists(self.path) else []
+        assert all('"name":"new.' in line and '"site":"x"' in line for line in lines), lines[:3]
 
 
 class Summed(File):
@@ -282,7 +319,7 @@ class Adopted(Journal):
         cls.inherited = sum(report["spooled"] for report in reports)
 
 
-HANDLERS = {"null": Null, "console": Console, "file": File, "summed": Summed, "fifo": Fifo, "http": Http, "socket": Socket, "spool": Spool,
+HANDLERS = {"null": Null, "console": Console, "file": File, "sources": Sources, "mapped": Mapped, "summed": Summed, "fifo": Fifo, "http": Http, "socket": Socket, "spool": Spool,
             "recovered": Recovered, "sqlite": Sqlite, "journal": Journal, "kept": Kept, "adopted": Adopted}
 if not os.path.exists(os.path.join(PLUGINS, "sqlite.so")):
     del HANDLERS["sqlite"]
@@ -319,10 +356,10 @@ def try_once(handler, kind, first, count):
     if isinstance(handler, Http) and kind == "stat":  # curl's handles are leaked: the owner of their descriptors cannot be checked
         env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     timeout_ms = "300" if kind and count == 0 or isinstance(handler, (Spool, Kept)) else "5000"
-    command = [VICTIM, config, "victim", "h", timeout_ms] + (["nofork"] if SANITIZED else [])
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    command = [handler.victim, config, "victim", "h", timeout_ms] + (["nofork"] if SANITIZED else [])
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
-            out, log = program.communicate(timeout=HANG_S)
+            out, log = program.communicate(handler.input, timeout=HANG_S)
         except subprocess.TimeoutExpired:
             where = stacks_of(program.pid)
             program.kill()

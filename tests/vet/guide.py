@@ -63,8 +63,16 @@ def weir_handler_7_declares_every_function_of_the_header():
     text = re.sub(r"/\*.*?\*/", "", contract_text(), flags=re.S)
     declared = re.findall(r"^(?:WEIR_PLUGIN_EXPORT|static inline) ([^;{]*?\))(?:;|\n\{)", text, re.M)
     real = [re.sub(r"\* ", "*", " ".join(declaration.split())) for declaration in declared]
-    assert len(real) == 3, real
+    assert len(real) == 4, real
     assert_same([re.sub(r"\* ", "*", text) for text in PAGE.prototypes().values()], real, "weir-handler.7, SYNOPSIS")
+
+
+INCLUDES = "#include <assert.h>\n#include <poll.h>\n#include <stdbool.h>\n#include <weir/test_clock.h>\n"
+
+
+def waiting():
+    """The guide's function that waits."""
+    return next(snippet for snippet in GUIDE.snippets("c") if "bool wait_for_room" in snippet)
 
 
 # ---- The guide ----------------------------------------------------------------------------------------
@@ -73,10 +81,9 @@ def weir_handler_7_declares_every_function_of_the_header():
 @case
 def a_handler_that_waits_as_the_guide_does_delivers_everything_at_the_end(folder):
     """Its destination is a full pipe, whose reader begins only after the program has asked it to stop."""
-    waiting = next(snippet for snippet in GUIDE.snippets("c") if "bool wait_for_room" in snippet)
     source = template(folder)
     source = source.replace("O_WRONLY | O_CREAT | O_APPEND", "O_WRONLY | O_NONBLOCK")
-    source = source.replace("static void emit(", "#include <poll.h>\n" + waiting + "\nstatic void emit(", 1)
+    source = source.replace("static void emit(", "#include <poll.h>\n" + waiting() + "\nstatic void emit(", 1)
     source = source.replace("        size_t end;\n", "        size_t end;\n        if (!wait_for_room(handler)) {\n"
                             '            fail(outcome, WEIR_OUTCOME_RETRY, "wait for", handler->options->path, EAGAIN);\n'
                             "            return;\n        }\n", 1)
@@ -105,6 +112,30 @@ def a_handler_that_waits_as_the_guide_does_delivers_everything_at_the_end(folder
 
 
 @case
+def the_guide_s_unit_test_with_a_clock_of_its_own_passes_without_waiting(folder):
+    test = next(snippet for snippet in GUIDE.snippets("c") if "void test_waiting" in snippet)
+    path, program = os.path.join(folder, "test.c"), os.path.join(folder, "test")
+    run_it = """
+int main(void)
+{
+    int ends[2];
+    char bytes[4096] = "";
+    assert(pipe2(ends, O_NONBLOCK) == 0);
+    while (write(ends[1], bytes, sizeof bytes) > 0)
+        continue;
+    test_waiting(ends[0], ends[1]);
+    return 0;
+}
+"""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(INCLUDES + template(folder) + waiting() + test + run_it)
+    done = subprocess.run([*CC, "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE}/include", f"-I{BUILD}/include", "-o", program, path],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([program], timeout=120).returncode == 0
+
+
+@case
 def the_snippets_of_the_guide_are_in_the_template_or_compile_with_it(folder):
     source = template(folder)
     snippets = GUIDE.snippets("c")
@@ -113,7 +144,8 @@ def the_snippets_of_the_guide_are_in_the_template_or_compile_with_it(folder):
     for number, snippet in enumerate(snippet for snippet in snippets if snippet not in source):
         path = os.path.join(folder, f"snippet_{number}.c")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f'#include <poll.h>\n#include <stdbool.h>\n{source}\n#line 1 "snippet"\n{snippet}')
+            file.write(f'{INCLUDES}{source}\n{waiting()}\n#line 1 "snippet"\n{snippet}' if snippet != waiting() else
+                       f"{INCLUDES}{source}\n{snippet}")
         done = subprocess.run([*CC, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-const-variable",
                                "-Wno-unused-variable", "-fsyntax-only", "-I", os.path.join(SOURCE, "include"),
                                "-I", os.path.join(BUILD, "include"), path], capture_output=True, text=True)
@@ -131,16 +163,17 @@ def the_guide_names_every_callback_outcome_and_service():
     codes = {name for name in CONTRACT.constants() if name.startswith("WEIR_OUTCOME_")}
     explained = {row["code"].strip("`") for table in GUIDE.tables("code") for row in table}
     assert explained == codes, explained ^ codes
-    for service in ("blocking_call/1", "try_timeout/1"):
+    for service in ("waiting/1", "blocking_call/1", "try_timeout/1"):
         assert f"`{service}`" in text, service
 
 
 @case
 def the_guide_and_the_template_use_only_names_of_the_headers(folder):
-    header = contract_text() + read(SOURCE, "include", "weir", "types.h")
+    header = contract_text() + read(SOURCE, "include", "weir", "types.h") + read(SOURCE, "include", "weir", "test_clock.h")
     known = set(re.findall(r"\b(?:weir|WEIR)_\w+", header + read(SOURCE, "include", "weir", "weir.h")))
     documented = set(re.findall(r"\b(?:weir|WEIR)_\w+\b(?!\.)", GUIDE.text + template(folder)))
-    assert documented <= known | {"WEIR_PLUGIN_PATH"}, documented - known
+    example = {"weir_samples"}  # the table of examples/postgres_handler
+    assert documented <= known | example | {"WEIR_PLUGIN_PATH"}, documented - known
 
 
 main()

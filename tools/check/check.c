@@ -8,6 +8,7 @@
 #include "common/command.h"
 #include "config/config.h"
 #include "config/option.h"
+#include "config/transform.h"
 #include "engine/plan.h"
 #include "handler/plugin.h"
 #include "os/log.h"
@@ -183,28 +184,77 @@ static void put_group(struct wr_buffer *out, const char *before, const char *gro
     wr_buffer_put_format(out, "\"%s", after);
 }
 
-/* The handlers of a route; those of another route with its group. Adds their number to *count. */
-static void put_items(struct wr_buffer *out, const struct wr_config *config,
-                      const struct wr_config_route *route, const struct wr_config_route *shown, int *count)
+/* An item of a route that a group has, or inherits. */
+struct item {
+    const struct wr_config_route *route; /* that it is written in */
+    const char *handler;
+    const struct wr_transform *transform; /* NULL: none */
+};
+
+typedef void visit_item(void *ctx, const struct item *item);
+
+/* A route, and the routes that inherit it. */
+struct chain {
+    const struct wr_config_route *route;
+    const struct chain *below;
+};
+
+static bool is_inherit(const char *name)
 {
+    return strcmp(name, "inherit") == 0;
+}
+
+/* Whether one of the routes names the handler itself, which takes precedence over what it inherits. */
+static bool is_named_below(const struct chain *below, const char *handler)
+{
+    for (; below; below = below->below)
+        for (size_t i = 0; i < below->route->count; i++)
+            if (strcmp(below->route->items[i], handler) == 0)
+                return true;
+    return false;
+}
+
+static void visit_items(const struct wr_config *config, const struct wr_config_route *route,
+                        const struct chain *below, visit_item *visit, void *ctx)
+{
+    const struct chain here = {route, below};
     for (size_t i = 0; route && i < route->count; i++) {
-        if (strcmp(route->items[i], "inherit") == 0) {
-            put_items(out, config, wr_config_find_route(config, route->group, true), shown, count);
-            continue;
-        }
-        wr_buffer_put_text(out, (*count)++ ? ", " : "");
-        command_put_text(out, route->items[i]);
-        if (route != shown)
-            put_group(out, " (inherited from ", route->group, ")");
+        const struct item item = {route, route->items[i], route->transforms ? route->transforms[i] : NULL};
+        if (is_inherit(item.handler))
+            visit_items(config, wr_config_find_route(config, route->group, true), &here, visit, ctx);
+        else if (!is_named_below(below, item.handler))
+            visit(ctx, &item);
     }
+}
+
+struct listing {
+    struct wr_buffer *out;
+    const struct wr_config_route *shown;
+    int count;
+};
+
+/* Those of another route are shown with its group. */
+static void put_item(void *ctx, const struct item *item)
+{
+    struct listing *listing = ctx;
+    struct wr_buffer changes = {0};
+    wr_buffer_put_text(listing->out, listing->count++ ? ", " : "");
+    command_put_text(listing->out, item->handler);
+    if (item->transform) {
+        wr_transform_show(item->transform, &changes);
+        wr_buffer_put_format(listing->out, " (%s)", wr_buffer_text(&changes) ? changes.data : "");
+        wr_buffer_fini(&changes);
+    }
+    if (item->route != listing->shown)
+        put_group(listing->out, " (inherited from ", item->route->group, ")");
 }
 
 static void put_handlers(struct wr_buffer *out, const struct wr_config *config,
                          const struct wr_config_route *route)
 {
-    int count = 0;
-    put_items(out, config, route, route, &count);
-    wr_buffer_put_text(out, count ? "" : "(unrouted)");
+    struct listing listing = {out, route, 0};
+    visit_items(config, route, NULL, put_item, &listing);
+    wr_buffer_put_text(out, listing.count ? "" : "(unrouted)");
     put_origin(out, config, route ? file_of(route->node) : NULL);
     wr_buffer_put_text(out, "\n");
 }
@@ -280,6 +330,44 @@ static void explain_name(struct wr_buffer *out, const struct wr_config *config, 
     put_group(out, " of ", rule->group, " in \"metrics\"\n");
 }
 
+/* ---- What becomes of a name ------------------------------------------------------------------ */
+
+struct naming {
+    struct wr_buffer *out;
+    const char *name;
+};
+
+static void put_fate(void *ctx, const struct item *item)
+{
+    const struct naming *naming = ctx;
+    char renamed[WR_NAME_LONGEST + 1];
+    struct wr_buffer changes = {0};
+    if (!item->transform)
+        return;
+    wr_buffer_put_text(naming->out, "  ");
+    command_put_text(naming->out, item->handler);
+    if (!wr_transform_passes(item->transform, naming->name)) {
+        wr_buffer_put_text(naming->out, ": not sent, counted as filtered");
+    } else if (!wr_transform_rename(item->transform, naming->name, renamed)) {
+        wr_buffer_put_text(naming->out, ": not sent, as the new name would not have 1 to 255 bytes");
+    } else {
+        put_group(naming->out, ": as ", renamed, "");
+        wr_transform_show_changes(item->transform, &changes);
+        if (changes.length)
+            wr_buffer_put_format(naming->out, ", %s", wr_buffer_text(&changes) ? changes.data : "");
+        wr_buffer_fini(&changes);
+    }
+    put_group(naming->out, ", by the route of ", item->route->group, "\n");
+}
+
+/* For the handlers of objects in routes; the others get the values as they are. */
+static void explain_fate(struct wr_buffer *out, const struct wr_config *config, const char *group,
+                         const char *name)
+{
+    struct naming naming = {out, name};
+    visit_items(config, wr_config_find_route(config, group, false), NULL, put_fate, &naming);
+}
+
 static void put_unknown(struct wr_buffer *out, const struct wr_unknown_keys *keys)
 {
     for (size_t i = 0; i < keys->count; i++)
@@ -331,6 +419,8 @@ static struct probe_result put_report(struct wr_buffer *out, const struct reques
         explain_group(out, checked->config, request->group);
         if (request->name)
             explain_name(out, checked->config, request->group, request->name);
+        if (request->name)
+            explain_fate(out, checked->config, request->group, request->name);
         return result;
     }
     command_put_text(out, request->file ? request->file : "WEIR_CONFIG");
@@ -411,7 +501,9 @@ const struct command command_check = {
     .arguments = "[FILE] [-g GROUP [-n NAME] | -o [-t TIME]]",
     .summary = "Validates a configuration, explains where values go, and tries destinations.",
     .help = "\n  -g, --group GROUP   the handlers that the group reaches, and why\n"
-            "  -n, --name NAME     with --group: what \"metrics\" sets for the name, and why\n"
+            "  -n, --name NAME     with --group: what \"metrics\" sets for the name, what objects in the route "
+            "make\n"
+            "                      of it, and why\n"
             "  -o, --open          tries the destination of each handler; nothing is sent\n"
             "  -t, --timeout TIME  how long --open may take (10s)\n"
             "  -h, --help          this text\n\n"

@@ -60,6 +60,27 @@ void command_out_of_memory(void)
     exit(command_fail("out of memory"));
 }
 
+void command_print_buffer(struct wr_buffer *text, FILE *to)
+{
+    const char *all = wr_buffer_text(text);
+    if (!all && text->failed)
+        command_out_of_memory();
+    if (all)
+        fputs(all, to);
+    fflush(to);
+    wr_buffer_fini(text);
+}
+
+char *command_join(const char *folder, const char *name)
+{
+    struct wr_buffer path = {0};
+    wr_buffer_put_format(&path, "%s/%s", folder, name);
+    char *text = wr_buffer_take(&path);
+    if (!text)
+        command_out_of_memory();
+    return text;
+}
+
 void command_put_text(struct wr_buffer *out, const char *text)
 {
     wr_utf8_show(out, text, strlen(text), 0);

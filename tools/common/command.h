@@ -11,8 +11,11 @@ struct wr_config;
 struct wr_error;
 struct wr_plugins;
 
-/* Exit codes: EXIT_SUCCESS (0), EXIT_FAILURE (1), and this one. */
-enum { EXIT_USAGE = 2 };
+/* Exit codes: EXIT_SUCCESS (0), EXIT_FAILURE (1), and these. */
+enum {
+    EXIT_USAGE = 2,
+    EXIT_NOT_RUN = 125 /* of a command that runs a program, whose exit codes are that program's, as of env(1) */
+};
 
 struct command {
     const char *name;
@@ -20,11 +23,13 @@ struct command {
     const char *summary;                                              /* one line */
     const char *help;                                                 /* options and details, or "" */
     int (*run)(const struct command *command, int argc, char **argv); /* returns the exit code */
+    bool runs_program; /* its first argument that is no option is a program, and the rest is that one's */
 };
 
 extern const struct command command_bench_handler, command_check, command_emit, command_formats,
-    command_handlers, command_journal, command_new_handler, command_relay, command_schema, command_settings,
-    command_sources, command_spool, command_status, command_vet;
+    command_handlers, command_journal, command_new_handler, command_relay, command_run, command_schema,
+    command_serve, command_settings, command_sources, command_spool, command_status, command_summary,
+    command_vet;
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
@@ -66,6 +71,12 @@ int command_show_usage(const struct command *command);
 int command_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 _Noreturn void command_out_of_memory(void);
+
+/* Prints and frees the text. Ends the program if memory ran out while it was made. */
+void command_print_buffer(struct wr_buffer *text, FILE *to);
+
+/* Returns FOLDER/NAME; the caller frees. Ends the program if there is no memory. */
+char *command_join(const char *folder, const char *name);
 
 /* Appends text from outside the command, such as a name or a path, escaped for a terminal: control and
  * formatting characters, and bytes that are not UTF-8. */

@@ -71,6 +71,20 @@ void json_add_text(struct json_object *parent, const char *key, const char *text
         add(parent, key, NULL);
 }
 
+void json_add_expandable(struct json_object *parent, const char *key, const char *text)
+{
+    struct wr_buffer escaped = {0};
+    for (; *text; text++) {
+        wr_buffer_put_char(&escaped, *text);
+        if (*text == '$')
+            wr_buffer_put_char(&escaped, '$');
+    }
+    if (!wr_buffer_text(&escaped))
+        command_out_of_memory();
+    json_add_text(parent, key, escaped.data);
+    wr_buffer_fini(&escaped);
+}
+
 void json_add_bool(struct json_object *parent, const char *key, bool value)
 {
     add(parent, key, check_new(json_object_new_boolean(value)));

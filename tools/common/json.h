@@ -23,6 +23,9 @@ struct json_object *json_add_array(struct json_object *parent, const char *key);
 void json_add_text(struct json_object *parent, const char *key, const char *text);
 void json_add_piece(struct json_object *parent, const char *key, const char *text, size_t length);
 
+/* Text of a configuration that is to be read as it is: there, $ begins a variable. */
+void json_add_expandable(struct json_object *parent, const char *key, const char *text);
+
 void json_add_bool(struct json_object *parent, const char *key, bool value);
 void json_add_count(struct json_object *parent, const char *key, uint64_t count);
 

@@ -54,6 +54,14 @@ _weir_offer() {
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         ;;
+    PROGRAM)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -c -- "$word")
+        ;;
+    ARGUMENT)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        ;;
     FOLDER | FOLDER...)
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
@@ -68,7 +76,7 @@ _weir_offer() {
     esac
 }
 
-# The operand that the current word stands for: the words before it that are neither options nor their arguments are counted.
+# The operand that the current word is: the words before it that are neither options nor their arguments are counted.
 _weir_operand() {
     local help=$1 i number=0 operands
     for ((i = 2; i < COMP_CWORD; i++)); do

@@ -14,6 +14,7 @@
 #include "common/delivery.h"
 #include "config/benchmarkai.h"
 #include "config/parse.h"
+#include "config/tee.h"
 #include "input.h"
 #include "parse/parser.h"
 #include "parse/patterns.h"
@@ -158,9 +159,9 @@ static int check(const struct command *command, const struct request *request)
         return command_refuse(command, "%s", error.text);
     if (!request->value_count && !request->reads_input)
         return command_refuse(command, NO_VALUE);
-    if (!request->config && !wr_parse_has_variable() && !wr_benchmarkai_is_set())
-        return command_refuse(
-            command, "no configuration: -c FILE is missing, and neither WEIR_CONFIG nor BENCHMARK_AI is set");
+    if (!request->config && !wr_parse_has_variable() && !wr_benchmarkai_is_set() && !wr_tee_has_variable())
+        return command_refuse(command, "no configuration: -c FILE is missing, and none of WEIR_CONFIG, "
+                                       "BENCHMARK_AI and WEIR_TEE is set");
     return check_patterns(command, request);
 }
 

@@ -9,6 +9,7 @@
 #include "common/command.h"
 #include "common/delivery.h"
 #include "os/clock.h"
+#include "parse/repeats.h"
 #include "reading.h"
 #include "registry/stream.h"
 #include "text/common.h"
@@ -21,6 +22,7 @@ struct input {
     struct input_counts *counts;
     struct wr_parser *parser;
     struct throttle throttle;
+    uint64_t random;  /* for sampled measurements; never 0 */
     bool on_terminal; /* stderr is a terminal: progress is shown there */
     int64_t show_ns;  /* when to show it next */
     int64_t check_ns; /* when to check next whether there is still a handler */
@@ -93,16 +95,24 @@ static void wait_for_room(struct input *input, const char *group, size_t bytes)
         show_progress(input);
 }
 
-/* Returns NULL, or why the record was refused. */
+/* Adds the record, as often as its sample rate means. Returns NULL, or why it was refused. */
 static const char *add(struct input *input, const struct wr_parse_record *record)
 {
     const char *group = record_group(input->defaults, record);
     if (!group)
         return "the line names no group, and -g GROUP is not given";
     weir_stream *stream = record_stream(input->defaults, record);
-    if (!stream->refusal)
+    if (stream->refusal)
+        return record_add(stream, record);
+    uint64_t left_out;
+    uint32_t repeats = wr_repeats_choose(record, WR_REPEATS_MOST, &input->random, &left_out);
+    const char *reason = NULL;
+    for (; repeats && !reason; repeats--) {
         wait_for_room(input, group, record_bytes(record));
-    return record_add(stream, record);
+        reason = record_add(stream, record);
+        input->counts->values += reason ? 0 : record->count;
+    }
+    return reason;
 }
 
 /* Returns false if the input ends. */
@@ -115,8 +125,6 @@ static bool take(void *context, const struct wr_parse_record *record)
     if (reason) {
         input->counts->invalid++;
         report(input, record->line, 0, reason);
-    } else {
-        input->counts->values += record->count;
     }
     return true;
 }
@@ -158,6 +166,7 @@ void input_add_all(const struct wr_parser_type *type, const struct wr_patterns *
         fail(&input, "out of memory");
         return;
     }
+    input.random = (uint64_t)wr_clock_monotonic_ns() | 1;
     input.on_terminal = isatty(STDERR_FILENO);
     input.show_ns = wr_clock_deadline_ns(SHOW_FIRST_MS);
     reading_catch_signals();

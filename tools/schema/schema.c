@@ -13,6 +13,7 @@
 #include "common/json.h"
 #include "config/config.h"
 #include "config/metrics.h"
+#include "config/transform.h"
 #include "handler/plugin.h"
 #include "registry/family.h"
 #include "registry/name.h"
@@ -34,17 +35,52 @@ static void add_destination_definition(struct json_object *definitions, const st
     schema_add_reference(choices, NULL, "name");
 }
 
-static void add_route_definition(struct json_object *definitions)
+static void add_to(struct json_object *properties)
 {
-    struct json_object *route = json_add_object(definitions, "route");
-    json_add_text(
-        route, "description",
-        "the name of a handler or of a handler type, \"inherit\", or an array of these; [] is no handler");
-    struct json_object *choices = json_add_array(route, "anyOf");
+    struct json_object *to = json_add_object(properties, "to");
+    json_add_text(to, "description", "the handler, or an array of handlers");
+    struct json_object *choices = json_add_array(to, "anyOf");
     schema_add_reference(choices, NULL, "destination");
     struct json_object *array = json_add_object(choices, NULL);
     json_add_text(array, "type", "array");
+    json_add_count(array, "minItems", 1);
     schema_add_reference(array, "items", "destination");
+}
+
+/* An object in a route. */
+static void add_transform_definition(struct json_object *definitions)
+{
+    const struct wr_options_table table = wr_transform_table();
+    struct json_object *object = json_add_object(definitions, "transform");
+    json_add_text(object, "description", "handlers, and what is done with the values on their way there");
+    json_add_text(object, "type", "object");
+    json_add_bool(object, "additionalProperties", false);
+    schema_add_required(object, "to");
+    struct json_object *properties = json_add_object(object, "properties");
+    add_to(properties);
+    schema_add_options(properties, &table, NULL);
+    struct json_object *rename = json_add_object(properties, "rename");
+    json_add_text(rename, "description", "new names, by names or patterns with one '*'");
+    json_add_text(rename, "type", "object");
+    schema_add_reference(rename, "additionalProperties", "name");
+}
+
+static void add_route_definition(struct json_object *definitions)
+{
+    struct json_object *item = json_add_object(definitions, "route_item");
+    struct json_object *kinds = json_add_array(item, "anyOf");
+    schema_add_reference(kinds, NULL, "destination");
+    schema_add_reference(kinds, NULL, "transform");
+    struct json_object *route = json_add_object(definitions, "route");
+    json_add_text(
+        route, "description",
+        "the name of a handler or of a handler type, \"inherit\", an object with \"to\", or an array of "
+        "these; [] is no handler");
+    struct json_object *choices = json_add_array(route, "anyOf");
+    schema_add_reference(choices, NULL, "route_item");
+    struct json_object *array = json_add_object(choices, NULL);
+    json_add_text(array, "type", "array");
+    schema_add_reference(array, "items", "route_item");
 }
 
 /* "*" has no parent to inherit from. */
@@ -176,6 +212,7 @@ static void add_definitions(struct json_object *schema, const struct schema_type
     schema_add_handler_definitions(definitions, types);
     schema_add_source_definitions(definitions, sources);
     add_destination_definition(definitions, types);
+    add_transform_definition(definitions);
     add_route_definition(definitions);
     add_metric_definition(definitions);
     add_included_definition(definitions);

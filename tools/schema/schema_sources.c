@@ -1,5 +1,6 @@
 #include "schema_sources.h"
 
+#include <json-c/json.h>
 #include <stdio.h>
 
 #include "schema_options.h"
@@ -8,10 +9,22 @@
 
 enum { KEY_ROOM = 100 };
 
+/* Patterns may also be in the configuration itself. */
+static void add_patterns(struct json_object *properties)
+{
+    struct json_object *text = json_object_get(json_object_object_get(properties, "patterns"));
+    struct json_object *choices = json_add_array(json_add_object(properties, "patterns"), "anyOf");
+    json_object_array_add(choices, text);
+    json_add_text(json_add_object(choices, NULL), "type", "object");
+    json_add_text(json_add_object(choices, NULL), "type", "array");
+}
+
 static void add_common_options(struct json_object *properties, bool parses, const weir_default *defaults)
 {
     const struct wr_options_table table = wr_source_options_table(parses);
     schema_add_options(properties, &table, defaults);
+    if (parses)
+        add_patterns(properties);
 }
 
 static void add_type_definition(struct json_object *definitions, const struct wr_source_type *type)

@@ -8,22 +8,28 @@
 #include <unistd.h>
 
 #include "common/command.h"
+#include "common/figures.h"
 #include "common/json.h"
+#include "status_collector.h"
 #include "status_find.h"
 #include "status_json.h"
 #include "status_show.h"
+#include "status_watch.h"
 #include "text/buffer.h"
 #include "text/common.h"
 #include "text/units.h"
 
-enum { OPTION_FOLDER = 256, OPTION_EVERY };
+enum { OPTION_FOLDER = 256, OPTION_EVERY, OPTION_TOKEN_FILE, OPTION_WATCH, WATCH_EVERY_S = 2 };
 
 struct request {
     struct status_search search; /* ctx: the request */
     struct wr_buffer out;
     struct json_object *array; /* of processes; NULL unless printing JSON */
-    bool json;
+    struct status_watch watch;
+    bool json, is_watch;
     int64_t every_ns; /* 0: once */
+    const char *url;  /* of a collector that is asked instead; NULL: none */
+    const char *token_file;
 };
 
 /* ---- One snapshot ---------------------------------------------------------------------------- */
@@ -33,6 +39,8 @@ static void visit(void *ctx, const struct status_process *process)
     struct request *request = ctx;
     if (request->json) {
         status_json_add(request->array, process);
+    } else if (request->is_watch) {
+        status_watch_add(&request->watch, process);
     } else if (request->search.pid >= 0) {
         status_show(&request->out, process);
     } else {
@@ -45,13 +53,21 @@ static void visit(void *ctx, const struct status_process *process)
 /* Returns EXIT_FAILURE if standard output cannot be written. */
 static int show(struct request *request, bool again)
 {
-    static const char clear_screen[] = "\033[H\033[J";
+    static const char clear_screen[] = "\033[H\033[J", go_home[] = "\033[H", clear_below[] = "\033[J";
     if (request->json) {
         request->array = json_start_array();
         status_find(&request->search);
         return json_print(request->array, JSON_LINES, EXIT_SUCCESS);
     }
     status_find(&request->search);
+    if (request->is_watch) {
+        const struct figures_screen screen = figures_screen_of(STDOUT_FILENO);
+        if (screen.is_terminal) /* overwritten in place: it does not flicker */
+            wr_buffer_put_text(&request->out, again ? go_home : clear_screen);
+        status_watch_put(&request->out, &request->watch, &screen);
+        wr_buffer_put_text(&request->out, screen.is_terminal ? clear_below : "");
+        return command_finish(&request->out, EXIT_SUCCESS);
+    }
     if (request->every_ns && isatty(STDOUT_FILENO))
         fputs(clear_screen, stdout);
     else if (again && request->search.found)
@@ -113,11 +129,27 @@ static bool read_pid(const char *text, int64_t *pid)
     return end != text && !*end && !errno && *pid > 0;
 }
 
+/* What is shown: a process, a collector, or all processes. */
+static int read_subject(const struct command *command, const char *text, struct request *request)
+{
+    if (text && status_collector_is_url(text))
+        request->url = text;
+    else if (text && !read_pid(text, &request->search.pid))
+        return command_refuse(command, "\"%s\" is not a process id, and no URL of a collector", text);
+    if (request->url && request->search.folder)
+        return command_refuse(command, "--folder is of the programs of this machine, not of a collector");
+    if (request->token_file && !request->url)
+        return command_refuse(command, "--token-file needs the URL of a collector");
+    return COMMAND_CONTINUE;
+}
+
 static int read_options(const struct command *command, int argc, char **argv, struct request *request)
 {
     static const struct option options[] = {{"folder", required_argument, NULL, OPTION_FOLDER},
                                             {"json", no_argument, NULL, 'j'},
                                             {"every", required_argument, NULL, OPTION_EVERY},
+                                            {"token-file", required_argument, NULL, OPTION_TOKEN_FILE},
+                                            {"watch", no_argument, NULL, OPTION_WATCH},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
@@ -125,6 +157,8 @@ static int read_options(const struct command *command, int argc, char **argv, st
         case 'h': command_print_help(command, stdout); return EXIT_SUCCESS;
         case 'j': request->json = true; break;
         case OPTION_FOLDER: request->search.folder = optarg; break;
+        case OPTION_WATCH: request->is_watch = true; break;
+        case OPTION_TOKEN_FILE: request->token_file = optarg; break;
         case OPTION_EVERY:
             if (!read_interval(optarg, &request->every_ns))
                 return command_refuse(command, "--every: \"%s\" is not a time from 100ms to 1d", optarg);
@@ -133,10 +167,12 @@ static int read_options(const struct command *command, int argc, char **argv, st
         }
     }
     if (argc - optind > 1)
-        return command_refuse(command, "at most one PID is allowed");
-    if (argv[optind] && !read_pid(argv[optind], &request->search.pid))
-        return command_refuse(command, "\"%s\" is not a process id", argv[optind]);
-    return COMMAND_CONTINUE;
+        return command_refuse(command, "at most one PID or URL is allowed");
+    if (request->is_watch && request->json)
+        return command_refuse(command, "only one of --watch and --json is allowed");
+    if (request->is_watch && !request->every_ns)
+        request->every_ns = WATCH_EVERY_S * WR_NS_PER_S;
+    return read_subject(command, argv[optind], request);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -146,17 +182,24 @@ static int run(const struct command *command, int argc, char **argv)
     int result = read_options(command, argc, argv, &request);
     if (result != COMMAND_CONTINUE)
         return result;
+    if (request.url)
+        return status_collector_show(
+            &(struct status_collector){request.url, request.token_file, request.json, request.every_ns});
     return request.every_ns ? show_repeatedly(&request) : show_once(&request);
 }
 
 const struct command command_status = {
     .name = "status",
-    .arguments = "[PID] [--every TIME] [--json] [--folder FOLDER]",
-    .summary = "Lists running programs, or shows the values and handlers of one of them.",
+    .arguments = "[PID | URL] [--watch] [--every TIME] [--json] [--folder FOLDER] [--token-file FILE]",
+    .summary = "Lists running programs, or shows the values and handlers of one of them, or of a collector.",
     .help =
-        "\n      --every TIME     repeat at this interval (like 1s), until the process ends\n"
+        "\n      --watch          a table with a row for each handler, those that fail first, every 2s\n"
+        "      --every TIME     repeat at this interval (like 1s), until the process ends\n"
         "      --json           as JSON: an array with an object for each process\n"
         "      --folder FOLDER  the folder of the programs' settings.status; default: those of \"auto\"\n"
+        "      --token-file FILE  the token for the collector at URL; default: the one that a collector of "
+        "this user\n"
+        "                       has made, for a URL like http://127.0.0.1:8080\n"
         "  -h, --help           this text\n\n"
         "A program is shown if its configuration has settings.status, and once it has added a value that goes\n"
         "to a handler. Exit status 1: no process was found, or not all could be read.\n",

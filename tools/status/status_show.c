@@ -8,9 +8,11 @@
 #include <time.h>
 
 #include "common/command.h"
-#include "common/source_state.h"
+#include "common/figures.h"
 #include "lane/losses.h"
 #include "status/report.h"
+#include "status/status_json.h"
+#include "status_senders.h"
 #include "text/buffer.h"
 #include "text/units.h"
 
@@ -20,22 +22,6 @@ enum { SLOW_S = 1 };
 static const int64_t second_ns = 1000000000;
 
 /* ---- Parts of lines -------------------------------------------------------------------------- */
-
-/* "0.4 s", "12 s", "3 min 4 s", "2 h 3 min", "5 d 2 h" */
-static void put_duration(struct wr_buffer *out, int64_t ns)
-{
-    int64_t s = ns < 0 ? 0 : ns / second_ns;
-    if (s < 10)
-        wr_buffer_put_format(out, "%.1f s", ns < 0 ? 0 : (double)ns / (double)second_ns);
-    else if (s < 60)
-        wr_buffer_put_format(out, "%" PRId64 " s", s);
-    else if (s < 3600)
-        wr_buffer_put_format(out, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
-    else if (s < 86400)
-        wr_buffer_put_format(out, "%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
-    else
-        wr_buffer_put_format(out, "%" PRId64 " d %" PRId64 " h", s / 86400, s / 3600 % 24);
-}
 
 static void put_size(struct wr_buffer *out, uint64_t bytes)
 {
@@ -78,13 +64,13 @@ static void put_state(struct wr_buffer *out, const struct wr_status_handler *han
     }
     if (flags & WR_STATUS_FAILING) {
         wr_buffer_put_text(out, "retrying for ");
-        put_duration(out, handler->failing_ns);
+        figures_put_duration(out, handler->failing_ns);
     } else {
         wr_buffer_put_text(out, flags & WR_STATUS_OPEN ? "open" : "not open yet");
     }
     if (handler->busy_ns > SLOW_S * second_ns) {
         wr_buffer_put_text(out, ", busy for ");
-        put_duration(out, handler->busy_ns);
+        figures_put_duration(out, handler->busy_ns);
     }
     if (flags & WR_STATUS_STALLED)
         wr_buffer_put_text(out, ", stalled: values that do not fit are dropped");
@@ -100,7 +86,7 @@ static void put_queue(struct wr_buffer *out, const struct wr_status_handler *han
     put_size(out, handler->queue_bound);
     if (handler->queued) {
         wr_buffer_put_text(out, ", oldest queued for ");
-        put_duration(out, handler->queue_age_ns);
+        figures_put_duration(out, handler->queue_age_ns);
     }
     wr_buffer_put_char(out, '\n');
 }
@@ -132,7 +118,7 @@ static void put_errors(struct wr_buffer *out, const struct wr_status_handler *ha
     if (handler->reason_ns < 0 || !handler->reason[0])
         return;
     wr_buffer_put_text(out, "    last error  ");
-    put_duration(out, handler->reason_ns);
+    figures_put_duration(out, handler->reason_ns);
     wr_buffer_put_text(out, " ago: ");
     command_put_text(out, handler->reason);
     wr_buffer_put_char(out, '\n');
@@ -175,10 +161,10 @@ static void put_title(struct wr_buffer *out, const struct status_process *shown)
     command_put_text(out, process->program);
     if (process->up_ns >= 0) {
         wr_buffer_put_text(out, ", up ");
-        put_duration(out, process->up_ns);
+        figures_put_duration(out, process->up_ns);
     }
     wr_buffer_put_text(out, "; as of ");
-    put_duration(out, shown->age_ns);
+    figures_put_duration(out, shown->age_ns);
     wr_buffer_put_text(out, " ago; weir ");
     command_put_text(out, process->weir);
     wr_buffer_put_char(out, '\n');
@@ -233,7 +219,7 @@ static void put_source(struct wr_buffer *out, const struct wr_status_source *sou
     command_put_text(out, source->name);
     wr_buffer_put_text(out, " (");
     command_put_text(out, source->type);
-    wr_buffer_put_format(out, "): %s\n", source_state_name((int)source->state));
+    wr_buffer_put_format(out, "): %s\n", wr_status_json_source_state((int)source->state));
     if (source->lines || source->bad_lines)
         wr_buffer_put_format(out, "    lines       %" PRIu64 ", %" PRIu64 " invalid\n", source->lines,
                              source->bad_lines);
@@ -244,8 +230,10 @@ static void put_source(struct wr_buffer *out, const struct wr_status_source *sou
 
 static void put_sources(struct wr_buffer *out, const struct wr_status_view *view)
 {
-    for (size_t i = 0; i < view->source_count; i++)
+    for (size_t i = 0; i < view->source_count; i++) {
         put_source(out, &view->sources[i]);
+        status_put_senders(out, view, i);
+    }
     if (view->process.sources_more)
         wr_buffer_put_format(out, "  and %" PRIu64 " more sources\n", view->process.sources_more);
 }
@@ -302,7 +290,7 @@ void status_show_line(struct wr_buffer *out, const struct status_process *shown)
     const struct wr_status_process *process = &shown->view->process;
     char user[64], failing[48];
     struct wr_buffer up = {0};
-    put_duration(&up, process->up_ns);
+    figures_put_duration(&up, process->up_ns);
     const char *text = wr_buffer_text(&up);
     snprintf(failing, sizeof failing, "%zu of %zu", count_failing(shown->view), shown->view->handler_count);
     wr_buffer_put_format(out, "%8" PRId64 "  %-10s  %14s  %12" PRIu64 "  %-16s  ", process->pid,

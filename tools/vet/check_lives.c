@@ -1,7 +1,6 @@
 /* Checks of several life cycles: leaks of descriptors, threads and memory, and concurrent instances. */
 
 #include <limits.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "descriptors.h"
 #include "faults.h"
+#include "growth.h"
 #include "probe.h"
 #include "text/common.h"
 #include "watch.h"
@@ -107,6 +107,21 @@ static void fail_to_open(struct vet_probe *probe)
                  vet_descriptors_show(3, shown, sizeof shown));
 }
 
+/* A stop is requested, so that a handler that waits for its destination returns. */
+static void open_stopped(struct vet_probe *probe)
+{
+    atomic_store(&vet_page->stop, 1);
+    vet_probe_open(probe);
+    atomic_store(&vet_page->stop, 0);
+    if (probe->open)
+        vet_probe_close(probe);
+}
+
+static void open_once(const struct vet_subject *subject)
+{
+    vet_probe_run(subject, open_stopped);
+}
+
 void vet_check_descriptors(const struct vet_subject *subject)
 {
     enum { LIVES = 5 };
@@ -114,7 +129,7 @@ void vet_check_descriptors(const struct vet_subject *subject)
     vet_probe_run(subject, vet_probe_live); /* libraries may open descriptors on first use and keep them */
     live_inheriting(subject);
     check_lives(subject, vet_probe_live, LIVES, "");
-    vet_faults_check_open(subject);
+    vet_faults_check_open(&(struct vet_faults_life){subject, open_once});
     live_guarded(subject);
     check_lives(subject, live_long, 1, " with many batches");
     vet_pass("none stays open, also after an open that fails; child programs inherit none; none of the program "
@@ -134,7 +149,7 @@ struct thread_count {
 /* Delays the end of threads, so that one that outlives its emit is still there when emit returns. */
 static void delay_end(void *ctx, struct vet_watch_call *call)
 {
-    const struct timespec delay = {0, 30000000};
+    const struct timespec delay = {0, 100000000};
     struct thread_count *count = ctx;
     bool starts = call->number == SYS_clone || call->number == SYS_clone3;
     if (starts && atomic_load(&vet_page->call) == VET_EMIT)
@@ -149,9 +164,9 @@ static void count_threads_of_batches(struct vet_probe *probe)
 {
     vet_probe_must_open(probe);
     for (int i = 0; i < WATCHED_BATCHES; i++) {
-        int before = vet_descriptors_count_threads();
+        int before = vet_descriptors_newest_thread(); /* a thread of an earlier batch may be about to end */
         vet_probe_must_deliver(probe, (struct vet_recipe){.count = 3});
-        atomic_fetch_add(&thread_count->batches, vet_descriptors_count_threads() > before);
+        atomic_fetch_add(&thread_count->batches, vet_descriptors_newest_thread() > before);
     }
     if (probe->open)
         vet_probe_close(probe);
@@ -195,52 +210,6 @@ void vet_check_threads(const struct vet_subject *subject)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static size_t used_bytes(void)
-{
-    struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
-}
-
-/* Lives or batches between two measurements. */
-struct repetition {
-    const struct vet_subject *subject;
-    struct vet_probe *probe;
-    int count;
-};
-
-/* Returns the smallest growth of memory in several runs. Memory that is allocated once and kept does not count;
- * a leak in each run does. What still grows, such as a cache or what malloc keeps of freed memory, is filled by
- * further runs. */
-static size_t measure_growth(void (*run)(const struct repetition *), struct repetition *repetition)
-{
-    enum { RUNS = 20, LEAST_RUNS = 2 };
-    size_t least = SIZE_MAX;
-    int64_t end_ms = vet_page->began_ms + 2 * vet_page->deadline_ms;
-    for (int i = 0; i < RUNS && least && (i < LEAST_RUNS || vet_now_ms() < end_ms); i++) {
-        size_t before = used_bytes();
-        run(repetition);
-        size_t after = used_bytes();
-        size_t grown = after > before ? after - before : 0;
-        least = grown < least ? grown : least;
-    }
-    return least;
-}
-
-/* Returns how often a slow handler may run between two measurements. Before, runs it so often that what it
- * allocates once and keeps, such as a cache, is there. */
-static void calibrate(void (*run)(const struct repetition *), struct repetition *repetition, int most)
-{
-    enum { LEAST = 1, WARM_UPS = 2 };
-    repetition->count = 1;
-    run(repetition);
-    int64_t begin_ms = vet_now_ms();
-    run(repetition);
-    int64_t affordable = vet_page->deadline_ms / (20 * (vet_now_ms() - begin_ms + 1));
-    repetition->count = affordable > most ? most : affordable < LEAST ? LEAST : (int)affordable;
-    for (int i = 0; i < WARM_UPS && vet_has_time(); i++)
-        run(repetition);
-}
-
 static void live_briefly(struct vet_probe *probe)
 {
     vet_probe_must_open(probe);
@@ -250,16 +219,14 @@ static void live_briefly(struct vet_probe *probe)
         vet_probe_close(probe);
 }
 
-static void live_often(const struct repetition *repetition)
+static void live_once(void *ctx)
 {
-    for (int i = 0; i < repetition->count; i++)
-        vet_probe_run(repetition->subject, live_briefly);
+    vet_probe_run(ctx, live_briefly);
 }
 
-static void emit_often(const struct repetition *repetition)
+static void emit_once(void *ctx)
 {
-    for (int i = 0; i < repetition->count; i++)
-        vet_probe_must_deliver(repetition->probe, (struct vet_recipe){.count = 200, .seed = 1});
+    vet_probe_must_deliver(ctx, (struct vet_recipe){.count = 200, .seed = 1});
 }
 
 static size_t leaked_by_batch;
@@ -267,10 +234,8 @@ static size_t leaked_by_batch;
 static void measure_batches(struct vet_probe *probe)
 {
     enum { BATCHES = 200 };
-    struct repetition repetition = {.probe = probe};
     vet_probe_must_open(probe);
-    calibrate(emit_often, &repetition, BATCHES);
-    leaked_by_batch = measure_growth(emit_often, &repetition) / (size_t)repetition.count;
+    leaked_by_batch = vet_growth_measure(emit_once, probe, BATCHES);
     if (probe->open)
         vet_probe_close(probe);
 }
@@ -278,11 +243,9 @@ static void measure_batches(struct vet_probe *probe)
 void vet_check_memory(const struct vet_subject *subject)
 {
     enum { LIVES = 10 };
-    struct repetition repetition = {.subject = subject};
-    if (!used_bytes())
+    if (!vet_growth_is_known())
         vet_skip("this allocator does not report how much memory is in use");
-    calibrate(live_often, &repetition, LIVES);
-    size_t leaked = measure_growth(live_often, &repetition) / (size_t)repetition.count;
+    size_t leaked = vet_growth_measure(live_once, (void *)(uintptr_t)subject, LIVES);
     if (leaked)
         vet_fail("about %zu bytes are leaked in each life cycle, from create to destroy", leaked);
     vet_probe_run(subject, measure_batches);

@@ -15,46 +15,68 @@
 #include "config/options.h"
 #include "probe.h"
 #include "services.h"
+#include "specimen.h"
 #include "state.h"
 #include "subject.h"
+#include "table.h"
 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
-typedef const weir_handler_type *entry_point(uint32_t index);
+typedef const void *entry_point(uint32_t index);
 
 /* Returns the number of types of the entry point. The core must have loaded them all before. */
-static uint32_t count_offered(const char *path)
+static uint32_t count_offered(const struct vet_subject *subject)
 {
     enum { MAX_COUNT = 1000 };
     uint32_t count = 0;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    entry_point *entry = library ? (entry_point *)(uintptr_t)dlsym(library, "weir_handler_type_at") : NULL;
+    const char *name = subject->is_source ? "weir_source_type_at" : "weir_handler_type_at";
+    void *library = dlopen(subject->path, RTLD_NOW | RTLD_LOCAL);
+    entry_point *entry = library ? (entry_point *)(uintptr_t)dlsym(library, name) : NULL;
     if (!entry)
-        vet_fail("%s: it cannot be loaded a second time", path);
+        vet_fail("%s: it cannot be loaded a second time", subject->path);
     while (count < MAX_COUNT && entry(count))
         count++;
     if (count == MAX_COUNT)
-        vet_fail("weir_handler_type_at has no end: after the last type it must return NULL");
+        vet_fail("%s has no end: after the last type it must return NULL", name);
     if (entry(count + 1) || entry(UINT32_MAX))
-        vet_fail("weir_handler_type_at(%u) returns NULL, but a higher index does not", count);
+        vet_fail("%s(%u) returns NULL, but a higher index does not", name, count);
     for (uint32_t i = 0; i < count; i++)
         if (entry(i) != entry(i))
-            vet_fail("weir_handler_type_at(%u) returns another pointer each time", i);
+            vet_fail("%s(%u) returns another pointer each time", name, i);
     return count;
 }
 
-static void note_types(const char *path)
+static void note_type(const char *name)
+{
+    for (uint32_t i = 0; i < vet_page->type_count; i++)
+        if (strcmp(vet_page->types[i], name) == 0)
+            return;
+    if (vet_page->type_count < VET_TYPES)
+        snprintf(vet_page->types[vet_page->type_count++], VET_TYPE_NAME, "%s", name);
+}
+
+static void note_types(const struct vet_subject *subject)
 {
     struct wr_plugins *plugins = vet_subject_plugins();
-    uint32_t offered = count_offered(path);
-    for (const struct wr_type *type = wr_plugins_next(plugins, NULL); type;
+    const char *kind = subject->is_source ? "source" : "handler";
+    uint32_t offered = count_offered(subject);
+    for (const struct wr_type *type = wr_plugins_next(plugins, NULL); type && !subject->is_source;
          type = wr_plugins_next(plugins, type))
-        if (vet_page->type_count < VET_TYPES)
-            snprintf(vet_page->types[vet_page->type_count++], VET_TYPE_NAME, "%s", type->is.name);
+        note_type(type->is.name);
+    const struct wr_source_type *type = NULL;
+    while (subject->is_source && (type = wr_source_types_next(vet_specimen_types(), type)))
+        note_type(type->is.name);
     if (!offered)
-        vet_fail("it offers no handler type: weir_handler_type_at(0) returns NULL");
+        vet_fail("it offers no %s type: weir_%s_type_at(0) returns NULL", kind, kind);
     if (offered <= VET_TYPES && offered != vet_page->type_count)
-        vet_fail("it offers %u handler types, of which some have the same name", offered);
+        vet_fail("it offers %u %s types, of which some have the same name", offered, kind);
+}
+
+static bool load(const struct vet_subject *subject, struct wr_error *error)
+{
+    struct wr_plugins *plugins = vet_subject_plugins();
+    return subject->is_source ? wr_source_types_load(vet_specimen_types(), plugins, subject->path, error)
+                              : wr_plugins_load(plugins, subject->path, error);
 }
 
 static void check_load(const struct vet_subject *subject)
@@ -66,9 +88,9 @@ static void check_load(const struct vet_subject *subject)
     vet_state_take(&before);
     int descriptors = vet_descriptors_count(), threads = vet_descriptors_threads(INT_MAX);
     vet_enter(VET_LOAD, "loading it");
-    if (!wr_plugins_load(vet_subject_plugins(), subject->path, &error))
+    if (!load(subject, &error))
         vet_fail("%s", error.text);
-    note_types(subject->path);
+    note_types(subject);
     vet_leave();
     vet_state_take(&after);
     if (vet_state_differs(&before, &after, text, sizeof text) || vet_state_written(&before, &after)) {
@@ -79,15 +101,15 @@ static void check_load(const struct vet_subject *subject)
         vet_fail("loading it opens descriptors: %s", vet_descriptors_show(0, text, sizeof text));
     if (vet_descriptors_threads(threads) > threads)
         vet_fail("loading it starts threads");
-    vet_pass("%u handler type%s, made for ABI %u", vet_page->type_count, vet_page->type_count == 1 ? "" : "s",
-             WEIR_ABI);
+    vet_pass("%u %s type%s, made for ABI %u", vet_page->type_count, subject->is_source ? "source" : "handler",
+             vet_page->type_count == 1 ? "" : "s", WEIR_ABI);
 }
 
 const struct vet_check vet_check_load = {"load", check_load, "packaging", VET_LOAD, false};
 
 /* ---- The type -------------------------------------------------------------------------------- */
 
-static void check_line(const char *what, const char *text)
+void vet_check_line(const char *what, const char *text)
 {
     if (!*text)
         vet_fail("%s is empty", what);
@@ -100,7 +122,7 @@ void vet_check_type(const struct vet_subject *subject)
     const uint32_t kinds = WEIR_KINDS_DOUBLE | WEIR_KINDS_INT;
     const uint32_t shapes = WEIR_FORMAT_LINES | WEIR_FORMAT_DOCUMENTS | WEIR_FORMAT_RECORDS;
     const weir_handler_type *type = &vet_subject_type(subject)->is;
-    check_line("its summary", type->summary);
+    vet_check_line("its summary", type->summary);
     if (type->kinds & ~kinds)
         vet_fail("its kinds 0x%x have unknown bits; allowed: WEIR_KINDS_*", type->kinds);
     if (type->formats & ~shapes)
@@ -123,7 +145,7 @@ void vet_check_type(const struct vet_subject *subject)
 /* ---- The option table ------------------------------------------------------------------------ */
 
 /* Mistakes that the core accepts. */
-static void check_row(const weir_option *row)
+void vet_check_row(const weir_option *row)
 {
     const uint32_t flags =
         WEIR_OPTION_REQUIRED | WEIR_OPTION_SECRET | WEIR_OPTION_URL | WEIR_OPTION_DESTINATION;
@@ -131,7 +153,7 @@ static void check_row(const weir_option *row)
                      row->type == WEIR_OPTION_DURATION || row->type == WEIR_OPTION_SIZE;
     char what[300];
     snprintf(what, sizeof what, "option \"%s\": its help", row->name);
-    check_line(what, row->help);
+    vet_check_line(what, row->help);
     if (row->flags & ~flags)
         vet_fail("option \"%s\": its flags 0x%x have unknown bits", row->name, row->flags);
     if (row->flags & WEIR_OPTION_REQUIRED && row->default_value)
@@ -168,7 +190,7 @@ void vet_check_options(const struct vet_subject *subject)
     const weir_option *row;
     size_t count = 0;
     for (; (row = wr_options_row(table, count)); count++)
-        check_row(row);
+        vet_check_row(row);
     check_hidden(vet_subject_type(subject));
     struct wr_instance *instance = vet_subject_instance(subject, NULL, &error);
     if (!instance)
@@ -181,7 +203,7 @@ void vet_check_options(const struct vet_subject *subject)
 
 /* Creates a handler whose option has this value instead of the one in --options. It may be refused with a
  * reason. */
-static void try_value(const struct vet_subject *subject, const weir_option *row, const char *value)
+static void try_handler(const struct vet_subject *subject, const weir_option *row, const char *value)
 {
     struct vet_probe probe;
     struct wr_error error = {0};
@@ -205,7 +227,7 @@ static void try_value(const struct vet_subject *subject, const weir_option *row,
 }
 
 /* Tries both bounds of "1..65535", or each value of "a|b". */
-static void try_allowed(const struct vet_subject *subject, const weir_option *row)
+static void try_allowed(const struct vet_subject *subject, const weir_option *row, vet_try_value *try_value)
 {
     char text[600];
     const char *next = row->allowed;
@@ -229,12 +251,12 @@ static bool has_plain_bounds(const weir_option *row)
     return dots && !memchr(row->allowed, '.', (size_t)(dots - row->allowed)) && !strchr(dots + 2, '.');
 }
 
-static void try_row(const struct vet_subject *subject, const weir_option *row)
+static void try_row(const struct vet_subject *subject, const weir_option *row, vet_try_value *try_value)
 {
     static const char *const texts[] = {"",    " ", "gr\xc3\xb6\xc3\x9f", "%s%n", "/", "/no/such/folder/file",
                                         "://", "-1"};
     if (has_plain_bounds(row))
-        try_allowed(subject, row);
+        try_allowed(subject, row, try_value);
     if (row->type == WEIR_OPTION_BOOL) {
         try_value(subject, row, "true");
         try_value(subject, row, "false");
@@ -245,12 +267,17 @@ static void try_row(const struct vet_subject *subject, const weir_option *row)
         try_value(subject, row, texts[i]);
 }
 
-void vet_check_values(const struct vet_subject *subject)
+void vet_check_values_with(const struct vet_subject *subject, const struct wr_options_table *table,
+                           vet_try_value *try_value)
 {
-    const struct wr_options_table *table = &vet_subject_type(subject)->options;
     const weir_option *row;
     size_t i;
     for (i = 0; (row = wr_options_row(table, i)); i++)
-        try_row(subject, row);
+        try_row(subject, row, try_value);
     vet_pass(i ? "created with each option at its bounds and with odd texts" : "it has no options");
+}
+
+void vet_check_values(const struct vet_subject *subject)
+{
+    vet_check_values_with(subject, &vet_subject_type(subject)->options, try_handler);
 }

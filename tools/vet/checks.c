@@ -1,4 +1,4 @@
-/* The checks of a handler type, in the order in which they are run. */
+/* The checks of a handler type and of a source type, in the order in which they are run. */
 
 #include "vet.h"
 
@@ -31,5 +31,27 @@ const struct vet_check vet_checks_of_type[] = {
     {"program", vet_check_program, "life-cycle", WHOLE_LIFE | VET_WAKE, true},
     {"exit", vet_check_exit, "waiting-and-stopping", WHOLE_LIFE, false},
     {"fork", vet_check_fork, "fork", WHOLE_LIFE | VET_ABANDON, true},
+    {0},
+};
+
+enum { WHOLE_SOURCE = VET_LOAD | VET_SOURCE_LIFE };
+
+const struct vet_check vet_checks_of_source[] = {
+    {"type", vet_check_source_type, "the-shape", VET_LOAD, false},
+    {"options", vet_check_source_options, "the-shape", VET_LOAD, false},
+    {"create", vet_check_source_create, "create-and-open", VET_LOAD | VET_MAKE, false},
+    {"values", vet_check_source_values, "create-and-open", VET_LOAD | VET_MAKE, false},
+    {"life", vet_check_source_life, "outcomes", WHOLE_SOURCE, false},
+    {"idle", vet_check_source_idle, "waiting", WHOLE_SOURCE, false},
+    {"full", vet_check_source_full, "adding-never-waits", WHOLE_SOURCE, false},
+    {"refused", vet_check_source_refused, "adding-never-waits", WHOLE_SOURCE, false},
+    {"stop", vet_check_source_stop, "waiting", WHOLE_SOURCE, false},
+    {"reload", vet_check_source_reload, "create-and-open", WHOLE_SOURCE, false},
+    {"state", vet_check_source_state, "create-and-open", WHOLE_SOURCE, false},
+    {"descriptors", vet_check_source_descriptors, "create-and-open", WHOLE_SOURCE, false},
+    {"threads", vet_check_source_threads, "create-and-open", WHOLE_SOURCE, false},
+    {"memory", vet_check_source_memory, "create-and-open", WHOLE_SOURCE, false},
+    {"abandon", vet_check_source_abandon, "fork", WHOLE_SOURCE | VET_ABANDON, false},
+    {"program", vet_check_source_program, "waiting", WHOLE_SOURCE | VET_ABANDON, true},
     {0},
 };

@@ -145,7 +145,7 @@ static void report_hang(const struct child *child, const struct vet_subject *sub
     struct vet_page *page = child->page;
     const char *last_log = page->last_log;
     child->result->broken = atomic_load(&page->call);
-    snprintf(page->guide, sizeof page->guide, "waiting-and-stopping");
+    snprintf(page->guide, sizeof page->guide, subject->is_source ? "waiting" : "waiting-and-stopping");
     if (atomic_load(&page->verdict) == VET_OK)
         set_failure(child->result, "the program does not exit after main has returned");
     else if (vet_now_ms() - page->began_ms >= VET_CHECK_MOST * subject->deadline_ms)
@@ -155,8 +155,10 @@ static void report_hang(const struct child *child, const struct vet_subject *sub
         set_failure(
             child->result,
             "%s does not return within %lld ms, although a stop was requested after half of that; it called "
-            "host->wait or host->stopping %llu times%s%s",
+            "%s %llu times%s%s",
             current_operation(page), (long long)subject->deadline_ms,
+            subject->is_source ? "host->wait, host->stopping or weir_intake.wait"
+                               : "host->wait or host->stopping",
             (unsigned long long)atomic_load(&page->waits), *last_log ? "; last log message: " : "", last_log);
 }
 
@@ -173,7 +175,8 @@ static void report_end(const struct child *child, int status)
                     current_operation(page));
     } else {
         result->verdict = verdict;
-        result->broken = atomic_load(&page->cannot_create) ? VET_CREATE : VET_NOTHING;
+        result->broken =
+            (atomic_load(&page->cannot_create) ? VET_CREATE : VET_NOTHING) | atomic_load(&page->broken);
         memcpy(result->message, page->message, sizeof result->message);
         result->stderr_tail[0] = '\0';
     }

@@ -169,26 +169,46 @@ bool vet_descriptors_check(char *text, size_t size)
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-int vet_descriptors_count_threads(void)
+/* Returns the number of threads. *newest: gets the largest number of one; those that are started later have
+ * larger ones, until the system's largest number is reached. */
+static int list_threads(int *newest)
 {
     int count = 0;
     DIR *tasks = opendir("/proc/self/task");
     const struct dirent *entry;
-    while (tasks && (entry = readdir(tasks)))
-        count += entry->d_name[0] != '.';
+    *newest = 0;
+    while (tasks && (entry = readdir(tasks))) {
+        int number = atoi(entry->d_name);
+        count += number > 0;
+        if (number > *newest)
+            *newest = number;
+    }
     if (tasks)
         closedir(tasks);
     return count;
+}
+
+int vet_descriptors_newest_thread(void)
+{
+    int newest;
+    list_threads(&newest);
+    return newest;
+}
+
+static int count_threads(void)
+{
+    int newest;
+    return list_threads(&newest);
 }
 
 int vet_descriptors_threads(int most)
 {
     enum { CHECKS = 200 };
     const struct timespec pause = {0, 5000000};
-    int count = vet_descriptors_count_threads();
+    int count = count_threads();
     for (int i = 0; i < CHECKS && count > most; i++) {
         nanosleep(&pause, NULL);
-        count = vet_descriptors_count_threads();
+        count = count_threads();
     }
     return count;
 }

@@ -26,8 +26,8 @@ void vet_descriptors_guard(void);
 /* Returns whether all guards are intact; otherwise writes what the handler did to text. */
 bool vet_descriptors_check(char *text, size_t size);
 
-/* Returns the number of threads now. */
-int vet_descriptors_count_threads(void);
+/* Returns the number of the thread that was started last, of those that are there. */
+int vet_descriptors_newest_thread(void);
 
 /* The same. If there are more than `most`, waits up to a second for exiting threads. */
 int vet_descriptors_threads(int most);

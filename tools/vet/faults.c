@@ -63,28 +63,15 @@ static void fail_one(void *ctx, struct vet_watch_call *call)
     }
 }
 
-/* A stop is requested, so that a handler that waits for its destination returns. */
-static void open_once(struct vet_probe *probe)
-{
-    atomic_store(&vet_page->stop, 1);
-    vet_probe_open(probe);
-    atomic_store(&vet_page->stop, 0);
-    atomic_store(&plan->fail_at, 0);
-    if (probe->open)
-        vet_probe_close(probe);
-}
-
 /* Returns how many descriptors are left after an open whose call number `at` failed. */
-static int count_left(const struct vet_subject *subject, int at)
+static int count_left(const struct vet_faults_life *life, int at)
 {
-    struct vet_probe probe;
     int before = vet_descriptors_count();
-    vet_probe_create(&probe, subject, NULL);
     atomic_store(&plan->seen, 0);
     atomic_store(&plan->failed, 0);
     atomic_store(&plan->fail_at, at);
-    vet_probe_on_worker(open_once, &probe);
-    vet_probe_destroy(&probe);
+    life->open_once(life->subject);
+    atomic_store(&plan->fail_at, 0);
     return vet_descriptors_count() - before;
 }
 
@@ -92,10 +79,10 @@ static int count_left(const struct vet_subject *subject, int at)
 static void open_with_faults(void *ctx)
 {
     enum { MOST = 40, LEAST = 4 };
-    const struct vet_subject *subject = ctx;
+    const struct vet_faults_life *life = ctx;
     char shown[500];
     for (int at = 1; at <= MOST && (at <= LEAST || vet_has_time()); at++) {
-        if (count_left(subject, at) > 0 && count_left(subject, at) > 0 && atomic_load(&plan->failed))
+        if (count_left(life, at) > 0 && count_left(life, at) > 0 && atomic_load(&plan->failed))
             vet_fail(
                 "open leaves a descriptor open after its call of %s has failed (%s): close what was opened "
                 "before: %s",
@@ -106,11 +93,11 @@ static void open_with_faults(void *ctx)
     }
 }
 
-void vet_faults_check_open(const struct vet_subject *subject)
+void vet_faults_check_open(const struct vet_faults_life *life)
 {
     char text[200];
     plan = vet_watch_share(sizeof *plan);
-    vet_watch_calls(fail_one, NULL, open_with_faults, (void *)(uintptr_t)subject, text, sizeof text);
+    vet_watch_calls(fail_one, NULL, open_with_faults, (void *)(uintptr_t)life, text, sizeof text);
     vet_watch_exit_if_decided();
 }
 

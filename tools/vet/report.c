@@ -20,10 +20,10 @@ static void print_escaped(const char *text)
 }
 
 /* The document is installed with weir. */
-static void print_guide(const struct vet_result *result)
+static void print_guide(const struct vet_report *report, const struct vet_result *result)
 {
     if (result->verdict == VET_FAIL && *result->guide)
-        printf("           see handler-guide.md#%s\n", result->guide);
+        printf("           see %s-guide.md#%s\n", report->kind, result->guide);
 }
 
 /* Prints the last lines that a failed child wrote to standard error. */
@@ -45,6 +45,7 @@ static void print_stderr_tail(const char *stderr_tail)
 
 void vet_report_begin(struct vet_report *report, const struct vet_subject *subject)
 {
+    report->kind = subject->is_source ? "source" : "handler";
     if (!report->json) {
         print_escaped(subject->path);
         putchar('\n');
@@ -58,7 +59,7 @@ void vet_report_begin(struct vet_report *report, const struct vet_subject *subje
 void vet_report_type(struct vet_report *report, const char *type)
 {
     if (!report->json)
-        printf("handler type %s\n", type);
+        printf("%s type %s\n", report->kind, type);
 }
 
 void vet_report_result(struct vet_report *report, const char *type, const struct vet_result *result)
@@ -76,7 +77,7 @@ void vet_report_result(struct vet_report *report, const char *type, const struct
         if (result->verdict == VET_SKIPPED)
             memcpy(report->reason, result->message, sizeof report->reason);
         print_stderr_tail(result->stderr_tail);
-        print_guide(result);
+        print_guide(report, result);
         return;
     }
     struct json_object *check = json_add_object(report->checks, NULL);

@@ -6,6 +6,7 @@
 
 struct vet_report {
     bool json, strict;
+    const char *kind; /* of the types: handler, source */
     unsigned ok, failed, skipped;
     char reason[VET_MESSAGE_SIZE];         /* why the last skipped check was skipped */
     struct json_object *document, *checks; /* with json: printed at the end */

@@ -1,6 +1,7 @@
 #include "services.h"
 
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -148,6 +149,40 @@ static int64_t service_remaining_ms(const weir_host *host)
     return !is_stop_requested() ? -1 : left_ms < 0 ? 0 : left_ms;
 }
 
+static unsigned service_wait_for(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
+{
+    enum { SLICE_MS = 20 };
+    const struct vet_probe *probe = probe_of(host);
+    int64_t end_ms = timeout_ms < 0 ? INT64_MAX : vet_now_ms() + timeout_ms;
+    atomic_fetch_add(&vet_page->waits, 1);
+    if (count && !fds)
+        vet_fail("waiting/1: wait was called with NULL for %zu descriptors", count);
+    if (probe->waiting)
+        vet_fail("waiting/1: wait was called between begin and end of blocking_call/1");
+    for (;;) {
+        int64_t left_ms = probe->self ? service_remaining_ms(host) : 0, until_ms = end_ms - vet_now_ms();
+        int64_t slice_ms = left_ms >= 0 && left_ms < SLICE_MS ? left_ms : SLICE_MS;
+        slice_ms = until_ms < slice_ms ? until_ms : slice_ms;
+        int ready = poll(fds, count, slice_ms < 0 ? 0 : (int)slice_ms);
+        unsigned stops = left_ms == 0 ? WEIR_WAIT_STOP : 0u;
+        for (size_t i = 0; i < count && ready > 0; i++)
+            if (fds[i].revents & POLLNVAL)
+                vet_fail("waiting/1: wait was called with descriptor %d, which is not open", fds[i].fd);
+        if (ready > 0)
+            return WEIR_WAIT_READY | stops;
+        if (stops || until_ms <= 0)
+            return stops;
+    }
+}
+
+static int64_t service_now_ms(const weir_host *host)
+{
+    probe_of(host);
+    return vet_now_ms();
+}
+
+static const weir_waiting waiting_for = {sizeof waiting_for, service_wait_for, service_now_ms};
+
 static const weir_blocking_call waiting = {sizeof waiting, service_begin_blocking, service_end_blocking,
                                            service_remaining_ms};
 
@@ -156,7 +191,11 @@ static const void *service_find(const weir_host *host, const char *id)
     const struct vet_probe *probe = probe_of(host);
     if (!id)
         vet_fail("host->service was called without a name");
-    return strcmp(id, WEIR_SERVICE_BLOCKING_CALL) == 0 ? &waiting : probe->core.service(host, id);
+    if (strcmp(id, WEIR_SERVICE_BLOCKING_CALL) == 0)
+        return &waiting;
+    if (strcmp(id, WEIR_SERVICE_WAITING) == 0)
+        return &waiting_for;
+    return probe->core.service(host, id);
 }
 
 /* ---- Attaching ------------------------------------------------------------------------------- */

@@ -78,6 +78,19 @@ char *vet_subject_text(const struct vet_subject *subject, const char *format)
     return wr_buffer_take(&out);
 }
 
+char *vet_subject_source(const struct vet_subject *subject, const char *more)
+{
+    struct wr_buffer out = {0};
+    wr_buffer_put_text(&out, "{\"type\":");
+    wr_escape_json(&out, subject->type);
+    wr_buffer_put_text(&out, ",\"plugin\":");
+    wr_escape_json(&out, subject->path);
+    wr_buffer_put_format(&out, "%s%s", *more ? "," : "", more);
+    append_members(&out, subject->options);
+    wr_buffer_put_text(&out, "\n}");
+    return wr_buffer_take(&out);
+}
+
 /* A configuration with the format as the default of all handlers. */
 static struct wr_config *make_config(const char *format, struct wr_error *error)
 {

@@ -18,6 +18,10 @@ struct wr_type *vet_subject_type(const struct vet_subject *subject);
  * overrides the format in the options, unless it is NULL. Caller frees; NULL if out of memory. */
 char *vet_subject_text(const struct vet_subject *subject, const char *format);
 
+/* Returns a source of the type as an object of a configuration. more: further members, or "". Caller frees;
+ * NULL if out of memory. */
+char *vet_subject_source(const struct vet_subject *subject, const char *more);
+
 /* Returns an instance whose options are set; no callback has been called yet. Caller frees it with
  * wr_instance_free. Returns NULL and sets the error on failure. */
 struct wr_instance *vet_subject_instance(const struct vet_subject *subject, const char *format,

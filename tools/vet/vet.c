@@ -1,10 +1,14 @@
-/* weir vet: tests whether a handler type keeps the contract of <weir/handler.h>. */
+/* weir vet: tests whether a handler type keeps the contract of <weir/handler.h>, or a source type that of
+ * <weir/source.h>. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/command.h"
 #include "text/error.h"
@@ -35,7 +39,7 @@ static const char *find_broken(unsigned broken)
     } calls[] = {{VET_LOAD, "loading"}, {VET_CREATE, "create"},   {VET_OPEN, "open"},
                  {VET_EMIT, "emit"},    {VET_FLUSH, "flush"},     {VET_WAKE, "wake"},
                  {VET_CLOSE, "close"},  {VET_DESTROY, "destroy"}, {VET_ABANDON, "abandon"},
-                 {VET_PROBE, "probe"},  {VET_PREPARE, "prepare"}};
+                 {VET_PROBE, "probe"},  {VET_PREPARE, "prepare"}, {VET_RUN, "run"}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (broken & calls[i].call)
             return calls[i].name;
@@ -56,12 +60,17 @@ static void run_check(struct request *request, const struct vet_check *check, st
     fflush(stdout);
 }
 
+static const struct vet_check *checks_of(const struct vet_subject *subject)
+{
+    return subject->is_source ? vet_checks_of_source : vet_checks_of_type;
+}
+
 static void run_type(struct request *request, const char *type, struct vet_page *page)
 {
     request->subject.type = type;
     request->broken &= VET_LOAD;
     vet_report_type(&request->report, type);
-    for (const struct vet_check *check = vet_checks_of_type; check->name; check++)
+    for (const struct vet_check *check = checks_of(&request->subject); check->name; check++)
         if (is_wanted(request, check))
             run_check(request, check, page);
     if (request->subject.read && is_wanted(request, &vet_check_read))
@@ -91,20 +100,43 @@ static int vet(struct request *request, const char *only)
     munmap(page, sizeof *page);
     bool passed = vet_report_end(&request->report);
     if (count && !found)
-        return command_fail("%s: the file has no handler type \"%s\"", request->subject.path, only);
+        return command_fail("%s: the file has no %s type \"%s\"", request->subject.path,
+                            request->subject.is_source ? "source" : "handler", only);
     return passed ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static bool is_check(const char *name)
+/* Whether the file has the name of a source's entry point, and not that of a handler's. Nothing is loaded, and
+ * what is no file is not opened. */
+static bool is_source_file(const char *path)
+{
+    struct stat status;
+    bool may_open = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    int fd = may_open ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    bool is_file = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+    size_t size = is_file ? (size_t)status.st_size : 0;
+    void *text = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    if (fd >= 0)
+        close(fd);
+    if (text == MAP_FAILED)
+        return false;
+    static const char of_source[] = "weir_source_type_at", of_handler[] = "weir_handler_type_at";
+    bool is_source = memmem(text, size, of_source, sizeof of_source) && /* with its NUL */
+                     !memmem(text, size, of_handler, sizeof of_handler);
+    munmap(text, size);
+    return is_source;
+}
+
+static bool is_check(const struct request *request)
 {
     const struct vet_check *const others[] = {&vet_check_load, &vet_check_read, &vet_check_fuzz};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(name, others[i]->name) == 0)
+    size_t count = request->subject.is_source ? 1 : sizeof others / sizeof *others;
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(request, others[i]))
             return true;
-    for (const struct vet_check *check = vet_checks_of_type; check->name; check++)
-        if (strcmp(name, check->name) == 0)
+    for (const struct vet_check *check = checks_of(&request->subject); check->name; check++)
+        if (is_wanted(request, check))
             return true;
     return false;
 }
@@ -137,12 +169,6 @@ static int take_options(const struct command *command, struct vet_subject *subje
     return vet_subject_check_options(text, &error) ? 0 : command_refuse(command, "%s", error.text);
 }
 
-static int take_check(const struct command *command, struct request *request, const char *text)
-{
-    request->check = text;
-    return is_check(text) ? 0 : command_refuse(command, "--check: unknown check \"%s\"", text);
-}
-
 enum { OPTION_CHECK = 256, OPTION_JSON, OPTION_STRICT, OPTION_TYPE };
 
 static int take(const struct command *command, struct request *request, int option, const char **only)
@@ -150,14 +176,31 @@ static int take(const struct command *command, struct request *request, int opti
     switch (option) {
     case 'o': return take_options(command, &request->subject, optarg);
     case OPTION_TYPE: *only = optarg; return 0;
-    case OPTION_CHECK: return take_check(command, request, optarg);
+    case OPTION_CHECK: request->check = optarg; return 0;
     case 'r': request->subject.read = optarg; return 0;
+    case 'w': request->subject.write = optarg; return 0;
     case 'd': return take_deadline(command, &request->subject, optarg);
     case 'f': return take_seed(command, &request->subject, optarg);
     case OPTION_JSON: request->report.json = true; return 0;
     case OPTION_STRICT: request->report.strict = true; return 0;
     default: return command_show_usage(command);
     }
+}
+
+/* Returns 0 if its arguments fit together and the file. */
+static int check_request(const struct command *command, const struct request *request)
+{
+    const struct vet_subject *subject = &request->subject;
+    if (request->check && !is_check(request))
+        return command_refuse(command, "--check: unknown check \"%s\"", request->check);
+    if (request->check && strcmp(request->check, vet_check_read.name) == 0 && !subject->read)
+        return command_refuse(command, "--check read: needs --read, a command that prints what has arrived");
+    if (subject->is_source && (subject->read || subject->fuzz))
+        return command_refuse(command, "--read and --fuzz are for handler types, and %s has source types",
+                              subject->path);
+    if (!subject->is_source && subject->write)
+        return command_refuse(command, "--write is for source types, and %s has none", subject->path);
+    return 0;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -167,6 +210,7 @@ static int run(const struct command *command, int argc, char **argv)
         {"type", required_argument, NULL, OPTION_TYPE},
         {"check", required_argument, NULL, OPTION_CHECK},
         {"read", required_argument, NULL, 'r'},
+        {"write", required_argument, NULL, 'w'},
         {"deadline", required_argument, NULL, 'd'},
         {"fuzz", required_argument, NULL, 'f'},
         {"json", no_argument, NULL, OPTION_JSON},
@@ -177,7 +221,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.subject = {.deadline_ms = 10000}};
     const char *only = NULL;
     int error = 0;
-    for (int option; !error && (option = getopt_long(argc, argv, "o:r:d:f:h", options, NULL)) != -1;) {
+    for (int option; !error && (option = getopt_long(argc, argv, "o:r:w:d:f:h", options, NULL)) != -1;) {
         if (option == 'h') {
             command_print_help(command, stdout);
             return EXIT_SUCCESS;
@@ -186,38 +230,42 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (error)
         return error;
-    if (request.check && strcmp(request.check, vet_check_read.name) == 0 && !request.subject.read)
-        return command_refuse(command, "--check read: needs --read, a command that prints what has arrived");
     if (argc - optind != 1)
         return command_refuse(command, "expected one FILE, the shared object of a plugin");
     char *path = realpath(argv[optind], NULL);
     if (!path)
         return command_fail("%s: %s", argv[optind], strerror(errno));
     request.subject.path = path;
-    int result = vet(&request, only);
+    request.subject.is_source = is_source_file(path);
+    int result = check_request(command, &request);
+    if (!result)
+        result = vet(&request, only);
     free(path);
     return result;
 }
 
 const struct command command_vet = {
     .name = "vet",
-    .arguments =
-        "FILE [-o JSON] [--type NAME] [--check CHECK] [-r CMD] [-d TIME] [-f SEED] [--strict] [--json]",
-    .summary = "Tests whether a handler type keeps the contract of weir-handler(7).",
-    .help = "\n  -o, --options JSON   the handler's options, as in a configuration: '{\"path\": \"/tmp/x\"}'\n"
-            "      --type NAME      only this one of the file's handler types\n"
-            "      --check CHECK    only this check, after loading\n"
-            "  -r, --read CMD       an additional check: CMD is a shell command that prints what the "
-            "destination has\n"
-            "                       received, a line for each value with its name and its value\n"
-            "  -d, --deadline TIME  time limit of a call (10s); after half of it the handler is stopped\n"
-            "  -f, --fuzz SEED      an additional check with random calls, reproducible by the seed\n"
-            "      --strict         skipped checks count as failed\n"
-            "      --json           as JSON\n"
-            "  -h, --help           this text\n\n"
-            "The plugin runs in child processes, so a crash of it is a result. If the destination is not "
-            "available,\n"
-            "most checks are skipped. Exit status 1: the plugin violates the contract or cannot be loaded or "
-            "created.\n",
+    .arguments = "FILE [-o JSON] [--type NAME] [--check CHECK] [-r CMD] [-w CMD] [-d TIME] [-f SEED] "
+                 "[--strict] [--json]",
+    .summary = "Tests whether a handler or source type keeps its contract.",
+    .help =
+        "\n  -o, --options JSON   its options, as in a configuration: '{\"path\": \"/tmp/x\"}'\n"
+        "      --type NAME      only this one of the file's types\n"
+        "      --check CHECK    only this check, after loading\n"
+        "  -r, --read CMD       of handlers, an additional check: CMD is a shell command that prints what the\n"
+        "                       destination has received, a line for each value with its name and its value\n"
+        "  -w, --write CMD      of sources: CMD is a shell command that sends a few values to the source; its\n"
+        "                       standard output is the source's standard input\n"
+        "  -d, --deadline TIME  time limit of a call (10s); after half of it a stop is requested\n"
+        "  -f, --fuzz SEED      of handlers, an additional check with random calls, reproducible by the seed\n"
+        "      --strict         skipped checks count as failed\n"
+        "      --json           as JSON\n"
+        "  -h, --help           this text\n\n"
+        "The plugin runs in child processes, so a crash of it is a result. If the destination is not "
+        "available,\n"
+        "or nothing is sent to the source, checks are skipped. Exit status 1: the plugin violates the "
+        "contract\n"
+        "or cannot be loaded or created.\n",
     .run = run,
 };

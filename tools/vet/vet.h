@@ -34,16 +34,20 @@ enum vet_call {
     VET_ABANDON = 1u << 8,
     VET_PROBE = 1u << 9,
     VET_PREPARE = 1u << 10,
+    VET_RUN = 1u << 11, /* of a source */
     VET_MAKE = VET_PREPARE | VET_CREATE | VET_DESTROY,
+    VET_SOURCE_LIFE = VET_CREATE | VET_OPEN | VET_RUN | VET_CLOSE | VET_DESTROY,
     VET_LIFE = VET_PREPARE | VET_CREATE | VET_OPEN | VET_EMIT | VET_CLOSE | VET_DESTROY,
 };
 
-/* The handler type under test. */
+/* The handler or source type under test. */
 struct vet_subject {
     const char *path;
-    const char *type;    /* the handler type's name; NULL: not yet known */
+    bool is_source;
+    const char *type;    /* the type's name; NULL: not yet known */
     const char *options; /* JSON, or NULL */
     const char *read;    /* a shell command that prints what the destination has received, or NULL */
+    const char *write;   /* of a source: a shell command that sends values to it, or NULL */
     int64_t deadline_ms; /* of one call; a stop is requested after half of it */
     bool fuzz;
     uint64_t seed;
@@ -55,6 +59,7 @@ struct vet_page {
     char message[VET_MESSAGE_SIZE];
     char guide[VET_GUIDE_SIZE];       /* set by vet_see; "": the check's section */
     _Atomic bool cannot_create;       /* no handler can be created with these options */
+    _Atomic unsigned broken;          /* bits of vet_call: what further checks must not call */
     _Atomic unsigned call;            /* enum vet_call: the callback that the child is in */
     char operation[160];              /* the same as text: "emit of 7 samples" */
     _Atomic uint64_t progress;        /* counts calls that began or returned */
@@ -65,6 +70,7 @@ struct vet_page {
     _Atomic int64_t stop_deadline_ms; /* CLOCK_MONOTONIC: when the child is killed */
     _Atomic uint64_t waits;           /* calls of host->wait and host->stopping */
     _Atomic int batch_touched; /* a fault at the address of a batch; 1: writing to it, 2: after its call */
+    int sender_status;         /* of the command of --write, if it failed; of waitpid(2) */
     uint32_t type_count;
     char types[VET_TYPES][VET_TYPE_NAME];
 };
@@ -72,13 +78,14 @@ struct vet_page {
 struct vet_check {
     const char *name;
     void (*run)(const struct vet_subject *subject);
-    const char *guide; /* the section of the handler guide that explains what is checked, as an anchor */
+    const char *guide; /* the section of the guide that explains what is checked, as an anchor */
     unsigned calls;    /* bits of vet_call; the check is skipped if one of them hung or crashed before */
     bool exits;        /* the child ends with exit(), as programs do */
 };
 
 /* The checks, in the order in which they are run. */
-extern const struct vet_check vet_check_load, vet_checks_of_type[], vet_check_read, vet_check_fuzz;
+extern const struct vet_check vet_check_load, vet_checks_of_type[], vet_checks_of_source[], vet_check_read,
+    vet_check_fuzz;
 
 /* The page of the check that this process runs, or NULL. */
 extern struct vet_page *vet_page;
@@ -88,7 +95,7 @@ void vet_pass(const char *format, ...) __attribute__((noreturn, format(printf, 1
 void vet_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void vet_skip(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* Sets the section of the handler guide that the verdict refers to, if it is not the check's own. */
+/* Sets the section of the guide that the verdict refers to, if it is not the check's own. */
 void vet_see(const char *guide);
 
 /* Whether the check may repeat its calls once more: a quarter of the deadline has not passed since it began. */
@@ -137,5 +144,23 @@ void vet_check_abandon(const struct vet_subject *subject);
 void vet_check_program(const struct vet_subject *subject);
 void vet_check_exit(const struct vet_subject *subject);
 void vet_check_fork(const struct vet_subject *subject);
+
+/* The checks of a source type. */
+void vet_check_source_type(const struct vet_subject *subject);
+void vet_check_source_options(const struct vet_subject *subject);
+void vet_check_source_create(const struct vet_subject *subject);
+void vet_check_source_values(const struct vet_subject *subject);
+void vet_check_source_life(const struct vet_subject *subject);
+void vet_check_source_idle(const struct vet_subject *subject);
+void vet_check_source_full(const struct vet_subject *subject);
+void vet_check_source_refused(const struct vet_subject *subject);
+void vet_check_source_stop(const struct vet_subject *subject);
+void vet_check_source_reload(const struct vet_subject *subject);
+void vet_check_source_state(const struct vet_subject *subject);
+void vet_check_source_descriptors(const struct vet_subject *subject);
+void vet_check_source_threads(const struct vet_subject *subject);
+void vet_check_source_memory(const struct vet_subject *subject);
+void vet_check_source_abandon(const struct vet_subject *subject);
+void vet_check_source_program(const struct vet_subject *subject);
 
 #endif

@@ -19,7 +19,9 @@ static void expect_refused(const char *text, const char *expected)
     "retry_max, spool, spool_limit, aggregate, aggregate_series, percentiles, optional"
 #define DURATION "a duration (like 5s, 200ms; units: ns, us, ms, s, m, h, d)"
 #define ROUTES                                                                                                 \
-    "must be the name of a handler or of an installed handler type, \"inherit\", or an array of these, got "
+    "must be the name of a handler or of an installed handler type, \"inherit\", an object with \"to\", or "   \
+    "an "                                                                                                      \
+    "array of these, got "
 
 Test(config_errors, the_root_is_an_object)
 {
@@ -162,10 +164,9 @@ Test(config_errors, a_route_contains_names)
 {
     expect_refused("{\"groups\": {\"a\": 5}}", "weir.json:1:18: groups.a: " ROUTES "5");
     expect_refused("{\"groups\": {\"a\": null}}", "weir.json:1:18: groups.a: " ROUTES "null");
-    expect_refused("{\"groups\": {\"a\": {\"to\": \"x\"}}}", "weir.json:1:18: groups.a: " ROUTES "an object");
     expect_refused("{\"groups\": {\"a\": [\"x\", 5]}}", "weir.json:1:24: groups.a[1]: " ROUTES "5");
     expect_refused("{\"groups\": {\"a\": [[\"x\"]]}}", "weir.json:1:19: groups.a[0]: " ROUTES "an array");
-    expect_refused("{\"groups\": {\"a\": [{}]}}", "weir.json:1:19: groups.a[0]: " ROUTES "an object");
+    expect_refused("{\"groups\": {\"a\": [true]}}", "weir.json:1:19: groups.a[0]: " ROUTES "true");
 }
 
 Test(config_errors, a_groups_name_follows_the_rules)
@@ -190,4 +191,107 @@ Test(config_errors, the_default_route_inherits_nothing)
                    "weir.json:1:18: groups.*: must not be \"inherit\": \"*\" has no parent");
     expect_refused("{\"groups\": {\"*\": [\"console\", \"inherit\"]}}",
                    "weir.json:1:30: groups.*[1]: must not be \"inherit\": \"*\" has no parent");
+}
+
+/* ---- Objects in routes ----------------------------------------------------------------------- */
+
+#define NAMES "must be the name of a handler or of an installed handler type, or an array of these, got "
+#define TRANSFORMS "allowed: to, rename, only, except, labels, keep_labels, drop_labels, sample"
+#define EMPTY " \"\": empty; a name must have 1 to 255 bytes"
+
+/* members: of an object in the route of group "a", with ' in place of ". The place is what follows the
+ * object's. */
+static void expect_object_refused(const char *members, const char *expected)
+{
+    char text[1024], message[1024];
+    snprintf(text, sizeof text, "{'groups': {'a': {%s}}}", members);
+    for (char *c = text; *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    snprintf(message, sizeof message, "weir.json:1:%s", expected);
+    expect_refused(text, message);
+}
+
+Test(config_errors, an_object_in_a_route_names_handlers)
+{
+    expect_object_refused("", "18: groups.a: \"to\" is missing: a handler, or an array of handlers");
+    expect_object_refused("'only': ['x']",
+                          "18: groups.a: \"to\" is missing: a handler, or an array of handlers");
+    expect_object_refused("'to': []", "25: groups.a.to: must name at least one handler");
+    expect_object_refused("'to': 5", "25: groups.a.to: " NAMES "5");
+    expect_object_refused("'to': ['x', {}]", "31: groups.a.to[1]: " NAMES "an object");
+    expect_object_refused("'to': ['inherit']", "26: groups.a.to[0]: must not be \"inherit\": an object names "
+                                               "handlers; \"inherit\" stands beside it");
+    expect_refused(
+        "{\"groups\": {\"a\": [\"x\", {\"to\": \"x\", \"sample\": 0.5}]}}",
+        "weir.json:1:31: groups.a[1].to: the route names \"x\" already; a handler of an object is named "
+        "once");
+    expect_refused(
+        "{\"groups\": {\"a\": [{\"to\": \"x\", \"sample\": 0.5}, {\"to\": [\"y\", \"x\"]}]}}",
+        "weir.json:1:60: groups.a[1].to[1]: the route names \"x\" already; a handler of an object is named "
+        "once");
+}
+
+Test(config_errors, the_filters_of_an_object_are_checked)
+{
+    expect_object_refused("'to': 'x', 'onyl': []",
+                          "30: groups.a.onyl: unknown option; did you mean \"only\"? " TRANSFORMS);
+    expect_object_refused("'to': 'x', 'only': 'a'", "38: groups.a.only: \"a\" is not an array of strings");
+    expect_object_refused(
+        "'to': 'x', 'only': []",
+        "38: groups.a.only: must not be empty, as no value would pass; to send none, leave the "
+        "handler out of the route");
+    expect_object_refused("'to': 'x', 'only': ['']", "39: groups.a.only[0]: name" EMPTY);
+    expect_object_refused("'to': 'x', 'except': ['a', 5]", "46: groups.a.except[1]: 5 is not a string");
+    expect_object_refused(
+        "'to': 'x', 'except': ['a', '\\u0001']",
+        "46: groups.a.except[1]: name \"\\x01\": control character at byte 1; names must be valid UTF-8 "
+        "without control characters");
+}
+
+Test(config_errors, the_new_names_of_an_object_are_checked)
+{
+    expect_object_refused("'to': 'x', 'rename': ['a']", "40: groups.a.rename: must be an object, got an array");
+    expect_object_refused("'to': 'x', 'rename': {'a': 5}", "46: groups.a.rename.a: 5 is not a string");
+    expect_object_refused("'to': 'x', 'rename': {'a': ''}", "46: groups.a.rename.a: name" EMPTY);
+    expect_object_refused("'to': 'x', 'rename': {'': 'a'}", "41: groups.a.rename.: name" EMPTY);
+    expect_object_refused("'to': 'x', 'rename': {'a*b*': 'c'}",
+                          "41: groups.a.rename.a*b*: at most one '*' is allowed here");
+    expect_object_refused(
+        "'to': 'x', 'rename': {'a': 'c*'}",
+        "46: groups.a.rename.a: \"c*\" has more '*' than the name that it replaces; none is allowed "
+        "here");
+    expect_object_refused("'to': 'x', 'rename': {'a*': '*c*'}",
+                          "47: groups.a.rename.a*: \"*c*\" has more '*' than the name that it replaces; one is "
+                          "allowed");
+}
+
+Test(config_errors, the_labels_of_an_object_are_checked)
+{
+    expect_object_refused("'to': 'x', 'labels': ['a']",
+                          "40: groups.a.labels: an array is not an object with strings for values");
+    expect_object_refused("'to': 'x', 'labels': {'a': 5}", "46: groups.a.labels.a: 5 is not a string");
+    expect_object_refused("'to': 'x', 'labels': {'a': '${NOT_SET_ANYWHERE}'}",
+                          "46: groups.a.labels.a: ${NOT_SET_ANYWHERE}: the variable is not set; "
+                          "${NOT_SET_ANYWHERE:-default} sets a default");
+    expect_object_refused(
+        "'to': 'x', 'keep_labels': ['a'], 'drop_labels': ['b']",
+        "52: groups.a.drop_labels: only one of \"keep_labels\" and \"drop_labels\" is allowed");
+    expect_object_refused("'to': 'x', 'labels': {'a': 'b'}, 'keep_labels': []",
+                          "41: groups.a.labels.a: removed again, as \"keep_labels\" does not name it");
+    expect_object_refused("'to': 'x', 'labels': {'a': 'b'}, 'drop_labels': ['a']",
+                          "41: groups.a.labels.a: removed again, as \"drop_labels\" names it");
+    expect_object_refused("'to': 'x', 'keep_labels': ['']", "46: groups.a.keep_labels[0]: label key" EMPTY);
+}
+
+Test(config_errors, the_sample_of_an_object_is_checked)
+{
+    expect_object_refused(
+        "'to': 'x', 'sample': 0",
+        "40: groups.a.sample: must be above 0 and at most 1, got 0; to send none, leave the handler "
+        "out");
+    expect_object_refused("'to': 'x', 'sample': 1.5",
+                          "40: groups.a.sample: 1.5 is out of range; allowed: 0..1");
+    expect_object_refused("'to': 'x', 'sample': -0.5",
+                          "40: groups.a.sample: -0.5 is out of range; allowed: 0..1");
+    expect_object_refused("'to': 'x', 'sample': '10%'", "40: groups.a.sample: \"10%\" is not a number");
 }

@@ -85,7 +85,7 @@ Test(router, a_group_without_any_route_has_no_lanes)
     use("{\"a\": \"A\"}");
     cr_assert_str_eq(lanes_of("b"), "");
     cr_assert_eq(gate_of("b"), WR_GATE_OFF);
-    cr_assert_eq(route_of("b")->feed_count, 0);
+    cr_assert_eq(route_of("b")->plain.feed_count, 0);
 }
 
 Test(router, an_empty_route_has_no_lanes_and_inherits_none)
@@ -148,25 +148,25 @@ Test(router, lanes_in_exactly_the_same_routes_are_one_feed)
 {
     use("{\"a\": [\"A\", \"B\"], \"b\": [\"B\", \"A\"]}");
     cr_assert_str_eq(feeds(), "A+B");
-    cr_assert_eq(route_of("a")->feed_count, 1);
+    cr_assert_eq(route_of("a")->plain.feed_count, 1);
 }
 
 Test(router, lanes_with_different_routes_are_different_feeds)
 {
     use("{\"a\": [\"A\", \"B\"], \"b\": \"A\"}");
     cr_assert_str_eq(feeds(), "A B");
-    cr_assert_eq(route_of("a")->feed_count, 2);
-    cr_assert_eq(route_of("b")->feed_count, 1);
-    cr_assert_eq(route_of("b")->feeds[0], &router->feeds[0]);
+    cr_assert_eq(route_of("a")->plain.feed_count, 2);
+    cr_assert_eq(route_of("b")->plain.feed_count, 1);
+    cr_assert_eq(route_of("b")->plain.feeds[0], &router->feeds[0]);
 }
 
 Test(router, feeds_are_found_among_many_routes)
 {
     use("{\"a\": [\"A\", \"B\", \"C\"], \"b\": [\"C\", \"A\", \"D\"], \"c\": [\"E\", \"D\"], \"d\": \"E\"}");
     cr_assert_str_eq(feeds(), "A+C B D E");
-    cr_assert_eq(route_of("a")->feed_count, 2);
-    cr_assert_eq(route_of("b")->feed_count, 2);
-    cr_assert_eq(route_of("c")->feed_count, 2);
+    cr_assert_eq(route_of("a")->plain.feed_count, 2);
+    cr_assert_eq(route_of("b")->plain.feed_count, 2);
+    cr_assert_eq(route_of("c")->plain.feed_count, 2);
 }
 
 Test(router, inherited_lanes_count_as_part_of_the_route)
@@ -230,6 +230,73 @@ Test(router, many_series_are_found)
         cr_assert_eq(wr_router_series_route(router, &fixture->registry, i)->lane_count, i % 2);
 }
 
+/* ---- Objects --------------------------------------------------------------------------------- */
+
+/* The lanes of a group's route by branches, as "A B | C | D": the first is the one without a mapper. */
+static const char *branches_of(const char *group)
+{
+    static char text[200];
+    const struct wr_route *route = route_of(group);
+    text[0] = '\0';
+    for (size_t i = 0; i <= route->mapped_count; i++) {
+        const struct wr_branch *branch = i ? &route->mapped[i - 1] : &route->plain;
+        strcat(text, i ? " |" : "");
+        for (size_t j = 0; j < branch->lane_count; j++)
+            strcat(strcat(text, *text ? " " : ""), branch->lanes[j]->lane->name);
+    }
+    return text;
+}
+
+Test(router, an_object_is_a_branch_of_its_route)
+{
+    use("{\"a\": [\"A\", {\"to\": [\"B\", \"C\"], \"sample\": 0.5}, {\"to\": \"D\", \"only\": [\"x\"]}], "
+        "\"b\": \"A\"}");
+    cr_assert_str_eq(lanes_of("a"), "A B C D");
+    cr_assert_str_eq(branches_of("a"), "A | B C | D");
+    cr_assert_null(route_of("a")->only_feed);
+    cr_assert_not_null(route_of("b")->only_feed);
+    cr_assert_eq(router->mapper_count, 2);
+    cr_assert_str_eq(feeds(), "A B+C D");
+}
+
+Test(router, an_object_that_changes_nothing_is_none)
+{
+    use("{\"a\": {\"to\": [\"A\", \"B\"]}}");
+    cr_assert_str_eq(branches_of("a"), "A B");
+    cr_assert_eq(router->mapper_count, 0);
+    cr_assert_not_null(route_of("a")->only_feed);
+}
+
+Test(router, lanes_of_one_feed_have_the_same_objects_in_all_routes)
+{
+    use("{\"a\": [{\"to\": [\"A\", \"B\"], \"sample\": 0.5}, \"C\"], \"b\": [{\"to\": \"A\", \"only\": "
+        "[\"x\"]}, \"B\", \"C\"]}");
+    cr_assert_str_eq(feeds(), "A B C");
+    use("{\"a\": {\"to\": [\"A\", \"B\"], \"sample\": 0.5}, \"b\": [\"inherit\", \"C\"], \"a.c\": [\"C\", "
+        "\"inherit\"]}");
+    cr_assert_str_eq(feeds(), "A+B C");
+    cr_assert_str_eq(branches_of("a.c"), "C | A B");
+}
+
+Test(router, what_a_route_says_itself_of_a_handler_takes_precedence)
+{
+    use("{\"*\": [\"A\", \"B\"], \"a\": [\"inherit\", {\"to\": \"A\", \"sample\": 0.5}], \"a.b\": \"inherit\", "
+        "\"a.c\": [\"inherit\", \"A\"]}");
+    cr_assert_str_eq(branches_of("a"), "B | A");
+    cr_assert_str_eq(lanes_of("a"), "A B");
+    cr_assert_str_eq(branches_of("a.b"), "B | A");
+    cr_assert_str_eq(branches_of("a.c"), "A B");
+}
+
+Test(router, the_branch_of_a_lane_is_found)
+{
+    use("{\"a\": [\"A\", {\"to\": \"B\", \"sample\": 0.5}], \"c\": \"C\"}");
+    const struct wr_route *route = route_of("a");
+    cr_assert_eq(wr_router_branch(route, &router->lanes[0]), &route->plain);
+    cr_assert_eq(wr_router_branch(route, &router->lanes[1]), &route->mapped[0]);
+    cr_assert_null(wr_router_branch(route, &router->lanes[2]));
+}
+
 /* ---- Gates ----------------------------------------------------------------------------------- */
 
 Test(router, looking_a_group_up_opens_its_gate)
@@ -255,10 +322,10 @@ Test(router, one_synchronous_lane_makes_the_group_synchronous)
 static void fill(const char *group, uint32_t samples)
 {
     const struct wr_route *route = route_of(group);
-    for (size_t i = 0; i < route->feed_count; i++)
+    for (size_t i = 0; i < route->plain.feed_count; i++)
         for (uint32_t j = 0; j < samples; j++) {
-            *wr_feed_reserve(route->feeds[i], 1, 0, 0) = (weir_sample){0};
-            wr_feed_added(route->feeds[i], 1);
+            *wr_feed_reserve(route->plain.feeds[i], 1, 0, 0) = (weir_sample){0};
+            wr_feed_added(route->plain.feeds[i], 1);
         }
     wr_router_offer(router, 0);
 }

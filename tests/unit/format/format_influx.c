@@ -354,6 +354,28 @@ Test(format_influx, a_partly_settled_batch_continues_with_the_same_times)
     stop();
 }
 
+static void add_pairs(uint32_t events)
+{
+    add_series("g", "a", NULL, 0);
+    add_series("g", "b", NULL, 0);
+    for (uint32_t i = 0; i < 2 * events; i++) {
+        weir_sample *sample = add_double(i % 2, i);
+        sample->time_ns = 10;
+        sample->flags = i % 2 ? 0 : WEIR_SAMPLE_MORE;
+    }
+}
+
+Test(format_influx, parts_of_a_line_that_is_too_long_have_its_time)
+{
+    static const char lines[] = "g a=0 10\ng b=1 10\ng a=2 11\ng b=3 11\n";
+    add_pairs(2);
+    start();
+    encoder.line_limit = strlen(lines) / 4;
+    cr_assert_str_eq(encode_with(&encoder), lines);
+    cr_assert_str_eq(encode_with(&encoder), lines);
+    stop();
+}
+
 Test(format_influx, changed_labels_of_the_configuration_make_different_series)
 {
     static const weir_label one[] = {{"h", "1"}}, two[] = {{"h", "2"}};

@@ -156,6 +156,39 @@ Test(format_prometheus, the_next_document_starts_empty)
     wr_encoder_fini(&encoder);
 }
 
+static weir_series later_view;
+static int views_left; /* how often the series is still found as it was before it was described */
+
+static const weir_series *find_described(const weir_batch *batch, uint32_t id)
+{
+    (void)batch;
+    return views_left-- > 0 ? &fixture.series[id] : &later_view;
+}
+
+Test(format_prometheus, a_series_described_while_a_document_is_made_is_named_so_in_the_next_one)
+{
+    struct wr_encoder encoder;
+    weir_encoded encoded;
+    wr_encoder_init(&encoder, &wr_format_prometheus, make_options(&wr_format_prometheus, NULL, NULL));
+    uint32_t a = add_series("g", "a", NULL, 0);
+    later_view = fixture.series[a];
+    later_view.unit = "ms";
+    add_double(a, 1);
+    add_double(a, 2);
+    weir_batch batch = *fixture_batch();
+    batch.series = find_described;
+    views_left = 1;
+    cr_assert(wr_encoder_encode(&encoder, &batch, 0, SIZE_MAX, &encoded));
+    static const char before[] = "# HELP g_a a of g\n# TYPE g_a gauge\ng_a 2\n";
+    cr_assert_eq(encoded.length, strlen(before));
+    cr_assert_eq(memcmp(encoded.data, before, encoded.length), 0, "%.*s", (int)encoded.length, encoded.data);
+    cr_assert(wr_encoder_encode(&encoder, &batch, 0, SIZE_MAX, &encoded));
+    static const char after[] = "# HELP g_a_seconds a of g\n# TYPE g_a_seconds gauge\ng_a_seconds 0.002\n";
+    cr_assert_eq(encoded.length, strlen(after));
+    cr_assert_eq(memcmp(encoded.data, after, encoded.length), 0, "%.*s", (int)encoded.length, encoded.data);
+    wr_encoder_fini(&encoder);
+}
+
 Test(format_prometheus, labels_of_the_configuration_are_merged_and_the_series_take_precedence)
 {
     static const weir_label own[] = {{"host", "own"}}, common[] = {{"az", "eu"}, {"host", "all"}};

@@ -1,6 +1,7 @@
 /* The functions that the core provides to handlers. */
 #include <criterion/criterion.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -432,4 +433,84 @@ Test(host_api, unknown_services_and_revisions_are_not_available)
     cr_assert_null(host->service(host, "encoder/2"));
     cr_assert_null(host->service(host, "encoder"));
     cr_assert_null(host->service(host, ""));
+}
+
+/* ---- Waiting for descriptors ----------------------------------------------------------------- */
+
+static const weir_waiting *waiting(void)
+{
+    const weir_waiting *service = host->service(host, WEIR_SERVICE_WAITING);
+    cr_assert(service && service->size == sizeof *service);
+    return service;
+}
+
+/* A pipe without anything to read. */
+static struct pollfd empty_pipe(int *writer)
+{
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    *writer = ends[1];
+    return (struct pollfd){.fd = ends[0], .events = POLLIN};
+}
+
+Test(host_api, a_wait_for_a_descriptor_ends_with_its_event, .timeout = 60)
+{
+    int writer;
+    struct pollfd entry = empty_pipe(&writer);
+    cr_assert_eq(write(writer, "x", 1), 1);
+    cr_assert_eq(waiting()->wait(host, &entry, 1, -1), WEIR_WAIT_READY);
+    cr_assert_eq(entry.revents, POLLIN);
+}
+
+Test(host_api, a_wait_for_a_descriptor_ends_with_its_timeout, .timeout = 60)
+{
+    int writer;
+    struct pollfd entry = empty_pipe(&writer);
+    int64_t start_ms = waiting()->now_ms(host);
+    cr_assert_eq(waiting()->wait(host, &entry, 1, 120), 0);
+    cr_assert_geq(waiting()->now_ms(host) - start_ms, 119); /* the times are rounded down */
+    cr_assert_eq(entry.revents, 0);
+    cr_assert_eq(waiting()->wait(host, NULL, 0, 0), 0);
+}
+
+Test(host_api, a_wait_for_a_descriptor_goes_on_after_a_stop_until_no_time_is_left, .timeout = 60)
+{
+    int writer;
+    struct pollfd entry = empty_pipe(&writer);
+    int64_t end_ns = wr_clock_deadline_ns(150);
+    wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, end_ns);
+    cr_assert_eq(waiting()->wait(host, &entry, 1, 1), 0, "time is left");
+    cr_assert_eq(waiting()->wait(host, &entry, 1, -1), WEIR_WAIT_STOP);
+    cr_assert_geq(wr_clock_monotonic_ns(), end_ns - 1000000);
+    cr_assert_eq(write(writer, "x", 1), 1);
+    cr_assert_eq(waiting()->wait(host, &entry, 1, -1), WEIR_WAIT_READY | WEIR_WAIT_STOP);
+}
+
+Test(host_api, in_create_a_wait_for_a_descriptor_ends_at_once, .timeout = 60)
+{
+    int writer;
+    struct pollfd entry = empty_pipe(&writer);
+    core.lane = NULL;
+    cr_assert_eq(waiting()->wait(host, &entry, 1, -1), WEIR_WAIT_STOP);
+}
+
+static void *wait_for_pipe(void *argument)
+{
+    waiter_tid = (int)syscall(SYS_gettid);
+    waiting()->wait(host, argument, 1, -1);
+    return NULL;
+}
+
+Test(host_api, a_handler_that_waits_for_a_descriptor_is_not_in_a_callback, .timeout = 60)
+{
+    pthread_t thread;
+    int writer;
+    struct pollfd entry = empty_pipe(&writer);
+    lane->in_callback = true;
+    pthread_create(&thread, NULL, wait_for_pipe, &entry);
+    while (lane->in_callback)
+        sched_yield();
+    cr_assert_eq(write(writer, "x", 1), 1);
+    pthread_join(thread, NULL);
+    cr_assert(lane->in_callback);
 }

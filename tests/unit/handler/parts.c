@@ -116,6 +116,13 @@ Test(parts, parts_are_numbered_without_a_gap)
     assert_part(&rest, 0, "c.count 2");
 }
 
+Test(parts, the_last_part_of_a_summary_is_of_all_its_values)
+{
+    cr_assert_eq(make(0), WR_PARTS_MADE);
+    for (uint32_t i = 0; i < SUMMARIES * PARTS; i++)
+        cr_expect_eq(wr_parts_values(&parts, i), i % PARTS == PARTS - 1 ? 2 : 0, "part %u", i);
+}
+
 Test(parts, what_is_done_of_a_summary_is_not_done_again)
 {
     cr_assert_eq(make(0), WR_PARTS_MADE);
@@ -150,6 +157,23 @@ Test(parts, a_summary_is_rejected_as_a_whole)
     outcome = convert(WEIR_OUTCOME_OK);
     cr_assert_eq(outcome.done, 1);
     cr_assert_eq(outcome.rejected, 1);
+}
+
+/* The last samples of an outcome are taken for the rejected ones. */
+Test(parts, what_follows_a_rejected_summary_is_for_another_outcome)
+{
+    cr_assert_eq(make(0), WR_PARTS_MADE);
+    wr_parts_advance(&parts, PARTS + 1, 1);
+    cr_assert_not(wr_parts_has_rejected(&parts), "the second is not complete");
+    cr_assert_eq(wr_parts_rest(&parts).count, PARTS - 1, "it is alone");
+    wr_parts_advance(&parts, PARTS - 1, 0);
+    cr_assert(wr_parts_has_rejected(&parts));
+    weir_outcome outcome = convert(WEIR_OUTCOME_OK);
+    cr_assert_eq(outcome.done, 2);
+    cr_assert_eq(outcome.rejected, 1);
+    cr_assert_eq(make(2), WR_PARTS_MADE);
+    cr_assert_not(wr_parts_has_rejected(&parts));
+    cr_assert_eq(wr_parts_rest(&parts).count, 2 * PARTS);
 }
 
 Test(parts, numbers_are_not_used_again_for_other_parts)

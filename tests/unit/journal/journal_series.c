@@ -35,7 +35,8 @@ static void put(uint32_t id, const char *name, const char *unit, const char *hel
                               .help = help,
                               .labels = label,
                               .label_count = labels,
-                              .cumulative = id % 2};
+                              .cumulative = id % 2,
+                              .foreign = id % 3 == 1};
     cr_assert_eq(wr_journal_series_put(&series, &view), 0);
 }
 
@@ -70,12 +71,14 @@ Test(journal_series, a_reader_finds_the_series_that_were_written)
     cr_assert_str_eq(latency.unit, "ms");
     cr_assert_null(latency.help);
     cr_assert_not(latency.cumulative);
+    cr_assert_not(latency.foreign);
     cr_assert_eq(latency.label_count, 2);
     cr_assert_str_eq(latency.labels[1].value, "/x");
     calls = get(1);
     cr_assert_str_eq(calls.help, "how often");
     cr_assert_null(calls.unit);
     cr_assert(calls.cumulative);
+    cr_assert(calls.foreign);
     cr_assert_not(views.damaged);
 }
 

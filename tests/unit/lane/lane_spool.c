@@ -468,11 +468,11 @@ Test(lane_spool, remaining_samples_of_a_slow_handler_are_spooled_shortly_before_
     fixture_offer(&fixture, 10);
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
-    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + 100 * WR_NS_PER_S);
     cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
     fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 5, 0);
     cr_assert_eq(fixture_stats(&fixture).spooled, 0);
-    fixture_pass_ms(&fixture, 760);
+    fixture_pass_ms(&fixture, 99760);
     cr_assert_eq(next(), WR_LANE_NEXT_CLOSE);
     cr_assert_eq(fixture_stats(&fixture).spooled, 5);
 }

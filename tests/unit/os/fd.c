@@ -54,5 +54,5 @@ Test(fd, a_path_is_compared_with_the_file_without_following_links, .fini = remov
     cr_assert(wr_fd_path_is_file(path, status.st_dev, status.st_ino));
     cr_assert_not(wr_fd_path_is_file(link, status.st_dev, status.st_ino));
     cr_assert_not(wr_fd_path_is_file("/dev/null", status.st_dev, status.st_ino));
-    cr_assert_not(wr_fd_path_is_file(folder, status.st_dev, status.st_ino + 1));
+    cr_assert_not(wr_fd_path_is_file(path, status.st_dev, status.st_ino + 1));
 }

@@ -211,7 +211,7 @@ static void expect_limit(const char *json, const char *message)
 
 Test(parser_patterns, exponential_backtracking_is_a_fault_and_ends)
 {
-    expect_limit(THEN_Y PATTERN("(a+)+$") "]", "1:1 value: the pattern of \"x\": match limit exceeded; ");
+    expect_limit(THEN_Y PATTERN("(a+)+$") "]", "1:1 value: the pattern of \"x\": ");
     expect_limit(THEN_Y PATTERN("(*NO_JIT)(a+)+$") "]", "1:1 value: the pattern of \"x\": ");
 }
 

@@ -40,13 +40,15 @@ Test(patterns, an_object_an_array_and_presets_are_accepted)
 Test(patterns, a_wrong_expression_has_the_message_and_the_offset_of_PCRE2)
 {
     refuse("{\"name\": \"a\",\n \"pattern\": \"a(b\"}",
-           "p:2:13: pattern: missing closing parenthesis (at offset 3 of the expression)");
+           "p:2:13: pattern of \"a\": missing closing parenthesis (at offset 3 of the expression)");
     refuse("{\"name\": \"a\", \"pattern\": \"\xc3\xa4*+?\"}",
-           "p:1:26: pattern: quantifier does not follow a repeatable item (at offset 3 of the expression)");
-    refuse("{\"name\": \"a\", \"pattern\": \"\\\\C\"}",
-           "p:1:26: pattern: using \\C is disabled by the application (at offset 2 of the expression)");
+           "p:1:26: pattern of \"a\": quantifier does not follow a repeatable item (at offset 3 of the "
+           "expression)");
+    refuse(
+        "{\"name\": \"a\", \"pattern\": \"\\\\C\"}",
+        "p:1:26: pattern of \"a\": using \\C is disabled by the application (at offset 2 of the expression)");
     refuse("{\"name\": \"a\", \"pattern\": \"(?J)(?<x>a)(?<x>b)\"}",
-           "p:1:26: pattern: two groups have the name \"x\"");
+           "p:1:26: pattern of \"a\": two groups have the name \"x\"");
 }
 
 Test(patterns, unknown_and_missing_keys_are_refused)
@@ -75,8 +77,9 @@ Test(patterns, base64_that_is_none_is_refused)
             wrong[i]);
         refuse(text, message);
     }
-    refuse("{\"name\": \"a\", \"units\": \"\", \"pattern\": \"//4=\"}",
-           "p:1:39: pattern: UTF-8 error: illegal byte (0xfe or 0xff) (at offset 0 of the expression)");
+    refuse(
+        "{\"name\": \"a\", \"units\": \"\", \"pattern\": \"//4=\"}",
+        "p:1:39: pattern of \"a\": UTF-8 error: illegal byte (0xfe or 0xff) (at offset 0 of the expression)");
 }
 
 Test(patterns, base64_is_decoded_at_each_length)
@@ -122,5 +125,5 @@ Test(patterns, more_labels_than_allowed_are_refused)
     for (int i = 0; i < 65; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "(?<g%d>a)", i);
     strcat(text, "\"}");
-    refuse(text, "p:1:26: pattern: at most 64 labels are allowed");
+    refuse(text, "p:1:26: pattern of \"a\": at most 64 labels are allowed");
 }

@@ -70,6 +70,19 @@ Test(http_response, the_requested_delay_is_at_most_a_day)
     cr_assert_eq(classify()->retry_after_ms, 86400000);
 }
 
+Test(http_response, the_end_of_the_longest_text_is_shortened_within_its_room)
+{
+    char text[CLIENT_TEXT], expected[200] = "POST http://h:8086/write: returned 400: ";
+    memset(text, ' ', sizeof text);
+    memset(text + sizeof text - 122, 'x', 121);
+    text[sizeof text - 1] = '\0';
+    size_t length = strlen(expected);
+    memset(expected + length, 'x', 120);
+    strcpy(expected + length + 120, "...");
+    cr_assert_str_eq(classify_status(400, text)->message, expected);
+    cr_assert_eq(reply.text_length, CLIENT_TEXT - 1); /* the member behind the text */
+}
+
 Test(http_response, a_response_is_shown_in_one_line_without_surrounding_whitespace)
 {
     cr_assert_str_eq(classify_status(400, "  bad\nline \r\n")->message,

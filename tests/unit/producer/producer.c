@@ -79,10 +79,10 @@ Test(producer, without_membarrier_the_fast_path_is_closed)
     cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_CAREFUL);
 }
 
-Test(producer, without_ticks_the_fast_path_is_closed)
+Test(producer, without_ticks_the_fast_path_reads_the_wall_clock)
 {
     producers.ticks = false;
-    cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_CAREFUL);
+    cr_assert_eq(wr_producers_attach(&producers)->state, WR_PRODUCER_CLOCKED);
 }
 
 Test(producer, the_clock_can_be_changed_under_threads_that_add)
@@ -92,7 +92,7 @@ Test(producer, the_clock_can_be_changed_under_threads_that_add)
     struct wr_producer *producer = wr_producers_attach(&producers);
     wr_producers_use_ticks(&producers, false);
     cr_assert_not(producer->ticks);
-    cr_assert_eq(producer->state, WR_PRODUCER_CAREFUL);
+    cr_assert_eq(producer->state, WR_PRODUCER_CLOCKED);
     wr_producers_use_ticks(&producers, true);
     cr_assert(producer->ticks);
     cr_assert_eq(producer->state, WR_PRODUCER_READY);
@@ -102,7 +102,8 @@ Test(producer, a_change_of_the_clock_does_not_open_a_closed_fast_path)
 {
     if (!wr_clock_has_ticks())
         cr_skip_test("this processor has no counter to be used");
-    wr_producers_adopt_as_own(&producers);
+    wr_producers_mark_own();
+    wr_producers_attach(&producers);
     wr_producers_use_ticks(&producers, false);
     wr_producers_use_ticks(&producers, true);
     cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_CAREFUL, "weir's own");
@@ -114,7 +115,10 @@ Test(producer, a_change_of_the_clock_does_not_open_a_closed_fast_path)
 
 Test(producer, weirs_own_threads_do_not_use_the_fast_path)
 {
-    wr_producers_adopt_as_own(&producers);
+    wr_producers_mark_own();
+    cr_assert(wr_producer_is_own());
+    cr_assert_eq(producers.count, 0, "not needed yet");
+    wr_producers_attach(&producers);
     cr_assert(wr_producer_is_own());
     cr_assert_eq(wr_producer_mine->state, WR_PRODUCER_CAREFUL);
 }
@@ -148,7 +152,8 @@ Test(producer, an_adopted_ring_still_holds_what_was_in_it)
 static void *attach_as_own(void *argument)
 {
     (void)argument;
-    wr_producers_adopt_as_own(&producers);
+    wr_producers_mark_own();
+    wr_producers_attach(&producers);
     return NULL;
 }
 

@@ -151,3 +151,46 @@ Test(labels, for_equal_keys_the_series_label_takes_precedence)
     cr_assert_str_eq(walk(own, 1, common, 2), "host=own z=all ");
     cr_assert_str_eq(walk(own + 1, 1, common, 2), "host=all z=own ");
 }
+
+/* ---- Series of sources ----------------------------------------------------------------------- */
+
+static const weir_label host = {"host", "h1"}, instance = {"instance", "i"}, own_label = {"a", "1"};
+
+Test(labels, those_of_the_configuration_do_not_apply_to_a_foreign_series)
+{
+    const weir_series series = {.size = sizeof series, .labels = &own_label, .label_count = 1, .foreign = true};
+    const weir_batch batch = {.size = sizeof batch, .labels = &host, .label_count = 1};
+    struct wr_labels_walk at = {0, 0};
+    size_t count;
+    cr_assert_eq(wr_labels_next(&at, &series, &batch), &own_label);
+    cr_assert_null(wr_labels_next(&at, &series, &batch));
+    cr_assert_null(weir_batch_labels(&batch, &series, &count));
+    cr_assert_eq(count, 0);
+}
+
+Test(labels, what_names_the_maker_of_a_summary_applies_to_a_foreign_series)
+{
+    const weir_label both[] = {host, instance};
+    const weir_series series = {.size = sizeof series, .labels = &own_label, .label_count = 1, .foreign = true};
+    const weir_batch batch = {.size = sizeof batch,
+                              .labels = both,
+                              .label_count = 2,
+                              .foreign_labels = &both[1],
+                              .foreign_label_count = 1};
+    struct wr_labels_walk at = {0, 0};
+    cr_assert_eq(wr_labels_next(&at, &series, &batch), &own_label);
+    cr_assert_eq(wr_labels_next(&at, &series, &batch), &both[1]);
+    cr_assert_null(wr_labels_next(&at, &series, &batch));
+}
+
+Test(labels, structs_of_a_core_that_knows_no_foreign_series_are_read_as_before)
+{
+    const weir_series series = {.size = offsetof(weir_series, foreign), .foreign = true};
+    const weir_batch batch = {.size = offsetof(weir_batch, foreign_labels), .labels = &host, .label_count = 1};
+    const weir_series foreign = {.size = sizeof foreign, .foreign = true};
+    size_t count;
+    cr_assert_eq(weir_batch_labels(&batch, &series, &count), &host);
+    cr_assert_eq(count, 1);
+    cr_assert_null(weir_batch_labels(&batch, &foreign, &count));
+    cr_assert_eq(count, 0);
+}

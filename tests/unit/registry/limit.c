@@ -92,6 +92,18 @@ Test(limit, further_label_sets_share_the_overflow_stream_of_their_group)
     cr_assert_eq(registry.count, 4);
 }
 
+Test(limit, what_comes_through_a_source_overflows_into_series_of_its_own)
+{
+    const weir_label label = {"a", "1"};
+    struct weir_stream *own = wr_stream_get(&registry, "g", &label, 1, &error);
+    struct weir_stream *foreign = wr_stream_get_foreign(&registry, "g", &label, 1, &error);
+    cr_assert(foreign->overflow && foreign->is_foreign && !own->is_foreign);
+    cr_assert_neq(get(foreign, "new"), get(own, "new"));
+    cr_assert(get(foreign, "new")->view->foreign);
+    cr_assert_eq(get(foreign, "newer"), get(foreign, "new"));
+    cr_assert_not(get(own, "new")->view->foreign);
+}
+
 Test(limit, a_known_name_keeps_its_total_in_the_overflow_stream)
 {
     const weir_label label = {"a", "1"};

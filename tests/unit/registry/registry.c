@@ -119,6 +119,31 @@ static void assert_refused(const struct weir_stream *stream, const char *words)
     cr_assert(strstr(error.text, words), "\"%s\" does not say \"%s\"", error.text, words);
 }
 
+Test(registry, what_comes_through_a_source_has_streams_of_its_own)
+{
+    const weir_label label = {"a", "1"};
+    struct weir_stream *own = labeled("g", &label, 1);
+    struct weir_stream *foreign = wr_stream_get_foreign(&registry, "g", &label, 1, &error);
+    cr_assert_neq(own, foreign);
+    cr_assert_eq(own->group, foreign->group);
+    cr_assert_eq(wr_stream_get_foreign(&registry, "g", &label, 1, &error), foreign);
+    cr_assert_eq(labeled("g", &label, 1), own);
+    cr_assert_not(metric_of(own, "n")->view->foreign);
+    cr_assert(metric_of(foreign, "n")->view->foreign);
+    cr_assert_neq(metric_of(foreign, "n"), metric_of(own, "n"));
+}
+
+Test(registry, a_stream_with_more_labels_is_foreign_as_its_base_is)
+{
+    const weir_label label = {"a", "1"}, le = {"le", "5"};
+    struct weir_stream *base = wr_stream_get_foreign(&registry, "g", NULL, 0, &error);
+    struct weir_stream *more = wr_stream_get_labeled(&registry, base, &label, 1, &error);
+    cr_assert(more->is_foreign);
+    cr_assert_eq(wr_stream_find_labeled(&registry, base, &label, 1), more);
+    cr_assert_null(wr_stream_find_labeled(&registry, stream_of("g"), &label, 1));
+    cr_assert(wr_stream_derive(&registry, base, &le)->is_foreign);
+}
+
 Test(registry, duplicate_keys_are_refused)
 {
     const weir_label labels[] = {{"a", "1"}, {"b", "2"}, {"a", "3"}};

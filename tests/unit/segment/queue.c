@@ -250,6 +250,22 @@ Test(queue, a_batch_has_the_metadata_of_its_segment_and_the_labels_of_the_config
     cr_assert_str_eq(batch.labels[0].value, "a");
 }
 
+Test(queue, of_the_labels_of_summaries_the_instance_applies_to_foreign_series_too)
+{
+    struct wr_range range = append(1, 1);
+    weir_label items[] = {{"host", "a"}, {"instance", "i"}};
+    struct wr_label_set labels = {.number = 9, .count = 2, .items = items};
+    struct wr_batch_core core = {.labels_number = labels.number};
+    cr_assert_eq(wr_batch_of(&range, &core, &labels).foreign_label_count, 0);
+    segment->summaries = true;
+    weir_batch batch = wr_batch_of(&range, &core, &labels);
+    cr_assert_eq(batch.foreign_label_count, 1);
+    cr_assert_eq(batch.foreign_labels, &items[1]);
+    cr_assert_eq(wr_batch_of(&range, &core, NULL).foreign_label_count, 0);
+    labels.count = 1;
+    cr_assert_eq(wr_batch_of(&range, &core, &labels).foreign_label_count, 0);
+}
+
 Test(queue, a_batch_finds_the_series_of_its_samples)
 {
     static struct wr_registry registry;
@@ -257,7 +273,7 @@ Test(queue, a_batch_finds_the_series_of_its_samples)
     sigset_t signals;
     wr_registry_lock(&registry, &signals);
     struct wr_group *group = wr_registry_add_group(&registry, &(struct wr_group_key){"g", 1});
-    struct weir_stream *stream = wr_registry_plain_stream(&registry, group);
+    struct weir_stream *stream = wr_registry_plain_stream(&registry, group, false);
     struct weir_metric *metric = wr_registry_add_metric(&registry, &(struct wr_metric_key){stream, "n", 1, 0});
     wr_registry_unlock(&registry, &signals);
     struct wr_range range = append(1, 1);

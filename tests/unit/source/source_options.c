@@ -17,7 +17,11 @@ Test(source_options, the_names_of_parse_are_those_of_the_parsers_in_their_order)
                       memcmp(word, wr_parser_type_name(type), length) == 0,
                   "%s", wr_parser_type_name(type));
     }
-    cr_assert_null(wr_option_word(row, i, &length));
+    const char *last = wr_option_word(row, i, &length); /* the plugin's */
+    cr_assert(last && length == strlen("patterns") && memcmp(last, "patterns", length) == 0);
+    cr_assert(wr_source_options_has_patterns(&(struct wr_source_options){.parse = i}));
+    cr_assert_not(wr_source_options_has_patterns(&(struct wr_source_options){.parse = i - 1}));
+    cr_assert_null(wr_option_word(row, i + 1, &length));
 }
 
 Test(source_options, types_that_read_no_text_have_no_options_of_parsers)

@@ -32,6 +32,9 @@ static void write_page(void)
     written.sources[0].added = 9;
     strcpy(written.sources[0].name, "in");
     strcpy(written.sources[0].type, "fifo");
+    written.sender_count = 1;
+    written.senders[0].received = 8;
+    strcpy(written.senders[0].name, "app[1] on there");
     wr_status_page_put(&page, &written);
 }
 
@@ -71,7 +74,7 @@ Test(status_page, a_written_page_is_read_back_unchanged)
 Test(status_page, a_page_without_handlers_and_groups_is_valid)
 {
     wr_buffer_clear(&page);
-    written.handler_count = written.group_count = written.source_count = 0;
+    written.handler_count = written.group_count = written.source_count = written.sender_count = 0;
     wr_status_page_put(&page, &written);
     cr_assert_eq(read_page(), WR_STATUS_GOOD);
     cr_assert_eq(read_back.handler_count + read_back.group_count + read_back.source_count, 0);
@@ -106,7 +109,7 @@ Test(status_page, a_page_of_another_version_is_refused_with_both_numbers)
     head()->version = 7;
     seal();
     cr_assert_eq(read_page(), WR_STATUS_FOREIGN);
-    cr_assert_str_eq(error.text, "it has version 7 of the layout; this `weir` knows version 2");
+    cr_assert_str_eq(error.text, "it has version 7 of the layout; this `weir` knows version 3");
 }
 
 Test(status_page, longer_records_of_a_newer_writer_are_read_up_to_the_known_size)
@@ -117,7 +120,8 @@ Test(status_page, longer_records_of_a_newer_writer_are_read_up_to_the_known_size
     changed.handler_bytes += 8;
     changed.process_bytes += 16;
     changed.source_bytes += 8;
-    changed.length += 2 * 8 + 16 + 8;
+    changed.sender_bytes += 8;
+    changed.length += 2 * 8 + 16 + 8 + 8;
     wr_buffer_put(&newer, &changed, sizeof changed);
     wr_buffer_put(&newer, parts, sizeof written.process);
     wr_buffer_put(&newer, "0123456789abcdef", 16);
@@ -127,6 +131,9 @@ Test(status_page, longer_records_of_a_newer_writer_are_read_up_to_the_known_size
         wr_buffer_put(&newer, "01234567", 8);
     }
     wr_buffer_put(&newer, parts, sizeof written.groups[0] + sizeof written.sources[0]);
+    wr_buffer_put(&newer, "01234567", 8);
+    parts += sizeof written.groups[0] + sizeof written.sources[0];
+    wr_buffer_put(&newer, parts, sizeof written.senders[0]);
     wr_buffer_put(&newer, "01234567", 8);
     wr_buffer_fini(&page);
     page = newer;
@@ -140,7 +147,7 @@ Test(status_page, fields_missing_from_an_older_writer_are_zero)
     struct wr_buffer older = {0};
     struct wr_status_head changed = *head();
     changed.process_bytes = 8;
-    changed.handler_count = changed.group_count = changed.source_count = 0;
+    changed.handler_count = changed.group_count = changed.source_count = changed.sender_count = 0;
     changed.length = sizeof changed + 8;
     wr_buffer_put(&older, &changed, sizeof changed);
     wr_buffer_put(&older, &written.process, 8);

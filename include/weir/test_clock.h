@@ -1,0 +1,172 @@
+/* weir - a host with a clock of its own, for unit tests of handler types: time passes without waiting.
+ *
+ * A test is a program that is linked with the plugin's C file, initializes a weir_test_clock, and calls the
+ * callbacks of the handler type with it as their host. The clock stands still but for the waits of
+ * host->wait and of the service "waiting/1": such a wait ends at once, and the clock is later by its timeout.
+ * What the destination does meanwhile, the test does in on_wait. Nothing here links to a library, and nothing
+ * is thread-safe. */
+#ifndef WEIR_TEST_CLOCK_H
+#define WEIR_TEST_CLOCK_H
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <weir/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A host and its clock. Owned by the test; it must not be moved while a handler has it. */
+typedef struct weir_test_clock {
+    weir_host host;   /* give &clock->host to create */
+    int64_t now_ms;   /* from 0 */
+    int64_t stop_ms;  /* when a stop is requested; negative: never */
+    int64_t end_ms;   /* when the time that is left then is over; negative: never */
+    uint64_t waits;   /* waits for which nothing was ready */
+    char reason[256]; /* the text of the last refusal */
+
+    /* Called by each wait for which nothing is ready, before time passes: the peer's part. NULL: none. */
+    void (*on_wait)(struct weir_test_clock *clock);
+
+    /* The services that the handler needs besides waiting, such as an encoder of the test's. NULL: none. */
+    const void *(*service)(const weir_host *host, const char *id);
+    void *context; /* of the test */
+} weir_test_clock;
+
+/* Returns the clock of a host. */
+static inline weir_test_clock *weir_test_clock_of(const weir_host *host)
+{
+    return (weir_test_clock *)(uintptr_t)host; /* its first member */
+}
+
+/* ---- What the host does ---------------------------------------------------------------------- */
+
+/* Lets time pass, until end_ms at most (negative: no limit). Returns whether it stopped there. */
+static inline bool weir_test_clock_pass(weir_test_clock *clock, int64_t ms, int64_t end_ms)
+{
+    bool is_over = end_ms >= 0 && (ms < 0 || clock->now_ms + ms >= end_ms);
+    if (is_over && clock->now_ms < end_ms)
+        clock->now_ms = end_ms;
+    else if (!is_over && ms > 0)
+        clock->now_ms += ms;
+    return is_over;
+}
+
+/* As weir_waiting.wait: returns at once. A wait without a limit that nothing ends returns WEIR_WAIT_STOP. */
+static inline unsigned weir_test_clock_wait_for(const weir_host *host, struct pollfd *fds, size_t count,
+                                                int64_t timeout_ms)
+{
+    weir_test_clock *clock = weir_test_clock_of(host);
+    bool is_over = clock->end_ms >= 0 && clock->now_ms >= clock->end_ms;
+    if (poll(fds, (nfds_t)count, 0) > 0)
+        return WEIR_WAIT_READY | (is_over ? (unsigned)WEIR_WAIT_STOP : 0u);
+    clock->waits++;
+    if (clock->on_wait)
+        clock->on_wait(clock);
+    if (poll(fds, (nfds_t)count, 0) > 0)
+        return WEIR_WAIT_READY | (is_over ? (unsigned)WEIR_WAIT_STOP : 0u);
+    if (weir_test_clock_pass(clock, timeout_ms, clock->end_ms) || timeout_ms < 0)
+        return WEIR_WAIT_STOP;
+    return 0;
+}
+
+/* As weir_waiting.now_ms. */
+static inline int64_t weir_test_clock_now(const weir_host *host)
+{
+    return weir_test_clock_of(host)->now_ms;
+}
+
+/* As host->wait: returns at once. */
+static inline bool weir_test_clock_wait(const weir_host *host, int64_t ms)
+{
+    weir_test_clock *clock = weir_test_clock_of(host);
+    clock->waits++;
+    if (clock->on_wait)
+        clock->on_wait(clock);
+    return !weir_test_clock_pass(clock, ms < 0 ? 0 : ms, clock->stop_ms);
+}
+
+/* As host->stopping: whether it is stop_ms or later. */
+static inline bool weir_test_clock_stopping(const weir_host *host)
+{
+    const weir_test_clock *clock = weir_test_clock_of(host);
+    return clock->stop_ms >= 0 && clock->now_ms >= clock->stop_ms;
+}
+
+/* As host->log: the message is discarded. */
+static inline void weir_test_clock_log(const weir_host *host, int level, const char *format, ...)
+{
+    (void)host;
+    (void)level;
+    (void)format;
+}
+
+/* As host->refuse: the text is in `reason`. */
+static inline void weir_test_clock_refuse(const weir_host *host, const char *option, const char *format, ...)
+{
+    weir_test_clock *clock = weir_test_clock_of(host);
+    va_list arguments;
+    (void)option;
+    va_start(arguments, format);
+    vsnprintf(clock->reason, sizeof clock->reason, format, arguments);
+    va_end(arguments);
+}
+
+/* As host->count: does nothing. */
+static inline void weir_test_clock_count(const weir_host *host, const char *name, uint64_t n)
+{
+    (void)host;
+    (void)name;
+    (void)n;
+}
+
+/* As host->wake_in: does nothing. */
+static inline void weir_test_clock_wake_in(const weir_host *host, int64_t delay_ms)
+{
+    (void)host;
+    (void)delay_ms;
+}
+
+/* As host->service: the service "waiting/1", and those of the test. */
+static inline const void *weir_test_clock_service(const weir_host *host, const char *id)
+{
+    static const weir_waiting waiting = {sizeof(weir_waiting), weir_test_clock_wait_for, weir_test_clock_now};
+    const weir_test_clock *clock = weir_test_clock_of(host);
+    if (strcmp(id, WEIR_SERVICE_WAITING) == 0)
+        return &waiting;
+    return clock->service ? clock->service(host, id) : NULL;
+}
+
+/* ---- Making one ------------------------------------------------------------------------------ */
+
+/* Initializes a clock at 0, at which no stop is ever requested. type: the handler type under test, or NULL.
+ * name: of the handler; borrowed. */
+static inline void weir_test_clock_init(weir_test_clock *clock, const struct weir_handler_type *type,
+                                        const char *name)
+{
+    memset(clock, 0, sizeof *clock);
+    clock->stop_ms = clock->end_ms = -1;
+    clock->host.size = sizeof clock->host;
+    clock->host.abi = WEIR_ABI;
+    clock->host.name = name;
+    clock->host.type = type;
+    clock->host.log = weir_test_clock_log;
+    clock->host.refuse = weir_test_clock_refuse;
+    clock->host.count = weir_test_clock_count;
+    clock->host.wake_in = weir_test_clock_wake_in;
+    clock->host.wait = weir_test_clock_wait;
+    clock->host.stopping = weir_test_clock_stopping;
+    clock->host.service = weir_test_clock_service;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

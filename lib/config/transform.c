@@ -1,0 +1,401 @@
+#include "config/transform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "registry/labels.h"
+#include "registry/name.h"
+#include "text/buffer.h"
+#include "text/error.h"
+#include "text/utf8.h"
+
+enum { SHOWN_ROOM = 200, LIST_MAX = 1000 };
+
+static const weir_option rows[] = {
+    {"only", WEIR_OPTION_LIST, 0, NULL, NULL, "the names that pass; '*' matches any characters",
+     offsetof(struct wr_transform, only)},
+    {"except", WEIR_OPTION_LIST, 0, NULL, NULL, "names that do not pass, of those that \"only\" lets pass",
+     offsetof(struct wr_transform, except)},
+    {"labels", WEIR_OPTION_MAP, 0, NULL, NULL, "labels that are added, or replace those with the same keys",
+     offsetof(struct wr_transform, labels)},
+    {"keep_labels", WEIR_OPTION_LIST, 0, NULL, NULL, "the keys of the only labels that are kept",
+     offsetof(struct wr_transform, keep_labels)},
+    {"drop_labels", WEIR_OPTION_LIST, 0, NULL, NULL, "the keys of labels that are removed",
+     offsetof(struct wr_transform, drop_labels)},
+    {"sample", WEIR_OPTION_DOUBLE, 0, "1", "0..1", "the part of the events that passes, above 0",
+     offsetof(struct wr_transform, sample)},
+    {0},
+};
+
+struct wr_options_table wr_transform_table(void)
+{
+    return WR_OPTIONS_TABLE(rows, struct wr_transform);
+}
+
+static bool fail_memory(struct wr_error *error)
+{
+    return wr_error_no_memory(error, NULL);
+}
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+static const struct wr_node *item_of(const struct wr_node *list, size_t number)
+{
+    const struct wr_node *item = list->first;
+    while (number--)
+        item = item->next;
+    return item;
+}
+
+static bool check_list(const struct wr_node *object, const char *key, const weir_list *list, const char *what,
+                       struct wr_error *error)
+{
+    const struct wr_node *node = wr_node_member(object, key);
+    struct wr_error problem;
+    if (list->count > LIST_MAX) {
+        wr_node_error(node, error, "%zu items; at most %d are allowed", list->count, LIST_MAX);
+        return false;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (wr_name_check(list->items[i], what, &problem))
+            continue;
+        wr_node_error(item_of(node, i), error, "%s", problem.text);
+        return false;
+    }
+    return true;
+}
+
+static bool has_item(const weir_list *list, const char *text)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], text) == 0)
+            return true;
+    return false;
+}
+
+static bool check_only(const struct wr_node *object, const weir_list *only, struct wr_error *error)
+{
+    const struct wr_node *node = wr_node_member(object, "only");
+    if (!node || only->count)
+        return true;
+    wr_node_error(
+        node, error,
+        "must not be empty, as no value would pass; to send none, leave the handler out of the route");
+    return false;
+}
+
+/* ---- Labels ---------------------------------------------------------------------------------- */
+
+static bool keeps_label(const struct wr_transform *transform, const char *key)
+{
+    return transform->keeps ? has_item(&transform->keep_labels, key) : !has_item(&transform->drop_labels, key);
+}
+
+/* A label that is added and removed again is a mistake. */
+static bool check_kept(const struct wr_node *object, const struct wr_transform *transform,
+                       struct wr_error *error)
+{
+    const struct wr_node *labels = wr_node_member(object, "labels");
+    for (size_t i = 0; i < transform->labels.count; i++) {
+        const char *key = transform->labels.items[i].key;
+        if (keeps_label(transform, key))
+            continue;
+        wr_node_key_error(wr_node_member(labels, key), error,
+                          transform->keeps ? "removed again, as \"keep_labels\" does not name it"
+                                           : "removed again, as \"drop_labels\" names it");
+        return false;
+    }
+    return true;
+}
+
+static bool check_labels(const struct wr_node *object, const struct wr_transform *transform,
+                         struct wr_error *error)
+{
+    struct wr_error problem = {0};
+    const struct wr_node *drop = wr_node_member(object, "drop_labels");
+    if (drop && transform->keeps) {
+        wr_node_key_error(drop, error, "only one of \"keep_labels\" and \"drop_labels\" is allowed");
+        return false;
+    }
+    if (!check_list(object, "keep_labels", &transform->keep_labels, "label key", error) ||
+        !check_list(object, "drop_labels", &transform->drop_labels, "label key", error))
+        return false;
+    bool valid = wr_labels_check(&transform->labels, &problem);
+    if (valid && transform->labels.count > WR_TRANSFORM_LABELS_MAX)
+        wr_error_set(&problem, WEIR_ERR_NAME, "%zu labels; at most %d are allowed", transform->labels.count,
+                     WR_TRANSFORM_LABELS_MAX);
+    if (problem.code) {
+        wr_node_error(wr_node_member(object, "labels"), error, "%s", problem.text);
+        return false;
+    }
+    return check_kept(object, transform, error);
+}
+
+int wr_transform_relabel(const struct wr_transform *transform, const weir_label *labels, size_t count,
+                         weir_label *relabeled)
+{
+    int used = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool replaced = false;
+        for (size_t j = 0; j < transform->labels.count; j++)
+            replaced |= strcmp(transform->labels.items[j].key, labels[i].key) == 0;
+        if (!replaced && keeps_label(transform, labels[i].key))
+            relabeled[used++] = labels[i];
+    }
+    if ((size_t)used + transform->labels.count > WR_TRANSFORM_LABELS_MAX)
+        return -1;
+    for (size_t j = 0; j < transform->labels.count; j++)
+        relabeled[used++] = transform->labels.items[j];
+    return used;
+}
+
+/* ---- Renaming -------------------------------------------------------------------------------- */
+
+static size_t count_stars(const char *text)
+{
+    size_t stars = 0;
+    for (; *text; text++)
+        stars += *text == '*';
+    return stars;
+}
+
+static bool check_pair(const struct wr_node *node, const struct wr_transform_name *pair, struct wr_error *error)
+{
+    struct wr_error problem;
+    char shown[SHOWN_ROOM];
+    if (!wr_name_check(pair->from, "name", &problem)) {
+        wr_node_key_error(node, error, "%s", problem.text);
+        return false;
+    }
+    if (!wr_name_check(pair->to, "name", &problem)) {
+        wr_node_error(node, error, "%s", problem.text);
+        return false;
+    }
+    size_t from = count_stars(pair->from), to = count_stars(pair->to);
+    if (from > 1) {
+        wr_node_key_error(node, error, "at most one '*' is allowed here");
+        return false;
+    }
+    if (to <= from)
+        return true;
+    wr_node_error(node, error, "%s has more '*' than the name that it replaces; %s",
+                  wr_node_show(node, shown, sizeof shown), from ? "one is allowed" : "none is allowed here");
+    return false;
+}
+
+/* Names before patterns, then the one with the most characters. Equal ones match the same names only if they
+ * are patterns: then the order of the bytes decides, so that it does not depend on the file's. */
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct wr_transform_name *first = a, *second = b;
+    size_t stars_of_first = count_stars(first->from), stars_of_second = count_stars(second->from);
+    size_t of_first = strlen(first->from), of_second = strlen(second->from);
+    if (stars_of_first != stars_of_second)
+        return stars_of_first < stars_of_second ? -1 : 1;
+    if (of_first != of_second)
+        return of_first > of_second ? -1 : 1;
+    return strcmp(first->from, second->from);
+}
+
+static bool read_pair(struct wr_config *config, const struct wr_node *node, struct wr_transform_name *pair,
+                      struct wr_error *error)
+{
+    static const weir_option row = {"rename", WEIR_OPTION_STRING, 0, NULL, NULL, "", 0};
+    const struct wr_options_fill fill =
+        wr_config_fill(config, (struct wr_options_table){0}, &pair->to, config->environment);
+    pair->from = node->key;
+    return wr_options_set_node(&fill, &row, node, error) && check_pair(node, pair, error);
+}
+
+static bool read_rename(struct wr_config *config, const struct wr_node *object, struct wr_transform *transform,
+                        struct wr_error *error)
+{
+    const struct wr_node *rename = wr_node_member(object, "rename");
+    if (!rename)
+        return true;
+    if (!wr_node_check_type(rename, WR_NODE_OBJECT, error))
+        return false;
+    size_t count = wr_node_count(rename);
+    if (count > LIST_MAX) {
+        wr_node_error(rename, error, "%zu names; at most %d are allowed", count, LIST_MAX);
+        return false;
+    }
+    transform->rename = wr_region_alloc(&config->keep, (count + 1) * sizeof *transform->rename);
+    if (!transform->rename)
+        return fail_memory(error);
+    for (const struct wr_node *node = rename->first; node; node = node->next)
+        if (!read_pair(config, node, &transform->rename[transform->rename_count++], error))
+            return false;
+    qsort(transform->rename, count, sizeof *transform->rename, compare_pairs);
+    return true;
+}
+
+/* Whether `from` matches; *part and *length: what its '*' matched. */
+static bool matches(const char *from, const char *name, const char **part, size_t *length)
+{
+    const char *star = strchr(from, '*');
+    size_t name_length = strlen(name), before = star ? (size_t)(star - from) : 0;
+    *part = name;
+    *length = 0;
+    if (!star)
+        return strcmp(from, name) == 0;
+    size_t after = strlen(star + 1);
+    if (name_length < before + after || memcmp(name, from, before) != 0 ||
+        memcmp(name + name_length - after, star + 1, after) != 0)
+        return false;
+    *part = name + before;
+    *length = name_length - before - after;
+    return true;
+}
+
+static bool write_renamed(char *renamed, const char *to, const char *part, size_t length)
+{
+    const char *star = strchr(to, '*');
+    size_t total = star ? strlen(to) - 1 + length : strlen(to);
+    size_t before = star ? (size_t)(star - to) : total;
+    if (!total || total > WR_NAME_LONGEST)
+        return false;
+    memcpy(renamed, to, before);
+    if (star) {
+        memcpy(renamed + before, part, length);
+        memcpy(renamed + before + length, star + 1, total - before - length);
+    }
+    renamed[total] = '\0';
+    return true;
+}
+
+bool wr_transform_rename(const struct wr_transform *transform, const char *name, char *renamed)
+{
+    const char *part;
+    size_t length;
+    for (size_t i = 0; i < transform->rename_count; i++)
+        if (matches(transform->rename[i].from, name, &part, &length))
+            return write_renamed(renamed, transform->rename[i].to, part, length);
+    return write_renamed(renamed, "*", name, strlen(name));
+}
+
+bool wr_transform_passes(const struct wr_transform *transform, const char *name)
+{
+    bool passes = !transform->only.count;
+    for (size_t i = 0; !passes && i < transform->only.count; i++)
+        passes = wr_name_matches(transform->only.items[i], name);
+    for (size_t i = 0; passes && i < transform->except.count; i++)
+        passes = !wr_name_matches(transform->except.items[i], name);
+    return passes;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static bool check_sample(const struct wr_node *object, double sample, struct wr_error *error)
+{
+    char shown[SHOWN_ROOM];
+    const struct wr_node *node = wr_node_member(object, "sample");
+    if (sample > 0)
+        return true;
+    wr_node_error(node, error, "must be above 0 and at most 1, got %s; to send none, leave the handler out",
+                  wr_node_show(node, shown, sizeof shown));
+    return false;
+}
+
+static bool changes_something(const struct wr_transform *transform)
+{
+    return transform->only.count || transform->except.count || transform->rename_count ||
+           transform->labels.count || transform->keeps || transform->drop_labels.count || transform->sample < 1;
+}
+
+static bool read_members(struct wr_config *config, const struct wr_node *node, struct wr_transform *transform,
+                         struct wr_error *error)
+{
+    static const char *const others[] = {"to", "rename", NULL};
+    const struct wr_options_fill fill =
+        wr_config_fill(config, wr_transform_table(), transform, config->environment);
+    transform->node = node;
+    if (!wr_options_set_defaults(&fill, error) || !wr_options_set_members(&fill, 1, others, node, error))
+        return false;
+    transform->keeps = wr_node_member(node, "keep_labels");
+    return check_only(node, &transform->only, error) &&
+           check_list(node, "only", &transform->only, "name", error) &&
+           check_list(node, "except", &transform->except, "name", error) &&
+           read_rename(config, node, transform, error) && check_labels(node, transform, error) &&
+           check_sample(node, transform->sample, error);
+}
+
+bool wr_transform_read(struct wr_config *config, const struct wr_node *node, struct wr_transform **transform,
+                       struct wr_error *error)
+{
+    struct wr_transform *read = wr_region_alloc(&config->keep, sizeof *read);
+    *transform = NULL;
+    if (!read)
+        return fail_memory(error);
+    if (!read_members(config, node, read, error))
+        return false;
+    if (!changes_something(read))
+        return true;
+    read->next = config->transforms;
+    config->transforms = read;
+    *transform = read;
+    return true;
+}
+
+bool wr_transform_expand_again(struct wr_config *config, struct wr_error *error)
+{
+    struct wr_config *origin = wr_config_origin(config);
+    const struct wr_options_table table = wr_transform_table();
+    const weir_option *row = wr_options_find(&table, "labels");
+    for (struct wr_transform *transform = origin->transforms; transform; transform = transform->next) {
+        const struct wr_options_fill fill = wr_config_fill(origin, table, transform, origin->environment);
+        const struct wr_node *labels = wr_node_member(transform->node, row->name);
+        if (labels && !wr_options_set_node(&fill, row, labels, error))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Showing --------------------------------------------------------------------------------- */
+
+static void put_quoted(struct wr_buffer *out, const char *before, const char *text)
+{
+    char shown[SHOWN_ROOM];
+    wr_buffer_put_format(out, "%s%s", before, wr_utf8_quote(shown, sizeof shown, text, strlen(text)));
+}
+
+static void put_list(struct wr_buffer *out, const char *key, const weir_list *list)
+{
+    wr_buffer_put_format(out, "%s%s", out->length ? ", " : "", key);
+    for (size_t i = 0; i < list->count; i++)
+        put_quoted(out, " ", list->items[i]);
+    if (!list->count)
+        wr_buffer_put_text(out, " none");
+}
+
+static void show_filters(const struct wr_transform *transform, struct wr_buffer *out)
+{
+    if (transform->only.count)
+        put_list(out, "only", &transform->only);
+    if (transform->except.count)
+        put_list(out, "except", &transform->except);
+    for (size_t i = 0; i < transform->rename_count; i++) {
+        put_quoted(out, i ? " " : out->length ? ", rename " : "rename ", transform->rename[i].from);
+        put_quoted(out, ": ", transform->rename[i].to);
+    }
+}
+
+void wr_transform_show_changes(const struct wr_transform *transform, struct wr_buffer *out)
+{
+    for (size_t i = 0; i < transform->labels.count; i++) {
+        put_quoted(out, i ? " " : out->length ? ", labels " : "labels ", transform->labels.items[i].key);
+        put_quoted(out, ": ", transform->labels.items[i].value);
+    }
+    if (transform->keeps)
+        put_list(out, "keep_labels", &transform->keep_labels);
+    if (transform->drop_labels.count)
+        put_list(out, "drop_labels", &transform->drop_labels);
+    if (transform->sample < 1)
+        wr_buffer_put_format(out, "%ssample %g", out->length ? ", " : "", transform->sample);
+}
+
+void wr_transform_show(const struct wr_transform *transform, struct wr_buffer *out)
+{
+    show_filters(transform, out);
+    wr_transform_show_changes(transform, out);
+}

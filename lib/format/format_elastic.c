@@ -1,0 +1,295 @@
+#include "format/format.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "format/index_name.h"
+#include "format/iso_time.h"
+#include "registry/labels.h"
+#include "text/array.h"
+#include "text/common.h"
+#include "text/escape.h"
+#include "text/number.h"
+
+/* The body of Elasticsearch's _bulk: for each document a line with the action, and one with the document.
+ * https://www.elastic.co/guide/en/elasticsearch/reference/current/docs-bulk.html */
+
+enum { OP_CREATE, OP_INDEX };
+
+struct elastic_options {
+    const char *index;
+    int64_t op_type;
+};
+
+static const weir_option option_rows[] = {
+    {"index", WEIR_OPTION_STRING, 0, "weir", NULL,
+     "the index or data stream; fields: {group}, {name}, {label.KEY}", offsetof(struct elastic_options, index)},
+    {"op_type", WEIR_OPTION_ENUM, 0, "create", "create|index",
+     "create: a document that is there already is left as it is; index: it is replaced",
+     offsetof(struct elastic_options, op_type)},
+    {0},
+};
+
+static const char *find_fault(const void *given)
+{
+    const struct elastic_options *options = given;
+    return wr_index_name_find_fault(options->index);
+}
+
+/* Which series the present document has: marked with the document's number, so that none has to be unmarked. */
+struct elastic {
+    uint32_t *marks; /* by series id */
+    uint32_t room, number;
+};
+
+static void free_state(void *state)
+{
+    struct elastic *elastic = state;
+    free(elastic->marks);
+    free(elastic);
+}
+
+/* ---- Constant text --------------------------------------------------------------------------- */
+
+static bool is_blank(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] != ' ')
+            return false;
+    return true;
+}
+
+/* Appends the name of a field. Elasticsearch takes a name with dots for a path and refuses empty parts of it:
+ * these become '_'. */
+static void put_field(struct wr_buffer *out, const char *name)
+{
+    struct wr_buffer path = {0};
+    for (const char *part = name;; part++) {
+        size_t length = strcspn(part, ".");
+        if (is_blank(part, length))
+            wr_buffer_put_char(&path, '_');
+        else
+            wr_buffer_put(&path, part, length);
+        part += length;
+        if (!*part)
+            break;
+        wr_buffer_put_char(&path, '.');
+    }
+    const char *text = wr_buffer_text(&path);
+    if (text)
+        wr_escape_json(out, text);
+    else
+        out->failed = true;
+    wr_buffer_put_char(out, ':');
+    wr_buffer_fini(&path);
+}
+
+static void put_prefix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
+{
+    (void)encoder;
+    put_field(out, series->name);
+}
+
+static void put_labels(const struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
+{
+    struct wr_labels_walk walk = {0, 0};
+    const weir_label *label;
+    const char *before = ",\"labels\":{";
+    while ((label = wr_labels_next(&walk, series, encoder->batch))) {
+        wr_buffer_put_text(out, before);
+        put_field(out, label->key);
+        wr_escape_json(out, label->value);
+        before = ",";
+    }
+    if (before[1] == '\0')
+        wr_buffer_put_char(out, '}');
+}
+
+/* Two texts, each ending in NUL: what is before the document's id, and what is behind its time. Samples with
+ * equal ones may share a document. */
+static void put_suffix(struct wr_encoder *encoder, const weir_series *series, struct wr_buffer *out)
+{
+    const struct elastic_options *options = encoder->options;
+    wr_buffer_put_text(out, options->op_type == OP_CREATE ? "{\"create\":{\"_index\":\""
+                                                          : "{\"index\":{\"_index\":\"");
+    wr_index_name_put(out, options->index, series, encoder->batch);
+    wr_buffer_put(out, "\"", 2);
+    wr_buffer_put_text(out, "\",\"group\":");
+    wr_escape_json(out, series->group);
+    put_labels(encoder, series, out);
+    if (series->cumulative)
+        wr_buffer_put_text(out, ",\"cumulative\":true");
+    wr_buffer_put(out, ",\"metrics\":{", sizeof ",\"metrics\":{");
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static bool is_number(const weir_sample *sample)
+{
+    return sample->kind == WEIR_KIND_INT || isfinite(sample->value.f64);
+}
+
+/* ---- Documents ------------------------------------------------------------------------------- */
+
+/* Appends the action, with the id by which the destination recognises a document that is sent again. */
+static void put_action(struct wr_encoder *encoder, uint32_t first, const char *action)
+{
+    struct wr_buffer *out = &encoder->out;
+    const char *origin = wr_encoder_origin(encoder);
+    wr_buffer_put_text(out, action);
+    if (*origin) {
+        wr_buffer_put_text(out, ",\"_id\":\"");
+        wr_buffer_put_text(out, origin);
+        wr_buffer_put_char(out, '-');
+        if (wr_buffer_reserve(out, WR_NUMBER_ROOM))
+            out->length += wr_number_put_uint(out->data + out->length, encoder->batch->sequence + first);
+        wr_buffer_put_char(out, '"');
+    }
+    wr_buffer_put_text(out, "}}\n");
+}
+
+/* Appends {"@timestamp":"2026-11-22T09:09:30.284552198Z. */
+static void put_time(struct wr_buffer *out, int64_t time_ns)
+{
+    char text[] = "{\"@timestamp\":\"0000-00-00T00:00:00.000000000Z";
+    char *at = text + sizeof "{\"@timestamp\":\"" - 1;
+    int64_t below_us = time_ns % WR_NS_PER_US;
+    wr_iso_time_put(at, time_ns);
+    wr_number_put_padded(at + WR_ISO_TIME, (uint32_t)(below_us < 0 ? below_us + WR_NS_PER_US : below_us), 3);
+    wr_buffer_put(out, text, sizeof text - 1);
+}
+
+/* Appends the members. Returns how many. Doubles are written with a point or an exponent: the first value of a
+ * name decides how Elasticsearch stores all of them, and 1 would make it an integer. */
+static uint32_t put_values(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+{
+    uint32_t count = 0;
+    struct wr_affixes affixes;
+    for (uint32_t i = first; i < end; i++) {
+        const weir_sample *sample = &encoder->batch->samples[i];
+        if (!is_number(sample)) {
+            wr_encoder_omit(encoder, i);
+            continue;
+        }
+        if (!wr_encoder_copy_affixes(encoder, sample, &affixes))
+            return count;
+        if (count++)
+            wr_buffer_put_char(&encoder->out, ',');
+        wr_encoder_put_repr(encoder, sample, &affixes);
+    }
+    return count;
+}
+
+/* Appends an action and a document, or nothing if it would have no values. */
+static void put_document(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+{
+    struct wr_buffer *out = &encoder->out;
+    const weir_sample *sample = &encoder->batch->samples[first];
+    const size_t start = out->length;
+    struct wr_affixes affixes;
+    if (!wr_encoder_copy_affixes(encoder, sample, &affixes))
+        return;
+    const char *action = wr_encoder_suffix(encoder, &affixes);
+    put_action(encoder, first, action);
+    put_time(out, sample->time_ns);
+    wr_buffer_put_text(out, action + strlen(action) + 1);
+    uint32_t count = put_values(encoder, first, end);
+    const char *note = wr_encoder_note(encoder, sample);
+    if (note) {
+        wr_buffer_put_text(out, "},\"metadata\":");
+        wr_escape_json(out, note);
+        wr_buffer_put_text(out, "}\n");
+    } else {
+        wr_buffer_put_text(out, "}}\n");
+    }
+    if (!count)
+        out->length = start;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+static bool has_marks(struct wr_encoder *encoder, uint32_t series)
+{
+    if (!encoder->state)
+        encoder->state = calloc(1, sizeof(struct elastic));
+    struct elastic *elastic = encoder->state;
+    uint32_t *marks =
+        elastic ? wr_array_reserve(elastic->marks, &elastic->room, series + 1, sizeof *marks) : NULL;
+    if (marks)
+        elastic->marks = marks;
+    return marks;
+}
+
+/* Marks a series as one that the document has. Returns false if it was, or if out of memory. */
+static bool mark(struct wr_encoder *encoder, uint32_t series)
+{
+    if (!has_marks(encoder, series)) {
+        encoder->out.failed = true;
+        return false;
+    }
+    struct elastic *elastic = encoder->state;
+    bool is_new = elastic->marks[series] != elastic->number;
+    elastic->marks[series] = elastic->number;
+    return is_new;
+}
+
+/* Starts a document. Zero is the mark of series without one. */
+static bool begin_marks(struct wr_encoder *encoder, uint32_t series)
+{
+    if (!has_marks(encoder, series)) {
+        encoder->out.failed = true;
+        return false;
+    }
+    struct elastic *elastic = encoder->state;
+    if (++elastic->number == 0) {
+        memset(elastic->marks, 0, elastic->room * sizeof *elastic->marks);
+        elastic->number = 1;
+    }
+    return mark(encoder, series);
+}
+
+/* Returns the end of the samples that share a document with the first one: those of the same index, group,
+ * labels and metadata, until a name comes twice. */
+static uint32_t find_document_end(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+{
+    const weir_sample *samples = encoder->batch->samples;
+    struct wr_affixes one, other;
+    if (first + 1 == end || !begin_marks(encoder, samples[first].series) ||
+        !wr_encoder_copy_affixes(encoder, &samples[first], &one))
+        return end;
+    uint32_t i = first + 1;
+    while (i < end && samples[i].note == samples[first].note &&
+           wr_encoder_copy_affixes(encoder, &samples[i], &other) &&
+           wr_encoder_has_same_suffix(encoder, &one, &other) && mark(encoder, samples[i].series))
+        i++;
+    return i;
+}
+
+static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first, next; i < end && !encoder->out.failed; i = next) {
+        next = find_document_end(encoder, i, end);
+        put_document(encoder, i, next);
+    }
+}
+
+static uint32_t choose_wanted(const void *options)
+{
+    (void)options;
+    return WR_WANTS_INSTANCE;
+}
+
+const struct wr_format wr_format_elastic = {
+    .name = "elastic",
+    .summary = "Elasticsearch and OpenSearch: an action and a document for each event, for POST to /_bulk",
+    .content_type = "application/x-ndjson",
+    .shape = WEIR_FORMAT_LINES,
+    .options = {option_rows, sizeof(weir_option), sizeof(struct elastic_options)},
+    .find_fault = find_fault,
+    .wanted = choose_wanted,
+    .put_prefix = put_prefix,
+    .put_suffix = put_suffix,
+    .put_event = put_event,
+    .free_state = free_state,
+};

@@ -1,0 +1,158 @@
+#include "source/source_patterns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "parse/parse_plugin.h"
+#include "text/buffer.h"
+#include "text/error.h"
+
+static const struct wr_plugins_kind parsers = {"parser", ".parser.so", "weir_parse_plugin"};
+
+/* ---- The plugin ------------------------------------------------------------------------------ */
+
+static bool load_plugin(struct wr_source_patterns *patterns, struct wr_plugins *plugins, struct wr_error *error)
+{
+    char *path = wr_plugins_locate(plugins, &parsers, "patterns", error);
+    wr_parse_plugin_get *get =
+        path ? (wr_parse_plugin_get *)(uintptr_t)wr_plugins_open(plugins, &parsers, path, error) : NULL;
+    const struct wr_parse_plugin *plugin = get ? get() : NULL;
+    if (plugin && wr_parse_plugin_fits(plugin))
+        patterns->plugin = plugin;
+    else if (plugin)
+        wr_error_set(error, WEIR_ERR_PLUGIN,
+                     "%s: made for another build of weir than this one (" WEIR_VERSION ")", path);
+    else if (!path)
+        wr_error_prefix(error,
+                        "the parser needs the plugin patterns.parser.so, which weir has if it was built with "
+                        "PCRE2: ");
+    free(path);
+    return patterns->plugin;
+}
+
+/* ---- In the configuration -------------------------------------------------------------------- */
+
+bool wr_source_patterns_are_inline(const struct wr_node *member)
+{
+    return member && (member->type == WR_NODE_ARRAY || member->type == WR_NODE_OBJECT);
+}
+
+/* The end of a comment that begins there, or the same place. */
+static const char *skip_comment(const char *at, const char *end)
+{
+    const char *stop;
+    if (end - at < 2 || *at != '/')
+        return at;
+    if (at[1] == '/')
+        return (stop = memchr(at, '\n', (size_t)(end - at))) ? stop : end;
+    if (at[1] == '*')
+        return (stop = memmem(at + 2, (size_t)(end - at) - 2, "*/", 2)) ? stop + 2 : end;
+    return at;
+}
+
+static const char *skip_string(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        at += *at == '\\' && at + 1 < end;
+    return at < end ? at + 1 : end;
+}
+
+/* The end of the array or object at `at`, in a text that was parsed before. */
+static const char *find_end(const char *at, const char *end)
+{
+    size_t depth = 0;
+    while (at < end) {
+        const char *behind = skip_comment(at, end);
+        if (behind > at) {
+            at = behind;
+            continue;
+        }
+        if (*at == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        depth += *at == '[' || *at == '{';
+        bool closes = *at == ']' || *at == '}';
+        at++;
+        if (closes && !--depth)
+            break;
+    }
+    return at;
+}
+
+/* Their text, with blanks for what precedes it in the document: so places in messages are those of the
+ * document. Their strings are not expanded: dollar signs mean something else in expressions. Returns NULL if
+ * out of memory. */
+static char *cut_out(const struct wr_node *member)
+{
+    struct wr_buffer out = {0};
+    const char *text = member->document->text, *at = text + member->offset;
+    const char *end = find_end(at, text + member->document->length);
+    for (const char *before = text; before < at; before++)
+        if (((unsigned char)*before & 0xc0) != 0x80) /* columns are counted in characters */
+            wr_buffer_put_char(&out, *before == '\n' ? '\n' : ' ');
+    wr_buffer_put(&out, at, (size_t)(end - at));
+    return wr_buffer_take(&out);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static bool compile(struct wr_source_patterns *patterns, const char *name, struct wr_error *error)
+{
+    if (!patterns->text)
+        return wr_error_no_memory(error, name);
+    patterns->patterns = patterns->plugin->read(name, patterns->text, strlen(patterns->text), error);
+    return patterns->patterns;
+}
+
+/* What has no slash is a preset's name, so that a misspelled one is not taken for a file. */
+static bool load_named(struct wr_source_patterns *patterns, const struct wr_node *at, const char *where,
+                       struct wr_error *error)
+{
+    struct wr_error problem;
+    size_t length;
+    const char *preset = patterns->plugin->find_preset(where);
+    if (preset) {
+        patterns->text = strdup(preset);
+        return compile(patterns, where, error);
+    }
+    if (!strchr(where, '/')) {
+        wr_node_error(at, error, "\"%s\" is neither a preset (nginx) nor a file (a path with a slash)", where);
+        return false;
+    }
+    char *text = wr_document_load(where, &length, &problem); /* without a NUL behind it */
+    bool has_nul = text && memchr(text, '\0', length);
+    if (text && !has_nul)
+        patterns->text = strndup(text, length);
+    bool is_read = text && !has_nul;
+    free(text);
+    if (is_read)
+        return compile(patterns, where, error);
+    wr_node_error(at, error, "%s%s", has_nul ? where : problem.text, has_nul ? ": it has a NUL byte" : "");
+    return false;
+}
+
+bool wr_source_patterns_load(struct wr_source_patterns *patterns, struct wr_plugins *plugins,
+                             const struct wr_node *source, const char *where, struct wr_error *error)
+{
+    struct wr_error problem = {0};
+    const struct wr_node *member = wr_node_member(source, "patterns");
+    if (!load_plugin(patterns, plugins, &problem)) {
+        const struct wr_node *parse = wr_node_member(source, "parse");
+        wr_node_error(parse ? parse : source, error, "%s", problem.text);
+        error->code = problem.code;
+        return false;
+    }
+    if (where)
+        return load_named(patterns, member ? member : source, where, error);
+    patterns->text = cut_out(member);
+    return compile(patterns, member->document->name, error);
+}
+
+void wr_source_patterns_fini(struct wr_source_patterns *patterns)
+{
+    if (patterns->patterns)
+        patterns->plugin->free(patterns->patterns);
+    free(patterns->text);
+    *patterns = (struct wr_source_patterns){0};
+}

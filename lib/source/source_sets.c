@@ -1,0 +1,144 @@
+#include "source/source_sets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "registry/registry.h"
+#include "runtime/intake.h"
+#include "runtime/runtime.h"
+#include "source/source_host.h"
+#include "text/array.h"
+
+enum { FIRST_SERIES = 256 };
+
+void wr_source_sets_fini(struct wr_source_sets *sets)
+{
+    wr_member_table_fini(&sets->members);
+    free(sets->sets);
+    free(sets->by_series);
+    *sets = (struct wr_source_sets){0};
+}
+
+/* ---- Sets ------------------------------------------------------------------------------------ */
+
+static bool has_series_room(struct wr_source_sets *sets, uint32_t series)
+{
+    if (series < sets->by_series_room)
+        return true;
+    uint32_t room = sets->by_series_room ? sets->by_series_room : FIRST_SERIES;
+    while (room <= series)
+        room *= 2;
+    uint32_t *by_series = realloc(sets->by_series, room * sizeof *by_series);
+    if (!by_series)
+        return false;
+    memset(by_series + sets->by_series_room, 0, (room - sets->by_series_room) * sizeof *by_series);
+    sets->by_series = by_series;
+    sets->by_series_room = room;
+    return true;
+}
+
+/* Returns NULL if out of memory. */
+static struct wr_source_set *get_set(struct wr_source_sets *sets, struct weir_metric *metric)
+{
+    if (!has_series_room(sets, metric->series))
+        return NULL;
+    uint32_t place = sets->by_series[metric->series];
+    if (place)
+        return &sets->sets[place - 1];
+    struct wr_source_set *grown = wr_array_reserve(sets->sets, &sets->room, sets->count + 1, sizeof *grown);
+    if (!grown)
+        return NULL;
+    sets->sets = grown;
+    sets->sets[sets->count] = (struct wr_source_set){.metric = metric};
+    sets->by_series[metric->series] = ++sets->count;
+    return &sets->sets[sets->count - 1];
+}
+
+/* Those that were empty in the interval are forgotten: their 0 was added. */
+static void begin_next(struct wr_source_sets *sets)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < sets->count; i++) {
+        struct wr_source_set set = sets->sets[i];
+        sets->by_series[set.metric->series] = set.count ? kept + 1 : 0;
+        if (set.count)
+            sets->sets[kept++] = (struct wr_source_set){.metric = set.metric};
+    }
+    sets->count = kept;
+    wr_member_table_clear(&sets->members);
+}
+
+/* ---- Members --------------------------------------------------------------------------------- */
+
+static int refuse(struct wr_source *source, enum weir_refusal why, const char *text)
+{
+    enum wr_source_fault kind = why == WEIR_REFUSED_LIMIT ? WR_SOURCE_FAULT_LIMIT : WR_SOURCE_FAULT_VALUE;
+    wr_intake_refuse(why, 1, text);
+    wr_source_host_refuse(source, kind, 1, "%s", text);
+    return WEIR_ADD_REFUSED;
+}
+
+static int add_member(struct wr_source *source, struct weir_metric *metric, const char *member)
+{
+    struct wr_source_sets *sets = &source->sets;
+    struct wr_source_set *set = get_set(sets, metric);
+    /* the seed cannot be guessed, so that members cannot be chosen to have one hash */
+    uint64_t seed = wr_hash_mix(source->runtime->registry.seed ^ metric->series, UINT64_C(0x8ebc6af09c88c6e3));
+    uint64_t hash = wr_hash_bytes(seed, member, strlen(member));
+    switch (set ? wr_member_table_add(&sets->members, hash, (uint32_t)source->options.set_members)
+                : WR_MEMBER_NO_MEMORY) {
+    case WR_MEMBER_NEW: set->count++; break;
+    case WR_MEMBER_KNOWN: break;
+    case WR_MEMBER_BEYOND_LIMIT:
+        return refuse(
+            source, WEIR_REFUSED_LIMIT,
+            "there are more members of sets in an interval than set_members allows; further ones are not "
+            "counted");
+    default: return refuse(source, WEIR_REFUSED_MEMORY, "out of memory for a member of a set");
+    }
+    if (!sets->due_ns)
+        sets->due_ns = wr_clock_monotonic_ns() + source->options.set_interval_ns;
+    source->shown.count(&source->shown, "set_members", 1);
+    return WEIR_ADD_TAKEN;
+}
+
+int wr_source_sets_take(struct wr_source *source, const weir_record *record, const char *member)
+{
+    if (!wr_source_sets_tend(source, false))
+        return WEIR_ADD_FULL;
+    struct weir_metric *metric = wr_source_host_find(source, record);
+    return metric ? add_member(source, metric, member) : WEIR_ADD_REFUSED;
+}
+
+/* ---- The end of an interval ------------------------------------------------------------------ */
+
+/* A set that is empty for the first time is 0, so that a chart does not go on with what it was. */
+static bool report(struct wr_source *source)
+{
+    struct wr_source_sets *sets = &source->sets;
+    for (; sets->reported < sets->count; sets->reported++) {
+        const struct wr_source_set *set = &sets->sets[sets->reported];
+        if (wr_source_host_add_count(source, set->metric, set->count) == WEIR_ADD_FULL)
+            return false;
+    }
+    return true;
+}
+
+bool wr_source_sets_tend(struct wr_source *source, bool ends)
+{
+    struct wr_source_sets *sets = &source->sets;
+    if (!sets->due_ns)
+        return true;
+    if (!sets->is_reporting && !ends && wr_clock_monotonic_ns() < sets->due_ns)
+        return true;
+    sets->is_reporting = true;
+    if (!report(source))
+        return false;
+    sets->is_reporting = false;
+    sets->reported = 0;
+    begin_next(sets);
+    /* the sets that are left are empty from now on: they need an end, too */
+    sets->due_ns = sets->count && !ends ? wr_clock_monotonic_ns() + source->options.set_interval_ns : 0;
+    return true;
+}

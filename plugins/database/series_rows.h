@@ -1,0 +1,49 @@
+/* series_rows: which row of a database a series of this process has. */
+#ifndef WEIR_PLUGINS_SERIES_ROWS_H
+#define WEIR_PLUGINS_SERIES_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/handler.h>
+
+/* A series as it was inserted. */
+struct series_row {
+    int64_t row; /* 0: not inserted yet */
+    const char *unit, *help;
+    int32_t instrument;
+};
+
+/* Ids are dense in a process, as a rule, but may also be far apart. */
+enum { SERIES_ROWS_IN_PAGE = 256 };
+
+/* All zeros: none is known. */
+struct series_rows {
+    struct series_row *
+        *pages;          /* indexed by weir_sample.series / SERIES_ROWS_IN_PAGE; NULL: none is known there */
+    uint32_t room;       /* pages */
+    char *common_labels; /* the configuration's labels as JSON; the labels of the rows include them */
+};
+
+void series_rows_fini(struct series_rows *rows);
+
+/* Forgets all rows. */
+void series_rows_clear(struct series_rows *rows);
+
+/* To be called for each batch. If the configuration's labels have changed, the rows are of other series, and
+ * forgotten. Returns false if out of memory. */
+bool series_rows_begin(struct series_rows *rows, const weir_batch *batch);
+
+/* Returns the entry of a series; NULL: out of memory. */
+struct series_row *series_rows_find(struct series_rows *rows, uint32_t id);
+
+/* Whether the row was inserted, and nothing that it has of the series has changed since. */
+bool series_row_is_current(const struct series_row *row, const weir_series *series);
+
+/* What a row has of a series that was inserted. */
+struct series_row series_row_of(int64_t row, const weir_series *series);
+
+/* The series' labels with those of the batch, as JSON; free it with sqlite3_free. NULL: out of memory. */
+char *series_rows_labels(const weir_batch *batch, const weir_series *series);
+
+#endif

@@ -1,0 +1,237 @@
+#include "http_daemon.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../output.h"
+#include "../system.h"
+#include "framing.h"
+#include "socket_group.h"
+
+enum { ACCEPT_AT_ONCE = 64 };
+
+bool http_daemon_init(struct http_daemon *daemon, const weir_host *host, size_t slot_count)
+{
+    *daemon = (struct http_daemon){.host = host, .listen_fd = -1, .epoll_fd = -1};
+    daemon->slots = calloc(slot_count, sizeof *daemon->slots);
+    if (!daemon->slots)
+        return false;
+    daemon->slot_count = slot_count;
+    for (size_t i = 0; i < slot_count; i++)
+        daemon->slots[i].fd = -1;
+    return true;
+}
+
+void http_daemon_fini(struct http_daemon *daemon)
+{
+    free(daemon->slots);
+    daemon->slots = NULL;
+    daemon->slot_count = 0;
+}
+
+/* ---- Connections ----------------------------------------------------------------------------- */
+
+void http_daemon_set_phase(struct MHD_Connection *connection, enum http_phase phase)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct http_slot *slot = info ? info->socket_context : NULL;
+    if (!slot)
+        return;
+    slot->phase = phase;
+    slot->since_ms = output_now_ms();
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **slot_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http_daemon *daemon = ctx;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct http_slot *slot = *slot_context;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (slot) {
+            slot->fd = -1; /* the library closes it after this */
+            daemon->open_count--;
+        }
+        return;
+    }
+    for (size_t i = 0; info && i < daemon->slot_count; i++)
+        if (daemon->slots[i].fd == info->connect_fd)
+            *slot_context = &daemon->slots[i];
+}
+
+static struct http_slot *find_free(struct http_daemon *daemon)
+{
+    for (size_t i = 0; daemon->open_count < daemon->slot_count && i < daemon->slot_count; i++)
+        if (daemon->slots[i].fd < 0)
+            return &daemon->slots[i];
+    return NULL;
+}
+
+/* Of accept. A shortage is logged once, until no connection waits any more. */
+static void note_failure(struct http_daemon *daemon, int problem)
+{
+    if (problem == ECONNABORTED || problem == EINTR)
+        return;
+    daemon->is_short = problem != EAGAIN;
+    if (daemon->is_short && !daemon->logged_short)
+        daemon->host->log(daemon->host, WEIR_LOG_WARNING, "connections cannot be accepted yet: %s",
+                          system_strerror(problem));
+    if (daemon->is_short)
+        daemon->host->count(daemon->host, "accept_failed", 1);
+    daemon->logged_short = daemon->is_short;
+}
+
+static void accept_connections(struct http_daemon *daemon)
+{
+    struct http_slot *slot;
+    for (int i = 0; i < ACCEPT_AT_ONCE && (slot = find_free(daemon)); i++) {
+        struct sockaddr_storage address;
+        socklen_t length = sizeof address;
+        int fd = system_above_stdio(
+            accept4(daemon->listen_fd, (struct sockaddr *)&address, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (fd < 0) {
+            note_failure(daemon, errno);
+            return;
+        }
+        *slot = (struct http_slot){.fd = fd, .since_ms = output_now_ms()};
+        daemon->open_count++;
+        daemon->host->count(daemon->host, "connections", 1);
+        if (MHD_add_connection(daemon->library, fd, (const struct sockaddr *)&address, length) != MHD_YES &&
+            slot->fd >= 0) {
+            slot->fd = -1; /* the library has closed it */
+            daemon->open_count--;
+        }
+    }
+}
+
+/* What is unsent alone may be the same again when the library has filled the buffer anew. */
+static bool has_progress(struct http_slot *slot)
+{
+    struct http_progress now = {0};
+    struct tcp_info info = {0};
+    socklen_t length = sizeof info;
+    if (getsockopt(slot->fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0)
+        now.acked = info.tcpi_bytes_acked;
+    ioctl(slot->fd, SIOCOUTQ, &now.unsent);
+    bool is_changed = now.acked != slot->progress.acked || now.unsent != slot->progress.unsent;
+    slot->progress = now;
+    return is_changed;
+}
+
+/* The library notices it as an end by the other side. */
+void http_daemon_check(struct http_daemon *daemon)
+{
+    const int64_t now_ms = output_now_ms();
+    const int64_t limits_ms[] = {[HTTP_PHASE_HEADERS] = output_to_ms(daemon->idle_timeout_ns),
+                                 [HTTP_PHASE_BODY] = output_to_ms(daemon->request_timeout_ns),
+                                 [HTTP_PHASE_REPLY] = output_to_ms(daemon->idle_timeout_ns),
+                                 [HTTP_PHASE_WAITS] = INT64_MAX};
+    daemon->is_short = false;
+    for (size_t i = 0; i < daemon->slot_count; i++) {
+        struct http_slot *slot = &daemon->slots[i];
+        if (slot->fd >= 0 && slot->phase == HTTP_PHASE_REPLY && has_progress(slot))
+            slot->since_ms = now_ms;
+        if (slot->fd < 0 || now_ms - slot->since_ms < limits_ms[slot->phase])
+            continue;
+        daemon->host->count(daemon->host, "timed_out", 1);
+        shutdown(slot->fd, SHUT_RDWR);
+        slot->since_ms = now_ms;
+    }
+}
+
+/* ---- Starting and stopping ------------------------------------------------------------------- */
+
+static bool bind_path(struct http_daemon *daemon, mode_t mode)
+{
+    daemon->listen_fd = system_above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (daemon->listen_fd < 0)
+        return false;
+    errno = wr_unix_path_bind(&daemon->place, daemon->listen_fd, SOCK_STREAM, mode, SOCKET_GROUP_NONE);
+    return errno == 0;
+}
+
+bool http_daemon_listen(struct http_daemon *daemon, const struct listening *listening, mode_t mode)
+{
+    daemon->place = (struct unix_path){.path = listening->path};
+    if (listening->path && !bind_path(daemon, mode))
+        return false;
+    if (!listening->path)
+        daemon->listen_fd = listening_bind(listening);
+    return daemon->listen_fd >= 0 && listen(daemon->listen_fd, SOMAXCONN) == 0;
+}
+
+bool http_daemon_is_in_place(const struct http_daemon *daemon)
+{
+    return !daemon->place.path || wr_unix_path_is_in_place(&daemon->place);
+}
+
+bool http_daemon_start(struct http_daemon *daemon, size_t connection_bytes,
+                       MHD_AccessHandlerCallback on_request, MHD_RequestCompletedCallback on_completed,
+                       void *ctx)
+{
+    errno = 0;
+    daemon->library = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, ctx,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)daemon->slot_count, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        connection_bytes, MHD_OPTION_NOTIFY_CONNECTION, on_connection, daemon, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, ctx, MHD_OPTION_UNESCAPE_CALLBACK, framing_decode, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_END);
+    const union MHD_DaemonInfo *info =
+        daemon->library ? MHD_get_daemon_info(daemon->library, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+    daemon->epoll_fd = info ? info->epoll_fd : -1;
+    return info;
+}
+
+void http_daemon_stop(struct http_daemon *daemon)
+{
+    if (daemon->library)
+        MHD_stop_daemon(daemon->library);
+    daemon->library = NULL;
+    daemon->epoll_fd = -1;
+    if (daemon->listen_fd < 0)
+        return;
+    if (daemon->place.path)
+        wr_unix_path_remove(&daemon->place);
+    close(daemon->listen_fd);
+    daemon->listen_fd = -1;
+}
+
+void http_daemon_abandon(const struct http_daemon *daemon)
+{
+    if (daemon->listen_fd >= 0)
+        close(daemon->listen_fd);
+    if (daemon->epoll_fd >= 0)
+        close(daemon->epoll_fd);
+    for (size_t i = 0; i < daemon->slot_count; i++)
+        if (daemon->slots[i].fd >= 0)
+            close(daemon->slots[i].fd);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+void http_daemon_run(struct http_daemon *daemon)
+{
+    MHD_run(daemon->library);
+}
+
+unsigned http_daemon_wait(struct http_daemon *daemon, const weir_intake *intake, int64_t timeout_ms)
+{
+    MHD_UNSIGNED_LONG_LONG library_ms;
+    if (MHD_get_timeout(daemon->library, &library_ms) == MHD_YES && library_ms < (unsigned long long)timeout_ms)
+        timeout_ms = (int64_t)library_ms;
+    bool accepts = !daemon->is_short && daemon->open_count < daemon->slot_count;
+    struct pollfd fds[] = {{daemon->epoll_fd, POLLIN, 0}, {accepts ? daemon->listen_fd : -1, POLLIN, 0}};
+    unsigned woke = intake->wait(daemon->host, fds, 2, timeout_ms);
+    if (!daemon->is_short)
+        accept_connections(daemon);
+    MHD_run(daemon->library);
+    return woke;
+}

@@ -1,0 +1,212 @@
+#include "listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../system.h"
+
+enum { BACKLOG = 1024 };
+
+/* ---- Addresses ------------------------------------------------------------------------------- */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un path;
+};
+
+/* Names are not looked up: that could wait, and a name may lead to any address. Returns the length; 0: the host
+ * is not an address. */
+static socklen_t set_address(const struct destination *at, union address *address)
+{
+    const char *host = strcmp(at->host, "localhost") == 0 ? "127.0.0.1" : at->host;
+    in_port_t port = htons((in_port_t)atoi(at->port));
+    memset(address, 0, sizeof *address);
+    if (at->path) {
+        address->path.sun_family = AF_UNIX;
+        strncpy(address->path.sun_path, at->path, sizeof address->path.sun_path - 1);
+        return sizeof address->path;
+    }
+    if (inet_pton(AF_INET, host, &address->v4.sin_addr) == 1) {
+        address->v4.sin_family = AF_INET;
+        address->v4.sin_port = port;
+        return sizeof address->v4;
+    }
+    if (inet_pton(AF_INET6, host, &address->v6.sin6_addr) == 1) {
+        address->v6.sin6_family = AF_INET6;
+        address->v6.sin6_port = port;
+        return sizeof address->v6;
+    }
+    return 0;
+}
+
+static bool is_loopback(const union address *address)
+{
+    const struct in6_addr *v6 = &address->v6.sin6_addr;
+    switch (address->any.sa_family) {
+    case AF_INET: return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
+    case AF_INET6: return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
+    default: return true;
+    }
+}
+
+bool wr_listener_init(struct listener *listener, const weir_host *host, const char *text,
+                      const struct listener_rules *given)
+{
+    const struct destination_rules rules = {
+        .option = "listen",
+        .allowed = given->allowed,
+        .kinds = given->kinds,
+        .first_port = 0,
+    };
+    union address address;
+    *listener = (struct listener){.text = text, .fd = -1};
+    if (!wr_destination_parse(&listener->at, host, &rules, text))
+        return false;
+    listener->place.path = listener->at.path;
+    listener->type = wr_destination_has_datagrams(&listener->at) ? SOCK_DGRAM : SOCK_STREAM;
+    listener->kind = listener->type == SOCK_STREAM ? READY_CONNECTIONS : READY_DATAGRAMS;
+    if (!set_address(&listener->at, &address))
+        host->refuse(host, rules.option, "\"%.200s\" has a host that is not an IP address; allowed: %s", text,
+                     rules.allowed);
+    else if (!given->is_guarded && !is_loopback(&address))
+        host->refuse(
+            host, rules.option,
+            "\"%.200s\" is not a loopback address: anybody who reaches it can add values; %s allows it", text,
+            given->advice);
+    else
+        return true;
+    return false;
+}
+
+bool wr_listener_is_in_place(const struct listener *listener)
+{
+    return !listener->at.path || wr_unix_path_is_in_place(&listener->place);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* 192.0.2.1 and ::192.0.2.1 may be listened at separately. */
+static int bind_address(struct listener *listener, const union address *address, socklen_t length)
+{
+    const int on = 1;
+    if (address->any.sa_family == AF_INET6 &&
+        setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0)
+        return errno;
+    /* connections of an earlier process that are still being closed do not matter */
+    if (listener->kind == READY_CONNECTIONS &&
+        setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
+        return errno;
+    return bind(listener->fd, &address->any, length) == 0 ? 0 : errno;
+}
+
+static void set_name(struct listener *listener)
+{
+    union address address;
+    socklen_t length = sizeof address;
+    memset(&address, 0, sizeof address);
+    snprintf(listener->name, sizeof listener->name, "%s", listener->text);
+    if (listener->at.path || getsockname(listener->fd, &address.any, &length) != 0)
+        return;
+    in_port_t port = address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port;
+    int before_port = (int)(strrchr(listener->text, ':') - listener->text);
+    snprintf(listener->name, sizeof listener->name, "%.*s:%u", before_port, listener->text, ntohs(port));
+}
+
+/* Returns what failed, with *error set; NULL: it is open. */
+static const char *open_socket(struct listener *listener, const struct listener_options *options, int *error)
+{
+    union address address;
+    socklen_t length = set_address(&listener->at, &address);
+    const int type = listener->type;
+    listener->fd = system_above_stdio(socket(address.any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    *error = errno;
+    if (listener->fd < 0)
+        return "socket";
+    *error = listener->at.path
+                 ? wr_unix_path_bind(&listener->place, listener->fd, type, options->mode, options->group)
+                 : bind_address(listener, &address, length);
+    if (*error)
+        return "bind";
+    /* the kernel gives at most net.core.rmem_max */
+    if (type == SOCK_DGRAM &&
+        setsockopt(listener->fd, SOL_SOCKET, SO_RCVBUF, &options->recv_buffer, sizeof(int)) != 0) {
+        *error = errno;
+        return "SO_RCVBUF";
+    }
+    if (type == SOCK_STREAM && listen(listener->fd, BACKLOG) != 0) {
+        *error = errno;
+        return "listen";
+    }
+    return NULL;
+}
+
+bool wr_listener_open(struct listener *listener, const struct listener_options *options,
+                      weir_source_outcome *outcome)
+{
+    int error;
+    listener->seen_drops = 0;
+    const char *failed = open_socket(listener, options, &error);
+    if (failed) {
+        outcome->code = WEIR_SOURCE_REOPEN;
+        snprintf(outcome->reason, sizeof outcome->reason, "%s: %s: %s", listener->text, failed,
+                 system_strerror(error));
+        wr_listener_close(listener);
+        return false;
+    }
+    set_name(listener);
+    return true;
+}
+
+void wr_listener_close(struct listener *listener)
+{
+    int fd = listener->fd;
+    if (fd < 0)
+        return;
+    if (listener->at.path)
+        wr_unix_path_remove(&listener->place);
+    listener->fd = -1;
+    close(fd);
+}
+
+/* ---- What the kernel has dropped ------------------------------------------------------------- */
+
+static void log_drops(const struct listener *listener, const weir_host *host, uint32_t drops)
+{
+    int buffer = 0;
+    socklen_t length = sizeof buffer;
+    getsockopt(listener->fd, SOL_SOCKET, SO_RCVBUF, &buffer, &length);
+    host->log(
+        host, WEIR_LOG_WARNING,
+        "%s: the kernel has dropped %u datagrams, which no ledger counts: they came faster than they could "
+        "be added, and the receive buffer of %d bytes was full (see recv_buffer and net.core.rmem_max); "
+        "further ones are only counted",
+        listener->name, drops, buffer);
+}
+
+/* The same number as SO_RXQ_OVFL's, which comes with the next datagram only: so drops after the last one would
+ * not be counted. */
+void wr_listener_count_drops(struct listener *listener, const weir_host *host)
+{
+    uint32_t info[SK_MEMINFO_VARS] = {0};
+    socklen_t length = sizeof info;
+    if (getsockopt(listener->fd, SOL_SOCKET, SO_MEMINFO, info, &length) != 0)
+        return;
+    uint32_t drops = info[SK_MEMINFO_DROPS] - listener->seen_drops;
+    if (!drops)
+        return;
+    host->count(host, "lost_in_kernel", drops);
+    if (!listener->kernel_drops)
+        log_drops(listener, host, drops);
+    listener->kernel_drops += drops;
+    listener->seen_drops = info[SK_MEMINFO_DROPS];
+}

@@ -1,0 +1,64 @@
+/* listener: a socket that the source listens at. */
+#ifndef STATSD_LISTENER_H
+#define STATSD_LISTENER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <weir/source.h>
+
+#include "../socket/destination.h"
+#include "socket_group.h"
+#include "unix_path.h"
+
+/* What is behind a descriptor of the epoll set: each struct that is registered begins with it. */
+enum ready_kind { READY_DATAGRAMS, READY_CONNECTIONS, READY_BYTES };
+
+struct listener {
+    enum ready_kind kind; /* first: it leads here */
+    struct destination at;
+    const char *text;       /* of the option */
+    char name[160];         /* for messages: with the port that the system has chosen, once it is open */
+    int fd;                 /* -1: closed */
+    int type;               /* SOCK_STREAM or SOCK_DGRAM */
+    weir_text *parsed;      /* of datagrams */
+    struct unix_path place; /* of a Unix socket */
+    uint32_t seen_drops;    /* of the kernel, since it was opened */
+    uint64_t kernel_drops;  /* since it was created */
+};
+
+struct listener_options {
+    mode_t mode;     /* of a Unix socket */
+    gid_t group;     /* the same; SOCKET_GROUP_NONE: the process's */
+    int recv_buffer; /* of datagrams */
+};
+
+/* What an item of the option `listen` may be. */
+struct listener_rules {
+    const char *allowed; /* the forms, for messages */
+    unsigned kinds;      /* as of struct destination_rules */
+    bool is_guarded;     /* addresses other than loopback are allowed */
+    const char *advice;  /* how to allow them, for the message */
+};
+
+/* Parses an item of the option `listen`. text: valid as long as the listener. Returns false after
+ * host->refuse. */
+bool wr_listener_init(struct listener *listener, const weir_host *host, const char *text,
+                      const struct listener_rules *given);
+
+/* Opens it. Returns false with the outcome set. */
+bool wr_listener_open(struct listener *listener, const struct listener_options *options,
+                      weir_source_outcome *outcome);
+
+/* Removes the path of a Unix socket, if it is still its own. */
+void wr_listener_close(struct listener *listener);
+
+/* Whether the path of a Unix socket still leads to it; true for others. */
+bool wr_listener_is_in_place(const struct listener *listener);
+
+/* Counts what the kernel has dropped since the last call, because the receive buffer was full. Logs the first
+ * time. */
+void wr_listener_count_drops(struct listener *listener, const weir_host *host);
+
+#endif

@@ -1,0 +1,118 @@
+#include "listening.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "../system.h"
+
+/* ---- Parsing --------------------------------------------------------------------------------- */
+
+static bool parse_port(const char *text, in_port_t *port)
+{
+    size_t length = strlen(text);
+    if (!length || length > 5 || strspn(text, "0123456789") != length)
+        return false;
+    unsigned long number = strtoul(text, NULL, 10);
+    *port = htons((uint16_t)number);
+    return number <= 65535;
+}
+
+static bool parse_v4(struct listening *listening, const char *host, in_port_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = port};
+    if (inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &address.sin_addr) != 1)
+        return false;
+    memcpy(&listening->address, &address, sizeof address);
+    listening->length = sizeof address;
+    listening->is_loopback = ntohl(address.sin_addr.s_addr) >> 24 == 127;
+    return true;
+}
+
+static bool parse_v6(struct listening *listening, const char *host, in_port_t port)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = port};
+    if (inet_pton(AF_INET6, host, &address.sin6_addr) != 1)
+        return false;
+    memcpy(&listening->address, &address, sizeof address);
+    listening->length = sizeof address;
+    listening->is_loopback = IN6_IS_ADDR_LOOPBACK(&address.sin6_addr);
+    return true;
+}
+
+bool listening_parse(struct listening *listening, const char *text)
+{
+    char host[LISTENING_TEXT];
+    in_port_t port;
+    const char *colon = strrchr(text, ':');
+    *listening = (struct listening){0};
+    if (!colon || (size_t)(colon - text) >= sizeof host || !parse_port(colon + 1, &port))
+        return false;
+    size_t length = (size_t)(colon - text);
+    memcpy(host, text, length);
+    host[length] = '\0';
+    if (*host != '[')
+        return parse_v4(listening, host, port);
+    if (host[length - 1] != ']')
+        return false;
+    host[length - 1] = '\0';
+    return parse_v6(listening, host + 1, port);
+}
+
+bool listening_parse_any(struct listening *listening, const char *text)
+{
+    static const char scheme[] = "unix:";
+    if (strncmp(text, scheme, sizeof scheme - 1) != 0)
+        return listening_parse(listening, text);
+    const char *path = text + sizeof scheme - 1;
+    *listening = (struct listening){.is_loopback = true, .path = path};
+    return *path == '/' && strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path;
+}
+
+/* ---- The socket ------------------------------------------------------------------------------ */
+
+static bool set_up(int fd, const struct listening *listening)
+{
+    int on = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+           (listening->address.ss_family != AF_INET6 ||
+            setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0) &&
+           bind(fd, (const struct sockaddr *)&listening->address, listening->length) == 0;
+}
+
+int listening_bind(const struct listening *listening)
+{
+    int fd =
+        system_above_stdio(socket(listening->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd < 0 || set_up(fd, listening))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+void listening_format(int fd, char text[LISTENING_TEXT])
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.v6 = {0}};
+    socklen_t length = sizeof address;
+    char host[INET6_ADDRSTRLEN] = "?";
+    *text = '\0';
+    if (getsockname(fd, &address.any, &length) != 0)
+        return;
+    if (address.any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof host);
+        snprintf(text, LISTENING_TEXT, "[%s]:%d", host, ntohs(address.v6.sin6_port));
+        return;
+    }
+    inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof host);
+    snprintf(text, LISTENING_TEXT, "%s:%d", host, ntohs(address.v4.sin_port));
+}

@@ -1,0 +1,19 @@
+/* nats_stream: finds the stream of the options, or creates it, through JetStream's API. */
+#ifndef NATS_STREAM_H
+#define NATS_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nats_link.h"
+
+/* Checks that the stream exists; with may_create and the option "create", creates it if not. Returns false with
+ * the reason. */
+bool wr_nats_stream_ensure(struct nats_link *link, bool may_create, int64_t timeout_ms, char *reason,
+                           size_t room);
+
+/* The text of a request that creates the stream, to be freed by the caller. NULL: out of memory. */
+char *wr_nats_stream_format(const struct nats_options *options);
+
+#endif

@@ -1,0 +1,73 @@
+/* reader: reads the values of series from a store: its chunks and its tail, as one. It has a connection of its
+ * own that only reads, and a limit to how long a request may take. All codes are SQLite's. */
+#ifndef WEIR_PLUGINS_COLLECTOR_READER_H
+#define WEIR_PLUGINS_COLLECTOR_READER_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../database/open_files.h"
+#include "../store/chunk.h"
+#include "tail.h"
+
+/* Values of one series, in the order of their times: a chunk, or those of the tail. */
+struct piece {
+    int64_t id; /* of the chunk, in the order in which they were made; INT64_MAX: the tail */
+    int64_t first_ns, last_ns;
+    struct chunk_totals totals;
+    bool has_rise; /* totals.first and totals.rise are known */
+};
+
+struct pieces {
+    struct piece *all; /* by first_ns, then id */
+    size_t count, room;
+    struct piece before;          /* the chunk that ends last before the time; count 0: none */
+    struct chunk_point *tail;     /* by time, then as they came */
+    size_t tail_count, tail_room; /* those before the time are there, too */
+};
+
+struct reader {
+    sqlite3 *db; /* NULL: closed */
+    dev_t device;
+    ino_t inode;
+    struct open_files files;
+    struct tail tail;
+    sqlite3_stmt *find_pieces, *get_points, *read_tail;
+    int64_t deadline_ns; /* monotonic */
+    struct chunk_point points[CHUNK_POINTS];
+};
+
+/* Opens the file, which must be there. On failure *problem is set to a message. */
+int reader_open(struct reader *reader, const char *path, const char **problem);
+void reader_close(struct reader *reader);
+
+/* Whether the path still leads to the open file. */
+bool reader_is_in_place(const struct reader *reader, const char *path);
+
+/* Begins and ends a transaction: what is read within it is of one moment. SQLITE_INTERRUPT: limit_ns have
+ * passed, here and from all functions below. */
+int reader_begin(struct reader *reader, int64_t limit_ns);
+void reader_end(struct reader *reader);
+
+/* Whether there is time left. To be asked in loops that read nothing. */
+int reader_check(const struct reader *reader);
+
+/* Finds where values of a series with times in [from_ns, to_ns) are. with_before: also sets `before`, and reads
+ * the tail's values before from_ns. The tail's values are the last piece but for its place by time. */
+int reader_find(struct reader *reader, int64_t series, int64_t from_ns, int64_t to_ns, bool with_before,
+                struct pieces *pieces);
+void pieces_fini(struct pieces *pieces);
+
+/* Sets *points and *count to the values of a piece; valid until the next call and pieces_fini. */
+int reader_get(struct reader *reader, const struct pieces *pieces, const struct piece *piece,
+               const struct chunk_point **points, size_t *count);
+
+/* Sorts by time; equal ones stay as they are. SQLITE_NOMEM: nothing has changed. */
+int reader_sort(struct chunk_point *points, size_t count);
+
+int64_t reader_monotonic_ns(void);
+
+#endif

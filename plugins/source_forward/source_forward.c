@@ -1,0 +1,380 @@
+/* source_forward: takes values over from handlers `forward` of other processes. */
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../forwarding/forward_identity.h"
+#include "../output.h"
+#include "../system.h"
+#include "forward_peers.h"
+
+enum {
+    EVENTS_AT_ONCE = 64,
+    CHECK_MS = 1000, /* how often to look for what no descriptor reports */
+    DRAIN_MS = 1000, /* for the acknowledgements of what was taken before a stop */
+    DRAIN_STEP_MS = 5,
+    FIRST_ASK_MS = 1, /* how often to look for what is settled; doubled while nothing is */
+    LAST_ASK_MS = 64,
+};
+
+struct forward_options {
+    weir_list listen, allow_uids;
+    const char *token_file, *mode, *group;
+    bool insecure;
+    int64_t connections;
+    int64_t idle_timeout_ns;
+};
+
+static const weir_option options_table[] = {
+    {"listen", WEIR_OPTION_LIST, 0, NULL, NULL,
+     "where to listen: unix:/PATH, tcp://ADDRESS:PORT; default: unix:$XDG_RUNTIME_DIR/weir/forward.sock, or "
+     "unix:/run/weir/forward.sock without that variable",
+     offsetof(struct forward_options, listen)},
+    {"mode", WEIR_OPTION_STRING, 0, "0600", NULL, "the permissions of a Unix socket, in octal",
+     offsetof(struct forward_options, mode)},
+    {"allow_group", WEIR_OPTION_STRING, 0, NULL, NULL,
+     "a group, by name or number, whose members may send by a Unix socket, too: it gets the group, and a mode "
+     "that "
+     "lets it read and write; this process must be in it",
+     offsetof(struct forward_options, group)},
+    {"allow_uids", WEIR_OPTION_LIST, 0, NULL, NULL,
+     "the numbers of further users who may send by a Unix socket; the relay's own and root always may",
+     offsetof(struct forward_options, allow_uids)},
+    {"token_file", WEIR_OPTION_PATH, 0, NULL, NULL,
+     "a file with the token that senders by TCP must have; read again when it changes",
+     offsetof(struct forward_options, token_file)},
+    {"insecure", WEIR_OPTION_BOOL, 0, "false", NULL,
+     "allow addresses other than loopback without a token: anybody who reaches them can add values",
+     offsetof(struct forward_options, insecure)},
+    {"connections", WEIR_OPTION_INT, 0, "1000", "1..100000", "how many connections may be open; others wait",
+     offsetof(struct forward_options, connections)},
+    {"idle_timeout", WEIR_OPTION_DURATION, 0, "30s", "10ms..1d",
+     "a connection that sends no greeting, or a part of a frame, for this long is closed",
+     offsetof(struct forward_options, idle_timeout_ns)},
+    {0},
+};
+
+struct source {
+    const weir_host *host;
+    struct listener_options listening;
+    size_t listener_count;
+    struct listener *listeners;
+    struct peers peers;
+    struct tenants tenants;
+    uid_t *uids;
+    const char *group; /* NULL: none */
+    char default_listen[FORWARD_PATH_ROOM + 5];
+    bool is_default;
+    int epoll_fd;
+    int64_t checked_ms, ask_ms;
+    bool is_accepting; /* the epoll set reports connections */
+};
+
+/* ---- Creating -------------------------------------------------------------------------------- */
+
+static void destroy(void *self)
+{
+    struct source *source = self;
+    wr_peers_fini(&source->peers);
+    tenants_fini(&source->tenants);
+    free(source->uids);
+    free(source->listeners);
+    free(source);
+}
+
+static bool out_of_memory(const struct source *source)
+{
+    source->host->refuse(source->host, "", "out of memory");
+    return false;
+}
+
+static bool init_listeners(struct source *source, const struct forward_options *options)
+{
+    const char *const fallback[] = {source->default_listen};
+    const weir_list *given = &options->listen;
+    const weir_list list = {given->count ? given->count : 1, given->count ? given->items : fallback};
+    const struct listener_rules rules = {
+        .allowed = "unix:/PATH, tcp://ADDRESS:PORT",
+        .kinds = 1u << DESTINATION_TCP | 1u << DESTINATION_UNIX,
+        .is_guarded = options->insecure || options->token_file,
+        .advice = "a \"token_file\", or \"insecure\": true,",
+    };
+    source->is_default = !given->count;
+    source->listeners = calloc(list.count, sizeof *source->listeners);
+    if (!source->listeners)
+        return out_of_memory(source);
+    for (; source->listener_count < list.count; source->listener_count++)
+        if (!wr_listener_init(&source->listeners[source->listener_count], source->host,
+                              list.items[source->listener_count], &rules))
+            return false;
+    return true;
+}
+
+static bool init_users(struct source *source, const weir_list *list)
+{
+    source->uids = calloc(list->count + 2, sizeof *source->uids);
+    if (!source->uids)
+        return out_of_memory(source);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *text = list->items[i];
+        if (!*text || strspn(text, "0123456789") != strlen(text) || strlen(text) > 10 ||
+            strtoull(text, NULL, 10) >= UINT32_MAX) {
+            source->host->refuse(source->host, "allow_uids",
+                                 "\"%.60s\" is not the number of a user; allowed: 0..4294967294", text);
+            return false;
+        }
+        source->uids[i] = (uid_t)strtoull(text, NULL, 10);
+    }
+    source->uids[list->count] = geteuid();
+    source->uids[list->count + 1] = 0;
+    source->peers.uids = source->uids;
+    source->peers.uid_count = list->count + 2;
+    return true;
+}
+
+static bool init(struct source *source, const struct forward_options *options)
+{
+    static const weir_map none;
+    mode_t mode;
+    if (!output_set_mode(source->host, options->mode, &mode) || !init_listeners(source, options) ||
+        !init_users(source, &options->allow_uids) ||
+        !tenants_init(&source->tenants, source->host, options->token_file, &none))
+        return false;
+    source->listening = (struct listener_options){mode, SOCKET_GROUP_NONE, 0};
+    if (options->group)
+        source->listening.mode |= S_IRGRP | S_IWGRP;
+    source->group = options->group;
+    source->peers.group = SOCKET_GROUP_NONE;
+    source->peers.host = source->host;
+    source->peers.tenants = &source->tenants;
+    source->peers.has_token = options->token_file;
+    source->peers.idle_ms = output_to_ms(options->idle_timeout_ns);
+    return wr_peers_init(&source->peers, (size_t)options->connections) || out_of_memory(source);
+}
+
+static void *create(const weir_host *host, const void *given)
+{
+    struct source *source = calloc(1, sizeof *source);
+    if (!source) {
+        host->refuse(host, "", "out of memory");
+        return NULL;
+    }
+    source->host = host;
+    source->epoll_fd = -1;
+    wr_forward_default(source->default_listen);
+    if (init(source, given))
+        return source;
+    destroy(source);
+    return NULL;
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static void fail(weir_source_outcome *outcome, const char *what, int error)
+{
+    outcome->code = WEIR_SOURCE_REOPEN;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s: %s", what, system_strerror(error));
+}
+
+/* The folder of the default path; whether it can be used shows when the socket is bound. */
+static void make_folder(const struct source *source)
+{
+    char folder[FORWARD_PATH_ROOM];
+    if (!source->is_default)
+        return;
+    snprintf(folder, sizeof folder, "%s", source->listeners[0].at.path);
+    *strrchr(folder, '/') = '\0';
+    mkdir(folder, 0755);
+}
+
+/* Here and not when it is created: looking for it may read files or ask other machines. */
+static void find_group(struct source *source, weir_source_outcome *outcome)
+{
+    char what[160];
+    int error = source->group ? socket_group_find(source->group, &source->peers.group) : 0;
+    source->listening.group = source->peers.group;
+    if (!error)
+        return;
+    snprintf(what, sizeof what, "allow_group \"%.100s\"%s", source->group,
+             error == ENOENT ? " is not known" : "");
+    fail(outcome, what, error);
+}
+
+static bool open_listener(struct source *source, struct listener *listener, weir_source_outcome *outcome)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
+    if (!wr_listener_open(listener, &source->listening, outcome))
+        return false;
+    if (epoll_ctl(source->epoll_fd, EPOLL_CTL_ADD, listener->fd, &event) != 0)
+        fail(outcome, "epoll_ctl", errno);
+    return outcome->code == WEIR_SOURCE_OK;
+}
+
+static void close_source(void *self)
+{
+    struct source *source = self;
+    int epoll_fd = source->epoll_fd;
+    wr_peers_close(&source->peers);
+    for (size_t i = 0; i < source->listener_count; i++)
+        wr_listener_close(&source->listeners[i]);
+    source->epoll_fd = -1;
+    if (epoll_fd >= 0)
+        close(epoll_fd);
+}
+
+static void open_source(void *self, weir_source_outcome *outcome)
+{
+    struct source *source = self;
+    source->epoll_fd = system_above_stdio(epoll_create1(EPOLL_CLOEXEC));
+    source->is_accepting = true;
+    source->ask_ms = FIRST_ASK_MS;
+    make_folder(source);
+    if (source->epoll_fd < 0)
+        fail(outcome, "epoll_create1", errno);
+    find_group(source, outcome);
+    wr_peers_open(&source->peers, source->epoll_fd);
+    wr_peers_report_upstream(&source->peers);
+    for (size_t i = 0; outcome->code == WEIR_SOURCE_OK && i < source->listener_count; i++)
+        open_listener(source, &source->listeners[i], outcome);
+    if (outcome->code != WEIR_SOURCE_OK) {
+        close_source(source);
+        return;
+    }
+    for (size_t i = 0; i < source->listener_count; i++)
+        source->host->log(source->host, WEIR_LOG_INFO, "listens at %s", source->listeners[i].name);
+}
+
+static void abandon(void *self)
+{
+    const struct source *source = self;
+    for (size_t i = 0; i < source->listener_count; i++)
+        if (source->listeners[i].fd >= 0)
+            close(source->listeners[i].fd);
+    wr_peers_abandon(&source->peers);
+    if (source->epoll_fd >= 0)
+        close(source->epoll_fd);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* Returns false with the outcome set. */
+static bool serve_all(struct source *source, weir_source_outcome *outcome)
+{
+    struct epoll_event events[EVENTS_AT_ONCE];
+    int count = epoll_wait(source->epoll_fd, events, EVENTS_AT_ONCE, 0);
+    int64_t now_ms = output_now_ms();
+    if (count < 0 && errno != EINTR) {
+        fail(outcome, "epoll_wait", errno);
+        return false;
+    }
+    /* connections last: a slot that is closed in this round is not reused in it */
+    for (int i = 0; i < count; i++)
+        if (*(const enum ready_kind *)events[i].data.ptr == READY_BYTES)
+            wr_peers_serve(&source->peers, events[i].data.ptr, events[i].events, now_ms);
+    for (int i = 0; i < count; i++)
+        if (*(const enum ready_kind *)events[i].data.ptr == READY_CONNECTIONS)
+            wr_peers_accept(&source->peers, events[i].data.ptr, now_ms);
+    return true;
+}
+
+/* While there is no room for another connection, the epoll set must not report them. */
+static void follow_room(struct source *source)
+{
+    bool accepts = wr_peers_has_room(&source->peers);
+    for (size_t i = 0; accepts != source->is_accepting && i < source->listener_count; i++) {
+        struct epoll_event event = {.events = accepts ? EPOLLIN : 0, .data.ptr = &source->listeners[i]};
+        epoll_ctl(source->epoll_fd, EPOLL_CTL_MOD, source->listeners[i].fd, &event);
+    }
+    source->is_accepting = accepts;
+}
+
+/* Looks for what no descriptor reports. Returns false with the outcome set. */
+static bool check(struct source *source, weir_source_outcome *outcome)
+{
+    int64_t now_ms = output_now_ms();
+    if (now_ms - source->checked_ms < CHECK_MS)
+        return true;
+    source->checked_ms = now_ms;
+    source->peers.is_short = false;
+    wr_peers_close_idle(&source->peers, now_ms);
+    wr_peers_log_refusals(&source->peers, now_ms);
+    wr_peers_show(&source->peers);
+    wr_peers_report_upstream(&source->peers);
+    for (size_t i = 0; i < source->listener_count; i++)
+        if (!wr_listener_is_in_place(&source->listeners[i])) {
+            outcome->code = WEIR_SOURCE_REOPEN;
+            snprintf(outcome->reason, sizeof outcome->reason, "%s: the path was removed or replaced",
+                     source->listeners[i].name);
+            return false;
+        }
+    return true;
+}
+
+static void acknowledge(struct source *source)
+{
+    if (wr_peers_acknowledge(&source->peers))
+        source->ask_ms = FIRST_ASK_MS;
+    else if (source->ask_ms < LAST_ASK_MS)
+        source->ask_ms *= 2;
+}
+
+/* A stop was requested: what was taken is acknowledged, if it is settled within a second. */
+static void drain(struct source *source)
+{
+    const int64_t end_ms = output_now_ms() + DRAIN_MS;
+    while (source->peers.pending_count && output_now_ms() < end_ms)
+        if (!wr_peers_acknowledge(&source->peers))
+            poll(NULL, 0, DRAIN_STEP_MS);
+    wr_peers_show(&source->peers);
+}
+
+static void run(void *self, weir_source_outcome *outcome)
+{
+    struct source *source = self;
+    unsigned woke = 0;
+    while (!(woke & WEIR_WAIT_STOP)) {
+        struct pollfd fd = {source->epoll_fd, POLLIN, 0};
+        follow_room(source);
+        woke = source->peers.intake->wait(source->host, &fd, 1,
+                                          source->peers.pending_count ? source->ask_ms : CHECK_MS);
+        if (woke & WEIR_WAIT_ROOM)
+            wr_peers_resume(&source->peers);
+        if (woke & WEIR_WAIT_READY) {
+            source->ask_ms = FIRST_ASK_MS;
+            if (!serve_all(source, outcome))
+                return;
+        }
+        acknowledge(source);
+        if (!check(source, outcome))
+            return;
+    }
+    drain(source);
+}
+
+static const weir_source_type type = {
+    .size = sizeof(weir_source_type),
+    .abi = WEIR_ABI,
+    .name = "forward",
+    .summary = "takes values over from other processes with weir",
+    .options = options_table,
+    .option_row_size = sizeof(weir_option),
+    .options_size = sizeof(struct forward_options),
+    .create = create,
+    .open = open_source,
+    .run = run,
+    .close = close_source,
+    .destroy = destroy,
+    .abandon = abandon,
+};
+
+const weir_source_type *weir_source_type_at(uint32_t index)
+{
+    return index == 0 ? &type : NULL;
+}

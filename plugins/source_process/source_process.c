@@ -1,0 +1,246 @@
+/* source_process: measures a process with its descendants, or a cgroup. */
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../sampling/sampling.h"
+#include "../system.h"
+#include "process_cgroup.h"
+#include "process_tree.h"
+
+struct process_options {
+    int64_t interval_ns;
+    int64_t pid;
+    bool children, from_start;
+    const char *cgroup, *proc;
+};
+
+static const weir_option options_table[] = {
+    {"interval", WEIR_OPTION_DURATION, 0, "1s", "10ms..", "how often to measure",
+     offsetof(struct process_options, interval_ns)},
+    {"pid", WEIR_OPTION_INT, 0, "0", "0..", "the process; 0: the one in which the source is",
+     offsetof(struct process_options, pid)},
+    {"children", WEIR_OPTION_BOOL, 0, "true", NULL, "measure the process's descendants too",
+     offsetof(struct process_options, children)},
+    {"from_start", WEIR_OPTION_BOOL, 0, "false", NULL,
+     "count what the process has used before the first measurement too",
+     offsetof(struct process_options, from_start)},
+    {"cgroup", WEIR_OPTION_PATH, 0, NULL, NULL,
+     "a folder of a cgroup (version 2), which is measured instead of a process",
+     offsetof(struct process_options, cgroup)},
+    {"proc", WEIR_OPTION_PATH, 0, "/proc", NULL, "where proc is mounted",
+     offsetof(struct process_options, proc)},
+    {0},
+};
+
+static const struct sampling_figure cpu_time = {"cpu.time", "s", "Processor time used"};
+static const struct sampling_figure utilization = {"cpu.utilization", "1",
+                                                   "The same as a share of what all processors have"};
+static const struct sampling_figure memory = {"memory.usage", "By", "Memory in use"};
+static const struct sampling_figure memory_virtual = {"memory.virtual", "By", "Memory that is mapped"};
+static const struct sampling_figure faults = {"paging.faults", "1", "Page faults; major: with a disk access"};
+static const struct sampling_figure disk_io = {"disk.io", "By", "Bytes read from disks and written to them"};
+static const struct sampling_figure threads = {"thread.count", "1", "Threads"};
+static const struct sampling_figure processes = {"count", "1", "Processes"};
+static const struct sampling_figure descriptors = {"unix.file_descriptor.count", "1", "Open file descriptors"};
+
+struct source {
+    const weir_host *host;
+    const struct process_options *options;
+    struct sampling sampling;
+    struct process_tree tree;
+    struct process_figures figures;
+    int64_t pid;
+    double started; /* which process that is; a number may be used again */
+    int problem;    /* why the last measurement failed, an errno; 0: it did not */
+    bool is_over;   /* the process has ended, or the cgroup was removed */
+};
+
+/* ---- One sampling ---------------------------------------------------------------------------- */
+
+static double add_total(struct source *source, const struct sampling_figure *figure, double total,
+                        const char *key, const char *label)
+{
+    return isnan(total) ? 0 : sampling_total(&source->sampling, figure, total, 1, &(weir_label){key, label}, 1);
+}
+
+static void add_level(struct source *source, const struct sampling_figure *figure, double level)
+{
+    if (!isnan(level))
+        sampling_level(&source->sampling, figure, level, NULL, 0);
+}
+
+static void add_all(struct source *source)
+{
+    struct sampling *sampling = &source->sampling;
+    const struct process_figures *now = &source->figures;
+    double used_s = add_total(source, &cpu_time, now->user_s, "mode", "user") +
+                    add_total(source, &cpu_time, now->system_s, "mode", "system");
+    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    if (sampling->elapsed_ns && !isnan(now->user_s))
+        add_level(source, &utilization, used_s / ((double)sampling->elapsed_ns / 1e9) / (cpus > 0 ? cpus : 1));
+    add_level(source, &memory, now->resident_bytes);
+    add_level(source, &memory_virtual, now->virtual_bytes);
+    add_total(source, &faults, now->minor_faults, "type", "minor");
+    add_total(source, &faults, now->major_faults, "type", "major");
+    if (now->io_problem)
+        sampling_miss(sampling, "disk.io", now->io_problem);
+    else {
+        add_total(source, &disk_io, now->read_bytes, "direction", "read");
+        add_total(source, &disk_io, now->written_bytes, "direction", "write");
+    }
+    add_level(source, &threads, now->threads);
+    add_level(source, &processes, now->processes);
+    if (now->descriptors_problem)
+        sampling_miss(sampling, "unix.file_descriptor.count", now->descriptors_problem);
+    else
+        add_level(source, &descriptors, now->descriptors);
+}
+
+/* Nothing else may end the source: it would stop measuring because of a moment without descriptors. */
+static bool is_gone(const struct source *source, int problem)
+{
+    return source->options->cgroup ? problem == ENOENT || problem == ENODEV : problem == ESRCH;
+}
+
+static void describe(const struct source *source, int problem, char *text, size_t room)
+{
+    if (source->options->cgroup)
+        snprintf(text, room, "%s: %s", source->options->cgroup, system_strerror(problem));
+    else
+        snprintf(text, room, "process %lld: %s", (long long)source->pid, system_strerror(problem));
+}
+
+/* Each reason once, until a measurement succeeds. */
+static void log_problem(struct source *source, int problem)
+{
+    char text[256];
+    if (problem == source->problem)
+        return;
+    source->problem = problem;
+    describe(source, problem, text, sizeof text);
+    source->host->log(source->host, WEIR_LOG_WARNING, "%s; measured again after the interval", text);
+}
+
+static bool read_figures(struct source *source)
+{
+    const struct process_options *options = source->options;
+    return options->cgroup ? process_cgroup_read(&source->tree.list.file, options->cgroup, &source->figures)
+                           : process_tree_read(&source->tree, source->pid, source->started, &source->figures);
+}
+
+static enum sampling_result sample(void *ctx)
+{
+    struct source *source = ctx;
+    bool is_read = read_figures(source);
+    int problem = errno;
+    source->is_over = !is_read && is_gone(source, problem);
+    if (is_read || (source->is_over && !source->options->cgroup && source->sampling.number > 1))
+        add_all(source);
+    if (is_read)
+        source->problem = 0;
+    else if (!source->is_over)
+        log_problem(source, problem);
+    return is_read ? SAMPLING_TAKEN : source->is_over ? SAMPLING_OVER : SAMPLING_FAILED;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static void *create(const weir_host *host, const void *options)
+{
+    struct source *source = calloc(1, sizeof *source);
+    const struct process_options *given = options;
+    if (!source) {
+        host->refuse(host, "", "out of memory");
+        return NULL;
+    }
+    if (given->cgroup && given->pid) {
+        host->refuse(host, "cgroup", "only one of cgroup and pid may be given");
+        free(source);
+        return NULL;
+    }
+    source->host = host;
+    source->options = given;
+    return source;
+}
+
+static void open_source(void *self, weir_source_outcome *outcome)
+{
+    struct source *source = self;
+    const struct process_options *options = source->options;
+    source->tree = (struct process_tree){
+        .list.proc = options->proc, .with_children = options->children, .counts_earlier = options->from_start};
+    source->problem = 0;
+    source->pid = options->pid ? options->pid : getpid();
+    if (options->cgroup ? process_cgroup_read(&source->tree.list.file, options->cgroup, &source->figures)
+                        : process_tree_started(&source->tree, source->pid, &source->started)) {
+        sampling_init(&source->sampling, source->host, options->interval_ns);
+        source->sampling.counts_first = !options->cgroup || options->from_start;
+        source->sampling.keeps_totals = true; /* else what cannot be read once counts whole again */
+        return;
+    }
+    int problem = errno;
+    process_tree_fini(&source->tree);
+    outcome->code = !options->cgroup && is_gone(source, problem) ? WEIR_SOURCE_FAILED : WEIR_SOURCE_RETRY;
+    describe(source, problem, outcome->reason, sizeof outcome->reason);
+}
+
+/* A cgroup may be made again, a process not. */
+static void run(void *self, weir_source_outcome *outcome)
+{
+    struct source *source = self;
+    sampling_run(&source->sampling, sample, source);
+    if (!source->is_over || !source->options->cgroup)
+        return;
+    outcome->code = WEIR_SOURCE_REOPEN;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s was removed", source->options->cgroup);
+}
+
+static void close_source(void *self)
+{
+    struct source *source = self;
+    sampling_fini(&source->sampling);
+    process_tree_fini(&source->tree);
+}
+
+static void abandon(void *self)
+{
+    const struct source *source = self;
+    open_fds_abandon(&source->tree.list.file.open);
+}
+
+static void destroy(void *self)
+{
+    struct source *source = self;
+    process_tree_fini(&source->tree);
+    free(source);
+}
+
+static const weir_default defaults[] = {{"group", "process"}, {0}};
+
+static const weir_source_type type = {
+    .size = sizeof(weir_source_type),
+    .abi = WEIR_ABI,
+    .flags = WEIR_SOURCE_MEASURES,
+    .name = "process",
+    .summary = "measures a process with its descendants, or a cgroup",
+    .options = options_table,
+    .option_row_size = sizeof(weir_option),
+    .options_size = sizeof(struct process_options),
+    .defaults = defaults,
+    .create = create,
+    .open = open_source,
+    .run = run,
+    .close = close_source,
+    .destroy = destroy,
+    .abandon = abandon,
+};
+
+const weir_source_type *weir_source_type_at(uint32_t index)
+{
+    return index == 0 ? &type : NULL;
+}

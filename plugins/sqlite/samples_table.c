@@ -1,0 +1,173 @@
+#include "samples_table.h"
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* All conversions are the prefix. `value` has no type, so that SQLite keeps the type of the inserted value. */
+static const char *const schema[] = {
+    "CREATE TABLE IF NOT EXISTS \"%wseries\" (id INTEGER PRIMARY KEY, group_name TEXT NOT NULL, name TEXT NOT "
+    "NULL, "
+    "labels TEXT NOT NULL, cumulative INTEGER NOT NULL, unit TEXT, help TEXT, "
+    "UNIQUE (group_name, name, labels, cumulative))",
+    "CREATE TABLE IF NOT EXISTS \"%wsamples\" (series INTEGER NOT NULL REFERENCES \"%wseries\" (id), "
+    "time_ns INTEGER NOT NULL, value, metadata TEXT)",
+    "CREATE INDEX IF NOT EXISTS \"%wsamples_by_time\" ON \"%wsamples\" (series, time_ns)",
+    "CREATE VIEW IF NOT EXISTS \"%wvalues\" AS SELECT strftime('%%Y-%%m-%%d %%H:%%M:%%S', time_ns / "
+    "1000000000, "
+    "'unixepoch') || printf('.%%09d', time_ns %% 1000000000) AS time, group_name, name, value, labels, unit, "
+    "metadata "
+    "FROM \"%wsamples\" JOIN \"%wseries\" ON id = series",
+};
+
+static int run_text(sqlite3 *db, char *text)
+{
+    int code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return code;
+}
+
+static int make_tables(sqlite3 *db, const char *prefix)
+{
+    int code = SQLITE_OK;
+    for (size_t i = 0; !code && i < sizeof schema / sizeof *schema; i++)
+        code = run_text(db, sqlite3_mprintf(schema[i], prefix, prefix, prefix));
+    return code;
+}
+
+static int prepare(sqlite3 *db, sqlite3_stmt **statement, char *text)
+{
+    int code =
+        text ? sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return code;
+}
+
+static int prepare_all(struct samples_table *table, const char *prefix)
+{
+    sqlite3 *db = table->db;
+    int code = prepare(db, &table->begin, sqlite3_mprintf("BEGIN IMMEDIATE"));
+    if (!code)
+        code = prepare(db, &table->commit, sqlite3_mprintf("COMMIT"));
+    if (!code)
+        code = prepare(db, &table->rollback, sqlite3_mprintf("ROLLBACK"));
+    if (!code)
+        code = prepare(
+            db, &table->put_series,
+            sqlite3_mprintf("INSERT INTO \"%wseries\" (group_name, name, labels, cumulative, unit, help) "
+                            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                            "unit = ifnull(excluded.unit, unit), help = ifnull(excluded.help, help) "
+                            "RETURNING id",
+                            prefix));
+    if (!code)
+        code = prepare(db, &table->put_sample,
+                       sqlite3_mprintf("INSERT INTO \"%wsamples\" VALUES (?, ?, ?, ?)", prefix));
+    return code;
+}
+
+/* The journal mode must be set before the first transaction. Changing it requires that no other connection
+ * uses the database. */
+static int set_modes(sqlite3 *db, const struct samples_table_settings *settings)
+{
+    int code = run_text(db, sqlite3_mprintf("PRAGMA synchronous = %s", settings->synchronous));
+    return code ? code : run_text(db, sqlite3_mprintf("PRAGMA journal_mode = %s", settings->journal_mode));
+}
+
+int wr_samples_table_open(struct samples_table *table, const struct samples_table_settings *settings)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    int code = sqlite3_open_v2(settings->path, &table->db, flags, NULL);
+    if (code)
+        return code;
+    sqlite3_extended_result_codes(table->db, 1);
+    sqlite3_busy_handler(table->db, settings->busy, settings->ctx);
+    code = set_modes(table->db, settings);
+    if (!code)
+        code = make_tables(table->db, settings->prefix);
+    return code ? code : prepare_all(table, settings->prefix);
+}
+
+void wr_samples_table_close(struct samples_table *table)
+{
+    sqlite3_finalize(table->begin);
+    sqlite3_finalize(table->commit);
+    sqlite3_finalize(table->rollback);
+    sqlite3_finalize(table->put_series);
+    sqlite3_finalize(table->put_sample);
+    sqlite3_close(table->db);
+    series_rows_fini(&table->rows);
+    *table = (struct samples_table){0};
+}
+
+const char *wr_samples_table_message(const struct samples_table *table, int code)
+{
+    return table->db && sqlite3_errcode(table->db) != SQLITE_OK ? sqlite3_errmsg(table->db)
+                                                                : sqlite3_errstr(code);
+}
+
+/* ---- Series ---------------------------------------------------------------------------------- */
+
+static int put_series(struct samples_table *table, const weir_batch *batch, const weir_series *series,
+                      struct series_row *cached)
+{
+    sqlite3_stmt *statement = table->put_series;
+    char *labels = series_rows_labels(batch, series);
+    if (!labels)
+        return SQLITE_NOMEM;
+    sqlite3_bind_text(statement, 1, series->group, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 2, series->name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 3, labels, -1, sqlite3_free);
+    sqlite3_bind_int(statement, 4, series->cumulative);
+    sqlite3_bind_text(statement, 5, series->unit, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 6, series->help, -1, SQLITE_STATIC);
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        *cached = series_row_of(sqlite3_column_int64(statement, 0), series);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        ;
+    return sqlite3_reset(statement);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static int put_sample(struct samples_table *table, const weir_batch *batch, const weir_sample *sample)
+{
+    const weir_series *series = weir_batch_series(batch, sample);
+    struct series_row *cached = series_rows_find(&table->rows, sample->series);
+    int code = cached ? SQLITE_OK : SQLITE_NOMEM;
+    if (!code && !series_row_is_current(cached, series))
+        code = put_series(table, batch, series, cached);
+    if (code)
+        return code;
+    sqlite3_stmt *statement = table->put_sample;
+    sqlite3_bind_int64(statement, 1, cached->row);
+    sqlite3_bind_int64(statement, 2, sample->time_ns);
+    if (sample->kind == WEIR_KIND_INT)
+        sqlite3_bind_int64(statement, 3, sample->value.i64);
+    else
+        sqlite3_bind_double(statement, 3, sample->value.f64);
+    sqlite3_bind_text(statement, 4, sample->note ? batch->notes[sample->note] : NULL, -1, SQLITE_STATIC);
+    sqlite3_step(statement);
+    return sqlite3_reset(statement);
+}
+
+static int run(sqlite3_stmt *statement)
+{
+    sqlite3_step(statement);
+    return sqlite3_reset(statement);
+}
+
+int wr_samples_table_put(struct samples_table *table, const weir_batch *batch)
+{
+    int code = series_rows_begin(&table->rows, batch) ? SQLITE_OK : SQLITE_NOMEM;
+    if (!code)
+        code = run(table->begin);
+    for (uint32_t i = 0; !code && i < batch->count; i++)
+        code = put_sample(table, batch, &batch->samples[i]);
+    return code ? code : run(table->commit);
+}
+
+/* Some errors have already rolled back the transaction. */
+void wr_samples_table_roll_back(struct samples_table *table)
+{
+    if (!sqlite3_get_autocommit(table->db))
+        run(table->rollback);
+    series_rows_clear(&table->rows);
+}

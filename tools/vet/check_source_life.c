@@ -1,0 +1,437 @@
+/* Checks of a source that runs: its life, what it does without input and without room, and how it stops. */
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "descriptors.h"
+#include "faults.h"
+#include "growth.h"
+#include "specimen.h"
+#include "state.h"
+#include "text/common.h"
+
+static void sleep_ms(int64_t ms)
+{
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* Sleeps while the source runs. */
+static void let_run(int64_t ms)
+{
+    enum { STEP_MS = 50 };
+    for (; ms > 0; ms -= STEP_MS) {
+        sleep_ms(ms < STEP_MS ? ms : STEP_MS);
+        atomic_fetch_add(&vet_page->progress, 1);
+    }
+}
+
+/* A source that adds nothing cannot be checked any further, with the reason why. */
+static void skip_unadded(const struct vet_subject *subject, uint64_t refused)
+{
+    int status = vet_page->sender_status;
+    const char *last = *vet_page->last_log ? "; its last message: " : "";
+    if (!subject->write)
+        vet_skip(
+            "it adds nothing by itself, so this was not checked: give a command that sends values to it by "
+            "--write%s%s",
+            last, vet_page->last_log);
+    vet_skip(
+        "it adds nothing that the command of --write sends (status %d; lines or values refused: %llu), so this "
+        "was not checked%s%s",
+        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), (unsigned long long)refused, last,
+        vet_page->last_log);
+}
+
+static uint64_t count_refused(const struct vet_specimen *specimen)
+{
+    return atomic_load(&specimen->tally.refused) + atomic_load(&specimen->source->refused) +
+           atomic_load(&specimen->source->bad_lines);
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static void open_and_close(struct vet_specimen *specimen)
+{
+    if (vet_specimen_open(specimen))
+        vet_specimen_close(specimen);
+}
+
+void vet_check_source_life(const struct vet_subject *subject)
+{
+    struct vet_specimen specimen;
+    vet_specimen_create(&specimen, subject);
+    vet_specimen_destroy(&specimen); /* never opened */
+    vet_specimen_create(&specimen, subject);
+    uint64_t added = vet_specimen_live(&specimen);
+    vet_specimen_on_thread(open_and_close, &specimen);
+    added += vet_specimen_live(&specimen);
+    uint64_t refused = count_refused(&specimen);
+    vet_specimen_destroy(&specimen);
+    if (!added)
+        skip_unadded(subject, refused);
+    vet_pass("opened three times, and once never; %llu values were added", (unsigned long long)added);
+}
+
+/* ---- Without input --------------------------------------------------------------------------- */
+
+enum { WATCHED_MS = 300, MOST_WAITS = 600 };
+
+void vet_check_source_idle(const struct vet_subject *subject)
+{
+    struct vet_specimen specimen;
+    struct vet_sender sender;
+    vet_specimen_create(&specimen, subject);
+    vet_sender_open(&sender);
+    vet_specimen_start(&specimen);
+    uint64_t waits = atomic_load(&specimen.tally.waits);
+    let_run(WATCHED_MS);
+    waits = atomic_load(&specimen.tally.waits) - waits;
+    vet_specimen_stop(&specimen, "while there is nothing to read");
+    vet_sender_close(&sender);
+    vet_specimen_destroy(&specimen);
+    if (waits > MOST_WAITS)
+        vet_fail("run calls weir_intake.wait %llu times in %d ms, although there is nothing to read: it uses a "
+                 "processor for nothing",
+                 (unsigned long long)waits, WATCHED_MS);
+    vet_pass("it waits, and stops");
+}
+
+/* ---- Without room ---------------------------------------------------------------------------- */
+
+static bool is_full(const struct vet_specimen *specimen)
+{
+    return atomic_load(&specimen->tally.full);
+}
+
+/* What became of the values of a life. */
+struct account {
+    uint64_t added, refused;
+};
+
+static struct account live_counted(const struct vet_subject *subject, enum vet_intake intake, uint64_t expected)
+{
+    struct vet_specimen specimen;
+    struct account account;
+    vet_specimen_create(&specimen, subject);
+    vet_specimen_set_intake(&specimen, intake);
+    specimen.expected = expected;
+    account.added = vet_specimen_live(&specimen);
+    account.refused = count_refused(&specimen);
+    vet_specimen_destroy(&specimen);
+    return account;
+}
+
+/* What a source measures is replaced by the next measurement; what it was sent must not be lost. */
+static void check_losses(const struct vet_subject *subject)
+{
+    struct account before = live_counted(subject, VET_INTAKE_TAKES, 0);
+    struct account after = live_counted(subject, VET_INTAKE_IS_TIGHT, before.added);
+    if (after.added + after.refused >= before.added)
+        return;
+    if (live_counted(subject, VET_INTAKE_TAKES, before.added).added >= before.added)
+        vet_fail(
+            "%llu of %llu values are lost and not counted when there is no room at first: add the same record "
+            "again after the next wait",
+            (unsigned long long)(before.added - after.added - after.refused), (unsigned long long)before.added);
+}
+
+void vet_check_source_full(const struct vet_subject *subject)
+{
+    struct vet_specimen specimen;
+    struct vet_sender sender;
+    vet_specimen_create(&specimen, subject);
+    vet_specimen_set_intake(&specimen, VET_INTAKE_IS_FULL);
+    vet_sender_open(&sender);
+    vet_specimen_start(&specimen);
+    vet_sender_start(&sender, subject);
+    bool has_input = vet_specimen_await(&specimen, is_full, vet_page->deadline_ms / 4);
+    let_run(WATCHED_MS / 3);
+    uint64_t waits = atomic_load(&specimen.tally.waits);
+    let_run(WATCHED_MS);
+    waits = atomic_load(&specimen.tally.waits) - waits;
+    vet_specimen_stop(&specimen, "while there is no room");
+    vet_sender_close(&sender);
+    vet_specimen_destroy(&specimen);
+    if (!has_input)
+        skip_unadded(subject, 0);
+    if (waits > MOST_WAITS)
+        vet_fail("run calls weir_intake.wait %llu times in %d ms while there is no room: wait without the "
+                 "descriptors "
+                 "that are not read then",
+                 (unsigned long long)waits, WATCHED_MS);
+    if (subject->write)
+        check_losses(subject);
+    vet_pass("it waits for room, adds nothing twice or never, and stops");
+}
+
+void vet_check_source_refused(const struct vet_subject *subject)
+{
+    struct account account = live_counted(subject, VET_INTAKE_REFUSES, 0);
+    if (!account.added && !account.refused)
+        skip_unadded(subject, account.refused);
+    vet_pass("it goes on after records that are refused");
+}
+
+/* ---- Stopping -------------------------------------------------------------------------------- */
+
+/* At once, in the middle of opening, and shortly after it has begun to wait. */
+static void stop_early(const struct vet_subject *subject)
+{
+    enum { ROUNDS = 8 };
+    for (int i = 0; i < ROUNDS && (i < 2 || vet_has_time()); i++) {
+        struct vet_specimen specimen;
+        struct vet_sender sender;
+        vet_specimen_create(&specimen, subject);
+        vet_sender_open(&sender);
+        vet_specimen_launch(&specimen);
+        if (i)
+            sleep_ms(i - 1);
+        vet_specimen_stop(&specimen, "soon after it was started");
+        vet_sender_close(&sender);
+        vet_specimen_destroy(&specimen);
+    }
+}
+
+/* In the middle of what is sent, with marks that stay pending. */
+static void stop_busy(const struct vet_subject *subject)
+{
+    struct vet_specimen specimen;
+    struct vet_sender sender;
+    vet_specimen_create(&specimen, subject);
+    atomic_store(&specimen.settles_nothing, true);
+    vet_sender_open(&sender);
+    vet_specimen_start(&specimen);
+    vet_sender_start(&sender, subject);
+    vet_specimen_await(&specimen, vet_specimen_has_added, vet_page->deadline_ms / 4);
+    vet_specimen_stop(&specimen, "while values are sent to it");
+    vet_sender_close(&sender);
+    vet_specimen_destroy(&specimen);
+}
+
+void vet_check_source_stop(const struct vet_subject *subject)
+{
+    stop_early(subject);
+    stop_busy(subject);
+    vet_pass("at once, soon after its start, and while values are sent to it that are not settled");
+}
+
+/* ---- Reload ---------------------------------------------------------------------------------- */
+
+/* As the core does: the new instance is created while the old one runs, which ends before the new one opens. */
+static void replace(const struct vet_subject *subject)
+{
+    struct vet_specimen old, new;
+    struct vet_sender sender;
+    vet_specimen_create(&old, subject);
+    vet_sender_open(&sender);
+    vet_specimen_start(&old);
+    vet_specimen_create(&new, subject);
+    vet_specimen_stop(&old, "for its successor");
+    vet_specimen_destroy(&old);
+    vet_sender_close(&sender);
+    bool adds = vet_specimen_live(&new) || !subject->write;
+    vet_specimen_destroy(&new);
+    if (!adds && vet_specimen_whole(subject))
+        vet_fail(
+            "a source that replaces another one adds nothing: state that belongs to each source is static, or "
+            "the old one has removed what the new one needs");
+}
+
+/* With equal options the new instance is destroyed, and the old one goes on. */
+static void keep(const struct vet_subject *subject)
+{
+    struct vet_specimen old, new;
+    struct vet_sender sender;
+    vet_specimen_create(&old, subject);
+    vet_sender_open(&sender);
+    vet_specimen_start(&old);
+    vet_specimen_create(&new, subject);
+    vet_specimen_destroy(&new);
+    vet_sender_start(&sender, subject);
+    bool adds =
+        vet_specimen_await(&old, vet_specimen_has_added, subject->write ? vet_page->deadline_ms / 4 : 0);
+    vet_specimen_stop(&old, "after another instance was destroyed");
+    vet_sender_close(&sender);
+    vet_specimen_destroy(&old);
+    if (!adds && subject->write && vet_specimen_whole(subject))
+        vet_fail("a source adds nothing any more once another instance, which was never opened, was destroyed: "
+                 "state "
+                 "that belongs to each source is static");
+}
+
+void vet_check_source_reload(const struct vet_subject *subject)
+{
+    vet_specimen_whole(subject); /* it is skipped if it does not open */
+    replace(subject);
+    keep(subject);
+    vet_pass(
+        "it is replaced by another one, and goes on when one with equal options was created and destroyed");
+}
+
+/* ---- The program's state --------------------------------------------------------------------- */
+
+static _Thread_local struct vet_state before_call;
+
+static void take_state(struct vet_specimen *specimen)
+{
+    (void)specimen;
+    vet_state_take(&before_call);
+}
+
+static void compare_state(struct vet_specimen *specimen, const char *callback)
+{
+    struct vet_state after;
+    char text[400];
+    (void)specimen;
+    vet_state_take(&after);
+    if (vet_state_differs(&before_call, &after, text, sizeof text))
+        vet_fail("%s changes %s, which is the program's", callback, text);
+    int fd = vet_state_written(&before_call, &after);
+    if (fd)
+        vet_fail("%s writes to standard %s, which is the program's; use host->log", callback,
+                 fd == 1 ? "output" : "error");
+}
+
+void vet_check_source_state(const struct vet_subject *subject)
+{
+    for (int variant = 0; variant < 2; variant++) {
+        struct vet_specimen specimen;
+        vet_state_mix_locale(variant);
+        vet_specimen_make(&specimen, subject);
+        specimen.before = take_state;
+        specimen.after = compare_state;
+        vet_specimen_finish_create(&specimen);
+        vet_specimen_live(&specimen);
+        vet_specimen_destroy(&specimen);
+    }
+    vet_pass(
+        "locale, signals and their mask, timers, umask, working directory, environment, priority, standard "
+        "input, output and error are as before each call");
+}
+
+/* ---- Descriptors ----------------------------------------------------------------------------- */
+
+static void guard(struct vet_specimen *specimen)
+{
+    (void)specimen;
+    vet_descriptors_guard();
+}
+
+static void check_guards(struct vet_specimen *specimen, const char *callback)
+{
+    char text[200];
+    (void)specimen;
+    if (!vet_descriptors_check(text, sizeof text))
+        vet_fail("%s %s; after close(2) set the descriptor to -1: the program may have reused the number",
+                 callback, text);
+}
+
+static void check_inherited(struct vet_specimen *specimen, const char *callback)
+{
+    char text[300];
+    (void)specimen;
+    if (vet_descriptors_inherited(text, sizeof text) >= 0)
+        vet_fail("%s opens descriptor %s without O_CLOEXEC: programs that the program starts inherit it",
+                 callback, text);
+}
+
+static void live_with(const struct vet_subject *subject, void (*before)(struct vet_specimen *),
+                      void (*after)(struct vet_specimen *, const char *))
+{
+    struct vet_specimen specimen;
+    vet_specimen_make(&specimen, subject);
+    vet_descriptors_note();
+    specimen.before = before;
+    specimen.after = after;
+    vet_specimen_finish_create(&specimen);
+    vet_specimen_on_thread(open_and_close, &specimen);
+    vet_specimen_on_thread(open_and_close, &specimen);
+    vet_specimen_destroy(&specimen);
+}
+
+static void fail_to_open(struct vet_specimen *specimen)
+{
+    enum { ATTEMPTS = 5 };
+    char shown[500];
+    int failed = 0, before = 0;
+    while (failed < ATTEMPTS && !vet_specimen_open(specimen))
+        if (failed++ == 0)
+            before = vet_descriptors_count(); /* libraries may open descriptors on first use and keep them */
+    int left = vet_descriptors_count() - before;
+    if (atomic_load(&specimen->is_open))
+        vet_specimen_close(specimen);
+    else if (left > 0)
+        vet_fail("%d descriptors stay open after %d calls of open that failed: %s", left, failed - 1,
+                 vet_descriptors_show(3, shown, sizeof shown));
+}
+
+static void run_script(const struct vet_subject *subject, void (*script)(struct vet_specimen *))
+{
+    struct vet_specimen specimen;
+    vet_specimen_create(&specimen, subject);
+    vet_specimen_on_thread(script, &specimen);
+    vet_specimen_destroy(&specimen);
+}
+
+static void open_once(const struct vet_subject *subject)
+{
+    run_script(subject, open_and_close);
+}
+
+void vet_check_source_descriptors(const struct vet_subject *subject)
+{
+    enum { LIVES = 5 };
+    char shown[500];
+    run_script(subject, fail_to_open);
+    vet_specimen_whole(subject); /* libraries may open descriptors on first use and keep them */
+    live_with(subject, NULL, check_inherited);
+    int before = vet_descriptors_count();
+    for (int i = 0; i < LIVES; i++)
+        vet_specimen_whole(subject);
+    int left = vet_descriptors_count() - before;
+    if (left > 0)
+        vet_fail("%d descriptors stay open after %d life cycles: %s", left, LIVES,
+                 vet_descriptors_show(3, shown, sizeof shown));
+    vet_faults_check_open(&(struct vet_faults_life){subject, open_once});
+    live_with(subject, guard, check_guards);
+    vet_pass("none stays open, also after an open that fails; child programs inherit none; none of the program "
+             "is closed or written to");
+}
+
+/* ---- Threads and memory ---------------------------------------------------------------------- */
+
+void vet_check_source_threads(const struct vet_subject *subject)
+{
+    enum { LIVES = 3 };
+    vet_specimen_whole(subject); /* a library may start a shared thread on first use and keep it */
+    int before = vet_descriptors_threads(INT_MAX);
+    for (int i = 0; i < LIVES; i++)
+        vet_specimen_whole(subject);
+    int after = vet_descriptors_threads(before);
+    if (after > before)
+        vet_fail("%d threads still run after %d life cycles; close and destroy must end them", after - before,
+                 LIVES);
+    if (waitpid(-1, NULL, WNOHANG) >= 0)
+        vet_fail("a child process still exists");
+    vet_pass("no threads and no child processes are left");
+}
+
+static void live_once(void *ctx)
+{
+    vet_specimen_whole(ctx);
+}
+
+void vet_check_source_memory(const struct vet_subject *subject)
+{
+    enum { LIVES = 10 };
+    if (!vet_growth_is_known())
+        vet_skip("this allocator does not report how much memory is in use");
+    size_t leaked = vet_growth_measure(live_once, (void *)(uintptr_t)subject, LIVES);
+    if (leaked)
+        vet_fail("about %zu bytes are leaked in each life cycle, from create to destroy", leaked);
+    vet_pass("it does not grow with life cycles");
+}
