@@ -1,13 +1,32 @@
 /* parser_patterns: values that regular expressions find in lines. */
 #include <criterion/criterion.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "parse/patterns.h"
 #include "text/error.h"
 
 #include "tests/support/parse_fixture.h"
+
+/* The processor time of a line stands still, unless a test makes it advance: what a limit ends does not depend
+ * on the machine. */
+static int64_t processor_ns, advance_ns;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (clock != CLOCK_THREAD_CPUTIME_ID)
+        return __real_clock_gettime(clock, now);
+    processor_ns += advance_ns;
+    now->tv_sec = processor_ns / 1000000000;
+    now->tv_nsec = processor_ns % 1000000000;
+    return 0;
+}
 
 static struct wr_patterns *read_patterns(const char *json)
 {
@@ -211,8 +230,9 @@ static void expect_limit(const char *json, const char *message)
 
 Test(parser_patterns, exponential_backtracking_is_a_fault_and_ends)
 {
-    expect_limit(THEN_Y PATTERN("(a+)+$") "]", "1:1 value: the pattern of \"x\": ");
-    expect_limit(THEN_Y PATTERN("(*NO_JIT)(a+)+$") "]", "1:1 value: the pattern of \"x\": ");
+    expect_limit(THEN_Y PATTERN("(a+)+$") "]", "1:1 value: the pattern of \"x\": match limit exceeded");
+    expect_limit(THEN_Y PATTERN("(*NO_JIT)(a+)+$") "]",
+                 "1:1 value: the pattern of \"x\": match limit exceeded");
 }
 
 Test(parser_patterns, memory_for_backtracking_is_bounded)
@@ -225,6 +245,7 @@ Test(parser_patterns, memory_for_backtracking_is_bounded)
 Test(parser_patterns, a_line_that_takes_too_much_processor_time_is_a_fault_and_ends)
 {
 #define TOO_LONG "the line takes more than 1 s of processor time; the rest of it is not read"
+    advance_ns = 100000000;
     expect_limit(THEN_Y PATTERN("(\\\\w+)=(\\\\d+)") "]", TOO_LONG);
     expect_limit(THEN_Y PATTERN("a*a*y?=1") "]", TOO_LONG);
     expect_limit(THEN_Y PATTERN("(*NO_JIT)(\\\\w+)=(\\\\d+)") "]", TOO_LONG);
