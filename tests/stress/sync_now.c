@@ -178,6 +178,15 @@ static void on_signal(int number)
         atomic_fetch_add(&interrupts, 1);
 }
 
+/* The first value of a process starts threads, which a signal handler must not. */
+static void add_first(void)
+{
+    is_adding = true;
+    PLAIN_CHECK(weir_metric_add(signal_metric, 1) == 0);
+    atomic_fetch_add(&interrupts, 1);
+    is_adding = false;
+}
+
 static void *produce(void *argument)
 {
     uintptr_t number = (uintptr_t)argument;
@@ -221,6 +230,7 @@ int main(void)
     PLAIN_CHECK(weir_register_handler_type(&type, NULL) == 0);
     configure(0);
     signal_metric = weir_get_metric(weir_get_stream("stress"), "signal");
+    add_first();
     sigaction(SIGVTALRM, &(struct sigaction){.sa_handler = on_signal, .sa_flags = SA_RESTART}, NULL);
     setitimer(ITIMER_VIRTUAL, &every, NULL);
     PLAIN_CHECK(pthread_create(&disturber, NULL, disturb, NULL) == 0);
