@@ -5,7 +5,7 @@ import os
 import re
 
 from elastic import Elastic
-from harness import ADDER, SOURCE, WEIR, assert_ledgers, case, main, run, start, start_in_steps, wait_for
+from harness import ADDER, SOURCE, WEIR, assert_ledgers, case, main, run, start, start_in_steps
 from killable import Killable
 from scripted import Scripted, reply
 
@@ -296,16 +296,13 @@ def the_example_configuration_sends_to_an_index_of_the_group():
 @case
 def fault_a_server_that_is_killed_three_times_under_load_has_every_value_exactly_once(folder):
     count = int(20_000 * FACTOR)
-    server = Killable(folder, "elastic.py")
+    server = Killable(folder, "elastic.py", requests=3)
     config = config_of(f"http://127.0.0.1:{server.port}/_bulk", batch=1000, linger="10ms", spool=os.path.join(folder, "spool"))
     program = start(ADDER, "-n", count // 4, "-t", 4, "-f", -3, "-H", "push", WEIR_CONFIG=config)
     try:
-        bytes_each = 0
-        for part in range(1, 4):
-            wait_for(lambda: server.size() > bytes_each * count * part // 5 + 10_000, "a part of the documents", 2400)
-            bytes_each = bytes_each or server.size() / len(server.lines())
-            server.kill()
-            server.start()
+        for requests in (3, 3, 0):
+            server.await_end()
+            server.start(requests)
         output, log = program.communicate(timeout=2400)
     finally:
         program.kill()
@@ -314,7 +311,7 @@ def fault_a_server_that_is_killed_three_times_under_load_has_every_value_exactly
     assert_ledgers(report)
     ledger = report["handlers"]["push"]
     assert program.returncode == 0 and ledger["delivered"] == count and sum(ledger["dropped"]) == 0, (ledger, log)
-    assert ledger["retries"] >= 1, ledger
+    assert ledger["retries"] >= 3, ledger
     names, documents = {}, [json.loads(line) for line in server.lines()]
     for _, _, document in documents:
         (name, value), = document["metrics"].items()

@@ -2,7 +2,7 @@
 request, as the reference documents. It checks what Elasticsearch checks: action lines, JSON without duplicate keys, index names, field names,
 and that a field has one type.
 
-As a program, `elastic.py PORT FILE`, it keeps what it stores in the file, so that it can be killed and started again."""
+As a program, `elastic.py PORT FILE REQUESTS`, it keeps what it stores in the file; see killable.py."""
 
 import json
 import os
@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 
+from killable import until_killed
 from scripted import Scripted, reply
 
 INDEX = re.compile(r"[^-_+A-Z\\/*?\"<>| ,#:][^A-Z\\/*?\"<>| ,#:]{0,254}")
@@ -30,11 +31,11 @@ def parse(line):
 
 class Elastic:
     """answer(number, index, id, document): the status of a document, or None to store it; `number` counts all documents that arrived.
-    spoil(request, body): the bytes of the whole response in place of those for this body; None: those."""
+    spoil(request, body): the bytes of the whole response in place of those for this body; None: those. documents: that it has already."""
 
-    def __init__(self, answer=lambda *_: None, spoil=lambda *_: None, port=0):
+    def __init__(self, answer=lambda *_: None, spoil=lambda *_: None, port=0, documents=None):
         self.answer, self.spoil = answer, spoil
-        self.documents = {}  # by (index, id)
+        self.documents = documents or {}  # by (index, id)
         self.arrived = []    # all (operation, index, id, document)
         self.types = {}
         self.server = Scripted(self._respond, port=port)
@@ -111,18 +112,18 @@ class Elastic:
 
 
 class Keeper(Elastic):
-    """Appends what it stores to a file before it answers, a request at a time, and knows what is in it."""
+    """Appends what it stores to a file before it answers, a request at a time, and knows what is in it. requests: see until_killed."""
 
-    def __init__(self, port, path):
+    def __init__(self, port, path, requests):
         self.new = []
+        self._respond = until_killed(self._store, requests)
         self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with open(path, encoding="utf-8") as file:
             lines = file.read().split("\n")
         os.ftruncate(self.file, os.path.getsize(path) - len(lines.pop().encode()))  # of a write that was cut by the kill
         known = {(index, identity): document for index, identity, document in map(json.loads, lines)}
         assert len(known) == len(lines), "stored twice"
-        super().__init__(port=port)
-        self.documents.update(known)
+        super().__init__(port=port, documents=known)
 
     def _take(self, action, line):
         before = len(self.documents)
@@ -133,7 +134,7 @@ class Keeper(Elastic):
         self.arrived.clear()
         return item
 
-    def _respond(self, request):
+    def _store(self, request):
         response = super()._respond(request)
         text, self.new = "".join(self.new).encode(), []
         while text:
@@ -142,6 +143,6 @@ class Keeper(Elastic):
 
 
 if __name__ == "__main__":
-    keeper = Keeper(int(sys.argv[1]), sys.argv[2])
+    keeper = Keeper(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
     print(keeper.server.port, flush=True)
     signal.pause()

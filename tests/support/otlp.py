@@ -1,7 +1,7 @@
 """Reads requests of OTLP with python3-protobuf: the messages are described here by the numbers and types of the standard's fields, so
 nothing of weir is used.
 
-As a program, `otlp.py PORT FILE`, it is a server that keeps the bodies of requests in the file, so that it can be killed and started again."""
+As a program, `otlp.py PORT FILE REQUESTS`, it is a server that keeps the bodies of requests in the file; see killable.py."""
 
 import base64
 import json
@@ -10,6 +10,7 @@ import signal
 import sys
 
 from harness import Skip
+from killable import until_killed
 from scripted import Scripted, reply
 
 sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's package is, whatever Python runs this
@@ -164,8 +165,8 @@ def quantiles_of(point):
     return [value for value, count in ranks_of(point) for _ in range(count)]
 
 
-def keep(port, path):
-    """Appends each body to the file before it responds, as a line of base64. Returns the server."""
+def keep(port, path, requests):
+    """Appends each body to the file before it responds, as a line of base64. Returns the server. requests: see until_killed."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     with open(path, "rb") as stored:
         os.ftruncate(file, stored.read().rfind(b"\n") + 1)  # behind it: a write that was cut by the kill
@@ -176,7 +177,7 @@ def keep(port, path):
             line = line[os.write(file, line):]
         return reply(200)
 
-    return Scripted(respond, port=port)
+    return Scripted(until_killed(respond, requests), port=port)
 
 
 def kept_points(lines):
@@ -186,6 +187,6 @@ def kept_points(lines):
 
 
 if __name__ == "__main__":
-    server = keep(int(sys.argv[1]), sys.argv[2])
+    server = keep(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
     print(server.port, flush=True)
     signal.pause()
