@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 
-from harness import WEIR, case, environment, lines_of, main, run, wait_for
+from harness import WEIR, case, environment, lines_of, main, run, wait_for, whole_lines
 
 MANY = 100_000 if os.environ.get("WEIR_TEST_SANITIZED") else 1_000_000
 
@@ -107,7 +107,7 @@ def a_full_queue_of_a_handler_of_other_groups_does_not_block(folder):
     process = start_emit("-v", "-t", "1ms", "-", config=config)
     process.stdin.write(b'{"name":"x","value":1,"group":"g"}\n' * 5000)
     process.stdin.flush()
-    wait_for(lambda: os.path.exists(out) and len(lines_of(out)) == 5000, "all values")
+    wait_for(lambda: whole_lines(out) == 5000, "all values")
     status, shown, _ = finish(process)
     assert status == 1 and "disk: 5000 delivered\n" in shown and re.search("^health: 0 delivered.* failing$", shown, re.M), shown
 
@@ -148,7 +148,7 @@ def sigterm_and_sigint_deliver_what_was_read(folder):
         process = start_emit("-v", "-g", "g", "-", config=config_to(out))
         process.stdin.write(b"x=1\nx=2\nx=3\nx=4")  # the last line may be incomplete
         process.stdin.flush()
-        wait_for(lambda: os.path.exists(out) and len(lines_of(out)) == 3, "three values")
+        wait_for(lambda: whole_lines(out) == 3, "three values")
         status, shown, errors = finish(process, number)
         assert status == 0 and errors == "" and "disk: 3 delivered\n" in shown, (status, shown, errors)
         assert_read(shown, 3, 3)
@@ -175,7 +175,7 @@ def an_ignored_signal_stays_ignored(folder):
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     process.stdin.write(b"x=1\n")
     process.stdin.flush()
-    wait_for(lambda: os.path.exists(out) and len(lines_of(out)) == 1, "the first value")
+    wait_for(lambda: whole_lines(out) == 1, "the first value")
     process.send_signal(signal.SIGINT)
     process.stdin.write(b"x=2\n")
     process.stdin.close()

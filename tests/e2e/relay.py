@@ -226,7 +226,6 @@ class SteadyWriter(threading.Thread):
 def values_survive_restarts_while_a_writer_keeps_the_pipe_open(folder):
     config = write_config(folder, {"in": fifo_of(folder)})
     pipe = os.path.join(folder, "in")
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     writer = SteadyWriter(pipe, 20000)
     added, guests = 0, 0
     for turn in range(4):

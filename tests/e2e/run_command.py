@@ -12,7 +12,7 @@ import sys
 import termios
 
 from harness import (ADDER, BUILD, WEIR, Skip, assert_ledgers, case, environment, lines_of, main, run, skip_fork_under_sanitizers, start,
-                     wait_for)
+                     wait_for, whole_lines)
 
 STEPS = os.path.join(BUILD, "tests", "support", "steps")
 PATIENCE_S = 240
@@ -347,7 +347,7 @@ def what_outlives_the_command_neither_delays_it_nor_hangs(folder):
     assert done.counts == {"early.x": 1}, done.text
     assert os.listdir(private(folder)) == []
     write(folder, "mark", "")
-    wait_for(lambda: os.path.exists(os.path.join(folder, "own")) and len(lines_of(os.path.join(folder, "own"))) == 2, "the late value")
+    wait_for(lambda: whole_lines(os.path.join(folder, "own")) == 2, "the late value")
     assert os.listdir(private(folder)) == []
 
 

@@ -5,7 +5,7 @@ import json
 import os
 import re
 
-from harness import ADDER, SOURCE, WEIR, assert_ledgers, case, free_port, lines_of, main, run, start, wait_for
+from harness import ADDER, SOURCE, WEIR, assert_ledgers, case, free_port, lines_of, main, run, start, wait_for, whole_lines
 from scripted import Scripted, reply
 
 CONFIGS = os.path.join(SOURCE, "examples", "config")
@@ -56,7 +56,7 @@ def step_2_programs_hand_their_values_to_the_relay_of_the_machine(folder):
     program = relay("scale_2_relay.json", **env)
     handlers = add("scale_2_program.json", "-H", "relay", **env)
     assert handlers["relay"]["delivered"] == VALUES, handlers
-    wait_for(lambda: os.path.exists(env["RELAY_FILE"]) and len(lines_of(env["RELAY_FILE"])) == VALUES, "the values")
+    wait_for(lambda: whole_lines(env["RELAY_FILE"]) == VALUES, "the values")
     stop(program)
 
 

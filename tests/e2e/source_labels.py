@@ -5,7 +5,7 @@ import os
 import sqlite3
 import urllib.request
 
-from harness import WEIR, Skip, case, free_port, lines_of, main, run, start, wait_for
+from harness import WEIR, Skip, case, free_port, lines_of, main, run, start, wait_for, whole_lines
 
 COUNT = 2000
 OURS = {"host": "relay"}
@@ -97,7 +97,7 @@ def the_relays_own_values_have_its_labels_and_what_it_was_sent_has_not(folder):
 def a_source_that_measures_this_machine_has_the_labels_of_the_process(folder):
     config = write_config(folder, {"self": {"type": "process", "interval": "10ms", "labels": {"job": "j"}}}, {"out": output(folder)})
     program = start(WEIR, "relay", "-c", config, "-v")
-    wait_for(lambda: os.path.exists(os.path.join(folder, "out")) and lines_of(os.path.join(folder, "out")), "a measurement")
+    wait_for(lambda: whole_lines(os.path.join(folder, "out")), "a measurement")
     program.terminate()
     out, log = program.communicate(timeout=240)
     assert program.returncode == 0 and out == "", log
@@ -168,7 +168,7 @@ def a_program_with_values_of_its_own_labels_these_alone(folder):
               "groups": {"*": "to"}}
     done = run(WEIR, "emit", "-v", "-g", "g", "x=1", WEIR_CONFIG=sender)
     assert done.returncode == 0, done
-    wait_for(lambda: os.path.exists(os.path.join(folder, "out")) and lines_of(os.path.join(folder, "out")), "the value")
+    wait_for(lambda: whole_lines(os.path.join(folder, "out")), "the value")
     program.terminate()
     out, log = program.communicate(timeout=240)
     assert program.returncode == 0 and out == "" and "out: 1 delivered" in log, log

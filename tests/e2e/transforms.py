@@ -3,8 +3,8 @@
 import json
 import os
 
-from harness import (ADDER, BUILD, WEIR, assert_handler_ledger, assert_ledgers, case, lines_of, main, run, size_of, skip_fork_under_sanitizers,
-                     start, wait_for)
+from harness import (ADDER, BUILD, WEIR, assert_handler_ledger, assert_ledgers, case, lines_of, main, run, size_of,
+                     skip_fork_under_sanitizers, start, wait_for, whole_lines)
 
 STEPS = os.path.join(BUILD, "tests", "support", "steps")
 FILTERED = 11  # enum weir_drop
@@ -120,7 +120,7 @@ def a_receiver_does_not_miss_what_its_senders_routes_leave_out(folder):
     assert done.returncode == 0, done
     stats = json.loads(done.stdout)["handlers"]["link"]
     assert stats["dropped"][FILTERED] == 500 and stats["delivered"] == 500, stats
-    wait_for(lambda: len(records_in(folder, "out")) == 500, "values")
+    wait_for(lambda: whole_lines(os.path.join(folder, "out")) == 500, "values")
 
     def senders():
         processes = json.loads(run(WEIR, "status", "--json", "--folder", status).stdout)

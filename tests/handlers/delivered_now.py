@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 
-from harness import ADDER, Skip, assert_ledgers, case, environment, lines_of, main, run, wait_for
+from harness import ADDER, Skip, assert_ledgers, case, environment, lines_of, main, run, wait_for, whole_lines
 
 
 def config(**handler):
@@ -171,7 +171,7 @@ def programs_that_share_a_file_keep_their_lines_whole_and_in_order(folder):
 def a_file_that_is_moved_away_is_followed(folder):
     path, moved = os.path.join(folder, "out"), os.path.join(folder, "moved")
     program, _ = adding(folder, 400, {"type": "file", "path": path, "format": "text"}, traced=False, more=["-p", "5000000", "-H", "h"])
-    wait_for(lambda: os.path.exists(path) and len(lines_of(path)) > 20, "values")
+    wait_for(lambda: whole_lines(path) > 20, "values")
     os.rename(path, moved)
     out, err = program.communicate(timeout=240)
     assert program.returncode == 0, err

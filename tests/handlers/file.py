@@ -10,7 +10,7 @@ import stat
 import subprocess
 import time
 
-from harness import ADDER, BUILD, WEIR, Skip, assert_ledgers, case, go_on, lines_of, main, run, start, start_in_steps, wait_for
+from harness import ADDER, BUILD, WEIR, Skip, assert_ledgers, case, go_on, lines_of, main, run, start, start_in_steps, wait_for, whole_lines
 
 SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
 
@@ -260,7 +260,7 @@ def a_pipe_that_replaces_the_file_is_not_waited_for(folder):
     os.mkfifo(path)
     go_on(program)
     go_on(program)
-    wait_for(lambda: len(lines_of(path + ".moved")) == 300, "all values in the old file")
+    wait_for(lambda: whole_lines(path + ".moved") == 300, "all values in the old file")
     out, err = program.communicate(timeout=240)
     assert program.returncode == 0 and f"{path} was moved or deleted and cannot be reopened (a named pipe" in err, err
     assert_ledgers(json.loads(out))

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import resource
-import signal
 import socket
 import stat
 import threading
@@ -20,7 +19,6 @@ FACTOR = float(os.environ.get("WEIR_TEST_FACTOR", "1"))
 
 
 def start(folder, handler=None, **options):
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # the server may close first
     return Sourced(folder, {"type": "http", "listen": "127.0.0.1:0", **options}, handler)
 
 
@@ -201,7 +199,6 @@ def held_handler(folder):
 def stored_is_answered_when_the_journal_has_the_values(folder):
     program = Sourced(folder, {"type": "http", "listen": "127.0.0.1:0", "ack": "stored", "ack_timeout": "1h", "parse": "text"},
                       held_handler(folder), journal=os.path.join(folder, "journal"))
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     for i in range(20):
         answer = post(program, b"a=%d\nb=%d" % (i, i))
         assert (answer.status_code, answer.json()["added"]) == (200, 2), answer.text
@@ -231,7 +228,6 @@ def delivered_is_answered_when_the_handler_has_delivered(folder):
 def what_is_not_settled_in_time_is_told_and_a_repeat_waits_for_it_too(folder):
     program = Sourced(folder, {"type": "http", "listen": "127.0.0.1:0", "ack": "delivered", "ack_timeout": "1ms", "parse": "text"},
                       held_handler(folder))
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     for repeated in (None, True):
         answer = post(program, b"a=1", Idempotency_Key="x")
         assert answer.status_code == 504 and "not delivered within ack_timeout" in answer.json()["error"], answer.text
@@ -247,7 +243,6 @@ def values_that_are_dropped_are_told(folder):
     handler = dict(held_handler(folder), block_timeout="1ms")
     program = Sourced(folder, {"type": "http", "listen": "127.0.0.1:0", "ack": "delivered", "ack_timeout": "1h", "parse": "text"},
                       dict(handler, queue="1KiB", overflow="drop_oldest"))
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     answers = {}
     first = threading.Thread(target=lambda: answers.update(first=post(program, b"a=1")))
     first.start()

@@ -112,6 +112,14 @@ def size_of(path):
     return os.path.getsize(path) if os.path.exists(path) else 0
 
 
+def whole_lines(path):
+    """How many lines a file has that is being written: the last one may not be whole yet. 0: there is no such file."""
+    if not os.path.exists(path):
+        return 0
+    with open(path, "rb") as file:
+        return file.read().count(b"\n")
+
+
 def lines_of(path):
     with open(path, encoding="utf-8") as file:
         return file.read().splitlines()
@@ -151,7 +159,7 @@ def _report(number, function, folder):
 
 
 def main():
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    """SIGPIPE stays ignored, as Python has it: a write to a peer that has gone is an exception. Programs get the default again."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores SIGINT in background jobs
     wanted = sys.argv[1:]
     cases = [c for c in _cases if not wanted or any(w in c.__name__ for w in wanted)]

@@ -1,7 +1,6 @@
 """An HTTP server whose responses a test scripts, and that records the requests."""
 
 import gzip
-import signal
 import socket
 import ssl
 import threading
@@ -30,8 +29,6 @@ class Scripted:
     peer disconnects or it ends, and then the connection is closed. Requests are recorded in the order in which they were completed."""
 
     def __init__(self, respond=lambda request: reply(204), tls=None, address="127.0.0.1", port=0):
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a peer may disconnect; children restore the default
         self.respond, self.tls = respond, tls
         self.requests, self.connections, self.sent = [], 0, 0
         self.change = threading.Condition()

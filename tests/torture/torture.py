@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -402,7 +401,6 @@ def torture(name, kind, numbers, count, failures):
 
 def torture_all(handlers, kinds, step, step_for_good, workers, report=lambda key, count: None):
     failures, tried = [], {}
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # for the servers; programs get the default again
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         jobs = {}
         for name, kind in itertools.product(handlers, kinds):
