@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from harness import WEIR, Skip, become_nobody, case, environment, lines_of, main, run
+from harness import WEIR, Skip, become_nobody, case, environment, lines_of, main, need_access_for_others, run
 
 CONFIG = {
     "settings": {"labels": {"host": "here"}},
@@ -126,6 +126,7 @@ def a_broken_plugin_is_reported_and_the_others_are_shown(folder):
 def a_plugin_folder_that_cannot_be_read_is_reported_as_such(folder):
     if os.geteuid() != 0:
         raise Skip("needs root, to become another user")
+    need_access_for_others()
     os.chmod(folder, 0o755)
     secret = os.path.join(folder, "secret")
     os.mkdir(secret, 0o700)

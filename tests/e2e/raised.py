@@ -11,7 +11,7 @@ import struct
 import subprocess
 
 import certificates
-from harness import PLUGINS, SOURCE, WEIR, Skip, case, environment, main
+from harness import PLUGINS, SOURCE, WEIR, Skip, case, environment, main, need_access_for_others
 from scripted import Scripted, tls_context
 
 USER = 65534
@@ -176,6 +176,7 @@ def in_other_programs_http_reads_the_documented_variables_and_uses_no_proxy_or_p
     """This is also what shows that the traps work."""
     if not os.path.exists(os.path.join(PLUGINS, "http.so")):
         raise Skip("built without http")
+    need_access_for_others()
     program = copy_of_weir(folder, 0o755)
     certificate, key = certificates.make(folder, "server", "127.0.0.1")
     listener, variables = proxies()

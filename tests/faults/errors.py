@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from fifos import ScriptedApp
-from harness import BUILD, PLUGINS, SOURCE, Skip, assert_handler_ledger, case, environment, lines_of, main, wait_for
+from harness import BUILD, PLUGINS, SOURCE, Skip, assert_handler_ledger, case, environment, lines_of, main, need_access_for_others, wait_for
 
 VICTIM = os.path.join(BUILD, "tests", "torture", "victim")
 BREAKER = os.path.join(BUILD, "tests", "torture", ".libs", "breaker.so")
@@ -93,6 +93,7 @@ def fault_34_open_files_work_without_descriptors(folder):
 def setuid_copy(folder):
     if os.getuid() != 0:
         raise Skip("only root can create a setuid program of another user")
+    need_access_for_others()
     os.chmod(folder, 0o755)
     copy = os.path.join(folder, "victim")
     shutil.copy(VICTIM, copy)

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 
 from fifos import TIMEOUT, Reader, ScriptedApp, config_of, is_full, make_fifo
-from harness import become_nobody, case, main, wait_for
+from harness import become_nobody, case, main, need_access_for_others, wait_for
 
 # Reads so many bytes in small pieces and copies them to a file. If the last argument is 1, it then reads on until it has read the first
 # three bytes of an object.
@@ -286,6 +286,7 @@ def a_lock_that_another_program_keeps_holds_up_no_value(folder):
 @case
 def a_program_that_may_not_read_the_pipe_logs_that_lines_may_be_torn(folder):
     """Only the line that the reader had begun is torn."""
+    need_access_for_others()
     path = make_fifo(folder)
     os.chmod(folder, 0o711)
     os.chmod(path, 0o222)

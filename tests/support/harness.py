@@ -49,6 +49,15 @@ def skip_fork_under_sanitizers():
         raise Skip("the sanitizers' allocators and thread lists do not survive a fork of a threaded program")
 
 
+def need_access_for_others():
+    """For cases in which root runs a built program as another user: who may not even enter the folder of the checkout, if it is private."""
+    folder = PLUGINS
+    while os.geteuid() == 0 and folder != "/":
+        if not os.stat(folder).st_mode & 0o001:
+            raise Skip(f"other users cannot enter {folder}")
+        folder = os.path.dirname(folder)
+
+
 def become_nobody():
     """For preexec_fn: root becomes a user without rights."""
     if os.geteuid() == 0:
