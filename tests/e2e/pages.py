@@ -237,6 +237,7 @@ def the_keyboard_leads_everywhere(folder):
     page.await_text(".card h3", "shop")
     page.keys("/")
     page.await_address("#/series")
+    wait_for(lambda: page.all("#view input[type=search]"), "the search")
     page.keys("/")
     wait_for(lambda: page.script("return document.activeElement.type") == "search", "the search to have the focus")
     page.keys("\ue00c")

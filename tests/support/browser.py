@@ -93,7 +93,9 @@ class Browser:
                  f"{selector} with \"{text}\"")
 
     def keys(self, *keys):
-        self.driver.switch_to.active_element.send_keys(*keys)
+        """To what has the focus, as a keyboard does: an element that is asked for first may be gone when they come."""
+        from selenium.webdriver.common.action_chains import ActionChains
+        ActionChains(self.driver).send_keys(*keys).perform()
 
     def drag(self, selector, first, last):
         """With the mouse, from one part of the element's width to another."""
