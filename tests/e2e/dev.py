@@ -1,4 +1,5 @@
-"""./dev in a source tree that is itself configured, with a small project that has the make targets that ./dev uses."""
+"""./dev with a small project that has the make targets that ./dev uses: in a source tree that is itself configured, and with tests that
+fail."""
 
 import os
 import shutil
@@ -108,6 +109,108 @@ def commands_that_write_into_a_configured_source_tree_are_refused(folder):
     done = call(folder, "./dev", "abi", "--record")
     assert done.returncode == 1 and "make distclean" in done.stderr, done
     assert not os.path.exists(os.path.join(project, "build-copy"))
+
+
+# A `make check` whose tests are lines of the file `plan`: a file of tests, and the results of its cases in one run after the other. It notes
+# how it was called in `calls`.
+CHECK = """import os, re, sys
+jobs, names = sys.argv[1], sys.argv[2:]
+plan = dict(line.split(" ", 1) for line in open("plan"))
+with open("calls", "a") as calls:
+    calls.write(jobs + " " + " ".join(names) + "\\n")
+failed = 0
+for name in names:
+    results = plan[name].split()
+    base = name.rsplit(".", 1)[0]
+    runs = len(open(base + ".runs").read()) if os.path.exists(base + ".runs") else 0
+    with open(base + ".runs", "a") as file:
+        file.write(".")
+    good = results[min(runs, len(results) - 1)] == "good"
+    with open(base + ".log", "w") as log:
+        log.write("ok 1 - it waits\\nPASS: " + name + " 1 - it waits\\n")
+        log.write("ok 2 - it ends\\n" if good else "# it did not end\\nnot ok 2 - it ends\\n")
+    with open(base + ".trs", "w") as trs:
+        trs.write(":test-result: PASS\\n:test-result: " + ("PASS" if good else "FAIL") + "\\n")
+    if not good:
+        failed = 1
+        print("FAIL: " + name + " 2 - it ends")
+sys.exit(failed)
+"""
+CHECK_MAKEFILE = """TESTS = tests/one.py tests/two.py tests/three.py
+alone_tests = tests/two.py tests/absent.py
+all examples:
+check:
+\tpython3 check.py '$(MAKEFLAGS)' $(TESTS)
+"""
+
+
+def run_checks(folder, plan, *command):
+    """Runs a command of ./dev whose tests have the results in `plan` in one run after the other, and good ones otherwise."""
+    project = make_project(folder, configured=False, git=False)
+    os.makedirs(os.path.join(project, "build", "tests"))
+    for name, text in {"configure": "#!/bin/sh\n", "build/Makefile": CHECK_MAKEFILE, "build/check.py": CHECK, "build/config.status": ""}.items():
+        write(project, name, text)
+    names = ["tests/one.py", "tests/two.py", "tests/three.py"]
+    write(project, "build/plan", "".join(f"{name} {plan.get(name, 'good')}\n" for name in names))
+    for name in ("configure", "configure.ac"):
+        os.utime(os.path.join(project, name), (0, 0))
+    done = call(folder, "./dev", *command)
+    with open(os.path.join(project, "build", "calls"), encoding="utf-8") as file:
+        return done, file.read().splitlines()
+
+
+@case
+def tests_that_are_listed_as_such_run_after_the_others_one_at_a_time(folder):
+    done, calls = run_checks(folder, {}, "test")
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "6 passed, 0 failed", done
+    assert len(calls) == 2 and calls[0].endswith(" tests/one.py tests/three.py") and calls[1].endswith(" tests/two.py"), calls
+    several = f" -j{len(os.sched_getaffinity(0)) + 1} "
+    assert several in calls[0] and several not in calls[1], calls
+
+
+@case
+def tests_that_pass_at_the_second_try_pass_and_are_printed(folder):
+    done, calls = run_checks(folder, {"tests/one.py": "bad good", "tests/two.py": "bad good"}, "test")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines[-2:] == ["2 flaky", "6 passed, 0 failed"], done
+    assert "FLAKY tests/one.py: it ends: it did not end" in lines and "FLAKY tests/two.py: it ends: it did not end" in lines, done
+    assert [call.split()[-1] for call in calls[2:]] == ["tests/one.py", "tests/two.py"], calls
+
+
+@case
+def tests_that_fail_twice_fail(folder):
+    done, _ = run_checks(folder, {"tests/three.py": "bad bad good"}, "test")
+    assert done.returncode == 1 and done.stdout.splitlines()[-1] == "5 passed, 1 failed" and "flaky" not in done.stdout, done
+    assert "not ok 2 - it ends" in done.stdout and "it did not end" in done.stdout, done
+
+
+@case
+def without_second_tries_one_failure_fails(folder):
+    done, calls = run_checks(folder, {"tests/one.py": "bad good"}, "test", "--no-retry")
+    assert done.returncode == 1 and done.stdout.splitlines()[-1] == "5 passed, 1 failed" and len(calls) == 2, (done, calls)
+
+
+@case
+def repeated_runs_list_tests_that_failed_with_their_rate(folder):
+    done, calls = run_checks(folder, {"tests/one.py": "good bad good bad good", "tests/three.py": "bad good"}, "flaky", "--runs", "4", "--load", "1")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1 and len(calls) == 8, done
+    assert lines[-2:] == ["2 of 4 runs: tests/one.py: it ends: it did not end", "1 of 4 runs: tests/three.py: it ends: it did not end"], done
+
+
+@case
+def repeated_runs_without_failures_say_so(folder):
+    done, calls = run_checks(folder, {}, "flaky", "--runs", "2", "--pinned")
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "none" and len(calls) == 4, done
+    assert all((" -j2 " in call) == (index % 2 == 0) for index, call in enumerate(calls)), calls
+
+
+@case
+def all_checks_run_and_end_in_a_table(folder):
+    done, _ = run_checks(folder, {"tests/one.py": "bad"}, "verify", "test --no-retry", "build")
+    table = done.stdout.splitlines()[-2:]
+    assert done.returncode == 1 and table[0].startswith("test --no-retry") and "FAILED" in table[0], done
+    assert table[0].endswith("5 passed, 1 failed") and table[1].startswith("build") and "good" in table[1], done
 
 
 main()
