@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -175,6 +176,12 @@ void wr_listener_close(struct listener *listener)
     if (listener->at.path)
         wr_unix_path_remove(&listener->place);
     listener->fd = -1;
+    close(fd);
+}
+
+void wr_listener_close_connection(int epoll_fd, int fd)
+{
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     close(fd);
 }
 

@@ -54,6 +54,11 @@ bool wr_listener_open(struct listener *listener, const struct listener_options *
 /* Removes the path of a Unix socket, if it is still its own. */
 void wr_listener_close(struct listener *listener);
 
+/* Closes a connection of the epoll set. It is removed first: while a child has a copy of the socket, such as
+ * one between fork and exec, closing it alone leaves it in the set, which would report what is no longer there.
+ */
+void wr_listener_close_connection(int epoll_fd, int fd);
+
 /* Whether the path of a Unix socket still leads to it; true for others. */
 bool wr_listener_is_in_place(const struct listener *listener);
 

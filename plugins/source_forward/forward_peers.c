@@ -82,7 +82,7 @@ static void close_peer(struct peers *peers, struct peer *peer)
     *peer = (struct peer){.kind = READY_BYTES, .fd = -1, .after = peers->free};
     peers->free = peer;
     peers->count--;
-    close(fd);
+    wr_listener_close_connection(peers->epoll_fd, fd);
 }
 
 static void log_refusal(const struct peers *peers, struct refusal *one)

@@ -56,7 +56,7 @@ static void release(struct connections *connections, struct connection *connecti
     connections->feed->parser->end(connection->text);
     connection->text = NULL;
     connection->fd = -1;
-    close(fd);
+    wr_listener_close_connection(connections->epoll_fd, fd);
     connection->after = connections->free;
     connections->free = connection;
     connections->count--;

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 import socket
 import stat
 
@@ -355,6 +356,29 @@ def wrong_addresses_are_refused_with_what_is_allowed(folder):
     for options, problem in (({"listen": []}, "at least one address"), ({"mode": "9"}, "is not a mode")):
         done = run(SOURCED, write_config(folder, {"type": "statsd", **options}))
         assert done.returncode == 1 and problem in done.stderr, (options, done)
+
+
+@case
+def connections_end_while_a_child_has_copies_of_their_sockets(folder):
+    skip_fork_under_sanitizers()
+    program = start(folder, TCP)
+    clients = [connect(program) for _ in range(3)]
+    for client in clients:
+        client.sendall(b"hits:1|c\n")
+    program.await_stats(lines=3)
+    child = program.ask("hold")
+    assert child > 0
+    for client in clients:
+        client.shutdown(socket.SHUT_WR)  # the end reaches the source, and the child's copy stays readable
+    for count in range(4, 24):
+        with connect(program) as client:
+            client.sendall(b"hits:1|c\n")
+            program.await_stats(lines=count)
+    os.kill(child, signal.SIGKILL)
+    for client in clients:
+        client.close()
+    counts = program.end()
+    assert program.values() == [("hits", 1)] * 23 and counts["lines"] == 23, counts
 
 
 @case

@@ -2,8 +2,10 @@
  * JSON for each line that it reads, and, after the sources have stopped, at the end of its input. */
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +61,20 @@ static void print_childs_descriptors(const char *config)
     waitpid(child, NULL, 0);
 }
 
+/* A child that has all descriptors until this program ends, as one between vfork and exec has for a moment: no
+ * handler of fork runs in it. */
+static void hold_descriptors(void)
+{
+    pid_t child = _Fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    printf("%d\n", (int)child);
+    fflush(stdout);
+}
+
 static int fail(void)
 {
     fprintf(stderr, "%s\n", weir_last_error());
@@ -73,6 +89,8 @@ int main(int argc, char **argv)
     while (fgets(line, sizeof line, stdin))
         if (strcmp(line, "fork\n") == 0)
             print_childs_descriptors(argv[1]);
+        else if (strcmp(line, "hold\n") == 0)
+            hold_descriptors();
         else
             print_all();
     int stopped = weir_stop_sources(60000);
