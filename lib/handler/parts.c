@@ -1,5 +1,7 @@
 #include "handler/parts.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +63,7 @@ struct work {
     const struct weir_metric *metric;
     struct wr_summary summary;
     uint32_t event; /* where its event begins */
-    bool no_memory, damaged;
+    bool no_memory, refused;
 };
 
 void wr_parts_fini(struct wr_parts *parts)
@@ -117,14 +119,13 @@ static struct wr_meaning meaning_of(const struct work *work, unsigned is)
     };
 }
 
-/* A name that becomes too long has no such part. */
 static void put_in(struct work *work, const struct weir_stream *stream, const char *suffix, double value,
                    unsigned is)
 {
     char name[NAME_ROOM];
     int length = snprintf(name, sizeof name, "%s%s", work->metric->name, suffix);
-    if (length < 0 || (size_t)length >= sizeof name || !wr_name_check(name, "name", NULL))
-        return;
+    if (length < 0 || (size_t)length >= sizeof name)
+        return; /* not after check_parts */
     const struct wr_meaning meaning = meaning_of(work, is);
     struct weir_metric *metric =
         wr_series_derive(work->registry, stream, name, is & TOTAL ? WEIR_SAMPLE_CUMULATIVE : 0, &meaning);
@@ -207,6 +208,12 @@ static void put_buckets(struct work *work)
     }
 }
 
+static bool has_buckets(const struct work *work)
+{
+    return work->summary.kind == WEIR_HISTOGRAM && work->summary.bucket_count &&
+           !wants(work, WR_WANTS_NO_BUCKETS);
+}
+
 static void put_summary(struct work *work)
 {
     const struct wr_summary *summary = &work->summary;
@@ -230,8 +237,61 @@ static void put_summary(struct work *work)
         put_distribution(work);
     }
     end_event(work);
-    if (summary->kind == WEIR_HISTOGRAM && summary->bucket_count && !wants(work, WR_WANTS_NO_BUCKETS))
+    if (has_buckets(work))
         put_buckets(work);
+}
+
+static bool refuse_parts(struct work *work, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Notes why; returns false. */
+static bool refuse_parts(struct work *work, const char *format, ...)
+{
+    char *why = work->parts->why;
+    size_t room = sizeof work->parts->why;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(why, room, format, arguments);
+    va_end(arguments);
+    if (length > 0 && (size_t)length < room)
+        snprintf(why + length, room - (size_t)length, ": summaries of \"%s\" in group \"%s\"",
+                 work->metric->name, work->metric->stream->group->name);
+    work->refused = true;
+    return false;
+}
+
+/* The longest of the suffixes of a summary's parts. */
+static const char *find_longest_suffix(const struct work *work)
+{
+    const struct wr_percentiles *percentiles = &work->rules->percentiles;
+    const char *longest = has_buckets(work) ? ".bucket" : ".count";
+    for (size_t i = 0; work->summary.sketch.count && i < percentiles->count; i++)
+        if (strlen(percentiles->suffixes[i]) > strlen(longest))
+            longest = percentiles->suffixes[i];
+    return longest;
+}
+
+/* Whether all parts of a summary can have their names and labels: of one that lacks some, the others would seem
+ * to be all. Names and labels may have come from anywhere. */
+static bool check_parts(struct work *work)
+{
+    const struct weir_stream *stream = work->metric->stream;
+    if (work->summary.kind != WEIR_HISTOGRAM && work->summary.kind != WEIR_VALUE)
+        return true;
+    if (wants(work, WR_WANTS_WHOLE) && work->summary.kind == WEIR_HISTOGRAM)
+        return true;
+    const char *suffix = find_longest_suffix(work);
+    size_t length = strlen(work->metric->name) + strlen(suffix);
+    if (length > WR_NAME_LONGEST)
+        return refuse_parts(work, "the name of a part would have %zu bytes with \"%s\", allowed are %d", length,
+                            suffix, WR_NAME_LONGEST);
+    if (!has_buckets(work))
+        return true;
+    for (size_t i = 0; i < stream->label_count; i++)
+        if (strcmp(stream->labels[i].key, "le") == 0)
+            return refuse_parts(work, "the label \"le\" is that of the buckets");
+    if (stream->label_count >= WR_STREAM_LABELS)
+        return refuse_parts(work, "%" PRIu32 " labels leave no room for \"le\" of the buckets", stream->label_count);
+    return true;
 }
 
 static void take_apart(struct work *work, const weir_batch *batch)
@@ -239,12 +299,14 @@ static void take_apart(struct work *work, const weir_batch *batch)
     struct wr_error error = {0};
     work->metric = wr_registry_series(work->registry, work->sample->series);
     work->event = work->parts->count;
-    if (wr_summary_read(&work->summary, work->parts->reading, batch->notes[work->sample->note], &error))
-        put_summary(work);
-    else if (error.code == WEIR_ERR_MEMORY)
+    if (wr_summary_read(&work->summary, work->parts->reading, batch->notes[work->sample->note], &error)) {
+        if (check_parts(work))
+            put_summary(work);
+    } else if (error.code == WEIR_ERR_MEMORY) {
         work->no_memory = true;
-    else
-        work->damaged = true; /* on disk */
+    } else {
+        refuse_parts(work, "damaged"); /* on disk */
+    }
     wr_sketch_fini(&work->summary.sketch);
 }
 
@@ -297,7 +359,7 @@ enum wr_parts_result wr_parts_make(struct wr_parts *parts, const weir_batch *bat
             append(&work, work.sample);
         if (work.no_memory)
             return WR_PARTS_NO_MEMORY;
-        if (work.damaged)
+        if (work.refused)
             break;
         parts->ends[parts->originals++] = (struct wr_parts_end){parts->count, wr_sample_values(work.sample)};
     }
@@ -307,7 +369,7 @@ enum wr_parts_result wr_parts_make(struct wr_parts *parts, const weir_batch *bat
     parts->batch.count = parts->count;
     parts->batch.sequence = parts->sequence;
     parts->batch.origin = parts->origin;
-    return parts->originals ? WR_PARTS_MADE : WR_PARTS_DAMAGED;
+    return parts->originals ? WR_PARTS_MADE : WR_PARTS_REFUSED;
 }
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */

@@ -66,6 +66,8 @@ struct wr_parts {
     uint64_t used;               /* numbers below this were given to parts */
     struct wr_sample_id first;   /* the first sample of the original */
     bool is_begun;               /* some parts of it are done */
+
+    char why[256]; /* the reason why the sample after the originals has no parts */
 };
 
 void wr_parts_fini(struct wr_parts *parts);
@@ -73,11 +75,12 @@ void wr_parts_fini(struct wr_parts *parts);
 enum wr_parts_result {
     WR_PARTS_MADE,
     WR_PARTS_NO_MEMORY,
-    WR_PARTS_DAMAGED, /* the first sample is a summary that cannot be read */
+    WR_PARTS_REFUSED, /* the first sample is a summary that has no parts: `why` of the parts is the reason */
 };
 
-/* Makes the parts of the samples, up to a summary that cannot be read. first: identity of the first one. If
- * that was begun before, the parts of it that are done are left out. */
+/* Makes the parts of the samples, up to a summary that has none: one that cannot be read, or whose parts could
+ * not have their names or labels. first: identity of the first one. If that was begun before, the parts of it
+ * that are done are left out. */
 enum wr_parts_result wr_parts_make(struct wr_parts *parts, const weir_batch *batch,
                                    const struct wr_sample_id *first, struct wr_registry *registry,
                                    const struct wr_parts_rules *rules);

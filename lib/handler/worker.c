@@ -100,9 +100,9 @@ static void emit_in_parts(const struct worker *worker, struct wr_instance *insta
     switch (wr_parts_make(&instance->parts, batch, &call->range.id, worker->env->registry,
                           &instance->parts_rules)) {
     case WR_PARTS_MADE: emit_parts(instance, &instance->parts, outcome); break;
-    case WR_PARTS_DAMAGED:
+    case WR_PARTS_REFUSED:
         outcome->done = outcome->rejected = 1;
-        snprintf(outcome->reason, sizeof outcome->reason, "a summary is damaged");
+        snprintf(outcome->reason, sizeof outcome->reason, "%s", instance->parts.why);
         break;
     default:
         outcome->code = WEIR_OUTCOME_RETRY;

@@ -6,8 +6,6 @@
 #include "registry/name.h"
 #include "registry/series.h"
 
-enum { MAX_LABELS = 64 };
-
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
 /* qsort may use malloc, which a round must not, and there are few. */
@@ -24,9 +22,9 @@ void wr_stream_sort_labels(weir_label *labels, size_t count)
 
 static bool check_labels(const weir_label *labels, size_t count, struct wr_error *error)
 {
-    if (count > MAX_LABELS || (count && !labels)) {
+    if (count > WR_STREAM_LABELS || (count && !labels)) {
         wr_error_set(error, WEIR_ERR_NAME, "labels: %zu of them; 0 to %d are allowed", labels ? count : 0,
-                     MAX_LABELS);
+                     WR_STREAM_LABELS);
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -170,7 +168,7 @@ const char *wr_stream_refusal(const struct wr_registry *registry, const struct w
 static struct weir_stream *get(struct wr_registry *registry, const char *group, const weir_label *labels,
                                size_t count, bool is_foreign, struct wr_error *error)
 {
-    weir_label sorted[MAX_LABELS];
+    weir_label sorted[WR_STREAM_LABELS];
     const struct wr_stream_key key = {NULL, sorted, count, is_foreign};
     struct wr_group_key group_key = {group, wr_name_check_group(group, error)};
     if (!group_key.length || !check_labels(labels, count, error) || !sort_labels(sorted, labels, count, error))
@@ -194,12 +192,13 @@ struct weir_stream *wr_stream_get_foreign(struct wr_registry *registry, const ch
 /* ---- Labels of the call ---------------------------------------------------------------------- */
 
 /* Merges the labels of a stream, which are sorted, with others into `merged`, which is sorted and has room for
- * MAX_LABELS. Returns their number, or -1: they are not sorted, there are too many, or a key occurs twice. */
+ * WR_STREAM_LABELS. Returns their number, or -1: they are not sorted, there are too many, or a key occurs
+ * twice. */
 static int merge_sorted(weir_label *merged, const struct weir_stream *base, const weir_label *labels,
                         size_t count)
 {
     size_t i = 0, j = 0, n = 0;
-    if (count > MAX_LABELS || base->label_count + count > MAX_LABELS)
+    if (count > WR_STREAM_LABELS || base->label_count + count > WR_STREAM_LABELS)
         return -1;
     while (i < base->label_count || j < count) {
         int order = i == base->label_count ? 1 : j == count ? -1 : strcmp(base->labels[i].key, labels[j].key);
@@ -216,12 +215,12 @@ static int merge_sorted(weir_label *merged, const struct weir_stream *base, cons
 struct weir_stream *wr_stream_find_labeled(const struct wr_registry *registry, const struct weir_stream *base,
                                            const weir_label *labels, size_t count)
 {
-    weir_label merged[MAX_LABELS], sorted[MAX_LABELS];
+    weir_label merged[WR_STREAM_LABELS], sorted[WR_STREAM_LABELS];
     for (size_t i = 0; i < count; i++)
         if (!labels || !labels[i].key || !labels[i].value)
             return NULL;
     int total = merge_sorted(merged, base, labels, count);
-    if (total < 0 && count <= MAX_LABELS && sort_labels(sorted, labels, count, NULL))
+    if (total < 0 && count <= WR_STREAM_LABELS && sort_labels(sorted, labels, count, NULL))
         total = merge_sorted(merged, base, sorted, count);
     if (total < 0)
         return NULL;
@@ -232,7 +231,7 @@ struct weir_stream *wr_stream_find_labeled(const struct wr_registry *registry, c
 struct weir_stream *wr_stream_get_labeled(struct wr_registry *registry, const struct weir_stream *base,
                                           const weir_label *labels, size_t count, struct wr_error *error)
 {
-    weir_label both[2 * MAX_LABELS];
+    weir_label both[2 * WR_STREAM_LABELS];
     if (!check_labels(labels, count, error))
         return &registry->bad_name;
     for (size_t i = 0; i < base->label_count; i++)
@@ -245,7 +244,7 @@ struct weir_stream *wr_stream_get_labeled(struct wr_registry *registry, const st
 const struct weir_stream *wr_stream_derive(struct wr_registry *registry, const struct weir_stream *base,
                                            const weir_label *label)
 {
-    weir_label merged[MAX_LABELS];
+    weir_label merged[WR_STREAM_LABELS];
     sigset_t signals;
     int total = merge_sorted(merged, base, label, 1);
     if (total < 0)

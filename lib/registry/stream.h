@@ -6,6 +6,8 @@
 
 struct wr_error;
 
+enum { WR_STREAM_LABELS = 64 };
+
 /* Sorts labels by their keys, the order in which streams have them. */
 void wr_stream_sort_labels(weir_label *labels, size_t count);
 

@@ -308,6 +308,36 @@ Test(aggregate, a_summary_that_is_rejected_drops_all_its_values)
     cr_assert_eq(stats_of("capture").dropped[WEIR_DROPPED_REJECTED], 100);
 }
 
+/* Names and labels may come from anywhere, so no summary may stop the others: this had been retried for ever.
+ */
+Test(aggregate, a_summary_whose_parts_cannot_be_written_drops_only_its_own_values)
+{
+    char keys[64][8], name[256];
+    weir_label many[64], le = {"le", "5"};
+    for (size_t i = 0; i < 64; i++) {
+        snprintf(keys[i], sizeof keys[i], "k%zu", i);
+        many[i] = (weir_label){keys[i], "v"};
+    }
+    memset(name, 'n', 250);
+    name[250] = '\0';
+    cr_assert(weir_get_histogram(stream, "lat", NULL, 0));
+    weir_metric *fine = weir_get_counter(stream, "fine");
+    for (int round = 1; round <= 3; round++) {
+        cr_assert_eq(weir_add_value_labeled(stream, "lat", 1, &le, 1), 0);
+        cr_assert_eq(weir_add_value_labeled(stream, "lat", 2, many, 64), 0);
+        cr_assert_eq(weir_add_value_labeled(stream, "lat", 3, many, 63), 0);
+        cr_assert_eq(weir_add_value(stream, name, 4), 0);
+        weir_metric_add(fine, 1);
+        cr_assert_eq(weir_flush(60000), WEIR_ERR_DROPPED);
+        assert_ledger("capture");
+        expect_total("fine", round);
+        weir_handler_stats stats = stats_of("capture");
+        cr_assert_eq(stats.delivered, (uint64_t)round * 2);
+        cr_assert_eq(stats.dropped[WEIR_DROPPED_REJECTED], (uint64_t)round * 3);
+        cr_assert_eq(stats.queued + stats.summing, 0);
+    }
+}
+
 Test(aggregate, a_failing_handler_gets_the_same_summary_again)
 {
     capture_fail(WEIR_OUTCOME_RETRY, "not now");

@@ -197,7 +197,7 @@ Test(parts, a_damaged_summary_ends_the_batch)
     cr_assert_eq(rest.count, PARTS);
     wr_parts_advance(&parts, PARTS, 0);
     cr_assert_eq(convert(WEIR_OUTCOME_OK).done, 1);
-    cr_assert_eq(make(1), WR_PARTS_DAMAGED);
+    cr_assert_eq(make(1), WR_PARTS_REFUSED);
     cr_assert_eq(make(2), WR_PARTS_MADE);
     cr_assert_eq(wr_parts_rest(&parts).count, 2 * PARTS);
 }
