@@ -17,7 +17,15 @@
 #include "lane/lane_stats.h"
 #include "lane/losses.h"
 
-enum { JOURNAL_RETRY_S = 1, LOCK_WAIT_MS = 50, SETTLE_S = 5, QUIET_S = 1, SAVE_S = 10, TAKING_TIMEOUT_S = 1 };
+enum { JOURNAL_RETRY_S = 1, TAKING_TIMEOUT_S = 1 };
+
+static const struct wr_engine_limits default_limits = {
+    .lock_ns = 10 * WR_NS_PER_S,
+    .settle_least_ns = 50 * WR_NS_PER_MS,
+    .settle_most_ns = 5 * WR_NS_PER_S,
+    .quiet_ns = 1 * WR_NS_PER_S,
+    .save_ns = 10 * WR_NS_PER_S,
+};
 
 /* ---- Journal and timers ---------------------------------------------------------------------- */
 
@@ -27,7 +35,7 @@ static void check_leaving(struct wr_engine *engine, int64_t now_ns, int64_t *nex
     if (!engine->leaving)
         return;
     engine->leaving = 0;
-    for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane)) {
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane)) {
         int64_t deadline_ns = WR_NEVER;
         wr_lane_check(lane, now_ns, &deadline_ns);
         engine->leaving += deadline_ns != WR_NEVER;
@@ -97,6 +105,7 @@ struct wr_engine *wr_engine_new(struct wr_registry *registry, struct wr_producer
     engine->log = log;
     engine->recovery.fronts = &engine->fronts;
     engine->worker_env = (struct wr_worker_env){registry, after_handler, engine};
+    engine->limits = default_limits;
     wr_dispatcher_init(&engine->dispatcher, registry, &engine->worker_env);
     engine->dispatcher.log = log;
     engine->dispatcher.tend = tend;
@@ -131,7 +140,7 @@ void wr_engine_leave(struct wr_visit *visit)
 
 struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name)
 {
-    struct wr_lane *lane = engine->lanes;
+    struct wr_lane *lane = wr_engine_lanes(engine);
     while (lane && strcmp(wr_lane_name(lane), name) != 0)
         lane = wr_lane_next(lane);
     return lane;
@@ -141,11 +150,11 @@ struct wr_lane *wr_engine_find_lane(struct wr_engine *engine, const char *name)
 struct wr_lane *wr_engine_lane_at(struct wr_engine *engine, size_t index)
 {
     size_t count = 0;
-    for (const struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
+    for (const struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
         count++;
     if (index >= count)
         return NULL;
-    struct wr_lane *lane = engine->lanes;
+    struct wr_lane *lane = wr_engine_lanes(engine);
     while (count-- > index + 1)
         lane = wr_lane_next(lane);
     return lane;
@@ -227,7 +236,7 @@ void wr_engine_reopen(struct wr_engine *engine)
 {
     struct wr_visit visit;
     wr_engine_enter(engine, &visit);
-    for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane))
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
         wr_lane_request_reload(lane);
     wr_engine_leave(&visit);
 }
@@ -290,7 +299,7 @@ static void add_progress(struct wr_engine_progress *sum, struct wr_lane *lane)
 static void add_awaited(struct wr_engine_progress *sum, const struct wr_engine *engine)
 {
     bool found = false;
-    for (struct wr_lane *lane = engine->lanes; lane; lane = wr_lane_next(lane)) {
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane)) {
         struct wr_lane_progress progress = wr_lane_get_progress(lane);
         if (progress.is_awaited)
             add(sum, &progress);
@@ -329,37 +338,33 @@ bool wr_engine_explain(struct wr_engine *engine, struct wr_group *group, int cod
 
 /* ---- Flushing -------------------------------------------------------------------------------- */
 
-struct wr_lane *wr_engine_lanes(struct wr_engine *engine)
+struct wr_lane *wr_engine_lanes(const struct wr_engine *engine)
 {
-    struct wr_visit visit;
-    wr_engine_enter(engine, &visit);
-    struct wr_lane *lane = engine->lanes;
-    wr_engine_leave(&visit);
-    return lane;
+    /* acquire: pairs with the release in the commit that prepends a lane */
+    return atomic_load_explicit(&engine->lanes, memory_order_acquire);
 }
 
 /* Moves what has been added from the rings to the lanes, and ends the intervals of summaries: also_full: also
  * of lanes with a full queue. *queued: whether all were ended. A round starts at most WR_DISPATCHER_CLAIMS
  * workers and leaves further ones to the next round, but the dispatcher's thread may not be there to run it:
- * rounds are repeated until no worker is left. Returns the lanes; NULL: none, or the round lock was not free by
- * deadline_ns. */
-static struct wr_lane *run_rounds(struct wr_engine *engine, int64_t deadline_ns, bool also_full, bool *queued)
+ * rounds are repeated until no worker is left. Returns false if the round lock was not free by deadline_ns. */
+static bool run_rounds(struct wr_engine *engine, int64_t deadline_ns, bool also_full, bool *queued)
 {
     struct wr_visit visit;
-    struct wr_lane *first = NULL;
     bool ended = false, more = true;
     *queued = true;
-    while (more && wr_engine_enter_by(engine, &visit, deadline_ns)) {
+    while (more) {
         int64_t next_ns;
+        if (!wr_engine_enter_by(engine, &visit, deadline_ns))
+            return false;
         wr_dispatcher_round(&engine->dispatcher, &next_ns);
         if (!ended) /* once: an interval without values has summaries, too */
             *queued = wr_dispatcher_end_intervals(&engine->dispatcher, also_full);
         ended = true;
         more = engine->dispatcher.claimed_count == WR_DISPATCHER_CLAIMS;
-        first = engine->lanes;
         wr_engine_leave(&visit);
     }
-    return first;
+    return true;
 }
 
 static uint64_t count_dropped(struct wr_lane *lane)
@@ -369,17 +374,21 @@ static uint64_t count_dropped(struct wr_lane *lane)
     return wr_losses_sum(stats.dropped);
 }
 
-/* Reports each drop to one flush. Another flush may have counted later, and have reported these already. */
-static int report_dropped(struct wr_engine *engine, struct wr_error *error)
+/* Reports each drop to one flush. Another flush may have counted later, and have reported these already. If the
+ * round lock is not free by deadline_ns, some may be reported again. */
+static int report_dropped(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
 {
     uint64_t dropped = 0;
     struct wr_visit visit;
     for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane))
         dropped += count_dropped(lane);
-    wr_engine_enter(engine, &visit);
-    uint64_t unreported = dropped > engine->flush_dropped ? dropped - engine->flush_dropped : 0;
-    engine->flush_dropped += unreported;
-    wr_engine_leave(&visit);
+    bool entered = wr_engine_enter_by(engine, &visit, deadline_ns);
+    uint64_t before = atomic_load(&engine->flush_dropped);
+    uint64_t unreported = dropped > before ? dropped - before : 0;
+    if (entered) {
+        atomic_store(&engine->flush_dropped, before + unreported);
+        wr_engine_leave(&visit);
+    }
     if (!unreported)
         return 0;
     return wr_error_set(error, WEIR_ERR_DROPPED, "%" PRIu64 " values were dropped since the last flush",
@@ -430,7 +439,7 @@ int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_err
     } while (!late && !queued); /* now that the full queue is delivered */
     if (late && late != WEIR_ERR_SPOOLED)
         return late;
-    if (!report_dropped(engine, &dropped))
+    if (!report_dropped(engine, WR_NEVER, &dropped))
         return late;
     *error = dropped;
     return WEIR_ERR_DROPPED;
@@ -447,13 +456,6 @@ static void open_all_gates(struct wr_engine *engine)
         wr_gate_set(group, WR_GATE_OFF);
 }
 
-/* The deadline for the round lock, which is held briefly. It may exceed the deadline for deliveries: without
- * the lock, what is left could be neither saved nor counted. */
-static int64_t lock_deadline(void)
-{
-    return wr_clock_monotonic_ns() + LOCK_WAIT_MS * WR_NS_PER_MS;
-}
-
 static int64_t later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -461,40 +463,38 @@ static int64_t later(int64_t a, int64_t b)
 
 /* Until when calls in progress are waited for: half of the time, because the handlers need the other half if a
  * call is stuck, such as in a signal handler that interrupted it. */
-static int64_t settle_deadline(int64_t deadline_ns)
+static int64_t settle_deadline(const struct wr_engine *engine, int64_t deadline_ns)
 {
     int64_t now_ns = wr_clock_monotonic_ns(), half_ns = (deadline_ns - now_ns) / 2;
-    if (half_ns > SETTLE_S * WR_NS_PER_S)
-        half_ns = SETTLE_S * WR_NS_PER_S;
-    return later(now_ns + half_ns, lock_deadline());
+    if (half_ns > engine->limits.settle_most_ns)
+        half_ns = engine->limits.settle_most_ns;
+    return now_ns + later(half_ns, engine->limits.settle_least_ns);
 }
 
 /* The end of a wait of which nothing is logged. */
-static int64_t quiet_until(int64_t deadline_ns)
+static int64_t quiet_until(const struct wr_engine *engine, int64_t deadline_ns)
 {
-    int64_t quiet_ns = wr_clock_monotonic_ns() + QUIET_S * WR_NS_PER_S;
+    int64_t quiet_ns = wr_clock_monotonic_ns() + engine->limits.quiet_ns;
     return quiet_ns < deadline_ns ? quiet_ns : deadline_ns;
 }
 
-/* Until when the disk may be busy with what is to be saved, in all lanes together: long enough for a machine
- * that is overloaded or stands still for some seconds, since what is not on disk then is lost. */
-static int64_t save_limit(int64_t deadline_ns)
+/* So long after a deadline, which may have passed before it was set. */
+static int64_t after(int64_t deadline_ns, int64_t ns)
 {
-    return deadline_ns == WR_NEVER ? WR_NEVER
-                                   : later(deadline_ns, wr_clock_monotonic_ns()) + SAVE_S * WR_NS_PER_S;
+    return deadline_ns == WR_NEVER ? WR_NEVER : later(deadline_ns, wr_clock_monotonic_ns()) + ns;
 }
 
 /* Refuses all further calls, and wakes those that wait at gates. Returns whether all calls in progress have
  * ended. */
-static bool close_producers(struct wr_engine *engine, int64_t deadline_ns)
+static bool close_producers(struct wr_engine *engine, int64_t deadline_ns, int64_t lock_ns)
 {
     struct wr_visit visit;
     wr_producers_close(engine->producers);
-    if (wr_engine_enter_by(engine, &visit, later(deadline_ns, lock_deadline()))) {
+    if (wr_engine_enter_by(engine, &visit, lock_ns)) {
         open_all_gates(engine);
         wr_engine_leave(&visit);
     }
-    int64_t settle_ns = settle_deadline(deadline_ns), quiet_ns = quiet_until(settle_ns);
+    int64_t settle_ns = settle_deadline(engine, deadline_ns), quiet_ns = quiet_until(engine, settle_ns);
     uint32_t running = wr_producers_settle(engine->producers, quiet_ns);
     if (!running || quiet_ns == settle_ns)
         return !running;
@@ -504,15 +504,16 @@ static bool close_producers(struct wr_engine *engine, int64_t deadline_ns)
     return !wr_producers_settle(engine->producers, settle_ns);
 }
 
-/* After the last round and the end of the lanes: values of calls that were not waited for are counted as
- * dropped, or stay in the journal. Calls that still run are reported. */
-static void drain_late(struct wr_engine *engine)
+/* After the last round and the end of the lanes: values of calls that were not waited for, or of which no round
+ * could be run, are counted as dropped, or stay in the journal. Calls that still run are reported. Returns
+ * false if the round lock is not free by lock_ns. */
+static bool drain_late(struct wr_engine *engine, int64_t lock_ns)
 {
     int64_t next_ns;
     struct wr_visit visit;
     uint32_t running = wr_producers_settle(engine->producers, 0);
-    if (!wr_engine_enter_by(engine, &visit, lock_deadline()))
-        return;
+    if (!wr_engine_enter_by(engine, &visit, lock_ns))
+        return false;
     uint64_t late = wr_dispatcher_round(&engine->dispatcher, &next_ns);
     bool has_journal = engine->journal;
     wr_engine_leave(&visit);
@@ -521,6 +522,7 @@ static void drain_late(struct wr_engine *engine)
                      "shutting down: %" PRIu64 " values were added too late for their handlers, and %" PRIu32
                      " calls that add values have not returned; these values %s",
                      late, running, has_journal ? "stay in the journal" : "are dropped");
+    return true;
 }
 
 static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
@@ -536,11 +538,12 @@ static int report_spooled(struct wr_lane *lanes, struct wr_error *error)
     return wr_error_set(error, WEIR_ERR_SPOOLED, "%" PRIu64 " values are on disk only", spooled);
 }
 
-/* Undelivered values stay in the journal for recovery; without any, its files are removed. */
-static void leave_journal(struct wr_engine *engine, int64_t deadline_ns)
+/* Undelivered values stay in the journal for recovery; without any, its files are removed. If the round lock is
+ * not free by lock_ns, all files stay, and the next process recovers what they have. */
+static void leave_journal(struct wr_engine *engine, int64_t lock_ns)
 {
     struct wr_visit visit;
-    if (!engine->journal || !wr_engine_enter_by(engine, &visit, later(deadline_ns, lock_deadline())))
+    if (!engine->journal || !wr_engine_enter_by(engine, &visit, lock_ns))
         return;
     struct wr_journal *journal = engine->journal;
     if (engine->dispatcher.drain.router)
@@ -605,12 +608,11 @@ void wr_engine_report_unfinished(struct wr_engine *engine)
     weir_handler_stats stats;
     uint64_t queued = 0;
     atomic_store(&engine->unfinished, true);
-    if (!wr_engine_enter_by(engine, &visit, lock_deadline()))
-        return;
-    bool has_journal = engine->journal;
-    struct wr_lane *lanes = engine->lanes;
-    wr_engine_leave(&visit);
-    for (struct wr_lane *lane = lanes; lane; lane = wr_lane_next(lane)) {
+    bool entered = wr_engine_enter_by(engine, &visit, after(0, engine->limits.settle_least_ns));
+    bool has_journal = entered && engine->journal;
+    if (entered)
+        wr_engine_leave(&visit);
+    for (struct wr_lane *lane = wr_engine_lanes(engine); lane; lane = wr_lane_next(lane)) {
         wr_lane_stats_get(&stats, lane, 0);
         queued += stats.queued;
     }
@@ -619,10 +621,10 @@ void wr_engine_report_unfinished(struct wr_engine *engine)
                  queued, has_journal ? "stay in the journal" : "are lost");
 }
 
-/* Waits a second in silence; lanes that take longer are logged. */
-static void await_lanes(struct wr_lane *first, int64_t deadline_ns)
+/* Waits for a while in silence; lanes that take longer are logged. */
+static void await_lanes(const struct wr_engine *engine, struct wr_lane *first, int64_t deadline_ns)
 {
-    int64_t quiet_ns = quiet_until(deadline_ns);
+    int64_t quiet_ns = quiet_until(engine, deadline_ns);
     if (quiet_ns == deadline_ns)
         return;
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
@@ -631,29 +633,49 @@ static void await_lanes(struct wr_lane *first, int64_t deadline_ns)
         wr_lane_stop_log_wait(lane, deadline_ns);
 }
 
-int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
+/* Lets all lanes deliver, save and count what they have. */
+static void stop_lanes(struct wr_engine *engine, struct wr_lane *first, int64_t deadline_ns)
 {
-    bool settled = close_producers(engine, deadline_ns);
-    wr_dispatcher_stop(&engine->dispatcher, later(deadline_ns, lock_deadline()));
-    bool queued;
-    struct wr_lane *first = run_rounds(engine, later(deadline_ns, lock_deadline()), true, &queued);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_request(lane, WEIR_DROPPED_SHUTDOWN, deadline_ns);
-    await_lanes(first, deadline_ns);
-    int64_t save_ns = save_limit(deadline_ns);
+    await_lanes(engine, first, deadline_ns);
+    int64_t save_ns = after(deadline_ns, engine->limits.save_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_save(lane, deadline_ns, save_ns);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_wait(lane, deadline_ns);
-    wr_dispatcher_join(&engine->dispatcher, later(deadline_ns, lock_deadline()));
-    if (!settled)
-        drain_late(engine);
+}
+
+static int report_uncounted(struct wr_engine *engine, struct wr_error *error)
+{
+    wr_log_write(
+        engine->log, WEIR_LOG_ERROR,
+        "shutting down: another thread has kept weir's lock; values that were added last may be neither "
+        "delivered nor counted");
+    return wr_error_set(error, WEIR_ERR_TIMEOUT, "values may be left: another thread has kept weir's lock");
+}
+
+/* Without the round lock, which a thread keeps that is stopped, for example, the lanes are stopped all the
+ * same; only what calls have added since the last round is left then. */
+int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error)
+{
+    int64_t lock_ns = after(deadline_ns, engine->limits.lock_ns);
+    bool queued, settled = close_producers(engine, deadline_ns, lock_ns);
+    wr_dispatcher_stop(&engine->dispatcher, lock_ns);
+    bool counted = run_rounds(engine, lock_ns, true, &queued);
+    struct wr_lane *first = wr_engine_lanes(engine);
+    stop_lanes(engine, first, deadline_ns);
+    wr_dispatcher_join(&engine->dispatcher, after(deadline_ns, engine->limits.settle_least_ns));
+    if (!settled || !counted)
+        counted = drain_late(engine, lock_ns) && counted;
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_log_total(lane);
     for (struct wr_lane *lane = first; lane; lane = wr_lane_next(lane))
         wr_lane_stop_release_spool(lane);
-    leave_journal(engine, deadline_ns);
-    wr_dispatcher_wait_logged(&engine->dispatcher, wr_clock_monotonic_ns() + WR_NS_PER_S);
-    int dropped = report_dropped(engine, error);
+    leave_journal(engine, lock_ns);
+    wr_dispatcher_wait_logged(&engine->dispatcher, wr_clock_monotonic_ns() + engine->limits.quiet_ns);
+    if (!counted)
+        return report_uncounted(engine, error);
+    int dropped = report_dropped(engine, lock_ns, error);
     return dropped ? dropped : report_spooled(first, error);
 }

@@ -19,16 +19,28 @@
 #include "dispatch/selfmetrics.h"
 #include "text/error.h"
 
+/* How long a shutdown waits, in nanoseconds; tests set other values. */
+struct wr_engine_limits {
+    int64_t lock_ns; /* for the round lock, also beyond the deadline: it is held briefly, but its holder may not
+                        be scheduled, and without the lock nothing can be counted */
+    int64_t settle_least_ns; /* for calls in progress, also beyond the deadline */
+    int64_t settle_most_ns;  /* for calls in progress, before it */
+    int64_t quiet_ns;        /* before it logs for what it waits */
+    int64_t save_ns; /* for a disk that is busy, in all lanes together: what is not on disk then is lost */
+};
+
 struct wr_engine {
     struct wr_dispatcher dispatcher;
+    struct wr_engine_limits limits;
     struct wr_worker_env worker_env;
     struct wr_registry *registry;
     struct wr_producers *producers;
     struct wr_plugins *plugins;
     struct wr_log *log;
 
+    _Atomic(struct wr_lane *)
+        lanes; /* all ever made, linked by next; never freed. Changed under the round lock */
     /* under the round lock */
-    struct wr_lane *lanes;              /* all ever made, linked by next; never freed */
     struct wr_label_set *labels;        /* of the configuration in force; NULL: none */
     struct wr_label_set *pushed_labels; /* see struct wr_plan */
     struct wr_journal *journal;         /* NULL: not started */
@@ -38,7 +50,7 @@ struct wr_engine {
     struct wr_fronts fronts; /* of the sources; has a lock of its own */
     unsigned leaving;        /* stopping lanes whose deadline the dispatcher checks */
     struct wr_selfmetrics selfmetrics;
-    uint64_t flush_dropped; /* values dropped until the last flush returned */
+    _Atomic uint64_t flush_dropped; /* values dropped until the last flush returned */
 
     _Atomic(struct wr_config *) config; /* in force; holds a reference */
     _Atomic uint64_t generation;        /* changes with each configuration */
@@ -125,7 +137,8 @@ int wr_engine_flush(struct wr_engine *engine, int64_t deadline_ns, struct wr_err
 /* true for the first caller, which then shuts the engine down. */
 bool wr_engine_close(struct wr_engine *engine);
 
-/* As weir_shutdown, after wr_engine_close returned true. */
+/* As weir_shutdown, after wr_engine_close returned true. WEIR_ERR_TIMEOUT also if the round lock could not be
+ * had: what calls had added since the last round is not counted then. */
 int wr_engine_shutdown(struct wr_engine *engine, int64_t deadline_ns, struct wr_error *error);
 
 /* The shutdown is finished: wakes the threads that wait for it. error: its result; NULL: 0. */
@@ -144,8 +157,8 @@ void wr_engine_take_late(struct wr_engine *engine);
 /* The process ends before another thread's shutdown is finished: logs how many values are not delivered. */
 void wr_engine_report_unfinished(struct wr_engine *engine);
 
-/* The first of all lanes ever made, linked by next; never freed. NULL: none. Takes the round lock; the list can
- * be walked without it, since lanes are only prepended. */
-struct wr_lane *wr_engine_lanes(struct wr_engine *engine);
+/* The first of all lanes ever made, linked by next; never freed. NULL: none. Needs no lock, since lanes are
+ * only prepended. */
+struct wr_lane *wr_engine_lanes(const struct wr_engine *engine);
 
 #endif

@@ -290,7 +290,8 @@ static bool check_parts(struct work *work)
         if (strcmp(stream->labels[i].key, "le") == 0)
             return refuse_parts(work, "the label \"le\" is that of the buckets");
     if (stream->label_count >= WR_STREAM_LABELS)
-        return refuse_parts(work, "%" PRIu32 " labels leave no room for \"le\" of the buckets", stream->label_count);
+        return refuse_parts(work, "%" PRIu32 " labels leave no room for \"le\" of the buckets",
+                            stream->label_count);
     return true;
 }
 

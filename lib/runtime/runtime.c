@@ -80,7 +80,7 @@ static void at_exit(void)
         return;
     const struct wr_config *config = atomic_load(&engine->config);
     int64_t deadline_ns = wr_clock_monotonic_ns() + config->settings.shutdown_timeout_ns;
-    if (wr_runtime_shutdown(runtime, deadline_ns, &error) == WEIR_ERR_TIMEOUT)
+    if (wr_runtime_shutdown(runtime, deadline_ns, &error) == WEIR_ERR_TIMEOUT && !atomic_load(&engine->ended))
         wr_engine_report_unfinished(engine);
 }
 
