@@ -99,6 +99,18 @@ static struct weir_stream *make(struct wr_registry *registry, const struct wr_gr
     return &registry->no_memory;
 }
 
+void wr_stream_adopt_group(struct wr_registry *registry, const char *group)
+{
+    const struct wr_group_key key = {group, wr_name_check_group(group, NULL)};
+    sigset_t signals;
+    if (!key.length || wr_registry_find_group(registry, &key))
+        return;
+    wr_registry_lock(registry, &signals);
+    if (!wr_registry_find_group(registry, &key))
+        wr_registry_add_group(registry, &key);
+    wr_registry_unlock(registry, &signals);
+}
+
 /* ---- Finding --------------------------------------------------------------------------------- */
 
 static struct weir_stream *find(const struct wr_registry *registry, const struct wr_group_key *group_key,

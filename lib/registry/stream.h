@@ -21,6 +21,11 @@ struct weir_stream *wr_stream_get(struct wr_registry *registry, const char *grou
 struct weir_stream *wr_stream_get_foreign(struct wr_registry *registry, const char *group,
                                           const weir_label *labels, size_t count, struct wr_error *error);
 
+/* [any thread] Makes the group of values that an earlier process has added, if it is not there, also beyond
+ * settings.max_series: what does not fit goes to the series weir_overflow of its group, and is not refused. An
+ * invalid name and a want of memory are reported by wr_stream_get, which follows. */
+void wr_stream_adopt_group(struct wr_registry *registry, const char *group);
+
 /* [any thread] Why a stream refuses: the message with which it was asked for, or that of its error code. */
 const char *wr_stream_refusal(const struct wr_registry *registry, const struct weir_stream *stream);
 

@@ -142,6 +142,7 @@ bool wr_series_codec_take(const char **at, const char *end, uint16_t flags, uint
 uint32_t wr_series_codec_intern(struct wr_registry *registry, const weir_series *view, bool *no_memory)
 {
     struct wr_error error;
+    wr_stream_adopt_group(registry, view->group);
     struct weir_stream *stream =
         view->foreign ? wr_stream_get_foreign(registry, view->group, view->labels, view->label_count, &error)
                       : wr_stream_get(registry, view->group, view->labels, view->label_count, &error);

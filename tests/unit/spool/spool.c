@@ -347,6 +347,45 @@ Test(spool, the_next_process_continues_where_the_last_one_ended)
     cr_assert_eq(count_entries(""), 0);
 }
 
+/* What was added once is not refused when it is read back, and not taken for damage. */
+Test(spool, a_process_whose_series_are_at_their_limit_loses_nothing_that_it_adopts)
+{
+    static struct wr_registry small;
+    static const char *const groups[] = {"other", "known"};
+    const weir_label label = {"zone", "a"};
+    struct wr_spool_found found;
+    for (uint32_t i = 0; i < 4; i++) {
+        struct weir_stream *stream = wr_stream_get(&registry, groups[i % 2], &label, i < 2 ? 1 : 0, &error);
+        segment->samples[2 * i + 1].series = wr_series_get(&registry, stream, "load", 0, &error)->series;
+    }
+    put(0, 10);
+    wr_spool_free(spool);
+    cr_assert(wr_registry_init(&small));
+    small.max = 2; /* of a group and a series */
+    wr_series_get(&small, wr_stream_get(&small, "known", NULL, 0, &error), "load", 0, &error);
+    spool = wr_spool_new("push", &small);
+    cr_assert(wr_spool_adopt(spool, terms.place, &found, &error), "%s", error.text);
+    cr_assert_eq(found.samples, 10);
+    struct wr_spool_want want = {.samples = 100, .bytes = BIG};
+    struct wr_spool_batch batch;
+    cr_assert_eq(wr_spool_fetch(spool, &want, &batch, &error), WR_SPOOL_OK, "%s", error.text);
+    cr_assert_eq(batch.range.count, 10);
+    cr_assert_eq(batch.lost.samples, 0);
+    cr_assert_not(batch.kept_bad);
+    for (uint32_t i = 0; i < 10; i++) {
+        static const char *const names[] = {"other", "known", "other", "known"};
+        const weir_sample *sample = &batch.range.segment->samples[batch.range.first + i];
+        const weir_series *view = atomic_load(&wr_registry_series(&small, sample->series)->view);
+        bool is_first = i % 2 == 0 || i > 7;
+        cr_assert_eq(sample->value.f64, i);
+        cr_assert_str_eq(view->group, is_first ? "my_app" : names[i / 2]);
+        cr_assert_str_eq(view->name, i == 3 || i == 7 ? "load" : "weir_overflow", "of sample %u", i);
+    }
+    wr_segment_drop(batch.range.segment);
+    wr_spool_settle(spool, 10, 0);
+    expect_nothing();
+}
+
 Test(spool, adopted_samples_come_before_new_ones)
 {
     put(0, 10);
