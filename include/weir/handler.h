@@ -146,11 +146,12 @@ static inline const weir_label *weir_batch_labels(const weir_batch *batch, const
  * A code marked with - or an unknown one is counted as a fault of the handler, logged, and treated as RETRY;
  * for probe it means not reachable. After 10 faults in a row the core gives up. */
 enum weir_outcome_code {
-    WEIR_OUTCOME_OK = 0,      /* success */
-    WEIR_OUTCOME_RETRY = 1,   /* a failure that may pass; the connection is good */
-    WEIR_OUTCOME_REOPEN = 2,  /* a failure that may pass; the connection is not good */
-    WEIR_OUTCOME_DROP = 3,    /* the rest of this batch can never be delivered; it is dropped as rejected */
-    WEIR_OUTCOME_FAILED = 4,  /* nothing can ever be delivered: the handler is closed, its values are dropped */
+    WEIR_OUTCOME_OK = 0,     /* success */
+    WEIR_OUTCOME_RETRY = 1,  /* a failure that may pass; the connection is good */
+    WEIR_OUTCOME_REOPEN = 2, /* a failure that may pass; the connection is not good */
+    WEIR_OUTCOME_DROP = 3,   /* the rest of this batch can never be delivered; it is dropped as rejected */
+    WEIR_OUTCOME_FAILED =
+        4, /* nothing can ever be delivered: the handler is closed; its values are spooled or dropped */
     WEIR_OUTCOME_NOT_NOW = 5, /* emit_now only: the rest has to be delivered by emit; nothing has failed */
 };
 

@@ -22,6 +22,7 @@ void wr_lane_take_successor(struct wr_lane *lane)
     lane->kinds = handler->kinds;
     lane->has_flush = handler->has_flush;
     lane->end_reason = WR_LANE_LIVES;
+    lane->has_given_up = false;
     lane->retry_at_ns = 0;
     lane->faults_in_a_row = 0;
     lane->sync_waiters.error = 0;
@@ -37,7 +38,7 @@ bool wr_lane_config_is_same(struct wr_lane *lane, const char *identity)
     sigset_t signals;
     wr_lane_lock_from_program(lane, &signals);
     const struct wr_lane_handler *last = lane->successor.instance ? &lane->successor : &lane->handler;
-    bool lives = lane->successor.instance || lane->end_reason == WR_LANE_LIVES;
+    bool lives = lane->successor.instance || (lane->end_reason == WR_LANE_LIVES && !lane->has_given_up);
     bool same = last->instance && lives && strcmp(last->identity, identity) == 0;
     wr_lane_unlock_from_program(lane, &signals);
     return same;

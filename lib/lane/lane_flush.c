@@ -18,7 +18,7 @@ uint64_t wr_lane_flush_request(struct wr_lane *lane, int64_t deadline_ns)
         lane->flush_deadline_ns = deadline_ns;
     if (position > lane->flush_wanted)
         lane->flush_wanted = position;
-    lane->retry_at_ns = 0;
+    wr_lane_end_delay(lane);
     lane->sync_waiters.error = 0; /* there will be another attempt */
     wr_condition_wake(&lane->work);
     wr_lane_unlock_from_program(lane, &signals);

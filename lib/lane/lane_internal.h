@@ -91,6 +91,7 @@ struct wr_lane {
     /* failures */
     struct wr_backoff backoff;
     int64_t retry_at_ns; /* no attempt before this; 0: none is delayed */
+    bool has_given_up;   /* there will be none until the handler is configured again or reloaded */
     bool failing;
     int64_t failing_since_ns, reminder_ns;
     int64_t refusal_reminder_ns; /* rejected samples are not logged before this */
@@ -211,6 +212,13 @@ void wr_lane_eased(struct wr_lane *lane);
 
 /* Samples were settled: updates the back-pressure, and wakes all that wait for progress. */
 void wr_lane_made_progress(struct wr_lane *lane, int64_t now_ns);
+
+/* The next attempt is made at once, if there will be one. */
+static inline void wr_lane_end_delay(struct wr_lane *lane)
+{
+    if (!lane->has_given_up)
+        lane->retry_at_ns = 0;
+}
 
 /* Replaces the handler, which is destroyed or was never there, by the successor. */
 void wr_lane_take_successor(struct wr_lane *lane);

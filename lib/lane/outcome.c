@@ -44,14 +44,19 @@ static uint64_t count_lost(const struct wr_lane *lane)
     return wr_losses_sum(lane->dropped);
 }
 
+static void begin_failing(struct wr_lane *lane, int64_t now_ns)
+{
+    lane->failing = true;
+    lane->failing_since_ns = now_ns;
+    lane->lost_before = count_lost(lane);
+}
+
 static void log_failure(struct wr_lane *lane, int64_t now_ns)
 {
     char backlog[80];
     wr_spool_policy_describe(lane, backlog, sizeof backlog);
     if (!lane->failing) {
-        lane->failing = true;
-        lane->failing_since_ns = now_ns;
-        lane->lost_before = count_lost(lane);
+        begin_failing(lane, now_ns);
         wr_lane_log(lane, WEIR_LOG_WARNING, "%s; retrying, %s", lane->last_error, backlog);
     } else if (now_ns >= lane->reminder_ns) {
         wr_lane_log(lane, WEIR_LOG_WARNING, "still failing after %" PRId64 " s: %s; %s, %" PRIu64 " lost",
@@ -84,15 +89,37 @@ static void back_off(struct wr_lane *lane, const weir_outcome *outcome, int64_t 
     log_failure(lane, now_ns);
 }
 
-/* The handler is finished. Releases the producers at their gates, and flushes. */
+/* There are no further attempts, but a spool goes on: what it has and gets is for the handler of another
+ * configuration, or of a later process. */
+static void give_up(struct wr_lane *lane, int64_t now_ns)
+{
+    if (!lane->failing)
+        begin_failing(lane, now_ns);
+    lane->has_given_up = true;
+    lane->retry_at_ns = WR_NEVER;
+    lane->must_reopen = lane->open;
+    wr_lane_log(lane, WEIR_LOG_ERROR,
+                "%s; gives up until it is configured again or reloaded; values are spooled", lane->last_error);
+}
+
+/* The handler is finished. Releases the producers at their gates, and flushes. What a journal has stays there.
+ */
 static void fail_permanently(struct wr_lane *lane, int64_t now_ns)
 {
-    uint64_t left = wr_lane_queued(lane);
-    lane->end_reason = WEIR_DROPPED_FAILED;
-    wr_losses_state(lane, WEIR_DROPPED_FAILED, left);
+    if (lane->settings.spool_limit && lane->spool_state.place) {
+        give_up(lane, now_ns);
+        return;
+    }
+    uint64_t left = wr_lane_queued(lane), kept = lane->left_in_journal;
     wr_lane_drop_all(lane, WEIR_DROPPED_FAILED);
-    wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped; all further values are dropped",
-                lane->last_error, left);
+    lane->end_reason = WEIR_DROPPED_FAILED; /* not before: see discard in lane.c */
+    kept = lane->left_in_journal - kept;
+    wr_losses_state(lane, WEIR_DROPPED_FAILED, left - kept);
+    char in_journal[60] = "";
+    if (kept)
+        snprintf(in_journal, sizeof in_journal, ", %" PRIu64 " left in the journal", kept);
+    wr_lane_log(lane, WEIR_LOG_ERROR, "%s; gives up, %" PRIu64 " dropped%s; all further values are dropped",
+                lane->last_error, left - kept, in_journal);
     wr_lane_made_progress(lane, now_ns);
 }
 

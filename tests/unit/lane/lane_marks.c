@@ -109,14 +109,15 @@ Test(lane_marks, withheld_samples_are_settled)
     cr_assert_str_eq(marks(2), "10");
 }
 
-Test(lane_marks, samples_for_a_failed_handler_are_settled)
+Test(lane_marks, a_failed_handler_leaves_what_it_had_in_the_journal_and_later_samples_are_settled)
 {
     fixture_offer(&fixture, 2);
     open_and_load();
     fixture_finish_emit(&fixture, WEIR_OUTCOME_FAILED, 0, 0);
     fixture_offer(&fixture, 2);
-    cr_assert_str_eq(marks(4), "1111");
-    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FAILED], 4);
+    cr_assert_str_eq(marks(4), "0011");
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FAILED], 2);
+    cr_assert_eq(fixture_stats(&fixture).spooled, 2);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */

@@ -624,7 +624,7 @@ Test(lane_spool, a_process_that_ends_at_once_still_delivers_spooled_samples)
     cr_assert_eq(fixture_stats(&fixture).delivered, 60);
 }
 
-Test(lane_spool, a_failed_handler_drops_samples_in_memory_and_keeps_those_on_disk)
+static void fail_for_good(void)
 {
     fixture_offer(&fixture, 60);
     fail_to_open();
@@ -632,9 +632,51 @@ Test(lane_spool, a_failed_handler_drops_samples_in_memory_and_keeps_those_on_dis
     fixture.now_ns = fixture.lane->retry_at_ns;
     cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
     fixture_finish_open(&fixture, WEIR_OUTCOME_FAILED, "broken");
+}
+
+Test(lane_spool, a_failed_handler_makes_no_attempt_and_its_spool_keeps_and_takes)
+{
+    fail_for_good();
+    fixture_offer(&fixture, 100); /* more than half of the queue */
+    fixture.now_ns += 86400 * WR_NS_PER_S;
+    cr_assert_eq(next(), WR_LANE_NEXT_SLEEP);
+    fixture_offer(&fixture, 5);
+    wr_lane_flush_request(fixture.lane, WR_NEVER);
+    cr_assert_eq(next(), WR_LANE_NEXT_SLEEP);
     weir_handler_stats stats = fixture_stats(&fixture);
-    cr_assert_eq(stats.dropped[WEIR_DROPPED_FAILED], 10);
-    cr_assert_eq(stats.spooled, 60);
+    cr_assert_eq(stats.spooled, 175);
+    cr_assert_eq(stats.dropped[WEIR_DROPPED_FAILED], 0);
+    cr_assert_eq(wr_lane_flush_wait(fixture.lane, 175, WR_NEVER, &error), WEIR_ERR_SPOOLED);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_SHUTDOWN, fixture.now_ns + WR_NS_PER_S);
+    fixture_offer(&fixture, 1);
+    cr_assert_eq(next(), WR_LANE_NEXT_END);
+    cr_assert_eq(fixture_stats(&fixture).spooled, 176);
+}
+
+Test(lane_spool, a_reload_lets_a_failed_handler_try_again)
+{
+    fail_for_good();
+    cr_assert_eq(next(), WR_LANE_NEXT_SLEEP);
+    wr_lane_request_reload(fixture.lane);
+    cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    expect_delivery(0, 70);
+}
+
+Test(lane_spool, an_open_handler_that_fails_is_closed_and_its_batch_spooled)
+{
+    fixture_offer(&fixture, 60);
+    cr_assert_eq(next(), WR_LANE_NEXT_OPEN);
+    fixture_finish_open(&fixture, WEIR_OUTCOME_OK, NULL);
+    cr_assert_eq(next(), WR_LANE_NEXT_EMIT);
+    fixture_finish_emit(&fixture, WEIR_OUTCOME_FAILED, 1, 0);
+    cr_assert_eq(next(), WR_LANE_NEXT_CLOSE);
+    fixture_close(&fixture);
+    wr_lane_flush_request(fixture.lane, WR_NEVER);
+    cr_assert_eq(next(), WR_LANE_NEXT_SLEEP);
+    cr_assert_eq(fixture_stats(&fixture).delivered, 1);
+    cr_assert_eq(fixture_stats(&fixture).spooled, 59);
+    cr_assert_eq(fixture_stats(&fixture).queued, 0);
 }
 
 /* ---- Configured again while it ends ---------------------------------------------------------- */
