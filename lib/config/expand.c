@@ -180,6 +180,12 @@ static bool expand_built_in(const char *name, size_t length, struct wr_buffer *o
 static bool expand_expression(const struct wr_environment *environment, char *inside, struct wr_buffer *out,
                               struct wr_expanded *total, struct wr_error *error)
 {
+    if (strstr(inside, "${")) {
+        char shown[SHOWN_ROOM];
+        wr_error_set(error, WEIR_ERR_CONFIG, "a default cannot have a variable in it: %s in braces",
+                     wr_utf8_quote(shown, sizeof shown, inside, strlen(inside)));
+        return false;
+    }
     if (strncmp(inside, "file:", 5) == 0)
         return expand_file(inside + 5, out, total, error);
     char *separator = strstr(inside, ":-");

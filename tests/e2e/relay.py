@@ -262,8 +262,26 @@ def a_second_signal_ends_it_at_once(folder):
         assert one["added"] == 3 and one["handlers"][0]["offered"] == 3, one
         relay.send(signal.SIGTERM)
         relay.supervisor.expect(STOPPING="1", EXTEND_TIMEOUT_USEC=str(3610 * 10**6))
-        status, log = relay.end()
+        wait_for(lambda: relay.send(signal.SIGTERM) or relay.process.poll() is not None, "the second signal")
+        status, log = relay.end(0)
         assert status == 1 and "weir: ended by a second signal: what is queued was not delivered\n" in log, log
+
+
+@case
+def two_signals_in_a_moment_are_one_request(folder):
+    """As timeout(1) sends them: to the process, and to its process group."""
+    handlers = {"out": {"type": "file", "path": os.path.join(folder, "late", "out"), "retry_min": "10ms", "retry_max": "100ms"}}
+    config = write_config(folder, {"in": fifo_of(folder)}, handlers, shutdown_timeout="5m", status=os.path.join(folder, "status"))
+    with Relay(folder, config) as relay:
+        put(os.path.join(folder, "in"), 1, 2, 3)
+        wait_for_status(folder, relay, lambda one: one["handlers"] and one["handlers"][0]["queued"] == 3)
+        relay.send(signal.SIGTERM)
+        relay.send(signal.SIGINT)  # of two equal ones the kernel may keep one
+        relay.supervisor.expect(STOPPING="1")
+        os.mkdir(os.path.join(folder, "late"))
+        status, log = relay.end(0)
+        assert status == 0 and "second signal" not in log, log
+    assert len(lines_of(os.path.join(folder, "late", "out"))) == 3
 
 
 @case

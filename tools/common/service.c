@@ -24,7 +24,9 @@
 #include "text/common.h"
 #include "text/units.h"
 
-enum { IDLE_MS = 1000, TEND_MS = 100 };
+/* SAME_SIGNAL_MS: timeout(1), for example, sends a signal to a process and then to its process group: these are
+ * one request. */
+enum { IDLE_MS = 1000, TEND_MS = 100, SAME_SIGNAL_MS = 1000 };
 
 enum event { EVENT_NONE, EVENT_STOP, EVENT_RELOAD };
 
@@ -239,9 +241,10 @@ static void deliver_rest(struct service *service)
     const int64_t grace_ns = 10 * WR_NS_PER_S;
     service->timeout_ns = shutdown_timeout_ns();
     notify_stopping((service->timeout_ns + grace_ns) / 1000);
+    int64_t again_ns = wr_clock_monotonic_ns() + SAME_SIGNAL_MS * WR_NS_PER_MS;
     start_or_run(drain, service);
     while (!atomic_load(&service->is_drained)) {
-        if (wait_for_event(service, -1) != EVENT_STOP)
+        if (wait_for_event(service, -1) != EVENT_STOP || wr_clock_monotonic_ns() < again_ns)
             continue;
         command_fail("ended by a second signal: what is queued was not delivered");
         _exit(EXIT_FAILURE); /* exit handlers would wait for what is queued */

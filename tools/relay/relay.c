@@ -60,9 +60,9 @@ const struct command command_relay = {
             "      --every TIME   also at this interval, from 100ms to 1d\n"
             "  -h, --help         this text\n\n"
             "Runs until SIGTERM or SIGINT, or until all sources have ended; then it delivers what is queued,\n"
-            "within settings.shutdown_timeout. A second signal ends it at once. SIGHUP reloads the\n"
-            "configuration; one that is invalid is logged, and the present one stays. State is reported to\n"
-            "NOTIFY_SOCKET, for systemd. Exit status 1: the configuration is invalid, values were dropped or\n"
-            "not delivered, or a source has failed.\n",
+            "within settings.shutdown_timeout. A second signal, a second or more later, ends it at once.\n"
+            "SIGHUP reloads the configuration; one that is invalid is logged, and the present one stays.\n"
+            "State is reported to NOTIFY_SOCKET, for systemd. Exit status 1: the configuration is invalid,\n"
+            "values were dropped or not delivered, or a source has failed.\n",
     .run = run,
 };

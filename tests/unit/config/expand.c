@@ -109,6 +109,13 @@ Test(expand, braces_that_are_not_closed_are_refused)
     expect_refused("a${", "unclosed ${; write $$ for a dollar sign, ${NAME} for a variable");
 }
 
+/* It would end at the inner brace. */
+Test(expand, a_variable_in_a_default_is_refused)
+{
+    expect_refused("${A:-${B}/x}", "a default cannot have a variable in it: \"A:-${B\" in braces");
+    expect_refused("${A:-x${B:-y}}", "a default cannot have a variable in it: \"A:-x${B:-y\" in braces");
+}
+
 Test(expand, an_invalid_name_is_refused)
 {
     static const char *const names[] = {"",    "1A",       "A-B",   "A B", " NAME", "NAME ",  "A:B",
