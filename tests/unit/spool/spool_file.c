@@ -657,13 +657,28 @@ Test(spool_file, names_that_break_the_rules_are_not_interned)
     cr_assert_eq(got.lost, 1);
 }
 
-Test(spool_file, beyond_the_limit_new_groups_are_refused)
+/* What was added once is neither refused nor taken for damage. */
+Test(spool_file, beyond_the_limit_values_go_to_the_overflow_of_their_group)
 {
+    struct wr_spool_reader reader;
     append(series_of(&written, "my_app", "a", NULL, 0, 0), 1, 0, NULL);
     put(NULL);
     atomic_store(&read_back.max, atomic_load(&read_back.count));
-    read_data(file.data, file.length);
-    cr_assert_eq(got.lost, 1);
+    wr_spool_reader_init(&reader, file.data, file.length, &read_back, &labels_made);
+    const struct wr_spool_part *part = wr_spool_reader_look(&reader);
+    cr_assert_eq(part->kind, WR_SPOOL_PART_GOOD);
+    struct wr_segment *loaded = wr_segment_new(&pool, part->count);
+    cr_assert(wr_spool_reader_load(&reader, part, 0, loaded));
+    cr_assert_eq(loaded->count, 1);
+    cr_assert_eq(loaded->samples[0].value.i64, segment->samples[0].value.i64);
+    const weir_series *view = wr_registry_series(&read_back, loaded->samples[0].series)->view;
+    cr_assert_str_eq(view->group, "my_app");
+    cr_assert_str_eq(view->name, "weir_overflow");
+    wr_segment_drop(loaded);
+    wr_spool_reader_take(&reader);
+    cr_assert_eq(wr_spool_reader_look(&reader)->kind, WR_SPOOL_PART_END);
+    cr_assert_not(reader.damaged);
+    wr_spool_reader_fini(&reader);
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
