@@ -310,7 +310,8 @@ typedef struct weir_summaries {
     bool (*read)(const weir_host *host, const weir_batch *batch, const weir_sample *sample,
                  weir_summary *summary);
 
-    /* [worker] Returns the quantile, 0..1, of the values of the interval that was read last, within 1 %. NaN:
+    /* [worker] Returns the quantile, 0..1, of the values of the interval that was read last, within 1 % of the
+     * smallest value that at least this share of them do not exceed. NaN:
      * there were none, or the instrument has none. */
     double (*quantile)(const weir_host *host, double q);
 } weir_summaries;

@@ -290,8 +290,10 @@ bool wr_sketch_merge(struct wr_sketch *into, const struct wr_sketch *from)
 
 double wr_sketch_quantile(const struct wr_sketch *sketch, double q)
 {
-    double rank = q * (double)(sketch->count - 1);
-    uint64_t below = 0, wanted = rank < (double)sketch->count ? (uint64_t)rank : sketch->count - 1;
+    /* The index of the nearest rank: a share of exactly n values leads to that before n. The product may be
+     * computed as slightly more than n, which is why it is made smaller. */
+    double share = q * (double)sketch->count * (1 - 4 * DBL_EPSILON);
+    uint64_t below = 0, wanted = share < (double)sketch->count ? (uint64_t)share : sketch->count - 1;
     if (wanted == 0)
         return sketch->min;
     if (wanted >= sketch->count - 1)

@@ -63,8 +63,8 @@ bool wr_sketch_merge(struct wr_sketch *into, const struct wr_sketch *from);
 /* Returns the sum of the values; infinite if it exceeds what a double can hold. */
 double wr_sketch_sum(const struct wr_sketch *sketch);
 
-/* Returns a value within 1 % of the one that has the rank floor(q * (count - 1)) in ascending order, and never
- * outside the smallest and the largest value; q: 0..1. The sketch must not be empty. */
+/* Returns a value within 1 % of the nearest rank: the smallest value that at least the share q of all values do
+ * not exceed; never outside the smallest and the largest value. q: 0..1. The sketch must not be empty. */
 double wr_sketch_quantile(const struct wr_sketch *sketch, double q);
 
 #endif

@@ -147,11 +147,20 @@ static void fill(struct wr_sketch *sketch, const double *values, uint32_t count)
 
 /* ---- Accuracy -------------------------------------------------------------------------------- */
 
+/* The index of the first value that at least the share q of all do not exceed. */
+static uint64_t nearest_rank(double q, uint64_t count)
+{
+    uint64_t index = 0;
+    while ((long double)(index + 1) / count < (long double)q - 1e-12L)
+        index++;
+    return index;
+}
+
 /* values: sorted */
 static void check_quantiles(const struct wr_sketch *sketch, const double *values, const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(ranks); i++) {
-        double exact = values[(uint64_t)(ranks[i] * (double)(sketch->count - 1))];
+        double exact = values[nearest_rank(ranks[i], sketch->count)];
         double found = wr_sketch_quantile(sketch, ranks[i]);
         cr_assert(fabs(found - exact) <= 0.01 * fabs(exact), "%s: quantile %g is %.17g, not %.17g", name,
                   ranks[i], found, exact);
@@ -282,7 +291,7 @@ Test(sketch, beyond_the_bound_the_lowest_bins_collapse_and_the_others_stay_accur
     const double *sorted = values;
     uint64_t above = VALUES - sketch.counts[0];
     for (uint64_t rank = VALUES - above; rank < VALUES; rank += 997) {
-        double found = wr_sketch_quantile(&sketch, ((double)rank + 0.5) / (VALUES - 1));
+        double found = wr_sketch_quantile(&sketch, ((double)rank + 0.5) / VALUES);
         cr_assert(fabs(found - sorted[rank]) <= 0.01 * fabs(sorted[rank]), "rank %lu", (unsigned long)rank);
     }
     cr_assert(sketch.min == values[0] && sketch.max == values[VALUES - 1]);
@@ -368,6 +377,25 @@ Test(sketch, merging_is_associative_and_commutative_and_equals_adding)
         struct wr_sketch *sketches[] = {&a, &b, &c, &all, &ab, &bc, &left, &right, &back};
         for (size_t i = 0; i < COUNT_OF(sketches); i++)
             wr_sketch_fini(sketches[i]);
+    }
+}
+
+/* A spike shows, however few values there are. */
+Test(sketch, quantiles_of_few_values_are_those_of_the_nearest_rank)
+{
+    static const double shares[] = {0.01, 0.07, 0.1, 0.29, 0.5, 0.57, 0.9, 0.95, 0.99, 0.999};
+    for (uint64_t count = 1; count <= 200; count++) {
+        struct wr_sketch sketch = {0};
+        for (uint64_t i = 0; i < count; i++)
+            wr_sketch_add(&sketch, 1000 + (double)i * 1000);
+        for (size_t i = 0; i < COUNT_OF(shares); i++) {
+            double exact = 1000 + (double)nearest_rank(shares[i], count) * 1000;
+            double found = wr_sketch_quantile(&sketch, shares[i]);
+            cr_assert(fabs(found - exact) <= 0.01 * exact, "%g of %lu: %g, not %g", shares[i],
+                      (unsigned long)count, found, exact);
+        }
+        cr_assert(count >= 100 || wr_sketch_quantile(&sketch, 0.99) == sketch.max);
+        wr_sketch_fini(&sketch);
     }
 }
 
