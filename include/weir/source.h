@@ -67,7 +67,8 @@ typedef struct weir_record {
 /* What became of a record. */
 enum weir_add_result {
     WEIR_ADD_TAKEN = 0,   /* all its values are added */
-    WEIR_ADD_FULL = 1,    /* there is no room: nothing is added; wait, and add the same record again */
+    WEIR_ADD_FULL = 1,    /* there is no room, whatever the handlers' `overflow` is: nothing is added; wait, and
+                             add the same record again */
     WEIR_ADD_REFUSED = 2, /* a name, label or value is not allowed, or a limit is reached: counted and logged */
 };
 

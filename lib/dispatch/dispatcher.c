@@ -236,6 +236,8 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
     uint64_t taken = 0;
     for (uint32_t i = 0; i < dispatcher->active_count; i++) {
         struct wr_producer *producer = dispatcher->active[i];
+        if (atomic_load_explicit(&producer->is_source, memory_order_relaxed))
+            wr_router_expect_sources(dispatcher->drain.router);
         uint64_t samples =
             wr_drain_ring(&dispatcher->drain, producer, wr_ring_published(&producer->ring), now_ns);
         quiet[i] = is_quiet(&producer->ring, samples > 0, now_ns);
@@ -351,7 +353,7 @@ bool wr_dispatcher_help(struct wr_dispatcher *dispatcher, int64_t deadline_ns)
 static bool needs_round(const struct wr_router *router)
 {
     for (size_t i = 0; i < router->lane_count; i++)
-        if (router->lanes[i].full || (router->lanes[i].wanted && !router->lanes[i].started))
+        if (router->lanes[i].waiting || (router->lanes[i].wanted && !router->lanes[i].started))
             return true;
     return false;
 }

@@ -116,11 +116,12 @@ void wr_feed_offer_now(struct wr_feed *feed, struct wr_ticket ticket, struct wr_
         offer.slot = (uint32_t)i;
         offer.ticket = lane->sync ? ticket : no_ticket;
         offer.now = lane->sync && now && !now->lane ? now : NULL;
+        offer.keep = feed->from_sources && !lane->crowded;
         if (lane->summer) {
             sum_offer(lane, &offer, now_ns);
             continue;
         }
-        lane->full = wr_lane_offer(lane->lane, &offer, now_ns);
+        lane->waiting = wr_lane_offer(lane->lane, &offer, now_ns);
         lane->wanted = true;
     }
     feed->offered = feed->segment->count;

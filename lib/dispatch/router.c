@@ -527,7 +527,7 @@ static enum wr_gate gate_of(const struct wr_route *route)
 {
     if (route->lane_count == 0)
         return WR_GATE_OFF;
-    if (route->waiting)
+    if (route->waiting == WR_ALL_WAIT)
         return WR_GATE_WAIT;
     if (route->only_sums)
         return WR_GATE_OPEN_UNTIMED;
@@ -540,6 +540,18 @@ static size_t find_route(const struct wr_router *router, const struct wr_group *
     return route ? (size_t)(route - router->config->routes) + 1 : 0;
 }
 
+static void set_gate(const struct wr_route *route, struct wr_group *group)
+{
+    wr_gate_hold(group, route->waiting != WR_NOBODY_WAITS);
+    wr_gate_set(group, gate_of(route));
+}
+
+static void set_cold(struct wr_group *group)
+{
+    wr_gate_hold(group, false);
+    wr_gate_set(group, WR_GATE_COLD);
+}
+
 struct wr_route *wr_router_route(struct wr_router *router, struct wr_group *group)
 {
     if (group->route)
@@ -549,7 +561,7 @@ struct wr_route *wr_router_route(struct wr_router *router, struct wr_group *grou
     group->route = (uint32_t)number + 1;
     group->route_next = route->groups;
     route->groups = group;
-    wr_gate_set(group, gate_of(route));
+    set_gate(route, group);
     return route;
 }
 
@@ -574,7 +586,7 @@ void wr_router_adopt_groups(struct wr_router *router, struct wr_registry *regist
         if (keep_warm && is_warm)
             wr_router_route(router, group);
         else
-            wr_gate_set(group, WR_GATE_COLD);
+            set_cold(group);
     }
 }
 
@@ -714,7 +726,15 @@ void wr_router_offer(struct wr_router *router, int64_t now_ns)
 {
     for (size_t i = 0; i < router->feed_count; i++)
         wr_feed_offer(&router->feeds[i], (struct wr_ticket){0}, now_ns);
+    for (size_t i = 0; i < router->feed_count; i++)
+        router->feeds[i].from_sources = false;
     count_sums(router, now_ns);
+}
+
+void wr_router_expect_sources(struct wr_router *router)
+{
+    for (size_t i = 0; i < router->feed_count; i++)
+        router->feeds[i].from_sources = true;
 }
 
 void wr_router_seal(struct wr_router *router, int64_t now_ns)
@@ -723,39 +743,59 @@ void wr_router_seal(struct wr_router *router, int64_t now_ns)
         wr_feed_seal(&router->feeds[i], now_ns);
 }
 
-static bool must_wait(const struct wr_route *route)
+/* All calls wait for each full lane whose policy is to block. Sources wait as well if no lane has room; but not
+ * for a lane that drops beside one that takes values, since then one dead handler would hold up the others. A
+ * lane that sums always has room. */
+static enum wr_waiting who_waits(const struct wr_route *route)
+{
+    enum wr_waiting least = WR_ALL_WAIT, most = WR_NOBODY_WAITS;
+    for (size_t i = 0; i < route->lane_count; i++) {
+        enum wr_waiting waiting = route->lanes[i]->waiting;
+        least = waiting < least ? waiting : least;
+        most = waiting > most ? waiting : most;
+    }
+    return most == WR_ALL_WAIT || !route->lane_count ? most : least;
+}
+
+static bool has_room(const struct wr_route *route)
 {
     for (size_t i = 0; i < route->lane_count; i++)
-        if (route->lanes[i]->full)
+        if (route->lanes[i]->waiting == WR_NOBODY_WAITS)
             return true;
     return false;
 }
 
-static void set_gates(struct wr_route *route)
+static void check_route(struct wr_router *router, struct wr_route *route)
 {
+    enum wr_waiting waiting = who_waits(route);
+    if (!has_room(route))
+        for (size_t i = 0; i < route->lane_count; i++)
+            route->lanes[i]->crowded = false;
+    if (waiting == route->waiting)
+        return;
+    if (waiting != WR_NOBODY_WAITS)
+        router->waiting += route->waiting == WR_NOBODY_WAITS;
+    else
+        router->waiting--;
+    route->waiting = waiting;
     for (struct wr_group *group = route->groups; group; group = group->route_next)
-        wr_gate_set(group, gate_of(route));
+        set_gate(route, group);
 }
 
 int64_t wr_router_check(struct wr_router *router, int64_t now_ns)
 {
     int64_t next_ns = WR_NEVER;
-    bool is_full = false;
+    bool is_waiting = false;
     for (size_t i = 0; i < router->lane_count; i++) {
-        if (router->lanes[i].full)
-            router->lanes[i].full = wr_lane_check(router->lanes[i].lane, now_ns, &next_ns);
-        is_full |= router->lanes[i].full;
+        struct wr_feed_lane *lane = &router->lanes[i];
+        if (lane->waiting)
+            lane->waiting = wr_lane_check(lane->lane, now_ns, &next_ns);
+        lane->crowded = lane->waiting != WR_NOBODY_WAITS; /* until a route is found in which it is not */
+        is_waiting |= lane->crowded;
     }
-    if (!is_full && !router->waiting) /* the common case, and there may be many routes */
+    if (!is_waiting && !router->waiting) /* the common case, and there may be many routes */
         return next_ns;
-    for (size_t i = 0; i < router->route_count; i++) {
-        struct wr_route *route = &router->routes[i];
-        bool waiting = must_wait(route);
-        if (waiting == route->waiting)
-            continue;
-        route->waiting = waiting;
-        router->waiting = waiting ? router->waiting + 1 : router->waiting - 1;
-        set_gates(route);
-    }
+    for (size_t i = 0; i < router->route_count; i++)
+        check_route(router, &router->routes[i]);
     return next_ns;
 }

@@ -36,7 +36,7 @@ struct wr_route {
     struct wr_feed *only_feed; /* where all samples go, if that is one feed and nothing else; else NULL */
     bool only_sums;            /* all samples are summed, as they are, and nothing else */
     uint32_t sync_lanes;
-    bool waiting;            /* the gates of its groups are WAIT */
+    enum wr_waiting waiting; /* who waits at the gates of its groups */
     struct wr_group *groups; /* resolved to it so far */
 };
 
@@ -50,7 +50,7 @@ struct wr_router {
     size_t route_count;
     struct wr_mapper *mappers; /* one for each transform of the configuration that a route uses */
     size_t mapper_count;
-    size_t waiting; /* how many routes are */
+    size_t waiting; /* of how many routes somebody waits */
     bool sums;      /* some lanes take summaries */
     bool journaled; /* all samples are kept in a journal */
     struct wr_segment_pool *pool;
@@ -100,6 +100,10 @@ static inline struct wr_route *wr_router_series_route(struct wr_router *router,
 
 /* Offers everything, and releases all segments. */
 void wr_router_seal(struct wr_router *router, int64_t now_ns);
+
+/* What is taken until the next wr_router_offer may come from sources, which wait while all lanes of a route are
+ * full: it is not dropped by all of them for want of room. */
+void wr_router_expect_sources(struct wr_router *router);
 
 /* Has all feeds offer what they have. */
 void wr_router_offer(struct wr_router *router, int64_t now_ns);

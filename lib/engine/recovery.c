@@ -142,7 +142,7 @@ static bool give(struct find *find, struct wr_feed_lane *entry, struct wr_range 
         return true;
     }
     range.id = wr_sample_id_behind(&range.segment->file->ids[range.slot], range.first);
-    bool given = wr_lane_recover(entry->lane, &range, find->now_ns, &entry->full);
+    bool given = wr_lane_recover(entry->lane, &range, find->now_ns, &entry->waiting);
     entry->wanted |= given;
     find->given += given ? range.count : 0;
     return given;

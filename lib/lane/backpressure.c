@@ -8,6 +8,19 @@ static bool waits(const struct wr_backpressure *pressure)
     return pressure->overflow == WR_OVERFLOW_BLOCK || pressure->spooling;
 }
 
+enum wr_waiting wr_backpressure_who_waits(const struct wr_backpressure *pressure)
+{
+    if (pressure->state == WR_BACKPRESSURE_FULL)
+        return WR_ALL_WAIT;
+    return pressure->pressed ? WR_SOURCES_WAIT : WR_NOBODY_WAITS;
+}
+
+void wr_backpressure_calm(struct wr_backpressure *pressure)
+{
+    pressure->state = WR_BACKPRESSURE_CALM;
+    pressure->pressed = false;
+}
+
 void wr_backpressure_set_spooling(struct wr_backpressure *pressure, bool spooling, uint64_t bytes,
                                   int64_t now_ns)
 {
@@ -25,7 +38,10 @@ bool wr_backpressure_drops_oldest(const struct wr_backpressure *pressure)
 
 void wr_backpressure_rise(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns)
 {
-    if (!waits(pressure) || pressure->state != WR_BACKPRESSURE_CALM || bytes < pressure->bound)
+    if (bytes < pressure->bound)
+        return;
+    pressure->pressed = true;
+    if (!waits(pressure) || pressure->state != WR_BACKPRESSURE_CALM)
         return;
     pressure->state = WR_BACKPRESSURE_FULL;
     pressure->progress_ns = now_ns;
@@ -39,15 +55,16 @@ static bool is_half_empty(const struct wr_backpressure *pressure, uint64_t bytes
 void wr_backpressure_fall(struct wr_backpressure *pressure, uint64_t bytes, int64_t now_ns)
 {
     pressure->progress_ns = now_ns;
-    if (pressure->state == WR_BACKPRESSURE_CALM)
-        return;
-    pressure->state = is_half_empty(pressure, bytes) ? WR_BACKPRESSURE_CALM : WR_BACKPRESSURE_FULL;
+    if (is_half_empty(pressure, bytes))
+        wr_backpressure_calm(pressure);
+    else if (pressure->state == WR_BACKPRESSURE_STALLED)
+        pressure->state = WR_BACKPRESSURE_FULL;
 }
 
 void wr_backpressure_ease(struct wr_backpressure *pressure, uint64_t bytes)
 {
-    if (pressure->state == WR_BACKPRESSURE_FULL && is_half_empty(pressure, bytes))
-        pressure->state = WR_BACKPRESSURE_CALM;
+    if (pressure->state != WR_BACKPRESSURE_STALLED && is_half_empty(pressure, bytes))
+        wr_backpressure_calm(pressure);
 }
 
 void wr_backpressure_check(struct wr_backpressure *pressure, int64_t now_ns)

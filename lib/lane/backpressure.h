@@ -6,7 +6,9 @@
  *
  * Only the overflow policy "block" leaves CALM, and any policy while a spool takes what does not fit: then the
  * progress is the disk's. While FULL, producers wait at their gates. While STALLED they do not wait, and what
- * does not fit is dropped. */
+ * does not fit is dropped.
+ *
+ * Sources can always wait, so they do in each state from the bound until the queue is half empty. */
 #ifndef WR_BACKPRESSURE_H
 #define WR_BACKPRESSURE_H
 
@@ -17,18 +19,27 @@ enum wr_overflow { WR_OVERFLOW_BLOCK, WR_OVERFLOW_DROP_NEWEST, WR_OVERFLOW_DROP_
 
 enum wr_backpressure_state { WR_BACKPRESSURE_CALM, WR_BACKPRESSURE_FULL, WR_BACKPRESSURE_STALLED };
 
+/* Who waits for a lane: each value includes those before it. */
+enum wr_waiting { WR_NOBODY_WAITS, WR_SOURCES_WAIT, WR_ALL_WAIT };
+
 struct wr_backpressure {
     enum wr_overflow overflow;
     bool spooling;      /* a spool takes samples */
     uint64_t bound;     /* bytes */
     int64_t timeout_ns; /* block_timeout */
     enum wr_backpressure_state state;
+    bool pressed;        /* the queue was at its bound, and was not half empty since; always if not CALM */
     int64_t progress_ns; /* when the handler last made progress, or the queue became full */
 };
 
 /* The spool takes samples, or no longer does; the queue holds `bytes`. */
 void wr_backpressure_set_spooling(struct wr_backpressure *pressure, bool spooling, uint64_t bytes,
                                   int64_t now_ns);
+
+enum wr_waiting wr_backpressure_who_waits(const struct wr_backpressure *pressure);
+
+/* Back to CALM, whatever the queue holds. */
+void wr_backpressure_calm(struct wr_backpressure *pressure);
 
 /* Whether the oldest samples are dropped that exceed the bound. */
 bool wr_backpressure_drops_oldest(const struct wr_backpressure *pressure);

@@ -296,13 +296,14 @@ static void drop_oldest(struct wr_lane *lane)
 static void enqueue(struct wr_lane *lane, struct wr_range *range, const struct wr_offer *offer)
 {
     uint64_t room = wr_backpressure_room(&lane->pressure, wr_lane_pressing_bytes(lane));
-    if (room != UINT64_MAX)
+    enum wr_waiting from = offer->keep ? WR_SOURCES_WAIT : WR_ALL_WAIT;
+    if (room != UINT64_MAX && !offer->keep)
         push_fitting(lane, range, room);
-    else if (offer->no_wait && lane->pressure.state == WR_BACKPRESSURE_FULL)
+    else if (offer->no_wait && wr_backpressure_who_waits(&lane->pressure) >= from)
         push_unless_no_wait(lane, range);
     else
         push(lane, range);
-    if (wr_backpressure_drops_oldest(&lane->pressure))
+    if (wr_backpressure_drops_oldest(&lane->pressure) && !offer->keep)
         drop_oldest(lane);
 }
 
@@ -311,7 +312,7 @@ static void enqueue(struct wr_lane *lane, struct wr_range *range, const struct w
 static bool must_wake(const struct wr_lane *lane, uint64_t queued_before)
 {
     return queued_before == 0 || lane->sync_waiters.count || lane->queue.samples >= lane->settings.batch ||
-           lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.state != WR_BACKPRESSURE_CALM ||
+           lane->queue.bytes >= lane->settings.batch_bytes || lane->pressure.pressed ||
            wr_lane_is_half_full(lane);
 }
 
@@ -349,14 +350,14 @@ static void offer_locked(struct wr_lane *lane, const struct wr_offer *offer, int
         wr_condition_wake(&lane->spooler.work);
 }
 
-bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns)
+enum wr_waiting wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns)
 {
     wr_lock_enter(&lane->lock);
     offer_locked(lane, offer, now_ns);
     wr_losses_log(lane, now_ns);
-    bool full = lane->pressure.state == WR_BACKPRESSURE_FULL;
+    enum wr_waiting waiting = wr_backpressure_who_waits(&lane->pressure);
     wr_lane_unlock(lane);
-    return full;
+    return waiting;
 }
 
 struct wr_sample_id wr_lane_take_ids(struct wr_lane *lane, uint64_t count)
@@ -479,15 +480,15 @@ void wr_lane_offer_summaries(struct wr_lane *lane, struct wr_segment *segment, i
 
 /* ---- Back-pressure --------------------------------------------------------------------------- */
 
-static void wake_if_changed(struct wr_lane *lane, enum wr_backpressure_state before)
+static void wake_if_changed(struct wr_lane *lane, enum wr_waiting before)
 {
-    if (before != lane->pressure.state && lane->wakeup)
+    if (before != wr_backpressure_who_waits(&lane->pressure) && lane->wakeup)
         wr_wakeup_send(lane->wakeup);
 }
 
 void wr_lane_made_progress(struct wr_lane *lane, int64_t now_ns)
 {
-    enum wr_backpressure_state before = lane->pressure.state;
+    enum wr_waiting before = wr_backpressure_who_waits(&lane->pressure);
     wr_backpressure_fall(&lane->pressure, wr_lane_pressing_bytes(lane), now_ns);
     wake_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
@@ -495,26 +496,26 @@ void wr_lane_made_progress(struct wr_lane *lane, int64_t now_ns)
 
 void wr_lane_eased(struct wr_lane *lane)
 {
-    enum wr_backpressure_state before = lane->pressure.state;
+    enum wr_waiting before = wr_backpressure_who_waits(&lane->pressure);
     wr_backpressure_ease(&lane->pressure, wr_lane_pressing_bytes(lane));
     wake_if_changed(lane, before);
 }
 
 void wr_lane_set_spooling(struct wr_lane *lane, bool spooling, int64_t now_ns)
 {
-    enum wr_backpressure_state before = lane->pressure.state;
+    enum wr_waiting before = wr_backpressure_who_waits(&lane->pressure);
     wr_backpressure_set_spooling(&lane->pressure, spooling, wr_lane_pressing_bytes(lane), now_ns);
     wake_if_changed(lane, before);
 }
 
 void wr_lane_set(struct wr_lane *lane, const struct wr_lane_settings *settings, int64_t now_ns)
 {
-    enum wr_backpressure_state before = lane->pressure.state;
+    enum wr_waiting before = wr_backpressure_who_waits(&lane->pressure);
     lane->settings = *settings;
     lane->pressure.overflow = settings->overflow;
     lane->pressure.bound = settings->queue_bytes;
     lane->pressure.timeout_ns = settings->block_timeout_ns;
-    lane->pressure.state = WR_BACKPRESSURE_CALM;
+    wr_backpressure_calm(&lane->pressure);
     wr_backpressure_set_spooling(&lane->pressure, settings->spool_limit && lane->spool_state.place,
                                  wr_lane_queued_bytes(lane), now_ns);
     wake_if_changed(lane, before);
@@ -549,12 +550,12 @@ static void log_end(struct wr_lane *lane, uint64_t dropped)
 void wr_lane_declare_end(struct wr_lane *lane)
 {
     uint64_t left = wr_lane_queued(lane);
-    enum wr_backpressure_state before = lane->pressure.state;
+    enum wr_waiting before = wr_backpressure_who_waits(&lane->pressure);
     uint64_t kept = lane->left_in_journal;
     lane->end_reason = lane->stop_reason;
     wr_lane_drop_all(lane, (enum weir_drop)lane->stop_reason);
     log_end(lane, left - (lane->left_in_journal - kept));
-    lane->pressure.state = WR_BACKPRESSURE_CALM;
+    wr_backpressure_calm(&lane->pressure);
     wake_if_changed(lane, before);
     wr_condition_wake(&lane->progress);
 }
@@ -575,7 +576,7 @@ static bool must_end_in_time(const struct wr_lane *lane)
            (lane->worker == WR_WORKER_RUNNING || lane->stop_reason == WEIR_DROPPED_REMOVED);
 }
 
-bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
+enum wr_waiting wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
 {
     wr_lock_enter(&lane->lock);
     wr_backpressure_check(&lane->pressure, now_ns);
@@ -587,11 +588,11 @@ bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns)
         else if (end_time(lane) < next)
             next = end_time(lane);
     }
-    bool full = lane->pressure.state == WR_BACKPRESSURE_FULL;
+    enum wr_waiting waiting = wr_backpressure_who_waits(&lane->pressure);
     wr_lane_unlock(lane);
     if (next < *next_ns)
         *next_ns = next;
-    return full;
+    return waiting;
 }
 
 /* ---- Recovery -------------------------------------------------------------------------------- */
@@ -608,14 +609,14 @@ static bool queue_recovered(struct wr_lane *lane, const struct wr_range *range)
     return true;
 }
 
-bool wr_lane_recover(struct wr_lane *lane, struct wr_range *range, int64_t now_ns, bool *full)
+bool wr_lane_recover(struct wr_lane *lane, struct wr_range *range, int64_t now_ns, enum wr_waiting *waiting)
 {
     range->bytes = wr_segment_bytes(range->segment, range->first, range->count);
     range->since_ns = now_ns;
     wr_lock_enter(&lane->lock);
     range->position = lane->position;
     bool queued = queue_recovered(lane, range);
-    *full = lane->pressure.state == WR_BACKPRESSURE_FULL;
+    *waiting = wr_backpressure_who_waits(&lane->pressure);
     wr_lane_unlock(lane);
     return queued;
 }

@@ -80,14 +80,15 @@ struct wr_offer {
     uint32_t first, count;
     uint32_t slot;           /* the lane's, in the segment's file */
     bool no_wait;            /* some of them are flagged WR_RING_NO_WAIT: added by weir's own threads */
+    bool keep;               /* they are queued however full the lane is: further ones wait before they come */
     struct wr_ticket ticket; /* of a call that waits for the last of them */
     /* of the thread of that call, which may deliver them itself: gets what it has to; NULL: it may not */
     struct wr_lane_now *now;
 };
 
-/* Queues samples, or drops and counts them. Wakes the worker if it has something new to decide. Returns whether
- * producers have to wait for this lane. */
-bool wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns);
+/* Queues samples, or drops and counts them. Wakes the worker if it has something new to decide. Returns who has
+ * to wait for this lane. */
+enum wr_waiting wr_lane_offer(struct wr_lane *lane, const struct wr_offer *offer, int64_t now_ns);
 
 /* Takes the ids of `count` samples that reach the lane by another way than an offer, and returns the first;
  * with count 0: that of the next sample to be offered. */
@@ -137,13 +138,13 @@ struct wr_lane_left_out {
 void wr_lane_leave_out(struct wr_lane *lane, const struct wr_lane_left_out *left_out);
 
 /* Applies the end of block_timeout and of the deadline for stopping. Lowers *next_ns to the time of the next
- * check. Returns whether producers have to wait for this lane. */
-bool wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns);
+ * check. Returns who has to wait for this lane. */
+enum wr_waiting wr_lane_check(struct wr_lane *lane, int64_t now_ns, int64_t *next_ns);
 
 /* Queues samples of an earlier process, however full the lane is. The lane sets bytes, sequence and since_ns of
- * the range and takes a reference to its segment. *full: whether producers have to wait for this lane. Returns
+ * the range and takes a reference to its segment. *waiting: who has to wait for this lane. Returns
  * false if the lane has come to its end or is out of memory; the samples are not counted then. */
-bool wr_lane_recover(struct wr_lane *lane, struct wr_range *range, int64_t now_ns, bool *full);
+bool wr_lane_recover(struct wr_lane *lane, struct wr_range *range, int64_t now_ns, enum wr_waiting *waiting);
 
 /* Settles samples of an earlier process that are damaged, and counts them as recovered and dropped. */
 void wr_lane_drop_corrupt(struct wr_lane *lane, const struct wr_range *range);

@@ -29,7 +29,7 @@ static int64_t earlier(int64_t a, int64_t b)
 static bool is_urgent(const struct wr_lane *lane)
 {
     return lane->stopping || lane->successor.instance || lane->sync_waiters.count ||
-           lane->flushed < lane->flush_wanted || lane->pressure.state != WR_BACKPRESSURE_CALM;
+           lane->flushed < lane->flush_wanted || lane->pressure.pressed;
 }
 
 /* When the next batch is due, without regard to back-off. */

@@ -62,6 +62,7 @@ struct wr_producer {
     /* wiped; read by each call, written by the thread itself, and by others to close it */
     WR_ALIGNED_LINE _Atomic uint32_t state; /* enum wr_producer_state */
     bool own;                               /* the thread is one of weir's own and never waits */
+    _Atomic bool is_source;                 /* the thread adds what a source reads: see wr_gate_hold */
     bool fenced;                            /* no membarrier(2): publishing needs a fence */
     _Atomic bool renew;                     /* its ring is to be moved to the journal */
     _Atomic bool ticks;                     /* time stamps are ticks; written under wr_producers.lock */

@@ -359,6 +359,7 @@ void wr_registry_after_fork(struct wr_registry *registry)
     for (; group; group = group->next) {
         atomic_store_explicit(&group->gate, WR_GATE_COLD, memory_order_relaxed);
         atomic_store_explicit(&group->typed_gate, WR_GATE_COLD, memory_order_relaxed);
+        atomic_store_explicit(&group->held, false, memory_order_relaxed);
         atomic_store_explicit(&group->waiters, 0, memory_order_relaxed);
         atomic_store_explicit(&group->unrouted, 0, memory_order_relaxed);
         group->route = 0;

@@ -50,6 +50,7 @@ struct wr_group {
     _Atomic uint32_t gate;       /* enum wr_gate */
     _Atomic uint32_t typed_gate; /* the same, but TYPED in place of OPEN: for series with an instrument */
     _Atomic uint32_t waiters;    /* producers that may sleep on gate */
+    _Atomic bool held;           /* what sources add waits, whatever the gate says */
     uint32_t length;
     uint32_t route;              /* of the router; this and the next field are protected by the round lock */
     struct wr_group *route_next; /* the next group of the same route */

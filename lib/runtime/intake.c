@@ -257,6 +257,8 @@ static int pass_gate(struct wr_intake_call *call)
     for (;;) {
         if ((error = check_state(call)))
             return error;
+        if (call->never_waits && wr_gate_is_held(call->group))
+            return WR_INTAKE_FULL;
         switch (wr_gate_read(call->group)) {
         case WR_GATE_COLD:
             warmth = warm(call);
@@ -324,6 +326,8 @@ static int find_room(struct wr_intake_call *call)
     int error;
     if (wr_ring_fill(ring) > ring->size / 2)
         wr_dispatcher_hurry(dispatcher_of(call));
+    if (call->never_waits) /* before the values are published, which the reader acquires */
+        atomic_store_explicit(&call->producer->is_source, true, memory_order_relaxed);
     while (!wr_ring_find_room(ring, call->slots)) {
         if ((error = check_state(call)))
             return error;

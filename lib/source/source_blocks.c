@@ -107,9 +107,7 @@ static int try_add(struct wr_source *source, const weir_block *block, struct add
     int result = wr_block_add(block->samples, block->count, &witness, &adding->counts);
     if (result != WR_INTAKE_FULL)
         return result;
-    /* tried again with the flag set: see struct wr_room_waiter */
-    atomic_store(&source->room.wanted, true);
-    source->is_full = true;
+    wr_source_host_want_room(source);
     return wr_block_add(block->samples, block->count, &witness, &adding->counts);
 }
 
@@ -139,7 +137,7 @@ static int add_block(struct wr_source *source, const weir_block *block, struct w
         source->shown.count(&source->shown, "origins_forgotten", forgotten);
     int result = try_add(source, block, &adding);
     if (result == WR_INTAKE_FULL)
-        return WEIR_ADD_FULL;
+        return wr_source_host_wait(source);
     if (result) {
         wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, block->count, "%s", last_error(source, result));
         return WEIR_ADD_REFUSED;

@@ -375,6 +375,19 @@ struct weir_metric *wr_source_host_find(struct wr_source *source, const weir_rec
     return resolve(source, record) == WEIR_ADD_TAKEN ? source->metrics[0] : NULL;
 }
 
+/* Sequentially consistent: see struct wr_room_waiter. */
+void wr_source_host_want_room(struct wr_source *source)
+{
+    atomic_store(&source->room.wanted, true);
+    source->is_full = true;
+}
+
+int wr_source_host_wait(struct wr_source *source)
+{
+    source->shown.count(&source->shown, "waits", 1);
+    return WEIR_ADD_FULL;
+}
+
 static int try_add(const struct wr_source *source, const weir_record *record)
 {
     const struct wr_event event = {
@@ -409,13 +422,11 @@ static int add_resolved(struct wr_source *source, const weir_record *record)
 {
     int result = try_add(source, record);
     if (result == WR_INTAKE_FULL) {
-        /* tried again with the flag set: see struct wr_room_waiter */
-        atomic_store(&source->room.wanted, true);
-        source->is_full = true;
+        wr_source_host_want_room(source);
         result = try_add(source, record);
     }
     if (result == WR_INTAKE_FULL)
-        return WEIR_ADD_FULL;
+        return wr_source_host_wait(source);
     return finish_add(source, record, result);
 }
 

@@ -19,6 +19,13 @@ void wr_source_host_refuse(struct wr_source *source, enum wr_source_fault kind, 
 /* [source] As weir_blocks.mark_repeat. */
 uint64_t wr_source_host_mark_repeat(struct wr_source *source);
 
+/* [source] After an attempt to add found no room, before the last one: the next wait ends when there may be
+ * room. */
+void wr_source_host_want_room(struct wr_source *source);
+
+/* [source] That one found none either: counts it. Returns WEIR_ADD_FULL. */
+int wr_source_host_wait(struct wr_source *source);
+
 /* [source] As weir_intake.add. */
 int wr_source_host_add(struct wr_source *source, const weir_record *record);
 

@@ -10,7 +10,7 @@ import stat
 import threading
 
 import requests
-from harness import ADDER, SANITIZED, main, run, wait_for
+from harness import ADDER, SANITIZED, assert_ledgers, main, run, wait_for
 from sourced import Sourced, case
 
 MIB = 1 << 20
@@ -240,26 +240,15 @@ def what_is_not_settled_in_time_is_told_and_a_repeat_waits_for_it_too(folder):
 
 @case
 def values_that_are_dropped_are_told(folder):
-    handler = dict(held_handler(folder), block_timeout="1ms")
-    program = Sourced(folder, {"type": "http", "listen": "127.0.0.1:0", "ack": "delivered", "ack_timeout": "1h", "parse": "text"},
-                      dict(handler, queue="1KiB", overflow="drop_oldest"))
-    answers = {}
-    first = threading.Thread(target=lambda: answers.update(first=post(program, b"a=1")))
-    first.start()
-    wait_for(lambda: program.stats()["added"] == 1, "the first value")
-    body = b"a=1\n" * 200
-    others = []
-    while first.is_alive():  # what the handler is about to deliver is not dropped, and after its attempt the next values drop it
-        others.append(socket.create_connection(("127.0.0.1", port_of(program))))
-        others[-1].settimeout(240)
-        others[-1].sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        first.join(0.1)
-    assert answers["first"].status_code == 500 and "has dropped values" in answers["first"].json()["error"], answers["first"].text
+    handler = {"type": "socket", "to": "udp://127.0.0.1:9", "format": "json", "datagram_bytes": "64B", "linger": "5ms"}
+    program = Sourced(folder, {"type": "http", "listen": "127.0.0.1:0", "ack": "delivered", "ack_timeout": "1h", "parse": "text"}, handler)
+    answer = post(program, b"a_name_with_which_the_line_of_the_value_is_longer_than_a_datagram=1")
+    assert answer.status_code == 500 and "has dropped values" in answer.json()["error"], answer.text
     program.stop()
-    for other in others:
-        assert re.match(rb"HTTP/1.1 50[03] ", other.recv(1000))
-        other.close()
-    program.program.wait()
+    out, _ = program.program.communicate(timeout=300)
+    report = json.loads(out.splitlines()[-1])
+    assert_ledgers(report)
+    assert sum(report["handlers"]["out"]["dropped"]) == report["sources"]["in"]["added"] == 1, report
 
 
 @case

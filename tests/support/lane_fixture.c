@@ -109,9 +109,10 @@ bool fixture_offer_appended(struct lane_fixture *fixture, struct wr_ticket ticke
     for (uint32_t i = offer.first; i < fixture->segment->count; i++)
         offer.no_wait |= (fixture->segment->samples[i].flags & WR_RING_NO_WAIT) != 0;
     fixture->offered = fixture->segment->count;
-    bool full = wr_lane_offer(fixture->lane, &offer, fixture->now_ns);
+    offer.keep = fixture->keeps;
+    enum wr_waiting waiting = wr_lane_offer(fixture->lane, &offer, fixture->now_ns);
     fixture_stats(fixture);
-    return full;
+    return waiting == WR_ALL_WAIT;
 }
 
 bool fixture_offer(struct lane_fixture *fixture, uint32_t samples)
@@ -137,9 +138,9 @@ bool fixture_offer_sync(struct lane_fixture *fixture, struct wr_ticket ticket)
 bool fixture_check(struct lane_fixture *fixture, int64_t *next_ns)
 {
     int64_t ignored = WR_NEVER;
-    bool full = wr_lane_check(fixture->lane, fixture->now_ns, next_ns ? next_ns : &ignored);
+    enum wr_waiting waiting = wr_lane_check(fixture->lane, fixture->now_ns, next_ns ? next_ns : &ignored);
     fixture_stats(fixture);
-    return full;
+    return waiting == WR_ALL_WAIT;
 }
 
 /* ---- The worker and its handler -------------------------------------------------------------- */

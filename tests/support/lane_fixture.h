@@ -31,6 +31,7 @@ struct lane_fixture {
     uint32_t number;            /* of the next sample */
     struct wr_lane *lane;
     struct wr_lane_settings settings; /* applied by fixture_apply */
+    bool keeps;                       /* offers are to be kept: their samples come from sources */
     int64_t now_ns;
 };
 
@@ -63,6 +64,12 @@ bool fixture_offer_event(struct lane_fixture *fixture, uint32_t samples);
 
 /* Offers one sample that a call waits for. */
 bool fixture_offer_sync(struct lane_fixture *fixture, struct wr_ticket ticket);
+
+/* Whether sources have to wait for the lane. */
+static inline bool fixture_holds_sources(const struct lane_fixture *fixture)
+{
+    return wr_backpressure_who_waits(&fixture->lane->pressure) != WR_NOBODY_WAITS;
+}
 
 /* Calls wr_lane_check. Returns whether producers have to wait. *next_ns, unless NULL: when to check again. */
 bool fixture_check(struct lane_fixture *fixture, int64_t *next_ns);

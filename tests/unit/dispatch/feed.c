@@ -119,8 +119,8 @@ Test(feed, lanes_that_producers_wait_for_are_reported)
     wr_lane_set(lanes[1], &settings, 0);
     put(2, 1);
     wr_feed_offer(&feed, no_ticket, 0);
-    cr_assert_not(feed_lanes[0].full);
-    cr_assert(feed_lanes[1].full);
+    cr_assert_eq(feed_lanes[0].waiting, WR_NOBODY_WAITS);
+    cr_assert_eq(feed_lanes[1].waiting, WR_ALL_WAIT);
 }
 
 Test(feed, only_synchronous_lanes_complete_the_call)

@@ -404,6 +404,107 @@ Test(router, a_gate_stays_closed_while_any_of_its_lanes_is_full)
     cr_assert_eq(gate_of("a"), WR_GATE_OPEN);
 }
 
+static bool is_held(const char *group)
+{
+    return wr_gate_is_held(fixture_group(fixture, group));
+}
+
+/* The same as fill, for values that sources add. */
+static void fill_from_sources(const char *group, uint32_t samples)
+{
+    wr_router_expect_sources(router);
+    fill(group, samples);
+}
+
+static uint64_t queued(const char *name)
+{
+    return fixture_lane(fixture, name)->queue.samples;
+}
+
+Test(router, sources_wait_for_a_lane_that_drops)
+{
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.overflow = WR_OVERFLOW_DROP_NEWEST;
+    use("{\"a\": \"A\", \"b\": \"B\"}");
+    route_of("b");
+    fill_from_sources("a", 7);
+    wr_router_check(router, 0);
+    cr_assert_eq(gate_of("a"), WR_GATE_OPEN, "calls do not wait");
+    cr_assert(is_held("a"));
+    cr_assert_not(is_held("b"));
+    cr_assert_eq(queued("A"), 7);
+    fill_from_sources("a", 2);
+    cr_assert_eq(queued("A"), 9, "was in a ring already");
+    fill("a", 1);
+    cr_assert_eq(queued("A"), 9, "that of a call is dropped");
+    keep("A", 3);
+    wr_router_check(router, 0);
+    cr_assert(is_held("a"));
+    keep("A", 2);
+    wr_router_check(router, 0);
+    cr_assert_not(is_held("a"));
+}
+
+Test(router, sources_wait_for_a_lane_that_has_stalled)
+{
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
+    use("{\"a\": \"A\"}");
+    fill_from_sources("a", 4);
+    wr_router_check(router, WR_NS_PER_S);
+    cr_assert_eq(gate_of("a"), WR_GATE_OPEN);
+    cr_assert(is_held("a"));
+    fill_from_sources("a", 3);
+    cr_assert_eq(queued("A"), 7);
+}
+
+Test(router, a_lane_that_drops_does_not_hold_up_one_that_has_room)
+{
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.overflow = WR_OVERFLOW_DROP_NEWEST;
+    use("{\"a\": [\"A\", \"B\"]}");
+    fill_from_sources("a", 6);
+    cr_assert_eq(queued("A"), 6, "either could be the one that keeps them");
+    cr_assert_eq(queued("B"), 6);
+    keep("B", 0);
+    wr_router_check(router, 0);
+    cr_assert_not(is_held("a"));
+    fill_from_sources("a", 5);
+    cr_assert_eq(queued("A"), 6, "it drops");
+    cr_assert_eq(queued("B"), 5);
+    wr_router_check(router, 0);
+    cr_assert(is_held("a"), "now both are full");
+    fill_from_sources("a", 1);
+    cr_assert_eq(queued("A"), 7);
+    cr_assert_eq(queued("B"), 6);
+}
+
+Test(router, a_lane_keeps_what_another_route_leads_to_it_alone)
+{
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.overflow = WR_OVERFLOW_DROP_NEWEST;
+    use("{\"a\": [\"A\", \"B\"], \"b\": \"A\"}");
+    fill_from_sources("b", 4);
+    wr_router_check(router, 0);
+    cr_assert(is_held("b"));
+    fill_from_sources("b", 2);
+    cr_assert_eq(queued("A"), 6);
+    route_of("a");
+    cr_assert_not(is_held("a"), "B has room");
+}
+
+Test(router, a_group_first_looked_up_while_its_lanes_are_full_holds_sources)
+{
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.overflow = WR_OVERFLOW_DROP_OLDEST;
+    use("{\"a\": \"A\"}");
+    fill_from_sources("a", 4);
+    wr_router_check(router, 0);
+    route_of("a.late");
+    cr_assert(is_held("a.late"));
+    wr_router_adopt_groups(router, &fixture->registry, false);
+    cr_assert_not(is_held("a.late"), "it is to be looked up again");
+}
+
 Test(router, a_synchronous_group_waits_at_its_gate_and_is_synchronous_again)
 {
     fixture->settings.queue_bytes = 4 * sizeof(weir_sample);

@@ -51,6 +51,44 @@ Test(backpressure, the_drop_policies_never_make_producers_wait)
     }
 }
 
+Test(backpressure, sources_wait_whatever_the_policy)
+{
+    const enum wr_overflow all[] = {WR_OVERFLOW_BLOCK, WR_OVERFLOW_DROP_NEWEST, WR_OVERFLOW_DROP_OLDEST};
+    for (size_t i = 0; i < WR_COUNT_OF(all); i++) {
+        struct wr_backpressure pressure = make(all[i]);
+        wr_backpressure_rise(&pressure, BOUND - 1, START);
+        cr_assert_eq(wr_backpressure_who_waits(&pressure), WR_NOBODY_WAITS);
+        wr_backpressure_rise(&pressure, BOUND, START);
+        cr_assert_eq(wr_backpressure_who_waits(&pressure), i ? WR_SOURCES_WAIT : WR_ALL_WAIT);
+        wr_backpressure_check(&pressure, START + TIMEOUT);
+        cr_assert_eq(wr_backpressure_who_waits(&pressure), WR_SOURCES_WAIT, "stalled, if it blocks");
+        wr_backpressure_fall(&pressure, BOUND / 2 + 1, START + TIMEOUT);
+        cr_assert_eq(wr_backpressure_who_waits(&pressure), i ? WR_SOURCES_WAIT : WR_ALL_WAIT);
+        wr_backpressure_fall(&pressure, BOUND / 2, START + TIMEOUT);
+        cr_assert_eq(wr_backpressure_who_waits(&pressure), WR_NOBODY_WAITS);
+    }
+}
+
+Test(backpressure, sources_no_longer_wait_when_the_handler_has_taken_enough)
+{
+    struct wr_backpressure pressure = make(WR_OVERFLOW_DROP_NEWEST);
+    wr_backpressure_rise(&pressure, BOUND, START);
+    wr_backpressure_ease(&pressure, BOUND / 2 + 1);
+    cr_assert_eq(wr_backpressure_who_waits(&pressure), WR_SOURCES_WAIT);
+    wr_backpressure_ease(&pressure, BOUND / 2);
+    cr_assert_eq(wr_backpressure_who_waits(&pressure), WR_NOBODY_WAITS);
+}
+
+Test(backpressure, sources_wait_for_a_smaller_queue)
+{
+    struct wr_backpressure pressure = make(WR_OVERFLOW_DROP_OLDEST);
+    wr_backpressure_rise(&pressure, BOUND / 2, START);
+    pressure.bound = BOUND / 2;
+    wr_backpressure_calm(&pressure);
+    wr_backpressure_set_spooling(&pressure, false, BOUND / 2, START);
+    cr_assert_eq(wr_backpressure_who_waits(&pressure), WR_SOURCES_WAIT);
+}
+
 /* A lane with a spool that became full at START. */
 static struct wr_backpressure make_spooling(enum wr_overflow overflow)
 {

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "../../support/lane_fixture.h"
+#include "lane/lane_stop.h"
 
 static struct lane_fixture fixture;
 
@@ -190,6 +191,73 @@ Test(lane_offer, weirs_own_threads_add_to_a_lane_that_is_not_full)
     fixture_append(&fixture, 1, WR_RING_NO_WAIT, NULL);
     fixture_offer_appended(&fixture, (struct wr_ticket){0});
     cr_assert_eq(fixture_stats(&fixture).queued, 1);
+}
+
+/* ---- Sources --------------------------------------------------------------------------------- */
+
+static void offer_kept(uint32_t samples)
+{
+    fixture.keeps = true;
+    cr_assert_not(fixture_offer(&fixture, samples), "calls go on");
+    fixture.keeps = false;
+}
+
+Test(lane_offer, what_sources_added_before_they_wait_is_kept_whatever_the_policy)
+{
+    const enum wr_overflow dropping[] = {WR_OVERFLOW_DROP_NEWEST, WR_OVERFLOW_DROP_OLDEST};
+    for (size_t i = 0; i < WR_COUNT_OF(dropping); i++) {
+        fixture_fini(&fixture);
+        fixture_init(&fixture);
+        use(dropping[i], 4);
+        offer_kept(3);
+        cr_assert_not(fixture_holds_sources(&fixture));
+        offer_kept(5);
+        cr_assert(fixture_holds_sources(&fixture));
+        cr_assert_str_eq(fixture_queue(&fixture), "0 1 2 3 4 5 6 7");
+        open_and_load();
+        cr_assert(fixture_holds_sources(&fixture), "the handler has them, but none is settled");
+        fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 5, 0);
+        cr_assert(fixture_holds_sources(&fixture));
+        cr_assert_eq(fixture.wakeup.sent, 0);
+        fixture_finish_emit(&fixture, WEIR_OUTCOME_OK, 1, 0);
+        cr_assert_not(fixture_holds_sources(&fixture));
+        cr_assert_eq(fixture.wakeup.sent, 1, "the dispatcher lets them go on");
+    }
+}
+
+Test(lane_offer, a_stalled_lane_keeps_what_sources_added)
+{
+    use(WR_OVERFLOW_BLOCK, 4);
+    fixture_offer(&fixture, 4);
+    fixture_pass_ms(&fixture, 1000);
+    cr_assert_not(fixture_check(&fixture, NULL));
+    offer_kept(2);
+    cr_assert(fixture_holds_sources(&fixture));
+    cr_assert_str_eq(fixture_queue(&fixture), "0 1 2 3 4 5");
+    fixture_offer(&fixture, 1);
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_FULL], 1, "that of a call");
+}
+
+Test(lane_offer, weirs_own_values_do_not_wait_with_those_of_sources)
+{
+    use(WR_OVERFLOW_DROP_NEWEST, 2);
+    offer_kept(2);
+    fixture_append(&fixture, 1, 0, NULL);
+    fixture_append(&fixture, 1, WR_RING_NO_WAIT, NULL);
+    fixture.keeps = true;
+    fixture_offer_appended(&fixture, (struct wr_ticket){0});
+    cr_assert_eq(fixture_stats(&fixture).dropped[WEIR_DROPPED_REENTRANT], 1);
+    cr_assert_str_eq(fixture_queue(&fixture), "0 1 2");
+}
+
+Test(lane_offer, nobody_waits_for_a_lane_that_has_ended)
+{
+    use(WR_OVERFLOW_DROP_OLDEST, 2);
+    offer_kept(3);
+    wr_lane_stop_request(fixture.lane, WEIR_DROPPED_REMOVED, fixture.now_ns);
+    fixture_check(&fixture, NULL);
+    cr_assert_neq(fixture.lane->end_reason, WR_LANE_LIVES);
+    cr_assert_not(fixture_holds_sources(&fixture));
 }
 
 /* ---- drop_newest ----------------------------------------------------------------------------- */
