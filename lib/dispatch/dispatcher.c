@@ -236,8 +236,6 @@ static uint64_t take_all(struct wr_dispatcher *dispatcher, int64_t now_ns, bool 
     uint64_t taken = 0;
     for (uint32_t i = 0; i < dispatcher->active_count; i++) {
         struct wr_producer *producer = dispatcher->active[i];
-        if (atomic_load_explicit(&producer->is_source, memory_order_relaxed))
-            wr_router_expect_sources(dispatcher->drain.router);
         uint64_t samples =
             wr_drain_ring(&dispatcher->drain, producer, wr_ring_published(&producer->ring), now_ns);
         quiet[i] = is_quiet(&producer->ring, samples > 0, now_ns);

@@ -375,11 +375,14 @@ uint64_t wr_drain_ring(struct wr_drain *drain, struct wr_producer *producer, uin
     uint64_t head = wr_ring_taken(ring), samples = 0, given = head;
     uint32_t series = 0;
     struct wr_route *route = NULL;
+    bool is_source = atomic_load_explicit(&producer->is_source, memory_order_relaxed);
     while (head < tail) {
         const weir_sample *sample = wr_ring_slot(ring, head);
         if (!route || sample->series != series) {
             series = sample->series;
             route = wr_router_series_route(drain->router, drain->registry, series);
+            if (is_source)
+                wr_route_expect_sources(route);
         }
         if (!(sample->flags & SPECIAL) && route->only_feed) {
             take_plain(drain, ring, head, route->only_feed, now_ns);

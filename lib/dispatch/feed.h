@@ -51,7 +51,7 @@ struct wr_feed {
     bool passed_over;                 /* its routes leave out all of the event that a call waits for */
     int passed_over_result;           /* of that call */
     bool no_wait;                     /* some of those not offered yet were added by weir's own threads */
-    bool from_sources;                /* this round took values of sources */
+    bool from_sources;                /* this round took values of sources for it */
     uint64_t lost;                    /* samples for which there was no memory, not counted by the lanes yet */
     struct wr_lane_left_out left_out; /* samples that its routes leave out, not counted by the lanes yet */
     uint32_t number;                  /* in the journal; 0: none so far */

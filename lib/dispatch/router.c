@@ -731,12 +731,6 @@ void wr_router_offer(struct wr_router *router, int64_t now_ns)
     count_sums(router, now_ns);
 }
 
-void wr_router_expect_sources(struct wr_router *router)
-{
-    for (size_t i = 0; i < router->feed_count; i++)
-        router->feeds[i].from_sources = true;
-}
-
 void wr_router_seal(struct wr_router *router, int64_t now_ns)
 {
     for (size_t i = 0; i < router->feed_count; i++)

@@ -98,12 +98,17 @@ static inline struct wr_route *wr_router_series_route(struct wr_router *router,
     return wr_router_resolve_series(router, registry, series);
 }
 
+/* Until the next wr_router_offer some of what the route's feeds take comes from sources. They wait while all
+ * its lanes are full, so it is not dropped by all of them for want of room. */
+static inline void wr_route_expect_sources(const struct wr_route *route)
+{
+    for (size_t i = 0; i < route->lane_count; i++)
+        if (route->lanes[i]->feed)
+            route->lanes[i]->feed->from_sources = true;
+}
+
 /* Offers everything, and releases all segments. */
 void wr_router_seal(struct wr_router *router, int64_t now_ns);
-
-/* What is taken until the next wr_router_offer may come from sources, which wait while all lanes of a route are
- * full: it is not dropped by all of them for want of room. */
-void wr_router_expect_sources(struct wr_router *router);
 
 /* Has all feeds offer what they have. */
 void wr_router_offer(struct wr_router *router, int64_t now_ns);

@@ -228,6 +228,7 @@ static struct wr_producer *find_producer(struct wr_producers *producers)
         struct wr_producer *orphan = producers->orphans[--producers->orphan_count];
         if (wr_producer_is_cold(orphan)) /* wiped by a fork */
             init_adopted(producers, orphan, false);
+        atomic_store_explicit(&orphan->is_source, false, memory_order_relaxed);
         return orphan;
     }
     struct wr_producer *producer = make_producer(producers);

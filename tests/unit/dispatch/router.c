@@ -412,7 +412,7 @@ static bool is_held(const char *group)
 /* The same as fill, for values that sources add. */
 static void fill_from_sources(const char *group, uint32_t samples)
 {
-    wr_router_expect_sources(router);
+    wr_route_expect_sources(route_of(group));
     fill(group, samples);
 }
 
@@ -443,6 +443,16 @@ Test(router, sources_wait_for_a_lane_that_drops)
     keep("A", 2);
     wr_router_check(router, 0);
     cr_assert_not(is_held("a"));
+}
+
+Test(router, what_sources_add_elsewhere_keeps_nothing_of_calls)
+{
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.overflow = WR_OVERFLOW_DROP_NEWEST;
+    use("{\"a\": \"A\", \"b\": \"B\"}");
+    wr_route_expect_sources(route_of("b"));
+    fill("a", 7);
+    cr_assert_eq(queued("A"), 4);
 }
 
 Test(router, sources_wait_for_a_lane_that_has_stalled)

@@ -164,6 +164,20 @@ Test(producer, the_ring_of_one_of_weirs_own_threads_is_adopted_by_any_thread)
     cr_assert_not(wr_producer_is_own());
 }
 
+static void *attach_as_source(void *argument)
+{
+    (void)argument;
+    atomic_store(&wr_producers_attach(&producers)->is_source, true);
+    return NULL;
+}
+
+Test(producer, the_ring_of_a_source_is_adopted_as_that_of_the_program)
+{
+    on_thread(attach_as_source, NULL);
+    cr_assert_not(wr_producers_attach(&producers)->is_source);
+    cr_assert_eq(producers.count, 1);
+}
+
 static void *end_inside_a_call(void *argument)
 {
     (void)argument;
