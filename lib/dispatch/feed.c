@@ -116,7 +116,7 @@ void wr_feed_offer_now(struct wr_feed *feed, struct wr_ticket ticket, struct wr_
         offer.slot = (uint32_t)i;
         offer.ticket = lane->sync ? ticket : no_ticket;
         offer.now = lane->sync && now && !now->lane ? now : NULL;
-        offer.keep = feed->from_sources && !lane->crowded;
+        offer.keep = lane->keeps;
         if (lane->summer) {
             sum_offer(lane, &offer, now_ns);
             continue;

@@ -22,8 +22,8 @@ struct wr_feed_lane {
     struct wr_lane_arrivals arrivals; /* that the lane has not counted yet */
     bool sync;
     enum wr_waiting waiting; /* who has to wait for it */
-    bool crowded; /* it had no room at the last check, and of each of its routes another lane had: the values of
-                     sources are kept there, so it does by its overflow policy what it does with others */
+    bool was_full;           /* it had no room at the last check */
+    bool keeps; /* what it is offered in this round is queued however full it is: see wr_route_expect_sources */
     bool wanted, started;   /* it needs a worker: samples were offered or may be on disk, or it opens early; it
                              has one */
     int64_t start_again_ns; /* no attempt to start its worker before this */
@@ -51,7 +51,6 @@ struct wr_feed {
     bool passed_over;                 /* its routes leave out all of the event that a call waits for */
     int passed_over_result;           /* of that call */
     bool no_wait;                     /* some of those not offered yet were added by weir's own threads */
-    bool from_sources;                /* this round took values of sources for it */
     uint64_t lost;                    /* samples for which there was no memory, not counted by the lanes yet */
     struct wr_lane_left_out left_out; /* samples that its routes leave out, not counted by the lanes yet */
     uint32_t number;                  /* in the journal; 0: none so far */

@@ -726,8 +726,8 @@ void wr_router_offer(struct wr_router *router, int64_t now_ns)
 {
     for (size_t i = 0; i < router->feed_count; i++)
         wr_feed_offer(&router->feeds[i], (struct wr_ticket){0}, now_ns);
-    for (size_t i = 0; i < router->feed_count; i++)
-        router->feeds[i].from_sources = false;
+    for (size_t i = 0; i < router->lane_count; i++)
+        router->lanes[i].keeps = false;
     count_sums(router, now_ns);
 }
 
@@ -739,8 +739,8 @@ void wr_router_seal(struct wr_router *router, int64_t now_ns)
 
 /* All calls wait for each full lane whose policy is to block. Sources wait as well if no lane has room; but not
  * for a lane that drops beside one that takes values, since then one dead handler would hold up the others. A
- * lane that sums always has room. */
-static enum wr_waiting who_waits(const struct wr_route *route)
+ * lane that sums always has room. Sets route->is_full. */
+static enum wr_waiting who_waits(struct wr_route *route)
 {
     enum wr_waiting least = WR_ALL_WAIT, most = WR_NOBODY_WAITS;
     for (size_t i = 0; i < route->lane_count; i++) {
@@ -748,23 +748,13 @@ static enum wr_waiting who_waits(const struct wr_route *route)
         least = waiting < least ? waiting : least;
         most = waiting > most ? waiting : most;
     }
-    return most == WR_ALL_WAIT || !route->lane_count ? most : least;
-}
-
-static bool has_room(const struct wr_route *route)
-{
-    for (size_t i = 0; i < route->lane_count; i++)
-        if (route->lanes[i]->waiting == WR_NOBODY_WAITS)
-            return true;
-    return false;
+    route->is_full = route->lane_count && least != WR_NOBODY_WAITS;
+    return most == WR_ALL_WAIT || route->is_full ? most : WR_NOBODY_WAITS;
 }
 
 static void check_route(struct wr_router *router, struct wr_route *route)
 {
     enum wr_waiting waiting = who_waits(route);
-    if (!has_room(route))
-        for (size_t i = 0; i < route->lane_count; i++)
-            route->lanes[i]->crowded = false;
     if (waiting == route->waiting)
         return;
     if (waiting != WR_NOBODY_WAITS)
@@ -784,8 +774,8 @@ int64_t wr_router_check(struct wr_router *router, int64_t now_ns)
         struct wr_feed_lane *lane = &router->lanes[i];
         if (lane->waiting)
             lane->waiting = wr_lane_check(lane->lane, now_ns, &next_ns);
-        lane->crowded = lane->waiting != WR_NOBODY_WAITS; /* until a route is found in which it is not */
-        is_waiting |= lane->crowded;
+        lane->was_full = lane->waiting != WR_NOBODY_WAITS;
+        is_waiting |= lane->was_full;
     }
     if (!is_waiting && !router->waiting) /* the common case, and there may be many routes */
         return next_ns;

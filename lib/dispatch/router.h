@@ -37,6 +37,7 @@ struct wr_route {
     bool only_sums;            /* all samples are summed, as they are, and nothing else */
     uint32_t sync_lanes;
     enum wr_waiting waiting; /* who waits at the gates of its groups */
+    bool is_full;            /* no lane had room at the last check */
     struct wr_group *groups; /* resolved to it so far */
 };
 
@@ -98,13 +99,13 @@ static inline struct wr_route *wr_router_series_route(struct wr_router *router,
     return wr_router_resolve_series(router, registry, series);
 }
 
-/* Until the next wr_router_offer some of what the route's feeds take comes from sources. They wait while all
- * its lanes are full, so it is not dropped by all of them for want of room. */
+/* Until the next wr_router_offer, some of what the route's lanes are offered comes from sources. These wait
+ * while all lanes are full, so what they had added by then is kept; but a lane that is full beside one that has
+ * room does with their values what its overflow policy says. */
 static inline void wr_route_expect_sources(const struct wr_route *route)
 {
     for (size_t i = 0; i < route->lane_count; i++)
-        if (route->lanes[i]->feed)
-            route->lanes[i]->feed->from_sources = true;
+        route->lanes[i]->keeps |= route->is_full || !route->lanes[i]->was_full;
 }
 
 /* Offers everything, and releases all segments. */

@@ -502,6 +502,19 @@ Test(router, a_lane_keeps_what_another_route_leads_to_it_alone)
     cr_assert_not(is_held("a"), "B has room");
 }
 
+Test(router, a_full_lane_keeps_nothing_of_a_route_with_room_although_another_one_has_none)
+{
+    fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
+    fixture->settings.overflow = WR_OVERFLOW_DROP_NEWEST;
+    use("{\"a\": [\"A\", \"B\"], \"b\": \"A\"}");
+    route_of("a");
+    fill_from_sources("b", 4);
+    wr_router_check(router, 0);
+    fill_from_sources("a", 3);
+    cr_assert_eq(queued("A"), 4, "its policy is to drop, and nobody would wait");
+    cr_assert_eq(queued("B"), 3);
+}
+
 Test(router, a_group_first_looked_up_while_its_lanes_are_full_holds_sources)
 {
     fixture->settings.queue_bytes = 4 * sizeof(weir_sample);
