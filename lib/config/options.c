@@ -403,6 +403,27 @@ static bool check_row(const struct wr_options_table *table, const weir_option *r
     return !fault;
 }
 
+/* Whether the name is that of a member of the other one. */
+static bool is_below(const char *name, const char *other)
+{
+    size_t length = strlen(other);
+    return strncmp(name, other, length) == 0 && name[length] == '.';
+}
+
+/* Of "a" and "a.b" no configuration could set both: "a" would be a value, and an object. */
+static bool check_name(const struct wr_options_table *table, const weir_option *row, struct wr_error *error)
+{
+    const weir_option *other;
+    for (size_t i = 0; (other = wr_options_row(table, i)) != row; i++) {
+        if (!is_below(row->name, other->name) && !is_below(other->name, row->name))
+            continue;
+        wr_error_set(error, WEIR_ERR_PLUGIN, "option \"%s\": with the option \"%s\" one of them cannot be set",
+                     row->name, other->name);
+        return false;
+    }
+    return true;
+}
+
 /* Two names may have the same field, but fields that overlap would corrupt each other. */
 static bool check_fields(const struct wr_options_table *table, const weir_option *row, struct wr_error *error)
 {
@@ -448,7 +469,7 @@ bool wr_options_check_table(const struct wr_options_table *table, struct wr_erro
             wr_error_set(error, WEIR_ERR_PLUGIN, "option \"%s\": its name is in the table twice", row->name);
             return false;
         }
-        if (!check_fields(table, row, error))
+        if (!check_name(table, row, error) || !check_fields(table, row, error))
             return false;
     }
     return check_defaults(table, error);

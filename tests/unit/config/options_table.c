@@ -187,6 +187,24 @@ Test(options_table, fields_must_not_overlap)
     cr_assert(wr_options_check_table(&good, &error), "%s", error.text);
 }
 
+Test(options_table, a_name_is_not_that_of_an_object_with_other_options)
+{
+    const weir_option three[] = {{"chunk", WEIR_OPTION_INT, 0, NULL, NULL, "h", 0},
+                                 {"chunks.size", WEIR_OPTION_INT, 0, NULL, NULL, "h", 8},
+                                 {"chunk.size", WEIR_OPTION_INT, 0, NULL, NULL, "h", 16},
+                                 {0}};
+    const weir_option turned[] = {three[2], three[1], three[0], {0}}, good[] = {three[0], three[1], {0}};
+    const struct wr_options_table wrong = {three, sizeof three[0], 24},
+                                  wrong_too = {turned, sizeof three[0], 24};
+    const struct wr_options_table lawful = {good, sizeof three[0], 24};
+    cr_assert(!wr_options_check_table(&wrong, &error));
+    cr_assert_str_eq(error.text, "option \"chunk.size\": with the option \"chunk\" one of them cannot be set");
+    cr_assert_eq(error.code, WEIR_ERR_PLUGIN);
+    cr_assert(!wr_options_check_table(&wrong_too, &error));
+    cr_assert_str_eq(error.text, "option \"chunk\": with the option \"chunk.size\" one of them cannot be set");
+    cr_assert(wr_options_check_table(&lawful, &error), "%s", error.text);
+}
+
 Test(options_table, an_enum_requires_words)
 {
     expect_faulty((weir_option){"a", WEIR_OPTION_ENUM, 0, NULL, NULL, "h", 0},
