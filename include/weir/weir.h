@@ -176,7 +176,8 @@ WEIR_API weir_metric *weir_get_histogram(weir_stream *stream, const char *name, 
                                          size_t bucket_count);
 
 /* Moves the level of a gauge by a difference of either sign, and adds the new level. The level of each process
- * begins at 0; a forked child continues from its parent's. Otherwise like weir_metric_add. */
+ * begins at 0; a forked child continues from its parent's. A difference that would make it infinite is refused
+ * with WEIR_ERR_ARGUMENT. Otherwise like weir_metric_add. */
 WEIR_API int weir_metric_change(weir_metric *gauge, double difference);
 
 /* Adds an increment to a counter; declares it at its first use. Otherwise like weir_add_value. */

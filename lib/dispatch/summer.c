@@ -7,6 +7,7 @@
 #include "os/clock.h"
 #include "os/pages.h"
 #include "os/slab.h"
+#include "producer/typed.h"
 #include "segment/inputs.h"
 #include "summary/buckets.h"
 #include "summary/neumaier.h"
@@ -39,7 +40,8 @@ struct sum {
     uint32_t idle; /* intervals without a value, up to now */
     uint64_t count, total_count;
     struct exact sum, total_sum;
-    double last;
+    bool has_last;
+    double last;          /* of a gauge: its level */
     const double *bounds; /* of the buckets */
     size_t bucket_count;  /* one more than there are bounds; 0: none */
     uint32_t bounds_check;
@@ -202,7 +204,7 @@ bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series)
     return false;
 }
 
-/* A level is not known before it is set. */
+/* A level is not known before it is set; and a forked child does not repeat its parent's. */
 void wr_summer_declare(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series, bool routed)
 {
     struct sum *sum = find(summer, series);
@@ -251,9 +253,15 @@ static size_t find_bucket(const struct sum *sum, double value)
     return first;
 }
 
+/* Whether the sums stay finite. */
+static bool is_summable(const struct sum *sum, double value)
+{
+    return isfinite(value) && isfinite(sum->sum.sum + value) && isfinite(sum->total_sum.sum + value);
+}
+
 static enum wr_summed add_value(struct sum *sum, double value)
 {
-    if (!isfinite(value) || (sum->kind == WEIR_COUNTER && value < 0))
+    if (!is_summable(sum, value) || (sum->kind == WEIR_COUNTER && value < 0))
         return WR_SUMMED_NOT;
     bool sketched = sum->kind == WEIR_VALUE || sum->kind == WEIR_HISTOGRAM;
     if (sketched && wr_sketch_add(&sum->sketch, value) != WR_SKETCH_OK)
@@ -268,6 +276,7 @@ static enum wr_summed add_value(struct sum *sum, double value)
     sum->count++;
     sum->total_count++;
     sum->last = value;
+    sum->has_last = true;
     return WR_SUMMED;
 }
 
@@ -395,10 +404,27 @@ static bool put(struct wr_summer *summer, const struct sum *sum, struct wr_segme
     return true;
 }
 
-/* A series that was declared has a summary in each interval, any other only if there were values. */
+/* A series that was declared has a summary in each interval, any other only if there were values. A level is
+ * not known before it is set. */
 static bool has_summary(const struct sum *sum)
 {
-    return sum->count || (sum->kind != WEIR_VALUE && sum->kind != TOTAL && !sum->unrouted);
+    if (sum->count)
+        return true;
+    if (sum->unrouted || sum->kind == WEIR_VALUE || sum->kind == TOTAL)
+        return false;
+    return sum->kind != WEIR_GAUGE || sum->has_last;
+}
+
+/* Threads that change one gauge have a ring each, and these are read in any order: the value that was read last
+ * is not the level. Where it is not known, such as for recovered values, the last one has to do. */
+static void read_levels(const struct wr_summer *summer)
+{
+    for (uint32_t i = 0; i < summer->count; i++) {
+        struct sum *sum = &summer->sums[i];
+        if (sum->kind == WEIR_GAUGE &&
+            wr_typed_read_level(wr_registry_series(summer->registry, sum->series), &sum->last))
+            sum->has_last = true;
+    }
 }
 
 static bool has_other_bounds(const struct sum *sum, const struct weir_metric *metric)
@@ -429,10 +455,20 @@ static uint32_t count_summaries(const struct wr_summer *summer)
     return count;
 }
 
+/* The clocks differ by a little, so times ascend; but not after the wall clock was set back. */
 static int64_t time_of_end(const struct wr_summer *summer, bool early)
 {
     int64_t time_ns = early ? wr_clock_wall_ns() : summer->end_ns;
-    return time_ns > summer->last_ns ? time_ns : summer->last_ns + 1;
+    if (time_ns > summer->last_ns || summer->last_ns - time_ns > summer->every_ns)
+        return time_ns;
+    return summer->last_ns + 1;
+}
+
+/* What began before the clock was set back did so at the time that the interval ends at. */
+static void limit_times(struct wr_summer *summer, int64_t end_ns)
+{
+    summer->start_ns = summer->start_ns < end_ns ? summer->start_ns : end_ns;
+    summer->since_ns = summer->since_ns < end_ns ? summer->since_ns : end_ns;
 }
 
 static void begin_next(struct wr_summer *summer, int64_t time_ns)
@@ -464,8 +500,10 @@ static void hand_over_inputs(struct wr_summer *summer, struct wr_segment *segmen
 
 struct wr_segment *wr_summer_end(struct wr_summer *summer, struct wr_segment_pool *pool, bool early)
 {
+    read_levels(summer);
     uint32_t count = count_summaries(summer);
     int64_t time_ns = time_of_end(summer, early);
+    limit_times(summer, time_ns);
     struct wr_segment *segment = count ? wr_segment_new(pool, count) : NULL;
     if (!segment && count)
         return NULL;

@@ -36,7 +36,7 @@ enum wr_summed {
     WR_SUMMED,
     WR_SUMMED_BEYOND_LIMIT, /* there are too many series */
     WR_SUMMED_NO_MEMORY,
-    WR_SUMMED_NOT, /* not a finite number, or a negative increment */
+    WR_SUMMED_NOT, /* not a finite number, a negative increment, or one that would make a sum infinite */
 };
 
 /* Adds a value to the open interval, whatever its time. */

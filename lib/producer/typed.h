@@ -44,6 +44,22 @@ static inline _Atomic uint64_t *wr_typed_level(const struct weir_metric *metric)
     return ((const struct wr_view *)view)->level;
 }
 
+/* Sets *level if that of the gauge is a finite number. Returns false if it is not, was never set, or the series
+ * is no gauge. */
+static inline bool wr_typed_read_level(const struct weir_metric *metric, double *level)
+{
+    const _Atomic uint64_t *stored = wr_typed_level(metric);
+    double read;
+    if (!stored)
+        return false;
+    uint64_t bits = atomic_load_explicit(stored, memory_order_relaxed);
+    memcpy(&read, &bits, sizeof read);
+    if (!isfinite(read)) /* so is WR_LEVEL_UNKNOWN */
+        return false;
+    *level = read;
+    return true;
+}
+
 /* Records the level of a gauge, for later changes of it. */
 static inline void wr_typed_set_level(const struct weir_metric *metric, double level)
 {
@@ -54,19 +70,28 @@ static inline void wr_typed_set_level(const struct weir_metric *metric, double l
         atomic_store_explicit(stored, bits, memory_order_relaxed);
 }
 
-/* Moves the level of a gauge, and returns the new one. Concurrent changes all count; relaxed, since the level
- * is the only thing that they share. */
-static inline double wr_typed_change_level(_Atomic uint64_t *stored, double change)
+/* Why a change is refused. */
+#define WR_TYPED_NOT_FINITE "the level of the gauge would not be a finite number"
+
+/* Moves the level of a gauge, from 0 if it was never set. *level: where it is then. Returns false if it would
+ * not be finite there: then it stays. Concurrent changes all count; relaxed, since the level is the only thing
+ * that they share. */
+static inline bool wr_typed_change_level(_Atomic uint64_t *stored, double change, double *level)
 {
     uint64_t before = atomic_load_explicit(stored, memory_order_relaxed), after;
-    double level;
     do {
-        memcpy(&level, &before, sizeof level);
-        level += change;
-        memcpy(&after, &level, sizeof after);
+        double old = 0;
+        if (before != WR_LEVEL_UNKNOWN)
+            memcpy(&old, &before, sizeof old);
+        *level = old + change;
+        if (!isfinite(*level)) {
+            *level = old;
+            return false;
+        }
+        memcpy(&after, level, sizeof after);
     } while (!atomic_compare_exchange_weak_explicit(stored, &before, after, memory_order_relaxed,
                                                     memory_order_relaxed));
-    return level;
+    return true;
 }
 
 #endif

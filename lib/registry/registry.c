@@ -221,8 +221,11 @@ static bool keep_level(struct wr_registry *registry, const struct weir_metric *m
         (const struct wr_view *)atomic_load_explicit(&metric->view, memory_order_relaxed);
     if (before && before->level)
         view->level = before->level;
-    else if (view->series.instrument == WEIR_GAUGE)
+    else if (view->series.instrument == WEIR_GAUGE) {
         view->level = wr_arena_get(&registry->views, sizeof *view->level, sizeof *view->level);
+        if (view->level)
+            atomic_init(view->level, WR_LEVEL_UNKNOWN); /* published with the view */
+    }
     return view->level || view->series.instrument != WEIR_GAUGE;
 }
 

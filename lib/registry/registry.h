@@ -106,8 +106,11 @@ enum { WR_INSTRUMENT_REFUSES = 255 };
 /* What handlers get of a series, and what goes with it. */
 struct wr_view {
     weir_series series;
-    _Atomic uint64_t *level; /* of a gauge: the bits of the double that was set last; else NULL */
+    _Atomic uint64_t *level; /* of a gauge: the bits of its level, a double, or WR_LEVEL_UNKNOWN; else NULL */
 };
+
+/* A NaN that no computation yields. */
+#define WR_LEVEL_UNKNOWN UINT64_C(0x7ff8776569720000)
 
 enum { WR_REGISTRY_CHUNKS = 16, WR_REGISTRY_FIRST_CHUNK = 1024 };
 /* How many streams with bad names are kept apart. */

@@ -1,5 +1,6 @@
 #include "runtime/event.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "text/error.h"
@@ -43,6 +44,16 @@ struct named_event {
     uint32_t length;                 /* of its metadata */
 };
 
+/* Why a value cannot be added to the level of its series, or NULL. */
+static const char *check_change(const struct weir_metric *metric, uint8_t instrument, struct wr_value value)
+{
+    if (instrument != WEIR_GAUGE)
+        return "a change of a level, but the name is declared as something else than a gauge";
+    double level = 0;
+    wr_typed_read_level(metric, &level);
+    return isfinite(level + wr_typed_double(value)) ? NULL : WR_TYPED_NOT_FINITE;
+}
+
 /* Returns 0, or the error to return: a name is bad, or a value is not one of its instrument. */
 static int check_values(struct weir_stream *stream, struct named_event *event)
 {
@@ -54,13 +65,28 @@ static int check_values(struct weir_stream *stream, struct named_event *event)
             return wr_intake_refuse_named(event->first->stream, event->is->count);
         if (!wr_typed_accepts(instrument, value))
             return wr_intake_refuse_typed(event->first, value, event->is->count);
+        const char *fault = event->is->changes ? check_change(event->first, instrument, value) : NULL;
+        if (fault)
+            return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, event->is->count, fault);
     }
     return 0;
+}
+
+/* If another thread has made the change impossible meanwhile, the level stays. */
+static void change_level(const struct wr_event *event, size_t i)
+{
+    double change = wr_typed_double(get_value(event, i).value);
+    event->changes[i].kind = WEIR_KIND_DOUBLE;
+    wr_typed_change_level(wr_typed_level(event->metrics[i]), change, &event->changes[i].f64);
 }
 
 /* Records the levels of gauges. Only when the event can no longer be refused. */
 static void set_levels(struct weir_stream *stream, const struct named_event *event)
 {
+    for (size_t i = 0; event->is->changes && i < event->is->count; i++)
+        change_level(event->is, i);
+    if (event->is->changes)
+        return;
     for (size_t i = 0; i < event->is->count; i++) {
         const struct weir_metric *metric = i ? look_up(stream, event->is, i) : event->first;
         if (atomic_load_explicit(&metric->instrument, memory_order_acquire) == WEIR_GAUGE)

@@ -20,8 +20,10 @@ struct wr_event {
     const struct wr_event_value *values;
     const weir_typed_value *typed;      /* in place of values, without a copy on the stack; or NULL */
     struct weir_metric *const *metrics; /* the series of each of `typed`; NULL: found by their names */
-    size_t count;                       /* at least 1 */
-    const int64_t *time_ns;             /* since 1970-01-01 UTC; NULL: now */
+    weir_typed_value *changes; /* `typed` itself, if each is added to the level of its gauge: once the event can
+                                  no longer be refused, they become the new levels; or NULL */
+    size_t count;              /* at least 1 */
+    const int64_t *time_ns;    /* since 1970-01-01 UTC; NULL: now */
     bool cumulative;
     const char *metadata; /* only if count is 1; or NULL */
     bool never_waits;     /* wr_event_add returns WR_INTAKE_FULL where it would have to */

@@ -614,8 +614,10 @@ int wr_intake_change(struct weir_metric *metric, double change)
     if (instrument != WEIR_GAUGE)
         return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, 1, "weir_metric_change: the metric is not a gauge");
     _Atomic uint64_t *stored = wr_typed_level(metric);
-    const struct wr_value level = {WEIR_KIND_DOUBLE, {.f64 = wr_typed_change_level(stored, change)}};
+    struct wr_value level = {WEIR_KIND_DOUBLE, {0}};
     bool refused;
+    if (!wr_typed_change_level(stored, change, &level.is.f64))
+        return wr_intake_refuse(WEIR_REFUSED_ARGUMENT, 1, "weir_metric_change: " WR_TYPED_NOT_FINITE);
     struct wr_producer *producer = wr_producer_mine;
     if (WR_LIKELY(!wr_fast_add_is_busy(producer))) {
         wr_fast_add_begin(producer);
@@ -624,7 +626,7 @@ int wr_intake_change(struct weir_metric *metric, double change)
     }
     int result = add_slow(metric, level, false, &refused);
     if (refused)
-        wr_typed_change_level(stored, -change);
+        wr_typed_change_level(stored, -change, &level.is.f64);
     return result;
 }
 

@@ -318,23 +318,13 @@ static double as_double(const weir_typed_value *value)
     return value->kind == WEIR_KIND_INT ? (double)value->i64 : value->f64;
 }
 
-/* If only a part of the increments was sent, each counts for several; a change is added to the gauge's present
- * level, which becomes the value. Returns the text of a fault, or NULL. */
-static const char *scale(const weir_record *record, const struct weir_metric *metric, weir_typed_value *value)
+/* If only a part of the increments was sent, each counts for several. */
+static weir_typed_value scale(const weir_record *record, const weir_typed_value *value)
 {
     bool is_sampled = record->sample_rate > 0 && record->sample_rate < 1;
-    if (is_sampled && record->instrument == WEIR_COUNTER) {
-        *value = (weir_typed_value){value->name, WEIR_KIND_DOUBLE, as_double(value) / record->sample_rate, 0};
-    } else if (record->flags & WEIR_RECORD_CHANGE) {
-        const _Atomic uint64_t *stored = wr_typed_level(metric);
-        double level;
-        if (!stored)
-            return "a change of a level, but the name is declared as something else than a gauge";
-        uint64_t bits = atomic_load_explicit(stored, memory_order_relaxed);
-        memcpy(&level, &bits, sizeof level);
-        *value = (weir_typed_value){value->name, WEIR_KIND_DOUBLE, level + as_double(value), 0};
-    }
-    return NULL;
+    if (!is_sampled || record->instrument != WEIR_COUNTER)
+        return *value;
+    return (weir_typed_value){value->name, WEIR_KIND_DOUBLE, as_double(value) / record->sample_rate, 0};
 }
 
 /* Finds the series of all values, and scales these. Returns WEIR_ADD_TAKEN or WEIR_ADD_REFUSED. */
@@ -354,10 +344,7 @@ static int resolve(struct wr_source *source, const weir_record *record)
         if (!metric && !(metric = learn(source, record, label_count, name, &why, &error)))
             return refuse_record(source, record, why, error.text);
         source->metrics[i] = metric;
-        source->values[i] = record->values[i];
-        const char *fault = scale(record, metric, &source->values[i]);
-        if (fault)
-            return refuse_record(source, record, WEIR_REFUSED_ARGUMENT, fault);
+        source->values[i] = scale(record, &record->values[i]);
     }
     return WEIR_ADD_TAKEN;
 }
@@ -392,6 +379,7 @@ static int try_add(const struct wr_source *source, const weir_record *record)
 {
     const struct wr_event event = {
         .typed = source->values,
+        .changes = record->flags & WEIR_RECORD_CHANGE ? source->values : NULL,
         .metrics = source->metrics,
         .count = record->count,
         .time_ns = record->time_ns ? &record->time_ns : NULL,

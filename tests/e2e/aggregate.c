@@ -124,6 +124,43 @@ Test(aggregate, a_gauge_is_its_level)
     cr_assert_eq(capture_count(), 2, "the level again");
 }
 
+/* Adds 1 to the level in each round, and lets the test go on. */
+struct turns {
+    weir_metric *gauge;
+    pthread_barrier_t changed, next;
+};
+
+enum { ROUNDS = 300 };
+
+static void *take_turns(void *argument)
+{
+    struct turns *turns = argument;
+    for (int i = 0; i < ROUNDS; i++) {
+        weir_metric_change(turns->gauge, 1);
+        pthread_barrier_wait(&turns->changed);
+        pthread_barrier_wait(&turns->next);
+    }
+    return NULL;
+}
+
+Test(aggregate, a_gauge_that_threads_change_in_turn_is_its_level_whatever_ring_is_read_first, .timeout = 300)
+{
+    struct turns turns = {.gauge = weir_get_gauge(stream, "in_flight")};
+    pthread_t thread;
+    pthread_barrier_init(&turns.changed, NULL, 2);
+    pthread_barrier_init(&turns.next, NULL, 2);
+    weir_metric_add(turns.gauge, 0); /* this thread's ring is the first */
+    cr_assert_eq(pthread_create(&thread, NULL, take_turns, &turns), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&turns.changed);
+        weir_metric_change(turns.gauge, -1);
+        deliver();
+        expect("in_flight", 0);
+        pthread_barrier_wait(&turns.next);
+    }
+    pthread_join(thread, NULL);
+}
+
 Test(aggregate, a_value_is_delivered_in_parts)
 {
     for (int i = 1; i <= 1000; i++)

@@ -127,6 +127,19 @@ Test(instruments, a_value_that_is_refused_does_not_move_a_gauge)
     cr_assert_eq(capture_at(6)->value, 8);
 }
 
+Test(instruments, a_change_that_would_make_a_level_infinite_is_refused)
+{
+    weir_metric *gauge = weir_get_gauge(stream, "level");
+    cr_assert_eq(weir_metric_change(gauge, INFINITY), WEIR_ERR_ARGUMENT);
+    cr_assert_str_eq(weir_last_error(),
+                     "weir_metric_change: the level of the gauge would not be a finite number");
+    cr_assert_eq(weir_metric_change(gauge, NAN), WEIR_ERR_ARGUMENT);
+    cr_assert_eq(weir_metric_change(gauge, 1), 0);
+    deliver(1);
+    cr_assert_eq(capture_at(0)->value, 1);
+    cr_assert_eq(refused(), 2);
+}
+
 static void *change(void *gauge)
 {
     for (int i = 0; i < 10000; i++)

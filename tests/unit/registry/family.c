@@ -1,5 +1,6 @@
 /* What names mean: declarations of the program, rules of the configuration. */
 #include <criterion/criterion.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,11 +270,28 @@ Test(family, histograms_take_finite_values_and_gauges_any)
 
 Test(family, the_level_of_a_gauge_survives_a_change_of_its_description)
 {
+    double level = 0;
     declare("x", WEIR_GAUGE);
+    cr_assert_not(wr_typed_read_level(get("x"), &level), "it was not set");
     wr_typed_set_level(get("x"), 5);
-    cr_assert_eq(wr_typed_change_level(wr_typed_level(get("x")), -2), 3);
+    cr_assert(wr_typed_change_level(wr_typed_level(get("x")), -2, &level));
+    cr_assert_eq(level, 3);
     wr_family_describe(&registry, stream, "x", "rows", NULL, &error);
-    cr_assert_eq(wr_typed_change_level(wr_typed_level(get("x")), 0), 3);
+    cr_assert(wr_typed_read_level(get("x"), &level));
+    cr_assert_eq(level, 3);
+}
+
+Test(family, a_level_that_was_not_set_changes_from_0_and_none_becomes_infinite)
+{
+    double level;
+    declare("x", WEIR_GAUGE);
+    cr_assert(wr_typed_change_level(wr_typed_level(get("x")), DBL_MAX, &level));
+    cr_assert_eq(level, DBL_MAX);
+    cr_assert_not(wr_typed_change_level(wr_typed_level(get("x")), DBL_MAX, &level));
+    cr_assert_not(wr_typed_change_level(wr_typed_level(get("x")), -INFINITY, &level));
+    cr_assert_not(wr_typed_change_level(wr_typed_level(get("x")), NAN, &level));
+    cr_assert(wr_typed_read_level(get("x"), &level));
+    cr_assert_eq(level, DBL_MAX);
 }
 
 Test(family, the_gate_of_typed_series_follows_that_of_the_group)

@@ -1,0 +1,158 @@
+/* What a lane's values are summed to, interval by interval. The wall clock is the test's. */
+#include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
+
+#include "dispatch/summer.h"
+#include "os/clock.h"
+#include "producer/typed.h"
+#include "registry/family.h"
+#include "registry/series.h"
+#include "registry/stream.h"
+#include "summary/summary.h"
+#include "text/error.h"
+
+static const struct wr_summing summing = {.every_ns = WR_NS_PER_S, .series = 100};
+static struct wr_registry registry;
+static struct wr_segment_pool pool;
+static struct wr_error error;
+static struct weir_stream *stream;
+static struct wr_summer *summer;
+static int64_t wall_ns;
+
+int64_t __wrap_wr_clock_wall_ns(void);
+
+int64_t __wrap_wr_clock_wall_ns(void)
+{
+    return wall_ns;
+}
+
+static void setup(void)
+{
+    wall_ns = 1000 * WR_NS_PER_S;
+    cr_assert(wr_registry_init(&registry));
+    stream = wr_stream_get(&registry, "app", NULL, 0, &error);
+    summer = wr_summer_new(&registry);
+    cr_assert(summer);
+    wr_summer_is_due(summer, &summing, 0);
+}
+
+static void teardown(void)
+{
+    wr_summer_discard(summer, false);
+}
+
+TestSuite(summer, .init = setup, .fini = teardown);
+
+static struct weir_metric *declare(const char *name, enum weir_instrument instrument)
+{
+    const weir_metric_spec spec = {.size = sizeof spec, .instrument = (int)instrument};
+    cr_assert_eq(wr_family_declare(&registry, stream, name, &spec, &error), 0);
+    return wr_series_get(&registry, stream, name, 0, &error);
+}
+
+static enum wr_summed add(const struct weir_metric *metric, double value)
+{
+    const weir_sample sample = {.series = metric->series, .kind = WEIR_KIND_DOUBLE, .value.f64 = value};
+    return wr_summer_add(summer, &summing, &sample);
+}
+
+/* Ends the interval, and reads the only summary, which is the test's to free by wr_sketch_fini. Returns false
+ * if there is none. */
+static bool end(struct wr_summary *summary)
+{
+    static struct wr_summary_room room;
+    struct wr_segment *segment = wr_summer_end(summer, &pool, false);
+    wr_summer_postpone(summer, 0);
+    if (!segment)
+        return false;
+    cr_assert_eq(segment->count, 1);
+    cr_assert(wr_summary_read(summary, &room, wr_segment_texts(segment)[segment->samples[0].note], &error),
+              "%s", error.text);
+    wr_segment_drop(segment);
+    wr_sketch_fini(&summary->sketch);
+    return true;
+}
+
+Test(summer, a_gauge_has_its_level_in_whatever_order_its_changes_are_read)
+{
+    struct weir_metric *gauge = declare("g", WEIR_GAUGE);
+    struct wr_summary summary;
+    double after_first, after_second;
+    cr_assert(wr_typed_change_level(wr_typed_level(gauge), 1, &after_first));
+    cr_assert(wr_typed_change_level(wr_typed_level(gauge), -1, &after_second));
+    cr_assert_eq(add(gauge, after_second), WR_SUMMED);
+    cr_assert_eq(add(gauge, after_first), WR_SUMMED);
+    cr_assert(end(&summary));
+    cr_assert(summary.kind == WEIR_GAUGE && summary.count == 2);
+    cr_assert_eq(summary.last, 0);
+    cr_assert(end(&summary));
+    cr_assert(summary.count == 0 && summary.last == 0);
+}
+
+Test(summer, without_a_level_a_gauge_has_its_last_value)
+{
+    struct weir_metric *gauge = declare("g", WEIR_GAUGE);
+    struct wr_summary summary;
+    cr_assert_eq(add(gauge, 3), WR_SUMMED);
+    cr_assert_eq(add(gauge, 7), WR_SUMMED);
+    cr_assert(end(&summary));
+    cr_assert_eq(summary.last, 7);
+}
+
+Test(summer, a_gauge_that_was_never_a_number_has_no_summary)
+{
+    struct weir_metric *gauge = declare("g", WEIR_GAUGE);
+    struct wr_summary summary;
+    cr_assert_eq(add(gauge, NAN), WR_SUMMED_NOT);
+    wr_typed_set_level(gauge, INFINITY);
+    cr_assert_eq(add(gauge, INFINITY), WR_SUMMED_NOT);
+    cr_assert_not(end(&summary));
+    wr_typed_set_level(gauge, 5);
+    cr_assert(end(&summary));
+    cr_assert_eq(summary.last, 5);
+}
+
+Test(summer, what_would_make_a_sum_infinite_is_not_added)
+{
+    struct weir_metric *counter = declare("c", WEIR_COUNTER);
+    struct wr_summary summary;
+    cr_assert_eq(add(counter, DBL_MAX), WR_SUMMED);
+    cr_assert_eq(add(counter, DBL_MAX), WR_SUMMED_NOT);
+    cr_assert_eq(add(counter, 0), WR_SUMMED);
+    cr_assert(end(&summary));
+    cr_assert(summary.count == 2 && summary.sum == DBL_MAX && summary.total_sum == DBL_MAX);
+    cr_assert_eq(add(counter, DBL_MAX), WR_SUMMED_NOT);
+}
+
+Test(summer, times_follow_the_wall_clock_back)
+{
+    struct weir_metric *counter = declare("c", WEIR_COUNTER);
+    struct wr_summary before, summary;
+    add(counter, 1);
+    cr_assert(end(&before));
+    cr_assert_eq(before.end_ns, 1001 * WR_NS_PER_S);
+    wall_ns -= 500 * WR_NS_PER_S;
+    cr_assert(end(&summary)); /* it began before, and ends when it was to */
+    for (int64_t i = 1; i < 3; i++) {
+        wall_ns += WR_NS_PER_S;
+        cr_assert(end(&summary));
+        cr_assert_eq(summary.end_ns, (500 + i) * WR_NS_PER_S);
+        cr_assert_leq(summary.start_ns, summary.end_ns);
+        cr_assert_leq(summary.since_ns, summary.end_ns);
+    }
+}
+
+Test(summer, times_ascend_if_the_clock_is_only_a_little_late)
+{
+    struct weir_metric *counter = declare("c", WEIR_COUNTER);
+    struct wr_summary before, summary;
+    wall_ns += WR_NS_PER_S / 2;
+    wr_summer_postpone(summer, 0);
+    add(counter, 1);
+    cr_assert(end(&before));
+    wall_ns -= WR_NS_PER_S;
+    wr_summer_postpone(summer, 0);
+    cr_assert(end(&summary));
+    cr_assert_gt(summary.end_ns, before.end_ns);
+}
