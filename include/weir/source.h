@@ -47,18 +47,18 @@ enum {
 };
 
 /* One event: values that belong together. Everything is borrowed during the call. Set size to
- * sizeof(weir_record), and to 0 what is not known. */
+ * sizeof(weir_record), and to 0 what is not known. What is not allowed below is refused and counted. */
 typedef struct weir_record {
     size_t size;                    /* sizeof(weir_record) */
     const char *group;              /* NULL: the source's option "group" */
     const weir_label *labels;       /* the source's own labels take precedence */
     size_t label_count;             /* number of labels */
     const weir_typed_value *values; /* doubles and integers */
-    size_t count;                   /* at least 1 */
+    size_t count;                   /* 1 to 1024 */
     int64_t time_ns;                /* nanoseconds since 1970-01-01 UTC; 0: now */
     int32_t instrument;             /* enum weir_instrument of the names, unless they have one already */
     uint32_t flags;                 /* WEIR_RECORD_* */
-    double sample_rate;             /* of counters: the values are divided by it; 0 is 1 */
+    double sample_rate;             /* 0 to 1; of counters: the values are divided by it; 0 is 1 */
     const char *unit;               /* of the names, as for weir_describe */
     const char *help;               /* the same */
     const char *metadata;           /* valid UTF-8; only with a count of 1 */
@@ -83,8 +83,8 @@ typedef struct weir_intake {
     int (*add)(const weir_host *host, const weir_record *record);
 
     /* [source] Waits for an event of a descriptor, for room if something found none, for a stop, or for
-     * timeout_ms milliseconds (-1: no limit). fds are as for poll(2), and their revents are set; at most 8: a
-     * source with more waits for an epoll descriptor. Returns WEIR_WAIT_* bits; may return 0 early. */
+     * timeout_ms milliseconds (-1: no limit). fds are as for poll(2), and their revents are set; at most 1024:
+     * a source with more waits for an epoll descriptor. Returns WEIR_WAIT_* bits; may return 0 early. */
     unsigned (*wait)(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms);
 
     /* [source] Counts n values that were read and cannot be added, and logs the first message in full; where:

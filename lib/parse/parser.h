@@ -16,7 +16,7 @@
 #include <weir/weir.h>
 
 /* The defaults of struct wr_parser_options. JSON is also limited to a depth of 32. */
-enum { WR_PARSER_LINE_BYTES = 1024 * 1024, WR_PARSER_VALUES = 1000, WR_PARSER_LABELS = 64 };
+enum { WR_PARSER_LINE_BYTES = 1024 * 1024, WR_PARSER_VALUES = 1024, WR_PARSER_LABELS = 64 };
 
 enum { WR_PARSE_FAULT_ROOM = 512 };
 

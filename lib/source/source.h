@@ -37,6 +37,7 @@ enum wr_source_fault {
     WR_SOURCE_FAULT_VALUE,
     WR_SOURCE_FAULT_LIMIT,
     WR_SOURCE_FAULT_ROOM, /* a source ended before there was room */
+    WR_SOURCE_FAULT_WAIT, /* it waits for too many descriptors; concerns no values */
     WR_SOURCE_FAULTS
 };
 

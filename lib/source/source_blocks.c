@@ -25,13 +25,14 @@ static struct wr_fronts *fronts_of(const struct wr_source *source)
 static const weir_source_series *resolve(const weir_host *host, const weir_record *record)
 {
     struct wr_source *source = source_of(host);
-    weir_record whole = {0};
-    if (!WEIR_HAS(record, count) || record->count != 1) {
+    weir_record whole;
+    if (!wr_source_host_read(source, record, &whole))
+        return NULL;
+    if (whole.count != 1) {
         wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, 0,
                               "the source type is at fault: a series is resolved by a record with one value");
         return NULL;
     }
-    memcpy(&whole, record, record->size < sizeof whole ? record->size : sizeof whole);
     whole.flags &= ~(uint32_t)WEIR_RECORD_CHANGE; /* of values */
     whole.sample_rate = 0;
     return (const weir_source_series *)wr_source_host_resolve(source, &whole);

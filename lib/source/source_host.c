@@ -152,16 +152,32 @@ static int64_t limit_by_sets(const struct wr_source *source, int64_t limit_ms)
     return limit_ms < 0 || limit_ms > left_ms ? left_ms : limit_ms;
 }
 
-enum { FDS_MAX = 8 };
+enum { FDS_MAX = 1024 };
+
+static void refuse_wait(struct wr_source *source, size_t count)
+{
+    if (source->logged[WR_SOURCE_FAULT_WAIT])
+        return;
+    source->logged[WR_SOURCE_FAULT_WAIT] = true;
+    wr_log_write(&source->runtime->log, WEIR_LOG_ERROR,
+                 "%s: the source type is at fault: it waits for %zu descriptors, and only the first %d are "
+                 "looked at; keep more in an epoll descriptor",
+                 source->shown.name, count, FDS_MAX);
+}
 
 /* The eventfd is emptied before the flags are read that its writers set first. */
 static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
 {
     struct wr_source *source = source_of(host);
-    struct pollfd all[FDS_MAX + 1] = {{source->wake_fd, POLLIN, 0}};
+    struct pollfd all[FDS_MAX + 1]; /* not zeroed: kilobytes */
     unsigned result = 0;
-    if (count > FDS_MAX)
+    all[0] = (struct pollfd){source->wake_fd, POLLIN, 0};
+    if (count > FDS_MAX) {
+        refuse_wait(source, count);
+        for (size_t i = FDS_MAX; i < count; i++)
+            fds[i].revents = 0;
         count = FDS_MAX;
+    }
     if (count)
         memcpy(&all[1], fds, count * sizeof *fds);
     bool stops = atomic_load(&source->stopping);
@@ -182,6 +198,49 @@ static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count
 }
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
+
+/* Returns what is wrong with a record that a source type has made, or NULL. What the texts have to be is
+ * checked where they are looked up. */
+static const char *find_fault(const weir_record *record)
+{
+    if (!record->count)
+        return "a record without values";
+    if (record->count > WR_INTAKE_LARGEST)
+        return "a record with more than 1,024 values";
+    if (!record->values || (record->label_count && !record->labels))
+        return "a record whose values or labels are NULL";
+    for (size_t i = 0; i < record->label_count; i++)
+        if (!record->labels[i].key || !record->labels[i].value)
+            return "a label whose key or value is NULL";
+    for (size_t i = 0; i < record->count; i++) {
+        if (!record->values[i].name)
+            return "a value whose name is NULL";
+        if (record->values[i].kind != WEIR_KIND_DOUBLE && record->values[i].kind != WEIR_KIND_INT)
+            return "a value whose kind is neither WEIR_KIND_DOUBLE nor WEIR_KIND_INT";
+    }
+    if (record->instrument < WEIR_VALUE || record->instrument > WEIR_HISTOGRAM)
+        return "a record whose instrument is not an enum weir_instrument";
+    if (!(record->sample_rate >= 0 && record->sample_rate <= 1)) /* nor is NaN */
+        return "a record whose sample_rate is not from 0 to 1";
+    if (record->metadata && record->count != 1)
+        return "a record with metadata and more than one value";
+    return NULL;
+}
+
+bool wr_source_host_read(struct wr_source *source, const weir_record *record, weir_record *whole)
+{
+    const char *fault = "a record that is NULL, or whose size is not set";
+    *whole = (weir_record){.count = 1}; /* at least: it cannot be read */
+    if (record && WEIR_HAS(record, count)) {
+        *whole = (weir_record){0};
+        memcpy(whole, record, record->size < sizeof *whole ? record->size : sizeof *whole);
+        fault = find_fault(whole);
+    }
+    if (fault)
+        wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, whole->count, "the source type is at fault: %s",
+                              fault);
+    return !fault;
+}
 
 static bool set_group(struct wr_source *source, const char *group)
 {
@@ -435,15 +494,8 @@ int wr_source_host_add_count(struct wr_source *source, struct weir_metric *metri
 static int add(const weir_host *host, const weir_record *record)
 {
     struct wr_source *source = source_of(host);
-    weir_record whole = {0};
-    if (!WEIR_HAS(record, count) || !record->count || record->count > WR_PARSER_VALUES) {
-        wr_source_host_refuse(source, WR_SOURCE_FAULT_VALUE, 0,
-                              "the source type is at fault: a record without values, or with more than %d",
-                              WR_PARSER_VALUES);
-        return WEIR_ADD_REFUSED;
-    }
-    memcpy(&whole, record, record->size < sizeof whole ? record->size : sizeof whole);
-    return source->add(source, &whole);
+    weir_record whole;
+    return wr_source_host_read(source, record, &whole) ? source->add(source, &whole) : WEIR_ADD_REFUSED;
 }
 
 static void refuse(const weir_host *host, uint64_t n, const char *where, const char *format, ...)

@@ -26,7 +26,11 @@ void wr_source_host_want_room(struct wr_source *source);
 /* [source] That one found none either: counts it. Returns WEIR_ADD_FULL. */
 int wr_source_host_wait(struct wr_source *source);
 
-/* [source] As weir_intake.add. */
+/* [source] Copies a record of a source type, of whatever size it was compiled with. Returns false if it is not
+ * allowed: this is counted and logged. */
+bool wr_source_host_read(struct wr_source *source, const weir_record *record, weir_record *whole);
+
+/* [source] Adds a record that was read. Returns as weir_intake.add. */
 int wr_source_host_add(struct wr_source *source, const weir_record *record);
 
 /* [source] The series of a record with one value, whose value is not used. Returns NULL if it is refused, which

@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -230,6 +231,7 @@ static void add_instruments(const weir_host *host, const char *tag, weir_source_
     cr_assert_eq(add(host, timer, "took", 7), WEIR_ADD_TAKEN);
     cr_assert_eq(add(host, sampled, "requests", -1), WEIR_ADD_REFUSED);
     cr_assert_eq(add(host, change, "took", 1), WEIR_ADD_REFUSED);
+    cr_assert_eq(add(host, change, "level", INFINITY), WEIR_ADD_REFUSED);
 }
 
 Test(sources, instruments_are_declared_increments_scaled_and_levels_changed)
@@ -245,7 +247,79 @@ Test(sources, instruments_are_declared_increments_scaled_and_levels_changed)
     cr_assert_eq(capture_at(2)->instrument, WEIR_GAUGE);
     cr_assert_eq(capture_at(3)->value, 7);
     cr_assert_eq(capture_at(3)->instrument, WEIR_HISTOGRAM);
-    cr_assert(stats_of(0).added == 4 && stats_of(0).refused == 2);
+    cr_assert(stats_of(0).added == 4 && stats_of(0).refused == 3);
+    assert_ledger("capture");
+}
+
+/* Each is refused, and counted with its values. */
+static void add_faulty(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    const weir_typed_value two[] = {{"a", WEIR_DOUBLE(1)}, {"b", WEIR_INT(2)}};
+    const weir_typed_value nameless[] = {{NULL, WEIR_DOUBLE(1)}}, odd[] = {{"a", 7, 1, 1}};
+    const weir_label no_key[] = {{NULL, "v"}}, no_value[] = {{"k", NULL}};
+    const size_t size = sizeof(weir_record);
+    const weir_record faulty[] = {
+        {.values = two, .count = 1}, /* without a size */
+        {.size = size, .values = two},
+        {.size = size, .count = 1},
+        {.size = size, .values = nameless, .count = 1},
+        {.size = size, .values = odd, .count = 1},
+        {.size = size, .values = two, .count = 2, .label_count = 1},
+        {.size = size, .values = two, .count = 2, .labels = no_key, .label_count = 1},
+        {.size = size, .values = two, .count = 2, .labels = no_value, .label_count = 1},
+        {.size = size, .values = two, .count = 2, .instrument = 99},
+        {.size = size, .values = two, .count = 2, .instrument = -1},
+        {.size = size, .values = two, .count = 2, .sample_rate = -1},
+        {.size = size, .values = two, .count = 2, .sample_rate = NAN},
+        {.size = size, .values = two, .count = 2, .metadata = "of two"},
+    };
+    const weir_blocks *blocks = host->service(host, WEIR_SERVICE_BLOCKS);
+    for (size_t i = 0; i < sizeof faulty / sizeof *faulty; i++)
+        cr_assert_eq(intake_of(host)->add(host, &faulty[i]), WEIR_ADD_REFUSED, "%zu", i);
+    cr_assert_eq(intake_of(host)->add(host, NULL), WEIR_ADD_REFUSED);
+    cr_assert_null(blocks->resolve(host, &faulty[3]));
+    cr_assert_eq(intake_of(host)->add(host, &(weir_record){.size = size, .values = two, .count = 2}),
+                 WEIR_ADD_TAKEN);
+}
+
+Test(sources, a_record_that_is_not_allowed_is_refused_and_counted)
+{
+    script->run = add_faulty;
+    start("");
+    wait_end();
+    cr_assert_eq(capture_count(), 2);
+    weir_source_stats stats = stats_of(0);
+    cr_assert_eq(stats.added, 2);
+    cr_assert_eq(stats.refused, 1 + 0 + 1 + 1 + 1 + 8 * 2 + 1 + 1);
+    assert_ledger("capture");
+}
+
+enum { WAITED = 100 };
+
+static void wait_for_the_last(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    int ends[2];
+    struct pollfd fds[WAITED];
+    for (int i = 0; i < WAITED; i++)
+        fds[i] = (struct pollfd){-1, POLLIN, 0};
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(write(ends[1], "x", 1), 1);
+    fds[WAITED - 1].fd = ends[0];
+    cr_assert_eq(intake_of(host)->wait(host, fds, WAITED, -1) & WEIR_WAIT_READY, WEIR_WAIT_READY);
+    cr_assert_eq(fds[WAITED - 1].revents, POLLIN);
+    close(ends[0]);
+    close(ends[1]);
+    add(host, (weir_record){0}, "seen", 1);
+}
+
+Test(sources, they_wait_for_many_descriptors)
+{
+    script->run = wait_for_the_last;
+    start("");
+    wait_end();
+    cr_assert_eq(capture_count(), 1);
     assert_ledger("capture");
 }
 

@@ -273,8 +273,10 @@ static void read_more(struct source *source)
 
 static unsigned wait_for(struct source *source)
 {
-    struct pollfd fds[10] = {{0, POLLIN, 0}, {source->fault == FAULT_odd_descriptor ? 999 : -1, POLLIN, 0}};
-    size_t count = source->fault == FAULT_many_descriptors ? 10
+    enum { TOO_MANY = 1025 };
+    struct pollfd fds[TOO_MANY] = {{0, POLLIN, 0},
+                                   {source->fault == FAULT_odd_descriptor ? 999 : -1, POLLIN, 0}};
+    size_t count = source->fault == FAULT_many_descriptors ? TOO_MANY
                    : source->fault == FAULT_odd_descriptor ? 2
                    : source->at_end                        ? 0
                    : source->fault == FAULT_spins_full     ? 1

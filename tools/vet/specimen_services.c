@@ -120,14 +120,15 @@ static bool host_stopping(const weir_host *host)
     return has_to_stop(of_host(host));
 }
 
-enum { FDS_MAX = 8, SLICE_MS = 20 };
+enum { FDS_MAX = 1024, SLICE_MS = 20 };
 
 /* Polls once. Returns WEIR_WAIT_* bits. The stop of the parent process comes without an event. */
 static unsigned poll_once(struct vet_specimen *specimen, struct pollfd *fds, size_t count, int timeout_ms)
 {
-    struct pollfd all[FDS_MAX + 1] = {{specimen->wake_fd, POLLIN, 0}};
+    struct pollfd all[FDS_MAX + 1]; /* not zeroed: kilobytes */
     unsigned result = 0;
     uint64_t ignored;
+    all[0] = (struct pollfd){specimen->wake_fd, POLLIN, 0};
     if (count)
         memcpy(&all[1], fds, count * sizeof *fds);
     int ready = poll(all, count + 1, has_to_stop(specimen) ? 0 : timeout_ms);
