@@ -30,17 +30,25 @@ void wr_encoder_fini(struct wr_encoder *encoder)
 
 /* ---- Constant text around values ------------------------------------------------------------- */
 
-/* The affixes contain the labels of the configuration: when these change, all affixes are discarded. */
-static void check_labels(struct wr_encoder *encoder)
+static bool are_current(const struct wr_encoder *encoder, const weir_batch *batch)
 {
-    uint64_t labels = wr_batch_core(encoder->batch)->labels_number;
-    if (encoder->labels == labels)
+    const struct wr_batch_core *core = wr_batch_core(batch);
+    return core->labels_number == encoder->labels && core->redefinitions == encoder->redefinitions;
+}
+
+/* The affixes contain the labels of the configuration and the meanings of series: when these change, all
+ * affixes are discarded. */
+static void check_affixes(struct wr_encoder *encoder)
+{
+    const struct wr_batch_core *core = wr_batch_core(encoder->batch);
+    if (are_current(encoder, encoder->batch))
         return;
     free(encoder->affixes);
     encoder->affixes = NULL;
     encoder->affixes_room = 0;
     wr_buffer_clear(&encoder->affix_text);
-    encoder->labels = labels;
+    encoder->labels = core->labels_number;
+    encoder->redefinitions = core->redefinitions;
 }
 
 static bool has_affix_room(struct wr_encoder *encoder, uint32_t series)
@@ -159,8 +167,8 @@ void wr_encoder_set_fixed(struct wr_encoder *encoder, bool fixed)
  * may allocate for it. */
 static bool fits_fixed(const struct wr_encoder *encoder, const weir_batch *batch, uint32_t start)
 {
-    return !encoder->format->free_state && wr_batch_core(batch)->labels_number == encoder->labels &&
-           batch->count >= start && batch->count - start <= encoder->ends_room;
+    return !encoder->format->free_state && are_current(encoder, batch) && batch->count >= start &&
+           batch->count - start <= encoder->ends_room;
 }
 
 static bool has_ends_room(struct wr_encoder *encoder, uint32_t count)
@@ -263,7 +271,7 @@ bool wr_encoder_encode(struct wr_encoder *encoder, const weir_batch *batch, uint
     if (WR_UNLIKELY(encoder->fixed) && !fits_fixed(encoder, batch, start))
         return false;
     encoder->batch = batch;
-    check_labels(encoder);
+    check_affixes(encoder);
     wr_buffer_clear(&encoder->out);
     encoder->first = start;
     encoder->omitted_count = find_omitted(encoder, start);

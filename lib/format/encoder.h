@@ -99,7 +99,8 @@ struct wr_encoder {
     struct wr_affixes *affixes; /* by series id */
     uint32_t affixes_room;
     struct wr_buffer affix_text;
-    uint64_t labels; /* number of the label set that the affixes contain */
+    uint64_t labels;        /* number of the label set that the affixes contain */
+    uint64_t redefinitions; /* what the registry had counted when they were begun */
 
     int64_t second_ns; /* start of the second whose digits and a dot are in second_text */
     char second_text[16];

@@ -5,6 +5,7 @@
 
 #include "text/common.h"
 #include "text/escape.h"
+#include "registry/family.h"
 #include "registry/labels.h"
 #include "text/number.h"
 
@@ -45,6 +46,13 @@ static void put_suffix(struct wr_encoder *encoder, const weir_series *series, st
         wr_buffer_put_char(out, '}');
     if (series->cumulative)
         wr_buffer_put_text(out, ",\"cumulative\":true");
+    if (series->instrument != WEIR_VALUE)
+        wr_buffer_put_format(out, ",\"instrument\":\"%s\"",
+                             wr_family_instrument_name((enum weir_instrument)series->instrument));
+    if (series->unit) {
+        wr_buffer_put_text(out, ",\"unit\":");
+        wr_escape_json(out, series->unit);
+    }
 }
 
 /* NaN and infinities are not valid in JSON: they are written as strings. */
@@ -131,7 +139,7 @@ static void put_event(struct wr_encoder *encoder, uint32_t first, uint32_t end)
 const struct wr_format wr_format_json = {
     .name = "json",
     .summary = "a JSON object for each sample, one a line: timestamp, group, name, value, labels, cumulative, "
-               "metadata",
+               "instrument, unit, metadata",
     .content_type = "application/x-ndjson",
     .shape = WEIR_FORMAT_LINES,
     .options = {option_rows, sizeof(weir_option), sizeof(struct json_options)},

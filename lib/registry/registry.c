@@ -266,7 +266,9 @@ bool wr_registry_set_view(struct wr_registry *registry, struct weir_metric *metr
     if (!keep_level(registry, metric, view))
         return false;
     /* release: pairs with the acquire loads of threads that pass the view to a handler */
-    atomic_store_explicit(&metric->view, &view->series, memory_order_release);
+    if (atomic_exchange_explicit(&metric->view, &view->series, memory_order_acq_rel))
+        /* release: who sees the number (wr_batch_of) sees the view that it counts */
+        atomic_fetch_add_explicit(&registry->redefinitions, 1, memory_order_release);
     set_instrument(metric, (enum weir_instrument)enforced);
     if (registry->on_series)
         registry->on_series(registry->on_series_ctx, &view->series);

@@ -128,6 +128,7 @@ struct wr_registry {
     _Atomic uint32_t count;                /* groups, label sets and series */
     _Atomic uint32_t max;                  /* settings.max_series */
     _Atomic uint32_t series;               /* number of ids in use */
+    _Atomic uint64_t redefinitions;        /* how often a series that existed got another meaning */
     /* id -> metric; chunk n holds WR_REGISTRY_FIRST_CHUNK << n of them */
     _Atomic(struct weir_metric **) chunks[WR_REGISTRY_CHUNKS];
     /* [registry lock] called with each series that is created or described, before its id is used; may be NULL

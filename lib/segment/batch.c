@@ -22,6 +22,9 @@ weir_batch wr_batch_of(const struct wr_range *range, struct wr_batch_core *core,
 {
     const weir_label *instance = range->segment->summaries ? find_instance(labels) : NULL;
     wr_origin_put_text(&range->id.origin, core->origin);
+    /* acquire: a view that is read from here on is at least as new as the number */
+    core->redefinitions =
+        core->registry ? atomic_load_explicit(&core->registry->redefinitions, memory_order_acquire) : 0;
     return (weir_batch){
         .size = sizeof(weir_batch),
         .count = range->count,

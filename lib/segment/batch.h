@@ -14,6 +14,7 @@
 struct wr_batch_core {
     const struct wr_registry *registry;
     uint64_t labels_number;      /* of the label set: equal numbers mean equal labels */
+    uint64_t redefinitions;      /* of the registry; set by wr_batch_of */
     char origin[WR_ORIGIN_TEXT]; /* set by wr_batch_of */
 };
 

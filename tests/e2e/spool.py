@@ -88,6 +88,74 @@ def a_few_values_are_kept_as_well(folder):
     assert account["recovered"] == 5 and values_of(reader.events()) == [0, 1, 2, 0, 1, 0]
 
 
+RECORDS = [
+    {"group": "my_app", "name": "hits", "value": 3, "instrument": "counter", "unit": "By"},
+    {"group": "my_app", "name": "hits", "value": 4, "labels": {"a": "b"}, "instrument": "counter", "unit": "By"},
+    {"group": "my_app", "name": "hits", "value": 5, "instrument": "counter", "unit": "By"},
+    {"group": "my_app", "name": "lat", "value": 7.5, "instrument": "histogram", "unit": "ms"},
+    {"group": "my_app", "name": "level", "value": -2, "instrument": "gauge"},
+    {"group": "my_app", "name": "plain", "value": 7, "metadata": "a note"},
+    {"group": "my_app", "name": "total", "value": 9, "cumulative": True},
+]
+
+
+def emit(folder, lines, config):
+    path = os.path.join(folder, "lines")
+    with open(path, "w+", encoding="utf-8") as file:
+        file.write(lines)
+        file.seek(0)
+        return run(WEIR, "emit", "-", stdin=file, WEIR_CONFIG=config)
+
+
+def spool_records(folder, **options):
+    """Adds RECORDS for a pipe without a reader. Returns what `weir spool replay` prints."""
+    config = spool_config(folder, make_fifo(folder), max_wait="10ms", **options)
+    added = emit(folder, "".join(json.dumps(record) + "\n" for record in RECORDS), config)
+    assert added.returncode == 1 and "7 spooled" in added.stderr, added
+    done = run(WEIR, "spool", "replay", os.path.join(folder, "spool"))
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def send_replayed(folder, lines, **options):
+    """Adds printed values to a file. Returns its lines."""
+    path = os.path.join(folder, "sent")
+    config = {"handlers": {"file": {"type": "file", "path": path, "format": "json", **options}}, "groups": {"*": "file"}}
+    done = emit(folder, lines, config)
+    assert done.returncode == 0 and not done.stderr, done
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+@case
+def replayed_values_that_are_added_again_mean_the_same(folder):
+    printed = spool_records(folder)
+    lines = [json.loads(line) for line in printed.splitlines()]
+    assert [{key: line[key] for key in line if key != "timestamp"} for line in lines] == RECORDS, lines
+    assert send_replayed(folder, printed) == lines
+
+
+@case
+def replayed_counters_that_are_added_again_are_counted(folder):
+    sent = send_replayed(folder, spool_records(folder), aggregate="1h")
+    totals = [line for line in sent if line["name"] == "hits"]
+    assert {str(line.get("labels")): line["value"] for line in totals} == {"None": 8, "{'a': 'b'}": 4}, totals
+    assert all(line["cumulative"] for line in totals), totals
+
+
+@case
+def summaries_are_replayed_as_their_parts(folder):
+    """Parts of a histogram stay parts of one when they are added again."""
+    printed = spool_records(folder, aggregate="1h")
+    lines = [json.loads(line) for line in printed.splitlines()]
+    values = {(line["name"], *line.get("labels", {}).values()): line for line in lines}
+    assert values["hits",]["value"] == 8 and values["hits", "b"]["value"] == 4 and values["level",]["value"] == -2, values
+    assert values["plain.last",]["value"] == 7 and values["total",]["value"] == 9, values
+    assert values["lat.bucket", "5"]["value"] == 0 and values["lat.bucket", "10"]["value"] == values["lat.count",]["value"] == 1, values
+    assert all(line["instrument"] == "histogram" and line["cumulative"] for line in lines if line["name"] in ("lat.bucket", "lat.count", "lat.sum"))
+    assert send_replayed(folder, printed) == lines
+
+
 @case
 def the_example_configuration_spools_and_replays(folder):
     path, config = make_fifo(folder), os.path.join(SOURCE, "examples", "config", "spool.json")

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import time
 
+from fifos import ScriptedApp
 from harness import ADDER, BUILD, WEIR, Skip, assert_ledgers, case, go_on, lines_of, main, run, start, start_in_steps, wait_for, whole_lines
 
 SHIM = os.path.join(BUILD, "tests", "support", "preload", ".libs", "shim.so")
@@ -48,6 +49,18 @@ def append_is_the_default_and_append_false_starts_with_an_empty_file(folder):
     assert values_of(path) == [0, 1, 2, 0, 1, 2]
     run(ADDER, "-q", "-n", 3, WEIR_CONFIG=config_of(path, append=False))
     assert values_of(path) == [0, 1, 2]
+
+
+@case
+def what_a_name_means_is_in_the_lines_from_its_description_on(folder):
+    path = os.path.join(folder, "out")
+    app = ScriptedApp(config_of(path, format="json", delivery="sync"), folder)
+    for command in (("add", "a", 1), ("add", "b", 1), ("describe", "a", "ms"), ("add", "a", 2), ("add", "b", 2)):
+        assert app.do(*command)["code"] == 0
+    app.end()
+    lines = [json.loads(line) for line in lines_of(path)]
+    assert [(line["name"], line["value"], line.get("unit")) for line in lines] == \
+        [("a", 1, None), ("b", 1, None), ("a", 2, "ms"), ("b", 2, None)], lines
 
 
 @case

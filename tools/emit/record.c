@@ -64,11 +64,10 @@ size_t record_bytes(const struct wr_parse_record *record)
 static void declare(weir_stream *stream, const struct wr_parse_record *record, const char *name)
 {
     const weir_metric_spec spec = {.size = sizeof spec, .instrument = record->instrument};
-    bool is_declared = record->instrument && !record->cumulative; /* running totals are no increments */
     bool is_described = record->unit || record->help;
-    if ((!is_declared && !is_described) || names_has(stream->group->name, name, NAMES_IS_DECLARED))
+    if ((!record->instrument && !is_described) || names_has(stream->group->name, name, NAMES_IS_DECLARED))
         return;
-    if (is_declared)
+    if (record->instrument)
         weir_declare(stream, name, &spec);
     if (is_described)
         weir_describe(stream, name, record->unit, record->help);

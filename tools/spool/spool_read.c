@@ -9,14 +9,18 @@
 
 #include "common/command.h"
 #include "common/owner_folder.h"
+#include "config/common_options.h"
 #include "format/encoder.h"
 #include "format/format.h"
+#include "handler/parts.h"
 #include "os/owner_dir.h"
 #include "segment/batch.h"
 #include "spool/spool_block.h"
 #include "spool/spool_disk.h"
 #include "spool/spool_reader.h"
 #include "text/buffer.h"
+#include "text/error.h"
+#include "text/region.h"
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
@@ -188,40 +192,96 @@ bool spool_read_walk(const char *place, bool (*visit)(const struct spool_read_bo
 
 /* ---- Printing -------------------------------------------------------------------------------- */
 
-static bool print_part(struct file *file, const struct wr_spool_part *part, uint32_t settled)
+/* How values are printed. */
+struct printer {
+    const struct spool_read_box *box;
+    struct wr_encoder encoder;
+    struct wr_parts parts;
+    struct wr_parts_rules rules;
+    bool complete; /* false: something could not be printed, and was named */
+};
+
+/* Returns false if out of memory. */
+static bool begin_printing(struct printer *printer, const struct spool_read_box *box)
+{
+    struct wr_common_options options = {0};
+    struct wr_region memory = {0};
+    const struct wr_options_fill fill = {
+        .table = wr_common_options_table(), .target = &options, .keep = &memory};
+    struct wr_error error;
+    *printer = (struct printer){.box = box, .complete = true};
+    wr_encoder_init(&printer->encoder, wr_format_find("json"), NULL);
+    bool done = wr_options_set_defaults(&fill, &error) &&
+                wr_percentiles_read(&printer->rules.percentiles, &options.percentiles, &error);
+    wr_region_fini(&memory);
+    return done;
+}
+
+static void end_printing(struct printer *printer)
+{
+    wr_encoder_fini(&printer->encoder);
+    wr_parts_fini(&printer->parts);
+}
+
+static bool print_batch(struct printer *printer, const weir_batch *batch)
+{
+    weir_encoded encoded;
+    wr_encoder_begin(&printer->encoder);
+    return wr_encoder_encode(&printer->encoder, batch, 0, SIZE_MAX, &encoded) &&
+           fwrite(encoded.data, 1, encoded.length, stdout) == encoded.length;
+}
+
+/* Summaries are taken apart, as for a handler that takes none. */
+static bool print_parts(struct printer *printer, struct wr_range range, struct wr_batch_core *core,
+                        const struct wr_label_set *labels)
+{
+    struct wr_parts *parts = &printer->parts;
+    while (range.count) {
+        weir_batch batch = wr_batch_of(&range, core, labels);
+        enum wr_parts_result result =
+            wr_parts_make(parts, &batch, &range.id, (struct wr_registry *)core->registry, &printer->rules);
+        uint32_t done = result == WR_PARTS_MADE ? parts->originals : 1;
+        if (result == WR_PARTS_NO_MEMORY || (result == WR_PARTS_MADE && !print_batch(printer, &parts->batch)))
+            return false;
+        if (result == WR_PARTS_REFUSED) {
+            command_fail("%s/%s: %s", printer->box->place, printer->box->name, parts->why);
+            printer->complete = false;
+        }
+        range.first += done;
+        range.count -= done;
+        range.id.sequence += done;
+    }
+    return true;
+}
+
+static bool print_part(struct printer *printer, struct file *file, const struct wr_spool_part *part,
+                       uint32_t settled)
 {
     struct wr_segment_pool pool = {0};
-    struct wr_encoder encoder;
-    weir_encoded encoded;
     struct wr_batch_core core = {.registry = file->registry,
                                  .labels_number = part->labels ? part->labels->number : 0};
     struct wr_range range = {.segment = wr_segment_new(&pool, part->count),
                              .id = wr_sample_id_behind(&part->id, count_settled(part, settled))};
     bool printed =
         range.segment && wr_spool_reader_load(&file->reader, part, count_settled(part, settled), range.segment);
-    wr_encoder_init(&encoder, wr_format_find("json"), NULL);
     if (printed) {
         range.count = range.segment->count;
-        weir_batch batch = wr_batch_of(&range, &core, part->labels);
-        wr_encoder_begin(&encoder);
-        printed = wr_encoder_encode(&encoder, &batch, 0, SIZE_MAX, &encoded) &&
-                  fwrite(encoded.data, 1, encoded.length, stdout) == encoded.length;
+        printed = print_parts(printer, range, &core, part->labels);
     }
-    wr_encoder_fini(&encoder);
     wr_segment_drop(range.segment);
     return printed;
 }
 
 /* Returns false if stdout cannot be written or memory has run out. */
-static bool print_file(const struct spool_read_box *box, const struct spool_read_file *measured)
+static bool print_file(struct printer *printer, const struct spool_read_file *measured)
 {
     struct file file;
     const struct wr_spool_part *part;
     bool printed = true;
-    if (!open_file(&file, box, measured->name))
+    if (!open_file(&file, printer->box, measured->name))
         return true; /* counted as damaged, or the running process has just deleted it */
     while (printed && (part = next_part(&file, measured->settled))) {
-        printed = part->kind != WR_SPOOL_PART_GOOD || print_part(&file, part, measured->settled);
+        printed = part->kind != WR_SPOOL_PART_GOOD || print_part(printer, &file, part, measured->settled);
         wr_spool_reader_take(&file.reader);
     }
     close_file(&file);
@@ -230,7 +290,9 @@ static bool print_file(const struct spool_read_box *box, const struct spool_read
 
 bool spool_read_print(const struct spool_read_box *box, void *ctx)
 {
-    bool *complete = ctx, printed = true;
+    bool *complete = ctx;
+    struct printer printer;
+    bool printed = begin_printing(&printer, box);
     for (size_t i = 0; printed && i < box->file_count; i++) {
         const struct spool_read_file *file = &box->files[i];
         if (file->is_damaged) {
@@ -242,10 +304,11 @@ bool spool_read_print(const struct spool_read_box *box, void *ctx)
                 command_fail("%s/%s/%s: damaged, %" PRIu64 " values lost", box->place, box->name, file->name,
                              file->damaged);
         }
-        printed = print_file(box, file);
+        printed = print_file(&printer, file);
     }
     if (!printed)
         command_fail("standard output cannot be written, or out of memory");
-    *complete &= printed;
+    *complete &= printed && printer.complete;
+    end_printing(&printer);
     return printed;
 }

@@ -415,6 +415,23 @@ Test(encoder, changed_labels_of_the_configuration_rebuild_all_prefixes)
     stop();
 }
 
+Test(encoder, a_changed_meaning_rebuilds_prefixes_for_which_memory_is_needed)
+{
+    add_series("g", "a", NULL, 0);
+    add_double(0, 1);
+    start(&lines);
+    cr_assert_str_eq(encode_with(&encoder), "a=1;\n");
+    fixture.series[0].name = "b";
+    fixture.core.redefinitions++;
+    wr_encoder_set_fixed(&encoder, true);
+    cr_assert_not(run(0, SIZE_MAX));
+    wr_encoder_set_fixed(&encoder, false);
+    cr_assert_str_eq(encode_with(&encoder), "b=1;\n");
+    cr_assert_str_eq(encode_with(&encoder), "b=1;\n");
+    cr_assert_eq(prefixes_made, 2);
+    stop();
+}
+
 Test(encoder, metadata_is_found_by_its_number)
 {
     add_series("g", "a", NULL, 0);

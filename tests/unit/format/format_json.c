@@ -118,6 +118,30 @@ Test(format_json, cumulative_and_metadata_need_no_labels)
                      HEAD "7,\"cumulative\":true}\n" HEAD "8,\"cumulative\":true,\"metadata\":\"\"}\n");
 }
 
+Test(format_json, what_the_values_mean_is_written_behind_cumulative)
+{
+    static const struct {
+        int instrument;
+        bool cumulative;
+        const char *unit, *text;
+    } each[] = {{WEIR_COUNTER, false, NULL, "\"instrument\":\"counter\""},
+                {WEIR_GAUGE, false, "ms", "\"instrument\":\"gauge\",\"unit\":\"ms\""},
+                {WEIR_HISTOGRAM, true, NULL, "\"cumulative\":true,\"instrument\":\"histogram\""},
+                {WEIR_VALUE, false, "a \"b\"", "\"unit\":\"a \\\"b\\\"\""}};
+    for (size_t i = 0; i < 4; i++) {
+        char expected[200];
+        clear_batch();
+        fixture.series_count = 0;
+        uint32_t series = add_series("my_app", "latency", NULL, 0);
+        fixture.series[series].instrument = each[i].instrument;
+        fixture.series[series].cumulative = each[i].cumulative;
+        fixture.series[series].unit = each[i].unit;
+        set_metadata(add_double(series, 7), "warm");
+        snprintf(expected, sizeof expected, HEAD "7,%s,\"metadata\":\"warm\"}\n", each[i].text);
+        cr_assert_str_eq(encode(&wr_format_json), expected);
+    }
+}
+
 Test(format_json, labels_of_the_configuration_are_merged_and_the_series_take_precedence)
 {
     static const weir_label own[] = {{"host", "own"}, {"route", "/x"}},
