@@ -72,7 +72,7 @@ static void add(weir_stream *stream, const char *const *names, struct weir_metri
                 double elapsed_ms)
 {
     const struct wr_event_value values[] = {
-        {names[0], {WEIR_KIND_DOUBLE, {.f64 = 1}}, metrics[0]},
+        {names[0], {WEIR_KIND_INT, {.i64 = 1}}, metrics[0]},
         {names[1], {WEIR_KIND_DOUBLE, {.f64 = elapsed_ms}}, metrics[1]},
     };
     wr_event_add(stream, &(struct wr_event){.values = values, .count = 2});

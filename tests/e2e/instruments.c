@@ -269,6 +269,7 @@ Test(instruments, a_measurement_may_be_named_after_its_place)
     deliver(2);
     cr_assert_str_eq(capture_at(0)->name, "instruments.c:measured.success");
     cr_assert_eq(capture_at(0)->instrument, WEIR_COUNTER);
+    cr_assert_eq(capture_at(0)->integer, 1);
     cr_assert_str_eq(capture_at(1)->name, "instruments.c:measured.duration.ms");
     cr_assert_eq(capture_at(1)->instrument, WEIR_HISTOGRAM);
     cr_assert_str_eq(capture_at(1)->unit, "ms");

@@ -286,7 +286,8 @@ Test(values, a_guard_adds_duration_and_success_or_failure)
                                         "by_hand.success",   "by_hand.duration.ms"};
     for (size_t i = 0; i < 6; i++) {
         cr_assert_str_eq(capture_at(i)->name, names[i]);
-        cr_assert(i % 2 ? capture_at(i)->value >= 0 : capture_at(i)->value == 1);
+        cr_assert_eq(capture_at(i)->kind, i % 2 ? WEIR_KIND_DOUBLE : WEIR_KIND_INT);
+        cr_assert(i % 2 ? capture_at(i)->value >= 0 : capture_at(i)->integer == 1);
         cr_assert_eq(capture_at(i)->more, i % 2 == 0);
     }
 }
