@@ -169,6 +169,16 @@ bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *na
     return true;
 }
 
+bool wr_parse_add_member(struct wr_parser *parser, const char *at, const char *name, const char *what,
+                         const weir_typed_value *value)
+{
+    struct wr_error error;
+    if (wr_name_check(name, what, &error))
+        return wr_parse_add_value(parser, at, name, value);
+    wr_parse_leave_out(parser, at, "%s", error.text);
+    return true;
+}
+
 bool wr_parse_add_label(struct wr_parser *parser, const char *at, const char *key, const char *value)
 {
     struct wr_parse_record *record = &parser->record;

@@ -100,14 +100,27 @@ static bool read_tag(struct wr_parser *parser)
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
 
+/* The closing quote of a text whose opening one is at `at`; `end`: there is none. */
+static const char *find_quote(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        at += *at == '\\' && at + 1 < end;
+    return at;
+}
+
 /* The end of a field's value: a comma or blank outside of quotes. NULL: unclosed quotes. */
 static const char *find_value_end(const char *at, const char *end)
 {
     if (at == end || *at != '"')
         return find_end(at, end, ", ");
-    for (at++; at < end && *at != '"'; at++)
-        at += *at == '\\' && at + 1 < end;
-    return at < end ? find_end(at + 1, end, ", ") : NULL;
+    const char *quote = find_quote(at, end);
+    return quote < end ? find_end(quote + 1, end, ", ") : NULL;
+}
+
+/* The format has fields of texts, which are no values here. */
+static bool is_text(const char *at, const char *end)
+{
+    return at < end && *at == '"' && find_quote(at, end) + 1 == end;
 }
 
 static bool is_word(const char *at, const char *end, const char *const words[5])
@@ -156,9 +169,10 @@ static bool read_field(struct wr_parser *parser)
         return wr_parse_refuse(parser, equals + 1, "unclosed quotes");
     parser->at = end;
     const char *name = unescape_key(parser, start, equals);
+    if (is_text(equals + 1, end))
+        return true;
     if (read_value(equals + 1, end, &value))
-        return wr_parse_check_name(parser, start, name, "field") &&
-               wr_parse_add_value(parser, start, name, &value);
+        return wr_parse_add_member(parser, start, name, "field", &value);
     wr_parse_leave_out(parser, equals + 1, "%s is not a value (a number, an integer like 42i, t or f)",
                        wr_parse_quote(shown, equals + 1, end));
     return true;

@@ -81,8 +81,7 @@ static bool add_member(struct wr_parser *parser, const struct wr_json_value *mem
     const char *place = find_place(parser, member);
     weir_typed_value value;
     if (read_value(member, &value))
-        return wr_parse_check_name(parser, find_key_place(parser, member), member->key, "name") &&
-               wr_parse_add_value(parser, find_key_place(parser, member), member->key, &value);
+        return wr_parse_add_member(parser, find_key_place(parser, member), member->key, "name", &value);
     wr_parse_leave_out(parser, place, "%s: %s is not a value (" ALLOWED ")",
                        wr_parse_quote(name, member->key, member->key + strlen(member->key)),
                        show(shown, member));
@@ -91,9 +90,11 @@ static bool add_member(struct wr_parser *parser, const struct wr_json_value *mem
 
 static bool read_event(struct wr_parser *parser, const struct wr_json *json)
 {
-    for (size_t i = 1; i < json->count; i++)
-        if (json->values[i].parent == 0 && !add_member(parser, &json->values[i]))
+    for (size_t i = 1; i < json->count; i++) {
+        const struct wr_json_value *member = &json->values[i];
+        if (member->parent == 0 && !member->is_replaced && !add_member(parser, member))
             return false;
+    }
     if (json->count == 1)
         return wr_parse_refuse(parser, find_place(parser, json->values), "the object has no values");
     return parser->record.count;
@@ -274,6 +275,7 @@ static bool parse(struct wr_parser *parser)
     char shown[WR_PARSE_SHOWN_ROOM];
     wr_json_clear(json);
     json->specials = true;
+    json->repeats = parser->type == &wr_parser_bai; /* as json.loads of Python */
     if (!wr_json_parse(json, parser->line, (size_t)(parser->line_end - parser->line))) {
         const char *place = json->problem ? parser->line + json->offset : NULL;
         return wr_parse_refuse(parser, place, "%s%s%s", json->problem ? json->problem : "out of memory",

@@ -16,6 +16,7 @@ struct wr_json_key {
     uint64_t hash;
     uint32_t object; /* the object's number, from 1; 0: an empty slot */
     const char *text;
+    size_t value; /* index of its value */
 };
 
 struct parser {
@@ -227,8 +228,14 @@ static const char *keep_key(struct parser *p, const char *start, uint32_t object
         fail_at(p, start, NULL);
         return NULL;
     }
-    const struct wr_json_key key = {wr_hash_bytes(object, text, length), object, text};
+    /* its value comes next */
+    const struct wr_json_key key = {wr_hash_bytes(object, text, length), object, text, p->json->count};
     struct wr_json_key *slot = find_key(p->keys->slots, p->keys->capacity, &key);
+    if (slot->object && p->json->repeats) {
+        p->json->values[slot->value].is_replaced = true;
+        slot->value = key.value;
+        return text;
+    }
     if (slot->object) {
         fail_at(p, start, "duplicate key");
         wr_utf8_quote(p->json->detail, sizeof p->json->detail, text, length);

@@ -1,8 +1,9 @@
 /* json: parses JSON with comments (both kinds that C has) into a flat list of values.
  *
- * Strict: rejects duplicate keys, trailing commas, text after the value, control characters in strings, \u0000,
- * unpaired surrogates, numbers that JSON does not allow, invalid UTF-8, a byte order mark and deep nesting.
- * Numbers are kept as text: their range depends on the option that they are for. */
+ * Strict: rejects duplicate keys unless they are asked for, trailing commas, text after the value, control
+ * characters in strings, \u0000, unpaired surrogates, numbers that JSON does not allow, invalid UTF-8, a byte
+ * order mark and deep nesting. Numbers are kept as text: their range depends on the option that they are for.
+ */
 #ifndef WR_JSON_H
 #define WR_JSON_H
 
@@ -19,6 +20,7 @@ enum wr_node_type { WR_NODE_NULL, WR_NODE_BOOL, WR_NODE_NUMBER, WR_NODE_STRING, 
 struct wr_json_value {
     enum wr_node_type type;
     bool truth;        /* of a bool */
+    bool is_replaced;  /* its key is given again in its object: see `repeats` */
     size_t parent;     /* index of the object or array that it is a member of; the root's is its own */
     size_t offset;     /* of the value in the text, in bytes */
     size_t key_offset; /* of its key; without a key: of the value */
@@ -36,8 +38,9 @@ struct wr_json_keys {
 
 /* All zeros: empty. */
 struct wr_json {
-    bool specials; /* set by the caller: NaN, Infinity and -Infinity are numbers, as Python writes and reads
-                      them */
+    /* set by the caller, for what Python writes and reads: */
+    bool specials;                /* NaN, Infinity and -Infinity are numbers */
+    bool repeats;                 /* an object may have a key several times, of which the last one holds */
     struct wr_json_value *values; /* in the order of their first bytes: a parent precedes its members */
     size_t count, capacity;
     struct wr_region keep; /* keys and texts */

@@ -10,6 +10,7 @@
 
 #include "fuzz.h"
 #include "parse/parser.h"
+#include "registry/name.h"
 #include "text/common.h"
 #include "text/utf8.h"
 
@@ -226,7 +227,7 @@ static void check_event(struct json_object *object, const struct wr_parse_record
     size_t count = 0;
     json_object_object_foreach(object, key, value)
     {
-        if (!find_value(value, &ignored))
+        if (!find_value(value, &ignored) || !wr_name_check(key, "name", NULL))
             continue;
         FUZZ_CHECK(count < record->count && strcmp(record->values[count].name, key) == 0);
         check_value(value, &record->values[count++]);

@@ -29,11 +29,27 @@ Test(parser_influx, reserved_keys_lose_what_the_format_added)
                  "1 #m{time=1,_field_=2} time_=1.0 times_=2.0\n");
 }
 
-Test(parser_influx, texts_are_left_out_alone)
+Test(parser_influx, texts_are_passed_over)
 {
-    parse_expect("influx", "m a=\"x, \\\" y\",b=1 5\n",
-                 "1:5 value: \"\\\"x, \\\\\\\" y\\\"\" is not a value (a number, an integer like 42i, t or "
-                 "f)\n1 m b=1.0 @5\n");
+    parse_expect("influx", "m a=\"x, \\\" y\",b=1 5\nm a=\"\",b=\"\\\\\" 5\nm b=2\n",
+                 "1 m b=1.0 @5\n3 m b=2.0\n");
+}
+
+Test(parser_influx, what_is_no_value_is_left_out_alone)
+{
+    parse_expect("influx", "m a=\"x\"y,b=1\nm a=x,b=2\n",
+                 "1:5 value: \"\\\"x\\\"y\" is not a value (a number, an integer like 42i, t or f)\n1 m b=1.0\n"
+                 "2:5 value: \"x\" is not a value (a number, an integer like 42i, t or f)\n2 m b=2.0\n");
+}
+
+#define RULE "; names must be valid UTF-8 without control characters\n"
+
+Test(parser_influx, a_field_whose_name_is_not_allowed_is_left_out_alone)
+{
+    parse_expect("influx", "m a\tb=1,c=2,\x01=3\nm \x01=1\n",
+                 "1:3 value: field \"a\\tb\": control character at byte 2" RULE
+                 "1:13 value: field \"\\x01\": control character at byte 1" RULE
+                 "1 m c=2.0\n2:3 value: field \"\\x01\": control character at byte 1" RULE);
 }
 
 Test(parser_influx, comments_and_empty_lines_are_skipped)

@@ -5,6 +5,8 @@
 
 #define ALLOWED "is not a value (a number, true, false, or a number in a text)\n"
 
+#define CONTROL "control character at byte 2; names must be valid UTF-8 without control characters\n"
+
 Test(parser_json, an_object_of_numbers_is_an_event)
 {
     parse_expect("json", "{\"a\": 1, \"b\": 2.0, \"name\": 3}\n{\"\\u00e4\":1e2}",
@@ -87,6 +89,21 @@ Test(parser_json, in_bai_every_object_is_an_event)
 {
     parse_expect("bai", "{\"accuracy\": \"20.34\", \"name\": \"7\", \"value\": 3, \"labels\": {}}\n",
                  "1:58 value: \"labels\": an object " ALLOWED "1  accuracy=20.34 name=7 value=3\n");
+}
+
+Test(parser_json, in_bai_the_last_value_of_a_key_holds)
+{
+    parse_expect(
+        "bai", "{\"a\": 1, \"b\": {\"a\": 5}, \"a\": 2, \"b\": 3, \"\\u0061\": 4}\n{\"a\": 1, \"a\": \"x\"}\n",
+        "1  b=3 a=4\n2:15 value: \"a\": \"x\" " ALLOWED);
+}
+
+Test(parser_json, a_member_whose_name_is_not_allowed_is_left_out_alone)
+{
+    parse_expect(
+        "json", "{\"a\": 1, \"\": 2, \"b\\n\": 3, \"c\": 4}\n{\"\": 1}\n",
+        "1:10 value: name \"\": empty; a name must have 1 to 255 bytes\n1:17 value: name \"b\\n\": " CONTROL
+        "1  a=1 c=4\n2:2 value: name \"\": empty; a name must have 1 to 255 bytes\n");
 }
 
 Test(parser_json, lines_of_many_keys_are_followed_by_lines_of_few)
