@@ -179,14 +179,29 @@ bool wr_parse_add_member(struct wr_parser *parser, const char *at, const char *n
     return true;
 }
 
+static weir_label *find_label(struct wr_parser *parser, const char *key)
+{
+    for (size_t i = 0; i < parser->record.label_count; i++)
+        if (strcmp(parser->labels[i].key, key) == 0)
+            return &parser->labels[i];
+    return NULL;
+}
+
+bool wr_parse_replace_label(struct wr_parser *parser, const char *key, const char *value)
+{
+    weir_label *label = find_label(parser, key);
+    if (label)
+        label->value = value;
+    return label;
+}
+
 bool wr_parse_add_label(struct wr_parser *parser, const char *at, const char *key, const char *value)
 {
     struct wr_parse_record *record = &parser->record;
     if (record->label_count == parser->options.label_count)
         return wr_parse_refuse(parser, at, "at most %u labels are allowed", parser->options.label_count);
-    for (size_t i = 0; i < record->label_count; i++)
-        if (strcmp(parser->labels[i].key, key) == 0)
-            return wr_parse_refuse(parser, at, "the label \"%s\" is given twice", key);
+    if (find_label(parser, key))
+        return wr_parse_refuse(parser, at, "the label \"%s\" is given twice", key);
     weir_label *labels = wr_array_reserve(parser->labels, &parser->label_room,
                                           (uint32_t)record->label_count + 1, sizeof *labels);
     if (!labels)

@@ -102,6 +102,9 @@ bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *na
                         const weir_typed_value *value);
 bool wr_parse_add_label(struct wr_parser *parser, const char *at, const char *key, const char *value);
 
+/* Returns false if the record has no such label. */
+bool wr_parse_replace_label(struct wr_parser *parser, const char *key, const char *value);
+
 /* Adds one of several values, with a kept name that was read at `at`; `what` describes it. One whose name is
  * not allowed is left out. Returns false after wr_parse_refuse. */
 bool wr_parse_add_member(struct wr_parser *parser, const char *at, const char *name, const char *what,

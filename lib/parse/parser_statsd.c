@@ -5,14 +5,19 @@
 #include "parse/parser_internal.h"
 #include "text/common.h"
 
-/* StatsD: name:value|type|@rate, with DogStatsD's additions: |#key:value,key, |T and several values of one
- * name: name:1:2:3|h. Counters are increments, scaled by their rate; a gauge with a sign is a change of its
- * level; timers, histograms and distributions are histograms; a set's members are texts. */
+/* StatsD: name:value|type|@rate, of which several may follow one name: name:320|ms:200|ms|@0.1. DogStatsD adds
+ * |#key:value,key and |T, others with colons, and several values of one type: name:1:2:3|h. Counters are
+ * increments, scaled by their rate; a gauge with a sign is a change of its level; timers, histograms and
+ * distributions are histograms; a set's members are texts. Blanks around any part do not count. */
 
-/* What a line says of all its values. */
+/* A part of a line. */
+struct span {
+    const char *at, *end;
+};
+
+/* What a line says of some of its values. */
 struct parts {
-    const char *name, *name_end;
-    const char *type, *type_end;
+    struct span type;
     double rate;
 };
 
@@ -22,6 +27,14 @@ static const char *find(const char *at, const char *end, char c)
 {
     const char *found = memchr(at, c, (size_t)(end - at));
     return found ? found : end;
+}
+
+static struct span trim(const char *at, const char *end)
+{
+    at = wr_parse_skip_blanks(at, end);
+    while (end > at && wr_parse_is_blank(end[-1]))
+        end--;
+    return (struct span){at, end};
 }
 
 static bool read_rate(struct wr_parser *parser, const char *at, const char *end, double *rate)
@@ -37,13 +50,13 @@ static bool read_rate(struct wr_parser *parser, const char *at, const char *end,
                            wr_parse_quote(shown, at, end));
 }
 
-/* key:value or key */
+/* key:value or key; of a key that is given again, the last value holds. */
 static bool read_tag(struct wr_parser *parser, const char *at, const char *end)
 {
     const char *colon = find(at, end, ':');
     const char *key = wr_parse_keep_name(parser, at, colon, "tag");
     const char *value = colon < end ? wr_parse_keep(parser, colon + 1, end) : "";
-    return key && wr_parse_add_label(parser, at, key, value);
+    return key && (wr_parse_replace_label(parser, key, value) || wr_parse_add_label(parser, at, key, value));
 }
 
 static bool read_tags(struct wr_parser *parser, const char *at, const char *end)
@@ -57,23 +70,30 @@ static bool read_tags(struct wr_parser *parser, const char *at, const char *end)
     return true;
 }
 
-/* What follows the type: [at, end), from one '|' to the next. Unknown ones are skipped, as by servers. */
-static bool read_extra(struct wr_parser *parser, const char *at, const char *end, struct parts *parts)
+/* What follows the type, from one '|' to the next. Unknown ones are skipped, as by servers. */
+static bool read_extra(struct wr_parser *parser, struct span extra, struct parts *parts)
 {
-    if (at < end && *at == '@')
-        return read_rate(parser, at + 1, end, &parts->rate);
-    if (at < end && *at == '#')
-        return read_tags(parser, at + 1, end);
-    return at == end || *at != 'T' || wr_parse_set_time(parser, at + 1, end);
+    if (extra.at < extra.end && *extra.at == '@')
+        return read_rate(parser, extra.at + 1, extra.end, &parts->rate);
+    if (extra.at < extra.end && *extra.at == '#')
+        return read_tags(parser, extra.at + 1, extra.end);
+    return extra.at == extra.end || *extra.at != 'T' || wr_parse_set_time(parser, extra.at + 1, extra.end);
 }
 
-static bool read_extras(struct wr_parser *parser, const char *at, struct parts *parts)
+/* Reads what follows the type, at `at`, and moves it to the colon before the next value, or to the end. Only
+ * behind a type or a rate does a colon end something. */
+static bool read_extras(struct wr_parser *parser, const char **at, struct parts *parts)
 {
-    while (at < parser->line_end) {
-        const char *next = find(++at, parser->line_end, '|');
-        if (!read_extra(parser, at, next, parts))
+    while (*at < parser->line_end && **at == '|') {
+        const char *next = find(*at + 1, parser->line_end, '|');
+        struct span extra = trim(*at + 1, next);
+        if (extra.at < extra.end && *extra.at == '@') {
+            next = find(extra.at, next, ':');
+            extra = trim(extra.at, next);
+        }
+        if (!read_extra(parser, extra, parts))
             return false;
-        at = next;
+        *at = next;
     }
     return true;
 }
@@ -82,8 +102,8 @@ static bool read_extras(struct wr_parser *parser, const char *at, struct parts *
 
 static bool is_type(const struct parts *parts, const char *type)
 {
-    size_t length = (size_t)(parts->type_end - parts->type);
-    return strlen(type) == length && memcmp(parts->type, type, length) == 0;
+    size_t length = (size_t)(parts->type.end - parts->type.at);
+    return strlen(type) == length && memcmp(parts->type.at, type, length) == 0;
 }
 
 static void scale(weir_typed_value *value, double rate)
@@ -146,8 +166,8 @@ static bool read_value(struct wr_parser *parser, const char *at, const char *end
         return read_measurement(parser, at, end, parts, value);
     if (is_type(parts, "s"))
         return read_member(parser, at, end, value);
-    return wr_parse_refuse(parser, parts->type, "%s is not a type (c, g, ms, h, d or s)",
-                           wr_parse_quote(shown, parts->type, parts->type_end));
+    return wr_parse_refuse(parser, parts->type.at, "%s is not a type (c, g, ms, h, d or s)",
+                           wr_parse_quote(shown, parts->type.at, parts->type.end));
 }
 
 /* ---- A line ---------------------------------------------------------------------------------- */
@@ -177,27 +197,30 @@ static bool refuse_line(struct wr_parser *parser)
 /* The first value of the line is behind the name, the next ones behind each other, at parser->at. */
 static bool read_record(struct wr_parser *parser)
 {
-    const char *end = parser->line_end, *name_end = find(parser->line, end, ':');
-    struct parts parts = {.name = parser->line, .name_end = name_end, .rate = 1};
-    const char *bar = find(name_end, end, '|');
-    const char *start = parser->at == parser->line ? name_end + 1 : parser->at;
-    weir_typed_value value;
-    if (bar == end || name_end == parser->line || is_event(parser))
+    const char *end = parser->line_end, *colon = find(parser->line, end, ':');
+    const struct span name = trim(parser->line, colon);
+    const char *start = parser->at == parser->line ? colon + 1 : parser->at;
+    const char *bar = start < end ? find(start, end, '|') : end;
+    struct parts parts = {.rate = 1};
+    weir_typed_value number;
+    if (bar == end || name.at == name.end || is_event(parser))
         return refuse_line(parser);
-    parts.type = bar + 1;
-    parts.type_end = find(parts.type, end, '|');
+    const char *at = bar + 1 + strcspn(bar + 1, "|:"); /* the line ends in a NUL and has no other */
+    parts.type = trim(bar + 1, at);
     const char *value_end = find(start, bar, ':');
     if (is_type(&parts, "s"))
         value_end = bar; /* members may contain colons */
-    parser->at = value_end < bar ? value_end + 1 : end;
-    return read_extras(parser, parts.type_end, &parts) &&
-           read_value(parser, start, value_end, &parts, &value) &&
-           wr_parse_add_path(parser, parts.name, parts.name_end, &value);
+    const struct span value = trim(start, value_end);
+    if (!read_extras(parser, &at, &parts))
+        return false;
+    parser->at = value_end < bar ? value_end + 1 : at < end ? at + 1 : end;
+    return read_value(parser, value.at, value.end, &parts, &number) &&
+           wr_parse_add_path(parser, name.at, name.end, &number);
 }
 
 static bool next(struct wr_parser *parser)
 {
-    if (parser->at == parser->line_end)
+    if (wr_parse_skip_blanks(parser->at, parser->line_end) == parser->line_end)
         return false;
     wr_parse_start(parser);
     return read_record(parser);

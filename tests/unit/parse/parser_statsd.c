@@ -40,6 +40,32 @@ Test(parser_statsd, several_values_of_a_line_are_records)
     parse_expect("statsd", "a:1:b:3|h\n", "1  a=1 histogram\n1:5: \"b\" is not a finite number\n");
 }
 
+Test(parser_statsd, each_value_of_a_line_may_have_its_own_type)
+{
+    parse_expect("statsd", "a:320|ms:200|ms|@0.1\na:1|c|@0.5:-2|g:3|c|#x:y|c:in-0\n",
+                 "1  a=320 histogram unit=ms\n1  a=200 histogram rate=0.1 unit=ms\n"
+                 "2  a=2.0 counter\n2  a=-2 change gauge\n2 {x=y} a=3 counter\n");
+    parse_expect("statsd", "a:1:2|h:3|c\na:b:c|s|@1:4|c\n",
+                 "1  a=1 histogram\n1  a=2 histogram\n1  a=3 counter\n2  a=1 member=b:c\n2  a=4 counter\n");
+    parse_expect("statsd", "a:1|c:\na:1|c:2\na:1|c:x|c\na:1|c:2|y\n",
+                 "1  a=1 counter\n2  a=1 counter\n2:1: not a line like name:12.5|g (name:value|type)\n"
+                 "3  a=1 counter\n3:7: \"x\" is not a finite number\n"
+                 "4  a=1 counter\n4:9: \"y\" is not a type (c, g, ms, h, d or s)\n");
+}
+
+Test(parser_statsd, blanks_around_parts_do_not_count)
+{
+    parse_expect(
+        "statsd", " a b : 320 | ms | @0.1 | #x:y \n \t\na: +1 |g: 2 : 3 | c \n",
+        "1 {x=y} a b=320 histogram rate=0.1 unit=ms\n3  a=1 change gauge\n3  a=2 counter\n3  a=3 counter\n");
+}
+
+Test(parser_statsd, of_a_repeated_tag_the_last_value_holds)
+{
+    parse_expect("statsd", "a:1|c|#x:1,y:2,x:3,x\n", "1 {x=,y=2} a=1 counter\n");
+    parse_expect("statsd", "a:1|c|#x:1|#x:2\n", "1 {x=2} a=1 counter\n");
+}
+
 Test(parser_statsd, paths_are_split_by_the_options)
 {
     struct wr_parser_options options = {.split = WR_PARSER_SPLIT_LAST};
@@ -54,15 +80,16 @@ Test(parser_statsd, wrong_lines_are_refused_with_their_place)
 {
     parse_expect(
         "statsd",
-        "a\na:1\n:1|c\na:|c\na:x|c\na:1|x\na:1|c|@2\na:1|c|@0\na:1|c|#x,x\n_e{1,1}:a|b\n_sc|a|0\na:nan|g\n",
+        "a\na:1\n:1|c\na:|c\na:x|c\na:1|x\na:1|c|@2\na:1|c|@0\na:1|c|#:x\n_e{1,1}:a|b\n_sc|a|0\na:nan|g\n",
         "1:1: not a line like name:12.5|g (name:value|type)\n2:1: not a line like name:12.5|g "
         "(name:value|type)\n"
         "3:1: not a line like name:12.5|g (name:value|type)\n4:3: \"\" is not a finite number\n5:3: \"x\" is "
         "not a finite "
         "number\n6:5: \"x\" is not a type (c, g, ms, h, d or s)\n7:8: \"2\" is not a sample rate (greater than "
         "0, at most 1)\n"
-        "8:8: \"0\" is not a sample rate (greater than 0, at most 1)\n9:10: the label \"x\" is given "
-        "twice\n10:1: an event or "
+        "8:8: \"0\" is not a sample rate (greater than 0, at most 1)\n9:8: tag \"\": empty; a name must have 1 "
+        "to 255 "
+        "bytes\n10:1: an event or "
         "a service check, not a value\n11:1: an event or a service check, not a value\n12:3: \"nan\" is not a "
         "finite number\n");
     parse_expect("statsd", "a:1e300|c|@1e-300\n", "1:3: out of range with its sample rate\n");
