@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/family_names.h"
 #include "text/buffer.h"
 #include "text/number.h"
 
@@ -15,7 +16,6 @@ struct work {
     struct wr_buffer *out;
     enum wr_exposition_format format;
     const struct wr_exposed *first, *end; /* the family */
-    const char *more;                     /* what the family's name ends in besides */
     bool puts_group, puts_name;           /* labels that keep series apart */
 };
 
@@ -43,8 +43,10 @@ static void put_bound(struct wr_buffer *out, double value)
 
 static void put_name(const struct work *work, const char *suffix)
 {
-    wr_buffer_put_text(work->out, work->first->text.family);
-    wr_buffer_put_text(work->out, work->more);
+    const struct wr_series_text *text = &work->first->text;
+    wr_buffer_put_text(work->out, text->family);
+    for (unsigned words = 1; words < text->named; words++)
+        wr_buffer_put_text(work->out, wr_family_names_word(text->type));
     wr_buffer_put_text(work->out, suffix);
 }
 
@@ -300,7 +302,7 @@ static void put_head(const struct work *work)
     put_comment(work, "# TYPE ");
     wr_buffer_put_text(work->out, type_names[text->type]);
     wr_buffer_put_char(work->out, '\n');
-    if (work->format != WR_EXPOSITION_OPENMETRICS || !text->has_unit || *work->more)
+    if (work->format != WR_EXPOSITION_OPENMETRICS || !text->has_unit || text->named > 1)
         return;
     put_comment(work, "# UNIT ");
     wr_buffer_put_text(work->out, text->unit->base);
@@ -379,12 +381,53 @@ static bool is_same_family(const struct wr_exposed *a, const struct wr_exposed *
     return a->text.type == b->text.type && strcmp(a->text.family, b->text.family) == 0;
 }
 
-/* Families of two types must not have one name. */
-static const char *find_more(const struct wr_exposed *all, const struct wr_exposed *first)
+static struct wr_exposed *find_family_end(struct wr_exposed *family, const struct wr_exposed *end)
 {
-    static const char *const more[] = {"", "_distribution", "_value"};
-    bool is_taken = first > all && strcmp(first[-1].text.family, first->text.family) == 0;
-    return is_taken ? more[first->text.type] : "";
+    struct wr_exposed *next = family + 1;
+    while (next < end && is_same_family(family, next))
+        next++;
+    return next;
+}
+
+/* A family that has been named keeps its name, if it is free. */
+static void name_again(struct wr_family_names *names, struct wr_exposed *family, const struct wr_exposed *end)
+{
+    unsigned named = 0;
+    for (const struct wr_exposed *entry = family; entry < end && !named; entry++)
+        named = entry->text.named;
+    if (named && !wr_family_names_take(names, family->text.family, family->text.type, named - 1))
+        named = 0;
+    for (; family < end; family++)
+        family->text.named = (uint8_t)named;
+}
+
+static void name_anew(struct wr_family_names *names, struct wr_exposed *family, const struct wr_exposed *end)
+{
+    unsigned named = 1;
+    while (!wr_family_names_take(names, family->text.family, family->text.type, named - 1) && !names->failed &&
+           named < UINT8_MAX)
+        named++;
+    for (; family < end; family++)
+        family->text.named = (uint8_t)named;
+}
+
+/* Sets `named` of all. Returns false if out of memory. */
+static bool name_families(struct wr_exposed *first, struct wr_exposed *end)
+{
+    struct wr_family_names names = {0};
+    wr_family_names_take(&names, WR_EXPOSITION_OWN, WR_SERIES_GAUGE, 0);
+    for (struct wr_exposed *family = first, *next; family < end; family = next) {
+        next = find_family_end(family, end);
+        name_again(&names, family, next);
+    }
+    for (struct wr_exposed *family = first, *next; family < end; family = next) {
+        next = find_family_end(family, end);
+        if (!family->text.named)
+            name_anew(&names, family, next);
+    }
+    bool done = !names.failed;
+    wr_family_names_fini(&names);
+    return done;
 }
 
 unsigned wr_exposition_write(struct wr_buffer *out, struct wr_exposed *first, size_t count,
@@ -393,16 +436,17 @@ unsigned wr_exposition_write(struct wr_buffer *out, struct wr_exposed *first, si
     struct work work = {.out = out, .format = format};
     struct wr_exposed *end = first + count;
     unsigned clashes = 0;
+    if (!name_families(first, end)) {
+        out->failed = true;
+        return 0;
+    }
     for (struct wr_exposed *family = first, *next; family < end; family = next) {
-        next = family + 1;
-        while (next < end && is_same_family(family, next))
-            next++;
+        next = find_family_end(family, end);
         work.first = family;
         work.end = next;
-        work.more = find_more(first, family);
         find_clashes(&work);
         bool has_label_clashes = find_label_clashes(family, next);
-        clashes += work.puts_group || work.puts_name || has_label_clashes;
+        clashes += family->text.named > 1 || work.puts_group || work.puts_name || has_label_clashes;
         put_family(&work);
         remember_clashes(&work, family);
     }

@@ -13,6 +13,9 @@ struct wr_buffer;
 
 enum wr_exposition_format { WR_EXPOSITION_TEXT, WR_EXPOSITION_OPENMETRICS };
 
+/* A gauge that the handler type prometheus writes itself: no family gets this name. */
+#define WR_EXPOSITION_OWN "weir_unscraped_processes"
+
 #define WR_EXPOSITION_TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define WR_EXPOSITION_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -30,8 +33,8 @@ struct wr_exposed {
 void wr_exposition_sort(struct wr_exposed *first, size_t count);
 
 /* Writes sorted series. out->failed: out of memory. Returns how many families have names or label sets that
- * became equal, and are kept apart by labels: their texts remember it, so that a series keeps its labels in
- * documents without the others. */
+ * became equal, and are kept apart by words or labels: their texts remember it, so that a series keeps its name
+ * and labels in documents without the others. */
 unsigned wr_exposition_write(struct wr_buffer *out, struct wr_exposed *first, size_t count,
                              enum wr_exposition_format format);
 

@@ -157,6 +157,7 @@ static void remember_clashes(struct prometheus *prometheus)
     for (uint32_t i = 0; i < prometheus->count; i++) {
         const struct wr_exposed *place = &prometheus->document[i];
         struct known *known = &prometheus->known[place->series->id];
+        known->text.named = place->text.named;
         known->text.puts_group = place->text.puts_group;
         known->text.puts_name = place->text.puts_name;
         known->text.puts_labels = place->text.puts_labels;

@@ -165,15 +165,21 @@ void wr_series_text_put_escaped(struct wr_buffer *out, const char *text, const c
 struct walk {
     const weir_series *series;
     const weir_label *labels;
-    size_t count;  /* of labels */
-    bool skips_le; /* it is written apart */
+    size_t count; /* of labels */
+    enum wr_series_part part;
     size_t next;
 };
 
-static bool is_own(const weir_series *series, const char *key)
+/* The label of a bucket that is its bound, which is written apart. */
+static bool is_bound(const struct walk *walk, const char *key)
 {
-    for (size_t i = 0; i < series->label_count; i++)
-        if (strcmp(series->labels[i].key, key) == 0)
+    return walk->part == WR_SERIES_BUCKET && strcmp(key, "le") == 0;
+}
+
+static bool is_own(const struct walk *walk, const char *key)
+{
+    for (size_t i = 0; i < walk->series->label_count; i++)
+        if (strcmp(walk->series->labels[i].key, key) == 0 && !is_bound(walk, key))
             return true;
     return false;
 }
@@ -186,16 +192,28 @@ static const weir_label *next_label(struct walk *walk)
         size_t i = walk->next++;
         bool own = i < series->label_count;
         const weir_label *label = own ? &series->labels[i] : &walk->labels[i - series->label_count];
-        if (*label->value && (own || !is_own(series, label->key)) &&
-            !(walk->skips_le && strcmp(label->key, "le") == 0))
+        if (*label->value && (own ? !is_bound(walk, label->key) : !is_own(walk, label->key)))
             return label;
     }
     return NULL;
 }
 
-/* Converts a label's key: it must not begin with a digit, or with '__', which Prometheus reserves. */
-static void make_key(char *out, const char *key)
+/* Whether the key is one that is added to the series itself: by wr_exposition_write, or to buckets. */
+static bool is_added(const struct walk *walk, const char *key)
 {
+    static const char *const added[] = {"weir_group", "weir_name", "weir_labels"};
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (strcmp(key, added[i]) == 0)
+            return true;
+    return walk->part != WR_SERIES_OTHER && strcmp(key, "le") == 0;
+}
+
+/* Converts a label's key: it must not begin with a digit, or with '__', which Prometheus reserves. One that
+ * equals a key that is added gets the word in front by which Prometheus keeps such labels apart from its own.
+ */
+static void make_key(const struct walk *walk, char *out, const char *key)
+{
+    static const char exported[] = "exported_";
     size_t length = 0;
     if (is_digit(*key))
         out[length++] = '_';
@@ -207,6 +225,10 @@ static void make_key(char *out, const char *key)
             out[length++] = c;
     }
     out[length] = '\0';
+    if (is_added(walk, out)) {
+        memmove(out + sizeof exported - 1, out, length + 1);
+        memcpy(out, exported, sizeof exported - 1);
+    }
 }
 
 static bool was_put(const struct walk *now, const char *key)
@@ -216,7 +238,7 @@ static bool was_put(const struct walk *now, const char *key)
     char earlier[NAME_LONGEST + 1];
     walk.next = 0;
     for (const weir_label *label; (label = next_label(&walk)) && walk.next <= end;) {
-        make_key(earlier, label->key);
+        make_key(&walk, earlier, label->key);
         if (strcmp(earlier, key) == 0)
             return true;
     }
@@ -230,7 +252,7 @@ static void put_values(struct wr_buffer *out, struct walk walk, const char *key,
     wr_buffer_put_text(out, "=\"");
     wr_series_text_put_escaped(out, value, "\\\"");
     for (const weir_label *label; (label = next_label(&walk));) {
-        make_key(later, label->key);
+        make_key(&walk, later, label->key);
         if (strcmp(later, key) != 0)
             continue;
         wr_buffer_put_char(out, ';');
@@ -244,7 +266,7 @@ static void put_labels(struct wr_buffer *out, struct wr_series_text *text, struc
     char key[NAME_LONGEST + 1];
     bool first = true;
     for (const weir_label *label; (label = next_label(&walk));) {
-        make_key(key, label->key);
+        make_key(&walk, key, label->key);
         if (was_put(&walk, key))
             continue;
         if (!first)
@@ -268,7 +290,7 @@ bool wr_series_text_init(struct wr_series_text *text, const weir_series *series,
     text->unit = rules->base_units ? wr_base_unit_find(series->unit) : NULL;
     put_family(&both, text, series);
     size_t name = both.length;
-    put_labels(&both, text, (struct walk){series, labels, count, text->part == WR_SERIES_BUCKET, 0});
+    put_labels(&both, text, (struct walk){series, labels, count, text->part, 0});
     if (both.failed) {
         wr_buffer_fini(&both);
         return false;

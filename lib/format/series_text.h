@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <weir/handler.h>
 
@@ -29,7 +30,8 @@ struct wr_series_text {
     const struct wr_base_unit *unit; /* to convert from; NULL: none */
     bool has_unit;                   /* the family's name ends in the base unit */
     bool has_group;                  /* there is a label `group` */
-    /* Set by wr_exposition_write: labels that keep it apart, from then on. */
+    /* Set by wr_exposition_write: what keeps it apart, from then on. */
+    uint8_t named; /* 0: not named yet; else how many words the family's name has besides, plus 1 */
     bool puts_group, puts_name, puts_labels;
     double le;    /* of a bucket, converted */
     char *family; /* the name without _total, _bucket and so on; owned, ends in NUL */

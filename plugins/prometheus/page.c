@@ -36,16 +36,16 @@ enum MHD_Result page_refuse(struct MHD_Connection *connection, unsigned status, 
 static void log_clash(struct state *state)
 {
     state->host->log(state->host, WEIR_LOG_WARNING,
-                     "some names or labels are equal once they are written for Prometheus; "
-                     "the labels \"group\", \"weir_name\" and \"weir_labels\" keep them apart");
+                     "some names or labels are equal once they are written for Prometheus; words like "
+                     "\"_value\" and the labels \"group\", \"weir_name\" and \"weir_labels\" keep them apart");
 }
 
 static void write_own(struct state *state, struct wr_buffer *page)
 {
-    wr_buffer_put_text(page,
-                       "# HELP weir_unscraped_processes processes forked from this one whose values are not on "
-                       "this page\n# TYPE weir_unscraped_processes gauge\n");
-    wr_buffer_put_format(page, "weir_unscraped_processes %u\n", unscraped_count(state->family));
+    wr_buffer_put_text(page, "# HELP " WR_EXPOSITION_OWN
+                             " processes forked from this one whose values are not on this page\n"
+                             "# TYPE " WR_EXPOSITION_OWN " gauge\n");
+    wr_buffer_put_format(page, WR_EXPOSITION_OWN " %u\n", unscraped_count(state->family));
 }
 
 static bool take_snapshot(struct state *state)

@@ -299,6 +299,38 @@ Test(format_prometheus, names_that_become_equal_are_kept_apart_from_then_on)
     wr_encoder_fini(&encoder);
 }
 
+Test(format_prometheus, keys_that_are_added_are_free)
+{
+    static const weir_label labels[] = {{"weir-labels", "1"}, {"weir.name", "2"}, {"weir_group", "3"}};
+    add_double(add_series("g", "n", labels, 3), 1);
+    cr_assert_str_eq(line_of(encode(&wr_format_prometheus)),
+                     "g_n{exported_weir_labels=\"1\",exported_weir_name=\"2\",exported_weir_group=\"3\"} 1\n");
+}
+
+Test(format_prometheus, a_family_has_no_name_of_another_ones_samples)
+{
+    struct wr_encoder encoder;
+    wr_encoder_init(&encoder, &wr_format_prometheus, make_options(&wr_format_prometheus, NULL, NULL));
+    uint32_t counter = add_series("g", "n_value", NULL, 0), gauge = add_series("g", "n", NULL, 0),
+             other = add_series("g", "n", NULL, 0), own = add_series("weir", "unscraped_processes", NULL, 0);
+    fixture.series[counter].cumulative = fixture.series[other].cumulative = true;
+    add_double(gauge, 1);
+    cr_assert_str_eq(line_of(encode_with(&encoder)), "g_n 1\n");
+    add_double(counter, 2);
+    add_double(other, 3);
+    add_double(own, 4);
+    cr_assert_str_eq(encode_with(&encoder),
+                     "# HELP g_n_counter_total n of g\n# TYPE g_n_counter_total counter\ng_n_counter_total 3\n"
+                     "# HELP g_n n of g\n# TYPE g_n gauge\ng_n 1\n"
+                     "# HELP g_n_value_total n_value of g\n# TYPE g_n_value_total counter\ng_n_value_total 2\n"
+                     "# HELP weir_unscraped_processes_value unscraped_processes of weir\n"
+                     "# TYPE weir_unscraped_processes_value gauge\nweir_unscraped_processes_value 4\n");
+    clear_batch();
+    add_double(other, 5);
+    cr_assert_str_eq(line_of(encode_with(&encoder)), "g_n_counter_total 5\n");
+    wr_encoder_fini(&encoder);
+}
+
 Test(format_prometheus, label_sets_that_become_equal_are_kept_apart_from_then_on)
 {
     static const weir_label dot[] = {{"a.b", "v"}}, line[] = {{"a_b", "v"}}, other[] = {{"a_b", "w"}};
