@@ -62,7 +62,8 @@ struct work {
     const weir_sample *sample;
     const struct weir_metric *metric;
     struct wr_summary summary;
-    uint32_t event; /* where its event begins */
+    char stem[NAME_ROOM]; /* what the names of its parts begin with */
+    uint32_t event;       /* where its event begins */
     bool no_memory, refused;
 };
 
@@ -123,7 +124,7 @@ static void put_in(struct work *work, const struct weir_stream *stream, const ch
                    unsigned is)
 {
     char name[NAME_ROOM];
-    int length = snprintf(name, sizeof name, "%s%s", work->metric->name, suffix);
+    int length = snprintf(name, sizeof name, "%s%s", *suffix ? work->stem : work->metric->name, suffix);
     if (length < 0 || (size_t)length >= sizeof name)
         return; /* not after check_parts */
     const struct wr_meaning meaning = meaning_of(work, is);
@@ -270,6 +271,21 @@ static const char *find_longest_suffix(const struct work *work)
     return longest;
 }
 
+/* Sets what the names of the parts begin with, which is the same if an interval has no values; returns its
+ * length. */
+static size_t put_stem(struct work *work)
+{
+    unsigned parts = WR_PART_COUNT | WR_PART_SUM | WR_PART_MIN | WR_PART_MAX |
+                     (has_buckets(work) ? WR_PART_BUCKET : 0u) |
+                     (work->summary.kind == WEIR_VALUE ? WR_PART_LAST : 0u) |
+                     (work->rules->percentiles.count ? WR_PART_PERCENTILE : 0u);
+    size_t length = wr_family_put_stem(work->registry, work->metric->stream->group, work->metric->name, parts,
+                                       work->stem, sizeof work->stem);
+    if (length > work->metric->length)
+        work->parts->apart = work->metric;
+    return length;
+}
+
 /* Whether all parts of a summary can have their names and labels: of one that lacks some, the others would seem
  * to be all. Names and labels may have come from anywhere. */
 static bool check_parts(struct work *work)
@@ -280,7 +296,7 @@ static bool check_parts(struct work *work)
     if (wants(work, WR_WANTS_WHOLE) && work->summary.kind == WEIR_HISTOGRAM)
         return true;
     const char *suffix = find_longest_suffix(work);
-    size_t length = strlen(work->metric->name) + strlen(suffix);
+    size_t length = put_stem(work) + strlen(suffix);
     if (length > WR_NAME_LONGEST)
         return refuse_parts(work, "the name of a part would have %zu bytes with \"%s\", allowed are %d", length,
                             suffix, WR_NAME_LONGEST);

@@ -67,7 +67,8 @@ struct wr_parts {
     struct wr_sample_id first;   /* the first sample of the original */
     bool is_begun;               /* some parts of it are done */
 
-    char why[256]; /* the reason why the sample after the originals has no parts */
+    const struct weir_metric *apart; /* one whose parts do not begin with its name; NULL: none so far */
+    char why[256];                   /* the reason why the sample after the originals has no parts */
 };
 
 void wr_parts_fini(struct wr_parts *parts);

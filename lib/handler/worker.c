@@ -93,12 +93,27 @@ static void emit_parts(struct wr_instance *instance, struct wr_parts *parts, wei
         outcome->done = UINT32_MAX; /* the lane counts it as a fault */
 }
 
+static void log_apart(struct wr_registry *registry, const struct wr_instance *instance)
+{
+    const struct wr_parts *parts = &instance->parts;
+    if (!parts->apart || atomic_load(&registry->apart_logged) || atomic_exchange(&registry->apart_logged, true))
+        return;
+    const char *name = parts->apart->name;
+    wr_log_write(
+        instance->host.log, WEIR_LOG_WARNING,
+        "group \"%s\": a name like \"%s.sum\" is in use by itself, so the summaries of \"%s\" are called "
+        "\"%s.distribution.sum\" and so on",
+        parts->apart->stream->group->name, name, name, name);
+}
+
 /* Parts that the format cannot represent are left out, and not counted: the summary was delivered. */
 static void emit_in_parts(const struct worker *worker, struct wr_instance *instance,
                           const struct wr_lane_call *call, const weir_batch *batch, weir_outcome *outcome)
 {
-    switch (wr_parts_make(&instance->parts, batch, &call->range.id, worker->env->registry,
-                          &instance->parts_rules)) {
+    enum wr_parts_result result =
+        wr_parts_make(&instance->parts, batch, &call->range.id, worker->env->registry, &instance->parts_rules);
+    log_apart(worker->env->registry, instance);
+    switch (result) {
     case WR_PARTS_MADE: emit_parts(instance, &instance->parts, outcome); break;
     case WR_PARTS_REFUSED:
         outcome->done = outcome->rejected = 1;

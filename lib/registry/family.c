@@ -1,12 +1,14 @@
 #include "registry/family.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "registry/metric_rules.h"
 #include "registry/name.h"
 #include "registry/name_key.h"
 #include "registry/series.h"
+#include "text/common.h"
 #include "text/error.h"
 
 const char *wr_family_instrument_name(enum weir_instrument instrument)
@@ -33,6 +35,46 @@ struct wr_family *wr_family_find(const struct wr_registry *registry, const struc
                                  const char *name, size_t length)
 {
     return find(registry, &(struct wr_name_key){&group->entry, name, length});
+}
+
+/* ---- Names of parts -------------------------------------------------------------------------- */
+
+/* Returns the WR_PART_* that a name is like, or 0. Sets the length of what it would be a part of. */
+static unsigned find_part(const char *name, size_t length, size_t *stem)
+{
+    static const char *const suffixes[] = {"count", "sum", "bucket", "min", "max", "last"};
+    const char *dot = memrchr(name, '.', length);
+    if (!dot || dot == name)
+        return 0;
+    const char *suffix = dot + 1;
+    *stem = (size_t)(dot - name);
+    size_t left = length - *stem - 1;
+    for (unsigned i = 0; i < WR_COUNT_OF(suffixes); i++)
+        if (strlen(suffixes[i]) == left && memcmp(suffixes[i], suffix, left) == 0)
+            return 1u << i;
+    bool is_percentile = left > 1 && suffix[0] == 'p' && suffix[1] >= '0' && suffix[1] <= '9';
+    return is_percentile ? WR_PART_PERCENTILE : 0;
+}
+
+/* [registry lock] Returns false if out of memory. */
+static bool take_part(struct wr_registry *registry, const struct wr_family *family, bool cumulative)
+{
+    size_t stem;
+    unsigned part = find_part(family->name, family->length, &stem);
+    bool is_written =
+        cumulative || family->meaning.instrument == WEIR_COUNTER || family->meaning.instrument == WEIR_GAUGE;
+    if (!part || !is_written)
+        return true;
+    struct wr_family *whole = wr_family_make(registry, family->group, family->name, stem);
+    if (whole)
+        atomic_fetch_or_explicit(&whole->taken_parts, (uint8_t)part, memory_order_relaxed);
+    return whole;
+}
+
+bool wr_family_enter_calls(struct wr_registry *registry, struct wr_family *family, bool cumulative)
+{
+    family->is_in_calls = true;
+    return take_part(registry, family, cumulative);
 }
 
 /* ---- The meaning in use ---------------------------------------------------------------------- */
@@ -141,7 +183,7 @@ static bool set_use(struct wr_registry *registry, struct wr_family *family, cons
         return false;
     family->meaning = copy;
     family->enforced = use->enforced;
-    bool done = true;
+    bool done = !family->is_in_calls || take_part(registry, family, false);
     for (uint32_t i = 0; i < family->member_count; i++)
         done &= wr_registry_set_view(registry, wr_registry_series(registry, family->members[i]), &copy,
                                      (int)use->enforced);
@@ -216,6 +258,18 @@ void wr_family_uncount(struct wr_family *family, const struct weir_metric *metri
 {
     if (metric->stream->label_count && !metric->stream->overflow)
         atomic_fetch_sub_explicit(&family->labeled, 1, memory_order_relaxed);
+}
+
+size_t wr_family_put_stem(const struct wr_registry *registry, const struct wr_group *group, const char *name,
+                          unsigned parts, char *stem, size_t room)
+{
+    size_t length = (size_t)snprintf(stem, room, "%s", name);
+    for (;;) {
+        const struct wr_family *family = length < room ? wr_family_find(registry, group, stem, length) : NULL;
+        if (!family || !(atomic_load_explicit(&family->taken_parts, memory_order_relaxed) & parts))
+            return length;
+        length += (size_t)snprintf(stem + length, room - length, ".distribution");
+    }
 }
 
 bool wr_family_is_undeclared(const struct wr_family *family)

@@ -27,9 +27,11 @@ struct wr_family {
     struct wr_hash_entry entry;
     struct wr_group *group;
     _Atomic uint8_t declared_as; /* enum weir_instrument of the program's declaration */
+    _Atomic uint8_t taken_parts; /* WR_PART_* of names like NAME.sum that are in use by themselves */
     uint8_t length;              /* of the name */
 
     /* [registry lock] */
+    bool is_in_calls;          /* it has series that calls add to, not only ones that are parts */
     uint8_t program_changes;   /* of the meaning, by the program */
     uint8_t rule_changes;      /* of the meaning, by configurations */
     struct wr_meaning program; /* as the program declared and described it */
@@ -65,6 +67,28 @@ bool wr_family_reserve(struct wr_registry *registry, struct wr_family *family);
 
 /* [registry lock] Enters a new series, which has the family's meaning. */
 void wr_family_add(struct wr_family *family, struct weir_metric *metric);
+
+/* The parts that are made of what is known of a name in an interval, such as NAME.sum: bits. */
+enum wr_part {
+    WR_PART_COUNT = 1u << 0,
+    WR_PART_SUM = 1u << 1,
+    WR_PART_BUCKET = 1u << 2,
+    WR_PART_MIN = 1u << 3,
+    WR_PART_MAX = 1u << 4,
+    WR_PART_LAST = 1u << 5,
+    WR_PART_PERCENTILE = 1u << 6, /* NAME.p99_9 */
+};
+
+/* [registry lock] Calls add to the family from now on, with running totals (cumulative) or without. If it is
+ * called like a part of another one, that is noted there: summaries of counters, gauges and running totals have
+ * their names, those of others have only parts. Returns false if out of memory. */
+bool wr_family_enter_calls(struct wr_registry *registry, struct wr_family *family, bool cumulative);
+
+/* [any thread] Writes what the names of these parts begin with: the name, with ".distribution" as often as it
+ * takes until none of the names is in use by itself. Returns its length, which reaches the room if the text
+ * was cut. */
+size_t wr_family_put_stem(const struct wr_registry *registry, const struct wr_group *group, const char *name,
+                          unsigned parts, char *stem, size_t room);
 
 /* [registry lock] A series that was added last is not counted against the name's limit of label sets. */
 void wr_family_uncount(struct wr_family *family, const struct weir_metric *metric);

@@ -88,7 +88,7 @@ struct weir_metric {
         struct {
             uint32_t series; /* the id; ids are dense, from 0 */
             uint16_t kind;   /* 0 */
-            uint16_t flags;  /* WEIR_SAMPLE_CUMULATIVE or 0 */
+            uint16_t flags;  /* WEIR_SAMPLE_CUMULATIVE or 0; and WR_METRIC_PART */
         };
         uint64_t head; /* all of it: the first word of a sample, but for its kind and further flags */
     };
@@ -99,6 +99,9 @@ struct weir_metric {
     bool is_derived; /* [dispatcher's round] made for what an object in a route makes of another series */
     char name[];
 };
+
+/* A bit of weir_metric.flags: made by wr_series_derive. No call finds it, and none adds to it. */
+enum { WR_METRIC_PART = 1u << 14 };
 
 /* weir_metric.instrument of the series that refuses all values. */
 enum { WR_INSTRUMENT_REFUSES = 255 };
@@ -137,6 +140,7 @@ struct wr_registry {
     void *on_series_ctx;
     _Atomic(struct wr_group *) first_overflow; /* the group that reached settings.max_series first */
     _Atomic(struct wr_family *) first_full;    /* the name that reached its limit of label sets first */
+    _Atomic bool apart_logged; /* that the parts of a name are called otherwise: see wr_family_put_stem */
     /* returned for names that are not valid and the like; their group is refusing_group */
     struct wr_group *refusing_group;
     struct weir_stream bad_name, no_memory, over_limit, conflict;

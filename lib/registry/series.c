@@ -81,6 +81,13 @@ static struct weir_metric *find_overflow(const struct wr_registry *registry, con
     return wr_registry_overflow_of(key->stream);
 }
 
+static struct weir_metric *add_metric(struct wr_registry *registry, const struct wr_metric_key *key)
+{
+    struct wr_family *family = wr_family_make(registry, key->stream->group, key->name, key->length);
+    bool done = family && wr_family_enter_calls(registry, family, key->flags & WEIR_SAMPLE_CUMULATIVE);
+    return done ? wr_registry_add_metric(registry, key) : NULL;
+}
+
 static struct weir_metric *make_locked(struct wr_registry *registry, const struct wr_metric_key *key)
 {
     struct wr_group *group = key->stream->group;
@@ -94,8 +101,8 @@ static struct weir_metric *make_locked(struct wr_registry *registry, const struc
         return make_shared(registry, key);
     }
     if (key->stream->overflow && family)
-        return wr_registry_add_metric(registry, key);
-    return wr_registry_count_one(registry) ? wr_registry_add_metric(registry, key)
+        return add_metric(registry, key);
+    return wr_registry_count_one(registry) ? add_metric(registry, key)
                                            : wr_series_overflow(registry, group, key->stream->is_foreign);
 }
 
@@ -169,7 +176,8 @@ static bool has_meaning(const struct weir_metric *metric, const struct wr_meanin
 struct weir_metric *wr_series_derive(struct wr_registry *registry, const struct weir_stream *stream,
                                      const char *name, uint16_t flags, const struct wr_meaning *meaning)
 {
-    struct wr_metric_key key = {stream, name, wr_name_check(name, "name", NULL), flags};
+    const uint16_t part = (uint16_t)(flags | WR_METRIC_PART);
+    struct wr_metric_key key = {stream, name, wr_name_check(name, "name", NULL), part};
     struct weir_metric *metric = key.length ? wr_registry_find_metric(registry, &key) : NULL;
     sigset_t signals;
     if (!key.length || (metric && has_meaning(metric, meaning)))

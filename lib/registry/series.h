@@ -22,8 +22,9 @@ struct weir_metric *wr_series_find(const struct wr_registry *registry, const str
 struct weir_metric *wr_series_overflow(struct wr_registry *registry, struct wr_group *group, bool is_foreign);
 
 /* [any thread] Returns the series of a part of what weir knows of another series, which is created if necessary
- * and not counted against any limit. It has the given meaning unless its own name means something; the texts
- * are borrowed for ever. NULL: the name is too long, or out of memory. */
+ * and not counted against any limit. It is not the one that calls get by the same name. It has the given
+ * meaning unless its own name means something; the texts are borrowed for ever. NULL: the name is too long, or
+ * out of memory. */
 struct weir_metric *wr_series_derive(struct wr_registry *registry, const struct weir_stream *stream,
                                      const char *name, uint16_t flags, const struct wr_meaning *meaning);
 

@@ -257,6 +257,64 @@ Test(aggregate, a_name_that_is_declared_keeps_its_meaning_when_it_is_a_part_too)
     cr_assert_str_eq(find("took.sum", "")->unit, "own");
 }
 
+/* Whatever the order in which they are made. */
+Test(aggregate, a_name_that_is_called_like_a_part_is_kept_apart_from_it)
+{
+    weir_metric *first = weir_get_histogram(stream, "first", NULL, 0);
+    weir_metric_add(first, 2);
+    deliver();
+    expect("first.max", 2);
+    expect_total("first.sum", 2);
+    weir_metric_add(weir_get_gauge(stream, "first.max"), 40);
+    weir_metric_add(weir_get_gauge(stream, "second.last"), 50);
+    weir_sample_spec total = {.size = sizeof total, .name = "third.sum", .value = 60, .cumulative = true};
+    cr_assert_eq(weir_add_sample(stream, &total), 0);
+    weir_metric_add(first, 3);
+    weir_add_value(stream, "second", 4);
+    weir_metric_add(weir_get_histogram(stream, "third", NULL, 0), 5);
+    deliver();
+    expect("first.max", 40);
+    expect("first.distribution.max", 3);
+    expect_total("first.distribution.sum", 5);
+    expect("second.last", 50);
+    expect("second.distribution.last", 4);
+    expect_total("third.sum", 60);
+    expect_total("third.distribution.sum", 5);
+    cr_assert_eq(find("third.distribution.sum", "")->instrument, WEIR_HISTOGRAM);
+    deliver();
+    expect_total("first.distribution.count", 2);
+    cr_assert_eq(find("first.max", "")->instrument, WEIR_GAUGE, "also without values");
+}
+
+Test(aggregate, a_name_that_is_only_delivered_in_parts_is_no_part)
+{
+    weir_add_value(stream, "size", 1);
+    weir_add_value(stream, "size.sum", 2);
+    weir_metric_add(weir_get_histogram(stream, "size.count", NULL, 0), 3);
+    deliver();
+    expect("size.sum", 1);
+    expect("size.sum.last", 2);
+    expect("size.count", 1);
+    expect_total("size.count.sum", 3);
+}
+
+/* Declared when its parts were delivered already, and by a name that has no series when it is declared. */
+Test(aggregate, a_declaration_takes_the_name_of_a_part)
+{
+    weir_metric_spec counter = {.size = sizeof counter, .instrument = WEIR_COUNTER};
+    weir_add_value(stream, "size", 1);
+    weir_add_value(stream, "size.sum", 2);
+    deliver();
+    expect("size.sum", 1);
+    cr_assert_eq(weir_declare(stream, "size.sum", &counter), 0);
+    cr_assert_eq(weir_declare(stream, "size.distribution.count", &counter), 0);
+    weir_add_value(stream, "size", 3);
+    weir_count(stream, "size.distribution.count", 7);
+    deliver();
+    expect("size.distribution.distribution.sum", 3);
+    expect_total("size.distribution.count", 7);
+}
+
 Test(aggregate, percentiles_are_configured)
 {
     configure("{\"aggregate\": \"1d\", \"percentiles\": [75, 99.95]}");
