@@ -5,8 +5,9 @@
 
 #include "lane/lane_internal.h"
 #include "text/common.h"
+#include "text/units.h"
 
-enum { LOG_AGAIN_S = 60 };
+enum { LOG_AGAIN_S = 60, EXPLAINED = 400 };
 
 static const char *const names[WEIR_DROPPED_MAX] = {
     [WEIR_DROPPED_FULL] = "full",
@@ -36,12 +37,25 @@ uint64_t wr_losses_sum(const uint64_t *dropped)
     return sum;
 }
 
-/* NULL: where samples are dropped for this reason, a message is logged already. */
-static const char *explain(const struct wr_lane *lane, enum weir_drop why)
+/* A queue is full although there is a spool. Returns text. */
+static const char *explain_spool(const struct wr_lane *lane, char text[EXPLAINED])
+{
+    const struct wr_spool_state *spool_state = &lane->spool_state;
+    char size[WR_UNITS_ROOM];
+    if (!*spool_state->trouble)
+        return "queue and spool are full";
+    snprintf(text, EXPLAINED, "the queue is full, and nothing can be spooled: %s, with %s on disk",
+             spool_state->trouble, wr_units_put_size(size, (int64_t)spool_state->bytes));
+    return text;
+}
+
+/* Returns a static string, or text. NULL: where samples are dropped for this reason, a message is logged
+ * already.
+ */
+static const char *explain(const struct wr_lane *lane, enum weir_drop why, char text[EXPLAINED])
 {
     switch (why) {
-    case WEIR_DROPPED_FULL:
-        return lane->settings.spool_limit ? "queue and spool are full" : "the queue is full";
+    case WEIR_DROPPED_FULL: return lane->settings.spool_limit ? explain_spool(lane, text) : "the queue is full";
     case WEIR_DROPPED_UNREPRESENTABLE: return "the handler or its format cannot represent some values";
     case WEIR_DROPPED_REENTRANT: return "the queue is full for values that weir's own threads add";
     case WEIR_DROPPED_FORK_UNSAFE: return "the handler was in use when the process forked";
@@ -56,7 +70,8 @@ void wr_losses_log(struct wr_lane *lane, int64_t now_ns)
     for (int why = 0; why < WEIR_DROPPED_MAX; why++) {
         if (WR_LIKELY(lane->dropped[why] == losses->stated[why]) || now_ns < losses->again_ns[why])
             continue;
-        const char *reason = explain(lane, (enum weir_drop)why);
+        char text[EXPLAINED];
+        const char *reason = explain(lane, (enum weir_drop)why, text);
         if (!reason)
             continue;
         wr_lane_log(lane, WEIR_LOG_WARNING, "%s; %" PRIu64 " values dropped so far", reason,

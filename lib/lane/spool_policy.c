@@ -204,6 +204,7 @@ void wr_spool_policy_moved(struct wr_lane *lane, int64_t now_ns)
     struct wr_spool_state *spool_state = &lane->spool_state;
     struct wr_range moved = spool_state->moving;
     spool_state->moving = (struct wr_range){0};
+    spool_state->trouble[0] = '\0';
     wr_range_settle(&moved, moved.count);
     if (!spool_state->own || moved.position < spool_state->front)
         spool_state->front = moved.position;
@@ -243,6 +244,7 @@ void wr_spool_policy_failed(struct wr_lane *lane, bool full, const char *message
 {
     put_back(lane);
     lane->spool_state.spilling = false;
+    snprintf(lane->spool_state.trouble, sizeof lane->spool_state.trouble, "%s", message);
     lane->spool_state.put_at_ns = now_ns + TRY_AGAIN_S * WR_NS_PER_S;
     wr_lane_set_spooling(lane, false, now_ns);
     log_error(lane, full ? WEIR_LOG_WARNING : WEIR_LOG_ERROR, "spool", message, now_ns);

@@ -39,6 +39,8 @@ struct wr_spool_state {
     int64_t search_at_ns; /* no search for samples of other processes before this */
     int64_t save_at_ns;   /* when the lane stops: everything is moved from here on */
 
+    char trouble[200]; /* why nothing could be written at the last attempt; "": it could */
+
     bool spooling_logged;                  /* that samples go to disk */
     int64_t spooling_log_ns, error_log_ns; /* no further message about that, or about an error, before this */
     uint64_t replayed;                     /* samples settled since the spool was empty */

@@ -538,6 +538,15 @@ def a_full_disk_loses_nothing_that_is_already_spooled(folder):
 
 
 @case
+def what_a_full_disk_drops_is_not_called_a_full_spool(folder):
+    with Disk(folder, "512k") as place:
+        account, log = add_to_stuck(os.path.join(place, "a"), overflow="drop_newest")
+        assert account["dropped"][FULL] > 10000, account
+        said = re.search(r"the queue is full, and nothing can be spooled: (\S+): No space left on device, with \d+\S* on disk; \d+ values dropped", log)
+        assert said and said.group(1) == os.path.join(place, "a", "spool"), log
+
+
+@case
 def an_unusable_spool_does_not_change_the_order(folder):
     """Values that could not be spooled are delivered when the destination is available again."""
     path = make_fifo(folder)
