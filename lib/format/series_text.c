@@ -231,18 +231,24 @@ static void make_key(const struct walk *walk, char *out, const char *key)
     }
 }
 
-static bool was_put(const struct walk *now, const char *key)
+/* Finds the first label with the least key that is above `key`, and makes its key that. Returns the label, and
+ * the walk behind it; NULL: there is none. */
+static const weir_label *find_next_key(const struct walk *all, char *key, struct walk *behind)
 {
-    struct walk walk = *now;
-    size_t end = now->next - 1; /* of the label itself */
-    char earlier[NAME_LONGEST + 1];
-    walk.next = 0;
-    for (const weir_label *label; (label = next_label(&walk)) && walk.next <= end;) {
-        make_key(&walk, earlier, label->key);
-        if (strcmp(earlier, key) == 0)
-            return true;
+    const weir_label *found = NULL;
+    struct walk walk = *all;
+    char candidate[NAME_LONGEST + 1], least[NAME_LONGEST + 1];
+    for (const weir_label *label; (label = next_label(&walk));) {
+        make_key(&walk, candidate, label->key);
+        if (strcmp(candidate, key) <= 0 || (found && strcmp(candidate, least) >= 0))
+            continue;
+        found = label;
+        *behind = walk;
+        memcpy(least, candidate, strlen(candidate) + 1);
     }
-    return false;
+    if (found)
+        memcpy(key, least, strlen(least) + 1);
+    return found;
 }
 
 /* Labels whose keys became equal are written as one label with all their values. */
@@ -261,18 +267,17 @@ static void put_values(struct wr_buffer *out, struct walk walk, const char *key,
     wr_buffer_put_char(out, '"');
 }
 
+/* In the order of the keys: equal label sets are equal texts. */
 static void put_labels(struct wr_buffer *out, struct wr_series_text *text, struct walk walk)
 {
-    char key[NAME_LONGEST + 1];
+    char key[NAME_LONGEST + 1] = "";
     bool first = true;
-    for (const weir_label *label; (label = next_label(&walk));) {
-        make_key(&walk, key, label->key);
-        if (was_put(&walk, key))
-            continue;
+    struct walk behind;
+    for (const weir_label *label; (label = find_next_key(&walk, key, &behind));) {
         if (!first)
             wr_buffer_put_char(out, ',');
         wr_buffer_put_text(out, key);
-        put_values(out, walk, key, label->value);
+        put_values(out, behind, key, label->value);
         text->has_group |= strcmp(key, "group") == 0;
         first = false;
     }

@@ -194,7 +194,7 @@ Test(format_prometheus, labels_of_the_configuration_are_merged_and_the_series_ta
     static const weir_label own[] = {{"host", "own"}}, common[] = {{"az", "eu"}, {"host", "all"}};
     set_labels(common, 2);
     add_double(add_series("g", "a", own, 1), 1);
-    cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "g_a{host=\"own\",az=\"eu\"} 1\n");
+    cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "g_a{az=\"eu\",host=\"own\"} 1\n");
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -277,6 +277,20 @@ Test(format_prometheus, keys_that_become_equal_are_one_label_of_all_values)
     cr_assert_str_eq(line_of(encode(&wr_format_prometheus)), "g_n{a_b=\"1;2;;4\",a_c=\"3\"} 1\n");
 }
 
+/* In the order of their keys: else two sets that are equal would look different. */
+Test(format_prometheus, label_sets_that_are_equal_in_another_order_are_kept_apart)
+{
+    static const weir_label first[] = {{"a", "1"}, {"b.", "2"}, {"b_", ""}},
+                            second[] = {{"a", "1"}, {"b_", "2"}}, common[] = {{"A", "3"}};
+    set_labels(common, 1);
+    add_double(add_series("g", "n", first, 3), 1);
+    add_double(add_series("g", "n", second, 2), 2);
+    cr_assert_str_eq(encode(&wr_format_prometheus),
+                     "# HELP g_n n of g\n# TYPE g_n gauge\n"
+                     "g_n{A=\"3\",a=\"1\",b_=\"2\",weir_labels=\"a=1,b.=2,b_=\"} 1\n"
+                     "g_n{A=\"3\",a=\"1\",b_=\"2\",weir_labels=\"a=1,b_=2\"} 2\n");
+}
+
 Test(format_prometheus, names_that_become_equal_are_kept_apart_from_then_on)
 {
     struct wr_encoder encoder;
@@ -304,7 +318,7 @@ Test(format_prometheus, keys_that_are_added_are_free)
     static const weir_label labels[] = {{"weir-labels", "1"}, {"weir.name", "2"}, {"weir_group", "3"}};
     add_double(add_series("g", "n", labels, 3), 1);
     cr_assert_str_eq(line_of(encode(&wr_format_prometheus)),
-                     "g_n{exported_weir_labels=\"1\",exported_weir_name=\"2\",exported_weir_group=\"3\"} 1\n");
+                     "g_n{exported_weir_group=\"3\",exported_weir_labels=\"1\",exported_weir_name=\"2\"} 1\n");
 }
 
 Test(format_prometheus, a_family_has_no_name_of_another_ones_samples)
