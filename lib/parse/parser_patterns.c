@@ -161,15 +161,29 @@ static void report_limit(struct wr_parser *parser, const struct wr_pattern *patt
 
 /* ---- Matches --------------------------------------------------------------------------------- */
 
+/* The line's end is part of what an expression of Python's is for. */
+static int match(struct wr_parser *parser, const struct wr_pattern *pattern, uint32_t options)
+{
+    struct state *state = parser->state;
+    size_t length = (size_t)(parser->line_end - parser->line);
+    char *end = parser->buffer + (parser->line_end - parser->buffer); /* the NUL behind the line */
+    if (pattern->is_python) {
+        *end = '\n';
+        length++;
+    }
+    int result = pcre2_match(state->is_valid ? pattern->valid : pattern->invalid, (PCRE2_SPTR)parser->line,
+                             length, state->from, options, state->match, state->context);
+    *end = '\0';
+    return result;
+}
+
 /* Finds the next match of the pattern. Returns false if there is none. */
 static bool find(struct wr_parser *parser, const struct wr_pattern *pattern)
 {
     struct state *state = parser->state;
     uint32_t options =
         (state->is_valid ? PCRE2_NO_UTF_CHECK : 0) | (state->after_empty ? PCRE2_NOTEMPTY_ATSTART : 0);
-    int result = pcre2_match(state->is_valid ? pattern->valid : pattern->invalid, (PCRE2_SPTR)parser->line,
-                             (size_t)(parser->line_end - parser->line), state->from, options, state->match,
-                             state->context);
+    int result = match(parser, pattern, options);
     if (result != PCRE2_ERROR_NOMATCH && result <= 0)
         report_limit(parser, pattern, result);
     if (result <= 0)
@@ -182,15 +196,16 @@ static bool find(struct wr_parser *parser, const struct wr_pattern *pattern)
     return true;
 }
 
-/* The text of a group. Returns false if it did not take part in the match. */
+/* The text of a group, without the line's end. Returns false if it did not take part in the match. */
 static bool find_group(struct wr_parser *parser, uint32_t group, const char **at, const char **end)
 {
     const struct state *state = parser->state;
     size_t from = state->ends[2 * group], to = state->ends[2 * group + 1];
     if (from == PCRE2_UNSET || from > to)
         return false;
-    *at = parser->line + from;
-    *end = parser->line + to;
+    size_t length = (size_t)(parser->line_end - parser->line);
+    *at = parser->line + (from < length ? from : length);
+    *end = parser->line + (to < length ? to : length);
     return true;
 }
 

@@ -1,3 +1,5 @@
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +38,88 @@ static pcre2_code *compile(const char *text, size_t length, uint32_t more, struc
     wr_error_set(error, WEIR_ERR_CONFIG, "%s (at offset %zu of the expression)", (const char *)message,
                  count_characters(text, offset < length ? offset : length));
     return NULL;
+}
+
+/* ---- Python's syntax ------------------------------------------------------------------------- */
+
+static bool is_hexadecimal(const char *at, const char *end, size_t digits)
+{
+    if ((size_t)(end - at) < digits)
+        return false;
+    for (size_t i = 0; i < digits; i++)
+        if (!isxdigit((unsigned char)at[i]))
+            return false;
+    return true;
+}
+
+/* What PCRE2 has otherwise: \Z is the very end, and a character is \uXXXX or \UXXXXXXXX. Returns the end of the
+ * escape; NULL: the error is set. */
+static const char *put_escape(const char *at, const char *end, bool in_class, char **out,
+                              struct wr_error *error)
+{
+    char letter = at[1];
+    int digits = letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
+    if (letter == 'N') {
+        wr_error_set(error, WEIR_ERR_CONFIG,
+                     "\\N{...} is not known; write the character, or its number as \\uXXXX");
+        return NULL;
+    }
+    if (digits && !is_hexadecimal(at + 2, end, (size_t)digits)) {
+        wr_error_set(error, WEIR_ERR_CONFIG, "\\%c: %d hexadecimal digits must follow", letter, digits);
+        return NULL;
+    }
+    *out += digits ? sprintf(*out, "\\x{%.*s}", digits, at + 2)
+                   : sprintf(*out, "\\%c", letter == 'Z' && !in_class ? 'z' : letter);
+    return at + 2 + digits;
+}
+
+/* {,3} is {0,3}. Returns the position behind the comma; NULL: it is no such repetition. */
+static const char *find_maximum(const char *at, const char *end)
+{
+    const char *digit = at + 2;
+    if (end - at < 3 || at[1] != ',')
+        return NULL;
+    while (digit < end && isdigit((unsigned char)*digit))
+        digit++;
+    return digit < end && *digit == '}' ? at + 2 : NULL;
+}
+
+/* Writes the expression in PCRE2's syntax to out, which has room for three times its length. Returns the new
+ * length, or SIZE_MAX with the error set. */
+static size_t translate(const char *at, const char *end, char *out, struct wr_error *error)
+{
+    char *start = out;
+    const char *class = NULL, *maximum;
+    while (at < end) {
+        if (*at == '\\' && at + 1 < end) {
+            at = put_escape(at, end, class, &out, error);
+            if (!at)
+                return SIZE_MAX;
+        } else if (!class && *at == '{' && (maximum = find_maximum(at, end))) {
+            out = stpcpy(out, "{0,");
+            at = maximum;
+        } else {
+            if (!class && *at == '[')
+                class = at + 1 < end && at[1] == '^' ? at + 2 : at + 1;
+            else if (class && *at == ']' && at != class) /* the first one is a character of the class */
+                class = NULL;
+            *out++ = *at++;
+        }
+    }
+    return (size_t)(out - start);
+}
+
+/* Python's expression as PCRE2's, in the memory of the patterns. */
+static bool translate_all(struct wr_patterns *patterns, const char **text, size_t *length,
+                          struct wr_error *error)
+{
+    char *out = wr_region_alloc(&patterns->keep, 3 * *length + 1);
+    if (!out)
+        return wr_error_no_memory(error, NULL);
+    size_t translated = translate(*text, *text + *length, out, error);
+    *text = out;
+    *length = translated;
+    return translated != SIZE_MAX;
 }
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
@@ -121,8 +205,11 @@ bool wr_pattern_compile(struct wr_patterns *patterns, struct wr_pattern *pattern
     uint32_t groups;
     if (length > MOST_PATTERN_BYTES)
         return wr_error_set(error, WEIR_ERR_CONFIG, "longer than 64 KiB"), false;
-    pattern->valid = compile(text, length, 0, error);
-    pattern->invalid = pattern->valid ? compile(text, length, invalid, error) : NULL;
+    if (pattern->is_python && !translate_all(patterns, &text, &length, error))
+        return false;
+    const uint32_t more = pattern->is_python ? PCRE2_UCP : 0; /* \d, \w and \s are those of Unicode */
+    pattern->valid = compile(text, length, more, error);
+    pattern->invalid = pattern->valid ? compile(text, length, invalid | more, error) : NULL;
     if (!pattern->invalid)
         return false;
     pcre2_pattern_info(pattern->valid, PCRE2_INFO_CAPTURECOUNT, &groups);
@@ -130,9 +217,11 @@ bool wr_pattern_compile(struct wr_patterns *patterns, struct wr_pattern *pattern
     pattern->labels = wr_region_alloc(&patterns->keep, (names.count + 1) * sizeof *pattern->labels);
     if (!pattern->labels)
         return wr_error_no_memory(error, NULL);
-    if (!read_names(pattern, &names, error))
+    if (!pattern->is_python && !read_names(pattern, &names, error))
         return false;
-    if (!pattern->has_value_group)
+    if (pattern->is_python)
+        pattern->value_group = groups ? 1 : 0; /* its extractor knows groups by their number */
+    else if (!pattern->has_value_group)
         pattern->value_group = find_unnamed(&names, groups);
     if (groups > patterns->most_groups)
         patterns->most_groups = groups;

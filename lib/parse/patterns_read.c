@@ -251,7 +251,7 @@ static bool read_pattern(struct reader *reader, size_t object)
     patterns->items = items;
     reader->pattern = &items[patterns->count++];
     reader->expression = NULL;
-    reader->is_benchmarkai = has_member(json, object, "units");
+    reader->is_benchmarkai = reader->pattern->is_python = has_member(json, object, "units");
     for (size_t i = object + 1, end = find_end(json, object); i < end; i++)
         if (json->values[i].parent == object && !read_key(reader, &json->values[i]))
             return false;

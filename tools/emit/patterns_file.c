@@ -10,8 +10,12 @@
 
 bool patterns_file_has_variable(void)
 {
-    const char *text = getenv("ANUBIS_METRICS");
-    return text && *text;
+    return getenv("ANUBIS_METRICS");
+}
+
+bool patterns_file_is_empty(const char *path)
+{
+    return !path && !*getenv("ANUBIS_METRICS");
 }
 
 static struct wr_patterns *read_text(const char *name, const char *text, size_t length)

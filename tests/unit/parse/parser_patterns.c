@@ -327,3 +327,62 @@ Test(parser_patterns, benchmarkais_form_is_read_as_it_is)
            " {\"units\": \"\", \"pattern\": \"SXRlcjogKC4qPylccw==\", \"name\": \"iter\"}]",
            "Iter: 12 acc=20.34 acc=-.5\n", "1  acc=20.34 unit=%\n1  acc=-0.5 unit=%\n1  iter=12\n");
 }
+
+#define BENCHMARKAI(expression) "{\"name\": \"x\", \"units\": \"\", \"pattern\": \"" expression "\"}"
+
+Test(parser_patterns, the_end_of_a_line_is_searched_by_benchmarkais)
+{
+    /* Iter: (.*?)\s */
+    expect(BENCHMARKAI("SXRlcjogKC4qPylccw=="), "Iter: 50\nIter: 51\r\nIter: 52",
+           "1  x=50\n2  x=51\n3  x=52\n");
+    /* (\d+)\D */
+    expect(BENCHMARKAI("KFxkKylcRA=="), "1 2\n3", "1  x=1\n1  x=2\n2  x=3\n");
+    /* (\d+\s)$ */
+    expect(BENCHMARKAI("KFxkK1xzKSQ="), "1 2\n", "1  x=2\n");
+    /* n=(\d+)\n */
+    expect(BENCHMARKAI("bj0oXGQrKVxu"), "n=1 n=2\nn=3\n", "1  x=2\n2  x=3\n");
+    expect(PATTERN("n=(\\\\d+)\\\\s"), "n=1 n=2\n", "1  x=1\n");
+}
+
+Test(parser_patterns, groups_of_benchmarkais_have_numbers)
+{
+    /* (?P<loss>\d+) (\d+) */
+    expect(BENCHMARKAI("KD9QPGxvc3M+XGQrKSAoXGQrKQ=="), "1 2\n", "1  x=1\n");
+    /* (?P<time>\d+) */
+    expect(BENCHMARKAI("KD9QPHRpbWU+XGQrKQ=="), "12\n", "1  x=12\n");
+}
+
+Test(parser_patterns, benchmarkais_are_read_as_pythons)
+{
+    /* a{,3}=(\d+)\s*\Z */
+    expect(BENCHMARKAI("YXssM309KFxkKylccypcWg=="), "aaaa=1\naaa=2 \n", "1  x=1\n2  x=2\n");
+    /* ^a{,1}=(\d+) */
+    expect(BENCHMARKAI("XmF7LDF9PShcZCsp"), "aa=1\na=2\n=3\n", "2  x=2\n3  x=3\n");
+    /* []\u00e9{,2}]=(\d+) */
+    expect(BENCHMARKAI("W11cdTAwZTl7LDJ9XT0oXGQrKQ=="), "]=1\né=2\n{=3\n,=4\na=5\n",
+           "1  x=1\n2  x=2\n3  x=3\n4  x=4\n");
+    /* \U0001f600(\d) */
+    expect(BENCHMARKAI("XFUwMDAxZjYwMChcZCk="), "😀7\n", "1  x=7\n");
+    /* ^\w+ (\d+) */
+    expect(BENCHMARKAI("Xlx3KyAoXGQrKQ=="), "é 5\n", "1  x=5\n");
+    /* (\d+)\Z */
+    expect(BENCHMARKAI("KFxkKylcWg=="), "5\n", "");
+}
+
+Test(parser_patterns, what_is_not_known_of_pythons_syntax_is_refused)
+{
+    struct wr_error error;
+    static const char text13[] = BENCHMARKAI("XE57RElHSVQgT05FfQ=="); /* \N{DIGIT ONE} */
+    cr_assert_null(wr_patterns_read("p", text13, strlen(text13), &error));
+    cr_assert_str_eq(
+        error.text,
+        "p:1:39: pattern of \"x\": \\N{...} is not known; write the character, or its number as \\uXXXX");
+    static const char text4[] = BENCHMARKAI("XHUxMg=="); /* \u12 */
+    cr_assert_null(wr_patterns_read("p", text4, strlen(text4), &error));
+    cr_assert_str_eq(error.text, "p:1:39: pattern of \"x\": \\u: 4 hexadecimal digits must follow");
+    static const char text6[] = BENCHMARKAI("KD9hKVxk"); /* (?a)\d */
+    cr_assert_null(wr_patterns_read("p", text6, strlen(text6), &error));
+    cr_assert_str_eq(
+        error.text,
+        "p:1:39: pattern of \"x\": unrecognized character after (? or (?- (at offset 2 of the expression)");
+}
