@@ -102,6 +102,7 @@ struct wr_source {
 
     struct wr_source *next;
     struct wr_source *_Atomic next_started; /* see sources.c */
+    bool is_left;                           /* it did not stop in time; with `changing` there */
 };
 
 /* Fills its options and creates the plugin's instance. unknown: gets its unknown keys, if the configuration

@@ -17,6 +17,7 @@ struct wr_source_type {
     const weir_source_type *given; /* the plugin's own */
     struct wr_options_table options;
     const char *path; /* of the shared object */
+    bool is_stuck;    /* one of its sources did not stop in time: see sources.c */
     struct wr_source_type *next;
 };
 

@@ -120,22 +120,35 @@ static bool has_ended(const struct wr_source *source)
            state == WEIR_SOURCE_STOPPED;
 }
 
-/* [changing] Stops the sources of a list, and waits for them. Returns how many have not ended by deadline_ns.
- */
-static unsigned stop_list(struct sources *sources, struct wr_source *list, int64_t deadline_ns)
+static void request_stops(struct wr_source *list)
 {
-    unsigned stuck = 0;
     for (struct wr_source *source = list; source; source = source->next)
         wr_source_request_stop(source);
-    for (struct wr_source *source = list; source; source = source->next) {
-        wr_lock_enter(&sources->lock);
-        while (!has_ended(source) && wr_clock_monotonic_ns() < deadline_ns)
-            wr_condition_wait(&sources->ends, &sources->lock, deadline_ns);
-        wr_lock_leave(&sources->lock);
-        if (wr_source_join(source, deadline_ns)) {
-            wr_source_destroy(source);
+}
+
+/* [changing] Waits until a source that was asked to stop has, and keeps it for its counts alone. Returns false
+ * if it has not ended by deadline_ns. */
+static bool await_end(struct sources *sources, struct wr_source *source, int64_t deadline_ns)
+{
+    wr_lock_enter(&sources->lock);
+    while (!has_ended(source) && wr_clock_monotonic_ns() < deadline_ns)
+        wr_condition_wait(&sources->ends, &sources->lock, deadline_ns);
+    wr_lock_leave(&sources->lock);
+    if (!wr_source_join(source, deadline_ns))
+        return false;
+    wr_source_destroy(source);
+    return true;
+}
+
+/* [changing] Stops the sources of the list, and waits for them. Returns how many have not ended by deadline_ns.
+ */
+static unsigned stop_list(struct sources *sources, int64_t deadline_ns)
+{
+    unsigned stuck = 0;
+    request_stops(sources->first); /* `changing` alone changes the list */
+    for (struct wr_source *source = sources->first; source; source = source->next) {
+        if (await_end(sources, source, deadline_ns))
             continue;
-        }
         stuck++;
         wr_log_write(&sources->runtime->log, WEIR_LOG_ERROR, "%s: does not stop; it is left behind",
                      source->shown.name);
@@ -159,19 +172,55 @@ static void forget_started(struct sources *sources, struct wr_source *source)
         atomic_store(at, atomic_load(&source->next_started));
 }
 
-/* [changing] Stops and frees sources that are not of the configuration any more; those that do not stop are
- * kept. */
+static void leave_behind(struct sources *sources, struct wr_source *source)
+{
+    struct wr_source_type *type = source->type;
+    if (type->is_stuck)
+        wr_log_write(
+            &sources->runtime->log, WEIR_LOG_ERROR,
+            "%s: is left behind until it ends: it is not waited for, as a source of the type \"%s\" did not "
+            "stop before",
+            source->shown.name, type->is.name);
+    else
+        wr_log_write(&sources->runtime->log, WEIR_LOG_ERROR, "%s: does not stop; it is left behind",
+                     source->shown.name);
+    source->is_left = type->is_stuck = true;
+}
+
+/* [changing] Stops and frees sources that are not of the configuration any more. One that does not stop is left
+ * behind; until it ends, a configuration waits for no other one of its type. */
 static void end_all(struct sources *sources, struct wr_source *list, int64_t deadline_ns)
 {
-    stop_list(sources, list, deadline_ns);
+    request_stops(list);
     while (list) {
         struct wr_source *source = list;
         list = list->next;
-        if (source->is_started)
-            continue;
-        forget_started(sources, source);
-        wr_source_free(source);
+        if (await_end(sources, source, source->type->is_stuck ? 0 : deadline_ns)) {
+            forget_started(sources, source);
+            wr_source_free(source);
+        } else {
+            leave_behind(sources, source);
+        }
     }
+}
+
+/* [changing] Frees those that were left behind and have ended since. */
+static void end_left(struct sources *sources)
+{
+    struct wr_source *next;
+    for (struct wr_source *source = atomic_load(&sources->started); source; source = next) {
+        next = atomic_load(&source->next_started);
+        if (!source->is_left)
+            continue;
+        source->type->is_stuck = false;
+        if (has_ended(source) && await_end(sources, source, WR_NEVER)) {
+            forget_started(sources, source);
+            wr_source_free(source);
+        }
+    }
+    for (struct wr_source *source = atomic_load(&sources->started); source;
+         source = atomic_load(&source->next_started))
+        source->type->is_stuck |= source->is_left;
 }
 
 /* Caller holds the lock. Takes the source that equals another one out of the list. NULL: there is none. */
@@ -267,6 +316,7 @@ static void commit(struct wr_source_hooks *hooks, void *plan, uint64_t generatio
         struct wr_source *unused = NULL, *ending = replace_list(sources, planned->first, &unused);
         planned->first = NULL;
         wr_sources_free(unused);
+        end_left(sources);
         end_all(sources, ending, stop_deadline(sources));
         start_new(sources, sources->first); /* `changing` alone changes the list */
         end_committing(sources);
@@ -283,7 +333,7 @@ static bool stop_all(struct wr_source_hooks *hooks, int64_t deadline_ns)
     if (!wr_lock_enter_by(&sources->changing, deadline_ns))
         return false;
     sources->is_stopped = true;
-    unsigned stuck = stop_list(sources, sources->first, deadline_ns); /* `changing` alone changes the list */
+    unsigned stuck = stop_list(sources, deadline_ns);
     wr_lock_leave(&sources->changing);
     return !stuck;
 }

@@ -622,6 +622,55 @@ Test(sources, while_one_ends_for_a_reload_all_are_known_and_a_forked_child_close
     cr_assert_eq(script->created, script->destroyed);
 }
 
+/* "stuck" does not stop until it may end; others do. */
+static int configure_stuck(const char *tag, const char *timeout)
+{
+    char text[8192];
+    snprintf(text, sizeof text,
+             "{\"settings\":{\"shutdown_timeout\":\"%s\"},\"sources\":{\"in\":{\"type\":\"scripted\","
+             "\"plugin\":\"%s\",\"tag\":\"%s\"}}}",
+             timeout, plugin, tag);
+    return weir_configure_text(text, strlen(text));
+}
+
+static void end_if_allowed(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    while (!(intake_of(host)->wait(host, NULL, 0, -1) & WEIR_WAIT_STOP))
+        ;
+    while (!atomic_load(&may_end))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    atomic_store(&was_stopped, true);
+}
+
+/* A thread ends a moment after its source has been closed. */
+static bool are_left_ones_freed(void)
+{
+    return configure_stuck("fourth", "1h") == 0 && script->created - script->destroyed == 1;
+}
+
+/* The second configuration would wait for an hour. */
+Test(sources, one_that_does_not_stop_is_waited_for_once_and_freed_when_it_has_ended)
+{
+    script->run = end_if_allowed;
+    cr_assert_eq(configure_stuck("first", "10ms"), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_until(is_running);
+    cr_assert_eq(configure_stuck("second", "10ms"), 0, "%s", weir_last_error());
+    cr_assert_eq(script->created - script->destroyed, 2, "the first one is left behind");
+    wait_until(is_running);
+    cr_assert_eq(configure_stuck("third", "1h"), 0, "%s", weir_last_error());
+    wait_until(is_running);
+    cr_assert_eq(script->created - script->destroyed, 3);
+    atomic_store(&may_end, true);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_until(are_left_ones_freed);
+    wait_until(is_running);
+    cr_assert_eq(configure_stuck("fifth", "1h"), 0, "%s", weir_last_error());
+    cr_assert_eq(script->created - script->destroyed, 1, "and the next one is waited for");
+}
+
 Test(sources, variables_of_the_environment_are_labels_unless_the_option_has_them)
 {
     script->run = add_one;
