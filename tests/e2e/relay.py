@@ -146,6 +146,21 @@ def nothing_is_printed_unless_it_is_asked_for(folder):
 
 
 @case
+def with_strict_what_a_source_refuses_is_a_failure(folder):
+    config = write_config(folder, {"in": {"type": "stdin"}})
+    lines = os.path.join(folder, "lines")
+    said = 'weir: the source "in": {} lines were not understood, {} values refused, 0 lost\n'
+    for text, options, status, shown in (("x=1\n", ["--strict"], 0, None), ("x=1\nbad\n", [], 0, None), ("x=1\nbad\n", ["--strict"], 1, said.format(1, 0)),
+                                         ('{"x": 1, "y": "z"}\n', ["--strict"], 1, said.format(0, 1))):
+        with open(lines, "w", encoding="utf-8") as file:
+            file.write(text)
+        with open(lines, encoding="utf-8") as file:
+            done = run(WEIR, "relay", "-c", config, *options, stdin=file)
+        assert done.returncode == status and (shown in done.stderr if shown else "the source" not in done.stderr), (text, options, done)
+    assert delivered(folder) == [1, 1, 1, 1]
+
+
+@case
 def the_variable_names_the_configuration_unless_an_option_does(folder):
     config = write_config(folder, {"in": {"type": "stdin"}})
     lines = os.path.join(folder, "lines")

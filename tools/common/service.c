@@ -258,5 +258,5 @@ int service_run(struct service *service)
     deliver_rest(service);
     if (service->is_verbose)
         service_summary_print();
-    return service_summary_check() ? EXIT_SUCCESS : EXIT_FAILURE;
+    return service_summary_check(service->is_strict) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

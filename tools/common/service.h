@@ -14,6 +14,7 @@
 struct service {
     /* set by the command */
     bool is_verbose;         /* prints what was read and delivered: after a reload and at the end */
+    bool is_strict;          /* what sources refuse or lose is a failure */
     int64_t every_ns;        /* also at this interval; 0: not */
     bool (*tend)(void *ctx); /* called about ten times a second until it returns true; NULL: nothing */
     void *ctx;

@@ -13,6 +13,7 @@
 #include "runtime/runtime.h"
 #include "status/report.h"
 #include "status/status_json.h"
+#include "status/status_page.h"
 #include "text/buffer.h"
 
 static void put_source(struct wr_buffer *out, const weir_source_stats *stats)
@@ -74,6 +75,23 @@ static bool check_sources(void)
     return good;
 }
 
+/* Whether no source has refused or lost anything. */
+static bool check_refusals(void)
+{
+    struct wr_source_hooks *hooks = atomic_load(&wr_runtime_get()->source_hooks);
+    static struct wr_status_source source; /* kilobytes */
+    bool good = true;
+    for (size_t i = 0; hooks && hooks->read_status(hooks, i, &source); i++) {
+        if (!source.bad_lines && !source.refused && !source.lost)
+            continue;
+        command_fail("the source \"%s\": %" PRIu64 " lines were not understood, %" PRIu64
+                     " values refused, %" PRIu64 " lost",
+                     source.name, source.bad_lines, source.refused, source.lost);
+        good = false;
+    }
+    return good;
+}
+
 static bool check_process(void)
 {
     weir_stats stats;
@@ -87,12 +105,12 @@ static bool check_process(void)
     return !late;
 }
 
-bool service_summary_check(void)
+bool service_summary_check(bool strict)
 {
     struct wr_buffer out = {0};
     bool is_delivered = put_handlers(&out, true);
     if (!is_delivered)
         command_fail("values were dropped or not delivered:");
     command_print_buffer(&out, stderr);
-    return check_process() & check_sources() & is_delivered;
+    return check_process() & check_sources() & (!strict || check_refusals()) & is_delivered;
 }

@@ -7,8 +7,9 @@
 /* Prints a line for each source and each handler to stderr. */
 void service_summary_print(void);
 
-/* After the shutdown: whether all that was read was delivered or is on disk, and no source has failed for good.
- * Prints what is not so. */
-bool service_summary_check(void);
+/* After the shutdown: whether all that was read was delivered or is on disk, and no source has failed for good;
+ * if strict, also whether no source of the configuration has refused or lost anything. Prints what is not so.
+ */
+bool service_summary_check(bool strict);
 
 #endif
