@@ -15,7 +15,8 @@ bool patterns_file_has_variable(void)
 
 bool patterns_file_is_empty(const char *path)
 {
-    return !path && !*getenv("ANUBIS_METRICS");
+    const char *text = path ? NULL : getenv("ANUBIS_METRICS");
+    return text && !*text;
 }
 
 static struct wr_patterns *read_text(const char *name, const char *text, size_t length)

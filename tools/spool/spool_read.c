@@ -195,7 +195,7 @@ bool spool_read_walk(const char *place, bool (*visit)(const struct spool_read_bo
 /* How values are printed. */
 struct printer {
     const struct spool_read_box *box;
-    struct wr_encoder encoder;
+    struct wr_encoder encoder; /* for one part of a file: the numbers of label sets are those of the file */
     struct wr_parts parts;
     struct wr_parts_rules rules;
     bool complete; /* false: something could not be printed, and was named */
@@ -210,7 +210,6 @@ static bool begin_printing(struct printer *printer, const struct spool_read_box 
         .table = wr_common_options_table(), .target = &options, .keep = &memory};
     struct wr_error error;
     *printer = (struct printer){.box = box, .complete = true};
-    wr_encoder_init(&printer->encoder, wr_format_find("json"), NULL);
     bool done = wr_options_set_defaults(&fill, &error) &&
                 wr_percentiles_read(&printer->rules.percentiles, &options.percentiles, &error);
     wr_region_fini(&memory);
@@ -219,7 +218,6 @@ static bool begin_printing(struct printer *printer, const struct spool_read_box 
 
 static void end_printing(struct printer *printer)
 {
-    wr_encoder_fini(&printer->encoder);
     wr_parts_fini(&printer->parts);
 }
 
@@ -232,7 +230,7 @@ static bool print_batch(struct printer *printer, const weir_batch *batch)
 }
 
 /* Summaries are taken apart, as for a handler that takes none. */
-static bool print_parts(struct printer *printer, struct wr_range range, struct wr_batch_core *core,
+static bool print_range(struct printer *printer, struct wr_range range, struct wr_batch_core *core,
                         const struct wr_label_set *labels)
 {
     struct wr_parts *parts = &printer->parts;
@@ -266,7 +264,9 @@ static bool print_part(struct printer *printer, struct file *file, const struct 
         range.segment && wr_spool_reader_load(&file->reader, part, count_settled(part, settled), range.segment);
     if (printed) {
         range.count = range.segment->count;
-        printed = print_parts(printer, range, &core, part->labels);
+        wr_encoder_init(&printer->encoder, wr_format_find("json"), NULL);
+        printed = print_range(printer, range, &core, part->labels);
+        wr_encoder_fini(&printer->encoder);
     }
     wr_segment_drop(range.segment);
     return printed;
