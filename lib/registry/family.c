@@ -59,7 +59,7 @@ static unsigned find_part(const char *name, size_t length, size_t *stem)
 /* [registry lock] Returns false if out of memory. */
 static bool take_part(struct wr_registry *registry, const struct wr_family *family, bool cumulative)
 {
-    size_t stem;
+    size_t stem = 0;
     unsigned part = find_part(family->name, family->length, &stem);
     bool is_written =
         cumulative || family->meaning.instrument == WEIR_COUNTER || family->meaning.instrument == WEIR_GAUGE;
