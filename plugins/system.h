@@ -11,6 +11,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "../lib/os/own_fd.h"
+
 /* Returns a static string. Not strerror: it takes a lock of the C library for translations; if another
  * thread forks at that moment, the lock is never released in the child. */
 static inline const char *system_strerror(int error)
@@ -43,16 +45,7 @@ static inline int system_open(const char *path, int flags, mode_t mode)
     return system_above_stdio(open(path, flags | O_CLOEXEC, mode));
 }
 
-/* Whether fd, -1 allowed, is open on the file with this device and inode. A program that closes all
- * descriptors, as daemons do, may have reused the number for another file, which must not be written to or
- * closed. */
-static inline bool system_is_file(int fd, dev_t device, ino_t inode)
-{
-    struct stat status;
-    return fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
-}
-
-/* Whether the path leads to that file, symbolic links followed. */
+/* Whether the path leads to the file with this device and inode, symbolic links followed. */
 static inline bool system_leads_to_file(const char *path, dev_t device, ino_t inode)
 {
     struct stat status;

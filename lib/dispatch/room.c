@@ -1,8 +1,6 @@
 #include "dispatch/room.h"
 
 #include <stddef.h>
-#include <stdint.h>
-#include <unistd.h>
 
 void wr_room_add(struct wr_room_waiter **waiters, struct wr_room_waiter *waiter)
 {
@@ -20,9 +18,7 @@ void wr_room_remove(struct wr_room_waiter **waiters, struct wr_room_waiter *wait
 
 void wr_room_wake(struct wr_room_waiter *waiters)
 {
-    const uint64_t one = 1;
     for (; waiters; waiters = waiters->next)
         if (atomic_load(&waiters->wanted) && atomic_exchange(&waiters->wanted, false))
-            /* it does not block; and a full counter is readable anyway */
-            (void)!write(waiters->event_fd, &one, sizeof one);
+            wr_wake_pair_wake(waiters->wake);
 }

@@ -6,11 +6,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "os/wake_pair.h"
+
 struct wr_room_waiter {
     /* Set by the waiter before it tries for the last time. Sequentially consistent, as is the exchange at the
      * end of a round: either the round finds it set, or the last try sees what the round has freed. */
     _Atomic bool wanted;
-    int event_fd; /* written at the end of the next round */
+    struct wr_wake_pair *wake; /* at the end of the next round */
     struct wr_room_waiter *next;
 };
 

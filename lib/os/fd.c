@@ -26,19 +26,8 @@ int wr_fd_open_at(int folder, const char *name, int flags, mode_t mode)
     return wr_fd_above_stdio(openat(folder, name, flags | O_CLOEXEC, mode));
 }
 
-static bool is_file(const struct stat *status, dev_t device, ino_t inode)
-{
-    return status->st_dev == device && status->st_ino == inode;
-}
-
-bool wr_fd_is_file(int fd, dev_t device, ino_t inode)
-{
-    struct stat status;
-    return fd >= 0 && fstat(fd, &status) == 0 && is_file(&status, device, inode);
-}
-
 bool wr_fd_path_is_file(const char *path, dev_t device, ino_t inode)
 {
     struct stat status;
-    return lstat(path, &status) == 0 && is_file(&status, device, inode);
+    return lstat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
 }

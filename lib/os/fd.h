@@ -16,10 +16,6 @@ int wr_fd_above_stdio(int fd);
 int wr_fd_open(const char *path, int flags, mode_t mode);
 int wr_fd_open_at(int folder, const char *name, int flags, mode_t mode);
 
-/* Whether fd, -1 allowed, is open on the file with this device and inode. A program that closes all descriptors
- * may have reused the number for another file. */
-bool wr_fd_is_file(int fd, dev_t device, ino_t inode);
-
 /* Whether the path leads to that file; a symbolic link is not followed. */
 bool wr_fd_path_is_file(const char *path, dev_t device, ino_t inode);
 

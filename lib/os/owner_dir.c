@@ -16,6 +16,7 @@
 #include "os/dir_list.h"
 #include "os/file_perms.h"
 #include "os/fd.h"
+#include "os/own_fd.h"
 
 enum { TRIES = 1000, BAD_MOST = 8, SHOWN_LENGTH = 40 };
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -214,7 +213,7 @@ struct wr_source *wr_source_prepare(struct wr_runtime *runtime, struct wr_source
     }
     source->runtime = runtime;
     source->type = type;
-    source->wake_fd = -1;
+    wr_wake_pair_init(&source->wake);
     const char *name = wr_region_text(&source->keep, given->name, strlen(given->name));
     if (name) {
         wr_source_host_init(source, name);
@@ -253,8 +252,7 @@ void wr_source_free(struct wr_source *source)
     if (!source)
         return;
     wr_source_destroy(source);
-    if (source->wake_fd >= 0)
-        close(source->wake_fd);
+    wr_wake_pair_close(&source->wake);
     if (source->identity)
         explicit_bzero(source->identity, strlen(source->identity));
     free(source->identity);
@@ -425,25 +423,14 @@ static void set_waiter(struct wr_source *source, bool waits)
     wr_engine_leave(&visit);
 }
 
-/* In a child that is forked meanwhile, one descriptor may stay open, and none is closed twice. */
-static void close_wakeup(struct wr_source *source)
-{
-    int fd = source->wake_fd;
-    source->wake_fd = -1;
-    source->room.event_fd = -1;
-    if (fd >= 0)
-        close(fd);
-}
-
 bool wr_source_start(struct wr_source *source, void (*on_end)(void *ctx), void *ctx, struct wr_error *error)
 {
     source->on_end = on_end;
     source->ctx = ctx;
     source->end_state = WEIR_SOURCE_STOPPED;
-    source->wake_fd = wr_fd_above_stdio(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-    if (source->wake_fd < 0)
-        return fail_start(source, "eventfd", errno, error);
-    source->room.event_fd = source->wake_fd;
+    if (!wr_wake_pair_open(&source->wake))
+        return fail_start(source, "socketpair", errno, error);
+    source->room.wake = &source->wake;
     wr_backoff_init(&source->backoff, source->options.retry_min_ns, source->options.retry_max_ns,
                     (uint64_t)wr_clock_monotonic_ns());
     set_waiter(source, true);
@@ -451,16 +438,14 @@ bool wr_source_start(struct wr_source *source, void (*on_end)(void *ctx), void *
     if (source->is_started)
         return true;
     set_waiter(source, false);
-    close_wakeup(source);
+    wr_wake_pair_close(&source->wake);
     return fail_start(source, "no thread can be started", EAGAIN, error);
 }
 
 void wr_source_request_stop(struct wr_source *source)
 {
-    const uint64_t one = 1;
     atomic_store(&source->stopping, true);
-    if (source->wake_fd >= 0)
-        (void)!write(source->wake_fd, &one, sizeof one); /* it does not block */
+    wr_wake_pair_wake(&source->wake);
 }
 
 bool wr_source_join(struct wr_source *source, int64_t deadline_ns)
@@ -471,7 +456,7 @@ bool wr_source_join(struct wr_source *source, int64_t deadline_ns)
         return false;
     source->is_started = false;
     set_waiter(source, false);
-    close_wakeup(source); /* a source that was stopped is kept for its counts alone */
+    wr_wake_pair_close(&source->wake); /* a source that was stopped is kept for its counts alone */
     return true;
 }
 
@@ -479,8 +464,7 @@ void wr_source_abandon(const struct wr_source *source)
 {
     if (source->self && source->type->is.abandon && source->is_started)
         source->type->is.abandon(source->self);
-    if (source->wake_fd >= 0)
-        close(source->wake_fd);
+    wr_wake_pair_abandon(&source->wake);
 }
 
 /* ---- What it has done ------------------------------------------------------------------------ */

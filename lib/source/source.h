@@ -61,8 +61,8 @@ struct wr_source {
 
     /* the thread */
     pthread_t thread;
-    _Atomic bool is_started; /* its thread has to be joined; read by those who wait for its end */
-    int wake_fd;             /* an eventfd, for a stop and for room */
+    _Atomic bool is_started;  /* its thread has to be joined; read by those who wait for its end */
+    struct wr_wake_pair wake; /* for a stop and for room */
     struct wr_room_waiter room;
     bool is_full; /* [source] something found no room since the last wait */
     struct wr_backoff backoff;

@@ -98,30 +98,35 @@ static void host_count(const weir_host *host, const char *name, uint64_t n)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-static void empty(int event_fd)
-{
-    uint64_t count;
-    (void)!read(event_fd, &count, sizeof count); /* it does not block */
-}
-
 static int to_ms(int64_t timeout_ns)
 {
     int64_t ms = timeout_ns == WR_NEVER ? -1 : (timeout_ns + WR_NS_PER_MS - 1) / WR_NS_PER_MS;
     return ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
+/* How long to wait, if not to the end of a wait: not at all if wake-ups may have been lost, and not for ever
+ * if no descriptor is left to be woken by. */
+static int limit_by_wake(struct wr_source *source, int limit_ms)
+{
+    enum { STEP_MS = 100 };
+    if (wr_wake_pair_renew(&source->wake))
+        return 0;
+    return source->wake.read.fd < 0 && (limit_ms < 0 || limit_ms > STEP_MS) ? STEP_MS : limit_ms;
+}
+
 bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns)
 {
     int64_t end_ns = timeout_ns == WR_NEVER ? WR_NEVER : wr_clock_monotonic_ns() + timeout_ns;
     for (;;) {
-        struct pollfd wake = {source->wake_fd, POLLIN, 0};
         int64_t left_ns = end_ns == WR_NEVER ? WR_NEVER : end_ns - wr_clock_monotonic_ns();
+        int limit_ms = limit_by_wake(source, to_ms(left_ns));
+        struct pollfd wake = {source->wake.read.fd, POLLIN, 0};
         if (atomic_load(&source->stopping))
             return false;
         if (left_ns <= 0)
             return true;
-        if (poll(&wake, 1, to_ms(left_ns)) > 0)
-            empty(source->wake_fd);
+        if (poll(&wake, 1, limit_ms) > 0)
+            wr_wake_pair_empty(&source->wake);
     }
 }
 
@@ -165,13 +170,15 @@ static void refuse_wait(struct wr_source *source, size_t count)
                  source->shown.name, count, FDS_MAX);
 }
 
-/* The eventfd is emptied before the flags are read that its writers set first. */
+/* The sockets are emptied before the flags are read that those set first who write to them. */
 static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms)
 {
     struct wr_source *source = source_of(host);
     struct pollfd all[FDS_MAX + 1]; /* not zeroed: kilobytes */
     unsigned result = 0;
-    all[0] = (struct pollfd){source->wake_fd, POLLIN, 0};
+    int64_t limit_ms = limit_by_sets(source, timeout_ms > INT32_MAX ? INT32_MAX : timeout_ms);
+    int wait_ms = limit_by_wake(source, limit_ms < 0 ? -1 : (int)limit_ms);
+    all[0] = (struct pollfd){source->wake.read.fd, POLLIN, 0};
     if (count > FDS_MAX) {
         refuse_wait(source, count);
         for (size_t i = FDS_MAX; i < count; i++)
@@ -181,14 +188,13 @@ static unsigned wait_for(const weir_host *host, struct pollfd *fds, size_t count
     if (count)
         memcpy(&all[1], fds, count * sizeof *fds);
     bool stops = atomic_load(&source->stopping);
-    int64_t limit_ms = limit_by_sets(source, timeout_ms > INT32_MAX ? INT32_MAX : timeout_ms);
-    int ready = poll(all, count + 1, stops ? 0 : limit_ms < 0 ? -1 : (int)limit_ms);
+    int ready = poll(all, count + 1, stops ? 0 : wait_ms);
     for (size_t i = 0; i < count; i++) {
         fds[i].revents = ready > 0 ? all[i + 1].revents : 0;
         result |= fds[i].revents ? WEIR_WAIT_READY : 0u;
     }
     if (ready > 0 && all[0].revents)
-        empty(source->wake_fd);
+        wr_wake_pair_empty(&source->wake);
     wr_source_sets_tend(source, false);
     if (source->is_full && !atomic_load(&source->room.wanted)) {
         source->is_full = false;

@@ -14,6 +14,7 @@
 #include "text/error.h"
 #include "status/status_folder.h"
 #include "os/fd.h"
+#include "os/own_fd.h"
 
 enum { TRIES = 10 };
 

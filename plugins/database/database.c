@@ -2,50 +2,65 @@
 
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "../system.h"
 
-/* ---- Forks ----------------------------------------------------------------------------------- */
+/* ---- Files that must not be opened ----------------------------------------------------------- */
 
-/* SQLite records in memory which locks the process holds on each database. A forked child inherits that
- * memory but not the locks. So it must never open a database that was open at the fork: SQLite would access
- * it without a lock. This is the list of these databases. In the child, abandon writes it before the first
- * thread is started; nothing writes it later. */
-enum { MAX_INHERITED = 256 };
+/* SQLite records in memory which locks the process holds on each database. A forked child inherits that memory
+ * but not the locks, and a program that closes the descriptors ends them. So such a database must never be
+ * opened again: SQLite would access it without a lock. This is the list of these databases. In a child, abandon
+ * writes it before the first thread is started. */
+enum { MAX_BANNED = 256 };
 static struct {
-    size_t count;
+    _Atomic size_t count;
     struct {
+        _Atomic bool is_set; /* after the others */
         dev_t device;
         ino_t inode;
-    } files[MAX_INHERITED];
-} inherited;
+        const char *why; /* static */
+    } files[MAX_BANNED];
+} banned;
+
+static void ban(const struct database *database, const char *why)
+{
+    size_t i = atomic_fetch_add(&banned.count, 1);
+    if (i >= MAX_BANNED)
+        return;
+    banned.files[i].device = database->device;
+    banned.files[i].inode = database->inode;
+    banned.files[i].why = why;
+    atomic_store(&banned.files[i].is_set, true);
+}
+
+/* Returns why the file must not be opened, or NULL. */
+static const char *find_ban(const struct stat *status)
+{
+    size_t count = atomic_load(&banned.count);
+    for (size_t i = 0; i < count && i < MAX_BANNED; i++)
+        if (atomic_load(&banned.files[i].is_set) && banned.files[i].device == status->st_dev &&
+            banned.files[i].inode == status->st_ino)
+            return banned.files[i].why;
+    return count > MAX_BANNED
+               ? "too many files have been open in its parent processes, or were closed by the program"
+               : NULL;
+}
 
 void database_abandon(const struct database *database)
 {
     if (!database->is_open)
         return;
-    if (inherited.count < MAX_INHERITED) {
-        inherited.files[inherited.count].device = database->device;
-        inherited.files[inherited.count].inode = database->inode;
-    }
-    inherited.count++;
+    ban(database, "the parent process has it open; use ${PID} in \"path\" to give each process its own file");
     open_files_close(&database->files);
-}
-
-static bool is_inherited(const struct stat *status)
-{
-    for (size_t i = 0; i < inherited.count && i < MAX_INHERITED; i++)
-        if (inherited.files[i].device == status->st_dev && inherited.files[i].inode == status->st_ino)
-            return true;
-    return inherited.count > MAX_INHERITED;
 }
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* A path that cannot be checked might be an inherited database. */
+/* A path that cannot be checked might be such a database. */
 static bool check_path(const char *path, weir_outcome *outcome)
 {
     struct stat status;
@@ -56,13 +71,11 @@ static bool check_path(const char *path, weir_outcome *outcome)
         snprintf(outcome->reason, sizeof outcome->reason, "open %.150s: %s", path, system_strerror(errno));
         return false;
     }
-    if (!is_inherited(&status))
+    const char *why = find_ban(&status);
+    if (!why)
         return true;
     outcome->code = WEIR_OUTCOME_FAILED;
-    snprintf(outcome->reason, sizeof outcome->reason,
-             "open %.120s: the parent process has it open; use ${PID} in \"path\" to give each "
-             "process its own file",
-             path);
+    snprintf(outcome->reason, sizeof outcome->reason, "open %.120s: %s", path, why);
     return false;
 }
 
@@ -87,8 +100,18 @@ bool database_opened(struct database *database, const char *path, sqlite3 *db)
     return true;
 }
 
+static const char lost[] =
+    "the program has closed all descriptors, also those of this file; it must do so before it uses weir";
+
+bool database_is_lost(const struct database *database)
+{
+    return database->is_open && open_files_are_lost(&database->files);
+}
+
 void database_closed(struct database *database)
 {
+    if (database_is_lost(database))
+        ban(database, lost);
     open_files_list_free(database->before);
     *database = (struct database){0};
 }
@@ -98,11 +121,19 @@ bool database_is_in_place(const struct database *database, const char *path)
     return system_leads_to_file(path, database->device, database->inode);
 }
 
-void database_request_reopen(const char *path, weir_outcome *outcome)
+bool database_check(const struct database *database, const char *path, weir_outcome *outcome)
 {
+    if (database_is_lost(database)) {
+        outcome->code = WEIR_OUTCOME_FAILED;
+        snprintf(outcome->reason, sizeof outcome->reason, "%.120s: %s", path, lost);
+        return false;
+    }
+    if (database_is_in_place(database, path))
+        return true;
     outcome->code = WEIR_OUTCOME_REOPEN;
     outcome->retry_after_ms = 1;
     snprintf(outcome->reason, sizeof outcome->reason, "%.200s was moved or deleted", path);
+    return false;
 }
 
 /* ---- Outcomes -------------------------------------------------------------------------------- */

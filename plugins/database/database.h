@@ -20,22 +20,28 @@ struct database {
     struct open_files_list *before; /* while it is being opened */
 };
 
-/* Whether SQLite may open the path. Otherwise the outcome has the reason: a forked process must not open a file
- * that its parent had open, or the path cannot be checked. Call database_closed later in any case. */
+/* Whether SQLite may open the path. Otherwise the outcome has the reason: a process must not open a file
+ * that its parent had open, or of which it has closed the descriptors, or the path cannot be checked. Call
+ * database_closed later in any case. */
 bool database_may_open(struct database *database, const char *path, weir_outcome *outcome);
 
 /* Remembers the file that was opened, and the descriptors. Returns false if it is not there. */
 bool database_opened(struct database *database, const char *path, sqlite3 *db);
 
-/* Forgets the file: the connection is closed, or could not be opened. */
+/* Whether the program has closed descriptors of the file. Then the connection must be leaked, not closed; and
+ * after database_closed the process cannot open the file any more. */
+bool database_is_lost(const struct database *database);
+
+/* Forgets the file: the connection is closed or leaked, or could not be opened. */
 void database_closed(struct database *database);
 
 /* Whether the path still leads to the open file. SQLite continues to write to one that was moved or deleted,
  * where the values would be lost or not found. */
 bool database_is_in_place(const struct database *database, const char *path);
 
-/* Asks for the path to be opened again, since database_is_in_place is false. */
-void database_request_reopen(const char *path, weir_outcome *outcome);
+/* Whether the open file can be used. Otherwise the outcome is set: the path leads elsewhere, and has to be
+ * opened again; or the program has closed its descriptors. */
+bool database_check(const struct database *database, const char *path, weir_outcome *outcome);
 
 /* [fork] Closes the descriptors in the child, and remembers the file, which must not be opened there. */
 void database_abandon(const struct database *database);

@@ -1,7 +1,6 @@
 #include "open_files.h"
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,7 +80,7 @@ static void find_new(struct open_files *files, const struct open_files_list *bef
                      const struct open_files_list *now, const char *path)
 {
     struct stat status;
-    int found = -1;
+    const struct entry *found = NULL;
     size_t count = 0;
     if (!path || stat(path, &status) != 0)
         return;
@@ -89,11 +88,11 @@ static void find_new(struct open_files *files, const struct open_files_list *bef
         const struct entry *entry = &now->entries[i];
         if (entry->device != status.st_dev || entry->inode != status.st_ino || has_entry(before, entry))
             continue;
-        found = entry->fd;
+        found = entry;
         count++;
     }
     if (count == 1)
-        files->fds[files->count++] = found;
+        files->own[files->count++] = (struct wr_own_fd){found->fd, found->device, found->inode};
 }
 
 /* SQLite opens the journal when it is needed first. */
@@ -120,8 +119,16 @@ void open_files_find(struct open_files *files, struct open_files_list *before, s
     open_files_list_free(before);
 }
 
+bool open_files_are_lost(const struct open_files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (!wr_own_fd_is_open(&files->own[i]))
+            return true;
+    return false;
+}
+
 void open_files_close(const struct open_files *files)
 {
     for (size_t i = 0; i < files->count; i++)
-        close(files->fds[i]);
+        wr_own_fd_abandon(&files->own[i]);
 }

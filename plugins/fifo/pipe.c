@@ -61,7 +61,7 @@ void wr_pipe_describe(const struct pipe *pipe, const struct pipe_result *result,
 
 bool wr_pipe_is_ours(const struct pipe *pipe)
 {
-    return system_is_file(pipe->fd, pipe->device, pipe->inode);
+    return wr_fd_is_file(pipe->fd, pipe->device, pipe->inode);
 }
 
 bool wr_pipe_is_in_place(struct pipe *pipe)

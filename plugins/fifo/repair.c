@@ -201,7 +201,7 @@ static void open_and_rewrite(struct pipe *pipe)
 {
     pipe->read_fd = system_open(pipe->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0);
     int error = errno;
-    if (system_is_file(pipe->read_fd, pipe->device, pipe->inode))
+    if (wr_fd_is_file(pipe->read_fd, pipe->device, pipe->inode))
         rewrite(pipe);
     else if (pipe->read_fd < 0 && !pipe->logged_access)
         pipe->host->log(pipe->host, WEIR_LOG_WARNING,

@@ -173,7 +173,7 @@ void wr_output_file_abandon(const struct output_file *output)
  * file, which must not be written to or closed. */
 static bool is_ours(const struct output_file *output)
 {
-    return system_is_file(output->fd, output->device, output->inode);
+    return wr_fd_is_file(output->fd, output->device, output->inode);
 }
 
 bool wr_output_file_is_in_place(const struct output_file *output)
@@ -268,7 +268,7 @@ void wr_output_file_check_end(struct output_file *output, off_t size)
     int fd = system_open(output->path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return;
-    if (system_is_file(fd, output->device, output->inode) && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
+    if (wr_fd_is_file(fd, output->device, output->inode) && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
         output->torn = true;
     close(fd);
 }

@@ -87,7 +87,7 @@ bool wr_sockets_have_connection(const struct sockets *sockets)
 
 static bool is_ours(const struct sockets_fd *recorded)
 {
-    return recorded->fd < 0 || system_is_file(recorded->fd, recorded->device, recorded->inode);
+    return recorded->fd < 0 || wr_fd_is_file(recorded->fd, recorded->device, recorded->inode);
 }
 
 void wr_sockets_forget_closed(struct sockets *sockets, int active)

@@ -18,13 +18,13 @@ enum { ACCEPT_AT_ONCE = 64 };
 
 bool http_daemon_init(struct http_daemon *daemon, const weir_host *host, size_t slot_count)
 {
-    *daemon = (struct http_daemon){.host = host, .listen_fd = -1, .epoll_fd = -1};
+    *daemon = (struct http_daemon){.host = host, .listening.fd = -1, .epoll.fd = -1};
     daemon->slots = calloc(slot_count, sizeof *daemon->slots);
     if (!daemon->slots)
         return false;
     daemon->slot_count = slot_count;
     for (size_t i = 0; i < slot_count; i++)
-        daemon->slots[i].fd = -1;
+        daemon->slots[i].own.fd = -1;
     return true;
 }
 
@@ -57,20 +57,20 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     struct http_slot *slot = *slot_context;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         if (slot) {
-            slot->fd = -1; /* the library closes it after this */
+            slot->own.fd = -1; /* the library closes it after this */
             daemon->open_count--;
         }
         return;
     }
     for (size_t i = 0; info && i < daemon->slot_count; i++)
-        if (daemon->slots[i].fd == info->connect_fd)
+        if (daemon->slots[i].own.fd == info->connect_fd)
             *slot_context = &daemon->slots[i];
 }
 
 static struct http_slot *find_free(struct http_daemon *daemon)
 {
     for (size_t i = 0; daemon->open_count < daemon->slot_count && i < daemon->slot_count; i++)
-        if (daemon->slots[i].fd < 0)
+        if (daemon->slots[i].own.fd < 0)
             return &daemon->slots[i];
     return NULL;
 }
@@ -96,17 +96,21 @@ static void accept_connections(struct http_daemon *daemon)
         struct sockaddr_storage address;
         socklen_t length = sizeof address;
         int fd = system_above_stdio(
-            accept4(daemon->listen_fd, (struct sockaddr *)&address, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
+            accept4(daemon->listening.fd, (struct sockaddr *)&address, &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (fd < 0) {
             note_failure(daemon, errno);
             return;
         }
-        *slot = (struct http_slot){.fd = fd, .since_ms = output_now_ms()};
+        *slot = (struct http_slot){.own.fd = -1, .since_ms = output_now_ms()};
+        if (!wr_own_fd_set(&slot->own, fd)) {
+            note_failure(daemon, errno);
+            return;
+        }
         daemon->open_count++;
         daemon->host->count(daemon->host, "connections", 1);
         if (MHD_add_connection(daemon->library, fd, (const struct sockaddr *)&address, length) != MHD_YES &&
-            slot->fd >= 0) {
-            slot->fd = -1; /* the library has closed it */
+            slot->own.fd >= 0) {
+            slot->own.fd = -1; /* the library has closed it */
             daemon->open_count--;
         }
     }
@@ -118,9 +122,9 @@ static bool has_progress(struct http_slot *slot)
     struct http_progress now = {0};
     struct tcp_info info = {0};
     socklen_t length = sizeof info;
-    if (getsockopt(slot->fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0)
+    if (getsockopt(slot->own.fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0)
         now.acked = info.tcpi_bytes_acked;
-    ioctl(slot->fd, SIOCOUTQ, &now.unsent);
+    ioctl(slot->own.fd, SIOCOUTQ, &now.unsent);
     bool is_changed = now.acked != slot->progress.acked || now.unsent != slot->progress.unsent;
     slot->progress = now;
     return is_changed;
@@ -137,24 +141,39 @@ void http_daemon_check(struct http_daemon *daemon)
     daemon->is_short = false;
     for (size_t i = 0; i < daemon->slot_count; i++) {
         struct http_slot *slot = &daemon->slots[i];
-        if (slot->fd >= 0 && slot->phase == HTTP_PHASE_REPLY && has_progress(slot))
+        if (slot->own.fd >= 0 && slot->phase == HTTP_PHASE_REPLY && has_progress(slot))
             slot->since_ms = now_ms;
-        if (slot->fd < 0 || now_ms - slot->since_ms < limits_ms[slot->phase])
+        if (slot->own.fd < 0 || now_ms - slot->since_ms < limits_ms[slot->phase])
             continue;
         daemon->host->count(daemon->host, "timed_out", 1);
-        shutdown(slot->fd, SHUT_RDWR);
+        shutdown(slot->own.fd, SHUT_RDWR);
         slot->since_ms = now_ms;
     }
+}
+
+/* ---- Descriptors ----------------------------------------------------------------------------- */
+
+static bool find_loss(const struct http_daemon *daemon)
+{
+    if (!wr_own_fd_is_open(&daemon->listening) || !wr_own_fd_is_open(&daemon->epoll))
+        return true;
+    for (size_t i = 0, found = 0; found < daemon->open_count && i < daemon->slot_count; i++) {
+        const struct wr_own_fd *own = &daemon->slots[i].own;
+        if (own->fd >= 0 && !wr_own_fd_is_open(own))
+            return true;
+        found += own->fd >= 0;
+    }
+    return false;
 }
 
 /* ---- Starting and stopping ------------------------------------------------------------------- */
 
 static bool bind_path(struct http_daemon *daemon, mode_t mode)
 {
-    daemon->listen_fd = system_above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (daemon->listen_fd < 0)
+    int fd = system_above_stdio(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!wr_own_fd_set(&daemon->listening, fd))
         return false;
-    errno = wr_unix_path_bind(&daemon->place, daemon->listen_fd, SOCK_STREAM, mode, SOCKET_GROUP_NONE);
+    errno = wr_unix_path_bind(&daemon->place, fd, SOCK_STREAM, mode, SOCKET_GROUP_NONE);
     return errno == 0;
 }
 
@@ -163,9 +182,9 @@ bool http_daemon_listen(struct http_daemon *daemon, const struct listening *list
     daemon->place = (struct unix_path){.path = listening->path};
     if (listening->path && !bind_path(daemon, mode))
         return false;
-    if (!listening->path)
-        daemon->listen_fd = listening_bind(listening);
-    return daemon->listen_fd >= 0 && listen(daemon->listen_fd, SOMAXCONN) == 0;
+    if (!listening->path && !wr_own_fd_set(&daemon->listening, listening_bind(listening)))
+        return false;
+    return listen(daemon->listening.fd, SOMAXCONN) == 0;
 }
 
 bool http_daemon_is_in_place(const struct http_daemon *daemon)
@@ -186,40 +205,47 @@ bool http_daemon_start(struct http_daemon *daemon, size_t connection_bytes,
         MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         daemon->library ? MHD_get_daemon_info(daemon->library, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-    daemon->epoll_fd = info ? info->epoll_fd : -1;
-    return info;
+    return info && wr_own_fd_set(&daemon->epoll, info->epoll_fd);
+}
+
+/* The library cannot learn that its descriptors are gone: it would close those of the program, so it is leaked
+ * with them. */
+static void leak_library(struct http_daemon *daemon)
+{
+    for (size_t i = 0; i < daemon->slot_count; i++)
+        wr_own_fd_close(&daemon->slots[i].own);
+    daemon->open_count = 0;
 }
 
 void http_daemon_stop(struct http_daemon *daemon)
 {
-    if (daemon->library)
+    daemon->is_lost = daemon->library && find_loss(daemon);
+    if (daemon->is_lost)
+        leak_library(daemon);
+    else if (daemon->library)
         MHD_stop_daemon(daemon->library);
+    daemon->is_lost = false;
     daemon->library = NULL;
-    daemon->epoll_fd = -1;
-    if (daemon->listen_fd < 0)
-        return;
-    if (daemon->place.path)
+    daemon->epoll.fd = -1;
+    if (daemon->listening.fd >= 0 && daemon->place.path)
         wr_unix_path_remove(&daemon->place);
-    close(daemon->listen_fd);
-    daemon->listen_fd = -1;
+    wr_own_fd_close(&daemon->listening);
 }
 
 void http_daemon_abandon(const struct http_daemon *daemon)
 {
-    if (daemon->listen_fd >= 0)
-        close(daemon->listen_fd);
-    if (daemon->epoll_fd >= 0)
-        close(daemon->epoll_fd);
+    wr_own_fd_abandon(&daemon->listening);
+    wr_own_fd_abandon(&daemon->epoll);
     for (size_t i = 0; i < daemon->slot_count; i++)
-        if (daemon->slots[i].fd >= 0)
-            close(daemon->slots[i].fd);
+        wr_own_fd_abandon(&daemon->slots[i].own);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
 void http_daemon_run(struct http_daemon *daemon)
 {
-    MHD_run(daemon->library);
+    if (!daemon->is_lost)
+        MHD_run(daemon->library);
 }
 
 unsigned http_daemon_wait(struct http_daemon *daemon, const weir_intake *intake, int64_t timeout_ms)
@@ -228,8 +254,11 @@ unsigned http_daemon_wait(struct http_daemon *daemon, const weir_intake *intake,
     if (MHD_get_timeout(daemon->library, &library_ms) == MHD_YES && library_ms < (unsigned long long)timeout_ms)
         timeout_ms = (int64_t)library_ms;
     bool accepts = !daemon->is_short && daemon->open_count < daemon->slot_count;
-    struct pollfd fds[] = {{daemon->epoll_fd, POLLIN, 0}, {accepts ? daemon->listen_fd : -1, POLLIN, 0}};
+    struct pollfd fds[] = {{daemon->epoll.fd, POLLIN, 0}, {accepts ? daemon->listening.fd : -1, POLLIN, 0}};
     unsigned woke = intake->wait(daemon->host, fds, 2, timeout_ms);
+    daemon->is_lost = find_loss(daemon);
+    if (daemon->is_lost)
+        return woke;
     if (!daemon->is_short)
         accept_connections(daemon);
     MHD_run(daemon->library);

@@ -11,6 +11,7 @@
 
 #include <weir/source.h>
 
+#include "../system.h"
 #include "listening.h"
 #include "unix_path.h"
 
@@ -30,8 +31,8 @@ struct http_progress {
 
 /* One for each connection. */
 struct http_slot {
-    int fd;           /* -1: free */
-    int64_t since_ms; /* when its phase began, or had progress */
+    struct wr_own_fd own; /* its socket; -1: free */
+    int64_t since_ms;     /* when its phase began, or had progress */
     enum http_phase phase;
     struct http_progress progress; /* in HTTP_PHASE_REPLY, when it was checked last */
 };
@@ -40,8 +41,9 @@ struct http_daemon {
     const weir_host *host;
     int64_t idle_timeout_ns, request_timeout_ns; /* set by the source */
     struct MHD_Daemon *library;
-    int listen_fd, epoll_fd; /* the latter is the library's; -1: none */
-    struct unix_path place;  /* of a Unix socket; its path is NULL without one */
+    struct wr_own_fd listening, epoll; /* the latter is the library's */
+    bool is_lost; /* the program has closed its descriptors: nothing is done any more, until it is stopped */
+    struct unix_path place; /* of a Unix socket; its path is NULL without one */
     struct http_slot *slots;
     size_t slot_count, open_count;
     bool is_short;     /* accepting has failed: tried again after the next check */
@@ -70,8 +72,8 @@ void http_daemon_stop(struct http_daemon *daemon);
 /* [fork] */
 void http_daemon_abandon(const struct http_daemon *daemon);
 
-/* Waits for connections, requests, or a stop, at most so long, and handles what has come. Returns as
- * weir_intake.wait. */
+/* Waits for connections, requests, or a stop, at most so long, and handles what has come, unless is_lost is
+ * true then. Returns as weir_intake.wait. */
 unsigned http_daemon_wait(struct http_daemon *daemon, const weir_intake *intake, int64_t timeout_ms);
 
 /* Handles what has come, and requests that were resumed. */

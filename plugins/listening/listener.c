@@ -70,7 +70,7 @@ bool wr_listener_init(struct listener *listener, const weir_host *host, const ch
         .first_port = 0,
     };
     union address address;
-    *listener = (struct listener){.text = text, .fd = -1};
+    *listener = (struct listener){.text = text, .own.fd = -1};
     if (!wr_destination_parse(&listener->at, host, &rules, text))
         return false;
     listener->place.path = listener->at.path;
@@ -101,13 +101,13 @@ static int bind_address(struct listener *listener, const union address *address,
 {
     const int on = 1;
     if (address->any.sa_family == AF_INET6 &&
-        setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0)
+        setsockopt(listener->own.fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0)
         return errno;
     /* connections of an earlier process that are still being closed do not matter */
     if (listener->kind == READY_CONNECTIONS &&
-        setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
+        setsockopt(listener->own.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
         return errno;
-    return bind(listener->fd, &address->any, length) == 0 ? 0 : errno;
+    return bind(listener->own.fd, &address->any, length) == 0 ? 0 : errno;
 }
 
 static void set_name(struct listener *listener)
@@ -116,7 +116,7 @@ static void set_name(struct listener *listener)
     socklen_t length = sizeof address;
     memset(&address, 0, sizeof address);
     snprintf(listener->name, sizeof listener->name, "%s", listener->text);
-    if (listener->at.path || getsockname(listener->fd, &address.any, &length) != 0)
+    if (listener->at.path || getsockname(listener->own.fd, &address.any, &length) != 0)
         return;
     in_port_t port = address.any.sa_family == AF_INET ? address.v4.sin_port : address.v6.sin6_port;
     int before_port = (int)(strrchr(listener->text, ':') - listener->text);
@@ -129,22 +129,23 @@ static const char *open_socket(struct listener *listener, const struct listener_
     union address address;
     socklen_t length = set_address(&listener->at, &address);
     const int type = listener->type;
-    listener->fd = system_above_stdio(socket(address.any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = system_above_stdio(socket(address.any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    bool has_socket = wr_own_fd_set(&listener->own, fd);
     *error = errno;
-    if (listener->fd < 0)
+    if (!has_socket)
         return "socket";
     *error = listener->at.path
-                 ? wr_unix_path_bind(&listener->place, listener->fd, type, options->mode, options->group)
+                 ? wr_unix_path_bind(&listener->place, listener->own.fd, type, options->mode, options->group)
                  : bind_address(listener, &address, length);
     if (*error)
         return "bind";
     /* the kernel gives at most net.core.rmem_max */
     if (type == SOCK_DGRAM &&
-        setsockopt(listener->fd, SOL_SOCKET, SO_RCVBUF, &options->recv_buffer, sizeof(int)) != 0) {
+        setsockopt(listener->own.fd, SOL_SOCKET, SO_RCVBUF, &options->recv_buffer, sizeof(int)) != 0) {
         *error = errno;
         return "SO_RCVBUF";
     }
-    if (type == SOCK_STREAM && listen(listener->fd, BACKLOG) != 0) {
+    if (type == SOCK_STREAM && listen(listener->own.fd, BACKLOG) != 0) {
         *error = errno;
         return "listen";
     }
@@ -170,19 +171,52 @@ bool wr_listener_open(struct listener *listener, const struct listener_options *
 
 void wr_listener_close(struct listener *listener)
 {
-    int fd = listener->fd;
-    if (fd < 0)
-        return;
-    if (listener->at.path)
+    if (listener->own.fd >= 0 && listener->at.path)
         wr_unix_path_remove(&listener->place);
-    listener->fd = -1;
-    close(fd);
+    wr_own_fd_close(&listener->own);
 }
 
-void wr_listener_close_connection(int epoll_fd, int fd)
+/* ---- The epoll set --------------------------------------------------------------------------- */
+
+static bool control(const struct listener *listener, int epoll_fd, int operation)
 {
-    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-    close(fd);
+    struct epoll_event event = {.events = listener->events, .data.ptr = (void *)listener};
+    return epoll_ctl(epoll_fd, operation, listener->own.fd, &event) == 0;
+}
+
+bool wr_listener_register(struct listener *listener, int epoll_fd)
+{
+    listener->events = EPOLLIN;
+    return control(listener, epoll_fd, EPOLL_CTL_ADD);
+}
+
+void wr_listener_report(struct listener *listener, int epoll_fd, bool reports)
+{
+    listener->events = reports ? EPOLLIN : 0;
+    control(listener, epoll_fd, EPOLL_CTL_MOD);
+}
+
+/* An epoll set is known by what is registered in it. */
+bool wr_listener_find_loss(const struct listener *listeners, size_t count, int epoll_fd,
+                           weir_source_outcome *outcome)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (wr_own_fd_is_open(&listeners[i].own) && control(&listeners[i], epoll_fd, EPOLL_CTL_MOD))
+            continue;
+        outcome->code = WEIR_SOURCE_REOPEN;
+        snprintf(outcome->reason, sizeof outcome->reason, "%s: the program has closed its descriptors",
+                 listeners[i].name);
+        return true;
+    }
+    return false;
+}
+
+/* One that the program has closed may have the number of a socket of its own by now. */
+void wr_listener_close_connection(int epoll_fd, struct wr_own_fd *connection)
+{
+    if (wr_own_fd_is_open(connection))
+        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, connection->fd, NULL);
+    wr_own_fd_close(connection);
 }
 
 /* ---- What the kernel has dropped ------------------------------------------------------------- */
@@ -191,7 +225,7 @@ static void log_drops(const struct listener *listener, const weir_host *host, ui
 {
     int buffer = 0;
     socklen_t length = sizeof buffer;
-    getsockopt(listener->fd, SOL_SOCKET, SO_RCVBUF, &buffer, &length);
+    getsockopt(listener->own.fd, SOL_SOCKET, SO_RCVBUF, &buffer, &length);
     host->log(
         host, WEIR_LOG_WARNING,
         "%s: the kernel has dropped %u datagrams, which no ledger counts: they came faster than they could "
@@ -206,7 +240,7 @@ void wr_listener_count_drops(struct listener *listener, const weir_host *host)
 {
     uint32_t info[SK_MEMINFO_VARS] = {0};
     socklen_t length = sizeof info;
-    if (getsockopt(listener->fd, SOL_SOCKET, SO_MEMINFO, info, &length) != 0)
+    if (getsockopt(listener->own.fd, SOL_SOCKET, SO_MEMINFO, info, &length) != 0)
         return;
     uint32_t drops = info[SK_MEMINFO_DROPS] - listener->seen_drops;
     if (!drops)

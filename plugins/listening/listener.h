@@ -9,6 +9,7 @@
 #include <weir/source.h>
 
 #include "../socket/destination.h"
+#include "../system.h"
 #include "socket_group.h"
 #include "unix_path.h"
 
@@ -20,7 +21,8 @@ struct listener {
     struct destination at;
     const char *text;       /* of the option */
     char name[160];         /* for messages: with the port that the system has chosen, once it is open */
-    int fd;                 /* -1: closed */
+    struct wr_own_fd own;   /* its socket */
+    uint32_t events;        /* of the epoll set, for which it is registered */
     int type;               /* SOCK_STREAM or SOCK_DGRAM */
     weir_text *parsed;      /* of datagrams */
     struct unix_path place; /* of a Unix socket */
@@ -54,10 +56,21 @@ bool wr_listener_open(struct listener *listener, const struct listener_options *
 /* Removes the path of a Unix socket, if it is still its own. */
 void wr_listener_close(struct listener *listener);
 
+/* Puts it into an epoll set, which then leads to the listener. Returns false with errno set. */
+bool wr_listener_register(struct listener *listener, int epoll_fd);
+
+/* Whether the epoll set reports connections. */
+void wr_listener_report(struct listener *listener, int epoll_fd, bool reports);
+
+/* Whether the program has closed descriptors of listeners, all of which are registered, or the epoll set. Then
+ * the outcome is set, and the epoll set must be neither used nor closed. */
+bool wr_listener_find_loss(const struct listener *listeners, size_t count, int epoll_fd,
+                           weir_source_outcome *outcome);
+
 /* Closes a connection of the epoll set. It is removed first: while a child has a copy of the socket, such as
  * one between fork and exec, closing it alone leaves it in the set, which would report what is no longer there.
  */
-void wr_listener_close_connection(int epoll_fd, int fd);
+void wr_listener_close_connection(int epoll_fd, struct wr_own_fd *connection);
 
 /* Whether the path of a Unix socket still leads to it; true for others. */
 bool wr_listener_is_in_place(const struct listener *listener);

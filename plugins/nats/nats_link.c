@@ -191,7 +191,7 @@ bool wr_nats_link_open(struct nats_link *link, int64_t timeout_ms, char *reason,
 void wr_nats_link_close(struct nats_link *link)
 {
     bool is_foreign = link->fd >= 0 && link->connection && !natsConnection_IsClosed(link->connection) &&
-                      !system_is_file(link->fd, link->device, link->inode);
+                      !wr_fd_is_file(link->fd, link->device, link->inode);
     if (!is_foreign) {
         natsSubscription_Destroy(link->replies);
         natsConnection_Destroy(link->connection);
@@ -210,7 +210,7 @@ void wr_nats_link_abandon(const struct nats_link *link)
 
 bool wr_nats_link_is_open(const struct nats_link *link)
 {
-    return !natsConnection_IsClosed(link->connection) && system_is_file(link->fd, link->device, link->inode);
+    return !natsConnection_IsClosed(link->connection) && wr_fd_is_file(link->fd, link->device, link->inode);
 }
 
 /* ---- Sending and receiving ------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ enum nats_link_state wr_nats_link_wait(struct nats_link *link, int64_t timeout_m
     if (natsConnection_Buffered(link->connection) > 0)
         entry.events |= POLLOUT;
     unsigned woke = wait_for_socket(link, &entry, timeout_ms);
-    if (woke & WEIR_WAIT_READY && !system_is_file(link->fd, link->device, link->inode))
+    if (woke & WEIR_WAIT_READY && !wr_fd_is_file(link->fd, link->device, link->inode))
         return NATS_LINK_LOST;
     if (woke & WEIR_WAIT_READY && entry.revents & POLLOUT)
         natsConnection_ProcessWriteEvent(link->connection);

@@ -16,16 +16,8 @@
 
 enum { CONNECTION_BYTES = 32 * 1024, NS_PER_MS = 1000000, FULL_MS = 100 };
 
-/* A descriptor with the identity of its file: a program that closes all descriptors, as daemons do, may have
- * reused the number. An epoll instance has the identity of all epoll instances and eventfds. */
-struct descriptor {
-    _Atomic int fd; /* -1: none. Of a connection: the server's thread sets it, server_abandon reads it */
-    dev_t device;
-    ino_t inode;
-};
-
 struct connection {
-    struct descriptor socket;
+    struct wr_own_fd socket;
     int64_t since_ns;
 };
 
@@ -34,11 +26,11 @@ struct server {
     struct server_settings settings;
     struct MHD_Daemon *daemon;
     pthread_t thread;
-    struct descriptor listening, epoll; /* epoll: the library's */
+    struct wr_own_fd listening, epoll; /* epoll: the library's */
     /* A pipe. The thread ends when it can read from it: stop has written to it, or the program has closed the
      * end to write to. So the thread does not keep the address in use with a listening socket that was closed
      * while it waited for it. */
-    struct descriptor stop_read, stop_write;
+    struct wr_own_fd stop_read, stop_write;
     _Atomic bool has_lost; /* the thread has found that descriptors are not its own any more, and ends */
     bool is_full;          /* no descriptor is left for another connection */
     unsigned connection_room;
@@ -47,46 +39,18 @@ struct server {
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
 
-/* Takes fd over. Returns false with errno set, and the descriptor closed. */
-static bool set_descriptor(struct descriptor *descriptor, int fd)
-{
-    struct stat status;
-    if (fd < 0)
-        return false;
-    if (fstat(fd, &status) != 0) {
-        close(fd);
-        return false;
-    }
-    descriptor->device = status.st_dev;
-    descriptor->inode = status.st_ino;
-    descriptor->fd = fd;
-    return true;
-}
-
-static bool is_own(const struct descriptor *descriptor)
-{
-    return system_is_file(descriptor->fd, descriptor->device, descriptor->inode);
-}
-
-static void close_own(struct descriptor *descriptor)
-{
-    if (is_own(descriptor))
-        close(descriptor->fd);
-    descriptor->fd = -1;
-}
-
 static bool has_connections(const struct server *server)
 {
     for (unsigned i = 0; i < server->connection_room; i++)
-        if (server->connections[i].socket.fd >= 0 && !is_own(&server->connections[i].socket))
+        if (server->connections[i].socket.fd >= 0 && !wr_own_fd_is_open(&server->connections[i].socket))
             return false;
     return true;
 }
 
 static bool has_descriptors(const struct server *server)
 {
-    return is_own(&server->listening) && is_own(&server->epoll) && is_own(&server->stop_read) &&
-           is_own(&server->stop_write);
+    return wr_own_fd_is_open(&server->listening) && wr_own_fd_is_open(&server->epoll) &&
+           wr_own_fd_is_open(&server->stop_read) && wr_own_fd_is_open(&server->stop_write);
 }
 
 bool server_is_lost(const struct server *server)
@@ -121,7 +85,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **c
 static bool add_connection(struct server *server, struct connection *connection, int fd,
                            const struct sockaddr_storage *address, socklen_t length)
 {
-    if (!set_descriptor(&connection->socket, system_above_stdio(fd)))
+    if (!wr_own_fd_set(&connection->socket, system_above_stdio(fd)))
         return false;
     connection->since_ns = state_now_ns();
     if (MHD_add_connection(server->daemon, connection->socket.fd, (const struct sockaddr *)address, length) !=
@@ -160,7 +124,7 @@ static int64_t end_old(struct server *server)
         if (connection->socket.fd < 0)
             continue;
         if (now - connection->since_ns >= server->settings.timeout_ns) {
-            if (is_own(&connection->socket))
+            if (wr_own_fd_is_open(&connection->socket))
                 shutdown(connection->socket.fd, SHUT_RDWR);
             connection->since_ns = now;
         }
@@ -253,13 +217,7 @@ static bool start_daemon(struct server *server)
                                       MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-    struct stat status;
-    if (!info || fstat(info->epoll_fd, &status) != 0)
-        return false;
-    server->epoll.device = status.st_dev;
-    server->epoll.inode = status.st_ino;
-    server->epoll.fd = info->epoll_fd;
-    return true;
+    return info && wr_own_fd_set(&server->epoll, info->epoll_fd);
 }
 
 static bool make_pipe(struct server *server)
@@ -267,8 +225,8 @@ static bool make_pipe(struct server *server)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
         return false;
-    bool has_read = set_descriptor(&server->stop_read, system_above_stdio(ends[0]));
-    return set_descriptor(&server->stop_write, system_above_stdio(ends[1])) && has_read;
+    bool has_read = wr_own_fd_set(&server->stop_read, system_above_stdio(ends[0]));
+    return wr_own_fd_set(&server->stop_write, system_above_stdio(ends[1])) && has_read;
 }
 
 /* Returns 0 or errno. */
@@ -292,10 +250,10 @@ static void free_server(struct server *server)
     if (server->daemon && !server->has_lost && has_descriptors(server) && has_connections(server))
         panic_catch(stop_daemon, server->daemon);
     for (unsigned i = 0; i < server->connection_room; i++)
-        close_own(&server->connections[i].socket);
-    close_own(&server->listening);
-    close_own(&server->stop_read);
-    close_own(&server->stop_write);
+        wr_own_fd_close(&server->connections[i].socket);
+    wr_own_fd_close(&server->listening);
+    wr_own_fd_close(&server->stop_read);
+    wr_own_fd_close(&server->stop_write);
     free(server);
 }
 
@@ -307,7 +265,7 @@ struct server *server_start(struct state *state, const struct server_settings *s
         errno = ENOMEM;
         return NULL;
     }
-    int error = set_descriptor(&server->listening, fd) ? start(server) : errno;
+    int error = wr_own_fd_set(&server->listening, fd) ? start(server) : errno;
     if (!error)
         return server;
     free_server(server);
@@ -317,7 +275,8 @@ struct server *server_start(struct state *state, const struct server_settings *s
 
 void server_stop(struct server *server)
 {
-    while (is_own(&server->stop_write) && write(server->stop_write.fd, "", 1) < 0 && errno == EINTR) {
+    while (wr_own_fd_is_open(&server->stop_write) && write(server->stop_write.fd, "", 1) < 0 &&
+           errno == EINTR) {
     }
     pthread_join(server->thread, NULL);
     free_server(server);
@@ -325,13 +284,10 @@ void server_stop(struct server *server)
 
 void server_abandon(const struct server *server)
 {
-    const struct descriptor *const own[] = {&server->listening, &server->epoll, &server->stop_read,
-                                            &server->stop_write};
+    const struct wr_own_fd *const own[] = {&server->listening, &server->epoll, &server->stop_read,
+                                           &server->stop_write};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        close(own[i]->fd);
-    for (unsigned i = 0; i < server->connection_room; i++) {
-        int fd = server->connections[i].socket.fd;
-        if (fd >= 0)
-            close(fd);
-    }
+        wr_own_fd_abandon(own[i]);
+    for (unsigned i = 0; i < server->connection_room; i++)
+        wr_own_fd_abandon(&server->connections[i].socket);
 }

@@ -28,7 +28,7 @@ void wr_connection_init(struct connection *connection, const weir_host *host)
 
 bool wr_connection_is_open(const struct connection *connection)
 {
-    return system_is_file(connection->fd, connection->device, connection->inode);
+    return wr_fd_is_file(connection->fd, connection->device, connection->inode);
 }
 
 void wr_connection_close(struct connection *connection)

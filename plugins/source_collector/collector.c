@@ -318,10 +318,23 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **co
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
+/* The program has closed the descriptors: SQLite and the library must not use them, not even to end. */
+static void leak(struct collector *collector)
+{
+    collector->api = (struct api){0};
+    collector->mlbench.db = collector->status.db = NULL;
+    collector->files = (struct open_files){0};
+}
+
 static void close_collector(void *self)
 {
     struct collector *collector = self;
     access_close(&collector->access);
+    if (collector->daemon.is_lost) {
+        http_daemon_stop(&collector->daemon);
+        leak(collector);
+        return;
+    }
     api_stop(&collector->api);
     http_daemon_stop(&collector->daemon);
     api_close(&collector->api);
@@ -364,7 +377,7 @@ static void open_collector(void *self, weir_source_outcome *outcome)
         close_collector(collector);
         return;
     }
-    listening_format(collector->daemon.listen_fd, address);
+    listening_format(collector->daemon.listening.fd, address);
     collector->host->log(collector->host, WEIR_LOG_INFO, "listens at http://%s", address);
     access_publish(&collector->access, address);
 }
@@ -390,9 +403,13 @@ static void run(void *self, weir_source_outcome *outcome)
 {
     struct collector *collector = self;
     unsigned woke = 0;
-    (void)outcome;
     while (!(woke & WEIR_WAIT_STOP)) {
         woke = http_daemon_wait(&collector->daemon, collector->intake, api_wait_ms(&collector->api, CHECK_MS));
+        if (collector->daemon.is_lost) {
+            fail(outcome, "serve", collector->options->listen, "the program has closed its descriptors");
+            outcome->code = WEIR_SOURCE_FAILED; /* SQLite cannot open the file again */
+            return;
+        }
         api_run(&collector->api);
         if (output_now_ms() - collector->checked_ms < CHECK_MS)
             continue;

@@ -153,7 +153,8 @@ static void drain(struct source *source)
     bool has_writer = true;
     if (!pump_drain(&source->pump) || ioctl(source->pipe.fd, FIONREAD, &left) != 0)
         return;
-    for (int tries = 0; tries < TRIES && (left > 0 || !source->pump.is_between) && has_writer;) {
+    for (int tries = 0; tries < TRIES && (left > 0 || !source->pump.is_between) && has_writer &&
+                        wr_pipe_is_ours(&source->pipe);) {
         enum pump_result result = pump_read(&source->pump, source->pipe.fd);
         if (result == PUMP_FULL && !pump_drain(&source->pump))
             return;
@@ -202,6 +203,12 @@ static void run(void *self, weir_source_outcome *outcome)
 {
     struct source *source = self;
     for (;;) {
+        if (!wr_pipe_is_ours(&source->pipe)) {
+            outcome->code = WEIR_SOURCE_REOPEN;
+            snprintf(outcome->reason, sizeof outcome->reason, "%s: the program has closed its descriptor",
+                     source->path);
+            return;
+        }
         enum pump_result result = pump_read(&source->pump, source->pipe.fd);
         if (result == PUMP_FAILED) {
             pump_fail(outcome, WEIR_SOURCE_REOPEN, source->path);

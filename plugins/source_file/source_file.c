@@ -57,8 +57,8 @@ struct source {
     const struct file_options *options;
     const weir_intake *intake;
     char *state_path;
-    int lock;   /* of the state; -1: none */
-    int notify; /* of inotify; -1: files are looked at each second */
+    struct wr_own_fd lock;   /* of the state */
+    struct wr_own_fd notify; /* of inotify; -1: files are looked at each second */
 
     /* The files. A child that is forked by another thread reads these two at any moment: the room may be larger
      * than the count, each tail before the count is one that is not freed, and a descriptor that is closed is
@@ -74,6 +74,7 @@ struct source {
     bool is_changed;     /* the state has to be written */
     bool has_save_fault; /* it was logged */
     bool is_over_limit;  /* the same */
+    bool has_lost;       /* descriptors, which the program has closed */
     int open_fault;      /* the same; errno */
 };
 
@@ -103,7 +104,7 @@ static void *create(const weir_host *host, const void *given)
     }
     source->host = host;
     source->options = options;
-    source->lock = source->notify = -1;
+    source->lock.fd = source->notify.fd = -1;
     source->state_path = options->state ? strdup(options->state) : positions_default_path(host->name);
     if (source->state_path)
         return source;
@@ -114,19 +115,12 @@ static void *create(const weir_host *host, const void *given)
     return NULL;
 }
 
-/* Notes it first: a child that is forked meanwhile must not close what has got its number since. */
-static void close_noted(int *fd)
-{
-    int old = *fd;
-    *fd = -1;
-    if (old >= 0)
-        close(old);
-}
-
 static void close_descriptors(struct source *source)
 {
-    close_noted(&source->lock);
-    close_noted(&source->notify);
+    wr_own_fd_close(&source->lock);
+    if (!source->has_lost) /* else its identity is that of other kinds of descriptors, too */
+        wr_own_fd_close(&source->notify);
+    source->notify.fd = -1;
 }
 
 static void fail(weir_source_outcome *outcome, const char *path, int problem)
@@ -148,12 +142,13 @@ static bool lock_state(struct source *source, weir_source_outcome *outcome)
         fail(outcome, source->state_path, ENOMEM);
         return false;
     }
-    source->lock = system_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (source->lock < 0)
+    bool is_open =
+        wr_own_fd_set(&source->lock, system_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600));
+    if (!is_open)
         fail(outcome, path, errno);
     free(path);
-    if (source->lock < 0 || flock(source->lock, LOCK_EX | LOCK_NB) == 0)
-        return source->lock >= 0;
+    if (!is_open || flock(source->lock.fd, LOCK_EX | LOCK_NB) == 0)
+        return is_open;
     fail(outcome, source->state_path, errno);
     if (errno == EWOULDBLOCK)
         snprintf(outcome->reason, sizeof outcome->reason, "%s: another source uses it", source->state_path);
@@ -165,6 +160,7 @@ static void open_source(void *self, weir_source_outcome *outcome)
     struct source *source = self;
     unsigned fault;
     source->intake = source->host->service(source->host, WEIR_SERVICE_INTAKE);
+    source->has_lost = false;
     if (!lock_state(source, outcome)) {
         close_descriptors(source);
         return;
@@ -180,7 +176,7 @@ static void open_source(void *self, weir_source_outcome *outcome)
         source->host->log(source->host, WEIR_LOG_WARNING,
                           "%s: line %u: not a position; the files of such lines are read from their beginning",
                           source->state_path, fault);
-    source->notify = system_above_stdio(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    wr_own_fd_set(&source->notify, system_above_stdio(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)));
     source->is_scanned = source->is_marked = source->is_changed = false;
 }
 
@@ -204,11 +200,11 @@ static void close_source(void *self)
  * and the second close fails. */
 static void abandon(void *self)
 {
-    struct source *source = self;
+    const struct source *source = self;
     for (size_t i = 0; i < source->count; i++)
-        if (source->tails[i]->fd >= 0)
-            close(source->tails[i]->fd);
-    close_descriptors(source);
+        wr_own_fd_abandon(&source->tails[i]->own);
+    wr_own_fd_abandon(&source->lock);
+    wr_own_fd_abandon(&source->notify);
 }
 
 /* ---- Finding files --------------------------------------------------------------------------- */
@@ -216,7 +212,7 @@ static void abandon(void *self)
 static struct tail *find_tail(const struct source *source, const struct stat *status)
 {
     for (size_t i = 0; i < source->count; i++)
-        if (source->tails[i]->inode == status->st_ino && source->tails[i]->device == status->st_dev)
+        if (source->tails[i]->own.inode == status->st_ino && source->tails[i]->own.device == status->st_dev)
             return source->tails[i];
     return NULL;
 }
@@ -259,8 +255,8 @@ static int add_tail(struct source *source, const char *path, int fd, const struc
                                   source->options->header);
     if (!tail)
         return ENOMEM;
-    if (source->notify >= 0)
-        tail->watch = inotify_add_watch(source->notify, path, IN_MODIFY | IN_MOVE_SELF | IN_ATTRIB);
+    if (source->notify.fd >= 0)
+        tail->watch = inotify_add_watch(source->notify.fd, path, IN_MODIFY | IN_MOVE_SELF | IN_ATTRIB);
     tail->quiet_ns = now_ns();
     source->tails[source->count] = tail;
     source->count++;
@@ -337,7 +333,7 @@ static void drop_tail(struct source *source, size_t i)
 {
     struct tail *tail = source->tails[i];
     if (tail->watch >= 0)
-        inotify_rm_watch(source->notify, tail->watch);
+        inotify_rm_watch(source->notify.fd, tail->watch);
     tail_close(tail);
     source->tails[i] = source->tails[source->count - 1];
     source->count--;
@@ -358,7 +354,7 @@ static void look_for_tails(const struct source *source)
         if (stat(tail->path, &status) != 0)
             tail->is_found = !is_absence(errno);
         else
-            tail->is_found = status.st_ino == tail->inode && status.st_dev == tail->device;
+            tail->is_found = status.st_ino == tail->own.inode && status.st_dev == tail->own.device;
     }
 }
 
@@ -436,14 +432,28 @@ static void scan(struct source *source)
 
 /* ---- Remembering ----------------------------------------------------------------------------- */
 
+/* By its path if the program has closed its descriptor. */
+static bool hash_file(struct tail *tail, uint32_t length)
+{
+    if (wr_own_fd_is_open(&tail->own))
+        return positions_hash(tail->own.fd, length, &tail->hash);
+    int fd = system_open(tail->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    bool is_known =
+        wr_fd_is_file(fd, tail->own.device, tail->own.inode) && positions_hash(fd, length, &tail->hash);
+    if (fd >= 0)
+        close(fd);
+    return is_known;
+}
+
 /* The hash of a file that has become shorter cannot be made: it is read from its beginning anyway. */
 static bool put_position(struct positions *positions, struct tail *tail)
 {
     uint32_t length = tail->settled < POSITIONS_HASHED ? (uint32_t)tail->settled : POSITIONS_HASHED;
-    if ((length != tail->hashed || !length) && !positions_hash(tail->fd, length, &tail->hash))
+    if ((length != tail->hashed || !length) && !hash_file(tail, length))
         return true;
     tail->hashed = length;
-    const struct position position = {tail->device, tail->inode, tail->settled, tail->hash, length, tail->path};
+    const struct position position = {tail->own.device, tail->own.inode, tail->settled,
+                                      tail->hash,       length,          tail->path};
     return positions_add(positions, &position);
 }
 
@@ -550,7 +560,7 @@ static void take_events(const struct source *source)
 {
     _Alignas(struct inotify_event) char events[4096];
     ssize_t length;
-    while ((length = read(source->notify, events, sizeof events)) > 0)
+    while ((length = read(source->notify.fd, events, sizeof events)) > 0)
         for (ssize_t at = 0; at < length;) {
             const struct inotify_event *event = (const struct inotify_event *)(const void *)(events + at);
             mark_dirty(source, event->mask & IN_Q_OVERFLOW ? -1 : event->wd);
@@ -584,12 +594,26 @@ static void finish(struct source *source)
         save(source);
 }
 
+/* Those of files are looked at when they are read, too: all are opened anew. */
+static bool find_loss(struct source *source, weir_source_outcome *outcome)
+{
+    bool is_lost = !wr_own_fd_is_open(&source->lock);
+    for (size_t i = 0; !is_lost && i < source->count; i++)
+        is_lost = source->tails[i]->is_dirty && !wr_own_fd_is_open(&source->tails[i]->own);
+    source->has_lost = is_lost;
+    if (!is_lost)
+        return false;
+    outcome->code = WEIR_SOURCE_REOPEN;
+    snprintf(outcome->reason, sizeof outcome->reason, "%s: the program has closed its descriptors",
+             source->options->path);
+    return true;
+}
+
 static void run(void *self, weir_source_outcome *outcome)
 {
     struct source *source = self;
     int64_t next_ns = 0;
-    (void)outcome;
-    for (;;) {
+    while (!find_loss(source, outcome)) {
         struct turn turn = take_turn(source);
         int64_t now = now_ns();
         if (now >= next_ns) {
@@ -600,16 +624,15 @@ static void run(void *self, weir_source_outcome *outcome)
             next_ns = now + (int64_t)SCAN_MS * NS_PER_MS;
             turn.has_read = true; /* what was found is read first */
         }
-        struct pollfd fd = {source->notify, POLLIN, 0};
+        struct pollfd fd = {source->notify.fd, POLLIN, 0};
         int64_t timeout_ms = turn.has_read ? 0 : (next_ns - now) / NS_PER_MS + 1;
-        size_t count = source->notify >= 0 && !turn.is_full;
-        if (source->intake->wait(source->host, &fd, count, timeout_ms) & WEIR_WAIT_STOP) {
-            finish(source);
-            return;
-        }
-        if (count && fd.revents)
+        size_t count = source->notify.fd >= 0 && !turn.is_full;
+        if (source->intake->wait(source->host, &fd, count, timeout_ms) & WEIR_WAIT_STOP)
+            break;
+        if (count && fd.revents && !find_loss(source, outcome))
             take_events(source);
     }
+    finish(source);
 }
 
 /* ---- The type -------------------------------------------------------------------------------- */

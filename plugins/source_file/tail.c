@@ -9,7 +9,7 @@ static void read_header(struct tail *tail)
 {
     size_t room;
     char *to = tail->pump.parser->room(tail->pump.text, &room);
-    ssize_t length = to ? pread(tail->fd, to, room, 0) : 0;
+    ssize_t length = to ? pread(tail->own.fd, to, room, 0) : 0;
     const char *newline = length > 0 ? memchr(to, '\n', (size_t)length) : NULL;
     if (newline && (uint64_t)(newline + 1 - to) <= tail->offset)
         tail->pump.is_full = !tail->pump.parser->parse(tail->pump.text, (size_t)(newline + 1 - to));
@@ -27,10 +27,8 @@ struct tail *tail_open(const weir_host *host, const char *path, int fd, const st
         return NULL;
     }
     tail->path = kept;
-    tail->fd = fd;
+    tail->own = (struct wr_own_fd){fd, status->st_dev, status->st_ino};
     tail->watch = -1;
-    tail->device = status->st_dev;
-    tail->inode = status->st_ino;
     tail->offset = tail->line_end = tail->added = tail->marked = tail->settled = offset;
     tail->is_dirty = tail->is_found = true;
     if (has_header && offset)
@@ -58,10 +56,8 @@ uint64_t tail_find_last_line(int fd, uint64_t size)
 /* What was not added is before no position that is kept, so it is read again. */
 void tail_close(struct tail *tail)
 {
-    int fd = tail->fd;
     tail->pump.parser->cancel(tail->pump.text);
-    tail->fd = -1;
-    close(fd);
+    wr_own_fd_close(&tail->own);
 }
 
 void tail_free(struct tail *tail)
@@ -95,20 +91,23 @@ bool tail_finish(struct tail *tail)
 static bool is_truncated(const struct tail *tail)
 {
     struct stat status;
-    return fstat(tail->fd, &status) == 0 && (uint64_t)status.st_size < tail->offset;
+    return fstat(tail->own.fd, &status) == 0 && (uint64_t)status.st_size < tail->offset;
 }
 
 static void begin_anew(struct tail *tail)
 {
     pump_finish(&tail->pump, false);
-    lseek(tail->fd, 0, SEEK_SET);
+    lseek(tail->own.fd, 0, SEEK_SET);
     tail->offset = tail->line_end = tail->added = tail->marked = tail->settled = 0;
     tail->hashed = 0;
 }
 
 enum pump_result tail_read(struct tail *tail, bool *truncated)
 {
-    enum pump_result result = pump_read(&tail->pump, tail->fd);
+    *truncated = false;
+    if (!wr_own_fd_is_open(&tail->own))
+        return PUMP_EMPTY;
+    enum pump_result result = pump_read(&tail->pump, tail->own.fd);
     *truncated = result == PUMP_END && is_truncated(tail);
     if (*truncated) {
         begin_anew(tail);

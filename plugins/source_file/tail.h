@@ -9,20 +9,19 @@
 #include <weir/source.h>
 
 #include "../pump.h"
+#include "../system.h"
 
 struct tail {
     char *path;
     struct pump pump;
-    int fd;    /* -1: closed */
-    int watch; /* of inotify; -1: none */
-    dev_t device;
-    ino_t inode;
-    uint64_t offset;   /* up to which it was read */
-    uint64_t line_end; /* the end of the last line before that */
-    uint64_t added;    /* the end of the last line of which the values were added */
-    uint64_t marked;   /* the same, when the mark was taken that is asked for */
-    uint64_t settled;  /* the same, of values that are settled */
-    uint64_t hash;     /* of the first bytes, see positions.h */
+    struct wr_own_fd own; /* the file */
+    int watch;            /* of inotify; -1: none */
+    uint64_t offset;      /* up to which it was read */
+    uint64_t line_end;    /* the end of the last line before that */
+    uint64_t added;       /* the end of the last line of which the values were added */
+    uint64_t marked;      /* the same, when the mark was taken that is asked for */
+    uint64_t settled;     /* the same, of values that are settled */
+    uint64_t hash;        /* of the first bytes, see positions.h */
     uint32_t hashed;
     int read_fault;   /* that was logged last, until it can be read; errno */
     bool is_dirty;    /* there may be more to read */

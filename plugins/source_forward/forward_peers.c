@@ -36,7 +36,7 @@ bool wr_peers_init(struct peers *peers, size_t most)
     peers->all = calloc(most, sizeof *peers->all);
     for (size_t i = most; peers->all && i > 0; i--) {
         struct peer *peer = &peers->all[i - 1];
-        *peer = (struct peer){.kind = READY_BYTES, .fd = -1, .after = peers->free};
+        *peer = (struct peer){.kind = READY_BYTES, .own.fd = -1, .after = peers->free};
         peers->free = peer;
     }
     return peers->all;
@@ -62,7 +62,7 @@ void wr_peers_open(struct peers *peers, int epoll_fd)
 
 static void close_peer(struct peers *peers, struct peer *peer)
 {
-    int fd = peer->fd;
+    struct wr_own_fd own = peer->own;
     if (peer->sender)
         wr_senders_end(&peers->senders, peer->sender, peer->has_ended);
     if (peer->sender && !peer->has_ended)
@@ -79,10 +79,10 @@ static void close_peer(struct peers *peers, struct peer *peer)
     free(peer->weights);
     free(peer->blocks);
     wr_wire_free(&peer->out);
-    *peer = (struct peer){.kind = READY_BYTES, .fd = -1, .after = peers->free};
+    *peer = (struct peer){.kind = READY_BYTES, .own.fd = -1, .after = peers->free};
     peers->free = peer;
     peers->count--;
-    wr_listener_close_connection(peers->epoll_fd, fd);
+    wr_listener_close_connection(peers->epoll_fd, &own);
 }
 
 static void log_refusal(const struct peers *peers, struct refusal *one)
@@ -106,8 +106,7 @@ void wr_peers_close(struct peers *peers)
 void wr_peers_abandon(const struct peers *peers)
 {
     for (size_t i = 0; i < peers->most; i++)
-        if (peers->all[i].fd >= 0)
-            close(peers->all[i].fd);
+        wr_own_fd_abandon(&peers->all[i].own);
 }
 
 /* ---- Sending --------------------------------------------------------------------------------- */
@@ -115,8 +114,10 @@ void wr_peers_abandon(const struct peers *peers)
 /* What a peer does not read is limited by what is read from it. Returns false if it is gone. */
 static bool send_out(struct peer *peer)
 {
+    if (peer->out.length && !wr_own_fd_is_open(&peer->own))
+        return false;
     while (peer->out_at < peer->out.length) {
-        ssize_t count = send(peer->fd, peer->out.data + peer->out_at, peer->out.length - peer->out_at,
+        ssize_t count = send(peer->own.fd, peer->out.data + peer->out_at, peer->out.length - peer->out_at,
                              MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count < 0 && errno == EINTR)
             continue;
@@ -141,7 +142,7 @@ static bool end(struct peer *peer)
 {
     if (peer->has_ended)
         return false;
-    if (!peer->is_deaf && shutdown(peer->fd, SHUT_WR) != 0)
+    if (!peer->is_deaf && shutdown(peer->own.fd, SHUT_WR) != 0)
         return false;
     peer->is_deaf = true;
     return true;
@@ -157,7 +158,7 @@ static void go_on(struct peers *peers, struct peer *peer)
     uint32_t events = (is_reading(peer) || peer->is_deaf ? EPOLLIN : 0u) | (peer->out.length ? EPOLLOUT : 0u);
     struct epoll_event event = {.events = events, .data.ptr = peer};
     if (events != peer->events)
-        epoll_ctl(peers->epoll_fd, EPOLL_CTL_MOD, peer->fd, &event);
+        epoll_ctl(peers->epoll_fd, EPOLL_CTL_MOD, peer->own.fd, &event);
     peer->events = events;
 }
 
@@ -249,24 +250,25 @@ static void check_user(struct peers *peers, struct peer *peer)
     struct ucred user = {0};
     char reason[128];
     socklen_t length = sizeof user;
-    if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERCRED, &user, &length) != 0) {
+    if (getsockopt(peer->own.fd, SOL_SOCKET, SO_PEERCRED, &user, &length) != 0) {
         snprintf(peer->where, sizeof peer->where, "unknown user");
         refuse(peers, peer, "the user is not known");
         return;
     }
     snprintf(peer->where, sizeof peer->where, "process %ld", (long)user.pid);
-    if (may_connect(peers, peer->fd, &user))
+    if (may_connect(peers, peer->own.fd, &user))
         return;
     snprintf(reason, sizeof reason, "the user %lu is not one of allow_uids%s", (unsigned long)user.uid,
              peers->group == SOCKET_GROUP_NONE ? "" : ", and not in allow_group");
     refuse(peers, peer, reason);
 }
 
-static bool add_peer(struct peers *peers, int fd, const union peer_address *address, bool is_tcp,
-                     int64_t now_ms)
+/* Adds the first free one, whose socket is set. Returns false if it cannot be served. */
+static bool add_peer(struct peers *peers, const union peer_address *address, bool is_tcp, int64_t now_ms)
 {
     const int on = 1;
     struct peer *peer = peers->free;
+    int fd = peer->own.fd;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = peer};
     uint8_t *in = malloc(FIRST_ROOM);
     if (!in || epoll_ctl(peers->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
@@ -275,7 +277,7 @@ static bool add_peer(struct peers *peers, int fd, const union peer_address *addr
     }
     peers->free = peer->after;
     *peer = (struct peer){.kind = READY_BYTES,
-                          .fd = fd,
+                          .own = peer->own,
                           .events = EPOLLIN,
                           .is_tcp = is_tcp,
                           .in = in,
@@ -311,15 +313,16 @@ static bool accept_one(struct peers *peers, const struct listener *from, int64_t
     union peer_address address;
     socklen_t length = sizeof address;
     memset(&address, 0, sizeof address);
-    int fd = system_above_stdio(accept4(from->fd, &address.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    int fd = system_above_stdio(accept4(from->own.fd, &address.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             note_short(peers, from);
         return errno == ECONNABORTED || errno == EINTR;
     }
-    if (!add_peer(peers, fd, &address, !from->at.path, now_ms)) {
+    struct wr_own_fd *own = &peers->free->own;
+    if (!wr_own_fd_set(own, fd) || !add_peer(peers, &address, !from->at.path, now_ms)) {
         note_short(peers, from);
-        close(fd);
+        wr_own_fd_close(own);
     }
     return !peers->is_short;
 }
@@ -831,7 +834,8 @@ static bool receive(struct peers *peers, struct peer *peer, int64_t now_ms)
         refuse(peers, peer, "out of memory");
         return true;
     }
-    ssize_t count = recv(peer->fd, peer->in + peer->in_length, peer->in_room - peer->in_length, MSG_DONTWAIT);
+    ssize_t count =
+        recv(peer->own.fd, peer->in + peer->in_length, peer->in_room - peer->in_length, MSG_DONTWAIT);
     if (count <= 0)
         return count < 0 && (errno == EAGAIN || errno == EINTR);
     if (!peer->in_length)
@@ -846,18 +850,18 @@ static bool receive(struct peers *peers, struct peer *peer, int64_t now_ms)
 /* Returns false if the peer has closed its end. */
 static bool skip(const struct peer *peer)
 {
-    ssize_t count = recv(peer->fd, peer->in, peer->in_room, MSG_DONTWAIT);
+    ssize_t count = recv(peer->own.fd, peer->in, peer->in_room, MSG_DONTWAIT);
     return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 void wr_peers_serve(struct peers *peers, struct peer *peer, uint32_t events, int64_t now_ms)
 {
-    if (peer->fd < 0)
+    if (peer->own.fd < 0)
         return; /* closed since it was reported */
-    bool is_there = true;
-    if (peer->is_deaf)
+    bool is_there = wr_own_fd_is_open(&peer->own);
+    if (is_there && peer->is_deaf)
         is_there = skip(peer);
-    else if (is_reading(peer))
+    else if (is_there && is_reading(peer))
         is_there = receive(peers, peer, now_ms);
     else if (events & (EPOLLERR | EPOLLHUP))
         is_there = false;

@@ -22,7 +22,7 @@ struct peer_block {
 
 struct peer {
     enum ready_kind kind; /* first: it leads here */
-    int fd;               /* -1: none */
+    struct wr_own_fd own; /* its socket */
     uint32_t events;      /* that the epoll set reports */
     char where[80];       /* for messages: the address, or the user; then the sender's name */
     bool is_tcp;

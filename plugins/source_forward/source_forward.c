@@ -72,9 +72,10 @@ struct source {
     const char *group; /* NULL: none */
     char default_listen[FORWARD_PATH_ROOM + 5];
     bool is_default;
-    int epoll_fd;
+    struct wr_own_fd epoll;
     int64_t checked_ms, ask_ms;
     bool is_accepting; /* the epoll set reports connections */
+    bool has_lost;     /* descriptors, which the program has closed */
 };
 
 /* ---- Creating -------------------------------------------------------------------------------- */
@@ -167,7 +168,7 @@ static void *create(const weir_host *host, const void *given)
         return NULL;
     }
     source->host = host;
-    source->epoll_fd = -1;
+    source->epoll.fd = -1;
     wr_forward_default(source->default_listen);
     if (init(source, given))
         return source;
@@ -209,10 +210,9 @@ static void find_group(struct source *source, weir_source_outcome *outcome)
 
 static bool open_listener(struct source *source, struct listener *listener, weir_source_outcome *outcome)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
     if (!wr_listener_open(listener, &source->listening, outcome))
         return false;
-    if (epoll_ctl(source->epoll_fd, EPOLL_CTL_ADD, listener->fd, &event) != 0)
+    if (!wr_listener_register(listener, source->epoll.fd))
         fail(outcome, "epoll_ctl", errno);
     return outcome->code == WEIR_SOURCE_OK;
 }
@@ -220,26 +220,27 @@ static bool open_listener(struct source *source, struct listener *listener, weir
 static void close_source(void *self)
 {
     struct source *source = self;
-    int epoll_fd = source->epoll_fd;
     wr_peers_close(&source->peers);
     for (size_t i = 0; i < source->listener_count; i++)
         wr_listener_close(&source->listeners[i]);
-    source->epoll_fd = -1;
-    if (epoll_fd >= 0)
-        close(epoll_fd);
+    if (!source->has_lost)
+        wr_own_fd_close(&source->epoll);
+    source->epoll.fd = -1;
 }
 
 static void open_source(void *self, weir_source_outcome *outcome)
 {
     struct source *source = self;
-    source->epoll_fd = system_above_stdio(epoll_create1(EPOLL_CLOEXEC));
+    bool has_epoll = wr_own_fd_set(&source->epoll, system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
+    int problem = errno;
     source->is_accepting = true;
+    source->has_lost = false;
     source->ask_ms = FIRST_ASK_MS;
     make_folder(source);
-    if (source->epoll_fd < 0)
-        fail(outcome, "epoll_create1", errno);
+    if (!has_epoll)
+        fail(outcome, "epoll_create1", problem);
     find_group(source, outcome);
-    wr_peers_open(&source->peers, source->epoll_fd);
+    wr_peers_open(&source->peers, source->epoll.fd);
     wr_peers_report_upstream(&source->peers);
     for (size_t i = 0; outcome->code == WEIR_SOURCE_OK && i < source->listener_count; i++)
         open_listener(source, &source->listeners[i], outcome);
@@ -255,11 +256,9 @@ static void abandon(void *self)
 {
     const struct source *source = self;
     for (size_t i = 0; i < source->listener_count; i++)
-        if (source->listeners[i].fd >= 0)
-            close(source->listeners[i].fd);
+        wr_own_fd_abandon(&source->listeners[i].own);
     wr_peers_abandon(&source->peers);
-    if (source->epoll_fd >= 0)
-        close(source->epoll_fd);
+    wr_own_fd_abandon(&source->epoll);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -268,7 +267,7 @@ static void abandon(void *self)
 static bool serve_all(struct source *source, weir_source_outcome *outcome)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
-    int count = epoll_wait(source->epoll_fd, events, EVENTS_AT_ONCE, 0);
+    int count = epoll_wait(source->epoll.fd, events, EVENTS_AT_ONCE, 0);
     int64_t now_ms = output_now_ms();
     if (count < 0 && errno != EINTR) {
         fail(outcome, "epoll_wait", errno);
@@ -288,10 +287,8 @@ static bool serve_all(struct source *source, weir_source_outcome *outcome)
 static void follow_room(struct source *source)
 {
     bool accepts = wr_peers_has_room(&source->peers);
-    for (size_t i = 0; accepts != source->is_accepting && i < source->listener_count; i++) {
-        struct epoll_event event = {.events = accepts ? EPOLLIN : 0, .data.ptr = &source->listeners[i]};
-        epoll_ctl(source->epoll_fd, EPOLL_CTL_MOD, source->listeners[i].fd, &event);
-    }
+    for (size_t i = 0; accepts != source->is_accepting && i < source->listener_count; i++)
+        wr_listener_report(&source->listeners[i], source->epoll.fd, accepts);
     source->is_accepting = accepts;
 }
 
@@ -340,10 +337,14 @@ static void run(void *self, weir_source_outcome *outcome)
     struct source *source = self;
     unsigned woke = 0;
     while (!(woke & WEIR_WAIT_STOP)) {
-        struct pollfd fd = {source->epoll_fd, POLLIN, 0};
+        struct pollfd fd = {source->epoll.fd, POLLIN, 0};
         follow_room(source);
         woke = source->peers.intake->wait(source->host, &fd, 1,
                                           source->peers.pending_count ? source->ask_ms : CHECK_MS);
+        source->has_lost =
+            wr_listener_find_loss(source->listeners, source->listener_count, source->epoll.fd, outcome);
+        if (source->has_lost)
+            return;
         if (woke & WEIR_WAIT_ROOM)
             wr_peers_resume(&source->peers);
         if (woke & WEIR_WAIT_READY) {

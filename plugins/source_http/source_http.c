@@ -344,6 +344,8 @@ static void read_totals(const struct source *source, struct post *post)
 
 static void resume(struct source *source, const struct post *post)
 {
+    if (source->daemon.is_lost)
+        return; /* the library does nothing any more */
     MHD_resume_connection(post->connection);
     source->has_resumed = true;
 }
@@ -592,7 +594,7 @@ static void open_source(void *self, weir_source_outcome *outcome)
         source->host->log(source->host, WEIR_LOG_INFO, "listens at %s", source->options->listen);
         return;
     }
-    listening_format(source->daemon.listen_fd, address);
+    listening_format(source->daemon.listening.fd, address);
     source->host->log(source->host, WEIR_LOG_INFO, "listens at http://%s", address);
     if (!source->listening.is_loopback && !source->tenants.count)
         source->host->log(source->host, WEIR_LOG_WARNING, "anybody who reaches %s can add values", address);
@@ -646,6 +648,10 @@ static void run(void *self, weir_source_outcome *outcome)
         int64_t timeout_ms = find_timeout(source, is_busy);
         source->has_resumed = false;
         woke = http_daemon_wait(&source->daemon, source->intake, timeout_ms);
+        if (source->daemon.is_lost) {
+            fail(outcome, "", source->options->listen, ": the program has closed its descriptors");
+            return;
+        }
         is_busy = parse_queue(source);
         if (is_full_for_long(source))
             give_up(source, MHD_HTTP_TOO_MANY_REQUESTS, "there is no room");

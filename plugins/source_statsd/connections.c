@@ -22,7 +22,7 @@ bool wr_connections_init(struct connections *connections, struct feed *feed, siz
     connections->all = calloc(most, sizeof *connections->all);
     for (size_t i = most; connections->all && i > 0; i--) {
         struct connection *connection = &connections->all[i - 1];
-        *connection = (struct connection){.kind = READY_BYTES, .fd = -1, .after = connections->free};
+        *connection = (struct connection){.kind = READY_BYTES, .own.fd = -1, .after = connections->free};
         connections->free = connection;
     }
     return connections->all;
@@ -51,12 +51,10 @@ static void append(struct connections *connections, struct connection *connectio
 /* Frees a connection whose text is finished. */
 static void release(struct connections *connections, struct connection *connection)
 {
-    int fd = connection->fd;
     unlink_connection(connections, connection);
     connections->feed->parser->end(connection->text);
     connection->text = NULL;
-    connection->fd = -1;
-    wr_listener_close_connection(connections->epoll_fd, fd);
+    wr_listener_close_connection(connections->epoll_fd, &connection->own);
     connection->after = connections->free;
     connections->free = connection;
     connections->count--;
@@ -70,7 +68,8 @@ static void end_connection(struct connections *connections, struct connection *c
         return;
     }
     connections->ending = connection;
-    epoll_ctl(connections->epoll_fd, EPOLL_CTL_DEL, connection->fd, NULL);
+    if (wr_own_fd_is_open(&connection->own))
+        epoll_ctl(connections->epoll_fd, EPOLL_CTL_DEL, connection->own.fd, NULL);
 }
 
 void wr_connections_go_on(struct connections *connections)
@@ -93,8 +92,7 @@ void wr_connections_close(struct connections *connections)
 void wr_connections_abandon(const struct connections *connections)
 {
     for (size_t i = 0; i < connections->most; i++)
-        if (connections->all[i].fd >= 0)
-            close(connections->all[i].fd);
+        wr_own_fd_abandon(&connections->all[i].own);
 }
 
 /* ---- Accepting ------------------------------------------------------------------------------- */
@@ -117,27 +115,6 @@ static void put_address(const union peer *peer, char *out, size_t room)
     }
 }
 
-static bool add_connection(struct connections *connections, int fd, const union peer *peer, int64_t now_ms)
-{
-    const weir_host *host = connections->feed->host;
-    struct connection *connection = connections->free;
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
-    char where[80];
-    put_address(peer, where, sizeof where);
-    weir_text *text = connections->feed->parser->begin(host, where);
-    if (!text || epoll_ctl(connections->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
-        connections->feed->parser->end(text);
-        return false;
-    }
-    connections->free = connection->after;
-    connection->text = text;
-    connection->fd = fd;
-    append(connections, connection, now_ms);
-    connections->count++;
-    host->count(host, "connections", 1);
-    return true;
-}
-
 static void note_short(struct connections *connections, const struct listener *from)
 {
     const weir_host *host = connections->feed->host;
@@ -147,22 +124,43 @@ static void note_short(struct connections *connections, const struct listener *f
     connections->is_short = connections->logged_short = true;
 }
 
+/* Takes fd over. */
+static void add_connection(struct connections *connections, const struct listener *from, int fd,
+                           const union peer *peer, int64_t now_ms)
+{
+    const weir_host *host = connections->feed->host;
+    struct connection *connection = connections->free;
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+    char where[80];
+    put_address(peer, where, sizeof where);
+    weir_text *text = connections->feed->parser->begin(host, where);
+    bool has_socket = wr_own_fd_set(&connection->own, fd);
+    if (!text || !has_socket || epoll_ctl(connections->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        connections->feed->parser->end(text);
+        note_short(connections, from);
+        wr_own_fd_close(&connection->own);
+        return;
+    }
+    connections->free = connection->after;
+    connection->text = text;
+    append(connections, connection, now_ms);
+    connections->count++;
+    host->count(host, "connections", 1);
+}
+
 /* Returns whether to accept another one. */
 static bool accept_one(struct connections *connections, const struct listener *from, int64_t now_ms)
 {
     union peer peer;
     socklen_t length = sizeof peer;
     memset(&peer, 0, sizeof peer);
-    int fd = system_above_stdio(accept4(from->fd, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    int fd = system_above_stdio(accept4(from->own.fd, &peer.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             note_short(connections, from);
         return errno == ECONNABORTED || errno == EINTR;
     }
-    if (!add_connection(connections, fd, &peer, now_ms)) {
-        note_short(connections, from);
-        close(fd);
-    }
+    add_connection(connections, from, fd, &peer, now_ms);
     return !connections->is_short;
 }
 
@@ -197,7 +195,9 @@ void wr_connections_read(struct connections *connections, struct connection *con
         end_connection(connections, connection);
         return;
     }
-    ssize_t length = recv(connection->fd, to, room < READ_BYTES ? room : READ_BYTES, 0);
+    ssize_t length = !wr_own_fd_is_open(&connection->own)
+                         ? 0
+                         : recv(connection->own.fd, to, room < READ_BYTES ? room : READ_BYTES, 0);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (length <= 0) {
@@ -215,7 +215,7 @@ void wr_connections_read(struct connections *connections, struct connection *con
 static bool is_idle(struct connections *connections, struct connection *connection, int64_t now_ms)
 {
     wr_connections_read(connections, connection, now_ms);
-    return !connections->feed->held && connection->fd >= 0 &&
+    return !connections->feed->held && connection->own.fd >= 0 &&
            now_ms - connection->active_ms >= connections->idle_ms;
 }
 

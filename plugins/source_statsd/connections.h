@@ -11,7 +11,7 @@
 
 struct connection {
     enum ready_kind kind; /* first: it leads here */
-    int fd;               /* -1: none */
+    struct wr_own_fd own; /* its socket */
     weir_text *text;
     int64_t active_ms;                 /* when the last end of a line came, or the connection */
     struct connection *before, *after; /* in the order of that; `after` also links those that are free */

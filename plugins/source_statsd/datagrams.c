@@ -84,7 +84,7 @@ bool wr_datagrams_parse(struct datagrams *datagrams)
 int wr_datagrams_receive(struct datagrams *datagrams, struct listener *from)
 {
     const weir_host *host = datagrams->feed->host;
-    int count = recvmmsg(from->fd, datagrams->messages, DATAGRAMS_AT_ONCE, MSG_DONTWAIT, NULL);
+    int count = recvmmsg(from->own.fd, datagrams->messages, DATAGRAMS_AT_ONCE, MSG_DONTWAIT, NULL);
     if (count < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : errno;
     datagrams->from = from;
@@ -112,7 +112,7 @@ void wr_datagrams_count_left(struct datagrams *datagrams, const struct listener 
     const weir_host *host = datagrams->feed->host;
     uint64_t left = datagrams->from == from ? count_unparsed(datagrams) : 0;
     char byte;
-    for (int i = 0; i < MOST && recv(from->fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0; i++)
+    for (int i = 0; i < MOST && recv(from->own.fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0; i++)
         left++;
     if (!left)
         return;

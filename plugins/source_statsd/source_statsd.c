@@ -68,9 +68,10 @@ struct source {
     struct feed feed;
     struct datagrams datagrams;
     struct connections connections;
-    int epoll_fd;
+    struct wr_own_fd epoll;
     int64_t checked_ms; /* when `check` was called last */
     bool is_accepting;  /* the epoll set reports connections */
+    bool has_lost;      /* descriptors, which the program has closed */
     bool has_paths;     /* of Unix sockets */
 };
 
@@ -125,7 +126,7 @@ static void *create(const weir_host *host, const void *given)
     source->host = host;
     source->listening = (struct listener_options){mode, SOCKET_GROUP_NONE, (int)options->recv_buffer};
     source->datagram_bytes = (size_t)options->datagram_bytes;
-    source->epoll_fd = -1;
+    source->epoll.fd = -1;
     if (!init_listeners(source, options)) {
         destroy(source);
         return NULL;
@@ -150,11 +151,12 @@ static void fail(weir_source_outcome *outcome, const char *what, int error)
 static bool set_up(struct source *source, weir_source_outcome *outcome)
 {
     feed_init(&source->feed, source->host);
-    source->epoll_fd = system_above_stdio(epoll_create1(EPOLL_CLOEXEC));
-    source->connections.epoll_fd = source->epoll_fd;
+    bool has_epoll = wr_own_fd_set(&source->epoll, system_above_stdio(epoll_create1(EPOLL_CLOEXEC)));
+    source->connections.epoll_fd = source->epoll.fd;
     source->connections.is_short = false;
     source->is_accepting = true;
-    if (source->epoll_fd < 0)
+    source->has_lost = false;
+    if (!has_epoll)
         fail(outcome, "epoll_create1", errno);
     else if (!wr_datagrams_open(&source->datagrams, &source->feed, source->datagram_bytes))
         fail(outcome, "buffers for datagrams", ENOMEM);
@@ -163,13 +165,12 @@ static bool set_up(struct source *source, weir_source_outcome *outcome)
 
 static bool open_listener(struct source *source, struct listener *listener, weir_source_outcome *outcome)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
     if (!wr_listener_open(listener, &source->listening, outcome))
         return false;
     if (listener->kind == READY_DATAGRAMS &&
         !(listener->parsed = source->feed.parser->begin(source->host, listener->name)))
         fail(outcome, listener->name, ENOMEM);
-    else if (epoll_ctl(source->epoll_fd, EPOLL_CTL_ADD, listener->fd, &event) != 0)
+    else if (!wr_listener_register(listener, source->epoll.fd))
         fail(outcome, "epoll_ctl", errno);
     return outcome->code == WEIR_SOURCE_OK;
 }
@@ -184,14 +185,13 @@ static void close_listener(struct source *source, struct listener *listener)
 static void close_source(void *self)
 {
     struct source *source = self;
-    int epoll_fd = source->epoll_fd;
     wr_connections_close(&source->connections);
     for (size_t i = 0; i < source->listener_count; i++)
         close_listener(source, &source->listeners[i]);
     wr_datagrams_close(&source->datagrams);
-    source->epoll_fd = -1;
-    if (epoll_fd >= 0)
-        close(epoll_fd);
+    if (!source->has_lost)
+        wr_own_fd_close(&source->epoll);
+    source->epoll.fd = -1;
 }
 
 static void open_source(void *self, weir_source_outcome *outcome)
@@ -210,11 +210,9 @@ static void abandon(void *self)
 {
     const struct source *source = self;
     for (size_t i = 0; i < source->listener_count; i++)
-        if (source->listeners[i].fd >= 0)
-            close(source->listeners[i].fd);
+        wr_own_fd_abandon(&source->listeners[i].own);
     wr_connections_abandon(&source->connections);
-    if (source->epoll_fd >= 0)
-        close(source->epoll_fd);
+    wr_own_fd_abandon(&source->epoll);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -249,7 +247,7 @@ static bool read_ready(struct source *source, void *ready, weir_source_outcome *
 static int read_all(struct source *source, weir_source_outcome *outcome)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
-    int count = epoll_wait(source->epoll_fd, events, EVENTS_AT_ONCE, 0);
+    int count = epoll_wait(source->epoll.fd, events, EVENTS_AT_ONCE, 0);
     if (count < 0) {
         if (errno == EINTR)
             return 0;
@@ -267,9 +265,8 @@ static void follow_room(struct source *source)
     bool accepts = wr_connections_has_room(&source->connections);
     for (size_t i = 0; accepts != source->is_accepting && i < source->listener_count; i++) {
         struct listener *listener = &source->listeners[i];
-        struct epoll_event event = {.events = accepts ? EPOLLIN : 0, .data.ptr = listener};
         if (listener->kind == READY_CONNECTIONS)
-            epoll_ctl(source->epoll_fd, EPOLL_CTL_MOD, listener->fd, &event);
+            wr_listener_report(listener, source->epoll.fd, accepts);
     }
     source->is_accepting = accepts;
 }
@@ -303,7 +300,7 @@ static int64_t find_timeout(struct source *source)
 /* Waits for something to read, or for room. Returns WEIR_WAIT_*. */
 static unsigned wait_for_work(struct source *source)
 {
-    struct pollfd fd = {source->epoll_fd, POLLIN, 0};
+    struct pollfd fd = {source->epoll.fd, POLLIN, 0};
     int64_t timeout_ms = source->feed.held ? -1 : find_timeout(source);
     bool is_held = source->feed.held; /* closing what is idle may have read something */
     follow_room(source);
@@ -345,6 +342,10 @@ static void run(void *self, weir_source_outcome *outcome)
     unsigned woke = 0;
     while (!(woke & WEIR_WAIT_STOP)) {
         woke = wait_for_work(source);
+        source->has_lost =
+            wr_listener_find_loss(source->listeners, source->listener_count, source->epoll.fd, outcome);
+        if (source->has_lost)
+            return;
         if (!go_on(source))
             continue;
         if (woke & WEIR_WAIT_READY && read_all(source, outcome) < 0)

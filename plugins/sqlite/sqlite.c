@@ -112,6 +112,8 @@ static void sqlite_open(void *self, weir_outcome *outcome)
 static void sqlite_close(void *self)
 {
     struct sqlite *sqlite = self;
+    if (database_is_lost(&sqlite->database))
+        sqlite->table = (struct samples_table){0};
     wr_samples_table_close(&sqlite->table);
     database_closed(&sqlite->database);
 }
@@ -128,10 +130,8 @@ static void sqlite_emit(void *self, const weir_batch *batch, weir_outcome *outco
 {
     struct sqlite *sqlite = self;
     outcome->done = 0;
-    if (!database_is_in_place(&sqlite->database, sqlite->options->path)) {
-        database_request_reopen(sqlite->options->path, outcome);
+    if (!database_check(&sqlite->database, sqlite->options->path, outcome))
         return;
-    }
     int code = wr_samples_table_put(&sqlite->table, batch);
     if (!code) {
         outcome->done = batch->count;
@@ -144,8 +144,8 @@ static void sqlite_emit(void *self, const weir_batch *batch, weir_outcome *outco
 static void sqlite_wake(void *self, int why, weir_outcome *outcome)
 {
     const struct sqlite *sqlite = self;
-    if (why == WEIR_WAKE_RELOAD && !database_is_in_place(&sqlite->database, sqlite->options->path))
-        database_request_reopen(sqlite->options->path, outcome);
+    if (why == WEIR_WAKE_RELOAD)
+        database_check(&sqlite->database, sqlite->options->path, outcome);
 }
 
 static const weir_handler_type sqlite_type = {

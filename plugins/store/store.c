@@ -81,8 +81,12 @@ static void set_outcome(const struct store *store, const char *operation, int co
 static void close_store(void *self)
 {
     struct store *store = self;
+    if (database_is_lost(&store->database)) {
+        store->writer = (struct store_writer){0};
+        store->db = NULL;
+    }
     store_writer_fini(&store->writer);
-    if (store->database.is_open && !database_is_in_place(&store->database, store->options->path))
+    if (store->db && store->database.is_open && !database_is_in_place(&store->database, store->options->path))
         store_file_keep_journal(store->db);
     sqlite3_close(store->db);
     store->db = NULL;
@@ -172,10 +176,8 @@ static void tend(struct store *store)
 static void wake(void *self, int why, weir_outcome *outcome)
 {
     struct store *store = self;
-    if (!database_is_in_place(&store->database, store->options->path)) {
-        database_request_reopen(store->options->path, outcome);
+    if (!database_check(&store->database, store->options->path, outcome))
         return;
-    }
     if (why != WEIR_WAKE_TIMER)
         return;
     tend(store);
@@ -188,10 +190,8 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
 {
     struct store *store = self;
     outcome->done = 0;
-    if (!database_is_in_place(&store->database, store->options->path)) {
-        database_request_reopen(store->options->path, outcome);
+    if (!database_check(&store->database, store->options->path, outcome))
         return;
-    }
     int code = store_writer_put(&store->writer, batch);
     if (code) {
         set_outcome(store, "write", code, outcome);

@@ -287,6 +287,17 @@ def a_forked_child_does_not_open_its_parents_database_and_logs_this(folder):
 
 
 @case
+def a_program_that_closes_all_descriptors_keeps_its_own_files(folder):
+    path, strangers = os.path.join(folder, "m.db"), os.path.join(folder, "strangers")
+    done = run(os.path.join(BUILD, "tests", "support", "closer"), strangers, WEIR_CONFIG=config_of(path), WEIR_LOG="info")
+    assert f"db: {path}: the program has closed all descriptors" in done.stderr, done.stderr
+    assert 'handler "db": 2 offered, 1 delivered, 1 dropped (1 failed), 0 queued, 0 spooled' in done.stderr, done.stderr
+    assert os.path.getsize(strangers) == 0
+    assert values_of(path, "before") == [1] and values_of(path, "after") == []
+    assert_sound(path)
+
+
+@case
 def with_the_process_id_in_the_path_each_child_has_its_own_database(folder):
     skip_fork_under_sanitizers()
     app = ScriptedApp(config_of(os.path.join(folder, "m.${PID}.db")), folder)

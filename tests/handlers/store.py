@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from fifos import ScriptedApp
-from harness import ADDER, PLUGINS, SANITIZED, WEIR, Skip, assert_ledgers, case, environment, main, run, skip_fork_under_sanitizers, start, wait_for
+from harness import ADDER, BUILD, PLUGINS, SANITIZED, WEIR, Skip, assert_ledgers, case, environment, main, run, skip_fork_under_sanitizers, start, wait_for
 
 VERSION = 3
 
@@ -339,6 +339,16 @@ def a_forked_child_does_not_open_its_parents_file(folder):
     assert app.do("add", "x", 2)["code"] == 0 and app.do("flush", -1)["code"] == 0
     app.end()
     assert [key[1] for key in stored(path)] == ["x"] and numbers(path, "x") == [1, 2]
+
+
+@case
+def a_program_that_closes_all_descriptors_keeps_its_own_files(folder):
+    path, strangers = os.path.join(folder, "m.db"), os.path.join(folder, "strangers")
+    done = run(os.path.join(BUILD, "tests", "support", "closer"), strangers, WEIR_CONFIG=config_of(path), WEIR_LOG="info")
+    assert f"{path}: the program has closed all descriptors" in done.stderr, done.stderr
+    assert "2 offered, 1 delivered, 1 dropped (1 failed), 0 queued, 0 spooled" in done.stderr, done.stderr
+    assert os.path.getsize(strangers) == 0
+    assert [key[1] for key in stored(path)] == ["before"]
 
 
 @case

@@ -1,11 +1,16 @@
 /* sourced: starts the sources of a configuration, and prints its ledgers and the sources' counts as a line of
  * JSON for each line that it reads, and, after the sources have stopped, at the end of its input. */
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +80,43 @@ static void hold_descriptors(void)
     fflush(stdout);
 }
 
+/* As daemons do; then it opens files, pipes and sockets of its own, which get the numbers of weir's. */
+enum { STRANGERS = 60, STRANGER_BYTES = 9 };
+static int strangers[STRANGERS];
+
+static void close_descriptors(const char *config)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%.*sstrangers", (int)(strrchr(config, '/') + 1 - config), config);
+    for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
+        close(fd);
+    for (int i = 0; i < STRANGERS; i++) {
+        int ends[2];
+        bool is_file = i % 3 == 0;
+        int made = is_file ? 0 : i % 3 == 1 ? pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+        strangers[i] = is_file ? open(path, O_RDWR | O_CREAT | O_APPEND, 0600) : ends[0];
+        if (made || write(is_file ? strangers[i] : ends[1], "strange=1", STRANGER_BYTES) != STRANGER_BYTES ||
+            (is_file && lseek(strangers[i], 0, SEEK_SET) != 0))
+            abort();
+    }
+}
+
+/* How many of them are as they were made: open, with their bytes unread, and no others. */
+static void print_strangers(void)
+{
+    int same = 0;
+    for (int i = 0; i < STRANGERS; i++) {
+        struct stat status;
+        int left = 0;
+        bool is_file = i % 3 == 0;
+        if (fstat(strangers[i], &status) == 0 && S_ISREG(status.st_mode) == is_file &&
+            ioctl(strangers[i], FIONREAD, &left) == 0)
+            same += left == (is_file ? STRANGERS / 3 * STRANGER_BYTES : STRANGER_BYTES);
+    }
+    printf("%d\n", same);
+    fflush(stdout);
+}
+
 static int fail(void)
 {
     fprintf(stderr, "%s\n", weir_last_error());
@@ -91,6 +133,10 @@ int main(int argc, char **argv)
             print_childs_descriptors(argv[1]);
         else if (strcmp(line, "hold\n") == 0)
             hold_descriptors();
+        else if (strcmp(line, "close\n") == 0)
+            close_descriptors(argv[1]);
+        else if (strcmp(line, "strangers\n") == 0)
+            print_strangers();
         else
             print_all();
     int stopped = weir_stop_sources(60000);

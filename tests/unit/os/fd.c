@@ -6,6 +6,7 @@
 
 #include "../../support/temp_folder.h"
 #include "os/fd.h"
+#include "os/own_fd.h"
 
 static bool is_closed_on_exec(int fd)
 {
