@@ -205,13 +205,21 @@ bool wr_summer_next_declared(struct wr_summer *summer, uint32_t *series)
 }
 
 /* A level is not known before it is set; and a forked child does not repeat its parent's. */
+static bool is_level_known(const struct wr_summer *summer, uint32_t series)
+{
+    double level;
+    return series >= summer->registry->inherited &&
+           wr_typed_read_level(wr_registry_series(summer->registry, series), &level);
+}
+
 void wr_summer_declare(struct wr_summer *summer, const struct wr_summing *summing, uint32_t series, bool routed)
 {
     struct sum *sum = find(summer, series);
     if (sum)
         sum->unrouted = !routed;
     else if (routed && summer->count < summing->series &&
-             kind_of(wr_registry_series(summer->registry, series)) != WEIR_GAUGE)
+             (kind_of(wr_registry_series(summer->registry, series)) != WEIR_GAUGE ||
+              is_level_known(summer, series)))
         add_sum(summer, series);
 }
 

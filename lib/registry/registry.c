@@ -360,6 +360,7 @@ void wr_registry_after_fork(struct wr_registry *registry)
 {
     wr_lock_reset(&registry->lock);
     registry->on_series = NULL; /* of the parent's journal */
+    registry->inherited = atomic_load_explicit(&registry->series, memory_order_relaxed);
     struct wr_group *group = atomic_load_explicit(&registry->last_group, memory_order_relaxed);
     for (; group; group = group->next) {
         atomic_store_explicit(&group->gate, WR_GATE_COLD, memory_order_relaxed);

@@ -131,6 +131,7 @@ struct wr_registry {
     _Atomic uint32_t count;                /* groups, label sets and series */
     _Atomic uint32_t max;                  /* settings.max_series */
     _Atomic uint32_t series;               /* number of ids in use */
+    uint32_t inherited;                    /* series below this are of the parent process, too */
     _Atomic uint64_t redefinitions;        /* how often a series that existed got another meaning */
     /* id -> metric; chunk n holds WR_REGISTRY_FIRST_CHUNK << n of them */
     _Atomic(struct weir_metric **) chunks[WR_REGISTRY_CHUNKS];

@@ -37,7 +37,8 @@ static const weir_option prometheus_option_table[] = {
     {"timeout", WEIR_OPTION_DURATION, 0, "10s", "1s..1h", "how long a connection may last",
      offsetof(struct prometheus_options, timeout_ns)},
     {"expiry", WEIR_OPTION_DURATION, 0, "5m", "1s..7d",
-     "for how long a series without new values is shown; running totals always are",
+     "for how long a series without new values is shown; running totals always are, and with \"aggregate\" "
+     "gauges",
      offsetof(struct prometheus_options, expiry_ns)},
     {"units", WEIR_OPTION_ENUM, 0, "base", "base|as_is",
      "base: values in ms, KiB and the like are converted to seconds and bytes, and their names say so",

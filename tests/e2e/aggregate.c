@@ -539,6 +539,20 @@ Test(aggregate, the_open_interval_of_a_removed_handler_is_delivered)
     cr_assert_eq(stats_of("capture").delivered, 1);
 }
 
+Test(aggregate, a_handler_that_is_added_later_has_the_levels_of_gauges)
+{
+    static const char none[] = "{\"groups\": {\"*\": \"null\"}}";
+    cr_assert_eq(weir_configure_text(none, strlen(none)), 0, "%s", weir_last_error());
+    weir_metric_add(weir_get_gauge(stream, "level"), 5);
+    weir_get_gauge(stream, "unknown");
+    cr_assert_eq(weir_flush(-1), 0);
+    configure("{\"aggregate\": \"1d\"}");
+    deliver();
+    expect("level", 5);
+    cr_assert_not(find("unknown", ""));
+    cr_assert_eq(stats_of("capture").offered, 0);
+}
+
 /* What no route leads to any more has no more summaries; what one leads to again goes on with its total. */
 Test(aggregate, a_group_that_is_routed_elsewhere_ends_its_summaries)
 {
