@@ -384,7 +384,7 @@ void wr_bulk_emit(struct http *http, const weir_batch *batch, weir_outcome *outc
         wr_sending_set_retry(&bulk->held, outcome);
         return;
     }
-    while (outcome->done < batch->count && send_part(http, batch, outcome))
+    while (batch->count && !outcome->done && send_part(http, batch, outcome))
         ;
     if (outcome->done == batch->count)
         http->search.max_samples = UINT32_MAX;

@@ -60,6 +60,9 @@ struct http {
 
 /* ---- Emitting a batch: see protocol.h -------------------------------------------------------- */
 
+/* They return as soon as anything is settled, and get the rest at once: what a request has delivered is not
+ * lost, or sent again by the next process, because there was no time for all of the batch. */
+
 /* Lines and documents: a request is delivered, refused or sent again as a whole. */
 void wr_events_emit(struct http *http, const weir_batch *batch, weir_outcome *outcome);
 

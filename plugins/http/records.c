@@ -87,7 +87,7 @@ void wr_records_emit(struct http *http, const weir_batch *batch, weir_outcome *o
 {
     uint32_t pos = find_start(http, batch);
     bool proceed = true;
-    while (proceed && pos < batch->count) {
+    while (proceed && !outcome->done && pos < batch->count) {
         weir_encoded encoded;
         struct response response;
         if (wr_sending_encode(http, batch, pos, &encoded, &response))

@@ -74,6 +74,6 @@ static bool send_events(struct http *http, const weir_batch *batch, weir_outcome
 
 void wr_events_emit(struct http *http, const weir_batch *batch, weir_outcome *outcome)
 {
-    while (outcome->done < batch->count && send_events(http, batch, outcome))
+    while (batch->count && !outcome->done && send_events(http, batch, outcome))
         ;
 }

@@ -3,7 +3,10 @@
 import glob
 import json
 import os
+import re
 import socket
+import threading
+from urllib.parse import parse_qs
 
 from harness import ADDER, SANITIZED, assert_ledgers, case, free_port, main, run, start, wait_for
 from scripted import Scripted, reply
@@ -78,6 +81,28 @@ def a_server_that_accepts_and_never_responds_costs_nothing_while_the_spool_has_r
         account = report["handlers"]["push"]
         assert done.returncode == 0 and sum(account["dropped"]) == 0 and account["spooled"] > count, (report, done.stderr)
         assert f"{4 * count} spooled" in done.stderr, done.stderr
+
+
+@case
+def what_a_server_has_taken_of_a_batch_is_settled_before_it_stops_to_respond(folder):
+    taken, away = [], threading.Event()
+
+    def respond(request):
+        if len(taken) == 30 and not away.is_set():
+            return (b"" for _ in iter(away.wait, True))
+        taken.append(int(float(parse_qs(request.body.decode())["value"][0])))
+        return reply(201)
+    with Scripted(respond) as server:
+        options = {"format": {"type": "mlbench", "run_id": "1"}, "linger": "1ms"}
+        done = run(ADDER, "-n", 100, "-H", "push", WEIR_LOG="info", WEIR_CONFIG=config_of(folder, server.port, shutdown="3s", **options))
+        away.set()
+        ledger = re.search(r'"push": 100 offered, (\d+) delivered, 0 dropped, 0 queued, (\d+) spooled', done.stderr)
+        assert ledger and int(ledger[1]) + int(ledger[2]) == 100, done.stderr
+        repeated = len(taken) - int(ledger[1])
+        assert taken and repeated in (0, 1), (taken, done.stderr, "the reply of the last one may have come too late")
+        done = run(ADDER, "-n", 1, "-f", -1, "-H", "push", WEIR_CONFIG=config_of(folder, server.port, **options))
+        assert_ledgers(json.loads(done.stdout))
+    assert taken[-1] == 0 and set(taken) == set(range(100)) and len(taken) == 101 + repeated, taken
 
 
 main()
