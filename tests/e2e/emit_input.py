@@ -1,5 +1,6 @@
 """`weir emit` from standard input: every valid line is delivered exactly, every invalid one is reported."""
 
+import glob
 import json
 import os
 import pty
@@ -87,6 +88,23 @@ def a_full_queue_slows_the_input_down_for_every_overflow_policy(folder):
                     config=config_to(out, queue="4KiB", **overflow))
         assert done.returncode == 0 and "disk: 40000 delivered\n" in done.stdout, done
         assert lines_of(out) == [f'{{"x": {n}.0, "y": 1.0}}' for n in range(20000)], overflow
+
+
+@case
+def a_full_spool_slows_the_input_down_for_every_overflow_policy(folder):
+    for overflow in ("block", "drop_newest", "drop_oldest"):
+        away = os.path.join(folder, overflow)
+        config = config_to(os.path.join(away, "out"), queue="4KiB", overflow=overflow, spool=os.path.join(folder, "spool"), spool_limit="64KiB",
+                           retry_min="1ms", retry_max="10ms")
+        process = start_emit("-v", "-g", "g", "-t", "5m", "-", config=config)
+        feeder = threading.Thread(target=lambda: (process.stdin.write(b"".join(b"x=%d\n" % i for i in range(20000))), process.stdin.close()))
+        feeder.start()
+        wait_for(lambda: sum(os.path.getsize(path) for path in glob.glob(os.path.join(folder, "spool", "*", "*.seg"))) > 48 << 10, "a full spool")
+        os.mkdir(away)
+        shown, error = process.stdout.read().decode(), process.stderr.read().decode()
+        feeder.join()
+        assert process.wait() == 0 and "disk: 20000 delivered\n" in shown, (overflow, shown, error)
+        assert lines_of(os.path.join(away, "out")) == [f'{{"x": {n}.0}}' for n in range(20000)], overflow
 
 
 @case

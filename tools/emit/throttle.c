@@ -1,5 +1,6 @@
 #include "throttle.h"
 
+#include <poll.h>
 #include <string.h>
 
 #include <weir/weir.h>
@@ -27,25 +28,39 @@ static void run_round(struct wr_engine *engine)
     wr_engine_leave(&visit);
 }
 
-/* One part in RESERVE of the queue stays free for weir's own metrics. */
-static uint64_t find_bound(const struct wr_lane_status *status)
+/* One part in RESERVE stays free for weir's own metrics. */
+static uint64_t without_reserve(uint64_t bytes)
 {
-    return status->queue_bound - status->queue_bound / RESERVE;
+    return bytes - bytes / RESERVE;
+}
+
+static uint64_t subtract(uint64_t from, uint64_t bytes)
+{
+    return from > bytes ? from - bytes : 0;
+}
+
+/* Also of the spool, which takes what is queued: a full one may delete its oldest files. */
+static uint64_t find_spool_room(const struct wr_lane_status *status)
+{
+    const weir_handler_stats *stats = &status->stats;
+    if (!stats->spool_bytes)
+        return UINT64_MAX;
+    return subtract(without_reserve(stats->spool_limit), stats->spool_bytes + stats->queue_bytes);
 }
 
 /* An event that is larger than the queue fits if the queue is empty. */
-static uint64_t find_room(uint64_t bound, uint64_t queued, uint64_t bytes)
+static uint64_t find_queue_room(const struct wr_lane_status *status, uint64_t bytes)
 {
-    if (!queued && bound < bytes)
-        return bytes;
-    return bound > queued ? bound - queued : 0;
+    uint64_t bound = without_reserve(status->queue_bound), queued = status->stats.queue_bytes;
+    return !queued && bound < bytes ? bytes : subtract(bound, queued);
 }
 
 static uint64_t read_room(struct wr_lane *lane, uint64_t bytes)
 {
     struct wr_lane_status status;
     wr_lane_stats_get_status(&status, lane, 0);
-    return find_room(find_bound(&status), status.stats.queue_bytes, bytes);
+    uint64_t room = find_queue_room(&status, bytes), of_spool = find_spool_room(&status);
+    return room < of_spool ? room : of_spool;
 }
 
 /* Waits up to SLICE_MS for the lane to make progress. Returns its room. The flush ends `linger`, but not the
@@ -56,9 +71,12 @@ static uint64_t wait_for_room(struct wr_lane *lane, uint64_t bytes)
     wr_lane_stats_get_status(&status, lane, 0);
     if (!status.stats.failing)
         wr_lane_flush_request(lane, WR_NEVER);
-    uint64_t bound = find_bound(&status), most = bound > bytes ? bound - bytes : 0;
-    uint64_t queued = wr_lane_wait_queued(lane, most, wr_clock_deadline_ns(SLICE_MS));
-    return find_room(bound, queued, bytes);
+    if (find_spool_room(&status) < bytes)
+        poll(NULL, 0, SLICE_MS); /* nothing wakes who waits for the disk */
+    else
+        wr_lane_wait_queued(lane, subtract(without_reserve(status.queue_bound), bytes),
+                            wr_clock_deadline_ns(SLICE_MS));
+    return read_room(lane, bytes);
 }
 
 /* ---- The lanes of a group -------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* throttle: limits the input to what fits the handlers' queues, so that a slow destination slows the input down
- * instead of losing values, whatever its handler's `overflow` is. */
+/* throttle: limits the input to what fits the handlers' queues and spools, so that a slow destination slows the
+ * input down instead of losing values, whatever its handler's `overflow` is. */
 #ifndef WEIR_TOOLS_THROTTLE_H
 #define WEIR_TOOLS_THROTTLE_H
 
