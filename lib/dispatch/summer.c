@@ -55,7 +55,8 @@ struct wr_summer {
     uint32_t count, room;
     uint32_t *by_series; /* place in sums, plus 1 */
     uint32_t by_series_room;
-    uint32_t declared; /* series below this were looked at by wr_summer_next_declared */
+    uint32_t declared;      /* series below this were looked at by wr_summer_next_declared */
+    uint64_t redefinitions; /* of the registry, when adopt_declarations was called last */
     struct wr_slab slab;
     struct wr_inputs *inputs;           /* of the open interval, as far as they are in a journal */
     _Atomic uint64_t held;              /* bytes of all inputs; relaxed: other threads only lower it */
@@ -98,7 +99,7 @@ static int kind_of(const struct weir_metric *metric)
     if (metric->flags & WEIR_SAMPLE_CUMULATIVE)
         return TOTAL;
     int instrument = atomic_load_explicit(&metric->instrument, memory_order_acquire);
-    if (instrument == WEIR_VALUE && metric->is_derived) /* the calls are those of another series */
+    if (instrument == WEIR_VALUE) /* the calls are those of another series, or of an earlier process */
         return atomic_load_explicit(&metric->view, memory_order_acquire)->instrument;
     return instrument;
 }
@@ -288,10 +289,36 @@ static enum wr_summed add_value(struct sum *sum, double value)
     return WR_SUMMED;
 }
 
+/* What had no instrument becomes a counter or gauge at once: with the values of this interval so far, as if
+ * they had been added to that. Others change when the interval has ended. */
+static void adopt_declaration(const struct wr_summer *summer, struct sum *sum)
+{
+    int kind =
+        sum->kind == WEIR_VALUE ? kind_of(wr_registry_series(summer->registry, sum->series)) : WEIR_VALUE;
+    bool grows = kind == WEIR_COUNTER && sum->sum.sum >= 0;
+    if (!grows && kind != WEIR_GAUGE)
+        return;
+    wr_sketch_clear(&sum->sketch);
+    sum->kind = kind;
+    sum->total_count = sum->count;
+    sum->total_sum = sum->sum;
+}
+
+static void adopt_declarations(struct wr_summer *summer, uint64_t redefinitions)
+{
+    summer->redefinitions = redefinitions;
+    for (uint32_t i = 0; i < summer->count; i++)
+        adopt_declaration(summer, &summer->sums[i]);
+}
+
 enum wr_summed wr_summer_add(struct wr_summer *summer, const struct wr_summing *summing,
                              const weir_sample *sample)
 {
     struct sum *sum = find(summer, sample->series);
+    /* the ring that a sample came by makes visible what was declared before it */
+    uint64_t redefinitions = atomic_load_explicit(&summer->registry->redefinitions, memory_order_relaxed);
+    if (WR_UNLIKELY(redefinitions != summer->redefinitions))
+        adopt_declarations(summer, redefinitions);
     if (sample->kind != WEIR_KIND_DOUBLE && sample->kind != WEIR_KIND_INT)
         return WR_SUMMED_NOT;
     if (WR_UNLIKELY(!sum)) {

@@ -1,12 +1,13 @@
 """The source type statsd: each type of line, each kind of socket, and addresses that are taken."""
 
 import itertools
+import json
 import os
 import signal
 import socket
 import stat
 
-from harness import Skip, main, run, skip_fork_under_sanitizers, wait_for
+from harness import Skip, assert_ledgers, lines_of, main, run, skip_fork_under_sanitizers, wait_for
 from sourced import SOURCED, Sourced, case, write_config
 
 UDP, TCP = "udp://127.0.0.1:0", "tcp://127.0.0.1:0"
@@ -51,6 +52,32 @@ def counters_are_scaled_by_their_sample_rate_and_levels_are_not(folder):
     program.await_stats(lines=4)
     program.end()
     assert program.values() == [("hits", 10), ("hits", 6), ("hits", 2), ("level", 320)]
+
+
+@case
+def after_a_kill_counters_and_gauges_go_on_as_such(folder):
+    away = os.path.join(folder, "away")
+    handler = {"type": "file", "path": os.path.join(away, "out"), "format": "json", "aggregate": "1h", "retry_min": "5ms", "retry_max": "20ms"}
+
+    def restart():
+        return Sourced(folder, {"type": "statsd", "listen": [UDP]}, handler, journal=os.path.join(folder, "journal"))
+    program = restart()
+    send_udp(program, b"hits:3|c\nhits:4|c\nlevel:5|g")
+    program.await_stats(added=3)
+    program.program.kill()
+    program.program.wait()
+    os.mkdir(away)
+    program = restart()
+    send_udp(program, b"hits:5|c")
+    program.await_stats(added=1)
+    out, _ = program.program.communicate(timeout=300)
+    report = json.loads(out.splitlines()[-1])
+    assert_ledgers(report)
+    assert report["handlers"]["out"]["recovered"] == 3 and report["handlers"]["out"]["delivered"] == 4, report
+    lines = [json.loads(line) for line in lines_of(os.path.join(away, "out"))]
+    assert {(line["name"], line["instrument"]) for line in lines} == {("hits", "counter"), ("level", "gauge")}, lines
+    last = {line["name"]: line["value"] for line in lines}
+    assert last == {"hits": 12, "level": 5} and all(line["cumulative"] for line in lines if line["name"] == "hits"), lines
 
 
 @case

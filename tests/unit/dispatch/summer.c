@@ -100,6 +100,40 @@ Test(summer, without_a_level_a_gauge_has_its_last_value)
     cr_assert_eq(summary.last, 7);
 }
 
+Test(summer, what_is_declared_within_an_interval_has_all_of_it_in_its_total)
+{
+    struct weir_metric *plain = wr_series_get(&registry, stream, "c", 0, &error);
+    struct wr_summary summary;
+    cr_assert_eq(add(plain, 500), WR_SUMMED);
+    cr_assert(end(&summary));
+    cr_assert(summary.kind == WEIR_VALUE && summary.count == 1);
+    cr_assert_eq(add(plain, 7), WR_SUMMED);
+    cr_assert_eq(declare("c", WEIR_COUNTER), plain);
+    cr_assert_eq(add(plain, 10), WR_SUMMED);
+    cr_assert(end(&summary));
+    cr_assert(summary.kind == WEIR_COUNTER && summary.count == 2 && summary.sum == 17);
+    cr_assert(summary.total_count == 2 && summary.total_sum == 17);
+    cr_assert_eq(add(plain, 1), WR_SUMMED);
+    cr_assert(end(&summary));
+    cr_assert(summary.count == 1 && summary.total_sum == 18);
+}
+
+Test(summer, what_an_earlier_process_had_declared_is_summed_so)
+{
+    const weir_series recovered = {
+        .size = sizeof recovered, .group = "g", .name = "c", .instrument = WEIR_COUNTER};
+    struct weir_metric *plain = wr_series_get(&registry, stream, "c", 0, &error);
+    struct wr_summary summary;
+    wr_family_learn(&registry, plain, &recovered);
+    cr_assert_eq(add(plain, 3), WR_SUMMED);
+    cr_assert(end(&summary));
+    cr_assert(summary.kind == WEIR_COUNTER && summary.total_sum == 3);
+    cr_assert_eq(declare("c", WEIR_COUNTER), plain);
+    cr_assert_eq(add(plain, 4), WR_SUMMED);
+    cr_assert(end(&summary));
+    cr_assert(summary.kind == WEIR_COUNTER && summary.total_sum == 7);
+}
+
 Test(summer, a_gauge_that_was_never_a_number_has_no_summary)
 {
     struct weir_metric *gauge = declare("g", WEIR_GAUGE);
