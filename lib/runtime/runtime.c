@@ -109,10 +109,19 @@ static void watch_main_thread(void)
     watched = __cxa_thread_atexit_impl(at_end_of_main_thread, NULL, &the_runtime) == 0;
 }
 
-/* The main thread need not be one that uses weir. */
+static void report_late(void)
+{
+    struct wr_runtime *runtime = wr_runtime_find();
+    if (runtime)
+        wr_report_write_late(atomic_load(&runtime->engine));
+}
+
+/* The main thread need not be one that uses weir. An exit handler that is registered this early runs after
+ * those of the program, which may still add values. */
 __attribute__((constructor)) static void watch_at_load(void)
 {
     watch_main_thread();
+    atexit(report_late);
 }
 
 /* For a process that another thread ends. Exit handlers run in reverse order of registration, so weir's is

@@ -244,11 +244,39 @@ static void report_entries(struct wr_engine *engine, const struct wr_metric_rule
                      count - ENTRIES_MOST);
 }
 
+/* By the process that has reported. */
+static struct {
+    _Atomic pid_t process; /* after the other */
+    _Atomic uint64_t refused;
+} reported;
+
+/* Takes no lock: at the end of a process, threads that held one may be gone. */
+static uint64_t count_refused(const struct wr_engine *engine)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < WEIR_REFUSED_MAX; i++)
+        count += atomic_load(&engine->producers->refused[i]);
+    return count;
+}
+
+void wr_report_write_late(const struct wr_engine *engine)
+{
+    if (atomic_load(&reported.process) != getpid())
+        return;
+    uint64_t late = count_refused(engine) - atomic_load(&reported.refused);
+    if (late)
+        wr_log_write(engine->log, WEIR_LOG_INFO,
+                     "ledger: process %ld: %" PRIu64 " more values refused, which were added after the end",
+                     (long)getpid(), late);
+}
+
 void wr_report_write(struct wr_engine *engine)
 {
     uint64_t generation;
     if (!wr_log_wants(engine->log, WEIR_LOG_INFO))
         return;
+    atomic_store(&reported.refused, count_refused(engine));
+    atomic_store(&reported.process, getpid());
     struct wr_config *config = wr_engine_config(engine, &generation);
     report_process(engine, config);
     report_handlers(engine);

@@ -21,6 +21,15 @@ def return_exit_and_shutdown_deliver_everything(folder):
 
 
 @case
+def values_that_exit_handlers_add_after_the_end_are_in_the_report(folder):
+    path = os.path.join(folder, "out")
+    done = run(ADDER, "-q", "-n", 100, "-x", "late", WEIR_LOG="info", WEIR_CONFIG=file_config(path))
+    assert done.returncode == 0 and ": 100 values added, 0 of them unrouted, 0 refused\n" in done.stderr, done.stderr
+    assert done.stderr.endswith(": 3 more values refused, which were added after the end\n"), done.stderr
+    assert len(lines_of(path)) == 100
+
+
+@case
 def _exit_loses_at_most_the_undelivered_values(folder):
     path = os.path.join(folder, "out")
     done = run(ADDER, "-q", "-n", 1000000, "-x", "_exit", WEIR_CONFIG=file_config(path))

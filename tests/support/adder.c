@@ -211,8 +211,16 @@ static void read_options(int argc, char **argv)
     }
 }
 
+static void add_late(void)
+{
+    for (int i = 0; i < 3; i++)
+        weir_add_int(weir_get_stream(options.group), "late", i);
+}
+
 static int leave(void)
 {
+    if (strcmp(options.end, "late") == 0)
+        atexit(add_late);
     if (strcmp(options.end, "exit") == 0)
         exit(0);
     if (strcmp(options.end, "_exit") == 0)
