@@ -77,14 +77,15 @@ const char *wr_parse_quote(char out[WR_PARSE_SHOWN_ROOM], const char *text, cons
 static void report(struct wr_parser *parser, const char *at, bool is_value, const char *format,
                    va_list arguments)
 {
-    struct wr_parse_fault fault = {.line = parser->lines, .is_value = is_value};
+    struct wr_parse_fault fault = {.line = parser->lines + parser->further, .is_value = is_value};
     char text[WR_PARSE_FAULT_ROOM];
-    unsigned row;
+    unsigned row = 1;
     vsnprintf(text, sizeof text, format, arguments);
     wr_utf8_line(fault.text, sizeof fault.text, text);
     if (at)
         wr_json_locate(parser->line, (size_t)(parser->line_end - parser->line), (size_t)(at - parser->line),
                        &row, &fault.column);
+    fault.line += row - 1;
     parser->sink.refuse(parser->sink.context, &fault);
 }
 
@@ -149,7 +150,7 @@ const char *wr_parse_keep_name(struct wr_parser *parser, const char *text, const
 
 void wr_parse_start(struct wr_parser *parser)
 {
-    parser->record = (struct wr_parse_record){.line = parser->lines, .sample_rate = 1};
+    parser->record = (struct wr_parse_record){.line = parser->lines + parser->further, .sample_rate = 1};
     parser->text_used = 0;
 }
 
@@ -261,6 +262,16 @@ static bool check_bytes(struct wr_parser *parser, size_t length)
     return has_text_room(parser, length) || wr_parse_refuse(parser, NULL, "out of memory");
 }
 
+static void count_further(struct wr_parser *parser, const char *line, const char *newline)
+{
+    parser->further += parser->own_further;
+    parser->own_further = 0;
+    while (parser->type->step && (line = memchr(line, '\n', (size_t)(newline - line)))) {
+        parser->own_further++;
+        line++;
+    }
+}
+
 /* newline: the end of the line, which becomes a NUL. */
 static void start_line(struct wr_parser *parser, char *newline)
 {
@@ -268,8 +279,9 @@ static void start_line(struct wr_parser *parser, char *newline)
     char *line = parser->buffer + parser->start;
     char size[WR_UNITS_ROOM];
     bool was_skipping = parser->skipping;
+    count_further(parser, line, newline);
     parser->start = (size_t)(newline - parser->buffer) + 1;
-    parser->searched = 0;
+    parser->searched = parser->step_state = 0;
     parser->skipping = false;
     bool too_long = was_skipping || (size_t)(newline - line) > parser->options.line_bytes;
     newline -= newline > line && newline[-1] == '\r';
@@ -291,7 +303,42 @@ static void discard(struct wr_parser *parser)
     if (parser->end - parser->start <= parser->options.line_bytes + 1)
         return;
     parser->skipping = true;
-    parser->start = parser->end = parser->searched = 0;
+    parser->start = parser->end = parser->searched = parser->step_state = 0;
+}
+
+/* Follows the record to the newline that ends it, and no further than it may be long; behind that, a newline
+ * ends it that is not in quotes. NULL: it is not there yet. */
+static char *step_to_end(struct wr_parser *parser, char *from, const char *end)
+{
+    const char *most = parser->buffer + parser->start + parser->options.line_bytes + 1;
+    const char *limit = most < end ? most : end;
+    uint8_t state = parser->step_state;
+    for (; from < limit && (*from != '\n' || state & WR_PARSE_QUOTED); from++)
+        state = parser->type->step(state, *from);
+    parser->step_state = state;
+    if (from < limit)
+        return from;
+    return state & WR_PARSE_QUOTED ? NULL : memchr(from, '\n', (size_t)(end - from));
+}
+
+static char *find_end(struct wr_parser *parser)
+{
+    char *from = parser->buffer + parser->start + parser->searched;
+    const char *end = parser->buffer + parser->end;
+    char *newline = memchr(from, '\n', (size_t)(end - from));
+    bool is_line = !parser->type->step || parser->skipping ||
+                   (newline && !parser->searched && !memchr(from, '"', (size_t)(newline - from)));
+    return is_line ? newline : step_to_end(parser, from, end);
+}
+
+/* A quote that is not closed in line_bytes, or at all, costs its own line only. All that was searched for its
+ * end has no other quote that would be left open, so the search is not repeated for the lines of it. */
+static char *give_up_quote(const struct wr_parser *parser)
+{
+    char *start = parser->buffer + parser->start;
+    size_t length = parser->end - parser->start;
+    bool is_over = parser->is_ending || length > parser->options.line_bytes + 1;
+    return parser->step_state & WR_PARSE_QUOTED && is_over ? memchr(start, '\n', length) : NULL;
 }
 
 /* Returns false if no whole line is left. */
@@ -299,8 +346,9 @@ static bool next_line(struct wr_parser *parser)
 {
     if (parser->start == parser->end)
         return false;
-    const char *from = parser->buffer + parser->start + parser->searched;
-    char *newline = memchr(from, '\n', (size_t)(parser->buffer + parser->end - from));
+    char *newline = find_end(parser);
+    if (!newline)
+        newline = give_up_quote(parser);
     if (newline) {
         start_line(parser, newline);
         return true;
@@ -382,10 +430,11 @@ size_t wr_parser_cut(struct wr_parser *parser)
 {
     size_t length = parser->end - parser->start;
     const char *start = parser->buffer + parser->start;
-    const char *newline = length ? memrchr(start, '\n', length) : NULL;
+    bool is_quoted = parser->step_state & WR_PARSE_QUOTED; /* all of it is one record */
+    const char *newline = length && !is_quoted ? memrchr(start, '\n', length) : NULL;
     size_t torn = newline ? (size_t)(parser->buffer + parser->end - newline) - 1 : length;
     parser->end -= torn;
-    parser->searched = 0;
+    parser->searched = parser->step_state = 0;
     if (!newline && parser->skipping) {
         parser->skipping = false;
         torn += parser->options.line_bytes;
@@ -395,15 +444,16 @@ size_t wr_parser_cut(struct wr_parser *parser)
 
 bool wr_parser_end(struct wr_parser *parser)
 {
+    parser->is_ending = true;
     if (!run(parser))
         return false;
     if (parser->buffer && (parser->end > parser->start || parser->skipping)) {
         parser->buffer[parser->end++] = '\n';
-        parser->searched = 0;
         start_line(parser, parser->buffer + parser->end - 1);
         if (!run(parser))
             return false;
     }
+    parser->is_ending = false;
     if (parser->type->free_state)
         parser->type->free_state(parser->state);
     if (parser->state)

@@ -6,8 +6,8 @@
 #include "text/json.h"
 
 /* RFC 4180: records of fields, in quotes where a field contains commas or quotes. Columns are those of the
- * format csv, in its order; or in the order of a first record that names them. A record is one line: no name
- * may contain a line end, so a quote that is never closed costs its own line only. */
+ * format csv, in its order; or in the order of a first record that names them. A field in
+ * quotes may have line ends in it. */
 
 enum { MOST_COLUMNS = 16 };
 
@@ -31,6 +31,20 @@ struct fields {
 static void free_state(void *state)
 {
     wr_json_fini(&((struct state *)state)->json);
+}
+
+/* ---- Records --------------------------------------------------------------------------------- */
+
+enum { FIELD_BEGINS, IN_FIELD, AFTER_QUOTE, IN_QUOTES = WR_PARSE_QUOTED };
+
+static uint8_t step(uint8_t state, char byte)
+{
+    bool opens = state == FIELD_BEGINS || state == AFTER_QUOTE; /* two quotes in quotes are one */
+    if (byte == '"' && (opens || state == IN_QUOTES))
+        return state == IN_QUOTES ? AFTER_QUOTE : IN_QUOTES;
+    if (state == IN_QUOTES)
+        return IN_QUOTES;
+    return byte == ',' ? FIELD_BEGINS : IN_FIELD;
 }
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
@@ -210,6 +224,7 @@ const struct wr_parser_type wr_parser_csv = {
     .name = "csv",
     .summary = "RFC 4180: timestamp,group,name,value,labels, or the columns that the first record names",
     .next = next,
+    .step = step,
     .state_bytes = sizeof(struct state),
     .free_state = free_state,
 };

@@ -13,6 +13,28 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* ---- Records --------------------------------------------------------------------------------- */
+
+/* A text in quotes is a value of a field, and may have line ends in it; quotes elsewhere are characters like
+ * others. ESCAPED is added to a state behind a backslash. */
+enum { START, COMMENT, KEY, FIELDS, VALUE, ESCAPED = 0x10, TEXT = WR_PARSE_QUOTED };
+
+static uint8_t step(uint8_t state, char byte)
+{
+    if (state & ESCAPED)
+        return (uint8_t)(state - ESCAPED);
+    if (byte == '\\' && state != COMMENT)
+        return (uint8_t)((state == START ? KEY : state == VALUE ? FIELDS : state) + ESCAPED);
+    switch (state) {
+    case START: return byte == ' ' || byte == '\t' ? START : byte == '#' ? COMMENT : KEY;
+    case KEY: return byte == ' ' ? FIELDS : KEY;
+    case FIELDS: return byte == '=' ? VALUE : FIELDS;
+    case VALUE: return byte == '"' ? TEXT : byte == '=' ? VALUE : FIELDS;
+    case TEXT: return byte == '"' ? FIELDS : TEXT;
+    default: return state;
+    }
+}
+
 /* ---- Names ----------------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
@@ -236,4 +258,5 @@ const struct wr_parser_type wr_parser_influx = {
     .name = "influx",
     .summary = "InfluxDB's line protocol: group,label=x latency=49.4,errors=1i nanoseconds",
     .next = next,
+    .step = step,
 };

@@ -4,11 +4,17 @@
 
 #include "parse/parser.h"
 
+/* In the state of wr_parser_type.step: a newline is a part of the record. */
+enum { WR_PARSE_QUOTED = 0x80 };
+
 struct wr_parser_type {
     const char *name, *summary;
     /* Reads the next record of the line, from parser->at, into parser->record; faults are reported. Returns
      * false if the line has no more. */
     bool (*next)(struct wr_parser *parser);
+    /* Follows a record byte by byte, from state 0 at its beginning, to find where it ends: at a newline, in a
+     * state without WR_PARSE_QUOTED. NULL: each record is a line. */
+    uint8_t (*step)(uint8_t state, char byte);
     bool takes_any_bytes; /* also NUL and what is not UTF-8 */
     size_t state_bytes;   /* of parser->state; zeroed when the input ends */
     void (*free_state)(void *state);
@@ -22,8 +28,11 @@ struct wr_parser {
 
     char *buffer; /* unparsed bytes: buffer[start .. end) */
     size_t start, end, room, searched;
-    bool skipping; /* within a line that is too long */
-    uint64_t lines;
+    bool skipping;                 /* within a line that is too long */
+    bool is_ending;                /* nothing more comes */
+    uint8_t step_state;            /* of type->step, behind what was searched */
+    uint64_t lines;                /* records, of which each is a line unless it has line ends in quotes */
+    uint64_t further, own_further; /* lines of these, of records before the current one and of that one */
 
     const char *line, *at, *line_end; /* the current line; a NUL at line_end */
     bool in_line, is_offered;         /* is_offered: record waits for the sink */

@@ -24,6 +24,14 @@ Test(parser_csv, fields_in_quotes_may_contain_commas)
     parse_expect("csv", "name,value\n\"a,\"\"b\",\"7\"\n", "2  a,\"b=7\n");
 }
 
+Test(parser_csv, fields_in_quotes_may_contain_line_ends)
+{
+    parse_expect(
+        "csv", "1,g,a,2,\"{\"\"x\"\":\n\"\"y\"\"}\"\n1,g,\"b\nx=5\",3,\n1,g,c,4,\n",
+        "1 g{x=y} a=2 @1000000000\n3:6: name \"b\\nx=5\": control character at byte 2; names must be valid "
+        "UTF-8 without control characters\n5 g c=4 @1000000000\n");
+}
+
 Test(parser_csv, wrong_records_are_refused_with_their_place)
 {
     parse_expect("csv",

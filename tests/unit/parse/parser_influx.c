@@ -35,6 +35,31 @@ Test(parser_influx, texts_are_passed_over)
                  "1 m b=1.0 @5\n3 m b=2.0\n");
 }
 
+Test(parser_influx, texts_may_have_line_ends_in_them)
+{
+    parse_expect("influx", "m a=\"x\ncpu load=5\n\",b=1 5\nm b=2\nm b=3,a=\"\\\"\n=\",c=\n",
+                 "1 m b=1.0 @5\n4 m b=2.0\n6:6 value: \"\" is not a value (a number, an integer like 42i, t or "
+                 "f)\n5 m b=3.0\n");
+}
+
+Test(parser_influx, quotes_elsewhere_do_not_open_a_text)
+{
+    parse_expect(
+        "influx", "# it\"s\nm\"x,a=\"b c=1\nm a=\\\"\nm\\ \"x=\" c=2\n",
+        "2 m\"x{a=\"b} c=1.0\n3:5 value: \"\\\\\\\"\" is not a value (a number, an integer like 42i, t or f)\n"
+        "4 m \"x=\" c=2.0\n");
+}
+
+Test(parser_influx, a_text_that_is_not_closed_costs_its_own_line)
+{
+    const struct wr_parser_options options = {.line_bytes = 20};
+    parse_expect("influx", "m a=\"x\nm b=2\nm b=3", "1:5: unclosed quotes\n2 m b=2.0\n3 m b=3.0\n");
+    parse_expect_by(&options, "influx", "m a=\"x\nm b=2\nm b=3\nm b=4\nm c=\"5\"\nm b=6\n",
+                    "1:5: unclosed quotes\n2 m b=2.0\n3 m b=3.0\n4 m b=4.0\n6 m b=6.0\n");
+    parse_expect_by(&options, "influx", "m a=\"234567890123456789\n\",b=1\nm b=2\n",
+                    "1:0: longer than 20B\n2:6: the line has no fields (like name=12.5)\n3 m b=2.0\n");
+}
+
 Test(parser_influx, what_is_no_value_is_left_out_alone)
 {
     parse_expect("influx", "m a=\"x\"y,b=1\nm a=x,b=2\n",
