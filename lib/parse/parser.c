@@ -262,14 +262,14 @@ static bool check_bytes(struct wr_parser *parser, size_t length)
     return has_text_room(parser, length) || wr_parse_refuse(parser, NULL, "out of memory");
 }
 
-static void count_further(struct wr_parser *parser, const char *line, const char *newline)
+static uint64_t count_newlines(const struct wr_parser *parser, const char *from, const char *end)
 {
-    parser->further += parser->own_further;
-    parser->own_further = 0;
-    while (parser->type->step && (line = memchr(line, '\n', (size_t)(newline - line)))) {
-        parser->own_further++;
-        line++;
+    uint64_t count = 0;
+    while (parser->type->step && (from = memchr(from, '\n', (size_t)(end - from)))) {
+        count++;
+        from++;
     }
+    return count;
 }
 
 /* newline: the end of the line, which becomes a NUL. */
@@ -279,7 +279,9 @@ static void start_line(struct wr_parser *parser, char *newline)
     char *line = parser->buffer + parser->start;
     char size[WR_UNITS_ROOM];
     bool was_skipping = parser->skipping;
-    count_further(parser, line, newline);
+    parser->further += parser->own_further;
+    parser->own_further = parser->discarded + count_newlines(parser, line, newline);
+    parser->discarded = 0;
     parser->start = (size_t)(newline - parser->buffer) + 1;
     parser->searched = parser->step_state = 0;
     parser->skipping = false;
@@ -303,6 +305,7 @@ static void discard(struct wr_parser *parser)
     if (parser->end - parser->start <= parser->options.line_bytes + 1)
         return;
     parser->skipping = true;
+    parser->discarded += count_newlines(parser, parser->buffer + parser->start, parser->buffer + parser->end);
     parser->start = parser->end = parser->searched = parser->step_state = 0;
 }
 

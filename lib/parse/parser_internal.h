@@ -28,11 +28,13 @@ struct wr_parser {
 
     char *buffer; /* unparsed bytes: buffer[start .. end) */
     size_t start, end, room, searched;
-    bool skipping;                 /* within a line that is too long */
-    bool is_ending;                /* nothing more comes */
-    uint8_t step_state;            /* of type->step, behind what was searched */
-    uint64_t lines;                /* records, of which each is a line unless it has line ends in quotes */
-    uint64_t further, own_further; /* lines of these, of records before the current one and of that one */
+    bool skipping;      /* within a line that is too long */
+    bool is_ending;     /* nothing more comes */
+    uint8_t step_state; /* of type->step, behind what was searched */
+    uint64_t lines;     /* records: each is a line, unless it has line ends in quotes */
+    /* Further lines: of records before the current one, of that one, and of what was discarded of the next one.
+     */
+    uint64_t further, own_further, discarded;
 
     const char *line, *at, *line_end; /* the current line; a NUL at line_end */
     bool in_line, is_offered;         /* is_offered: record waits for the sink */
