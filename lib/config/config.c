@@ -56,6 +56,7 @@ struct wr_options_fill wr_config_fill(struct wr_config *config, struct wr_option
         .expanded = &config->expanded,
         .ignores_unknown = config->ignores_unknown,
         .unknown = &config->unknown,
+        .problems = config->problems,
     };
 }
 
@@ -157,7 +158,7 @@ static bool copy_handler(struct wr_config *config, struct wr_config_handler *cop
     copy->name = wr_config_keep_text(config, handler->name);
     copy->type = wr_config_keep_text(config, handler->type);
     copy->plugin = wr_config_keep_text(config, handler->plugin);
-    return copy->name && copy->type && !copy->plugin == !handler->plugin;
+    return copy->name && !copy->type == !handler->type && !copy->plugin == !handler->plugin;
 }
 
 static void drop_handlers(struct wr_config_handler *handlers, size_t count)

@@ -15,6 +15,7 @@
 #include "config/document.h"
 #include "config/expand.h"
 #include "config/options.h"
+#include "config/problems.h"
 #include "config/unknown_keys.h"
 #include "os/file_mark.h"
 #include "registry/metric_rules.h"
@@ -60,7 +61,7 @@ extern const weir_option wr_settings_rows[];
 /* A handler or a source. */
 struct wr_config_handler {
     const char *name;
-    const char *type;
+    const char *type;                   /* NULL: it has errors, see `problems` */
     const char *plugin;                 /* absolute path of the shared object; NULL: search */
     const struct wr_node *node;         /* the object with its options; NULL: none given */
     struct wr_environment *environment; /* expands its strings */
@@ -108,7 +109,10 @@ struct wr_config {
     struct wr_watched *watched; /* all files, and folders whose files are included */
     size_t watched_count;
     struct wr_settings settings;
-    bool ignores_unknown;           /* settings.unknown_keys, which applies to all documents */
+    bool ignores_unknown;         /* settings.unknown_keys, which applies to all documents */
+    struct wr_problems *problems; /* gets the errors of it, of its plan and of its sources, borrowed; NULL: the
+                                     first error ends what finds it. A configuration with errors is used for
+                                     nothing but finding others */
     struct wr_unknown_keys unknown; /* those that were found without the handler types; see origin */
     _Atomic bool logged;            /* its warnings, with those of the handlers; see origin */
     const struct wr_node *labels;   /* settings.labels, for errors; NULL: none */

@@ -14,6 +14,7 @@ struct definitions {
     struct wr_name_index index;
     const struct wr_node **nodes;
     uint32_t count, room;
+    struct wr_problems *problems;
     struct wr_error *error;
 };
 
@@ -50,7 +51,7 @@ static bool add_members(struct definitions *all, const struct wr_node *object, c
 {
     const struct wr_node *member = object && object->type == WR_NODE_OBJECT ? object->first : NULL;
     for (; member; member = member->next)
-        if (!add_definition(all, member, section, group))
+        if (!wr_problems_go_on(all->problems, add_definition(all, member, section, group), all->error))
             return false;
     return true;
 }
@@ -69,7 +70,7 @@ static bool add_document(struct definitions *all, const struct wr_node *root)
 
 bool wr_definitions_check(const struct wr_config *config, struct wr_error *error)
 {
-    struct definitions all = {.error = error};
+    struct definitions all = {.problems = config->problems, .error = error};
     bool done = true;
     /* one document alone has no key twice */
     for (size_t i = 0; done && config->document_count > 1 && i < config->document_count; i++)

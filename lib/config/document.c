@@ -72,6 +72,7 @@ static struct wr_document *make_document(const char *name, const char *text, siz
         return NULL;
     }
     document->length = length;
+    document->number = UINT32_MAX;
     document->value_count = json->count;
     document->root = nodes;
     for (size_t i = 0; i < json->count; i++) {
@@ -264,6 +265,8 @@ static int set_error(const struct wr_node *node, size_t offset, struct wr_error 
     const char *text = wr_buffer_text(&place);
     wr_error_set(error, WEIR_ERR_CONFIG, "%s:%u:%u: %s%s", document->name, line, column, text ? text : "",
                  problem);
+    if (error)
+        error->place = (uint64_t)document->number << 32 | (uint64_t)(node - document->root);
     wr_buffer_fini(&place);
     return WEIR_ERR_CONFIG;
 }

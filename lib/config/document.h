@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "text/region.h"
 #include "text/json.h"
@@ -31,6 +32,7 @@ struct wr_document {
     const char *text;
     size_t length;
     size_t value_count;
+    uint32_t number; /* among the documents of its configuration; UINT32_MAX: not known yet */
     const struct wr_node *root;
     struct wr_region keep;
     _Atomic bool logged; /* warnings about it were logged */

@@ -228,7 +228,8 @@ static bool read_folder(struct reader *reader, const struct wr_node *item, const
     const char *fault = list_matches(&names, folder, pattern);
     bool done = !fault || refuse(reader, item, folder, fault);
     for (uint32_t i = 0; done && i < names.count; i++)
-        done = read_match(reader, item, folder, names.items[i], chain);
+        done = wr_problems_go_on(reader->config->problems,
+                                 read_match(reader, item, folder, names.items[i], chain), reader->error);
     free_names(&names);
     return done;
 }
@@ -311,7 +312,7 @@ static bool read_section(struct reader *reader, const struct wr_node *node, cons
     if (!wr_node_check_type(node, WR_NODE_ARRAY, reader->error))
         return false;
     for (const struct wr_node *item = node->first; item; item = item->next)
-        if (!read_item(reader, item, chain))
+        if (!wr_problems_go_on(reader->config->problems, read_item(reader, item, chain), reader->error))
             return false;
     return true;
 }
@@ -319,8 +320,10 @@ static bool read_section(struct reader *reader, const struct wr_node *node, cons
 static bool read_document(struct reader *reader, struct wr_document *document, const struct chain *chain)
 {
     const struct wr_node *node = wr_node_member(document->root, "include");
-    return (!node || read_section(reader, node, chain)) &&
-           (wr_config_add_document(reader->config, document) || fail_memory(reader));
+    if (node && !read_section(reader, node, chain))
+        return false;
+    document->number = (uint32_t)reader->config->document_count;
+    return wr_config_add_document(reader->config, document) || fail_memory(reader);
 }
 
 bool wr_include_read(struct wr_config *config, struct wr_error *error)

@@ -176,7 +176,7 @@ static bool read_group(struct wr_config *config, const struct wr_node *group,
         struct wr_metric_rule *rule = wr_config_add_metric(config);
         if (!rule)
             return fail_memory(error);
-        if (!read_entry(config, entry, rule, environment, error))
+        if (!wr_problems_go_on(config->problems, read_entry(config, entry, rule, environment, error), error))
             return false;
     }
     return true;
@@ -188,7 +188,7 @@ bool wr_metrics_read(struct wr_config *config, const struct wr_node *node,
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
     for (const struct wr_node *group = node->first; group; group = group->next)
-        if (!read_group(config, group, environment, error))
+        if (!wr_problems_go_on(config->problems, read_group(config, group, environment, error), error))
             return false;
     return true;
 }

@@ -8,6 +8,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "config/option.h"
+#include "config/problems.h"
 #include "config/sections.h"
 #include "config/unknown_keys.h"
 #include "text/suggest.h"
@@ -343,19 +344,27 @@ static bool set_member(const struct members *m, const struct wr_node *member, co
     return set_members(m, member, name);
 }
 
+static bool set_keyed(const struct members *m, const struct wr_node *member, const char *prefix)
+{
+    char name[SHOWN_ROOM];
+    if (strchr(member->key, '.'))
+        return refuse_dots(m, member);
+    int length = snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", member->key);
+    if (length < 0 || (size_t)length >= sizeof name)
+        return refuse_member(m, member, "");
+    return set_member(m, member, name);
+}
+
 static bool set_members(const struct members *m, const struct wr_node *object, const char *prefix)
 {
+    bool valid = true;
     for (const struct wr_node *member = object->first; member; member = member->next) {
-        char name[SHOWN_ROOM];
-        if (strchr(member->key, '.'))
-            return refuse_dots(m, member);
-        int length = snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", member->key);
-        if (length < 0 || (size_t)length >= sizeof name)
-            return refuse_member(m, member, "");
-        if (!set_member(m, member, name))
+        bool set = set_keyed(m, member, prefix);
+        if (!wr_problems_go_on(m->fills[0].problems, set, m->error))
             return false;
+        valid &= set;
     }
-    return true;
+    return valid;
 }
 
 bool wr_options_set_members(const struct wr_options_fill *fills, size_t count, const char *const *others,
@@ -369,6 +378,7 @@ bool wr_options_check_required(const struct wr_options_fill *fill, const struct 
                                struct wr_error *error)
 {
     const weir_option *row;
+    bool valid = true;
     for (size_t i = 0; (row = wr_options_row(&fill->table, i)); i++) {
         if (!(row->flags & WEIR_OPTION_REQUIRED) || fill->seen[i])
             continue;
@@ -376,9 +386,12 @@ bool wr_options_check_required(const struct wr_options_fill *fill, const struct 
             wr_node_error(object, error, "the option \"%s\" is missing: %s", row->name, row->help);
         else
             wr_error_set(error, WEIR_ERR_CONFIG, "the option \"%s\" is missing: %s", row->name, row->help);
-        return false;
+        if (!wr_problems_go_on(object ? fill->problems : NULL, false,
+                               error)) /* else the caller sets the place */
+            return false;
+        valid = false;
     }
-    return true;
+    return valid;
 }
 
 /* ---- Showing --------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 
 struct wr_buffer;
 struct wr_error;
+struct wr_problems;
 struct wr_unknown_keys;
 
 /* A table. A plugin's rows may be longer than weir_option here. */
@@ -36,6 +37,7 @@ struct wr_options_fill {
     struct wr_expanded *expanded; /* of the configuration; NULL: only single strings are bounded */
     bool ignores_unknown; /* unknown keys are no errors: they are added to `unknown`, unless that is NULL */
     struct wr_unknown_keys *unknown;
+    struct wr_problems *problems; /* gets the error of each option; NULL: the first one ends the filling */
 };
 
 /* The row of an option, or NULL. */
@@ -57,7 +59,8 @@ bool wr_options_set_node(const struct wr_options_fill *fill, const weir_option *
                          struct wr_error *error);
 
 /* Sets options from the members of an object, each in the first of `fills` whose table has it. Names in
- * `others` (ends with NULL) are skipped; any other name is an error, unless the first fill ignores these. */
+ * `others` (ends with NULL) are skipped; any other name is an error, unless the first fill ignores these.
+ * false: error is set, or all errors were added to the problems of the first fill. */
 bool wr_options_set_members(const struct wr_options_fill *fills, size_t count, const char *const *others,
                             const struct wr_node *object, struct wr_error *error);
 

@@ -26,6 +26,11 @@ static bool fail_memory(struct wr_error *error)
     return wr_error_no_memory(error, NULL);
 }
 
+static bool go_on(const struct wr_config *config, bool done, struct wr_error *error)
+{
+    return wr_problems_go_on(config->problems, done, error);
+}
+
 /* ---- Settings -------------------------------------------------------------------------------- */
 
 /* The folder is shared by processes with different working folders: no relative paths. */
@@ -98,8 +103,10 @@ static bool read_settings(struct wr_config *config, const struct wr_node *node,
     const struct wr_options_fill fill = wr_config_fill_settings(config, environment);
     const weir_map inherited = config->settings.labels;
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error) ||
-        !wr_options_set_members(&fill, 1, NULL, node, error) || !check_status(config, node, error) ||
-        !check_instance(config, node, error) || !add_labels(config, node, &inherited, error))
+        !go_on(config, wr_options_set_members(&fill, 1, NULL, node, error), error) ||
+        !go_on(config, check_status(config, node, error), error) ||
+        !go_on(config, check_instance(config, node, error), error) ||
+        !add_labels(config, node, &inherited, error))
         return false;
     config->metrics.max_series_per_name = (uint32_t)config->settings.max_series_per_name;
     return true;
@@ -130,7 +137,7 @@ static bool read_unknown_keys(struct wr_config *config, struct wr_error *error)
     for (size_t i = 0; i < config->document_count; i++) {
         const struct wr_node *settings = wr_node_member(config->documents[i]->root, "settings");
         const struct wr_node *node = wr_node_member(settings, row->name);
-        if (node && !wr_options_set_node(&fill, row, node, error))
+        if (node && !go_on(config, wr_options_set_node(&fill, row, node, error), error))
             return false;
     }
     config->ignores_unknown = config->settings.unknown_keys == WR_UNKNOWN_KEYS_WARN;
@@ -157,11 +164,10 @@ static bool read_defaults(struct wr_config *config, const struct wr_node *node,
     struct wr_common_options common_options = {0};
     const struct wr_options_fill fill =
         wr_config_fill(config, wr_common_options_table(), &common_options, environment);
-    if (!wr_node_check_type(node, WR_NODE_OBJECT, error) ||
-        !wr_options_set_members(&fill, 1, others, node, error))
+    if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
-    config->defaults = node;
-    return true;
+    config->defaults = node; /* also with errors: no handler that has them is made */
+    return wr_options_set_members(&fill, 1, others, node, error);
 }
 
 /* A string member of a handler, expanded. Without one, *text is unchanged. */
@@ -198,6 +204,18 @@ static bool read_typed(struct wr_config *config, struct wr_config_handler *handl
     return true;
 }
 
+static bool read_described(struct wr_config *config, struct wr_config_handler *handler, struct wr_error *error)
+{
+    const struct wr_node *node = handler->node;
+    if (!check_key(node, false, error) || !wr_node_check_type(node, WR_NODE_OBJECT, error))
+        return false;
+    if (strcmp(node->key, "inherit") == 0) {
+        wr_node_key_error(node, error, "the name is reserved: in a route, \"inherit\" is the parent's route");
+        return false;
+    }
+    return read_typed(config, handler, "the handler type, like \"file\" or \"console\"", error);
+}
+
 static bool read_handler(struct wr_config *config, const struct wr_node *node,
                          struct wr_environment *environment, struct wr_error *error)
 {
@@ -208,14 +226,12 @@ static bool read_handler(struct wr_config *config, const struct wr_node *node,
         wr_node_key_error(node, error, "too many handlers; at most 10,000 are allowed");
         return false;
     }
-    if (!check_key(node, false, error) || !wr_node_check_type(node, WR_NODE_OBJECT, error))
+    bool described = read_described(config, &handler, error);
+    if (!go_on(config, described, error))
         return false;
-    if (strcmp(node->key, "inherit") == 0) {
-        wr_node_key_error(node, error, "the name is reserved: in a route, \"inherit\" is the parent's route");
-        return false;
-    }
-    return read_typed(config, &handler, "the handler type, like \"file\" or \"console\"", error) &&
-           (wr_config_add_handler(config, &handler) || fail_memory(error));
+    if (!described)
+        handler.type = NULL; /* the name is known: a route that has it is no further error */
+    return wr_config_add_handler(config, &handler) || fail_memory(error);
 }
 
 static bool read_handlers(struct wr_config *config, const struct wr_node *node,
@@ -224,7 +240,7 @@ static bool read_handlers(struct wr_config *config, const struct wr_node *node,
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
     for (const struct wr_node *member = node->first; member; member = member->next)
-        if (!read_handler(config, member, environment, error))
+        if (!go_on(config, read_handler(config, member, environment, error), error))
             return false;
     return true;
 }
@@ -254,7 +270,7 @@ static bool read_sources(struct wr_config *config, const struct wr_node *node,
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
     for (const struct wr_node *member = node->first; member; member = member->next)
-        if (!read_source(config, member, environment, error))
+        if (!go_on(config, read_source(config, member, environment, error), error))
             return false;
     return true;
 }
@@ -345,7 +361,7 @@ static bool read_route_item(struct wr_config *config, struct wr_config_route *ro
     if (item->type == WR_NODE_STRING)
         return add_item(config, route, item, NULL, error);
     if (item->type == WR_NODE_OBJECT)
-        return wr_transform_read(config, item, &transform, error) &&
+        return go_on(config, wr_transform_read(config, item, &transform, error), error) &&
                read_to(config, route, item, transform, error);
     wr_node_error(item, error,
                   "must be the name of a handler or of an installed handler type, \"inherit\", an object with "
@@ -387,7 +403,7 @@ static bool read_items(struct wr_config *config, struct wr_config_route *route, 
     const struct wr_node *node = route->node;
     const struct wr_node *item = node->type == WR_NODE_ARRAY ? node->first : node;
     for (; item; item = node->type == WR_NODE_ARRAY ? item->next : NULL)
-        if (!read_route_item(config, route, item, error))
+        if (!go_on(config, read_route_item(config, route, item, error), error))
             return false;
     if (!has_transforms(route))
         route->transforms = NULL;
@@ -417,7 +433,7 @@ static bool read_groups(struct wr_config *config, const struct wr_node *node, st
     if (!wr_node_check_type(node, WR_NODE_OBJECT, error))
         return false;
     for (const struct wr_node *member = node->first; member; member = member->next)
-        if (!read_route(config, member, error))
+        if (!go_on(config, read_route(config, member, error), error))
             return false;
     return true;
 }
@@ -474,7 +490,7 @@ static bool read_root(struct wr_config *config, const struct wr_node *root, stru
     if (!wr_node_check_type(root, WR_NODE_OBJECT, error))
         return false;
     for (const struct wr_node *section = root->first; section; section = section->next)
-        if (!read_section(config, section, environment, error))
+        if (!go_on(config, read_section(config, section, environment, error), error))
             return false;
     return true;
 }
@@ -482,14 +498,28 @@ static bool read_root(struct wr_config *config, const struct wr_node *root, stru
 static bool read_documents(struct wr_config *config, struct wr_environment *environment, struct wr_error *error)
 {
     for (size_t i = 0; i < config->document_count; i++)
-        if (!read_root(config, config->documents[i]->root, environment, error))
+        if (!go_on(config, read_root(config, config->documents[i]->root, environment, error), error))
             return false;
-    return wr_metric_rules_index(&config->metrics) || fail_memory(error);
+    return wr_problems_any(config->problems) || wr_metric_rules_index(&config->metrics) || fail_memory(error);
 }
 
-/* The configuration of a document, which it takes. *tried: as for wr_parse_again; tried NULL: not wanted. */
+/* Without all files, what is missing in one of them would be reported of others. */
+static bool read_all(struct wr_config *config, struct wr_environment *environment, struct wr_error *error)
+{
+    return wr_include_read(config, error) && !wr_problems_any(config->problems) &&
+           go_on(config, wr_definitions_check(config, error), error) && read_unknown_keys(config, error) &&
+           read_documents(config, environment, error);
+}
+
+/* What is wanted of a configuration besides itself. */
+struct wanted {
+    struct wr_config **tried; /* as for wr_parse_again; NULL: not wanted */
+    struct wr_problems *problems;
+};
+
+/* The configuration of a document, which it takes. */
 static struct wr_config *parse_document(struct wr_document *document, struct wr_environment *environment,
-                                        struct wr_config **tried, struct wr_error *error)
+                                        const struct wanted *wanted, struct wr_error *error)
 {
     if (environment)
         wr_environment_hold(environment);
@@ -505,11 +535,11 @@ static struct wr_config *parse_document(struct wr_document *document, struct wr_
     }
     config->document = document;
     config->environment = environment;
-    if (wr_include_read(config, error) && wr_definitions_check(config, error) &&
-        read_unknown_keys(config, error) && read_documents(config, environment, error))
+    config->problems = wanted->problems;
+    if (read_all(config, environment, error))
         return config;
-    if (tried)
-        *tried = config;
+    if (wanted->tried)
+        *wanted->tried = config;
     else
         wr_config_drop(config);
     return NULL;
@@ -523,11 +553,11 @@ static bool set_path(struct wr_config *config, const char *path, struct wr_file_
 }
 
 static struct wr_config *parse_file(const char *path, struct wr_environment *environment,
-                                    struct wr_config **tried, struct wr_error *error)
+                                    const struct wanted *wanted, struct wr_error *error)
 {
     struct wr_file_mark mark = wr_file_mark_take(path); /* before it is read: a later change is seen */
     struct wr_document *document = wr_document_read(path, error);
-    struct wr_config *config = document ? parse_document(document, environment, tried, error) : NULL;
+    struct wr_config *config = document ? parse_document(document, environment, wanted, error) : NULL;
     if (!config || set_path(config, path, mark))
         return config;
     fail_memory(error);
@@ -537,30 +567,31 @@ static struct wr_config *parse_file(const char *path, struct wr_environment *env
 
 struct wr_config *wr_parse_file(const char *path, struct wr_environment *environment, struct wr_error *error)
 {
-    return parse_file(path, environment, NULL, error);
+    return parse_file(path, environment, &(struct wanted){0}, error);
 }
 
 static struct wr_config *parse_text(const char *name, const char *text, size_t length,
-                                    struct wr_environment *environment, struct wr_config **tried,
+                                    struct wr_environment *environment, const struct wanted *wanted,
                                     struct wr_error *error)
 {
     struct wr_document *document = wr_document_parse(name, text, length, error);
-    return document ? parse_document(document, environment, tried, error) : NULL;
+    return document ? parse_document(document, environment, wanted, error) : NULL;
 }
 
 struct wr_config *wr_parse_text(const char *name, const char *text, size_t length,
                                 struct wr_environment *environment, struct wr_error *error)
 {
-    return parse_text(name, text, length, environment, NULL, error);
+    return parse_text(name, text, length, environment, &(struct wanted){0}, error);
 }
 
 struct wr_config *wr_parse_again(const struct wr_config *config, struct wr_environment *environment,
                                  struct wr_config **tried, struct wr_error *error)
 {
     const struct wr_document *text = config->document;
+    const struct wanted wanted = {.tried = tried};
     *tried = NULL;
-    return config->path ? parse_file(config->path, environment, tried, error)
-                        : parse_text(text->name, text->text, text->length, environment, tried, error);
+    return config->path ? parse_file(config->path, environment, &wanted, error)
+                        : parse_text(text->name, text->text, text->length, environment, &wanted, error);
 }
 
 static const char *read_variable(void)
@@ -574,13 +605,24 @@ bool wr_parse_has_variable(void)
     return read_variable();
 }
 
-struct wr_config *wr_parse_variable(struct wr_error *error)
+static struct wr_config *parse_variable(const struct wanted *wanted, struct wr_error *error)
 {
     const char *text = read_variable();
     if (text)
         return text[strspn(text, " \t\r\n")] == '{'
-                   ? wr_parse_text("WEIR_CONFIG", text, strlen(text), NULL, error)
-                   : wr_parse_file(text, NULL, error);
+                   ? parse_text("WEIR_CONFIG", text, strlen(text), NULL, wanted, error)
+                   : parse_file(text, NULL, wanted, error);
     wr_error_set(error, WEIR_ERR_CONFIG, "WEIR_CONFIG is not set");
     return NULL;
+}
+
+struct wr_config *wr_parse_variable(struct wr_error *error)
+{
+    return parse_variable(&(struct wanted){0}, error);
+}
+
+struct wr_config *wr_parse_all(const char *path, struct wr_problems *problems, struct wr_error *error)
+{
+    const struct wanted wanted = {.problems = problems};
+    return path ? parse_file(path, NULL, &wanted, error) : parse_variable(&wanted, error);
 }

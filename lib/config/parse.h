@@ -32,4 +32,9 @@ bool wr_parse_has_variable(void);
  * space. An error if it is not set. */
 struct wr_config *wr_parse_variable(struct wr_error *error);
 
+/* The configuration in a file, or in WEIR_CONFIG if path is NULL, with all its errors: they are added to
+ * `problems`, which its plan and its sources add theirs to, and must outlive it. Returns one reference. NULL:
+ * it could not be read, because of the problems, or of an error that is set. */
+struct wr_config *wr_parse_all(const char *path, struct wr_problems *problems, struct wr_error *error);
+
 #endif

@@ -224,7 +224,9 @@ static bool read_rename(struct wr_config *config, const struct wr_node *object, 
     if (!transform->rename)
         return fail_memory(error);
     for (const struct wr_node *node = rename->first; node; node = node->next)
-        if (!read_pair(config, node, &transform->rename[transform->rename_count++], error))
+        if (!wr_problems_go_on(config->problems,
+                               read_pair(config, node, &transform->rename[transform->rename_count++], error),
+                               error))
             return false;
     qsort(transform->rename, count, sizeof *transform->rename, compare_pairs);
     return true;
@@ -310,14 +312,15 @@ static bool read_members(struct wr_config *config, const struct wr_node *node, s
     const struct wr_options_fill fill =
         wr_config_fill(config, wr_transform_table(), transform, config->environment);
     transform->node = node;
-    if (!wr_options_set_defaults(&fill, error) || !wr_options_set_members(&fill, 1, others, node, error))
+    bool set = wr_options_set_defaults(&fill, error) && wr_options_set_members(&fill, 1, others, node, error);
+    if (!wr_problems_go_on(config->problems, set, error) || !read_rename(config, node, transform, error) ||
+        !set)
         return false;
     transform->keeps = wr_node_member(node, "keep_labels");
     return check_only(node, &transform->only, error) &&
            check_list(node, "only", &transform->only, "name", error) &&
            check_list(node, "except", &transform->except, "name", error) &&
-           read_rename(config, node, transform, error) && check_labels(node, transform, error) &&
-           check_sample(node, transform->sample, error);
+           check_labels(node, transform, error) && check_sample(node, transform->sample, error);
 }
 
 bool wr_transform_read(struct wr_config *config, const struct wr_node *node, struct wr_transform **transform,

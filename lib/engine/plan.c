@@ -19,7 +19,7 @@ struct planner {
     const struct wr_plan_site *site;
     struct wr_error *error;
     struct wr_name_index routed;  /* the names in all routes */
-    struct wr_name_index skipped; /* optional handlers whose types are not installed */
+    struct wr_name_index skipped; /* optional handlers whose types are not installed, and those with errors */
     struct wr_name_index lanes;   /* names of the engine's lanes, numbers in lane_list */
     struct wr_lane **lane_list;
     struct wr_expanded expanded;
@@ -28,6 +28,11 @@ struct planner {
 static bool fail_memory(struct wr_error *error)
 {
     return wr_error_no_memory(error, NULL);
+}
+
+static bool go_on(const struct planner *p, bool done)
+{
+    return wr_problems_go_on(p->plan->config->problems, done, p->error);
 }
 
 const struct wr_plan_handler *wr_plan_find(const struct wr_plan *plan, const char *name)
@@ -88,26 +93,34 @@ static bool is_optional(struct planner *p, const struct wr_config_handler *handl
     return is_valid && common_options.optional;
 }
 
+/* Routes may name it. */
+static bool hide(struct planner *p, const char *name)
+{
+    return wr_name_index_add(&p->skipped, name, 0) || fail_memory(p->error);
+}
+
 static bool skip(struct planner *p, const struct wr_config_handler *handler, const struct wr_error *problem)
 {
     struct wr_plan *plan = p->plan;
     const char *reason = wr_region_text(&plan->keep, problem->text, strlen(problem->text));
-    if (!reason || !wr_name_index_add(&p->skipped, handler->name, 0))
+    if (!reason)
         return fail_memory(p->error);
     plan->skipped[plan->skipped_count++] = (struct wr_plan_skipped){handler->name, reason, handler->document};
-    return true;
+    return hide(p, handler->name);
 }
 
 /* In a forked child the type may be missing: such a handler has no type. */
 static bool add_described(struct planner *p, const struct wr_config_handler *handler)
 {
     struct wr_error problem = {0};
+    if (!handler->type)
+        return hide(p, handler->name);
     struct wr_type *type = wr_plugins_find(p->site->plugins, handler->type, handler->plugin, &problem);
     if (!type && is_optional(p, handler) &&
         !wr_plugins_is_installed(p->site->plugins, handler->type, handler->plugin))
         return skip(p, handler, &problem);
     if (!type && !p->site->in_child)
-        return fail_type(handler, &problem, p->error);
+        return go_on(p, fail_type(handler, &problem, p->error)) && hide(p, handler->name);
     return add_handler(p, handler->name, type, &(struct wr_plan_item){0});
 }
 
@@ -185,7 +198,7 @@ static bool add_handlers(struct planner *p)
             return false;
     for (size_t i = 0; i < config->route_count; i++)
         for (size_t j = 0; j < config->routes[i].count; j++)
-            if (!add_named(p, &config->routes[i], j))
+            if (!go_on(p, add_named(p, &config->routes[i], j)))
                 return false;
     return true;
 }
@@ -274,7 +287,7 @@ static void place_error(struct planner *p, const struct wr_plan_item *item)
 {
     const struct wr_error problem = *p->error;
     const struct wr_config_route *route = item->route;
-    if (!route || problem.code == WEIR_ERR_MEMORY)
+    if (!route || !problem.code || problem.code == WEIR_ERR_MEMORY)
         return;
     const char *type = route->items[item->number];
     if (route->nodes)
@@ -403,11 +416,15 @@ static bool make_summer(struct planner *p, const struct wr_plan_handler *handler
 
 static bool make_all(struct planner *p)
 {
-    if (!add_handlers(p) || !make_labels(p) || !make_pushed_labels(p) || !index_lanes(p))
+    const struct wr_problems *problems = p->plan->config->problems;
+    if (!add_handlers(p) || !(wr_problems_any(problems) || (make_labels(p) && make_pushed_labels(p))) ||
+        !index_lanes(p))
         return false;
     for (size_t i = 0; i < p->plan->count; i++)
-        if (!make_handler(p, &p->plan->handlers[i]) || !make_summer(p, &p->plan->handlers[i]))
+        if (!go_on(p, make_handler(p, &p->plan->handlers[i])) || !make_summer(p, &p->plan->handlers[i]))
             return false;
+    if (wr_problems_any(problems))
+        return false;
     p->plan->router =
         wr_router_new(p->plan->config, p->site->pool, p->site->has_journal, lane_of, p->plan, p->error);
     return p->plan->router;

@@ -81,7 +81,8 @@ struct wr_plan_site {
     bool in_child;    /* a forked child repeats its parent's configuration: a handler that fails is left out */
 };
 
-/* Makes a plan; the caller commits or frees it. NULL: error is set, nothing has changed. */
+/* Makes a plan; the caller commits or frees it. NULL: error is set, or added to the problems of the
+ * configuration, and nothing has changed. */
 struct wr_plan *wr_plan_new(struct wr_config *config, const struct wr_plan_site *site, struct wr_error *error);
 
 /* Frees a plan and what it still owns. May be NULL. */

@@ -28,6 +28,14 @@ static bool fail_memory(struct wr_error *error)
     return wr_error_no_memory(error, NULL);
 }
 
+/* Whether more of a handler with an error is checked. Of one that a route made, the caller sets the error's
+ * place.
+ */
+static bool go_on(const struct sources *from, bool done)
+{
+    return wr_problems_go_on(from->handler->node ? from->config->problems : NULL, done, from->error);
+}
+
 /* ---- The common options ---------------------------------------------------------------------- */
 
 static struct wr_options_fill fill_of(struct wr_options_table table, struct wr_common_options *target,
@@ -40,6 +48,7 @@ static struct wr_options_fill fill_of(struct wr_options_table table, struct wr_c
         .keep = &instance->keep,
         .expanded = from->expanded,
         .ignores_unknown = from->config->ignores_unknown, /* reported when the configuration was read */
+        .problems = from->config->problems,
     };
 }
 
@@ -238,15 +247,16 @@ static bool set_own(struct wr_instance *instance, const struct sources *from)
             .expanded = from->expanded,
             .ignores_unknown = ignores,
             .unknown = from->unknown,
+            .problems = from->config->problems,
         },
         fill_of(type->common_options, &instance->common_options, instance, from),
     };
     if (!wr_options_set_defaults(&fills[0], from->error))
         return false;
-    if (node && ((!ignores && !check_levels(fills, others, node, from->error)) ||
-                 !wr_options_set_members(fills, 2, others, node, from->error)))
+    if (node && !ignores && !check_levels(fills, others, node, from->error))
         return false;
-    return wr_options_check_required(&fills[0], node, from->error);
+    bool set = !node || wr_options_set_members(fills, 2, others, node, from->error);
+    return go_on(from, set) && wr_options_check_required(&fills[0], node, from->error) && set;
 }
 
 /* ---- The format ------------------------------------------------------------------------------ */
@@ -316,14 +326,15 @@ static bool set_format_options(struct wr_instance *instance, const struct wr_nod
         .expanded = from->expanded,
         .ignores_unknown = ignores_unknown(from, node),
         .unknown = from->unknown,
+        .problems = from->config->problems,
     };
     if (!wr_options_set_defaults(&fill, from->error))
         return false;
-    if (node && node->type == WR_NODE_OBJECT && !wr_options_set_members(&fill, 1, others, node, from->error))
-        return false;
+    bool set =
+        !node || node->type != WR_NODE_OBJECT || wr_options_set_members(&fill, 1, others, node, from->error);
     if (!node)
         node = from->handler->node;
-    return wr_options_check_required(&fill, node, from->error) &&
+    return go_on(from, set) && wr_options_check_required(&fill, node, from->error) && set &&
            check_format_options(instance, node, from->error);
 }
 
@@ -436,8 +447,9 @@ static const struct wr_environment *environment_of(const struct wr_config *confi
 
 static bool fill_all(struct wr_instance *instance, const struct sources *from)
 {
-    return set_commons(instance, from) && set_own(instance, from) && check_pauses(instance, from) &&
-           check_aggregate(instance, from) && set_format(instance, from) && set_identity(instance, from->error);
+    bool commons = set_commons(instance, from), own = go_on(from, commons) && set_own(instance, from);
+    bool valid = commons && own && check_pauses(instance, from) && check_aggregate(instance, from);
+    return go_on(from, valid) && set_format(instance, from) && valid && set_identity(instance, from->error);
 }
 
 struct wr_instance *wr_instance_new(struct wr_type *type, const struct wr_config *config,

@@ -12,8 +12,10 @@
 
 /* The producers of threads that have none: busy, so that the fast path is not used, and never written. */
 static struct wr_producer cold = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true};
-static struct wr_producer no_memory = {
-    .state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .error = {WEIR_ERR_MEMORY, "out of memory"}};
+static struct wr_producer no_memory = {.state = WR_PRODUCER_COLD,
+                                       .busy = 1,
+                                       .cache.closed = true,
+                                       .error = {.code = WEIR_ERR_MEMORY, .text = "out of memory"}};
 static struct wr_producer gone = {.state = WR_PRODUCER_CLOSED, .busy = 1, .cache.closed = true};
 /* that of a thread of weir's own: few of them add values */
 static struct wr_producer cold_own = {.state = WR_PRODUCER_COLD, .busy = 1, .cache.closed = true, .own = true};

@@ -38,6 +38,7 @@ static struct wr_options_fill fill_of(struct wr_source *source, struct wr_option
         .keep = &source->keep,
         .ignores_unknown = from->config->ignores_unknown,
         .unknown = from->unknown,
+        .problems = from->config->problems,
     };
 }
 
@@ -155,11 +156,14 @@ static bool fill_options(struct wr_source *source, const struct origin *from)
         fill_of(source, wr_source_options_table(type->is.flags & WEIR_SOURCE_PARSES), &source->options, from),
     };
     fills[0].seen = seen;
-    return wr_options_set_defaults(&all, from->error) && wr_options_set_defaults(&fills[0], from->error) &&
-           set_type_defaults(source, &fills[1], from->error) &&
-           wr_options_set_members(fills, 2, others, from->given->node, from->error) &&
-           wr_options_check_required(&fills[0], from->given->node, from->error) && check_retry(source, from) &&
-           add_variables(source, from) && check_labels(source, from) && load_patterns(source, from, are_inline);
+    if (!wr_options_set_defaults(&all, from->error) || !wr_options_set_defaults(&fills[0], from->error) ||
+        !set_type_defaults(source, &fills[1], from->error))
+        return false;
+    bool set = wr_options_set_members(fills, 2, others, from->given->node, from->error);
+    return wr_problems_go_on(from->config->problems, set, from->error) &&
+           wr_options_check_required(&fills[0], from->given->node, from->error) && set &&
+           check_retry(source, from) && add_variables(source, from) && check_labels(source, from) &&
+           load_patterns(source, from, are_inline);
 }
 
 static bool set_identity(struct wr_source *source, struct wr_error *error)

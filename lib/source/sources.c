@@ -70,12 +70,13 @@ bool wr_sources_make(struct wr_runtime *runtime, struct wr_source_types *types, 
     *first = NULL;
     for (size_t i = 0; i < config->source_count; i++) {
         *last = make_one(runtime, types, config, &config->sources[i], unknown, error);
-        if (!*last) {
+        if (!wr_problems_go_on(config->problems, *last, error)) {
             wr_sources_free(*first);
             *first = NULL;
             return false;
         }
-        last = &(*last)->next;
+        if (*last)
+            last = &(*last)->next;
     }
     return true;
 }

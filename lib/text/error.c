@@ -20,6 +20,7 @@ int wr_error_set(struct wr_error *error, int code, const char *format, ...)
     if (!error)
         return code;
     error->code = code;
+    error->place = WR_ERROR_NOWHERE;
     va_list arguments;
     va_start(arguments, format);
     set_text(error, format, arguments);
@@ -36,11 +37,13 @@ bool wr_error_no_memory(struct wr_error *error, const char *what)
 void wr_error_prefix(struct wr_error *error, const char *format, ...)
 {
     char prefix[WR_ERROR_ROOM];
+    uint64_t place = error->place;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(prefix, sizeof prefix, format, arguments);
     va_end(arguments);
     wr_error_set(error, error->code, "%s%s", prefix, error->text);
+    error->place = place;
 }
 
 const char *wr_error_text(int code)

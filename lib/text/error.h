@@ -4,18 +4,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <weir/weir.h>
 
 enum { WR_ERROR_ROOM = 1024 };
 
+#define WR_ERROR_NOWHERE UINT64_MAX
+
 struct wr_error {
-    int code; /* enum weir_error */
+    int code;       /* enum weir_error */
+    uint64_t place; /* in a configuration: a later place is a larger number. WR_ERROR_NOWHERE: none */
     char text[WR_ERROR_ROOM];
 };
 
-/* Sets both. A text that is too long is cut; characters that could hide others on a terminal are escaped.
- * error may be NULL. Returns code. */
+/* Sets code and text, without a place. A text that is too long is cut; characters that could hide others on a
+ * terminal are escaped. error may be NULL. Returns code. */
 int wr_error_set(struct wr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -23,7 +27,7 @@ int wr_error_set(struct wr_error *error, int code, const char *format, ...)
  * for callers that return success. */
 bool wr_error_no_memory(struct wr_error *error, const char *what);
 
-/* Inserts text before the error's text. */
+/* Inserts text before the error's text. Its place stays. */
 void wr_error_prefix(struct wr_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Describes an error code. Static. */

@@ -228,12 +228,111 @@ def each_is_refused_with_its_place_and_the_configuration_in_force_stays(folder):
 
 
 @case
-def weir_check_reports_the_same_and_exits_with_1(folder):
+def weir_check_reports_it_too_and_exits_with_1(folder):
     for i, (text, place, words) in enumerate(WRONG):
         path = write(folder, f"wrong{i}.json", text)
         done = run(WEIR, "check", path)
         assert done.returncode == 1 and done.stdout == "", (text, done)
-        assert_message(text, "weir: " + path, place, words, done.stderr)
+        start = f"weir: {path}:{place}: " if place else "weir: "
+        lines = [line for line in done.stderr.splitlines() if line.startswith(start)]
+        assert lines, (text, done.stderr)
+        assert_message(text, "weir: " + path, place, words, lines[0])
+
+
+def errors_of_check(text, folder, **files):
+    """What weir check prints of a configuration, without the folder."""
+    for name, included in files.items():
+        write(folder, name + ".json", included)
+    done = run(WEIR, "check", write(folder, "c.json", text))
+    assert done.returncode == 1 and done.stdout == "", done
+    lines = done.stderr.splitlines()
+    assert all(line.startswith("weir: ") for line in lines), lines
+    return [line.removeprefix("weir: ").removeprefix(folder + "/") for line in lines]
+
+
+def assert_starts(lines, starts):
+    assert len(lines) == len(starts) and all(line.startswith(start) for line, start in zip(lines, starts)), "\n".join(lines)
+
+
+@case
+def weir_check_reports_all_errors_in_the_order_of_the_document(folder):
+    text = """{
+  "groups": { "*": ["disk", "dsk", 5], "a..b": "disk", "b": [{"to": "web", "sample": 2}, "untyped", "odd", "nul", "k"] },
+  "settings": { "shutdown_timeout": 5, "reload": "5x", "status": "here", "labels": {"a": 1} },
+  "handlers": {
+    "*": { "queue": "5" },
+    "disk": { "type": "fil", "path": "/tmp/x" },
+    "untyped": { "path": "/tmp/x" },
+    "odd": 7,
+    "nul": { "type": "null", "coun": 1, "batch": 0 },
+    "k": { "type": "null", "format": "json" }
+  },
+  "sources": {
+    "in": { "type": "stdin", "parse": "yaml", "line_bytes": "1" },
+    "tcp": { "type": "statsd", "listen": 5, "retry_min": "1h", "retry_max": "1x" },
+    "none": { "type": "nothing" }
+  },
+  "metrics": { "g": { "a": "countr", "b": { "buckets": [2, 1] } } },
+  "group": {}
+}"""
+    assert_starts(errors_of_check(text, folder), [
+        'c.json:2:29: groups.*[1]: must be a handler of this configuration or an installed handler type, got "dsk"',
+        "c.json:2:36: groups.*[2]: must be the name of a handler",
+        'c.json:2:40: groups.a..b: group "a..b": empty part',
+        'c.json:2:69: groups.b[0].to: not a handler of this configuration, and "web" is not an installed handler type',
+        "c.json:2:86: groups.b[0].sample: 2 is out of range",
+        "c.json:3:37: settings.shutdown_timeout: 5 has no unit",
+        'c.json:3:50: settings.reload: "5x" is not a duration',
+        "c.json:3:66: settings.status: must be off, auto",
+        "c.json:3:90: settings.labels.a: 1 is not a string",
+        'c.json:5:21: handlers.*.queue: "5" has no unit',
+        'c.json:6:23: handlers.disk.type: "fil" is not an installed handler type',
+        'c.json:7:16: handlers.untyped: the option "type" is missing',
+        "c.json:8:12: handlers.odd: must be an object, got 7",
+        "c.json:9:30: handlers.nul.coun: unknown option",
+        "c.json:9:50: handlers.nul.batch: 0 is out of range",
+        'c.json:10:28: handlers.k.format: the handler type "null" writes no format',
+        'c.json:13:39: sources.in.parse: "yaml" is not allowed',
+        'c.json:13:61: sources.in.line_bytes: "1" has no unit',
+        "c.json:14:42: sources.tcp.listen: 5 is not an array of strings",
+        'c.json:14:77: sources.tcp.retry_max: "1x" is not a duration',
+        "and 4 more"])
+    end = text[text.index("    \"none\""):]
+    assert_starts(errors_of_check('{ "sources": {\n' + end, folder), [
+        'c.json:2:23: sources.none.type: "nothing" is not an installed source type',
+        'c.json:4:28: metrics.g.a: "countr" is not allowed',
+        "c.json:4:60: metrics.g.b.buckets[1]: 1 does not follow",
+        "c.json:5:3: group: unknown section"])
+
+
+@case
+def what_follows_from_an_error_is_not_reported(folder):
+    defaults = '{"handlers": {"*": {"retry_min": "1m", "queue": 1, "format": "jsn"}, "a": %s, "b": %s}, "groups": {"*": ["a", "b"]}}' % (
+        ('{"type": "console", "retry_max": "2m"}',) * 2)
+    assert_starts(errors_of_check(defaults, folder), ["c.json:1:49: handlers.*.queue: 1 has no unit", 'c.json:1:62: handlers.*.format: "jsn" is not a format'])
+    labels = '{"settings": {"instance": "${NO_SUCH_VARIABLE}", "labels": {"": "x"}}}'
+    assert_starts(errors_of_check(labels, folder), ["c.json:1:27: settings.instance: ${NO_SUCH_VARIABLE}", "c.json:1:60: settings.labels: "])
+    alone = '{"handlers": {"f": {"type": "file", "pat": "x", "append": 1}}, "groups": {"*": "http"}}'
+    assert_starts(errors_of_check(alone, folder), [
+        'c.json:1:20: handlers.f: the option "path" is missing', "c.json:1:37: handlers.f.pat: unknown option",
+        "c.json:1:59: handlers.f.append: 1 is not", 'c.json:1:80: groups.*: the handler type "http" with default options: '])
+
+
+@case
+def errors_of_included_files_are_reported_in_the_order_in_which_the_files_apply(folder):
+    files = '{"include": ["none.json", "bad.json", "a.json"], "groups": {"*": 5}}'
+    assert_starts(errors_of_check(files, folder, bad="{", a='{"groups": 5}'), [
+        f"c.json:1:14: include[0]: {folder}/none.json: No such file", "bad.json:1:1: unclosed {"])
+    twice = '{"include": ["a.json", "b.json"], "handlers": {"x": {"type": "null", "batch": 0}}}'
+    assert_starts(errors_of_check(twice, folder, a='{"groups": {"*": 5}, "handlers": {"x": {"type": "null"}}}', b='{"groups": {"*": "none"}}'), [
+        "a.json:1:18: groups.*: must be the name", f"b.json:1:13: groups.*: defined twice; also at {folder}/a.json:1:13",
+        'b.json:1:18: groups.*: not a handler of this configuration, and "none" is not', f"c.json:1:48: handlers.x: defined twice; also at {folder}/a.json:1:35"])
+
+
+@case
+def more_errors_than_are_kept_end_the_check(folder):
+    lines = errors_of_check('{"groups": {%s}}' % ", ".join(f'"g{i}": {i}' for i in range(1000)), folder)
+    assert len(lines) == 21 and lines[19].endswith("got 19") and lines[20] == "and at least 80 more", lines
 
 
 @case

@@ -23,9 +23,9 @@
 #include "text/error.h"
 #include "text/units.h"
 
-enum { NAME_WIDTH = 14 };
+enum { NAME_WIDTH = 14, ERRORS_SHOWN = 20 };
 
-/* A valid configuration. */
+/* A configuration, and what is wrong with it. */
 struct checked {
     struct wr_config *config;
     struct wr_plan *plan;
@@ -33,6 +33,7 @@ struct checked {
     struct wr_unknown_keys unknown; /* of the sources */
     struct wr_log log;
     struct wr_segment_pool pool;
+    struct wr_problems problems;
 };
 
 /* Making sources needs no more of a runtime than the plugins and the log. */
@@ -45,14 +46,8 @@ static bool make_sources(struct checked *checked, struct wr_error *error)
     return wr_sources_make(&runtime, &types, checked->config, &checked->sources, &checked->unknown, error);
 }
 
-/* Does what a program does when it configures: loads handler and source types, creates handlers and sources,
- * but opens nothing. */
-static bool check(struct checked *checked, const char *file, struct wr_error *error)
+static bool make_plan(struct checked *checked, struct wr_error *error)
 {
-    wr_log_init(&checked->log, secure_getenv("WEIR_LOG"));
-    checked->config = command_read_config(file, error);
-    if (!checked->config)
-        return false;
     const struct wr_plan_site site = {
         .plugins = command_plugins(),
         .log = &checked->log,
@@ -62,7 +57,30 @@ static bool check(struct checked *checked, const char *file, struct wr_error *er
     checked->plan = wr_plan_new(checked->config, &site, error);
     if (checked->plan)
         wr_plan_log_skipped(checked->plan, &checked->log, true);
-    return checked->plan && make_sources(checked, error);
+    return checked->plan;
+}
+
+/* Does what a program does when it configures: loads handler and source types, creates handlers and sources,
+ * but opens nothing. Each step goes on after errors. */
+static bool check(struct checked *checked, const char *file, struct wr_error *error)
+{
+    struct wr_problems *problems = &checked->problems;
+    wr_log_init(&checked->log, secure_getenv("WEIR_LOG"));
+    checked->config = command_read_config(file, problems, error);
+    return checked->config && wr_problems_go_on(problems, make_plan(checked, error), error) &&
+           make_sources(checked, error) && !problems->count;
+}
+
+static void print_errors(struct checked *checked, struct wr_error *error)
+{
+    struct wr_problems *problems = &checked->problems;
+    bool are_all = wr_problems_go_on(problems, false, error);
+    for (size_t i = 0; i < problems->count && i < ERRORS_SHOWN; i++)
+        command_fail("%s", problems->items[i].text);
+    if (problems->count > ERRORS_SHOWN)
+        command_fail("and %s%zu more", are_all ? "" : "at least ", problems->count - ERRORS_SHOWN);
+    else if (!are_all)
+        command_fail("%s", error->text);
 }
 
 static void release(struct checked *checked)
@@ -71,6 +89,7 @@ static void release(struct checked *checked)
     wr_unknown_keys_fini(&checked->unknown);
     wr_plan_free(checked->plan);
     wr_config_drop(checked->config);
+    wr_problems_fini(&checked->problems);
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
@@ -444,7 +463,7 @@ static int report(const struct request *request)
         probed = put_report(&out, request, &checked);
         result = command_finish(&out, probed.reachable ? EXIT_SUCCESS : EXIT_FAILURE);
     } else {
-        command_fail("%s", error.text);
+        print_errors(&checked, &error);
     }
     if (probed.stuck)
         _exit(EXIT_FAILURE); /* a thread is still inside a plugin: nothing can be freed */

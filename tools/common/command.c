@@ -154,12 +154,12 @@ int command_read_name(const struct command *command, int argc, char **argv, int 
     return check_names(command, argc, max_names);
 }
 
-struct wr_config *command_read_config(const char *file, struct wr_error *error)
+struct wr_config *command_read_config(const char *file, struct wr_problems *problems, struct wr_error *error)
 {
     if (file && *file)
-        return wr_parse_file(file, NULL, error);
+        return wr_parse_all(file, problems, error);
     if (!file && wr_parse_has_variable())
-        return wr_parse_variable(error);
+        return wr_parse_all(NULL, problems, error);
     wr_error_set(error, WEIR_ERR_CONFIG, "no configuration: no file is given, and WEIR_CONFIG is not set");
     return NULL;
 }

@@ -10,6 +10,7 @@ struct wr_buffer;
 struct wr_config;
 struct wr_error;
 struct wr_plugins;
+struct wr_problems;
 
 /* Exit codes: EXIT_SUCCESS (0), EXIT_FAILURE (1), and these. */
 enum {
@@ -48,8 +49,9 @@ int command_read_listing(const struct command *command, int argc, char **argv, i
 /* Parses --help and at most `max_names` names. *name is NULL if there is none. */
 int command_read_name(const struct command *command, int argc, char **argv, int max_names, const char **name);
 
-/* Reads the configuration `file`, or that of WEIR_CONFIG if file is NULL. Returns NULL with *error set. */
-struct wr_config *command_read_config(const char *file, struct wr_error *error);
+/* Reads the configuration `file`, or that of WEIR_CONFIG if file is NULL. problems: as for wr_parse_all; NULL:
+ * the first error ends it. Returns NULL with *error set, unless that is in the problems. */
+struct wr_config *command_read_config(const char *file, struct wr_problems *problems, struct wr_error *error);
 
 /* The handler types of WEIR_PLUGIN_PATH and of the plugin folder, as a program finds them. Never freed. */
 struct wr_plugins *command_plugins(void);

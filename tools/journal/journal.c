@@ -114,7 +114,7 @@ static int deliver(const char *place, const struct request *request)
     char *folder = realpath(place, NULL); /* the setting has to be absolute */
     if (!folder)
         return command_fail("%s: %s", place, strerror(errno));
-    struct wr_config *config = command_read_config(request->file, &error);
+    struct wr_config *config = command_read_config(request->file, NULL, &error);
     bool applied = config && apply(config, folder, &error);
     free(folder);
     if (!applied)

@@ -34,7 +34,10 @@ Test(error, a_prefix_is_put_in_front_of_the_text)
     wr_error_prefix(&error, "file.so: ");
     cr_assert_str_eq(error.text, "file.so: option \"path\" is wrong");
     cr_assert_eq(error.code, WEIR_ERR_PLUGIN);
+    cr_assert_eq(error.place, WR_ERROR_NOWHERE);
+    error.place = 7;
     wr_error_prefix(&error, "%s", "");
+    cr_assert_eq(error.place, 7);
     cr_assert_str_eq(error.text, "file.so: option \"path\" is wrong");
 }
 
