@@ -34,7 +34,8 @@ enum {
     WEIR_OPTION_REQUIRED = 1u << 0,    /* a configuration without it is refused */
     WEIR_OPTION_SECRET = 1u << 1,      /* the value is masked wherever options are shown */
     WEIR_OPTION_URL = 1u << 2,         /* of a string: credentials in the URL are masked where it is shown */
-    WEIR_OPTION_DESTINATION = 1u << 3, /* where the values go: shown beside the handler's name */
+    WEIR_OPTION_DESTINATION = 1u << 3, /* where a handler's values go: shown beside its name; or where a
+                                          source's come from. `weir check` compares them */
 };
 
 /* The value of an option of type LIST. Owned by the core; valid as long as the options struct. This struct

@@ -11,7 +11,7 @@ const weir_option wr_nats_settings_table[] = {
     {"servers", WEIR_OPTION_LIST, WEIR_OPTION_DESTINATION, NULL, NULL,
      "nats://HOST:PORT, or tls://HOST:PORT for all; default: nats://127.0.0.1:4222",
      offsetof(struct nats_options, servers)},
-    {"subject", WEIR_OPTION_STRING, 0, "weir.{group}", NULL,
+    {"subject", WEIR_OPTION_STRING, WEIR_OPTION_DESTINATION, "weir.{group}", NULL,
      "the subject of an event; {group}, {name} and {label.KEY} are replaced by those of its first value",
      offsetof(struct nats_options, subject)},
     {"jetstream", WEIR_OPTION_BOOL, 0, "true", NULL,

@@ -38,7 +38,7 @@ struct collector_options {
 };
 
 static const weir_option options_table[] = {
-    {"listen", WEIR_OPTION_STRING, 0, "127.0.0.1:8080", NULL,
+    {"listen", WEIR_OPTION_STRING, WEIR_OPTION_DESTINATION, "127.0.0.1:8080", NULL,
      "where to listen: ADDRESS:PORT; addresses other than loopback need a token_file",
      offsetof(struct collector_options, listen)},
     {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL, "the database file of the handler store",

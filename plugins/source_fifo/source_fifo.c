@@ -23,7 +23,7 @@ struct fifo_options {
 };
 
 static const weir_option options_table[] = {
-    {"path", WEIR_OPTION_PATH, 0, NULL, NULL,
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_DESTINATION, NULL, NULL,
      "the named pipe; without it $BENCHMARK_AI_FIFO_FILEPATH, or " DEFAULT_PATH,
      offsetof(struct fifo_options, path)},
     {"create", WEIR_OPTION_BOOL, 0, "true", NULL, "create the named pipe if it does not exist",

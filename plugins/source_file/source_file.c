@@ -30,7 +30,7 @@ struct file_options {
 };
 
 static const weir_option options_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL,
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
      "the files; *, ? and [...] match any part of a name", offsetof(struct file_options, path)},
     {"exclude", WEIR_OPTION_STRING, 0, "*.gz", NULL, "names of files, without their folders, that are not read",
      offsetof(struct file_options, exclude)},

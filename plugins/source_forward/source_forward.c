@@ -33,7 +33,7 @@ struct forward_options {
 };
 
 static const weir_option options_table[] = {
-    {"listen", WEIR_OPTION_LIST, 0, NULL, NULL,
+    {"listen", WEIR_OPTION_LIST, WEIR_OPTION_DESTINATION, NULL, NULL,
      "where to listen: unix:/PATH, tcp://ADDRESS:PORT; default: unix:$XDG_RUNTIME_DIR/weir/forward.sock, or "
      "unix:/run/weir/forward.sock without that variable",
      offsetof(struct forward_options, listen)},

@@ -43,7 +43,7 @@ struct http_options {
 };
 
 static const weir_option options_table[] = {
-    {"listen", WEIR_OPTION_STRING, 0, "127.0.0.1:9465", NULL,
+    {"listen", WEIR_OPTION_STRING, WEIR_OPTION_DESTINATION, "127.0.0.1:9465", NULL,
      "the address and port to listen on: \"127.0.0.1:9465\", \"[::1]:9465\"; port 0: any, which is logged; or "
      "\"unix:/PATH\"",
      offsetof(struct http_options, listen)},

@@ -34,7 +34,7 @@ struct statsd_options {
 };
 
 static const weir_option options_table[] = {
-    {"listen", WEIR_OPTION_LIST, 0, "udp://127.0.0.1:8125", NULL,
+    {"listen", WEIR_OPTION_LIST, WEIR_OPTION_DESTINATION, "udp://127.0.0.1:8125", NULL,
      "where to listen: udp://ADDRESS:PORT, tcp://ADDRESS:PORT, unix-dgram:/PATH",
      offsetof(struct statsd_options, listen)},
     {"insecure", WEIR_OPTION_BOOL, 0, "false", NULL,

@@ -19,7 +19,7 @@ static const char *const journal_modes[] = {"wal", "delete", "truncate", "persis
 static const char *const synchronous_modes[] = {"off", "normal", "full", "extra"};
 
 static const weir_option sqlite_option_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL,
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
      "the database file; created if it does not exist", offsetof(struct sqlite_options, path)},
     {"prefix", WEIR_OPTION_STRING, 0, NULL, NULL, "a prefix for table names: letters, digits and _",
      offsetof(struct sqlite_options, prefix)},

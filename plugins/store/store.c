@@ -24,7 +24,7 @@ struct store_options {
 };
 
 static const weir_option store_options_table[] = {
-    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED, NULL, NULL,
+    {"path", WEIR_OPTION_PATH, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
      "the database file; created if it does not exist", offsetof(struct store_options, path)},
     {"tail", WEIR_OPTION_INT, 0, "500000", "1..100000000",
      "how many values are kept as they came before they are packed", offsetof(struct store_options, tail)},

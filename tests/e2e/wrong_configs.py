@@ -335,6 +335,87 @@ def more_errors_than_are_kept_end_the_check(folder):
     assert len(lines) == 21 and lines[19].endswith("got 19") and lines[20] == "and at least 80 more", lines
 
 
+def warnings_of_check(config, folder):
+    """The warnings, without the folder."""
+    done = run(WEIR, "check", write(folder, "c.json", json.dumps(config)), cwd=folder)
+    assert done.returncode == 0 and done.stderr == "", done
+    section = re.search(r"^warnings\n((?:  .*\n)+)", done.stdout, re.M)
+    return [line.strip().removeprefix(folder + "/c.json:") for line in section[1].splitlines()] if section else []
+
+
+def assert_warnings(folder, config, *ends):
+    lines = warnings_of_check(config, folder)
+    assert len(lines) == len(ends) and all(line.endswith(end) for line, end in zip(lines, ends)), "\n".join(lines)
+
+
+@case
+def weir_check_warns_of_handlers_that_write_to_one_place(folder):
+    os.symlink(folder, os.path.join(folder, "link"))
+    disk, disk2 = {"type": "file", "path": "out"}, {"type": "file", "path": "./link/out"}
+    files = {"a": disk, "b": {"type": "sqlite", "path": "out"}, "c": disk2, "d": {"type": "file", "path": "out2"}}
+    assert_warnings(folder, {"handlers": files, "groups": {"*": "a"}}, ': handlers.b.path: the handler "a" writes there, too',
+                    ': handlers.c.path: the handler "a" writes there, too')
+    listen = {"a": {"type": "prometheus"}, "b": {"type": "prometheus", "listen": "localhost:9464"}, "c": {"type": "prometheus", "listen": "127.0.0.1:0"},
+              "d": {"type": "prometheus", "listen": "127.0.0.1:0"}, "e": {"type": "http", "url": "http://127.0.0.1:9464/"}}
+    assert_warnings(folder, {"handlers": listen, "groups": {"*": ["a", "prometheus"]}}, ': handlers.b.listen: the handler "a" listens there, too',
+                    'handler "prometheus": the handler "a" listens there, too')
+    web = {"a": {"type": "http", "url": "http://u:secret@h:8086/write?db=a"}, "b": {"type": "http", "url": "http://h:8086/write?db=b"},
+           "c": {"type": "http", "url": "http://h:8086/write?db=b"}, "d": {"type": "console"}, "e": {"type": "console"}}
+    assert_warnings(folder, {"handlers": web, "groups": {"*": "a"}}, ': handlers.c.url: the handler "b" writes there, too')
+    lines = warnings_of_check({"handlers": {f"h{i}": disk for i in range(200)}, "groups": {"*": "h0"}}, folder)
+    assert len(lines) == 101 and lines[99].endswith('handlers.h100.path: the handler "h0" writes there, too') and lines[100] == "more", lines
+
+
+@case
+def weir_check_warns_of_sources_that_read_from_one_place(folder):
+    sources = {"a": {"type": "fifo", "path": "p"}, "b": {"type": "file", "path": folder + "/p"}, "c": {"type": "http", "listen": "127.0.0.1:9000"},
+               "d": {"type": "http", "listen": "127.0.0.1:9000"}, "e": {"type": "statsd", "listen": ["udp://127.0.0.1:9000", "tcp://127.0.0.1:9000"]},
+               "f": {"type": "statsd", "listen": ["udp://127.0.0.2:9000"]}}
+    handlers = {"p": {"type": "prometheus", "listen": "localhost:9000"}}
+    assert_warnings(folder, {"sources": sources, "handlers": handlers, "groups": {"*": "p"}},
+                    ': sources.b.path: the source "a" reads there, too',
+                    ': sources.c.listen: the handler "p" listens there, too',
+                    ': sources.d.listen: the handler "p" listens there, too',
+                    ': sources.d.listen: the source "c" listens there, too',
+                    ': sources.e.listen: the handler "p" listens there, too',
+                    ': sources.e.listen: the source "c" listens there, too')
+
+
+@case
+def weir_check_warns_of_values_that_come_back_to_their_source(folder):
+    pairs = [("to", {"type": "statsd"}, {"type": "socket", "to": "udp://localhost:8125", "format": "statsd"}),
+             ("path", {"type": "fifo", "path": "p"}, {"type": "fifo", "path": folder + "/p"}),
+             ("url", {"type": "http", "listen": "127.0.0.1:9000"}, {"type": "http", "url": "http://localhost:9000/v1/values"}),
+             ("to", {"type": "forward", "listen": ["unix:/run/f"]}, {"type": "forward", "to": "unix:/run/f"}),
+             (None, {"type": "forward"}, {"type": "forward"})]
+    for option, source, handler in pairs:
+        where = f": handlers.back.{option}: " if option else ": handlers.back: "
+        warning = where + 'the source "in" reads there, and its values may have routes to this handler: a loop'
+        config = {"sources": {"in": source}, "handlers": {"back": handler}, "groups": {"*": ["null"], "a": ["inherit", "back"]}}
+        assert_warnings(folder, config, warning)
+        # with a prefix, no value of the source has the route
+        source["group_prefix"] = "remote"
+        assert_warnings(folder, config)
+        config["groups"]["remote"] = ["null"]
+        config["groups"]["*"] = ["back"]
+        assert_warnings(folder, config)
+        config["groups"]["remote.x"] = ["inherit", "back"]
+        assert_warnings(folder, config, warning)
+        del config["groups"]["remote"], config["groups"]["remote.x"]
+        assert_warnings(folder, config, warning)
+    tcp = {"sources": {"in": {"type": "statsd"}}, "handlers": {"h": {"type": "socket", "to": "tcp://127.0.0.1:8125"}}, "groups": {"*": "h"}}
+    assert_warnings(folder, tcp)
+
+
+@case
+def weir_check_warns_of_sources_without_a_route(folder):
+    sources = {"any": {"type": "stdin"}, "far": {"type": "stdin", "group_prefix": "far.away"}}
+    far = ": sources.far: no route is for a group that its values can have, so none is delivered"
+    for group, warns in (("a", True), ("far", False), ("far.away.b", False), ("far.awa", True), ("weir", True), ("*", False)):
+        expected = ([": sources.any" + far[13:]] if group == "weir" else []) + ([far] if warns else [])
+        assert_warnings(folder, {"sources": sources, "groups": {group: "null"}}, *expected)
+
+
 @case
 def other_files_are_refused_in_bounded_time(folder):
     fifo = os.path.join(folder, "fifo")

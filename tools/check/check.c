@@ -14,6 +14,7 @@
 #include "os/log.h"
 #include "probe.h"
 #include "registry/name.h"
+#include "routes.h"
 #include "runtime/runtime.h"
 #include "segment/segment.h"
 #include "source/source.h"
@@ -22,6 +23,7 @@
 #include "text/common.h"
 #include "text/error.h"
 #include "text/units.h"
+#include "warnings.h"
 
 enum { NAME_WIDTH = 14, ERRORS_SHOWN = 20 };
 
@@ -203,49 +205,6 @@ static void put_group(struct wr_buffer *out, const char *before, const char *gro
     wr_buffer_put_format(out, "\"%s", after);
 }
 
-/* An item of a route that a group has, or inherits. */
-struct item {
-    const struct wr_config_route *route; /* that it is written in */
-    const char *handler;
-    const struct wr_transform *transform; /* NULL: none */
-};
-
-typedef void visit_item(void *ctx, const struct item *item);
-
-/* A route, and the routes that inherit it. */
-struct chain {
-    const struct wr_config_route *route;
-    const struct chain *below;
-};
-
-static bool is_inherit(const char *name)
-{
-    return strcmp(name, "inherit") == 0;
-}
-
-/* Whether one of the routes names the handler itself, which takes precedence over what it inherits. */
-static bool is_named_below(const struct chain *below, const char *handler)
-{
-    for (; below; below = below->below)
-        for (size_t i = 0; i < below->route->count; i++)
-            if (strcmp(below->route->items[i], handler) == 0)
-                return true;
-    return false;
-}
-
-static void visit_items(const struct wr_config *config, const struct wr_config_route *route,
-                        const struct chain *below, visit_item *visit, void *ctx)
-{
-    const struct chain here = {route, below};
-    for (size_t i = 0; route && i < route->count; i++) {
-        const struct item item = {route, route->items[i], route->transforms ? route->transforms[i] : NULL};
-        if (is_inherit(item.handler))
-            visit_items(config, wr_config_find_route(config, route->group, true), &here, visit, ctx);
-        else if (!is_named_below(below, item.handler))
-            visit(ctx, &item);
-    }
-}
-
 struct listing {
     struct wr_buffer *out;
     const struct wr_config_route *shown;
@@ -253,7 +212,7 @@ struct listing {
 };
 
 /* Those of another route are shown with its group. */
-static void put_item(void *ctx, const struct item *item)
+static void put_item(void *ctx, const struct routes_item *item)
 {
     struct listing *listing = ctx;
     struct wr_buffer changes = {0};
@@ -272,7 +231,7 @@ static void put_handlers(struct wr_buffer *out, const struct wr_config *config,
                          const struct wr_config_route *route)
 {
     struct listing listing = {out, route, 0};
-    visit_items(config, route, NULL, put_item, &listing);
+    routes_visit(config, route, put_item, &listing);
     wr_buffer_put_text(out, listing.count ? "" : "(unrouted)");
     put_origin(out, config, route ? file_of(route->node) : NULL);
     wr_buffer_put_text(out, "\n");
@@ -356,7 +315,7 @@ struct naming {
     const char *name;
 };
 
-static void put_fate(void *ctx, const struct item *item)
+static void put_fate(void *ctx, const struct routes_item *item)
 {
     const struct naming *naming = ctx;
     char renamed[WR_NAME_LONGEST + 1];
@@ -384,7 +343,7 @@ static void explain_fate(struct wr_buffer *out, const struct wr_config *config, 
                          const char *name)
 {
     struct naming naming = {out, name};
-    visit_items(config, wr_config_find_route(config, group, false), NULL, put_fate, &naming);
+    routes_visit(config, wr_config_find_route(config, group, false), put_fate, &naming);
 }
 
 static void put_unknown(struct wr_buffer *out, const struct wr_unknown_keys *keys)
@@ -404,6 +363,7 @@ static void put_all(struct wr_buffer *out, const struct checked *checked)
     put_unknown(out, &config->unknown);
     put_unknown(out, &checked->plan->unknown);
     put_unknown(out, &checked->unknown);
+    warnings_put(out, checked->plan, checked->sources);
     if (checked->sources)
         wr_buffer_put_text(out, "sources\n");
     for (const struct wr_source *source = checked->sources; source; source = source->next)
