@@ -4,8 +4,8 @@
 
 struct wr_buffer;
 
-/* Appends a URL with "***" in place of user and password, of the values of all query parameters, since a secret
- * can have any name, and of the fragment. */
+/* Appends a URL with "***" in place of user and password, of the values of query parameters, since a secret can
+ * have any name, except for db, rp, bucket, org, precision and consistency, and of the fragment. */
 void wr_url_mask(struct wr_buffer *out, const char *url);
 
 #endif

@@ -437,7 +437,7 @@ def configurations_of_three_stages_are_valid_if_their_secrets_exist(folder):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write("s3cr3t\n")
     done = check_stage(folder, "staging")
-    assert done.returncode == 0 and "127.0.0.1:8086/write?db=***" in done.stdout and "s3cr3t" not in done.stdout, done
+    assert done.returncode == 0 and "127.0.0.1:8086/write?db=staging" in done.stdout and "s3cr3t" not in done.stdout, done
     assert "my_app.debug" in done.stdout
     done = check_stage(folder, "production")
     assert done.returncode == 1 and "METRICS_URL" in done.stderr, done

@@ -41,9 +41,20 @@ Test(url, user_and_password_are_masked)
     cr_assert_str_eq(mask("user:pass@proxy:3128"), "***@proxy:3128");
 }
 
-Test(url, the_values_of_all_parameters_are_masked)
+Test(url, parameters_that_name_a_database_are_shown)
 {
-    cr_assert_str_eq(mask("http://h/write?u=root&p=geheim&db=x"), "http://h/write?u=***&p=***&db=***");
+    cr_assert_str_eq(mask("http://u:p@h/write?db=x&rp=&precision=ns&p=geheim"),
+                     "http://***@h/write?db=x&rp=&precision=ns&p=***");
+    cr_assert_str_eq(mask("http://h/write?org=a%20b&bucket=c=d#e"), "http://h/write?org=a%20b&bucket=c=d#***");
+    cr_assert_str_eq(mask("http://h/?db&dbx=1&xdb=2&DB=3&d%62=4&=5"),
+                     "http://h/?***&dbx=***&xdb=***&DB=***&d%62=***&=***");
+    cr_assert_str_eq(mask("postgres://user:pass@host/db?password=x&sslmode=y"),
+                     "postgres://***@host/db?password=***&sslmode=***");
+}
+
+Test(url, the_values_of_other_parameters_are_masked)
+{
+    cr_assert_str_eq(mask("http://h/write?u=root&p=geheim&db=x"), "http://h/write?u=***&p=***&db=x");
     cr_assert_str_eq(mask("http://h/?access-token=a=b#c"), "http://h/?access-token=***#***");
     cr_assert_str_eq(mask("http://h?api_key=1&secret=&geheim"), "http://h?api_key=***&secret=***&***");
     cr_assert_str_eq(mask("http://h/?%74oken=1&&x=3&"), "http://h/?%74oken=***&&x=***&");
