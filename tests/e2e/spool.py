@@ -1,5 +1,6 @@
 """Values that a handler cannot deliver in time are spooled to disk, and delivered in order later, by this process or the next."""
 
+import fcntl
 import glob
 import json
 import os
@@ -405,6 +406,23 @@ def after_each_of_many_kills_the_sequence_on_disk_is_exact(folder):
 # ---- Several processes -------------------------------------------------------------------------------------------
 
 
+def assert_empty_folders_are_described(folder, name):
+    """As of a process that runs and has delivered all. name: of a folder of the handler "pipe"."""
+    place = os.path.join(folder, "empty")
+    handler, checksum, pid, number = name.split(".")
+    other = f"long_name.{checksum}.{pid}.{number}"
+    for made in (name, other):
+        os.makedirs(os.path.join(place, made))
+        with open(os.path.join(place, made, "lock"), "wb"):
+            pass
+        os.utime(os.path.join(place, made, "lock"), (1000000000, 1000000000))
+    with open(os.path.join(place, name, "lock"), "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        listed = run(WEIR, "spool", "list", place).stdout
+    rest = "0 values in 0 files, 0 bytes, since 2001-09-09T01:46:40Z\n"
+    assert listed == f'{other}: handler like "long_name", process {pid}, {rest}{name}: handler "{handler}", process {pid} (running), {rest}', listed
+
+
 @case
 def each_process_has_its_own_folder_and_the_next_adopts_those_of_dead_processes(folder):
     path = make_fifo(folder)
@@ -415,6 +433,7 @@ def each_process_has_its_own_folder_and_the_next_adopts_those_of_dead_processes(
     assert len(boxes(folder)) == 2
     listed = run(WEIR, "spool", "list", os.path.join(folder, "spool")).stdout
     assert listed.count("(running)") == 2, listed
+    assert_empty_folders_are_described(folder, os.path.basename(boxes(folder)[0]))
     first.program.kill()
     first.program.wait()
     reader = Reader(path)

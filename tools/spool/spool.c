@@ -27,7 +27,7 @@ static bool list_box(const struct spool_read_box *box, void *ctx)
         bytes += box->files[i].bytes;
     }
     command_put_text(out, box->name);
-    wr_buffer_put_text(out, ": handler \"");
+    wr_buffer_put_format(out, ": handler %s\"", box->is_altered ? "like " : "");
     command_put_text(out, box->handler);
     wr_buffer_put_format(out, "\", process %" PRIu32 "%s, %" PRIu64 " values in %zu files, %" PRIu64 " bytes, ",
                          box->pid, box->in_use ? " (running)" : "", values, box->file_count, bytes);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/command.h"
 #include "common/owner_folder.h"
@@ -19,6 +20,7 @@
 #include "spool/spool_disk.h"
 #include "spool/spool_reader.h"
 #include "text/buffer.h"
+#include "text/common.h"
 #include "text/error.h"
 #include "text/region.h"
 
@@ -139,6 +141,23 @@ static bool read_box(struct spool_read_box *box)
     return box->files;
 }
 
+/* What the folder's name, HANDLER.CHECKSUM.PID.N, says of one in which no file is readable. A running process
+ * has an empty one when all was delivered. */
+static void read_name(struct spool_read_box *box)
+{
+    struct stat status;
+    struct wr_buffer lock = {0};
+    size_t length = strcspn(box->name, ".");
+    snprintf(box->handler, sizeof box->handler, "%.*s", (int)length, box->name);
+    box->is_altered = !wr_owner_dir_is_name(box->name, box->handler);
+    box->pid = (uint32_t)strtoul(box->name + length + sizeof ".01234567." - 1, NULL, 10);
+    wr_buffer_put_format(&lock, "%s/%s/lock", box->place, box->name);
+    const char *path = wr_buffer_text(&lock); /* written when the folder was made */
+    if (path && lstat(path, &status) == 0)
+        box->created_ns = status.st_mtim.tv_sec * WR_NS_PER_S + status.st_mtim.tv_nsec;
+    wr_buffer_fini(&lock);
+}
+
 static int compare(const void *a, const void *b)
 {
     const struct spool_read_box *first = a, *second = b;
@@ -149,12 +168,14 @@ static int compare(const void *a, const void *b)
 
 static bool add_box(struct wr_buffer *boxes, const char *place, const char *name)
 {
-    struct spool_read_box box = {.place = place, .name = strdup(name), .handler = "?"};
+    struct spool_read_box box = {.place = place, .name = strdup(name)};
     if (!box.name || !read_box(&box)) {
         free((char *)box.name);
         errno = ENOMEM;
         return false;
     }
+    if (!box.created_ns)
+        read_name(&box);
     wr_buffer_put(boxes, &box, sizeof box);
     return true;
 }
