@@ -180,12 +180,18 @@ bool wr_parse_add_member(struct wr_parser *parser, const char *at, const char *n
     return true;
 }
 
-static weir_label *find_label(struct wr_parser *parser, const char *key)
+static weir_label *find_label(const struct wr_parser *parser, const char *key)
 {
     for (size_t i = 0; i < parser->record.label_count; i++)
         if (strcmp(parser->labels[i].key, key) == 0)
             return &parser->labels[i];
     return NULL;
+}
+
+const char *wr_parse_find_label(const struct wr_parser *parser, const char *key)
+{
+    const weir_label *label = find_label(parser, key);
+    return label ? label->value : NULL;
 }
 
 bool wr_parse_replace_label(struct wr_parser *parser, const char *key, const char *value)

@@ -72,6 +72,8 @@ struct wr_parser_options {
     uint32_t label_count; /* of a record */
     int64_t time_unit_ns; /* of times without a unit of their own: influx; 0: 1 */
     enum wr_parser_split split;
+    /* The present time, for samples without a time that must have the same one. NULL: they have none. */
+    int64_t (*now)(void);
     const struct wr_patterns *patterns; /* parse/patterns.h; borrowed; only of the parser of this name */
 };
 

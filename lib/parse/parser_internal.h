@@ -55,6 +55,7 @@ extern const struct wr_parser_type wr_parser_influx;
 extern const struct wr_parser_type wr_parser_statsd;
 extern const struct wr_parser_type wr_parser_graphite;
 extern const struct wr_parser_type wr_parser_prometheus;
+extern const struct wr_parser_type wr_parser_openmetrics;
 
 /* free_state of parsers whose state is a struct wr_json. */
 void wr_parse_free_json(void *state);
@@ -112,6 +113,9 @@ void wr_parse_start(struct wr_parser *parser);
 bool wr_parse_add_value(struct wr_parser *parser, const char *at, const char *name,
                         const weir_typed_value *value);
 bool wr_parse_add_label(struct wr_parser *parser, const char *at, const char *key, const char *value);
+
+/* The value of a label of the record; NULL: it has none of this key. */
+const char *wr_parse_find_label(const struct wr_parser *parser, const char *key);
 
 /* Returns false if the record has no such label. */
 bool wr_parse_replace_label(struct wr_parser *parser, const char *key, const char *value);

@@ -1,22 +1,73 @@
+#include <math.h>
 #include <string.h>
 
 #include "parse/numeral.h"
 #include "parse/parser_internal.h"
 #include "text/common.h"
+#include "text/number.h"
 
-/* Prometheus' text format 0.0.4: name{key="value"} 49.4 milliseconds, with # TYPE and # HELP before the samples
- * of a family. Counters, and the parts of histograms and summaries that only grow, are running totals. */
+/* Prometheus' text format 0.0.4, name{key="value"} 49.4 milliseconds, and OpenMetrics 1.0, whose times are in
+ * seconds, with # TYPE, # UNIT and # HELP before the samples of a family.
+ * https://prometheus.io/docs/instrumenting/exposition_formats/
+ * https://prometheus.io/docs/specs/om/open_metrics_spec/ */
 
-enum { FAMILY_ROOM = 256, HELP_ROOM = 1024 };
+enum { FAMILY_ROOM = 256, HELP_ROOM = 1024, UNIT_ROOM = 64 };
 
-enum family_type { UNTYPED, COUNTER, GAUGE, HISTOGRAM, SUMMARY };
+enum family_type { UNTYPED, COUNTER, GAUGE, HISTOGRAM, GAUGE_HISTOGRAM, SUMMARY, INFO, STATE_SET };
 
-/* The family of the last comment. A longer name or help than fits is as if it was not given. */
+/* The family of the last comment. A longer name, help or unit than fits is as if it was not given. */
 struct state {
     char name[FAMILY_ROOM];
     enum family_type type;
-    char help[HELP_ROOM];
+    char help[HELP_ROOM], unit[UNIT_ROOM];
+    char bound[WR_NUMBER_ROOM]; /* of the present bucket */
+    double upper;
+    bool in_buckets; /* the sample before was a bucket, of this upper bound and time */
+    int64_t time_ns;
 };
+
+/* ---- What the samples of a family are -------------------------------------------------------- */
+
+enum meaning { LEVEL, TOTAL, LEFT_OUT };
+
+/* A sample's name is that of its family and one of these suffixes. A histogram's parts are named as those of
+ * weir's own histograms, and so are a histogram again in what handlers write. */
+static const struct part {
+    enum family_type type;
+    const char *suffix, *own; /* own: what replaces the suffix; NULL: nothing */
+    enum weir_instrument instrument;
+    enum meaning meaning;
+} parts[] = {
+    {COUNTER, "", NULL, WEIR_COUNTER, TOTAL},
+    {COUNTER, "_total", NULL, WEIR_COUNTER, TOTAL},
+    {COUNTER, "_created", NULL, WEIR_VALUE, LEFT_OUT},
+    {GAUGE, "", NULL, WEIR_GAUGE, LEVEL},
+    {HISTOGRAM, "_bucket", ".bucket", WEIR_HISTOGRAM, TOTAL},
+    {HISTOGRAM, "_sum", ".sum", WEIR_HISTOGRAM, TOTAL},
+    {HISTOGRAM, "_count", ".count", WEIR_HISTOGRAM, TOTAL},
+    {HISTOGRAM, "_created", NULL, WEIR_VALUE, LEFT_OUT},
+    {GAUGE_HISTOGRAM, "_bucket", NULL, WEIR_GAUGE, LEVEL},
+    {GAUGE_HISTOGRAM, "_gsum", NULL, WEIR_GAUGE, LEVEL},
+    {GAUGE_HISTOGRAM, "_gcount", NULL, WEIR_GAUGE, LEVEL},
+    {SUMMARY, "", NULL, WEIR_GAUGE, LEVEL},
+    {SUMMARY, "_sum", NULL, WEIR_VALUE, TOTAL},
+    {SUMMARY, "_count", NULL, WEIR_VALUE, TOTAL},
+    {SUMMARY, "_created", NULL, WEIR_VALUE, LEFT_OUT},
+    {INFO, "_info", NULL, WEIR_GAUGE, LEVEL},
+    {STATE_SET, "", NULL, WEIR_GAUGE, LEVEL},
+};
+
+/* NULL: the sample is of no known family, or no part of it. */
+static const struct part *find_part(const struct state *state, const char *name)
+{
+    size_t length = strlen(state->name);
+    if (!length || strncmp(name, state->name, length) != 0)
+        return NULL;
+    for (size_t i = 0; i < WR_COUNT_OF(parts); i++)
+        if (parts[i].type == state->type && strcmp(name + length, parts[i].suffix) == 0)
+            return &parts[i];
+    return NULL;
+}
 
 /* ---- Escapes --------------------------------------------------------------------------------- */
 
@@ -40,6 +91,7 @@ static bool is_word(const char *at, const char *end, const char *word)
 
 static void start_family(struct state *state, const char *at, const char *end)
 {
+    state->in_buckets = false;
     if (is_word(at, end, state->name))
         return;
     size_t length = end - at < FAMILY_ROOM ? (size_t)(end - at) : 0;
@@ -49,64 +101,45 @@ static void start_family(struct state *state, const char *at, const char *end)
 
 static void read_type(struct state *state, const char *at, const char *end)
 {
-    static const char *const names[] = {[UNTYPED] = "untyped",
-                                        [COUNTER] = "counter",
-                                        [GAUGE] = "gauge",
-                                        [HISTOGRAM] = "histogram",
-                                        [SUMMARY] = "summary"};
+    static const struct {
+        const char *name;
+        enum family_type type;
+    } types[] = {
+        {"counter", COUNTER}, {"gauge", GAUGE}, {"histogram", HISTOGRAM}, {"gaugehistogram", GAUGE_HISTOGRAM},
+        {"summary", SUMMARY}, {"info", INFO},   {"stateset", STATE_SET}};
     state->type = UNTYPED;
-    for (size_t i = 0; i < WR_COUNT_OF(names); i++)
-        if (is_word(at, wr_parse_word_end(at, end), names[i]))
-            state->type = (enum family_type)i;
+    for (size_t i = 0; i < WR_COUNT_OF(types); i++)
+        if (is_word(at, wr_parse_word_end(at, end), types[i].name))
+            state->type = types[i].type;
 }
 
-/* # TYPE name type, # HELP name text */
+static void read_unit(struct state *state, const char *at, const char *end)
+{
+    size_t length = (size_t)(wr_parse_word_end(at, end) - at);
+    *state->unit = '\0';
+    if (length < UNIT_ROOM)
+        *(char *)mempcpy(state->unit, at, length) = '\0';
+}
+
+/* # TYPE name type, # UNIT name unit, # HELP name text, and # EOF, which ends a document. */
 static void read_comment(struct wr_parser *parser)
 {
     struct state *state = parser->state;
     const char *end = parser->line_end, *word = wr_parse_skip_blanks(parser->at + 1, end);
     const char *word_end = wr_parse_word_end(word, end), *name = wr_parse_skip_blanks(word_end, end);
     const char *name_end = wr_parse_word_end(name, end), *rest = wr_parse_skip_blanks(name_end, end);
-    bool is_type = is_word(word, word_end, "TYPE");
-    if (!is_type && !is_word(word, word_end, "HELP"))
+    bool is_type = is_word(word, word_end, "TYPE"), is_unit = is_word(word, word_end, "UNIT");
+    if (is_word(word, word_end, "EOF") && name == end)
+        start_family(state, end, end);
+    if (!is_type && !is_unit && !is_word(word, word_end, "HELP"))
         return;
     start_family(state, name, name_end);
     if (is_type)
         read_type(state, rest, end);
+    else if (is_unit)
+        read_unit(state, rest, end);
     else if (end - rest < HELP_ROOM)
         *unescape(state->help, rest, end) = '\0';
-}
-
-/* ---- Families -------------------------------------------------------------------------------- */
-
-/* What the sample's name has behind the family's; NULL: it is of no known family. */
-static const char *find_suffix(const struct state *state, const char *name)
-{
-    static const char *const suffixes[] = {"_bucket", "_count", "_sum"};
-    size_t length = strlen(state->name);
-    if (!length || strncmp(name, state->name, length) != 0)
-        return NULL;
-    if (!name[length])
-        return name + length;
-    for (size_t i = 0; i < WR_COUNT_OF(suffixes) && state->type >= HISTOGRAM; i++)
-        if (strcmp(name + length, suffixes[i]) == 0)
-            return name + length;
-    return NULL;
-}
-
-static void set_family(struct wr_parser *parser, const char *name)
-{
-    const struct state *state = parser->state;
-    struct wr_parse_record *record = &parser->record;
-    const char *suffix = find_suffix(state, name);
-    if (!suffix)
-        return;
-    record->help = *state->help ? state->help : NULL;
-    record->cumulative = state->type == COUNTER || (state->type >= HISTOGRAM && *suffix);
-    record->instrument = state->type == COUNTER     ? WEIR_COUNTER
-                         : state->type == GAUGE     ? WEIR_GAUGE
-                         : state->type == HISTOGRAM ? WEIR_HISTOGRAM
-                                                    : WEIR_VALUE;
 }
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
@@ -176,25 +209,86 @@ static bool is_name(const char *at, const char *end)
     return end > start;
 }
 
-static bool read_time(struct wr_parser *parser, const char *at)
+/* An exemplar: # {key="value"} 0.67 seconds. Nothing of it is used. */
+static bool is_exemplar(const char *at, const char *end)
+{
+    return at + 2 < end && at[0] == '#' && wr_parse_is_blank(at[1]) && at[2] == '{';
+}
+
+static bool set_time(struct wr_parser *parser, const char *at, const char *end)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
     struct wr_parse_record *record = &parser->record;
-    const char *end = wr_parse_word_end(at, parser->line_end);
-    if (at == end)
-        return true;
+    if (parser->type == &wr_parser_openmetrics)
+        return wr_parse_set_time(parser, at, end);
     record->has_time = wr_numeral_read_ticks(at, end, WR_NS_PER_MS, &record->time_ns);
-    if (!record->has_time)
-        return wr_parse_refuse(parser, at, "%s is not a time (milliseconds since 1970)",
-                               wr_parse_quote(shown, at, end));
-    return wr_parse_skip_blanks(end, parser->line_end) == parser->line_end ||
-           wr_parse_refuse(parser, end, "text after the time");
+    return record->has_time || wr_parse_refuse(parser, at, "%s is not a time (milliseconds since 1970)",
+                                               wr_parse_quote(shown, at, end));
+}
+
+/* What is behind the value at `at`: nothing, or a time, and in OpenMetrics an exemplar. */
+static bool read_rest(struct wr_parser *parser, const char *at)
+{
+    const char *end = parser->line_end;
+    bool has_exemplars = parser->type == &wr_parser_openmetrics;
+    if (at == end || (has_exemplars && is_exemplar(at, end)))
+        return true;
+    const char *time_end = wr_parse_word_end(at, end), *rest = wr_parse_skip_blanks(time_end, end);
+    return set_time(parser, at, time_end) && (rest == end || (has_exemplars && is_exemplar(rest, end)) ||
+                                              wr_parse_refuse(parser, time_end, "text after the time"));
+}
+
+/* Bounds are numbers, and are written as those of weir's own histograms. The buckets of a histogram have one
+ * time, by which handlers know that they belong together. */
+static bool set_bucket(struct wr_parser *parser, const char *at)
+{
+    struct state *state = parser->state;
+    struct wr_parse_record *record = &parser->record;
+    weir_typed_value bound = {0};
+    const char *le = wr_parse_find_label(parser, "le");
+    bool is_number = le && wr_numeral_read(le, le + strlen(le), WR_NUMERAL_PLUS | WR_NUMERAL_SPECIAL, &bound);
+    double upper = bound.kind == WEIR_KIND_INT ? (double)bound.i64 : bound.f64;
+    if (!is_number || isnan(upper))
+        return wr_parse_refuse(parser, at, "a bucket of a histogram needs a number as its label \"le\"");
+    bool is_first = !state->in_buckets || upper <= state->upper;
+    if (is_first && parser->options.now)
+        state->time_ns = parser->options.now();
+    state->in_buckets = true;
+    state->upper = upper;
+    state->bound[wr_number_put_double(state->bound, upper)] = '\0';
+    wr_parse_replace_label(parser, "le", isinf(upper) && upper > 0 ? "+Inf" : state->bound);
+    if (!record->has_time && parser->options.now) {
+        record->has_time = true;
+        record->time_ns = state->time_ns;
+    }
+    return true;
+}
+
+/* Sets what the comments say of a sample whose name was kept. Sets *is_used: whether it is a value. */
+static bool set_part(struct wr_parser *parser, char *name, const char *at, bool *is_used)
+{
+    struct state *state = parser->state;
+    struct wr_parse_record *record = &parser->record;
+    const struct part *part = find_part(state, name);
+    bool is_bucket = part && part->type == HISTOGRAM && strcmp(part->suffix, "_bucket") == 0;
+    *is_used = !part || part->meaning != LEFT_OUT;
+    state->in_buckets &= is_bucket;
+    if (!part || !*is_used)
+        return true;
+    if (part->own)
+        memcpy(name + strlen(state->name), part->own, strlen(part->own));
+    record->help = *state->help ? state->help : NULL;
+    record->unit = *state->unit ? state->unit : NULL;
+    record->cumulative = part->meaning == TOTAL;
+    record->instrument = part->instrument;
+    return !is_bucket || set_bucket(parser, at);
 }
 
 static bool read_sample(struct wr_parser *parser)
 {
     char shown[WR_PARSE_SHOWN_ROOM];
     weir_typed_value value;
+    bool is_used;
     const char *end = parser->line_end, *start = parser->at, *name_end = skip_word(start, end);
     if (!is_name(start, name_end))
         return wr_parse_refuse(parser, start, "%s is not a name (letters, digits, _ and :)",
@@ -205,11 +299,11 @@ static bool read_sample(struct wr_parser *parser)
     const char *number = wr_parse_skip_blanks(parser->at, end), *number_end = wr_parse_word_end(number, end);
     if (!wr_numeral_read(number, number_end, WR_NUMERAL_PLUS | WR_NUMERAL_SPECIAL, &value))
         return wr_parse_refuse(parser, number, "%s is not a number", wr_parse_quote(shown, number, number_end));
-    const char *name = wr_parse_keep_name(parser, start, name_end, "name");
-    if (!name || !wr_parse_add_value(parser, start, name, &value))
-        return false;
-    set_family(parser, name);
-    return read_time(parser, wr_parse_skip_blanks(number_end, end));
+    char *name = wr_parse_keep(parser, start, name_end);
+    return wr_parse_check_name(parser, start, name, "name") &&
+           read_rest(parser, wr_parse_skip_blanks(number_end, end)) &&
+           set_part(parser, name, start, &is_used) && is_used &&
+           wr_parse_add_value(parser, start, name, &value);
 }
 
 static bool next(struct wr_parser *parser)
@@ -230,6 +324,13 @@ static bool next(struct wr_parser *parser)
 const struct wr_parser_type wr_parser_prometheus = {
     .name = "prometheus",
     .summary = "Prometheus' text format 0.0.4: name{key=\"value\"} 49.4 milliseconds, with TYPE and HELP",
+    .next = next,
+    .state_bytes = sizeof(struct state),
+};
+
+const struct wr_parser_type wr_parser_openmetrics = {
+    .name = "openmetrics",
+    .summary = "OpenMetrics 1.0: name{key=\"value\"} 49.4 seconds, with TYPE, UNIT and HELP",
     .next = next,
     .state_bytes = sizeof(struct state),
 };

@@ -8,8 +8,8 @@
 #include "text/common.h"
 
 static const struct wr_parser_type *const types[] = {
-    &wr_parser_auto,   &wr_parser_text,     &wr_parser_json,       &wr_parser_bai, &wr_parser_influx,
-    &wr_parser_statsd, &wr_parser_graphite, &wr_parser_prometheus, &wr_parser_csv,
+    &wr_parser_auto,   &wr_parser_text,     &wr_parser_json,       &wr_parser_bai,         &wr_parser_influx,
+    &wr_parser_statsd, &wr_parser_graphite, &wr_parser_prometheus, &wr_parser_openmetrics, &wr_parser_csv,
 };
 
 const struct wr_parser_type *wr_parser_type_at(size_t i)

@@ -8,7 +8,8 @@
 
 static const weir_option rows[] = {
     /* of types that read text: these come first, so that the others are a table of their own */
-    {"parse", WEIR_OPTION_ENUM, 0, "auto", "auto|text|json|bai|influx|statsd|graphite|prometheus|csv|patterns",
+    {"parse", WEIR_OPTION_ENUM, 0, "auto",
+     "auto|text|json|bai|influx|statsd|graphite|prometheus|openmetrics|csv|patterns",
      "the format of what is read; auto: text or json, line by line", offsetof(struct wr_source_options, parse)},
     {"patterns", WEIR_OPTION_STRING, 0, NULL, NULL,
      "\"parse\" patterns: regular expressions whose matches are values: a file, the preset nginx, or an array "

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/clock.h"
 #include "parse/parse_plugin.h"
 #include "parse/parser.h"
 #include "parse/repeats.h"
@@ -154,6 +155,7 @@ static weir_text *begin_with(const weir_host *host, const char *where, const wei
     struct wr_parser_options options = wr_source_options_parser(&source->options);
     const struct wr_parser_sink sink = {take, refuse, text};
     options.patterns = source->patterns.patterns;
+    options.now = wr_clock_wall_ns;
     text->source = source;
     text->random = (source->runtime->registry.seed ^ (uint64_t)(uintptr_t)text) | 1;
     text->has_scope = given;

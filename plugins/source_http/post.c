@@ -90,7 +90,7 @@ static const char *parse_of_type(const char *given, bool *known)
         {"application/ndjson", "json"},
         {"application/jsonl", "json"},
         {"text/csv", "csv"},
-        {"application/openmetrics-text", "prometheus"},
+        {"application/openmetrics-text", "openmetrics"},
         {"application/octet-stream", NULL},
         {"application/x-www-form-urlencoded", NULL},
         {"application/vnd.influx.line", "influx"},

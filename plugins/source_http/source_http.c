@@ -59,7 +59,7 @@ static const weir_option options_table[] = {
     {"insecure", WEIR_OPTION_BOOL, 0, "false", NULL,
      "allow addresses other than loopback without a token: anybody who reaches them can add values",
      offsetof(struct http_options, insecure)},
-    {"formats", WEIR_OPTION_LIST, 0, "json,influx,prometheus,csv,text", NULL,
+    {"formats", WEIR_OPTION_LIST, 0, "json,influx,prometheus,openmetrics,csv,text", NULL,
      "what senders may choose by path, Content-Type or ?parse=", offsetof(struct http_options, formats)},
     {"body_limit", WEIR_OPTION_SIZE, 0, "8MiB", "1KiB..1GiB", "the longest body, decompressed",
      offsetof(struct http_options, body_limit)},
@@ -142,7 +142,7 @@ static bool check_listen(struct source *source, const struct http_options *optio
 
 static bool check_formats(const weir_host *host, const weir_list *formats)
 {
-    static const char allowed[] = " auto text json bai influx statsd graphite prometheus csv ";
+    static const char allowed[] = " auto text json bai influx statsd graphite prometheus openmetrics csv ";
     for (size_t i = 0; i < formats->count; i++) {
         char word[32];
         snprintf(word, sizeof word, " %.20s ", formats->items[i]);

@@ -10,7 +10,8 @@ import stat
 import threading
 
 import requests
-from harness import ADDER, SANITIZED, assert_ledgers, main, run, wait_for
+from harness import ADDER, SANITIZED, assert_ledgers, free_port, main, run, wait_for
+from peers import prometheus_client, prometheus_parsers
 from sourced import Sourced, case
 
 MIB = 1 << 20
@@ -73,6 +74,64 @@ def each_format_is_taken_by_its_path_type_or_parameter(folder):
     times = [{key: line[key] for key in line if "time" in key} for line in program.written() if line["value"] in (3, 4)]
     assert len(times) == 2 and times[0] == times[1] and times[0], times
     assert counts["added"] == 7 and counts["bad_lines"] == counts["refused"] == 0, counts
+
+
+def registry_of_a_client():
+    """All types of Prometheus' own client, with values."""
+    client = prometheus_client()
+    registry = client.CollectorRegistry()
+    took = client.Histogram("took", 'How "long".', ["a"], unit="seconds", buckets=(0.1, 1, 10), registry=registry)
+    took.labels("x").observe(0.5)
+    took.labels("y").observe(5)
+    client.Counter("hits", "Hits.", registry=registry).inc(3)
+    client.Gauge("level", "Level.", registry=registry).set(-1.5)
+    client.Summary("size", "Size.", registry=registry).observe(2)
+    client.Info("build", "Build.", registry=registry).info({"version": "1"})
+    client.Enum("state", "State.", states=["on", "off"], registry=registry).state("off")
+    return registry
+
+
+def samples_of(page, parse):
+    """(name, labels): value, and the types of the families; without weir's own."""
+    families = [family for family in parse(page) if not family.name.startswith("weir_")]
+    samples = {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for family in families for sample in family.samples}
+    return samples, {family.name: family.type for family in families}
+
+
+def served_again(folder, body, kind):
+    """What the handler type prometheus shows of a page that is posted twice: samples and types."""
+    where = f"127.0.0.1:{free_port()}"
+    program = start(folder, {"type": "prometheus", "listen": where}, group="app")
+    answers = [post(program, body, Content_Type=kind).json() for _ in range(2)]
+    assert answers[0] == answers[1] and answers[0]["refused"] == 0, answers
+    page = {}
+
+    def is_shown():
+        page["text"] = requests.get(f"http://{where}/metrics", headers={"Accept": "application/openmetrics-text"}, timeout=240).text
+        return program.stats()["added"] == 2 * answers[0]["added"] and "app_state" in page["text"]
+
+    wait_for(is_shown, "the page")
+    program.end()
+    return page["text"]
+
+
+@case
+def pages_of_prometheus_own_client_are_served_with_the_same_values_and_types(folder):
+    client, parsers = prometheus_client(), prometheus_parsers()
+    registry = registry_of_a_client()
+    sent, _ = samples_of(client.openmetrics.exposition.generate_latest(registry).decode(), parsers[1])
+    renamed = {"app_build_info": "app_build_info_value", "app_size_count": "app_size_count_total", "app_size_sum": "app_size_sum_total"}
+    expected = {(renamed.get("app_" + name, "app_" + name), labels): value for (name, labels), value in sent.items()
+                if not name.endswith("_created")}
+    types = {"app_took_seconds": "histogram", "app_hits": "counter", "app_level": "gauge", "app_size_count": "counter",
+             "app_size_sum": "counter", "app_build_info_value": "gauge", "app_state": "gauge"}
+    for kind, body in (("application/openmetrics-text; version=1.0.0", client.openmetrics.exposition.generate_latest(registry)),
+                       ("text/plain; version=0.0.4", client.generate_latest(registry))):
+        page = served_again(folder, body, kind)
+        samples, shown = samples_of(page, parsers[1])
+        shown = {name: type for name, type in shown.items() if "created" not in name}
+        samples = {key: value for key, value in samples.items() if "created" not in key[0]}
+        assert samples == expected and shown == types, page
 
 
 @case
@@ -278,7 +337,7 @@ def hostile_bodies_are_bounded(folder):
     assert post(program, bomb, "?parse=text", Content_Encoding="gzip").status_code == 413
     assert post(program, gzip.compress(b"a=1\n")[:-4], "?parse=text", Content_Encoding="gzip").status_code == 400
     assert post(program, b"no gzip", "?parse=text", Content_Encoding="gzip").status_code == 400
-    for name in ("json", "influx", "prometheus", "csv", "text"):
+    for name in ("json", "influx", "prometheus", "openmetrics", "csv", "text"):
         for body in (b"\0" * 70000, b"\xff\xc3" * 3000, os.urandom(100000), b"{" * 100000, "é=1\n".encode()[1:]):
             assert post(program, body, "?parse=" + name).status_code in (200, 400)
     with socket.create_connection(("127.0.0.1", port_of(program))) as client:  # a line without an end

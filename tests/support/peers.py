@@ -391,12 +391,20 @@ class PostgreSQL(Peer):
         return done.stdout.splitlines()
 
 
-def prometheus_parsers():
-    """The parsers of Prometheus' client for Python: of the text format, and of OpenMetrics."""
+def prometheus_client():
+    """Prometheus' client for Python."""
     sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's package is, whatever Python runs this
     try:
-        from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
-        from prometheus_client.parser import text_string_to_metric_families as parse_text
+        import prometheus_client as client
+        import prometheus_client.openmetrics.exposition
+        import prometheus_client.openmetrics.parser
+        import prometheus_client.parser
     except ImportError:
         raise Skip("prometheus_client is not installed (Debian: python3-prometheus-client)") from None
-    return parse_text, parse_openmetrics
+    return client
+
+
+def prometheus_parsers():
+    """Its parsers: of the text format, and of OpenMetrics."""
+    client = prometheus_client()
+    return client.parser.text_string_to_metric_families, client.openmetrics.parser.text_string_to_metric_families

@@ -259,7 +259,7 @@ const struct command command_emit = {
         "  -v, --verbose          prints what was read, and what each handler did\n"
         "      --strict           values of a group that no handler gets are an error\n"
         "      --parse FORMAT     what standard input is: auto (default), text, json, bai, csv, influx,\n"
-        "                         statsd, graphite, prometheus or patterns\n"
+        "                         statsd, graphite, prometheus, openmetrics or patterns\n"
         "      --patterns FILE    for --parse patterns: regular expressions as JSON, or nginx for its access\n"
         "                         log; default: ANUBIS_METRICS\n"
         "  -h, --help             this text\n\n"

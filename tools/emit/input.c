@@ -157,8 +157,10 @@ void input_add_all(const struct wr_parser_type *type, const struct wr_patterns *
 {
     static struct input input;
     const struct wr_parser_sink sink = {take, refuse, &input};
-    const struct wr_parser_options options = {
-        .split = defaults->group ? WR_PARSER_SPLIT_NONE : WR_PARSER_SPLIT_LAST, .patterns = patterns};
+    const struct wr_parser_options options = {.split =
+                                                  defaults->group ? WR_PARSER_SPLIT_NONE : WR_PARSER_SPLIT_LAST,
+                                              .patterns = patterns,
+                                              .now = wr_clock_wall_ns};
     input = (struct input){.defaults = defaults, .counts = counts};
     *counts = (struct input_counts){0};
     input.parser = wr_parser_new(type, &options, &sink);

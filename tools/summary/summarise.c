@@ -37,7 +37,7 @@ static int set_type(const struct command *command, struct request *request, cons
                ? 0
                : command_refuse(command,
                                 "--parse: \"%s\" is not a format; allowed: auto, text, json, bai, csv, "
-                                "influx, statsd, graphite, prometheus",
+                                "influx, statsd, graphite, prometheus, openmetrics",
                                 name);
 }
 
@@ -219,8 +219,9 @@ const struct command command_summary = {
         "                      NAME=FILE names the node of a file\n"
         "      --json          as JSON\n"
         "      --csv           as CSV\n"
-        "      --parse FORMAT  what the files are: auto, text, json, bai, csv, influx, statsd, graphite\n"
-        "                      or prometheus; default: csv and json by their names, else auto\n"
+        "      --parse FORMAT  what the files are: auto, text, json, bai, csv, influx, statsd, graphite,\n"
+        "                      prometheus or openmetrics; default: csv and json by their names, else\n"
+        "                      auto\n"
         "  -h, --help          this text\n\n"
         "FILE - is standard input. Quantiles are within 1 %. Running totals count by their increments.\n"
         "Reports, of weir run --report, of the handler type report and of perf.py, are recognised.\n",

@@ -13,7 +13,7 @@ Test(parser, every_type_is_found_by_its_name)
         cr_assert_eq(wr_parser_type_find(wr_parser_type_name(type)), type);
         cr_assert(*wr_parser_type_summary(type));
     }
-    cr_assert_eq(i, 9);
+    cr_assert_eq(i, 10);
     cr_assert_null(wr_parser_type_find("yaml"));
 }
 
