@@ -2,25 +2,24 @@
 
 #include "parse/numeral.h"
 #include "parse/parser_internal.h"
+#include "registry/name.h"
+#include "text/buffer.h"
 #include "text/common.h"
+#include "text/error.h"
 #include "text/json.h"
 
-/* RFC 4180: records of fields, in quotes where a field contains commas or quotes. Columns are those of the
- * format csv, in its order; or in the order of a first record that names them. A field in
- * quotes may have line ends in it. */
+/* RFC 4180: records of fields, in quotes where a field contains commas, quotes or line ends. A first record
+ * without any number names the columns:
+ *
+ * - with "name" and "value" among them, each record is one value, and further columns are labels;
+ * - otherwise each column is a value of its name: ts,cpu,mem.
+ *
+ * "timestamp" ("time", "ts"), "group" and "labels" are what they say in both. Without such a record the columns
+ * are those of the format csv, in its order. */
 
-enum { MOST_COLUMNS = 16 };
+enum { MOST_COLUMNS = 256 };
 
-enum column { TIMESTAMP, GROUP, NAME, VALUE, LABELS, COLUMNS };
-
-static const char *const column_names[COLUMNS] = {"timestamp", "group", "name", "value", "labels"};
-
-struct state {
-    struct wr_json json; /* the labels */
-    bool is_started;     /* the first record has been read */
-    unsigned count;      /* of columns that the first record names; 0: the default */
-    enum column columns[MOST_COLUMNS];
-};
+enum column { TIMESTAMP, GROUP, NAME, VALUE, LABELS, OTHER, IGNORED };
 
 /* The fields of a record. */
 struct fields {
@@ -28,9 +27,26 @@ struct fields {
     unsigned count;
 };
 
+struct columns {
+    unsigned count; /* 0: the default */
+    bool is_wide, lacks_value;
+    enum column is[MOST_COLUMNS];
+    struct wr_buffer names; /* each with a NUL */
+    size_t name_at[MOST_COLUMNS];
+};
+
+struct state {
+    struct wr_json json; /* the labels */
+    bool is_started;     /* the first record has been read */
+    struct columns columns;
+    struct fields fields; /* of the present record */
+};
+
 static void free_state(void *state)
 {
-    wr_json_fini(&((struct state *)state)->json);
+    struct state *csv = state;
+    wr_json_fini(&csv->json);
+    wr_buffer_fini(&csv->columns.names);
 }
 
 /* ---- Records --------------------------------------------------------------------------------- */
@@ -88,46 +104,6 @@ static bool read_fields(struct wr_parser *parser, struct fields *fields)
     }
 }
 
-/* ---- Columns --------------------------------------------------------------------------------- */
-
-static enum column find_column(const char *at, const char *end)
-{
-    for (unsigned i = 0; i < COLUMNS; i++)
-        if (strlen(column_names[i]) == (size_t)(end - at) &&
-            memcmp(column_names[i], at, (size_t)(end - at)) == 0)
-            return (enum column)i;
-    return COLUMNS;
-}
-
-/* Whether the record names the columns: all of them, and name and value among them. */
-static bool is_header(const struct fields *fields)
-{
-    unsigned found = 0;
-    for (unsigned i = 0; i < fields->count; i++) {
-        enum column column = find_column(fields->at[i], fields->end[i]);
-        if (column == COLUMNS || found & 1U << column)
-            return false;
-        found |= 1U << column;
-    }
-    return found & 1U << NAME && found & 1U << VALUE;
-}
-
-/* Returns whether the record is the header. */
-static bool read_header(struct state *state, const struct fields *fields)
-{
-    bool is_first = !state->is_started;
-    state->is_started = true;
-    if (!is_header(fields))
-        return false;
-    if (is_first)
-        state->count = fields->count;
-    for (unsigned i = 0; is_first && i < fields->count; i++)
-        state->columns[i] = find_column(fields->at[i], fields->end[i]);
-    return true;
-}
-
-/* ---- Values ---------------------------------------------------------------------------------- */
-
 /* Keeps a field without the doubling of its quotes. */
 static char *keep(struct wr_parser *parser, const char *at, const char *end)
 {
@@ -139,6 +115,109 @@ static char *keep(struct wr_parser *parser, const char *at, const char *end)
     wr_parse_close(parser, out);
     return text;
 }
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+static bool is_text(const char *at, const char *end, const char *text)
+{
+    return strlen(text) == (size_t)(end - at) && memcmp(text, at, (size_t)(end - at)) == 0;
+}
+
+static enum column find_column(const char *at, const char *end)
+{
+    static const struct {
+        const char *name;
+        enum column column;
+    } known[] = {{"timestamp", TIMESTAMP}, {"time", TIMESTAMP}, {"ts", TIMESTAMP}, {"group", GROUP},
+                 {"name", NAME},           {"value", VALUE},    {"labels", LABELS}};
+    for (size_t i = 0; i < WR_COUNT_OF(known); i++)
+        if (is_text(at, end, known[i].name))
+            return known[i].column;
+    return at == end ? IGNORED : OTHER;
+}
+
+static bool has_number(const struct fields *fields)
+{
+    weir_typed_value number;
+    for (unsigned i = 0; i < fields->count; i++)
+        if (wr_numeral_read(fields->at[i], fields->end[i], WR_NUMERAL_PLUS | WR_NUMERAL_SPECIAL, &number))
+            return true;
+    return false;
+}
+
+/* The first may be empty, as that of an index is. */
+static bool are_names(struct wr_parser *parser, const struct fields *fields)
+{
+    struct wr_error error;
+    for (unsigned i = 0; i < fields->count; i++) {
+        bool is_empty = fields->at[i] == fields->end[i];
+        if (is_empty ? i > 0 : !wr_name_check(keep(parser, fields->at[i], fields->end[i]), "column", &error))
+            return false;
+    }
+    return fields->count > 1;
+}
+
+static bool has_column(const struct fields *fields, enum column column)
+{
+    for (unsigned i = 0; i < fields->count; i++)
+        if (find_column(fields->at[i], fields->end[i]) == column)
+            return true;
+    return false;
+}
+
+static bool are_present(struct wr_parser *parser, const struct columns *columns, const struct fields *fields)
+{
+    if (columns->count != fields->count)
+        return false;
+    for (unsigned i = 0; i < fields->count; i++)
+        if (strcmp(keep(parser, fields->at[i], fields->end[i]), columns->names.data + columns->name_at[i]) != 0)
+            return false;
+    return true;
+}
+
+/* A column that is named again is one of its own name. Returns false if out of memory. */
+static bool set_columns(struct wr_parser *parser, struct columns *columns, const struct fields *fields)
+{
+    bool has_name = has_column(fields, NAME), has_value = has_column(fields, VALUE);
+    unsigned found = has_name ? 0 : 1U << VALUE;
+    columns->count = fields->count;
+    columns->is_wide = !has_name;
+    columns->lacks_value = has_name && !has_value;
+    wr_buffer_clear(&columns->names);
+    for (unsigned i = 0; i < fields->count; i++) {
+        enum column column = find_column(fields->at[i], fields->end[i]);
+        columns->is[i] = column < OTHER && found & 1U << column ? OTHER : column;
+        found |= 1U << column;
+        columns->name_at[i] = columns->names.length;
+        wr_buffer_put_text(&columns->names, keep(parser, fields->at[i], fields->end[i]));
+        wr_buffer_put_char(&columns->names, '\0');
+    }
+    if (columns->names.failed)
+        columns->count = 0;
+    return columns->count;
+}
+
+/* Returns whether the record names the columns. A later one does so if it says the same again, or names "name"
+ * and "value": files are read one after another. */
+static bool read_header(struct wr_parser *parser, struct state *state)
+{
+    const struct fields *fields = &state->fields;
+    bool is_first = !state->is_started;
+    state->is_started = true;
+    if (has_number(fields))
+        return false;
+    if (are_present(parser, &state->columns, fields))
+        return true;
+    wr_parse_start(parser);
+    if ((!is_first && !(has_column(fields, NAME) && has_column(fields, VALUE))) || !are_names(parser, fields))
+        return false;
+    wr_parse_start(parser);
+    if (!set_columns(parser, &state->columns, fields))
+        wr_parse_refuse(parser, NULL, "out of memory");
+    return true;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 /* A JSON object of texts. */
 static bool read_labels(struct wr_parser *parser, const char *at, const char *end)
@@ -161,15 +240,34 @@ static bool read_labels(struct wr_parser *parser, const char *at, const char *en
     return true;
 }
 
-/* An empty field is as if the column was missing, but for name and value. */
-static bool read_column(struct wr_parser *parser, enum column column, const char *at, const char *end)
+/* A column of its own name: a label of the value; or one of several values, which is left out if it is no
+ * number. */
+static bool read_other(struct wr_parser *parser, const char *name, const char *at, const char *end)
 {
+    const struct state *state = parser->state;
+    char shown[WR_PARSE_SHOWN_ROOM];
+    weir_typed_value number;
+    if (!state->columns.is_wide)
+        return wr_parse_add_label(parser, at, name, keep(parser, at, end));
+    if (wr_numeral_read(at, end, WR_NUMERAL_PLUS | WR_NUMERAL_SPECIAL, &number))
+        return wr_parse_add_value(parser, at, name, &number);
+    wr_parse_leave_out(parser, at, "column \"%.100s\": %s is not a number", name,
+                       wr_parse_quote(shown, at, end));
+    return true;
+}
+
+/* An empty field is as if the column was missing, but for name and value. */
+static bool read_column(struct wr_parser *parser, unsigned i, enum column column)
+{
+    struct state *state = parser->state;
+    const char *at = state->fields.at[i], *end = state->fields.end[i];
     if (at == end)
         return true;
     switch (column) {
     case TIMESTAMP: return wr_parse_set_time(parser, at, end);
     case GROUP: return wr_parse_set_group(parser, at, keep(parser, at, end));
     case LABELS: return read_labels(parser, at, end);
+    case OTHER: return read_other(parser, state->columns.names.data + state->columns.name_at[i], at, end);
     default: return true; /* name and value are read together */
     }
 }
@@ -189,25 +287,35 @@ static bool read_value(struct wr_parser *parser, const struct fields *fields, un
 
 /* ---- A record -------------------------------------------------------------------------------- */
 
+static bool check_columns(struct wr_parser *parser, const struct state *state, unsigned count)
+{
+    if (state->columns.lacks_value)
+        return wr_parse_refuse(parser, NULL, "the first record names a column \"name\", but none \"value\"");
+    if (state->fields.count == count)
+        return true;
+    return wr_parse_refuse(parser, parser->at, "%u fields, but there are %u columns%s", state->fields.count,
+                           count, state->columns.count ? "" : " (timestamp,group,name,value,labels)");
+}
+
 static bool read_record(struct wr_parser *parser)
 {
     static const enum column defaults[] = {TIMESTAMP, GROUP, NAME, VALUE, LABELS};
     struct state *state = parser->state;
-    struct fields fields;
     unsigned name = 0, value = 0;
-    if (!read_fields(parser, &fields) || read_header(state, &fields))
+    if (!read_fields(parser, &state->fields) || read_header(parser, state))
         return false;
-    const enum column *columns = state->count ? state->columns : defaults;
-    unsigned count = state->count ? state->count : WR_COUNT_OF(defaults);
-    if (fields.count != count)
-        return wr_parse_refuse(parser, parser->at, "%u fields, but there are %u columns", fields.count, count);
+    const enum column *columns = state->columns.count ? state->columns.is : defaults;
+    unsigned count = state->columns.count ? state->columns.count : WR_COUNT_OF(defaults);
+    wr_parse_start(parser);
+    if (!check_columns(parser, state, count))
+        return false;
     for (unsigned i = 0; i < count; i++) {
         name = columns[i] == NAME ? i : name;
         value = columns[i] == VALUE ? i : value;
-        if (!read_column(parser, columns[i], fields.at[i], fields.end[i]))
+        if (!read_column(parser, i, columns[i]))
             return false;
     }
-    return read_value(parser, &fields, name, value);
+    return state->columns.is_wide ? parser->record.count > 0 : read_value(parser, &state->fields, name, value);
 }
 
 static bool next(struct wr_parser *parser)
@@ -222,7 +330,8 @@ static bool next(struct wr_parser *parser)
 
 const struct wr_parser_type wr_parser_csv = {
     .name = "csv",
-    .summary = "RFC 4180: timestamp,group,name,value,labels, or the columns that the first record names",
+    .summary =
+        "RFC 4180: timestamp,group,name,value,labels, or the columns that the first record names: ts,cpu,mem",
     .next = next,
     .step = step,
     .state_bytes = sizeof(struct state),
