@@ -36,7 +36,9 @@
     X(waits_in_create) X(crashes_at_exit) X(probe_leaks) X(probe_late) \
     X(slow) X(prints_to_stdout) X(prints_to_stderr) X(prints_in_open) X(replaces_stdout) X(closes_stdin) \
     X(sets_alarm) X(sets_locale_to_c) X(sets_numbers_to_c) X(drops_all) X(loses_some) X(writes_wrong_value) \
-    X(repeats_some) X(buffers) X(empties_on_open) X(inherits) X(leaks_every_50th) X(leaks_on_failed_open) \
+    X(writes_more_digits) X(writes_exponents) X(writes_name_last) X(writes_one_line) X(rejects_all) \
+    X(rejects_large) X(drops_large) X(rejects_in_program) X(repeats_some) X(buffers) X(empties_on_open) \
+    X(inherits) X(leaks_every_50th) X(leaks_on_failed_open) \
     X(static_descriptor) X(static_options) X(thread_per_batch) X(abandon_frees) X(abandon_allocates) \
     X(keeps_note) X(keeps_label) X(short_label) X(few_labels) X(short_note) X(small_array) \
     X(gives_up_waiting) X(crashes_in_stopped_open) X(gives_up_open) \
@@ -308,6 +310,17 @@ static void abandon(void *self)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
+/* Appends name and value as the fault says. */
+static void put_value(const struct faulty *faulty, FILE *lines, const weir_series *series, double value)
+{
+    switch (faulty->fault) {
+    case FAULT_writes_exponents: fprintf(lines, "%s.%s=%e\n", series->group, series->name, value); break;
+    case FAULT_writes_name_last: fprintf(lines, "%+.2f\t%s.%s\n", value, series->group, series->name); break;
+    case FAULT_writes_one_line: fprintf(lines, "{\"%s\":%.1f},", series->name, value); break;
+    default: fprintf(lines, "%s.%s %.17g\n", series->group, series->name, value); break;
+    }
+}
+
 /* Appends one line, or more or less than that. */
 static void put_line(const struct faulty *faulty, FILE *lines, const weir_batch *batch, uint32_t i)
 {
@@ -319,9 +332,11 @@ static void put_line(const struct faulty *faulty, FILE *lines, const weir_batch 
         return;
     if (faulty->fault == FAULT_writes_wrong_value && number % 97 == 96)
         value /= 10;
-    fprintf(lines, "%s.%s %.17g\n", series->group, series->name, value);
+    if (faulty->fault == FAULT_writes_more_digits && number % 97 == 96)
+        value += 3e8;
+    put_value(faulty, lines, series, value);
     if (faulty->fault == FAULT_repeats_some && number % 97 == 96)
-        fprintf(lines, "%s.%s %.17g\n", series->group, series->name, value);
+        put_value(faulty, lines, series, value);
 }
 
 /* Returns the lines of a batch; the caller frees them. */
@@ -408,6 +423,22 @@ static void return_invalid_outcome(enum fault fault, const weir_batch *batch, we
     case FAULT_no_end_of_reason: memset(outcome->reason, 'x', sizeof outcome->reason); break;
     default: break;
     }
+}
+
+/* Settles a batch as rejected, without writing it. Returns false if the fault is not that. */
+static bool reject(enum fault fault, const weir_batch *batch, weir_outcome *outcome)
+{
+    bool is_large = batch->count > 3;
+    bool in_program = !batch->label_count; /* vet's own batches have labels */
+    bool drops = fault == FAULT_drops_large && is_large;
+    bool rejects = fault == FAULT_rejects_all || (fault == FAULT_rejects_large && is_large) ||
+                   (fault == FAULT_rejects_in_program && in_program);
+    outcome->rejected = rejects ? batch->count : 0;
+    outcome->done = drops ? 0 : batch->count;
+    outcome->code = drops ? WEIR_OUTCOME_DROP : WEIR_OUTCOME_OK;
+    if (drops)
+        snprintf(outcome->reason, sizeof outcome->reason, "the batch is too large");
+    return drops || rejects;
 }
 
 /* Two instances share state without a lock. */
@@ -513,6 +544,8 @@ static void emit(void *self, const weir_batch *batch, weir_outcome *outcome)
     struct faulty *faulty = self;
     misbehave_in_emit(faulty);
     touch_batch(faulty, batch);
+    if (reject(faulty->fault, batch, outcome))
+        return;
     if (!write_batch(faulty, batch)) {
         outcome->done = 0;
         outcome->code = errno == EAGAIN ? WEIR_OUTCOME_RETRY : WEIR_OUTCOME_REOPEN;

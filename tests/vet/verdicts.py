@@ -103,12 +103,20 @@ VERDICTS = {
 }
 # What only reading the destination shows.
 READ = {
-    "drops_all": "1250 of 1250 values that were settled by emit do not arrive: .* prints no line with vet[0-9a-f]{8}n000000=100000",
+    "drops_all": "1250 of 1250 values that were settled by emit do not arrive: .* prints no line with vet[0-9a-f]{8}n000000=1000000",
     "loses_some": r"\d+ of 1250 values that were settled by emit do not arrive: .* prints no line with vet[0-9a-f]{8}n000096=",
     "writes_wrong_value": r"\d+ of 1250 values .* do not arrive: .* prints another value than vet[0-9a-f]{8}n000096=",
-    "repeats_some": r"\d+ of 1290 values arrive more than once, although none was offered twice: vet[0-9a-f]{8}n\d{6}=\d{6} arrives 2 times",
+    "writes_more_digits": r"\d+ of 1250 values .* do not arrive: .* prints another value than vet[0-9a-f]{8}n000096=",
+    "repeats_some": r"\d+ of 1290 values arrive more than once, although none was offered twice: vet[0-9a-f]{8}n\d{6}=\d{7} arrives 2 times",
     "buffers": "values that were settled by emit arrive only after close: flush has returned, but has not sent what was buffered",
     "empties_on_open": r"1250 of 1290 values that were settled before and after a close and an open do not arrive",
+}
+# What no destination has a cause to refuse.
+REJECTED = {
+    "rejects_all": "1 of 1 values are rejected by emit, although their names and numbers are ordinary: outcome->reason is empty",
+    "rejects_large": "7 of 10 values are rejected by emit, although",
+    "drops_large": "7 of 10 values are rejected by emit, although .*: the batch is too large",
+    "rejects_in_program": "500 of 500 values are rejected in a program, although",
 }
 HANGS = {
     "create_hangs": ("create", "create does not return within [0-9]+ ms, although a stop was requested"),
@@ -221,9 +229,24 @@ def what_does_not_arrive_or_arrives_twice_is_found_by_reading_the_destination(fo
         options, more = read_options(folder, fault)
         assert_verdict(FAULTY, options, "read", READ[fault], *more, "--deadline", "4s")
     for_each(READ, check_fault)
-    options, more = read_options(folder, "none")
-    status, checks = vet(FAULTY, options, "--check", "read", *more)
-    assert status == 0 and "1290 values of a handler" in checks["read"][1], checks
+
+
+@case
+def a_handler_that_rejects_ordinary_values_is_found(folder):
+    def check_fault(fault):
+        options, more = read_options(folder, fault)
+        assert_verdict(FAULTY, options, "read", REJECTED[fault], *more, "--deadline", "5m")
+    for_each(REJECTED, check_fault)
+
+
+@case
+def a_value_may_be_written_in_any_form_and_at_any_place_of_its_line(folder):
+    def check_form(form):
+        options, more = read_options(folder, form)
+        status, checks = vet(FAULTY, options, "--check", "read", *more, "--deadline", "5m")
+        words = "1290 values of a handler, 300 of two at the same time and 500 of a program arrive, once each"
+        assert status == 0 and re.fullmatch(words, checks["read"][1]), (form, checks)
+    for_each(("none", "writes_exponents", "writes_name_last", "writes_one_line"), check_form)
 
 
 @case

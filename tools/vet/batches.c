@@ -141,7 +141,7 @@ void vet_batches_mark(uint64_t number, char name[VET_MARK_SIZE], int *value)
     atomic_compare_exchange_strong(&run, &none,
                                    (uint32_t)vet_now_ms() % 0xfffff << 12 | ((uint32_t)getpid() & 0xfff) | 1);
     snprintf(name, VET_MARK_SIZE, "vet%08xn%06llu", atomic_load(&run), (unsigned long long)number);
-    *value = 100000 + (int)(number * 7919 % 900000);
+    *value = 1000000 + 10 * (int)(number * 7919 % 900000);
 }
 
 static uint32_t make_marked_series(uint64_t number)

@@ -34,7 +34,8 @@ uint64_t vet_batches_draw(uint64_t *state);
 /* Creates the series of VET_SERIES, with ids up to `largest`. */
 void vet_batches_spread(uint32_t largest);
 
-/* The name of the marked sample with this number, unique to this process, and its value, of six digits. */
+/* The name of the marked sample with this number, unique to this process, and its value: a different one for
+ * each number, of seven digits, exact in six (%g and %e) and as a float. */
 enum { VET_MARK_SIZE = 32 };
 void vet_batches_mark(uint64_t number, char name[VET_MARK_SIZE], int *value);
 

@@ -100,7 +100,7 @@ static int check_outcome(struct vet_probe *probe, const struct fenced *fenced, c
     check_fence(fenced, probe, callback);
     check_code(outcome, callback);
     check_reason(probe, outcome, callback);
-    if (outcome->code != WEIR_OUTCOME_OK)
+    if (*outcome->reason)
         memcpy(probe->reason, outcome->reason, sizeof probe->reason);
     return outcome->code;
 }

@@ -26,7 +26,7 @@ struct vet_probe {
     const weir_batch *batch;     /* of the emit in progress; NULL: none */
     int64_t wake_in_ms;          /* the delay of the last host->wake_in; -1: none */
     bool waiting;                /* between begin and end of blocking_call/1 */
-    char reason[256];            /* of the last outcome that was not OK */
+    char reason[256];            /* of the last outcome that had one */
 
     void *context; /* of the check */
 

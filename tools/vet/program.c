@@ -47,6 +47,7 @@ static void read_ledger(void)
         return;
     shared->offered = stats.offered;
     shared->delivered = stats.delivered;
+    shared->rejected = stats.dropped[WEIR_DROPPED_REJECTED];
     shared->known = true;
 }
 

@@ -18,7 +18,7 @@ void vet_program_configure(const struct vet_subject *subject, const char *linger
 struct vet_ledger {
     bool known; /* false: the program did not end by exit() */
     int status; /* of waitpid(2) */
-    uint64_t offered, delivered;
+    uint64_t offered, delivered, rejected;
     int64_t elapsed_us; /* set by the script */
 };
 
