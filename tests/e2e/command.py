@@ -151,6 +151,26 @@ def emit_delivers_one_event_and_reports_the_result_of_each_handler(folder):
 
 
 @case
+def emit_says_what_its_values_are(folder):
+    out = os.path.join(folder, "out")
+    config = write(folder, {"handlers": {"disk": {"type": "file", "path": out, "format": "json"}},
+                            "groups": {"*": "disk"}, "metrics": {"g": {"level": {"instrument": "gauge"}}}})
+    for option in ("counter", "gauge", "histogram"):
+        done = run(WEIR, "emit", "-c", config, "-g", "g", "-l", "a=b", "--" + option, "x=1", "level=2", WEIR_LOG="info")
+        assert done.returncode == 0 and "2 values added, 0 of them unrouted, 0 refused" in done.stderr, done
+        for text, parse in (("y:3|c\n", "statsd"), ("z=4\n", "text")):
+            done = subprocess.run([WEIR, "emit", "-c", config, "-g", "g", "--" + option, "-", "--parse", parse], input=text,
+                                  env=environment(), capture_output=True, text=True, timeout=240, check=False)
+            assert done.returncode == 0, done
+        with open(out, encoding="utf-8") as file:
+            found = {line["name"]: line["instrument"] for line in map(json.loads, file)}
+        assert found == {"x": option, "level": "gauge", "y": "counter", "z": option}, found
+        os.remove(out)
+    done = run(WEIR, "emit", "-c", config, "-g", "g", "--gauge", "--counter", "x=1")
+    assert done.returncode == 2 and "only one of --counter, --gauge and --histogram is allowed" in done.stderr, done
+
+
+@case
 def emit_prefers_the_named_file_to_weir_config(folder):
     out = os.path.join(folder, "out")
     config = write(folder, {"handlers": {"disk": {"type": "file", "path": out}}, "groups": {"*": "disk"}})

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from harness import SOURCE, WEIR, Skip, case, lines_of, main, run, start, wait_for
+from harness import SOURCE, WEIR, Skip, case, free_port, lines_of, main, run, start, wait_for
 
 PATIENCE_S = 240
 
@@ -158,6 +158,33 @@ def with_strict_what_a_source_refuses_is_a_failure(folder):
             done = run(WEIR, "relay", "-c", config, *options, stdin=file)
         assert done.returncode == status and (shown in done.stderr if shown else "the source" not in done.stderr), (text, options, done)
     assert delivered(folder) == [1, 1, 1, 1]
+
+
+@case
+def without_a_configuration_what_comes_by_statsd_is_printed():
+    port, connections = free_port(), []
+    relay = start(WEIR, "relay", "--statsd", f"127.0.0.1:{port}", WEIR_LOG="info")
+
+    def is_connected():
+        assert relay.poll() is None, relay.communicate()
+        try:
+            connections.append(socket.create_connection(("127.0.0.1", port)))
+        except ConnectionRefusedError:
+            return False
+        return True
+    wait_for(is_connected, "the source")
+    connections[0].sendall(b"app.hits:1|c\nusers:bob|s\ntime:3|ms|#route:/x\n")
+    lines = [relay.stdout.readline().split("]: ", 1)[1] for _ in range(3)]
+    connections[0].close()
+    relay.terminate()
+    out, log = relay.communicate(timeout=PATIENCE_S)
+    assert lines == ["app.hits=1\n", 'users=1 metadata="bob"\n', 'time=3 {route="/x"}\n'] and out == "", (lines, out)
+    assert relay.returncode == 0 and ledger_of(log) == 3, log
+    for arguments, why in (["-c", "x"], "only one of -c and --statsd is allowed"), (["a:1", "b:2"], 'no further arguments are allowed: "b:2"'):
+        done = run(WEIR, "relay", "--statsd", *arguments)
+        assert done.returncode == 2 and why in done.stderr, done
+    done = run(WEIR, "relay", "--statsd", '$x"y')
+    assert done.returncode == 1 and '"udp://$x"y" has no port' in done.stderr, done
 
 
 @case

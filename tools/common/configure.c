@@ -1,6 +1,7 @@
 #include "configure.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <weir/weir.h>
 
@@ -9,6 +10,8 @@
 #include "config/parse.h"
 #include "runtime/configure.h"
 #include "runtime/runtime.h"
+#include "text/buffer.h"
+#include "text/escape.h"
 
 static bool has_own_variable(void)
 {
@@ -24,21 +27,47 @@ static bool is_environment_applied(void)
     return runtime->from_environment || (runtime->tee && !has_own_variable());
 }
 
+static int configure_whole(const char *text)
+{
+    return weir_configure_text(text, strlen(text));
+}
+
+/* What a user has asked for takes the place of the variables. */
+static bool is_applied(int (*configure)(const char *given), const char *given)
+{
+    unsetenv("WEIR_CONFIG");
+    unsetenv("BENCHMARK_AI");
+    if (configure(given) == 0)
+        return true;
+    command_fail("%s", weir_last_error());
+    return false;
+}
+
 /* The variables take precedence over a program's own configuration, but not over a file that is given. */
 bool configure_from(const char *file)
 {
     if (!file) {
-        bool is_applied = is_environment_applied();
-        if (!is_applied)
+        bool is_done = is_environment_applied();
+        if (!is_done)
             command_fail("%s is invalid: no value was added", wr_parse_has_variable()   ? "WEIR_CONFIG"
                                                               : wr_benchmarkai_is_set() ? "BENCHMARK_AI"
                                                                                         : "WEIR_TEE");
-        return is_applied;
+        return is_done;
     }
-    unsetenv("WEIR_CONFIG");
-    unsetenv("BENCHMARK_AI");
-    if (weir_configure_file(file) == 0)
-        return true;
-    command_fail("%s", weir_last_error());
-    return false;
+    return is_applied(weir_configure_file, file);
+}
+
+bool configure_text(const char *text)
+{
+    return is_applied(configure_whole, text);
+}
+
+void configure_put_text(struct wr_buffer *out, const char *text)
+{
+    struct wr_buffer escaped = {0};
+    for (; *text; text++)
+        wr_buffer_put_text(&escaped, (const char[]){*text, *text == '$' ? '$' : '\0', '\0'});
+    const char *doubled = wr_buffer_text(&escaped);
+    wr_escape_json(out, doubled ? doubled : "");
+    wr_buffer_fini(&escaped);
 }

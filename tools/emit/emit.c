@@ -28,7 +28,7 @@
 
 #define NO_VALUE "no value is given (like name=12.5)"
 
-enum { OPTION_STRICT = 256, OPTION_PARSE, OPTION_PATTERNS };
+enum { OPTION_STRICT = 256, OPTION_PARSE, OPTION_PATTERNS, OPTION_COUNTER, OPTION_GAUGE, OPTION_HISTOGRAM };
 
 struct request {
     const char *config, *group;
@@ -36,6 +36,7 @@ struct request {
     size_t label_count;
     weir_typed_value values[WR_PARSER_VALUES]; /* from the arguments */
     size_t value_count;
+    int instrument; /* enum weir_instrument, of values that come without one; WEIR_VALUE: not given */
     const struct wr_parser_type *parser; /* NULL: not given */
     bool uses_patterns;
     const char *patterns_path;
@@ -69,6 +70,14 @@ static int add_value(const struct command *command, struct request *request, cha
     if (!wr_parser_read_word(word, word, &request->values[request->value_count], fault))
         return command_refuse(command, "%s", fault);
     request->value_count++;
+    return 0;
+}
+
+static int set_instrument(const struct command *command, struct request *request, int instrument)
+{
+    if (request->instrument && request->instrument != instrument)
+        return command_refuse(command, "only one of --counter, --gauge and --histogram is allowed");
+    request->instrument = instrument;
     return 0;
 }
 
@@ -111,6 +120,9 @@ static int parse(const struct command *command, struct request *request, int arg
         {"strict", no_argument, NULL, OPTION_STRICT},
         {"parse", required_argument, NULL, OPTION_PARSE},
         {"patterns", required_argument, NULL, OPTION_PATTERNS},
+        {"counter", no_argument, NULL, OPTION_COUNTER},
+        {"gauge", no_argument, NULL, OPTION_GAUGE},
+        {"histogram", no_argument, NULL, OPTION_HISTOGRAM},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -128,6 +140,9 @@ static int parse(const struct command *command, struct request *request, int arg
         case OPTION_PARSE: error = set_parser(command, request, optarg); break;
         case OPTION_PATTERNS: request->patterns_path = optarg; break;
         case OPTION_STRICT: request->strict = true; break;
+        case OPTION_COUNTER: error = set_instrument(command, request, WEIR_COUNTER); break;
+        case OPTION_GAUGE: error = set_instrument(command, request, WEIR_GAUGE); break;
+        case OPTION_HISTOGRAM: error = set_instrument(command, request, WEIR_HISTOGRAM); break;
         case 'h':
             command_print_help(command, stdout);
             *done = true;
@@ -171,7 +186,10 @@ static int add_arguments(struct request *request)
 {
     record_settle_kinds(request->group, request->values, request->value_count);
     const struct wr_event event = {.typed = request->values, .count = request->value_count};
+    const struct wr_parse_record meaning = {.instrument = request->instrument};
     weir_stream *stream = weir_get_stream_labeled(request->group, request->labels, request->label_count);
+    for (size_t i = 0; i < request->value_count && !stream->refusal; i++)
+        record_declare(stream, &meaning, request->values[i].name);
     if (wr_event_add(stream, &event))
         return command_fail("%s", weir_last_error());
     delivery_wait(request->timeout_ns / 1000000, false);
@@ -193,7 +211,8 @@ static void print_counts(const struct request *request, const struct input_count
 
 static int add_input(const struct command *command, const struct request *request)
 {
-    const struct record_defaults defaults = {request->group, request->labels, request->label_count};
+    const struct record_defaults defaults = {request->group, request->labels, request->label_count,
+                                             request->instrument};
     struct input_counts counts;
     input_add_all(request->parser ? request->parser : wr_parser_type_find("auto"), request->patterns, &defaults,
                   &counts);
@@ -247,14 +266,17 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_emit = {
     .name = "emit",
-    .arguments =
-        "[-c FILE] [-g GROUP] [-l KEY=VALUE]... [-t TIME] [-v] [--strict] [--parse FORMAT] [--patterns FILE] "
-        "NAME=VALUE...|-",
+    .arguments = "[-c FILE] [-g GROUP] [-l KEY=VALUE]... [--counter | --gauge | --histogram] [-t TIME] [-v] "
+                 "[--strict] [--parse FORMAT] [--patterns FILE] "
+                 "NAME=VALUE...|-",
     .summary = "Adds values, as one event or from standard input, and waits until they are delivered.",
     .help =
         "\n  -c, --config FILE      the configuration; default: WEIR_CONFIG, else BENCHMARK_AI\n"
         "  -g, --group GROUP      the group; optional only with -, if each line names its group\n"
         "  -l, --label KEY=VALUE  a label; may be repeated\n"
+        "      --counter          values are increments of counters, unless they say what they are\n"
+        "      --gauge            levels of gauges\n"
+        "      --histogram        values of histograms\n"
         "  -t, --timeout TIME     how long to wait for delivery (5s)\n"
         "  -v, --verbose          prints what was read, and what each handler did\n"
         "      --strict           values of a group that no handler gets are an error\n"

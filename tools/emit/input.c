@@ -116,11 +116,14 @@ static const char *add(struct input *input, const struct wr_parse_record *record
 }
 
 /* Returns false if the input ends. */
-static bool take(void *context, const struct wr_parse_record *record)
+static bool take(void *context, const struct wr_parse_record *parsed)
 {
     struct input *input = context;
+    struct wr_parse_record whole = *parsed, *record = &whole;
     if (have_handlers_ended(input))
         return false;
+    if (!record->instrument)
+        record->instrument = input->defaults->instrument;
     const char *reason = add(input, record);
     if (reason) {
         input->counts->invalid++;

@@ -60,8 +60,7 @@ size_t record_bytes(const struct wr_parse_record *record)
     return record->count * sizeof(weir_sample) + (record->metadata ? strlen(record->metadata) : 0);
 }
 
-/* Once for each name. What the configuration or an earlier record says takes precedence. */
-static void declare(weir_stream *stream, const struct wr_parse_record *record, const char *name)
+void record_declare(weir_stream *stream, const struct wr_parse_record *record, const char *name)
 {
     const weir_metric_spec spec = {.size = sizeof spec, .instrument = record->instrument};
     bool is_described = record->unit || record->help;
@@ -118,7 +117,7 @@ const char *record_add(weir_stream *stream, const struct wr_parse_record *record
     if (stream->refusal)
         return weir_last_error();
     for (size_t i = 0; i < record->count; i++)
-        declare(stream, record, record->values[i].name);
+        record_declare(stream, record, record->values[i].name);
     int result = record->is_change ? change_gauge(stream, record->values) : add_event(stream, record);
     return is_refusal(result) ? weir_last_error() : NULL;
 }

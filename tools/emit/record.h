@@ -14,7 +14,12 @@ struct record_defaults {
     const char *group; /* NULL: each record has to name its group */
     const weir_label *labels;
     size_t label_count; /* at most WR_PARSER_LABELS */
+    int instrument;     /* enum weir_instrument */
 };
+
+/* Declares and describes a name as the record says, once. What the configuration or an earlier record says
+ * takes precedence. */
+void record_declare(weir_stream *stream, const struct wr_parse_record *record, const char *name);
 
 /* The group of a record, or NULL. */
 const char *record_group(const struct record_defaults *defaults, const struct wr_parse_record *record);

@@ -163,13 +163,7 @@ static bool configure(struct request *request)
     if (request->file)
         return configure_from(request->file);
     char *text = serve_config_make(&request->config);
-    if (!text)
-        return false;
-    unsetenv("WEIR_CONFIG");
-    unsetenv("BENCHMARK_AI");
-    bool is_done = weir_configure_text(text, strlen(text)) == 0;
-    if (!is_done)
-        command_fail("%s", weir_last_error());
+    bool is_done = text && configure_text(text);
     free(text);
     return is_done;
 }

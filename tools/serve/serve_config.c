@@ -11,8 +11,8 @@
 #include "../plugins/listening/listening.h"
 #include "../plugins/state_folder.h"
 #include "common/command.h"
+#include "common/configure.h"
 #include "text/buffer.h"
-#include "text/escape.h"
 
 #define LISTEN "127.0.0.1:8080"
 #define HTTP "127.0.0.1:9465"
@@ -117,16 +117,11 @@ static bool check_socket(const char *given)
 
 /* ---- The text -------------------------------------------------------------------------------- */
 
-/* "KEY": "VALUE"; dollars are no variables. */
+/* , "KEY": "VALUE" */
 static void put_text(struct wr_buffer *out, const char *key, const char *value)
 {
-    struct wr_buffer escaped = {0};
-    for (; *value; value++)
-        wr_buffer_put_text(&escaped, (const char[]){*value, *value == '$' ? '$' : '\0', '\0'});
-    const char *text = wr_buffer_text(&escaped);
     wr_buffer_put_format(out, ", \"%s\": ", key);
-    wr_escape_json(out, text ? text : "");
-    wr_buffer_fini(&escaped);
+    configure_put_text(out, value);
 }
 
 static void put_socket(struct wr_buffer *out, const char *path)
@@ -135,7 +130,7 @@ static void put_socket(struct wr_buffer *out, const char *path)
     wr_buffer_put_format(&name, "unix:%s", path);
     const char *text = wr_buffer_text(&name);
     wr_buffer_put_text(out, ", \"listen\": [");
-    wr_escape_json(out, text ? text : "");
+    configure_put_text(out, text ? text : "");
     wr_buffer_put_char(out, ']');
     wr_buffer_fini(&name);
 }
