@@ -12,7 +12,7 @@
 
 const weir_option wr_settings_table[] = {
     {"brokers", WEIR_OPTION_LIST, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
-     "some brokers of the cluster: HOST or HOST:PORT", ROW(brokers)},
+     "some brokers of the cluster: HOST or HOST:PORT; an item may be several with commas", ROW(brokers)},
     {"topic", WEIR_OPTION_STRING, WEIR_OPTION_REQUIRED | WEIR_OPTION_DESTINATION, NULL, NULL,
      "the topic; {group}, {name} and {label.KEY} are replaced by those of the value", ROW(topic)},
     {"key", WEIR_OPTION_STRING, 0, "series", NULL,
@@ -45,7 +45,7 @@ const weir_option wr_settings_table[] = {
     {0},
 };
 
-enum { ACKS_ALL, NS_PER_MS = 1000000, VALUE_ROOM = 64, ERROR_ROOM = 512 };
+enum { ACKS_ALL, NS_PER_MS = 1000000, BROKER_ROOM = 300, VALUE_ROOM = 64, ERROR_ROOM = 512 };
 
 /* ---- Checking -------------------------------------------------------------------------------- */
 
@@ -57,22 +57,42 @@ static bool is_port(const char *text)
 }
 
 /* HOST, HOST:PORT, [ADDRESS]:PORT */
-static bool is_broker(const char *text)
+static bool is_broker(const char *text, size_t length)
 {
-    size_t host = *text == '[' ? strcspn(text, "]") + 1 : strcspn(text, ":");
-    bool is_host = *text && *text != ':' && !strpbrk(text, ", \t/@") && host <= strlen(text);
-    return is_host && (!text[host] || (text[host] == ':' && is_port(text + host + 1)));
+    char broker[BROKER_ROOM];
+    if (length >= sizeof broker)
+        return false;
+    *(char *)mempcpy(broker, text, length) = '\0';
+    size_t host = *broker == '[' ? strcspn(broker, "]") + 1 : strcspn(broker, ":");
+    bool is_host = *broker && *broker != ':' && !strpbrk(broker, " \t/@") && host <= length;
+    return is_host && (!broker[host] || (broker[host] == ':' && is_port(broker + host + 1)));
+}
+
+/* One, or several with commas between them, as a variable may have them. What looks like a password is not
+ * shown. */
+static bool check_broker(const weir_host *host, const char *text)
+{
+    for (const char *at = text, *end;; at = end + 1) {
+        end = at + strcspn(at, ",");
+        if (!is_broker(at, (size_t)(end - at))) {
+            if (strchr(text, '@'))
+                host->refuse(host, "brokers",
+                             "a broker has no user and no password; they are options of their own");
+            else
+                host->refuse(host, "brokers",
+                             "\"%s\" is not a broker; allowed: HOST or HOST:PORT, as 127.0.0.1:9092", text);
+            return false;
+        }
+        if (!*end)
+            return true;
+    }
 }
 
 static bool check_brokers(const weir_host *host, const weir_list *brokers)
 {
-    for (size_t i = 0; i < brokers->count; i++) {
-        if (is_broker(brokers->items[i]))
-            continue;
-        host->refuse(host, "brokers", "\"%s\" is not a broker; allowed: HOST or HOST:PORT, as 127.0.0.1:9092",
-                     brokers->items[i]);
-        return false;
-    }
+    for (size_t i = 0; i < brokers->count; i++)
+        if (!check_broker(host, brokers->items[i]))
+            return false;
     if (!brokers->count)
         host->refuse(host, "brokers", "the list is empty; allowed: at least one HOST or HOST:PORT");
     return brokers->count;

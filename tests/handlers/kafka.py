@@ -476,6 +476,8 @@ WRONG = [
     ({"brokers": None}, ': the option "brokers" is missing: '),
     ({"brokers": []}, "brokers: the list is empty; allowed: at least one HOST or HOST:PORT"),
     ({"brokers": ["a:9092", "b:port"]}, 'brokers: "b:port" is not a broker; allowed: HOST or HOST:PORT, as 127.0.0.1:9092'),
+    ({"brokers": ["b:1,,c:2"]}, 'brokers: "b:1,,c:2" is not a broker; allowed: HOST or HOST:PORT, as 127.0.0.1:9092'),
+    ({"brokers": ["user:pass@a:1"]}, "brokers: a broker has no user and no password; they are options of their own"),
     ({"brokers": ["kafka://a:9092"]}, 'brokers: "kafka://a:9092" is not a broker; allowed: HOST or HOST:PORT, as 127.0.0.1:9092'),
     ({"topic": None}, ': the option "topic" is missing: '),
     ({"topic": ""}, 'topic: "" is not a topic; allowed: 1 to 249 bytes, not "." or ".."'),
