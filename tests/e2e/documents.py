@@ -258,6 +258,8 @@ def options_of_sources_are_documented_correctly():
     plain = [row_of(option) for option in about["stdin"]["common_options"]]
     assert_same(list(PAGE_5.rows("SOURCE OPTIONS")), plain, "weir.json.5, SOURCE OPTIONS")
     assert_same(list(CONFIG.rows("source option")), plain, "doc/config.md")
+    reserved = dict.fromkeys(arguments[0] for arguments in Page(os.path.join(SOURCE, "doc", "weir-source.7")).macros("Ql", "OPTIONS"))
+    assert list(reserved) == ["type", "plugin", *(row[0] for row in plain)], f"weir-source.7, OPTIONS: {list(reserved)}"
     assert_same([arguments[0] for arguments in PAGE_5.items("Ic", "SOURCES")], shipped, "weir.json.5, SOURCES")
     for name in shipped:
         readme = Text(os.path.join(SOURCE, "plugins", "source_" + name, "README.md"))
@@ -475,17 +477,19 @@ def links_lead_to_files_and_headings_that_exist():
 
 
 @case
-def the_source_guide_s_example_compiles_and_exports_one_symbol(folder):
-    with open(os.path.join(SOURCE, "doc", "source-guide.md"), encoding="utf-8") as file:
-        code = re.search(r"```c\n(.*?)```", file.read(), re.S).group(1)
+def the_examples_of_sources_compile_and_export_one_symbol(folder):
+    """The first of the source guide, and that of weir-source(7)."""
+    guide = Text(os.path.join(SOURCE, "doc", "source-guide.md")).snippets("c")[0]
+    [example] = Page(os.path.join(SOURCE, "doc", "weir-source.7")).literals("EXAMPLES")
     path, plugin = os.path.join(folder, "noise.c"), os.path.join(folder, "noise.source.so")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(code)
-    include = ["-I", os.path.join(SOURCE, "include"), "-I", os.path.join(BUILD, "include")]
-    done = run(*CC, *include, "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden", "-o", plugin, path)
-    assert done.returncode == 0, done.stderr
-    symbols = run("nm", "-D", "--defined-only", plugin).stdout
-    assert [line.split()[-1] for line in symbols.splitlines()] == ["weir_source_type_at"], symbols
+    for code in (guide, example):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(code)
+        include = ["-I", os.path.join(SOURCE, "include"), "-I", os.path.join(BUILD, "include")]
+        done = run(*CC, *include, "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden", "-o", plugin, path)
+        assert done.returncode == 0, done.stderr
+        symbols = run("nm", "-D", "--defined-only", plugin).stdout
+        assert [line.split()[-1] for line in symbols.splitlines()] == ["weir_source_type_at"], symbols
 
 
 @case

@@ -1,4 +1,4 @@
-"""Parses <weir/weir.h> and the headers it includes (the API for programs), or <weir/handler.h> (the API for plugins)."""
+"""Parses <weir/weir.h> and the headers it includes (the API for programs), or <weir/handler.h> and <weir/source.h> (the API for plugins)."""
 
 import os
 import re
@@ -11,7 +11,7 @@ class Header:
             with open(os.path.join(source, "include", "weir", name), encoding="utf-8") as file:
                 text += file.read()
         text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-        self._text = re.sub(r" WEIR_PRINTF\(\d, \d\)", "", text)
+        self._text = re.sub(r"\s+WEIR_PRINTF\(\d, \d\)", "", text)
 
     def prototypes(self):
         """Declarations of functions, by name."""

@@ -1,4 +1,5 @@
-"""The handler guide, its manual page, the template of `weir new-handler` and <weir/handler.h> agree."""
+"""The manual pages of the contracts and their headers agree, and so do the handler guide, the template of `weir new-handler` and
+<weir/handler.h>."""
 
 import json
 import os
@@ -14,7 +15,6 @@ from mdoc import Page
 CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
 HEADERS = ("options.h", "host.h", "handler.h")
 CONTRACT = Header(SOURCE, HEADERS)
-PAGE = Page(os.path.join(SOURCE, "doc", "weir-handler.7"))
 GUIDE = Text(os.path.join(SOURCE, "doc", "handler-guide.md"))
 
 
@@ -23,8 +23,8 @@ def read(*parts):
         return file.read()
 
 
-def contract_text():
-    return "".join(read(SOURCE, "include", "weir", name) for name in HEADERS)
+def contract_text(headers=HEADERS):
+    return "".join(read(SOURCE, "include", "weir", name) for name in headers)
 
 
 def template(folder, name="probe"):
@@ -38,33 +38,49 @@ def assert_same(documented, real, where):
     assert not missing and not wrong, f"{where}: missing {missing}, wrong {wrong}"
 
 
-# ---- weir-handler(7) and <weir/handler.h> -------------------------------------------------------------
+# ---- The manual pages and their headers ----------------------------------------------------------------
+
+# Each with its headers, some of their structures, and the number of their functions. weir-source(7) refers to weir-handler(7) for the
+# headers that both contracts have.
+PAGES = {
+    "weir-handler.7": (HEADERS, {"weir_handler_type", "weir_outcome", "weir_host", "weir_blocking_call"}, 4),
+    "weir-source.7": (("source.h",), {"weir_source_type", "weir_source_outcome", "weir_intake", "weir_parser"}, 1),
+}
+
+
+def pages():
+    """The name of each page, the page, and its entry."""
+    return [(name, Page(os.path.join(SOURCE, "doc", name)), *entry) for name, entry in PAGES.items()]
 
 
 @case
-def weir_handler_7_shows_every_structure_with_its_fields_in_order():
-    structures = CONTRACT.structures()
-    assert {"weir_handler_type", "weir_outcome", "weir_host", "weir_blocking_call"} <= set(structures), structures
-    assert_same(PAGE.subsections("STRUCTURES"), structures, "weir-handler.7, STRUCTURES")
-    for name, fields in structures.items():
-        documented = [" ".join(arguments) for arguments in PAGE.items("Fa", "STRUCTURES", name)]
-        assert documented == fields, f"weir-handler.7, {name}: {documented} != {fields}"
+def the_pages_show_every_structure_with_its_fields_in_order():
+    for page_name, page, headers, some, _ in pages():
+        structures = Header(SOURCE, headers).structures()
+        assert some <= set(structures), structures
+        assert_same(page.subsections("STRUCTURES"), structures, f"{page_name}, STRUCTURES")
+        for name, fields in structures.items():
+            documented = [" ".join(arguments) for arguments in page.items("Fa", "STRUCTURES", name)]
+            assert documented == fields, f"{page_name}, {name}: {documented} != {fields}"
 
 
 @case
-def weir_handler_7_describes_every_constant_and_service_and_no_other():
-    explained = [arguments[0] for arguments in PAGE.items("Dv")]
-    assert len(explained) == len(set(explained)), sorted(explained)
-    assert_same(explained, CONTRACT.constants() | CONTRACT.services(), "weir-handler.7, .It Dv")
+def the_pages_describe_every_constant_and_service_and_no_other():
+    for page_name, page, headers, _, _ in pages():
+        contract = Header(SOURCE, headers)
+        explained = [arguments[0] for arguments in page.items("Dv")]
+        assert len(explained) == len(set(explained)), sorted(explained)
+        assert_same(explained, contract.constants() | contract.services(), f"{page_name}, .It Dv")
 
 
 @case
-def weir_handler_7_declares_every_function_of_the_header():
-    text = re.sub(r"/\*.*?\*/", "", contract_text(), flags=re.S)
-    declared = re.findall(r"^(?:WEIR_PLUGIN_EXPORT|static inline) ([^;{]*?\))(?:;|\n\{)", text, re.M)
-    real = [re.sub(r"\* ", "*", " ".join(declaration.split())) for declaration in declared]
-    assert len(real) == 4, real
-    assert_same([re.sub(r"\* ", "*", text) for text in PAGE.prototypes().values()], real, "weir-handler.7, SYNOPSIS")
+def the_pages_declare_every_function_of_the_headers():
+    for page_name, page, headers, _, functions in pages():
+        text = re.sub(r"/\*.*?\*/", "", contract_text(headers), flags=re.S)
+        declared = re.findall(r"^(?:WEIR_PLUGIN_EXPORT|static inline) ([^;{]*?\))(?:;|\n\{)", text, re.M)
+        real = [re.sub(r"\* ", "*", " ".join(declaration.split())) for declaration in declared]
+        assert len(real) == functions, real
+        assert_same([re.sub(r"\* ", "*", text) for text in page.prototypes().values()], real, f"{page_name}, SYNOPSIS")
 
 
 INCLUDES = "#include <assert.h>\n#include <poll.h>\n#include <stdbool.h>\n#include <weir/test_clock.h>\n"

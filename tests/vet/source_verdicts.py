@@ -6,8 +6,10 @@ import re
 import shlex
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import BUILD, PLUGINS, WEIR, Skip, case, free_port, main, run
+from harness import BUILD, PLUGINS, SOURCE, WEIR, Skip, case, free_port, main, run
+from mdoc import Page
 
+CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
 HERE = os.path.join(BUILD, "tests", "vet", ".libs")
 FAULTY = os.path.join(HERE, "faulty_source.so")
 LINES = r"printf '1\n2\n3\n'"
@@ -152,6 +154,17 @@ def arguments_that_do_not_fit_a_source_are_refused():
 def the_report_names_the_section_of_the_source_guide():
     done = run(WEIR, "vet", FAULTY, "-o", '{"fault": "spins"}', "--check", "idle")
     assert done.returncode == 1 and "see source-guide.md#waiting\n" in done.stdout and "source type faulty_source\n" in done.stdout, done
+
+
+@case
+def the_example_of_weir_source_7_passes(folder):
+    [example] = Page(os.path.join(SOURCE, "doc", "weir-source.7")).literals("EXAMPLES")
+    path, plugin = os.path.join(folder, "noise.c"), os.path.join(folder, "noise.source.so")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(example)
+    done = run(*CC, f"-I{SOURCE}/include", f"-I{BUILD}/include", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", plugin, path)
+    assert done.returncode == 0, done.stderr
+    assert_all_good(plugin, {})
 
 
 # ---- weir's own sources -------------------------------------------------------------------------------
