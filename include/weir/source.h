@@ -16,8 +16,8 @@
  *     create --> [open --> run* --> close]* --> destroy
  *
  * Threads: [configuring] is any thread that configures weir. [source] is the source's own thread: it alone
- * calls open, run and close, never two at a time, and destroy if it was started. It has all signals blocked,
- * and at least 1 MiB of stack. [fork] is a child process, before fork() returns in it.
+ * calls open, run and close, never two at a time. It has all signals blocked, and at least 1 MiB of stack.
+ * [fork] is a child process, before fork() returns in it.
  *
  * The rule of run: it waits in weir_intake.wait alone, and returns when that reports WEIR_WAIT_STOP. Adding
  * never waits: what finds no room is offered again after the next wait, and meanwhile nothing more is read, so
@@ -377,11 +377,12 @@ typedef struct weir_source_type {
     /* [source] Optional. Called once after each open that returned OK; open or destroy follows. */
     void (*close)(void *self);
 
-    /* [configuring or source] Frees the instance. It is closed. */
+    /* [configuring] Frees the instance. It is closed, or was never opened, and its thread has ended. */
     void (*destroy)(void *self);
 
     /* [fork] Optional, for a source with descriptors. Calls close(2) for the instance's descriptors and nothing
-     * else. The instance is never used again in the child: a forked process has no sources. */
+     * else; also of one that is closed, so close has to note that they are. The instance is never used again in
+     * the child: a forked process has no sources. */
     void (*abandon)(void *self);
 } weir_source_type;
 

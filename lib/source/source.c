@@ -363,15 +363,14 @@ static bool open_source(struct wr_source *source)
     return false;
 }
 
-/* Returns whether it has to be opened again. */
-static bool run_open(struct wr_source *source)
+/* Returns the code of the last call. */
+static int run_open(struct wr_source *source, weir_source_outcome *outcome)
 {
-    weir_source_outcome outcome;
     for (;;) {
         int64_t start_ns = wr_clock_monotonic_ns();
         set_reason(source, "");
         set_state(source, WEIR_SOURCE_RUNNING);
-        int code = call(source, source->type->is.run, &outcome);
+        int code = call(source, source->type->is.run, outcome);
         bool stops = atomic_load(&source->stopping);
         /* it worked for a while: its next failure is a first one again */
         if (code == WEIR_SOURCE_OK || wr_clock_monotonic_ns() - start_ns > source->options.retry_max_ns)
@@ -382,10 +381,10 @@ static bool run_open(struct wr_source *source)
             wr_log_write(&source->runtime->log, WEIR_LOG_INFO, "%s: its input has ended", source->shown.name);
         }
         if (code == WEIR_SOURCE_FAILED)
-            fail(source, &outcome);
-        if (code == WEIR_SOURCE_RETRY && back_off(source, &outcome))
+            fail(source, outcome);
+        if (code == WEIR_SOURCE_RETRY && back_off(source, outcome))
             continue;
-        return code == WEIR_SOURCE_REOPEN && back_off(source, &outcome);
+        return code;
     }
 }
 
@@ -396,9 +395,11 @@ static void *run(void *argument)
     strncat(name, source->shown.name, sizeof name - strlen(name) - 1);
     wr_thread_set_name(name);
     for (bool again = true; again && open_source(source);) {
-        again = run_open(source);
+        weir_source_outcome outcome;
+        int code = run_open(source, &outcome);
         if (source->type->is.close)
             source->type->is.close(source->self);
+        again = code == WEIR_SOURCE_REOPEN && back_off(source, &outcome); /* its place is free meanwhile */
     }
     if (source->end_state == WEIR_SOURCE_STOPPED)
         end_sets(source);

@@ -132,6 +132,8 @@ bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns)
 
 static bool host_wait(const weir_host *host, int64_t ms)
 {
+    if (source_of(host)->refusal) /* in create */
+        return false;
     return wr_source_host_pause(source_of(host), ms < 0 ? 0 : ms * WR_NS_PER_MS);
 }
 

@@ -515,6 +515,28 @@ Test(sources, a_source_that_asks_to_be_reopened_is)
     assert_ledger("capture");
 }
 
+static void ask_for_reopening(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)host;
+    (void)tag;
+    outcome->code = WEIR_SOURCE_REOPEN;
+}
+
+static bool is_closed_and_waits(void)
+{
+    return script->closed == 1 && stats_of(0).state == WEIR_SOURCE_WAITING;
+}
+
+Test(sources, a_source_is_closed_while_it_waits_to_be_reopened)
+{
+    script->run = ask_for_reopening;
+    start(",\"retry_min\":\"1h\",\"retry_max\":\"1h\"");
+    wait_until(is_closed_and_waits);
+    cr_assert_eq(script->opened, 1);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert(script->opened == 1 && script->closed == 1);
+}
+
 Test(sources, a_result_that_does_not_exist_ends_the_source)
 {
     script->run = add_one;

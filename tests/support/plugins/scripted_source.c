@@ -23,6 +23,10 @@ static void *create(const weir_host *host, const void *given)
         host->refuse(host, "tag", "must not be \"%s\"", own->tag);
         return NULL;
     }
+    if (host->wait(host, 1)) {
+        host->refuse(host, "", "create has waited");
+        return NULL;
+    }
     struct source *source = calloc(1, sizeof *source);
     source->host = host;
     source->tag = own->tag;
