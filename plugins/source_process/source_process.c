@@ -10,20 +10,27 @@
 #include "../sampling/sampling.h"
 #include "../system.h"
 #include "process_cgroup.h"
+#include "process_limits.h"
 #include "process_tree.h"
 
 struct process_options {
     int64_t interval_ns;
     int64_t pid;
+    int64_t names;
     bool children, from_start;
     const char *cgroup, *proc;
 };
+
+enum { NAMES_OTEL, NAMES_PROMETHEUS };
 
 static const weir_option options_table[] = {
     {"interval", WEIR_OPTION_DURATION, 0, "1s", "10ms..", "how often to measure",
      offsetof(struct process_options, interval_ns)},
     {"pid", WEIR_OPTION_INT, 0, "0", "0..", "the process; 0: the one in which the source is",
      offsetof(struct process_options, pid)},
+    {"names", WEIR_OPTION_ENUM, 0, "otel", "otel|prometheus",
+     "prometheus: what Prometheus' client libraries export of a process, alone and from its start",
+     offsetof(struct process_options, names)},
     {"children", WEIR_OPTION_BOOL, 0, "true", NULL, "measure the process's descendants too",
      offsetof(struct process_options, children)},
     {"from_start", WEIR_OPTION_BOOL, 0, "false", NULL,
@@ -48,12 +55,29 @@ static const struct sampling_figure threads = {"thread.count", "1", "Threads"};
 static const struct sampling_figure processes = {"count", "1", "Processes"};
 static const struct sampling_figure descriptors = {"unix.file_descriptor.count", "1", "Open file descriptors"};
 
+/* https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics, as the handler type prometheus
+ * exports them from the group process: with the unit behind the name. */
+static const struct sampling_figure standard_cpu = {"cpu", "s",
+                                                    "Total user and system CPU time spent in seconds"};
+static const struct sampling_figure standard_open_fds = {"open_fds", NULL, "Number of open file descriptors"};
+static const struct sampling_figure standard_max_fds = {"max_fds", NULL,
+                                                        "Maximum number of open file descriptors"};
+static const struct sampling_figure standard_virtual = {"virtual_memory", "By", "Virtual memory size in bytes"};
+static const struct sampling_figure standard_virtual_max = {
+    "virtual_memory_max", "By", "Maximum amount of virtual memory available in bytes"};
+static const struct sampling_figure standard_resident = {"resident_memory", "By",
+                                                         "Resident memory size in bytes"};
+static const struct sampling_figure standard_start_time = {
+    "start_time", "s", "Start time of the process since unix epoch in seconds"};
+static const struct sampling_figure standard_threads = {"threads", NULL, "Number of OS threads in the process"};
+
 struct source {
     const weir_host *host;
     const struct process_options *options;
     struct sampling sampling;
     struct process_tree tree;
     struct process_figures figures;
+    struct process_limits limits; /* with the names of Prometheus */
     int64_t pid;
     double started; /* which process that is; a number may be used again */
     int problem;    /* why the last measurement failed, an errno; 0: it did not */
@@ -74,7 +98,24 @@ static void add_level(struct source *source, const struct sampling_figure *figur
         sampling_level(&source->sampling, figure, level, NULL, 0);
 }
 
-static void add_all(struct source *source)
+static void add_standard(struct source *source)
+{
+    struct sampling *sampling = &source->sampling;
+    const struct process_figures *now = &source->figures;
+    sampling_total(sampling, &standard_cpu, now->user_s + now->system_s, 1, NULL, 0);
+    if (now->descriptors_problem)
+        sampling_miss(sampling, "open_fds", now->descriptors_problem);
+    else
+        add_level(source, &standard_open_fds, now->descriptors);
+    add_level(source, &standard_max_fds, source->limits.descriptors);
+    add_level(source, &standard_virtual, now->virtual_bytes);
+    add_level(source, &standard_virtual_max, source->limits.virtual_bytes);
+    add_level(source, &standard_resident, now->resident_bytes);
+    add_level(source, &standard_start_time, source->limits.start_time_s);
+    add_level(source, &standard_threads, now->threads);
+}
+
+static void add_conventional(struct source *source)
 {
     struct sampling *sampling = &source->sampling;
     const struct process_figures *now = &source->figures;
@@ -99,6 +140,14 @@ static void add_all(struct source *source)
         sampling_miss(sampling, "unix.file_descriptor.count", now->descriptors_problem);
     else
         add_level(source, &descriptors, now->descriptors);
+}
+
+static void add_all(struct source *source)
+{
+    if (source->options->names == NAMES_PROMETHEUS)
+        add_standard(source);
+    else
+        add_conventional(source);
 }
 
 /* Nothing else may end the source: it would stop measuring because of a moment without descriptors. */
@@ -129,8 +178,11 @@ static void log_problem(struct source *source, int problem)
 static bool read_figures(struct source *source)
 {
     const struct process_options *options = source->options;
-    return options->cgroup ? process_cgroup_read(&source->tree.list.file, options->cgroup, &source->figures)
-                           : process_tree_read(&source->tree, source->pid, source->started, &source->figures);
+    if (options->cgroup)
+        return process_cgroup_read(&source->tree.list.file, options->cgroup, &source->figures);
+    if (options->names == NAMES_PROMETHEUS)
+        process_limits_read(&source->tree.list, source->pid, source->started, &source->limits);
+    return process_tree_read(&source->tree, source->pid, source->started, &source->figures);
 }
 
 static enum sampling_result sample(void *ctx)
@@ -163,6 +215,11 @@ static void *create(const weir_host *host, const void *options)
         free(source);
         return NULL;
     }
+    if (given->cgroup && given->names == NAMES_PROMETHEUS) {
+        host->refuse(host, "names", "\"prometheus\" names figures of a process, and cgroup is given");
+        free(source);
+        return NULL;
+    }
     source->host = host;
     source->options = given;
     return source;
@@ -172,8 +229,10 @@ static void open_source(void *self, weir_source_outcome *outcome)
 {
     struct source *source = self;
     const struct process_options *options = source->options;
-    source->tree = (struct process_tree){
-        .list.proc = options->proc, .with_children = options->children, .counts_earlier = options->from_start};
+    bool is_standard = options->names == NAMES_PROMETHEUS;
+    source->tree = (struct process_tree){.list.proc = options->proc,
+                                         .with_children = options->children && !is_standard,
+                                         .counts_earlier = options->from_start || is_standard};
     source->problem = 0;
     source->pid = options->pid ? options->pid : getpid();
     if (options->cgroup ? process_cgroup_read(&source->tree.list.file, options->cgroup, &source->figures)

@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 import time
+import urllib.request
 
-from harness import main, skip_fork_under_sanitizers, wait_for
+from harness import free_port, main, skip_fork_under_sanitizers, wait_for
+from peers import prometheus_client, prometheus_parsers
 from sourced import Sourced, case
 
 STAT = """cpu  {a} 0 0 {b} 0 0 0 0 0 0
@@ -361,6 +363,69 @@ def what_was_used_before_the_first_measurement_counts_on_request(machine, folder
     assert is_near(user_time(program), 4), user_time(program)
 
 
+LIMITS = """Limit                     Soft Limit           Hard Limit           Units
+Max address space         unlimited            unlimited            bytes
+Max open files            1000                 4096                 files
+"""
+
+
+@case
+def names_of_prometheus_are_for_one_process_from_its_start(folder):
+    machine = Machine(folder)
+    machine.write("proc/stat", "cpu  1 2 3\nbtime 1700000000\n")
+    machine.write_process(10, 1, HERTZ, started=50 * HERTZ)
+    machine.write_process(11, 10, HERTZ)
+    machine.write("proc/10/limits", LIMITS)
+    program = Sourced(folder, machine.source("process", pid=10, names="prometheus"))
+    await_sampling(program)
+    program.end()
+    figures = {line["name"]: (line["value"], line.get("unit")) for line in program.written() if line["name"] != "cpu"}
+    assert is_near(total(program, "cpu"), 1 + 2), total(program, "cpu")
+    assert figures == {"open_fds": (4, None), "max_fds": (1000, None), "virtual_memory": (4096, "By"), "virtual_memory_max": (2**64, "By"),
+                       "resident_memory": (5 * os.sysconf("SC_PAGESIZE"), "By"), "start_time": (1700000050, "s"), "threads": (3, None)}, figures
+
+
+@case
+def what_cannot_be_read_is_left_out_of_the_names_of_prometheus(folder):
+    machine = Machine(folder)
+    machine.write_process(10, 1, HERTZ)
+    program = Sourced(folder, machine.source("process", pid=10, names="prometheus"))
+    await_sampling(program)
+    program.end()
+    assert {line["name"] for line in program.written()} == {"cpu", "open_fds", "virtual_memory", "resident_memory", "threads"}, program.written()
+
+
+BUSY = "sum(number * number for number in range(10**6)); print(); input()"
+
+
+@case
+def names_of_prometheus_are_exported_as_its_own_client_does(folder):
+    client, parsers = prometheus_client(), prometheus_parsers()
+    where = f"127.0.0.1:{free_port()}"
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as busy:
+        busy.stdout.readline()  # from now on it waits, and its figures stay
+        program = Sourced(folder, {"type": "process", "pid": busy.pid, "names": "prometheus", "interval": "20ms"},
+                          {"type": "prometheus", "listen": where})
+        await_sampling(program)
+
+        def exported():
+            with urllib.request.urlopen(f"http://{where}/metrics", timeout=240) as page:
+                families = parsers[0](page.read().decode())
+                return {sample.name: (family.type, sample.value) for family in families for sample in family.samples}
+
+        wait_for(lambda: "process_threads" in exported(), "the page")
+        registry = client.CollectorRegistry()
+        client.ProcessCollector(pid=lambda: busy.pid, registry=registry)
+        expected = {sample.name: (family.type, sample.value) for family in registry.collect() for sample in family.samples}
+        found = exported()
+        busy.stdin.write(b"\n")
+        busy.stdin.flush()
+        program.end()
+    assert len(expected) == 6 and expected["process_cpu_seconds_total"][1] > 0, expected
+    for name, (kind, value) in expected.items():
+        assert found[name][0] == kind and is_near(found[name][1], value), (name, found[name], value)
+
+
 @case
 def the_last_part_of_an_interval_is_counted(folder):
     machine = Machine(folder)
@@ -537,6 +602,8 @@ def measurements_are_due_at_multiples_of_the_interval(folder):
 def options_that_make_no_sense_are_refused(folder):
     program = Sourced(folder, {"type": "process", "pid": 1, "cgroup": "/sys/fs/cgroup"})
     program.await_log("only one of cgroup and pid may be given")
+    program = Sourced(folder, {"type": "process", "names": "prometheus", "cgroup": "/sys/fs/cgroup"})
+    program.await_log('names: "prometheus" names figures of a process, and cgroup is given')
 
 
 main()
