@@ -28,11 +28,17 @@ def read_schema(**env):
     return json.loads(done.stdout)
 
 
+_validators = {}  # by the schema's text: to check a schema takes as long as hundreds of configurations
+
+
 def validator(schema):
     if not jsonschema:
         raise Skip("python3-jsonschema is not installed")
-    jsonschema.Draft7Validator.check_schema(schema)
-    return jsonschema.Draft7Validator(schema)
+    text = json.dumps(schema)
+    if text not in _validators:
+        jsonschema.Draft7Validator.check_schema(schema)
+        _validators[text] = jsonschema.Draft7Validator(schema)
+    return _validators[text]
 
 
 def without_comments(text):
