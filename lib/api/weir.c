@@ -363,10 +363,10 @@ int weir_register_handler_type(const struct weir_handler_type *type, void *conte
 /* ---- Delivery -------------------------------------------------------------------------------- */
 
 /* Not inlined, since its error would take room on the stack for the whole call. */
-WR_NEVER_INLINE static int refuse_own_thread(struct wr_runtime *runtime, const char *function)
+WR_NEVER_INLINE static int refuse_to_wait(struct wr_runtime *runtime, const char *function, const char *who)
 {
     struct wr_error error;
-    wr_error_set(&error, WEIR_ERR_BUSY, "%s: a handler's thread would wait for itself", function);
+    wr_error_set(&error, WEIR_ERR_BUSY, "%s: %s would wait for itself", function, who);
     return fail(runtime, &error);
 }
 
@@ -378,7 +378,7 @@ int weir_flush(int64_t timeout_ms)
     if (!runtime)
         return WEIR_ERR_MEMORY;
     if (wr_producer_is_own())
-        return refuse_own_thread(runtime, "weir_flush");
+        return refuse_to_wait(runtime, "weir_flush", "a handler's thread");
     return wr_engine_flush(wr_runtime_engine(runtime), wr_clock_deadline_ns(timeout_ms), &error)
                ? fail(runtime, &error)
                : 0;
@@ -392,7 +392,9 @@ int weir_shutdown(int64_t timeout_ms)
     if (!runtime)
         return WEIR_ERR_MEMORY;
     if (wr_producer_is_own())
-        return refuse_own_thread(runtime, "weir_shutdown");
+        return refuse_to_wait(runtime, "weir_shutdown", "a handler's thread");
+    if (wr_collectors_are_here(&runtime->collectors))
+        return refuse_to_wait(runtime, "weir_shutdown", "a collector");
     return wr_runtime_shutdown(runtime, wr_clock_deadline_ns(timeout_ms), &error) ? fail(runtime, &error) : 0;
 }
 
@@ -518,4 +520,41 @@ int weir_get_source_stats(size_t index, weir_source_stats *stats, size_t size)
         return fail_argument(runtime, "weir_get_source_stats: there are not that many sources");
     copy_stats(stats, size, &whole, sizeof whole);
     return 0;
+}
+
+/* ---- Collectors ------------------------------------------------------------------------------ */
+
+enum { COLLECTOR_MS_MOST = 24 * 60 * 60 * 1000 };
+
+weir_collector *weir_add_collector(weir_stream *stream, void (*collect)(weir_stream *stream, void *context),
+                                   void *context, int64_t interval_ms)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = wr_runtime_get();
+    struct wr_error error;
+    if (!runtime)
+        return NULL;
+    if (!stream || !collect) {
+        fail_argument(runtime, "weir_add_collector: the stream or the function is NULL");
+        return NULL;
+    }
+    if (interval_ms < 1 || interval_ms > COLLECTOR_MS_MOST) {
+        wr_error_set(&error, WEIR_ERR_ARGUMENT, "weir_add_collector: interval_ms is %lld; allowed: 1 to %d",
+                     (long long)interval_ms, COLLECTOR_MS_MOST);
+        fail(runtime, &error);
+        return NULL;
+    }
+    weir_collector *collector =
+        wr_collectors_add(&runtime->collectors, stream, collect, context, interval_ms * WR_NS_PER_MS, &error);
+    if (!collector)
+        fail(runtime, &error);
+    return collector;
+}
+
+void weir_remove_collector(weir_collector *collector)
+{
+    WR_CANCEL_DISABLED;
+    struct wr_runtime *runtime = collector ? wr_runtime_get() : NULL;
+    if (runtime)
+        wr_collectors_remove(&runtime->collectors, collector);
 }

@@ -71,6 +71,7 @@ static struct wr_config *edit(struct wr_config *in_force, const struct request *
 static void start_threads(struct wr_runtime *runtime, struct wr_engine *engine)
 {
     wr_watcher_start(&runtime->watcher);
+    wr_collectors_start(&runtime->collectors, &runtime->log);
     wr_status_start(&runtime->status, engine);
 }
 

@@ -56,6 +56,7 @@ int wr_runtime_shutdown(struct wr_runtime *runtime, int64_t deadline_ns, struct 
     if (!wr_engine_close(engine))
         return wait_for_other(engine, deadline_ns, error);
     struct wr_source_hooks *sources = atomic_load(&runtime->source_hooks);
+    wr_collectors_stop(&runtime->collectors, deadline_ns);
     if (sources)
         sources->stop(sources, deadline_ns);
     int result = wr_engine_shutdown(engine, deadline_ns, error);
@@ -332,6 +333,7 @@ static bool restart(struct wr_runtime *runtime)
     wr_plugins_after_fork(&runtime->plugins);
     wr_upstream_after_fork();
     wr_watcher_after_fork(&runtime->watcher);
+    wr_collectors_after_fork(&runtime->collectors);
     wr_status_after_fork(&runtime->status);
     runtime->parent_was_ready = atomic_load(&runtime->readiness) == WR_READINESS_DONE;
     atomic_store(&runtime->readiness, WR_READINESS_NONE);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "engine/engine.h"
+#include "runtime/collectors.h"
 #include "runtime/fork.h"
 #include "os/log.h"
 #include "handler/plugin.h"
@@ -84,6 +85,7 @@ struct wr_runtime {
     _Atomic uint32_t journal;      /* enum wr_journal_expectation, while readiness is BEGUN */
     _Atomic(pthread_t) configurer; /* the configuring thread, while readiness is BEGUN */
     struct wr_watcher watcher;
+    struct wr_collectors collectors;
     struct wr_status status;
     _Atomic(struct wr_source_hooks *) source_hooks; /* NULL: sources were not started */
 };

@@ -60,7 +60,7 @@ def turns_printed(ended):
 def every_example_has_a_case_here():
     names = {os.path.relpath(path, os.path.join(SOURCE, "examples")) for pattern in ("*.c", "*.cc", "library/*")
              for path in glob.glob(os.path.join(SOURCE, "examples", pattern))}
-    assert names == {"first_metric.c", "scan.c", "prefork.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "scope.cc",
+    assert names == {"first_metric.c", "scan.c", "prefork.c", "reload.c", "signals.c", "server.c", "batch.c", "count.c", "time.c", "level.c", "collect.c", "scope.cc",
                      "library/lru.c", "library/lru.h", "library/host.c"}, names
 
 
@@ -370,6 +370,15 @@ def level_shows_waiting_jobs_and_busy_workers(folder):
     busy = values_of(out, "workers.busy")
     assert len(busy) == 80 and min(busy) == 0 and 1 <= max(busy) <= 3, busy
     assert run(program("level"), 0).returncode == 2 and run(program("level")).returncode == 0
+
+
+@case
+def collect_shows_a_queue_that_gets_shorter_and_memory(folder):
+    out = os.path.join(folder, "out")
+    assert run_and_balance(out, program("collect"), 300) == (0, "", "")
+    lengths = values_of(out, "queue.length")
+    assert lengths and lengths == sorted(lengths, reverse=True) and 0 <= lengths[-1] <= lengths[0] <= 300, lengths
+    assert min(values_of(out, "heap.used")) > 0
 
 
 # ---- scope ----------------------------------------------------------------------------------------

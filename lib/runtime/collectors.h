@@ -1,0 +1,55 @@
+/* collectors: functions of the program that a thread of weir's calls at intervals, so that they add values. */
+#ifndef WR_COLLECTORS_H
+#define WR_COLLECTORS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/weir.h>
+
+#include "os/lock.h"
+
+struct wr_error;
+struct wr_log;
+
+typedef void (*wr_collect)(weir_stream *stream, void *context);
+
+/* All zeros: none. Of one process: a forked child begins anew. */
+struct wr_collectors {
+    struct wr_lock lock;          /* protects all of this; not held while a collector is called */
+    struct wr_condition changed;  /* one was added or removed, a call has ended, or it stops */
+    struct weir_collector *first; /* in the order in which they were added */
+    struct weir_collector *last;
+    const struct weir_collector *running; /* is being called; it may have been removed meanwhile */
+    struct weir_collector *forsaken;      /* in a forked child: those of its parent, which are not freed */
+    struct wr_log *log;
+    pthread_t thread;
+    bool has_thread;
+    bool may_start; /* weir_start or the first value has started the threads */
+    bool stopping;  /* after a shutdown: the thread ends, and no other is started */
+};
+
+/* Returns NULL with the error set if out of memory or of threads. The stream is valid for as long as the
+ * process. */
+struct weir_collector *wr_collectors_add(struct wr_collectors *collectors, weir_stream *stream,
+                                         wr_collect collect, void *context, int64_t interval_ns,
+                                         struct wr_error *error);
+
+/* As weir_remove_collector. */
+void wr_collectors_remove(struct wr_collectors *collectors, struct weir_collector *collector);
+
+/* The threads of the process are started: from now on collectors are called. */
+void wr_collectors_start(struct wr_collectors *collectors, struct wr_log *log);
+
+/* [shutdown] Calls none any more. Waits until the present call has ended, unless that is where this is called
+ * from. Returns false after the deadline. */
+bool wr_collectors_stop(struct wr_collectors *collectors, int64_t deadline_ns);
+
+/* Whether a collector is what calls this. */
+bool wr_collectors_are_here(struct wr_collectors *collectors);
+
+/* In a forked child: there are none. */
+void wr_collectors_after_fork(struct wr_collectors *collectors);
+
+#endif
