@@ -15,9 +15,10 @@
  *
  *     create --> [open --> run* --> close]* --> destroy
  *
- * Threads: [configuring] is any thread that configures weir. [source] is the source's own thread: it alone
- * calls open, run and close, never two at a time. It has all signals blocked, and at least 1 MiB of stack.
- * [fork] is a child process, before fork() returns in it.
+ * Threads: [configuring] is any thread that configures weir, or that starts or stops sources; it has at least
+ * 256 KiB of stack. [source] is the source's own thread: it alone calls open, run and close, never two at a
+ * time. It has all signals blocked, and at least 1 MiB of stack. [fork] is a child process, before fork()
+ * returns in it.
  *
  * The rule of run: it waits in weir_intake.wait alone, and returns when that reports WEIR_WAIT_STOP. Adding
  * never waits: what finds no room is offered again after the next wait, and meanwhile nothing more is read, so

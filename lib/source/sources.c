@@ -5,6 +5,7 @@
 
 #include "os/clock.h"
 #include "os/lock.h"
+#include "os/thread.h"
 #include "runtime/configure.h"
 #include "runtime/runtime.h"
 #include "source/source.h"
@@ -328,15 +329,29 @@ static void commit(struct wr_source_hooks *hooks, void *plan, uint64_t generatio
 
 /* ---- The process ----------------------------------------------------------------------------- */
 
+struct stop {
+    struct sources *sources;
+    int64_t deadline_ns;
+    bool is_done;
+};
+
+static void run_stop(void *argument)
+{
+    struct stop *stop = argument;
+    struct sources *sources = stop->sources;
+    if (!wr_lock_enter_by(&sources->changing, stop->deadline_ns))
+        return;
+    sources->is_stopped = true;
+    stop->is_done = stop_list(sources, stop->deadline_ns) == 0;
+    wr_lock_leave(&sources->changing);
+}
+
+/* Destroys sources with enough stack. */
 static bool stop_all(struct wr_source_hooks *hooks, int64_t deadline_ns)
 {
-    struct sources *sources = (struct sources *)hooks;
-    if (!wr_lock_enter_by(&sources->changing, deadline_ns))
-        return false;
-    sources->is_stopped = true;
-    unsigned stuck = stop_list(sources, deadline_ns);
-    wr_lock_leave(&sources->changing);
-    return !stuck;
+    struct stop stop = {.sources = (struct sources *)hooks, .deadline_ns = deadline_ns};
+    wr_thread_run_roomy(run_stop, &stop);
+    return stop.is_done;
 }
 
 /* [fork] Other threads may have been starting and stopping sources: see `started`. */
@@ -451,6 +466,19 @@ static int follow(struct sources *sources, struct wr_error *error)
     return 0;
 }
 
+struct start {
+    struct sources *sources;
+    struct wr_error *error;
+    int result;
+};
+
+static void run_start(void *argument)
+{
+    struct start *start = argument;
+    start->result = follow(start->sources, start->error);
+}
+
+/* Loads plugins, and creates sources, with enough stack. */
 int wr_sources_start(struct wr_runtime *runtime, struct wr_error *error)
 {
     int result = wr_configure_start(runtime, error);
@@ -458,12 +486,13 @@ int wr_sources_start(struct wr_runtime *runtime, struct wr_error *error)
         return result;
     if (atomic_load(&runtime->producers.closed))
         return wr_error_set(error, WEIR_ERR_CLOSED, "weir has been shut down");
-    struct sources *sources = get_or_make(runtime);
-    if (!sources) {
+    struct start start = {.sources = get_or_make(runtime), .error = error};
+    if (!start.sources) {
         wr_error_no_memory(error, NULL);
         return error->code;
     }
-    return follow(sources, error);
+    wr_thread_run_roomy(run_start, &start);
+    return start.result;
 }
 
 static struct sources *find(struct wr_runtime *runtime)

@@ -749,6 +749,38 @@ Test(sources, they_can_be_stopped_and_started_again)
     assert_ledger("capture");
 }
 
+enum { SMALL_STACK = 64 * 1024, PROMISED = 256 * 1024, OWN_FRAMES = 16 * 1024, PAGE = 4096 };
+
+static __attribute__((noinline)) void fill_stack(void)
+{
+    volatile char frame[PROMISED - OWN_FRAMES];
+    for (size_t i = sizeof frame; i > 0; i -= i < PAGE ? i : PAGE)
+        frame[i - 1] = (char)i;
+}
+
+static void *start_and_stop(void *argument)
+{
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_shutdown(PATIENCE_MS), 0, "%s", weir_last_error());
+    return argument;
+}
+
+Test(sources, a_thread_with_a_small_stack_starts_stops_and_shuts_down_those_that_need_more)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    script->create = script->destroy = fill_stack;
+    cr_assert_eq(configure(""), 0, "%s", weir_last_error());
+    cr_assert_eq(pthread_attr_init(&attributes), 0);
+    cr_assert_eq(pthread_attr_setstacksize(&attributes, SMALL_STACK), 0);
+    cr_assert_eq(pthread_attr_setguardsize(&attributes, PROMISED), 0);
+    cr_assert_eq(pthread_create(&thread, &attributes, start_and_stop, NULL), 0);
+    pthread_join(thread, NULL);
+    cr_assert(script->created == 2 && script->destroyed == 2);
+}
+
 Test(sources, a_shutdown_stops_them_first)
 {
     script->run = flood;

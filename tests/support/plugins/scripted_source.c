@@ -27,6 +27,8 @@ static void *create(const weir_host *host, const void *given)
         host->refuse(host, "", "create has waited");
         return NULL;
     }
+    if (script.create)
+        script.create();
     struct source *source = calloc(1, sizeof *source);
     source->host = host;
     source->tag = own->tag;
@@ -56,11 +58,15 @@ static void run(void *self, weir_source_outcome *outcome)
 static void close_source(void *self)
 {
     (void)self;
+    if (script.close)
+        script.close();
     atomic_fetch_add(&script.closed, 1);
 }
 
 static void destroy(void *self)
 {
+    if (script.destroy)
+        script.destroy();
     atomic_fetch_add(&script.destroyed, 1);
     free(self);
 }

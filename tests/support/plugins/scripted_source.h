@@ -11,6 +11,7 @@ struct scripted_options {
 };
 
 struct source_script {
+    void (*create)(void), (*close)(void), (*destroy)(void);                             /* NULL: nothing more */
     void (*open)(const weir_host *host, const char *tag, weir_source_outcome *outcome); /* NULL: OK */
     /* NULL: waits for a stop */
     void (*run)(const weir_host *host, const char *tag, weir_source_outcome *outcome);
