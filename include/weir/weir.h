@@ -374,7 +374,8 @@ typedef struct weir_source_stats {
 WEIR_API int weir_start_sources(void);
 
 /* Stops all sources; weir_shutdown does so too. Values that were added are delivered as usual. timeout_ms: as
- * for weir_flush. WEIR_ERR_TIMEOUT: a source did not stop in time. */
+ * for weir_flush. WEIR_ERR_TIMEOUT: a source did not stop in time. Unless timeout_ms was 0, it is left behind
+ * then, which is logged, and no later call waits for it. */
 WEIR_API int weir_stop_sources(int64_t timeout_ms);
 
 /* Waits until no source reads any more: each has ended, failed for good or was stopped. timeout_ms: as for

@@ -139,23 +139,8 @@ static bool await_end(struct sources *sources, struct wr_source *source, int64_t
     if (!wr_source_join(source, deadline_ns))
         return false;
     wr_source_destroy(source);
+    source->is_left = false;
     return true;
-}
-
-/* [changing] Stops the sources of the list, and waits for them. Returns how many have not ended by deadline_ns.
- */
-static unsigned stop_list(struct sources *sources, int64_t deadline_ns)
-{
-    unsigned stuck = 0;
-    request_stops(sources->first); /* `changing` alone changes the list */
-    for (struct wr_source *source = sources->first; source; source = source->next) {
-        if (await_end(sources, source, deadline_ns))
-            continue;
-        stuck++;
-        wr_log_write(&sources->runtime->log, WEIR_LOG_ERROR, "%s: does not stop; it is left behind",
-                     source->shown.name);
-    }
-    return stuck;
 }
 
 static void note_started(struct sources *sources, struct wr_source *source)
@@ -174,19 +159,40 @@ static void forget_started(struct sources *sources, struct wr_source *source)
         atomic_store(at, atomic_load(&source->next_started));
 }
 
+/* [changing] It did not stop while it was waited for: now it is waited for no more. */
 static void leave_behind(struct sources *sources, struct wr_source *source)
 {
-    struct wr_source_type *type = source->type;
-    if (type->is_stuck)
-        wr_log_write(
-            &sources->runtime->log, WEIR_LOG_ERROR,
-            "%s: is left behind until it ends: it is not waited for, as a source of the type \"%s\" did not "
-            "stop before",
-            source->shown.name, type->is.name);
-    else
-        wr_log_write(&sources->runtime->log, WEIR_LOG_ERROR, "%s: does not stop; it is left behind",
-                     source->shown.name);
-    source->is_left = type->is_stuck = true;
+    wr_log_write(&sources->runtime->log, WEIR_LOG_ERROR, "%s: does not stop; it is left behind",
+                 source->shown.name);
+    source->is_left = source->type->is_stuck = true;
+}
+
+/* [changing] The same for one that is not waited for. */
+static void leave_unawaited(struct sources *sources, struct wr_source *source)
+{
+    wr_log_write(
+        &sources->runtime->log, WEIR_LOG_ERROR,
+        "%s: is left behind until it ends: it is not waited for, as a source of the type \"%s\" did not "
+        "stop before",
+        source->shown.name, source->type->is.name);
+    source->is_left = true;
+}
+
+/* [changing] Stops the sources of the list, and waits for them, unless they were left behind before. Returns
+ * how many have not ended by deadline_ns. */
+static unsigned stop_list(struct sources *sources, int64_t deadline_ns)
+{
+    unsigned stuck = 0;
+    bool waits = wr_clock_monotonic_ns() < deadline_ns;
+    request_stops(sources->first); /* `changing` alone changes the list */
+    for (struct wr_source *source = sources->first; source; source = source->next) {
+        if (await_end(sources, source, source->is_left ? 0 : deadline_ns))
+            continue;
+        stuck++;
+        if (waits && !source->is_left)
+            leave_behind(sources, source);
+    }
+    return stuck;
 }
 
 /* [changing] Stops and frees sources that are not of the configuration any more. One that does not stop is left
@@ -196,18 +202,29 @@ static void end_all(struct sources *sources, struct wr_source *list, int64_t dea
     request_stops(list);
     while (list) {
         struct wr_source *source = list;
+        bool waits = !source->type->is_stuck;
         list = list->next;
-        if (await_end(sources, source, source->type->is_stuck ? 0 : deadline_ns)) {
+        if (await_end(sources, source, waits ? deadline_ns : 0)) {
             forget_started(sources, source);
             wr_source_free(source);
-        } else {
+        } else if (waits) {
             leave_behind(sources, source);
+        } else if (!source->is_left) {
+            leave_unawaited(sources, source);
         }
     }
 }
 
-/* [changing] Frees those that were left behind and have ended since. */
-static void end_left(struct sources *sources)
+static bool is_in(const struct wr_source *list, const struct wr_source *source)
+{
+    while (list && list != source)
+        list = list->next;
+    return list;
+}
+
+/* [changing] Frees those that were left behind and have ended since, but for those that are about to be freed
+ * with the list `ending`. */
+static void end_left(struct sources *sources, const struct wr_source *ending)
 {
     struct wr_source *next;
     for (struct wr_source *source = atomic_load(&sources->started); source; source = next) {
@@ -215,7 +232,7 @@ static void end_left(struct sources *sources)
         if (!source->is_left)
             continue;
         source->type->is_stuck = false;
-        if (has_ended(source) && await_end(sources, source, WR_NEVER)) {
+        if (has_ended(source) && await_end(sources, source, WR_NEVER) && !is_in(ending, source)) {
             forget_started(sources, source);
             wr_source_free(source);
         }
@@ -225,11 +242,17 @@ static void end_left(struct sources *sources)
         source->type->is_stuck |= source->is_left;
 }
 
-/* Caller holds the lock. Takes the source that equals another one out of the list. NULL: there is none. */
+static bool goes_on(const struct wr_source *source)
+{
+    return !has_ended(source) && !atomic_load(&source->stopping);
+}
+
+/* Caller holds the lock. Takes the source that equals another one and goes on out of the list. NULL: there is
+ * none. */
 static struct wr_source *take_equal(struct sources *sources, const struct wr_source *like)
 {
     struct wr_source **at = &sources->first, *found;
-    while (*at && (has_ended(*at) || strcmp((*at)->identity, like->identity) != 0))
+    while (*at && (!goes_on(*at) || strcmp((*at)->identity, like->identity) != 0))
         at = &(*at)->next;
     found = *at;
     if (found)
@@ -318,7 +341,7 @@ static void commit(struct wr_source_hooks *hooks, void *plan, uint64_t generatio
         struct wr_source *unused = NULL, *ending = replace_list(sources, planned->first, &unused);
         planned->first = NULL;
         wr_sources_free(unused);
-        end_left(sources);
+        end_left(sources, ending);
         end_all(sources, ending, stop_deadline(sources));
         start_new(sources, sources->first); /* `changing` alone changes the list */
         end_committing(sources);

@@ -693,6 +693,71 @@ Test(sources, one_that_does_not_stop_is_waited_for_once_and_freed_when_it_has_en
     cr_assert_eq(script->created - script->destroyed, 1, "and the next one is waited for");
 }
 
+static _Atomic int left_behind;
+
+static void count_left_behind(void *ctx, int level, const char *text)
+{
+    (void)ctx, (void)level;
+    atomic_fetch_add(&left_behind, strstr(text, "left behind") != NULL);
+}
+
+static bool has_stopped(void)
+{
+    return weir_stop_sources(0) == 0;
+}
+
+/* After the first stop each further call would wait for minutes. */
+Test(sources, one_that_was_left_behind_by_a_stop_is_waited_for_and_named_once)
+{
+    weir_set_log(count_left_behind, NULL);
+    script->run = end_if_allowed;
+    cr_assert_eq(configure_stuck("first", "1h"), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_until(is_running);
+    cr_assert_eq(weir_stop_sources(0), WEIR_ERR_TIMEOUT, "it is not waited for");
+    cr_assert_eq(left_behind, 0);
+    cr_assert_eq(weir_stop_sources(10), WEIR_ERR_TIMEOUT);
+    cr_assert_eq(weir_stop_sources(3600000), WEIR_ERR_TIMEOUT);
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_until(is_running);
+    cr_assert_eq(script->created - script->destroyed, 2, "an equal one takes its place");
+    cr_assert_eq(left_behind, 1);
+    atomic_store(&may_end, true);
+    wait_until(has_stopped);
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_until(are_left_ones_freed);
+    wait_until(is_running);
+    cr_assert_eq(configure_stuck("fifth", "1h"), 0, "%s", weir_last_error());
+    cr_assert_eq(script->created - script->destroyed, 1, "and the next one is waited for");
+}
+
+Test(sources, one_that_was_left_behind_by_a_stop_and_ends_then_is_freed_by_the_next_start)
+{
+    script->run = end_if_allowed;
+    cr_assert_eq(configure_stuck("first", "1h"), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_until(is_running);
+    cr_assert_eq(weir_stop_sources(10), WEIR_ERR_TIMEOUT);
+    atomic_store(&may_end, true);
+    cr_assert_eq(weir_wait_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    cr_assert_eq(script->created - script->destroyed, 1);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert_eq(script->created, script->destroyed);
+}
+
+Test(sources, a_shutdown_does_not_wait_again_for_one_that_was_left_behind)
+{
+    script->run = end_if_allowed;
+    cr_assert_eq(configure_stuck("first", "1h"), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_until(is_running);
+    cr_assert_eq(weir_stop_sources(10), WEIR_ERR_TIMEOUT);
+    cr_assert_eq(weir_shutdown(3600000), 0, "%s", weir_last_error());
+    cr_assert_eq(script->created - script->destroyed, 1);
+    atomic_store(&may_end, true);
+}
+
 Test(sources, variables_of_the_environment_are_labels_unless_the_option_has_them)
 {
     script->run = add_one;
