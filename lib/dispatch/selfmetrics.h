@@ -9,11 +9,14 @@
 #include "lane/lane.h"
 #include "lane/lane_stats.h"
 
+/* Those of its type, and the core's own. */
+enum { WR_SELFMETRICS_SOURCE_COUNTERS = WR_LANE_COUNTERS + 4 };
+
 /* What a source has counted. */
 struct wr_selfmetrics_source {
     weir_source_stats stats;
     bool is_text; /* it has lines and bytes */
-    struct wr_lane_counter counters[WR_LANE_COUNTERS];
+    struct wr_lane_counter counters[WR_SELFMETRICS_SOURCE_COUNTERS];
     size_t counter_count;
 };
 

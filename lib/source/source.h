@@ -29,7 +29,22 @@
 
 struct wr_runtime;
 
-enum { WR_SOURCE_COUNTERS = WR_LANE_COUNTERS, WR_SOURCE_COUNTER_ROOM = 48 };
+/* The core's own counters of a source. */
+enum wr_source_count {
+    WR_SOURCE_COUNT_WAITS,   /* it found no room, and waited */
+    WR_SOURCE_COUNT_REPEATS, /* of sampled timers, beyond repeat_limit */
+    WR_SOURCE_COUNT_ORIGINS, /* that were forgotten, as there are too many */
+    WR_SOURCE_COUNT_MEMBERS, /* of sets */
+    WR_SOURCE_CORE_COUNTERS
+};
+
+/* A type may make as many as weir_host.count promises, whatever the core counts. */
+enum {
+    WR_SOURCE_TYPE_COUNTERS = WR_LANE_COUNTERS,
+    WR_SOURCE_COUNTERS = WR_SELFMETRICS_SOURCE_COUNTERS,
+    WR_SOURCE_COUNTER_ROOM = 48
+};
+_Static_assert(WR_SOURCE_COUNTERS == WR_SOURCE_TYPE_COUNTERS + WR_SOURCE_CORE_COUNTERS, "room for all");
 
 /* What refusals are logged about, once each. */
 enum wr_source_fault {
@@ -99,6 +114,7 @@ struct wr_source {
         _Atomic uint64_t value;
     } counters[WR_SOURCE_COUNTERS];
     _Atomic uint32_t counter_count;
+    uint32_t type_counters, core_counters; /* how many of them each has made; with counters_lock */
 
     struct wr_source *next;
     struct wr_source *_Atomic next_started; /* see sources.c */

@@ -135,7 +135,7 @@ static int add_block(struct wr_source *source, const weir_block *block, struct w
         return WEIR_ADD_REFUSED;
     }
     if (forgotten)
-        source->shown.count(&source->shown, "origins_forgotten", forgotten);
+        wr_source_host_count(source, WR_SOURCE_COUNT_ORIGINS, forgotten);
     int result = try_add(source, block, &adding);
     if (result == WR_INTAKE_FULL)
         return wr_source_host_wait(source);

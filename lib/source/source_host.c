@@ -79,21 +79,45 @@ void wr_source_host_refuse(struct wr_source *source, enum wr_source_fault kind, 
 
 /* ---- Counters -------------------------------------------------------------------------------- */
 
+/* Caller holds the lock. NULL: the type has as many as it may have. */
+static _Atomic uint64_t *find_counter(struct wr_source *source, const char *name, bool is_core)
+{
+    uint32_t count = atomic_load_explicit(&source->counter_count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        if (strncmp(source->counters[i].name, name, WR_SOURCE_COUNTER_ROOM - 1) == 0)
+            return &source->counters[i].value;
+    uint32_t *made = is_core ? &source->core_counters : &source->type_counters;
+    if (*made == (is_core ? WR_SOURCE_CORE_COUNTERS : WR_SOURCE_TYPE_COUNTERS))
+        return NULL;
+    ++*made;
+    snprintf(source->counters[count].name, WR_SOURCE_COUNTER_ROOM, "%s", name);
+    atomic_store(&source->counter_count, count + 1); /* after the name */
+    return &source->counters[count].value;
+}
+
+static void add_to_counter(struct wr_source *source, const char *name, uint64_t n, bool is_core)
+{
+    wr_lock_enter(&source->counters_lock);
+    _Atomic uint64_t *value = find_counter(source, name, is_core);
+    if (value)
+        atomic_fetch_add_explicit(value, n, memory_order_relaxed);
+    wr_lock_leave(&source->counters_lock);
+}
+
 static void host_count(const weir_host *host, const char *name, uint64_t n)
 {
-    struct wr_source *source = source_of(host);
-    uint32_t i = 0;
-    wr_lock_enter(&source->counters_lock);
-    uint32_t count = atomic_load_explicit(&source->counter_count, memory_order_relaxed);
-    while (i < count && strncmp(source->counters[i].name, name, WR_SOURCE_COUNTER_ROOM - 1) != 0)
-        i++;
-    if (i == count && count < WR_SOURCE_COUNTERS) {
-        snprintf(source->counters[i].name, WR_SOURCE_COUNTER_ROOM, "%s", name);
-        atomic_store(&source->counter_count, count + 1); /* after the name */
-    }
-    if (i < WR_SOURCE_COUNTERS)
-        atomic_fetch_add_explicit(&source->counters[i].value, n, memory_order_relaxed);
-    wr_lock_leave(&source->counters_lock);
+    add_to_counter(source_of(host), name, n, false);
+}
+
+void wr_source_host_count(struct wr_source *source, enum wr_source_count what, uint64_t n)
+{
+    static const char *const names[WR_SOURCE_CORE_COUNTERS] = {
+        [WR_SOURCE_COUNT_WAITS] = "waits",
+        [WR_SOURCE_COUNT_REPEATS] = "repeats_left_out",
+        [WR_SOURCE_COUNT_ORIGINS] = "origins_forgotten",
+        [WR_SOURCE_COUNT_MEMBERS] = "set_members",
+    };
+    add_to_counter(source, names[what], n, true);
 }
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
@@ -438,7 +462,7 @@ void wr_source_host_want_room(struct wr_source *source)
 
 int wr_source_host_wait(struct wr_source *source)
 {
-    source->shown.count(&source->shown, "waits", 1);
+    wr_source_host_count(source, WR_SOURCE_COUNT_WAITS, 1);
     return WEIR_ADD_FULL;
 }
 

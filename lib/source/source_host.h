@@ -16,6 +16,9 @@ bool wr_source_host_pause(struct wr_source *source, int64_t timeout_ns);
 void wr_source_host_refuse(struct wr_source *source, enum wr_source_fault kind, uint64_t count,
                            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Adds n to one of the core's own counters of the source. */
+void wr_source_host_count(struct wr_source *source, enum wr_source_count what, uint64_t n);
+
 /* [source] As weir_blocks.mark_repeat. */
 uint64_t wr_source_host_mark_repeat(struct wr_source *source);
 

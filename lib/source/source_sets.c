@@ -99,7 +99,7 @@ static int add_member(struct wr_source *source, struct weir_metric *metric, cons
     }
     if (!sets->due_ns)
         sets->due_ns = wr_clock_monotonic_ns() + source->options.set_interval_ns;
-    source->shown.count(&source->shown, "set_members", 1);
+    wr_source_host_count(source, WR_SOURCE_COUNT_MEMBERS, 1);
     return WEIR_ADD_TAKEN;
 }
 

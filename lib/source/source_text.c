@@ -36,7 +36,7 @@ static uint32_t choose_repeats(weir_text *text, const struct wr_parse_record *pa
     uint64_t left_out;
     uint32_t repeats = wr_repeats_choose(parsed, most, &text->random, &left_out);
     if (left_out && most > 1)
-        text->source->shown.count(&text->source->shown, "repeats_left_out", left_out);
+        wr_source_host_count(text->source, WR_SOURCE_COUNT_REPEATS, left_out);
     return repeats;
 }
 

@@ -462,6 +462,64 @@ Test(sources, a_source_that_waits_for_room_can_be_stopped)
     assert_ledger("capture");
 }
 
+/* ---- Counters -------------------------------------------------------------------------------- */
+
+enum { COUNTERS = 32 };
+
+/* After the core has counted that it waits. */
+static void count_much(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    static char name[16];
+    (void)tag, (void)outcome;
+    while (add(host, (weir_record){0}, "m", 1) == WEIR_ADD_TAKEN)
+        ;
+    for (int i = 0; i < COUNTERS + 1; i++) {
+        snprintf(name, sizeof name, "own.%d", i);
+        host->count(host, name, (uint64_t)i + 1);
+    }
+    atomic_fetch_add(&full, 1);
+    while (!(intake_of(host)->wait(host, NULL, 0, -1) & WEIR_WAIT_STOP))
+        ;
+}
+
+/* The latest value of a metric of the group "weir" about the source; 0: none. */
+static double read_own(const char *name)
+{
+    double value = 0;
+    for (size_t i = 0; i < capture_count(); i++)
+        if (strcmp(capture_at(i)->group, "weir") == 0 && strcmp(capture_at(i)->name, name) == 0)
+            value = capture_at(i)->value;
+    return value;
+}
+
+static bool are_all_counters_shown(void)
+{
+    return read_own("own.31") > 0 && read_own("waits") > 0;
+}
+
+Test(sources, a_type_has_the_counters_that_it_was_promised_beside_those_of_the_core)
+{
+    char text[8192], name[16];
+    snprintf(
+        text, sizeof text,
+        "{\"settings\":{\"stats_interval\":\"5ms\"},\"handlers\":{\"*\":{\"queue\":\"4KiB\",\"block_timeout\":"
+        "\"1h\"}},\"sources\":{\"in\":{\"type\":\"scripted\",\"plugin\":\"%s\"}},"
+        "\"groups\":{\"*\":\"capture\",\"weir\":\"capture\"}}",
+        plugin);
+    script->run = count_much;
+    capture_hold();
+    cr_assert_eq(weir_configure_text(text, strlen(text)), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    wait_until(is_full);
+    capture_release();
+    wait_until(are_all_counters_shown);
+    for (int i = 0; i < COUNTERS; i++) {
+        snprintf(name, sizeof name, "own.%d", i);
+        cr_assert_eq(read_own(name), i + 1, "%s", name);
+    }
+    cr_assert_eq(read_own("own.32"), 0, "further names are ignored");
+}
+
 /* ---- Outcomes -------------------------------------------------------------------------------- */
 
 static void fail_twice(const weir_host *host, const char *tag, weir_source_outcome *outcome)
