@@ -358,7 +358,10 @@ typedef struct weir_source_type {
     const char *name;    /* [a-z][a-z0-9_]*, at most 63 bytes */
     const char *summary; /* one line, for people */
 
-    const weir_option *options;   /* its options, see <weir/options.h>; NULL: none */
+    /* Its options, see <weir/options.h>; NULL: none. A type with an option of a name that the core reads for
+     * all its sources, such as "group", is refused: see weir-source(7). The names of the options of parsers,
+     * such as "parse", are reserved with WEIR_SOURCE_PARSES only. */
+    const weir_option *options;
     size_t option_row_size;       /* sizeof(weir_option) */
     size_t options_size;          /* sizeof the struct that the table fills */
     const weir_default *defaults; /* its defaults for common options, such as "parse"; NULL: none */

@@ -71,13 +71,14 @@ static bool is_key(const weir_option *row, const char *key)
     return strlen(key) == length && strncmp(row->name, key, length) == 0;
 }
 
-const weir_option *wr_source_options_find_clash(const struct wr_options_table *own)
+const weir_option *wr_source_options_find_clash(const struct wr_options_table *own, bool parses)
 {
-    const weir_option *row;
+    const struct wr_options_table commons = wr_source_options_table(parses);
+    const weir_option *row, *common;
     for (size_t i = 0; (row = wr_options_row(own, i)); i++) {
         if (is_key(row, "type") || is_key(row, "plugin"))
             return row;
-        for (const weir_option *common = rows; common->name; common++)
+        for (size_t k = 0; (common = wr_options_row(&commons, k)); k++)
             if (is_key(row, common->name))
                 return row;
     }

@@ -30,9 +30,9 @@ struct wr_source_options {
 /* parses: with the options of types that read text. */
 struct wr_options_table wr_source_options_table(bool parses);
 
-/* The first of a type's options whose key in a configuration is one that every source has, or "type" or
- * "plugin". NULL: none. */
-const weir_option *wr_source_options_find_clash(const struct wr_options_table *own);
+/* The first of a type's options whose key in a configuration is one of that table, or "type" or "plugin". NULL:
+ * none. */
+const weir_option *wr_source_options_find_clash(const struct wr_options_table *own, bool parses);
 
 bool wr_source_options_has_label(const weir_map *labels, const char *key);
 

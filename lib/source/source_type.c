@@ -29,6 +29,13 @@ static bool check_head(const weir_source_type *type, const char *path, struct wr
     return false;
 }
 
+static void refuse_option(const struct wr_source_type *type, const weir_option *row, const char *whose,
+                          struct wr_error *error)
+{
+    wr_error_set(error, WEIR_ERR_PLUGIN, "%s: source type \"%s\": option \"%s\": the name is reserved for %s",
+                 type->path, type->is.name, row->name, whose);
+}
+
 static bool check_body(const struct wr_source_type *type, struct wr_error *error)
 {
     const weir_source_type *is = &type->is;
@@ -46,10 +53,10 @@ static bool check_body(const struct wr_source_type *type, struct wr_error *error
                      is->name, is->option_row_size, offsetof(weir_option, offset) + sizeof is->options->offset);
     else if (!wr_options_check_table(&type->options, error))
         wr_error_prefix(error, "%s: source type \"%s\": ", type->path, is->name);
-    else if ((row = wr_source_options_find_clash(&type->options)))
-        wr_error_set(error, WEIR_ERR_PLUGIN,
-                     "%s: source type \"%s\": option \"%s\": the name is reserved for all sources", type->path,
-                     is->name, row->name);
+    else if ((row = wr_source_options_find_clash(&type->options, false)))
+        refuse_option(type, row, "all sources", error);
+    else if (is->flags & WEIR_SOURCE_PARSES && (row = wr_source_options_find_clash(&type->options, true)))
+        refuse_option(type, row, "sources that read text", error);
     else
         return true;
     return false;

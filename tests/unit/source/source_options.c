@@ -32,10 +32,18 @@ Test(source_options, types_that_read_no_text_have_no_options_of_parsers)
     cr_assert_not_null(wr_options_find(&table, "retry_max"));
 }
 
+Test(source_options, the_names_of_parsers_options_are_reserved_for_types_that_read_text_only)
+{
+    static const weir_option own[] = {{.name = "parse"}, {.name = "set_members"}, {.name = "patterns.x"}, {0}};
+    const struct wr_options_table table = {own, sizeof *own, 0};
+    cr_assert_eq(wr_source_options_find_clash(&table, true), &own[0]);
+    cr_assert_null(wr_source_options_find_clash(&table, false));
+}
+
 Test(source_options, a_type_must_not_have_an_option_of_all_sources)
 {
     static const weir_option own[] = {{.name = "path"}, {.name = "labels.x"}, {0}};
     const struct wr_options_table table = {own, sizeof *own, 0};
-    const weir_option *clash = wr_source_options_find_clash(&table);
-    cr_assert_eq(clash, &own[1]);
+    cr_assert_eq(wr_source_options_find_clash(&table, false), &own[1]);
+    cr_assert_eq(wr_source_options_find_clash(&table, true), &own[1]);
 }
