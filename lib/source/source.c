@@ -180,6 +180,15 @@ static bool set_identity(struct wr_source *source, struct wr_error *error)
     return source->identity || wr_error_no_memory(error, NULL);
 }
 
+/* ---- The state of threads -------------------------------------------------------------------- */
+
+static void log_breach(const struct wr_source *source, const char *breach)
+{
+    if (breach)
+        wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: the source type is at fault: %s",
+                     source->shown.name, breach);
+}
+
 /* ---- Making one ------------------------------------------------------------------------------ */
 
 bool wr_source_create(struct wr_source *source, const struct wr_node *node, struct wr_error *error)
@@ -191,13 +200,11 @@ bool wr_source_create(struct wr_source *source, const struct wr_node *node, stru
     wr_plugins_enter(plugins, NULL);
     struct wr_thread_state thread_state = wr_thread_state_save();
     source->self = source->type->is.create(&source->shown, source->own_options);
-    const char *breach = wr_thread_state_restore(&thread_state);
+    source->breach = wr_thread_state_restore(&thread_state);
     wr_plugins_leave(plugins, NULL);
     source->refusal = NULL;
     source->node = NULL; /* its document may go before the source does */
-    if (breach)
-        wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: the source type is at fault: %s",
-                     source->shown.name, breach);
+    log_breach(source, source->breach);
     if (!source->self && !error->code)
         wr_error_set(error, WEIR_ERR_CONFIG,
                      "%s: the source type \"%s\" refused its options and gave no reason", source->shown.name,
@@ -245,10 +252,12 @@ void wr_source_destroy(struct wr_source *source)
 {
     if (!source->self)
         return;
+    struct wr_thread_state thread_state = wr_thread_state_save();
     wr_plugins_enter(&source->runtime->plugins, NULL);
     source->type->is.destroy(source->self);
     wr_plugins_leave(&source->runtime->plugins, NULL);
     source->self = NULL;
+    log_breach(source, wr_thread_state_restore(&thread_state));
 }
 
 void wr_source_free(struct wr_source *source)
@@ -295,10 +304,7 @@ static int call(struct wr_source *source, void (*callback)(void *self, weir_sour
     struct wr_thread_state thread_state = wr_thread_state_save();
     callback(source->self, outcome);
     outcome->reason[sizeof outcome->reason - 1] = '\0';
-    const char *breach = wr_thread_state_restore(&thread_state);
-    if (breach)
-        wr_log_write(&source->runtime->log, WEIR_LOG_ERROR, "%s: the source type is at fault: %s",
-                     source->shown.name, breach);
+    log_breach(source, wr_thread_state_restore(&thread_state));
     if (outcome->code >= WEIR_SOURCE_OK && outcome->code <= WEIR_SOURCE_FAILED)
         return outcome->code;
     snprintf(outcome->reason, sizeof outcome->reason, "the source type is at fault: %d is not a result",
@@ -363,6 +369,14 @@ static bool open_source(struct wr_source *source)
     return false;
 }
 
+static void close_source(struct wr_source *source)
+{
+    struct wr_thread_state thread_state = wr_thread_state_save();
+    if (source->type->is.close)
+        source->type->is.close(source->self);
+    log_breach(source, wr_thread_state_restore(&thread_state));
+}
+
 /* Returns the code of the last call. */
 static int run_open(struct wr_source *source, weir_source_outcome *outcome)
 {
@@ -397,8 +411,7 @@ static void *run(void *argument)
     for (bool again = true; again && open_source(source);) {
         weir_source_outcome outcome;
         int code = run_open(source, &outcome);
-        if (source->type->is.close)
-            source->type->is.close(source->self);
+        close_source(source);
         again = code == WEIR_SOURCE_REOPEN && back_off(source, &outcome); /* its place is free meanwhile */
     }
     if (source->end_state == WEIR_SOURCE_STOPPED)

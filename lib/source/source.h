@@ -73,6 +73,7 @@ struct wr_source {
     /* during create */
     struct wr_error *refusal;
     const struct wr_node *node;
+    const char *breach; /* what create changed of its thread, which was reverted; NULL: nothing */
 
     /* the thread */
     pthread_t thread;

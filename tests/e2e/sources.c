@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -855,6 +856,46 @@ Test(sources, an_unknown_type_is_refused_with_the_folders_that_were_searched)
     cr_assert_eq(weir_start_sources(), WEIR_ERR_PLUGIN);
     cr_assert(strstr(weir_last_error(), "sources.in.type: \"fifoo\" is not an installed source type"), "%s",
               weir_last_error());
+}
+
+/* ---- The state of threads -------------------------------------------------------------------- */
+
+static _Atomic int mask_faults;
+
+static void count_mask_faults(void *ctx, int level, const char *text)
+{
+    (void)ctx, (void)level;
+    atomic_fetch_add(&mask_faults,
+                     strstr(text, "in: the source type is at fault: it changed its thread's signal mask") !=
+                         NULL);
+}
+
+static void change_mask(void)
+{
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    int change = sigismember(&mask, SIGHUP) ? SIG_UNBLOCK : SIG_BLOCK;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGHUP);
+    pthread_sigmask(change, &mask, NULL);
+}
+
+Test(sources, what_close_and_destroy_change_of_their_threads_is_reverted_and_logged)
+{
+    sigset_t mask;
+    weir_set_log(count_mask_faults, NULL);
+    script->close = change_mask;
+    start("");
+    wait_until(is_running);
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert_eq(mask_faults, 1);
+    script->close = NULL;
+    script->destroy = change_mask;
+    cr_assert_eq(weir_start_sources(), 0, "%s", weir_last_error());
+    cr_assert_eq(weir_stop_sources(PATIENCE_MS), 0, "%s", weir_last_error());
+    cr_assert_eq(mask_faults, 2);
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    cr_assert_eq(sigismember(&mask, SIGHUP), 0);
 }
 
 /* ---- The process ----------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@
     X(none) X(create_crashes) X(create_opens_file) X(create_starts_thread) \
     X(create_refuses_without_reason) X(odd_refusal) X(waits_in_create) X(open_crashes) \
     X(open_without_reason) X(changes_umask) X(changes_mask) X(changes_locale) X(changes_signal) \
+    X(create_changes_mask) X(run_changes_mask) X(close_changes_mask) X(destroy_changes_locale) \
     X(changes_folder) X(prints_in_open) X(unknown_code) X(garbage) X(writes_behind_outcome) \
     X(ignores_stop) X(never_waits) X(open_hangs) X(spins) X(spins_full) X(adds_forever) X(loses_full) \
     X(repeats_refused) X(static_state) X(leaks_descriptor) X(inherits) X(closes_twice) \
@@ -91,6 +92,22 @@ static void start_thread(void)
         pthread_detach(thread);
 }
 
+static void unblock_hangup(void)
+{
+    sigset_t hangup;
+    sigemptyset(&hangup);
+    sigaddset(&hangup, SIGHUP);
+    pthread_sigmask(SIG_UNBLOCK, &hangup, NULL);
+}
+
+static void block_hangup(void)
+{
+    sigset_t hangup;
+    sigemptyset(&hangup);
+    sigaddset(&hangup, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &hangup, NULL);
+}
+
 /* ---- Creating -------------------------------------------------------------------------------- */
 
 /* Returns whether create succeeds. */
@@ -102,6 +119,7 @@ static bool misbehave_in_create(const weir_host *host, enum fault fault)
     case FAULT_create_starts_thread: start_thread(); break;
     case FAULT_create_refuses_without_reason: return false;
     case FAULT_odd_refusal: host->refuse(host, "no_such_option", "no"); return false;
+    case FAULT_create_changes_mask: block_hangup(); break;
     case FAULT_waits_in_create: host->wait(host, 1); break;
     default: break;
     }
@@ -152,17 +170,12 @@ static void open_socket(struct source *source, weir_source_outcome *outcome)
 
 static void misbehave_in_open(struct source *source, weir_source_outcome *outcome)
 {
-    sigset_t hangup;
     switch (source->fault) {
     case FAULT_open_crashes: crash(); break;
     case FAULT_open_without_reason: outcome->code = WEIR_SOURCE_RETRY; break;
     case FAULT_open_hangs: hang(); break;
     case FAULT_changes_umask: umask(0); break;
-    case FAULT_changes_mask:
-        sigemptyset(&hangup);
-        sigaddset(&hangup, SIGHUP);
-        pthread_sigmask(SIG_UNBLOCK, &hangup, NULL);
-        break;
+    case FAULT_changes_mask: unblock_hangup(); break;
     case FAULT_changes_locale: setlocale(LC_ALL, "C.UTF-8"); break;
     case FAULT_changes_signal: signal(SIGPIPE, SIG_IGN); break;
     case FAULT_changes_folder: (void)!chdir("/usr"); break;
@@ -192,11 +205,15 @@ static void close_source(void *self)
     close(source->fd);
     if (source->fault != FAULT_closes_twice)
         source->fd = -1;
+    if (source->fault == FAULT_close_changes_mask)
+        unblock_hangup();
 }
 
 static void destroy(void *self)
 {
     struct source *source = self;
+    if (source->fault == FAULT_destroy_changes_locale)
+        uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     if (source->fd >= 0)
         close(source->fd);
     if (shared == source)
@@ -292,6 +309,7 @@ static void misbehave_in_run(struct source *source, weir_source_outcome *outcome
     case FAULT_unknown_code: outcome->code = 17; break;
     case FAULT_garbage: outcome->size = 1; break;
     case FAULT_writes_behind_outcome: memset(outcome->reason, 0, sizeof outcome->reason + 8); break;
+    case FAULT_run_changes_mask: unblock_hangup(); break;
     case FAULT_crashes_at_stop: crash(); break;
     case FAULT_slow_to_stop: hang(); break;
     default: break;

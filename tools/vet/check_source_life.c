@@ -305,6 +305,8 @@ void vet_check_source_state(const struct vet_subject *subject)
         specimen.before = take_state;
         specimen.after = compare_state;
         vet_specimen_finish_create(&specimen);
+        if (specimen.source->breach) /* the core has reverted it */
+            vet_fail("create: %s, which is the program's", specimen.source->breach);
         vet_specimen_live(&specimen);
         vet_specimen_destroy(&specimen);
     }
