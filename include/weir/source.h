@@ -101,8 +101,9 @@ typedef struct weir_intake {
      * that is answered with DELIVERED or DROPPED is forgotten, as are all before it. Never waits for handlers,
      * and hurries none: a source asks again after a timeout of its wait, such as every second. The result may
      * come later than what it is about, with that of values that were added until it was asked for the first
-     * time. Of a handler with the option "aggregate", values are settled with the summaries of their interval:
-     * until then they are STORED if there is a journal, and PENDING if not. */
+     * time. Of more than 64 pending marks that were asked for, those from the 64th on are settled together,
+     * with the latest of them. Of a handler with the option "aggregate", values are settled with the summaries
+     * of their interval: until then they are STORED if there is a journal, and PENDING if not. */
     int (*settled)(const weir_host *host, uint64_t mark);
 } weir_intake;
 

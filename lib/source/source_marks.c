@@ -163,24 +163,6 @@ static void try_bounds(struct wr_source_marks *marks, struct wr_engine *engine, 
         free(bounds);
 }
 
-/* The oldest one that is not before the number. If there are too many, the latest one takes its place: it is
- * settled later then. */
-static struct wr_source_mark *find(struct wr_source_marks *marks, uint64_t number)
-{
-    uint32_t i = 0;
-    while (i < marks->pending_count && marks->pending[i].number < number)
-        i++;
-    if (i < marks->pending_count)
-        return &marks->pending[i];
-    if (i == WR_MARKS_PENDING)
-        free(marks->pending[--i].bounds);
-    else
-        marks->pending_count++;
-    marks->pending[i] =
-        (struct wr_source_mark){.number = number, .tail = wr_ring_position(&wr_producer_mine->ring)};
-    return &marks->pending[i];
-}
-
 /* Whether a lane concerned has dropped something since this was asked last: then all marks so far are answered
  * so. */
 static void note_drops(struct wr_source_marks *marks, uint64_t added)
@@ -221,6 +203,50 @@ static void forget(struct wr_source_marks *marks, const struct wr_source_mark *m
     memmove(marks->pending, marks->pending + count, marks->pending_count * sizeof *marks->pending);
 }
 
+/* note_drops comes after the check that has found the mark settled: what that has found to be dropped is
+ * counted by then. */
+static void settle(struct wr_source_marks *marks, const struct wr_source_mark *mark, uint64_t added)
+{
+    note_drops(marks, added);
+    forget(marks, mark);
+}
+
+/* Forgets the oldest ones that are settled. Those that nobody asks for any more would keep their places for
+ * ever otherwise. */
+static void forget_settled(struct wr_source_marks *marks, struct wr_engine *engine, uint64_t added)
+{
+    while (marks->pending_count) {
+        if (!marks->pending[0].bounds)
+            try_bounds(marks, engine, &marks->pending[0]);
+        if (check(marks, &marks->pending[0]) != WR_LANE_SETTLED)
+            return;
+        settle(marks, &marks->pending[0], added);
+    }
+}
+
+/* The oldest one that is not before the number. If there are too many, this one takes the place of the latest
+ * one, which is settled later then. It is not put off for ever: the others keep their places, so that they are
+ * settled, and leave room. */
+static struct wr_source_mark *find(struct wr_source_marks *marks, struct wr_engine *engine, uint64_t number,
+                                   uint64_t added)
+{
+    uint32_t i = 0;
+    while (i < marks->pending_count && marks->pending[i].number < number)
+        i++;
+    if (i < marks->pending_count)
+        return &marks->pending[i];
+    if (i == WR_MARKS_PENDING)
+        forget_settled(marks, engine, added);
+    i = marks->pending_count;
+    if (i == WR_MARKS_PENDING)
+        free(marks->pending[--i].bounds);
+    else
+        marks->pending_count++;
+    marks->pending[i] =
+        (struct wr_source_mark){.number = number, .tail = wr_ring_position(&wr_producer_mine->ring)};
+    return &marks->pending[i];
+}
+
 static int report(const struct wr_source_marks *marks, uint64_t number)
 {
     return number && number <= marks->dropped_until ? WEIR_MARK_DROPPED : WEIR_MARK_DELIVERED;
@@ -233,14 +259,13 @@ int wr_source_marks_ask(struct wr_source_marks *marks, struct wr_engine *engine,
         number = added;
     if (number <= marks->settled)
         return report(marks, number);
-    struct wr_source_mark *mark = find(marks, number);
+    struct wr_source_mark *mark = find(marks, engine, number, added);
     if (!mark->bounds)
         try_bounds(marks, engine, mark);
     enum wr_lane_standing standing = check(marks, mark);
     if (standing != WR_LANE_SETTLED)
         return standing == WR_LANE_STORED ? WEIR_MARK_STORED : WEIR_MARK_PENDING;
-    note_drops(marks, added); /* after the check: what it has found to be dropped is counted by then */
-    forget(marks, mark);
+    settle(marks, mark, added);
     return report(marks, number);
 }
 

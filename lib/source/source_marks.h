@@ -3,7 +3,8 @@
  * A mark is the number of values that the source had added, and of blocks that were sent again. When it is
  * asked for the first time, the position of the thread's ring is noted; when a round has taken everything
  * before that, each lane concerned gets a bound: everything that it has been given by then. The mark is settled
- * when all of that is.
+ * when all of that is. If there are WR_MARKS_PENDING, the latest one takes the place of the one before it,
+ * which is settled with it then: later, never earlier.
  *
  * Concerned are the lanes that the source's groups are routed to, and those that they were routed to before,
  * until what these were given is settled. Of a source with more than WR_MARK_GROUPS groups, and if the

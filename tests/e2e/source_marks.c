@@ -240,6 +240,59 @@ Test(source_marks, what_a_handler_was_given_before_a_reload_counts)
     end();
 }
 
+enum { MANY = 100, SOME = 70 };
+static _Atomic int phase;
+
+static uint64_t add_until_stored(const weir_host *host)
+{
+    const weir_intake *intake = intake_of(host);
+    add(host);
+    uint64_t mark = intake->mark(host);
+    while (intake->settled(host, mark) != WEIR_MARK_STORED &&
+           !(intake->wait(host, NULL, 0, WAIT_MS) & WEIR_WAIT_STOP))
+        ;
+    return mark;
+}
+
+static void run_with_many(const weir_host *host, const char *tag, weir_source_outcome *outcome)
+{
+    (void)tag, (void)outcome;
+    uint64_t marks[MANY];
+    for (int i = 0; i < MANY; i++)
+        marks[i] = add_until_stored(host);
+    cr_assert_eq(intake_of(host)->settled(host, marks[SOME]), WEIR_MARK_STORED);
+    atomic_store(&phase, 1);
+    while (atomic_load(&phase) == 1)
+        intake_of(host)->wait(host, NULL, 0, WAIT_MS);
+    add_until_stored(host);
+    cr_assert_eq(intake_of(host)->settled(host, marks[SOME]), WEIR_MARK_DELIVERED);
+    atomic_store(&phase, 3);
+}
+
+static void wait_phase(int expected)
+{
+    for (int i = 0; i < PATIENCE_MS && atomic_load(&phase) != expected; i++)
+        pause_ms(1);
+    cr_assert_eq(atomic_load(&phase), expected);
+}
+
+/* The first ones are not asked for again, and keep no place of those that are. */
+Test(source_marks, more_of_them_than_are_kept_are_answered_later_but_answered)
+{
+    char settings[128];
+    snprintf(settings, sizeof settings, "\"settings\":{\"journal\":\"%s\"},", folder);
+    script->run = run_with_many;
+    capture_hold();
+    configure("", settings, "\"*\":\"capture\"");
+    wait_phase(1);
+    capture_release();
+    cr_assert_eq(weir_flush(PATIENCE_MS), 0, "%s", weir_last_error());
+    capture_hold();
+    atomic_store(&phase, 2);
+    wait_phase(3);
+    end();
+}
+
 Test(source_marks, summaries_are_settled_with_their_interval)
 {
     configure(",\"aggregate\":\"1s\"", "", "\"*\":\"capture\"");
