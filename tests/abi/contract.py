@@ -6,23 +6,28 @@ import re
 import shlex
 import subprocess
 
+import sourced
 from harness import ADDER, BUILD, SOURCE, WEIR, assert_ledgers, case, lines_of, main, run
 
 CC = shlex.split(os.environ.get("WEIR_TEST_CC", "cc"))
 FROZEN_HEADERS = os.path.join(SOURCE, "tests", "abi", "1")
 FROZEN_PLUGIN = os.path.join(BUILD, "tests", "abi", ".libs", "frozen.so")
 HEADERS = ("types.h", "options.h", "host.h", "handler.h")
+# Those of source types were recorded later, with what they include.
+SOURCE_HEADERS = os.path.join(SOURCE, "tests", "abi", "sources-1")
+SOURCE_PLUGIN = os.path.join(BUILD, "tests", "abi", ".libs", "frozen_source.so")
+HEADERS_OF_SOURCES = ("types.h", "options.h", "host.h", "source.h")
 # One side allocates these, or walks arrays of them, without knowing the other side's size.
 NEVER_GROW = {"weir_typed_value", "weir_sample", "weir_encoded", "weir_list", "weir_map", "weir_default", "weir_label",
-              "weir_sender"}
+              "weir_sender", "weir_block_sample"}
 
 
 # ---- Header constants and offsets ---------------------------------------------------------------------
 
 
-def read_header(folder):
+def read_header(folder, names=HEADERS):
     text = ""
-    for name in HEADERS:
+    for name in names:
         with open(os.path.join(folder, "weir", name), encoding="utf-8") as file:
             text += file.read()
     return re.sub(r"/\*.*?\*/", "", text, flags=re.S)
@@ -52,11 +57,12 @@ def expressions(text):
 
 def evaluate(folder, text, *include):
     """The values of the frozen headers' numbers and texts when compiled with the headers in `include`."""
+    main_header = "source.h" if "weir_source_type" in text else "handler.h"
     lines = [f'printf("{label}\\t%lld\\n", {expression});' for label, expression in expressions(text)]
     lines += [f'printf("{name}\\t%s\\n", {name});' for name in re.findall(r'#define (WEIR_\w+) "', text)]
     source, program = os.path.join(folder, "values.c"), os.path.join(folder, "values")
     with open(source, "w", encoding="utf-8") as file:
-        file.write("#include <stdio.h>\n#include <weir/handler.h>\nint main(void)\n{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
+        file.write(f"#include <stdio.h>\n#include <weir/{main_header}>\n" "int main(void)\n{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
     flags = [flag for path in include for flag in ("-I", path)]
     done = subprocess.run([*CC, *flags, source, "-o", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -69,20 +75,31 @@ def may_grow(label):
     return name and name.group(1) not in NEVER_GROW
 
 
-@case
-def every_number_of_the_frozen_headers_is_unchanged(folder):
-    text = read_header(FROZEN_HEADERS)
-    then = evaluate(folder, text, FROZEN_HEADERS)
+def assert_unchanged(folder, headers, text, *some):
+    then = evaluate(folder, text, headers)
     now = evaluate(folder, text, os.path.join(SOURCE, "include"), os.path.join(BUILD, "include"))
-    assert len(then) > 150 and {"offset of weir_handler_type.abandon", "WEIR_OUTCOME_FAILED", "WEIR_SERVICE_ENCODER"} <= set(then), then
+    assert len(then) > 150 and set(some) <= set(then), then
     for label, number in then.items():
         fits = int(now[label]) >= int(number) if may_grow(label) else now[label] == number
         assert fits, f"{label} was {number} when the ABI became stable, and is now {now[label]}"
 
 
 @case
+def every_number_of_the_frozen_headers_is_unchanged(folder):
+    text = read_header(FROZEN_HEADERS)
+    assert_unchanged(folder, FROZEN_HEADERS, text, "offset of weir_handler_type.abandon", "WEIR_OUTCOME_FAILED", "WEIR_SERVICE_ENCODER")
+
+
+@case
+def every_number_of_the_frozen_headers_of_sources_is_unchanged(folder):
+    text = read_header(SOURCE_HEADERS, HEADERS_OF_SOURCES)
+    assert_unchanged(folder, SOURCE_HEADERS, text, "offset of weir_source_type.abandon", "WEIR_SOURCE_FAILED", "WEIR_SERVICE_PARSER",
+                     "offset of weir_blocks.add_counted", "size of weir_block_sample", "WEIR_MARK_DROPPED")
+
+
+@case
 def structures_that_may_grow_begin_with_their_size(folder):
-    text = read_header(os.path.join(SOURCE, "include"))
+    text = read_header(os.path.join(SOURCE, "include"), dict.fromkeys(HEADERS + HEADERS_OF_SOURCES))
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", text, re.S):
         sized = re.match(r"\s*size_t size;", body) is not None
         assert sized or name in NEVER_GROW or name == "weir_option", f"{name}: must begin with its size or be in NEVER_GROW"
@@ -132,6 +149,30 @@ def the_frozen_plugin_encodes_and_is_retried_and_every_value_arrives_once(folder
 def a_refusal_by_the_frozen_plugin_is_reported_with_its_place(folder):
     done = run(WEIR, "emit", "-g", "g", "a=1", WEIR_CONFIG=config_of(folder, "frozen", limit="8B"))
     assert "handlers.old.limit: 8 is not a limit; allowed: 16B and more" in done.stderr, done
+
+
+def start_source(folder, kind, **options):
+    return sourced.Sourced(folder, {"type": kind, "plugin": SOURCE_PLUGIN, "about": {"name": "g"}, **options})
+
+
+@sourced.case
+def source_plugins_with_frozen_shorter_and_longer_structs_load_and_add(folder):
+    for kind in ("frozen", "frozen_short", "frozen_long"):
+        place = os.path.join(folder, kind)
+        os.mkdir(place)
+        program = start_source(place, kind, list=["a", "b"])
+        program.await_log("in: its input has ended")
+        assert "in: all is delivered" in program.log() and "not at once" in program.log(), (kind, program.log())
+        counts = program.end()
+        assert (counts["added"], counts["refused"], counts["lines"], counts["bad_lines"]) == (5, 3, 2, 0), (kind, counts)
+        got = [(line["group"], line["name"], line["value"]) for line in program.written()]
+        assert got == [("g", "level", 2.5), ("g", "length", 2), ("in", "total", 7), ("in", "of_block", 0.5), ("parsed", "value", 3)], got
+
+
+@sourced.case
+def a_refusal_by_the_frozen_source_is_reported_with_its_place(folder):
+    program = start_source(folder, "frozen", level=-1)
+    program.await_log("sources.in.level: -1 is not a level; allowed: 0 and more")
 
 
 @case

@@ -1,0 +1,166 @@
+/* weir - what the core offers to every plugin. Included by <weir/handler.h>. A plugin links to nothing: it
+ * calls the core through the functions of its weir_host. */
+#ifndef WEIR_HOST_H
+#define WEIR_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The number of the contract. A plugin that was built for another number is refused. Stable since 1: see
+ * doc/abi.md. */
+#define WEIR_ABI 1
+
+/* Marks the entry point of a plugin, the only symbol that it exports. */
+#if defined(__GNUC__)
+#define WEIR_PLUGIN_EXPORT __attribute__((visibility("default")))
+#else
+#define WEIR_PLUGIN_EXPORT
+#endif
+
+/* Lets the compiler check the arguments of a function that is like printf. */
+#if defined(__GNUC__)
+#define WEIR_PRINTF(format_index, arguments_index)                                                             \
+    __attribute__((format(printf, format_index, arguments_index)))
+#else
+#define WEIR_PRINTF(format_index, arguments_index)
+#endif
+
+struct pollfd;            /* <poll.h> */
+struct weir_handler_type; /* <weir/handler.h> */
+
+/* The core, as one handler sees it. Each handler has its own host, valid from create until destroy has
+ * returned; prepare gets one that is valid during that call only. Owned by the core and read-only.
+ *
+ * Threads: every function takes the host as its first argument and may be called from every callback except
+ * abandon. log, count, wake_in, stopping and service may also be called from threads that the handler started
+ * itself. None of them fails unless stated. */
+typedef struct weir_host {
+    size_t size;      /* sizeof(weir_host) of the core */
+    uint32_t abi;     /* WEIR_ABI of the core */
+    const char *name; /* the handler's name in the configuration; in prepare, the type's name */
+
+    /* The type that this handler is an instance of: the pointer that weir_handler_type_at returned, or that was
+     * given to weir_register_handler_type. */
+    const struct weir_handler_type *type;
+
+    /* The context that was given to weir_register_handler_type; NULL for a type of a plugin. */
+    void *context;
+
+    /* Writes a message to weir's log, behind the handler's name. level: enum weir_log_level. Messages longer
+     * than 1023 bytes are cut. */
+    void (*log)(const struct weir_host *host, int level, const char *format, ...) WEIR_PRINTF(3, 4);
+
+    /* [create, prepare] Sets the reason why the callback is about to fail. option: the name of the option at
+     * fault, or "". The text names the value and what is allowed: "\"80a\" is not a port; allowed: 1..65535".
+     * Ignored elsewhere. */
+    void (*refuse)(const struct weir_host *host, const char *option, const char *format, ...) WEIR_PRINTF(3, 4);
+
+    /* Adds n to a counter of the handler, shown beside its ledger and in the group "weir". name: like
+     * "status.404", at most 47 bytes. A handler has at most 32 counters; further names are ignored. */
+    void (*count)(const struct weir_host *host, const char *name, uint64_t n);
+
+    /* Requests one call of wake, delay_ms from now. A later request replaces an earlier one; a negative delay
+     * cancels it. close cancels it too. */
+    void (*wake_in)(const struct weir_host *host, int64_t delay_ms);
+
+    /* [worker] Sleeps for ms milliseconds. Returns false as soon as a stop is requested: then finish, as far as
+     * the remaining time allows. A fork proceeds during the call, and values that fill the queue may be moved
+     * to the spool, also with ms 0: a handler that waits by other means calls it from time to time. Returns
+     * false at once in create and prepare. */
+    bool (*wait)(const struct weir_host *host, int64_t ms);
+
+    /* Whether a stop is requested. */
+    bool (*stopping)(const struct weir_host *host);
+
+    /* Returns the service of that name and revision (WEIR_SERVICE_*): a pointer to a constant struct, valid
+     * until the process ends. NULL if this core does not have it, or if it does not apply to this handler. */
+    const void *(*service)(const struct weir_host *host, const char *id);
+} weir_host;
+
+/* Service "blocking_call/1", a weir_blocking_call: for plugins that wait in calls of their own, like poll(2).
+ */
+#define WEIR_SERVICE_BLOCKING_CALL "blocking_call/1"
+
+/* Brackets around a call that waits; see WEIR_SERVICE_BLOCKING_CALL. */
+typedef struct weir_blocking_call {
+    size_t size; /* sizeof(weir_blocking_call) of the core */
+
+    /* [worker] Call it before a call that waits, within a callback: a fork then proceeds without waiting for
+     * it. Between begin and end do nothing but wait: in a child that is forked meanwhile, anything else is left
+     * half done. Calls of begin do not nest. */
+    void (*begin)(const weir_host *host);
+
+    /* [worker] Call it after the call that waits. Returns when no fork is in progress. After a shutdown that
+     * gave up on this thread it never returns. */
+    void (*end)(const weir_host *host);
+
+    /* How many milliseconds the running callback may still take before the core goes on without it. -1: no stop
+     * is requested, so there is no limit. */
+    int64_t (*remaining_ms)(const weir_host *host);
+} weir_blocking_call;
+
+/* What a wait for descriptors reports: bits. 0: the timeout. */
+enum {
+    WEIR_WAIT_READY = 1u << 0, /* a descriptor has an event: see its revents */
+    WEIR_WAIT_ROOM =
+        1u << 1, /* sources only: after WEIR_ADD_FULL or a parser that is full, there may be room */
+    WEIR_WAIT_STOP = 1u << 2, /* the callback has to return. Reported until then */
+};
+
+/* Service "waiting/1", a weir_waiting: how a handler waits for descriptors, time and the end in one call.
+ * Handlers only; sources have weir_intake.wait. */
+#define WEIR_SERVICE_WAITING "waiting/1"
+
+/* Waiting; see WEIR_SERVICE_WAITING. */
+typedef struct weir_waiting {
+    size_t size; /* sizeof(weir_waiting) of the core */
+
+    /* [worker] Waits for an event of a descriptor, or for timeout_ms milliseconds (-1: no limit). fds are as
+     * for poll(2), and their revents are set. Returns WEIR_WAIT_* bits. WEIR_WAIT_STOP: a stop is requested,
+     * and the time that the core had left for this callback is over: return RETRY with what is not delivered.
+     * As long as time is left, the call goes on waiting, so what the destination takes until then is not lost;
+     * host->wait is for waits that a stop shall end at once. Forks proceed, and the spool goes on during the
+     * call. Does not wait in create and prepare, and while `weir check --open` calls open. */
+    unsigned (*wait)(const weir_host *host, struct pollfd *fds, size_t count, int64_t timeout_ms);
+
+    /* Returns the time that `wait` goes by, in milliseconds: CLOCK_MONOTONIC, or that of a test, see
+     * <weir/test_clock.h>. Sources have <weir/test_source.h>. */
+    int64_t (*now_ms)(const weir_host *host);
+} weir_waiting;
+
+/* Service "upstream/1", a weir_upstream: for types that link processes, so that a link that would bring values
+ * back to where they come from is recognised. */
+#define WEIR_SERVICE_UPSTREAM "upstream/1"
+
+enum {
+    WEIR_UPSTREAM_ID = 16,   /* bytes of what a type uses to identify a process */
+    WEIR_UPSTREAM_MOST = 64, /* processes; further ones are not known */
+};
+
+/* The processes whose values come to this one; see WEIR_SERVICE_UPSTREAM. One set for the process, which all
+ * plugins share. [any thread] */
+typedef struct weir_upstream {
+    size_t size; /* sizeof(weir_upstream) of the core */
+
+    /* These processes send their values here, or to one that does: count ids, one after the other. depth:
+     * through how many processes, this one included, values may have come that are delivered here. Remembered
+     * for 10 seconds: to be repeated. */
+    void (*add)(const weir_host *host, const uint8_t *ids, size_t count, unsigned depth);
+
+    /* Copies at most room of the processes. Returns how many were copied. *depth: the largest one; 0: nothing
+     * is received. */
+    size_t (*get)(const weir_host *host, uint8_t *ids, size_t room, unsigned *depth);
+} weir_upstream;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
