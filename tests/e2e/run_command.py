@@ -105,14 +105,15 @@ def a_command_that_a_signal_has_killed_ends_weir_run_by_the_same_signal():
         assert f"killed by signal {int(number)} (" in done.text, done.text
 
 
+# The next signal may come while the line about the last one is written: then `print` fails, since it cannot be called within itself.
 CATCHER = """
 import os, signal, sys
 numbers = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2]
 def catch(number, frame):
-    print(signal.Signals(number).name, flush=True)
+    os.write(1, signal.Signals(number).name.encode() + b"\\n")
 for number in numbers:
     signal.signal(number, catch)
-print("ready", flush=True)
+os.write(1, b"ready\\n")
 sys.stdin.readline()
 sys.exit(7)
 """
