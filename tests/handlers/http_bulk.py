@@ -5,7 +5,7 @@ import os
 import re
 
 from elastic import Elastic
-from harness import ADDER, SOURCE, WEIR, assert_ledgers, case, main, run, start, start_in_steps
+from harness import ADDER, SOURCE, WEIR, assert_ledgers, case, main, run, start, start_in_steps, without_waits
 from killable import Killable
 from scripted import Scripted, reply
 
@@ -44,7 +44,7 @@ def an_event_is_a_document_with_the_id_of_its_origin_and_sequence():
         config = config_of(server.url, {"index": "metrics-{group}"})
         config["settings"]["labels"] = {"host": "A b"}
         done = run(WEIR, "emit", "-g", "My.App", "-v", "loss=0.5", "epoch=3", "hits=100", WEIR_CONFIG=config)
-        assert done.returncode == 0 and done.stderr == "", done
+        assert done.returncode == 0 and without_waits(done.stderr) == "", done
         ((index, identity), document), = server.documents.items()
         assert index == "metrics-my.app" and re.fullmatch(r"[0-9a-f]{32}-0", identity), (index, identity)
         assert document.pop("@timestamp")
@@ -58,7 +58,7 @@ def all_values_are_stored_once_and_delivered():
         for options, events in (({}, 1), ({"op_type": "index"}, 1), ({}, 7)):
             server.documents.clear()
             ledger, log = add(config_of(server.url, options, batch=300), 2000, "-e", events)
-            assert ledger["delivered"] == ledger["offered"] == 2000 and log == "", (ledger, log)
+            assert ledger["delivered"] == ledger["offered"] == 2000 and without_waits(log) == "", (ledger, log)
             assert sorted(server.values("t0")) == list(range(2000))
     assert {operation for operation, *_ in server.arrived} == {"create", "index"}
 
@@ -258,7 +258,7 @@ def a_request_too_large_is_halved_and_one_that_is_refused_as_a_whole_is_searched
 
     with Elastic(spoil=limit) as server:
         ledger, log = add(config_of(server.url, linger="1s"), 500)
-        assert ledger["delivered"] == 500 and ledger["retries"] == 0 and log == "", (ledger, log)
+        assert ledger["delivered"] == 500 and ledger["retries"] == 0 and without_waits(log) == "", (ledger, log)
         assert sorted(server.values("t0")) == list(range(500))
     stored = []
 

@@ -74,11 +74,15 @@ def count_for_prometheus(folder, mode, ports):
         wait_for(lambda: server.value("sum(my_app_requests_total)") == COUNT, "the total")
         with open(os.path.join(SOURCE, "doc", "metrics.md"), encoding="utf-8") as file:
             exact = re.search(r"```promql\n(.*?)\n```", file.read()).group(1)
-        assert "max_over_time" in exact and server.value(exact) == COUNT
-        # At the time of the last sample increase() has nothing to extrapolate: the first sample is 0.
-        increases = [server.value(f'increase(my_app_requests_total{{instance="{dict(labels)["instance"]}"}}[1h])', time=f"{time:.3f}")
-                     for labels, time in server.query("timestamp(my_app_requests_total)").items()]
-        assert len(increases) == len(listening) and abs(sum(increases) - COUNT) < 1e-6, increases
+        assert "max_over_time" in exact
+        wait_for(lambda: server.value(exact) == COUNT, "the total by the documented query")
+
+        def increases():
+            """At the time of the last sample increase() has nothing to extrapolate: the first sample is 0. A series is missing after a scrape
+            that took too long, until the next one."""
+            return [server.value(f'increase(my_app_requests_total{{instance="{dict(labels)["instance"]}"}}[1h])', time=f"{time:.3f}") or 0
+                    for labels, time in server.query("timestamp(my_app_requests_total)").items()]
+        wait_for(lambda: len(found := increases()) == len(listening) and abs(sum(found) - COUNT) < 1e-6, "the increases")
         program.end()
 
 

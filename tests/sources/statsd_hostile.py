@@ -8,7 +8,7 @@ import socket
 import threading
 
 from fifos import Reader, make_fifo
-from harness import SANITIZED, main, wait_for
+from harness import SANITIZED, main, wait_for, wait_until_still
 from sourced import Sourced, case
 
 UDP, TCP = "udp://127.0.0.1:0", "tcp://127.0.0.1:0"
@@ -76,6 +76,8 @@ def connections_beyond_the_limit_wait_for_their_turn(folder):
     rounds, at_once = (2, 150) if SANITIZED else (17, 300)
     for number in range(rounds):
         clients = [connect(program) for _ in range(at_once)]
+        if number == 0:
+            program.await_log("100 connections are open")
         for client in clients:
             client.sendall(b"a:1|c\n")
         for client in clients:
@@ -235,13 +237,7 @@ def what_finds_no_room_before_a_stop_is_counted(folder):
                 sent += client.send(text[sent % 6:])
         except BlockingIOError:
             pass
-        before = [0]
-
-        def is_held():
-            last, before[0] = before[0], program.stats()["lines"]
-            return before[0] and last == before[0]
-
-        wait_for(is_held, "the queue to be full")
+        wait_until_still(program.program.pid, lambda: program.stats()["lines"], "the queue to be full")
         program.stop()
         program.await_log("there was no room for it before the end")
         reader.release()

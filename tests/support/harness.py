@@ -97,6 +97,29 @@ def wait_for(condition, what, seconds=240):
         time.sleep(0.01)
 
 
+def is_idle(pid):
+    """Whether all threads of a process wait or are stopped. One that is ready and gets no processor does not wait."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8", errors="replace") as file:
+                if file.read().rpartition(")")[2].split()[0] not in "ST":
+                    return False
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+    return True
+
+
+def wait_until_still(pid, read, what):
+    """Waits until a program can do nothing more: in 50 looks one after the other its threads wait and `read` returns the same, which is not
+    0. A timer of the program that expires between two looks makes its thread ready, so this does not depend on the machine's speed."""
+    looks = []
+
+    def is_still():
+        looks.append(read() if is_idle(pid) else None)
+        return looks[-1] and looks[-50:] == looks[-1:] * 50
+    wait_for(is_still, what)
+
+
 def free_port(kind=socket.SOCK_STREAM):
     """A port of this machine that is free, and that the system gives to no program which asks for any port."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
@@ -132,6 +155,11 @@ def whole_lines(path):
 def lines_of(path):
     with open(path, encoding="utf-8") as file:
         return file.read().splitlines()
+
+
+def without_waits(log):
+    """The log without the warning that a shutdown takes longer than a second: a busy machine can cause it."""
+    return "".join(line for line in log.splitlines(True) if "shutting down: waiting" not in line)
 
 
 def assert_process_ledger(stats):
