@@ -17,7 +17,7 @@
 #include "logbook.h"
 #include "plain.h"
 
-enum { HANG_S = 60 };
+enum { HANG_S = 60, LONG_MS = 3600000 };
 
 static char folder[] = "/tmp/weir-control-XXXXXX";
 
@@ -613,8 +613,9 @@ Test(control, shutdown_while_threads_add_loses_no_accepted_value)
     configure("{\"groups\":{\"*\":\"null\"}}");
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, add_until_closed, &added[i]);
-    usleep(20000);
-    cr_assert_eq(weir_shutdown(-1), 0);
+    while (stats_of("null").delivered == 0)
+        usleep(1000);
+    cr_assert_eq(weir_shutdown(LONG_MS), 0);
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
         sum += added[i];

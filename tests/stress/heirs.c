@@ -87,9 +87,7 @@ static void fork_once(pid_t (*make_child)(void))
 {
     int status;
     weir_flush(-1);
-    do
-        usleep(QUIET_US); /* _Fork does not wait until weir's threads are outside malloc */
-    while (!all_others_sleep());
+    wait_until_others_rest(QUIET_US); /* _Fork does not wait until weir's threads are outside malloc */
     pid_t child = make_child();
     PLAIN_CHECK(child >= 0);
     if (child == 0)

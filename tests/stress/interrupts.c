@@ -16,7 +16,7 @@ static _Atomic uint64_t good, busy, other;
 
 static _Atomic int burst = 1;
 
-enum { OFTEN_US = 50, SELDOM_US = 3000 };
+enum { OFTEN_US = 50, SELDOM_US = 3000, ENOUGH = 100 };
 
 static void arm(long value_us, long interval_us)
 {
@@ -36,11 +36,12 @@ static void interrupt(int signal)
         arm(SELDOM_US, 0);
 }
 
+/* After three seconds; a slow machine may need more of them until the signal handlers have added enough. */
 static bool is_expired(time_t *end)
 {
     if (!*end)
         *end = time(NULL) + 3;
-    return time(NULL) >= *end;
+    return time(NULL) >= *end && good > ENOUGH;
 }
 
 static void configure(void)
@@ -116,5 +117,5 @@ int main(void)
     printf("in the ledger: %" PRIu64 " added, %" PRIu64 " delivered, %" PRIu64 " refused as busy\n",
            stats.added, handler.delivered, stats.refused[WEIR_REFUSED_BUSY]);
     return !(stats.added == added + good && handler.delivered == stats.added &&
-             stats.refused[WEIR_REFUSED_BUSY] == busy && other == 0 && good > 100);
+             stats.refused[WEIR_REFUSED_BUSY] == busy && other == 0 && good > ENOUGH);
 }

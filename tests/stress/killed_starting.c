@@ -41,12 +41,12 @@ static void mark(void *self, const weir_batch *batch, weir_outcome *outcome)
             atomic_fetch_or(&shared->marks[batch->samples[i].value.i64], DELIVERED);
 }
 
-/* What is logged as a warning or an error, other than that the handler fails, that its spool is used, and that a
- * busy machine needs more than a second for the shutdown. */
+/* What is logged as a warning or an error, other than that the handler fails, that its spool is used, and that
+ * a busy machine needs more than a second for the shutdown. */
 static bool is_complaint(int level, const char *text)
 {
-    static const char *const expected[] = {"retrying", "back after", "still failing", "spooling to",
-                                           "replayed", "shutting down: waiting"};
+    static const char *const expected[] = {"retrying",    "back after", "still failing",
+                                           "spooling to", "replayed",   "shutting down: waiting"};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (strstr(text, expected[i]))
             return false;

@@ -26,6 +26,7 @@
 #include "../support/plain.h"
 
 enum { THREADS = 3, CHILDREN = 2, SOURCES = THREADS + CHILDREN, RUNS = 64, EVENT = 3, REFUSE_EACH = 997 };
+enum { LONG_MS = 3600000 };
 
 /* One received sample. 64 bytes, so that a page holds whole records and a kill tears none. */
 struct record {
@@ -229,7 +230,7 @@ static void configure(unsigned revision)
         "\"1h\"%s},"
         "\"A\": {\"type\": \"once\", \"revision\": %u}, \"B\": {\"type\": \"once\"}},"
         "\"groups\": {\"*\": \"A\", \"t1\": [\"A\", \"B\"], \"t2\": [%s], \"drain\": [\"A\", \"B\"]}}",
-        is_patient() ? "60s" : "500ms", journal, more, revision % 2, revision % 2 ? "\"A\", \"B\"" : "\"A\"");
+        is_patient() ? "1h" : "500ms", journal, more, revision % 2, revision % 2 ? "\"A\", \"B\"" : "\"A\"");
     if (weir_configure_text(text, (size_t)length) != 0) {
         fprintf(stderr, "%s\n", weir_last_error());
         _exit(5);
@@ -323,9 +324,9 @@ static int work(uint64_t quota)
     if (strcmp(end, "kill") == 0)
         pause();
     while (strcmp(end, "drain") == 0 && has_undelivered())
-        PLAIN_CHECK(weir_flush(60000) != WEIR_ERR_TIMEOUT);
+        PLAIN_CHECK(weir_flush(LONG_MS) != WEIR_ERR_TIMEOUT);
     /* with -1 a handler that fails just then would get no other try */
-    weir_shutdown(is_patient() ? 60000 : 500);
+    weir_shutdown(is_patient() ? LONG_MS : 500);
     keep_stats();
     return 0;
 }

@@ -94,6 +94,7 @@ int main(void)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     atomic_store(&done, true);
     pthread_join(reader, NULL);
+    PLAIN_CHECK(weir_flush(-1) == 0); /* a shutdown ends after settings.shutdown_timeout */
     PLAIN_CHECK(weir_shutdown(-1) == 0);
     PLAIN_CHECK(count_added() == total);
     PLAIN_CHECK(weir_get_handler_stats("null", &handler, sizeof handler) == 0);

@@ -25,6 +25,7 @@
 #include "../support/threads.h"
 
 enum { HANG_S = 100, RUN_MS = 1500, CHILDREN = 60, BURST = 20, LONG_BURST = 5000, PIECES = 64 };
+enum { LONG_MS = 3600000 };
 
 static weir_metric *metric;
 static int (*add_in_handler)(weir_metric *metric, int64_t value) = weir_metric_try_add_int;
@@ -325,7 +326,7 @@ static void at_exit(void)
             add_ordinary();
             start_timer(OFTEN_NS);
             use_malloc();
-            PLAIN_CHECK(weir_shutdown(-1) == 0);
+            PLAIN_CHECK(weir_shutdown(LONG_MS) == 0);
             uint64_t added = good;
             while (closed < 50)
                 use_malloc();

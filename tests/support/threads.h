@@ -21,28 +21,50 @@ static inline int count_threads(void)
     return count;
 }
 
-/* Whether the thread waits in the kernel. */
-static inline bool thread_sleeps(const char *id)
+/* Whether the thread waits in the kernel. switches: how often it has begun to run is added. */
+static inline bool thread_sleeps(const char *id, unsigned long *switches)
 {
-    char path[300], text[200] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%s/stat", id);
+    char path[300], line[200];
+    bool sleeps = false;
+    unsigned long count;
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", id);
     FILE *file = fopen(path, "r");
     if (!file)
         return true; /* it has ended */
-    const char *name_end = fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+    while (fgets(line, sizeof line, file)) {
+        sleeps |= strncmp(line, "State:\tS", 8) == 0;
+        if (sscanf(line, "voluntary_ctxt_switches: %lu", &count) == 1)
+            *switches += count;
+    }
     fclose(file);
-    return name_end && name_end[1] == ' ' && name_end[2] == 'S';
+    return sleeps;
 }
 
-static inline bool all_others_sleep(void)
+static inline bool all_others_sleep(unsigned long *switches)
 {
     bool all = true;
     DIR *folder = opendir("/proc/self/task");
+    *switches = 0;
     for (const struct dirent *entry; folder && (entry = readdir(folder));)
-        all &= entry->d_name[0] == '.' || atoi(entry->d_name) == gettid() || thread_sleeps(entry->d_name);
+        all &= entry->d_name[0] == '.' || atoi(entry->d_name) == gettid() ||
+               thread_sleeps(entry->d_name, switches);
     if (folder)
         closedir(folder);
     return all;
+}
+
+/* Waits until the other threads sleep and none has run for so long: then none waits for a shorter time, however
+ * late the machine runs them. */
+static inline void wait_until_others_rest(unsigned us)
+{
+    unsigned long before, after;
+    bool sleep_before, sleep_after = all_others_sleep(&after);
+    do {
+        before = after;
+        sleep_before = sleep_after;
+        usleep(us);
+        sleep_after = all_others_sleep(&after);
+    } while (!sleep_before || !sleep_after || before != after);
 }
 
 #endif
