@@ -3,7 +3,7 @@
 import json
 import os
 
-from harness import ADDER, assert_ledgers, case, lines_of, main, run, without_waits
+from harness import ADDER, assert_ledgers, case, lines_of, main, run, start_in_steps, wait_for, whole_lines, without_waits
 
 
 def file_config(path, **settings):
@@ -15,7 +15,7 @@ def file_config(path, **settings):
 def return_exit_and_shutdown_deliver_everything(folder):
     for end in ("return", "exit", "shutdown"):
         path = os.path.join(folder, end)
-        done = run(ADDER, "-q", "-t", 3, "-n", 50000, "-x", end, WEIR_CONFIG=file_config(path))
+        done = run(ADDER, "-q", "-t", 3, "-n", 50000, "-x", end, WEIR_CONFIG=file_config(path, shutdown_timeout="1h"))
         assert done.returncode == 0 and without_waits(done.stderr) == "", done.stderr
         assert len(lines_of(path)) == 150000, end
 
@@ -23,7 +23,7 @@ def return_exit_and_shutdown_deliver_everything(folder):
 @case
 def values_that_exit_handlers_add_after_the_end_are_in_the_report(folder):
     path = os.path.join(folder, "out")
-    done = run(ADDER, "-q", "-n", 100, "-x", "late", WEIR_LOG="info", WEIR_CONFIG=file_config(path))
+    done = run(ADDER, "-q", "-n", 100, "-x", "late", WEIR_LOG="info", WEIR_CONFIG=file_config(path, shutdown_timeout="1h"))
     assert done.returncode == 0 and ": 100 values added, 0 of them unrouted, 0 refused\n" in done.stderr, done.stderr
     assert done.stderr.endswith(": 3 more values refused, which were added after the end\n"), done.stderr
     assert len(lines_of(path)) == 100
@@ -40,35 +40,42 @@ def _exit_loses_at_most_the_undelivered_values(folder):
 
 
 def blocker_config(folder, where, **options):
+    """The blocking handler is waited for until the end of shutdown_timeout."""
     return {
-        "settings": {"shutdown_timeout": "4s"},
+        "settings": {"shutdown_timeout": "300ms"},
         "handlers": {
             "stuck": {"type": "blocker", "in": where, "block_timeout": "100ms", "queue": "64KiB", **options},
-            "disk": {"type": "file", "path": os.path.join(folder, "out"), "block_timeout": "1m"},
+            "disk": {"type": "file", "path": os.path.join(folder, "out"), "block_timeout": "1h"},
         },
         "groups": {"*": ["stuck", "disk"]},
     }
 
 
+def run_until_written(folder, count, *arguments, config):
+    """Runs an adder in steps, which ends only when the file has so many lines. Returns (its output, its messages)."""
+    program = start_in_steps(*arguments, WEIR_CONFIG=config)
+    wait_for(lambda: whole_lines(os.path.join(folder, "out")) == count, "the lines")
+    out, err = program.communicate(timeout=240)
+    assert program.returncode == 0 and whole_lines(os.path.join(folder, "out")) == count, err
+    return out, err
+
+
 @case
 def a_handler_that_blocks_forever_stops_neither_the_others_nor_the_program(folder):
     for where in ("open", "emit"):
-        done = run(ADDER, "-t", 2, "-n", 100000, "-H", "stuck", "-H", "disk", WEIR_CONFIG=blocker_config(folder, where))
-        assert done.returncode == 0
-        assert "stuck: shutting down while the handler is busy; not delivered in time" in done.stderr, done.stderr
-        report = json.loads(done.stdout)
+        out, err = run_until_written(folder, 200000, "-t", 2, "-n", 100000, "-i", 100000, "-H", "stuck", "-H", "disk",
+                                     config=blocker_config(folder, where))
+        assert "stuck: shutting down while the handler is busy; not delivered in time" in err, err
+        report = json.loads(out)
         assert_ledgers(report)
         assert report["process"]["added"] == 200000
         assert report["handlers"]["stuck"]["delivered"] == 0
-        assert len(lines_of(os.path.join(folder, "out"))) == 200000
         os.unlink(os.path.join(folder, "out"))
 
 
 @case
 def a_handler_that_blocks_in_close_is_abandoned_at_the_deadline(folder):
-    done = run(ADDER, "-q", "-n", 1000, WEIR_CONFIG=blocker_config(folder, "close"))
-    assert done.returncode == 0
-    assert len(lines_of(os.path.join(folder, "out"))) == 1000
+    run_until_written(folder, 1000, "-q", "-n", 1000, "-i", 1000, config=blocker_config(folder, "close"))
 
 
 @case
