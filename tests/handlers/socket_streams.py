@@ -111,7 +111,10 @@ def stop_process(pid):
 def read_unread(stream):
     """What the system has received, without taking it."""
     stream.setblocking(False)
-    return stream.recv(1 << 26, socket.MSG_PEEK)
+    try:
+        return stream.recv(1 << 26, socket.MSG_PEEK)
+    except BlockingIOError:  # nothing has come yet
+        return b""
 
 
 def listen_with_small_buffers():

@@ -110,13 +110,18 @@ def is_idle(pid):
 
 
 def wait_until_still(pid, read, what):
-    """Waits until a program can do nothing more: in 50 looks one after the other its threads wait and `read` returns the same, which is not
-    0. A timer of the program that expires between two looks makes its thread ready, so this does not depend on the machine's speed."""
-    looks = []
+    """Waits until a program can do nothing more: at 50 looks its threads wait, and `read` has returned the same since the first of them, which
+    is not 0. What a thread does that gets no processor is waited for, so this does not depend on the machine's speed."""
+    last, looks = None, 0
 
     def is_still():
-        looks.append(read() if is_idle(pid) else None)
-        return looks[-1] and looks[-50:] == looks[-1:] * 50
+        nonlocal last, looks
+        before, last = last, read()
+        if not last or last != before:
+            looks = 0
+        elif is_idle(pid):
+            looks += 1
+        return looks >= 50
     wait_for(is_still, what)
 
 
