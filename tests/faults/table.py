@@ -18,8 +18,8 @@ class Row:
 
 ROWS = {
     1: Row("fork in a threaded program, the child continues", "both deliver their own values, nothing twice, no hang",
-           "5,000 forks of a threaded program, 1,000 by four threads at once",
-           ["tests/stress/forks.py:five_thousand_children_of_a", "tests/stress/forkers.p"]),
+           "1,500 forks of a threaded program, 1,000 by four threads at once",
+           ["tests/stress/forks.py:children_of_a_threaded_program", "tests/stress/forkers.p"]),
     2: Row("fork while another thread holds weir's locks", "no hang; descriptors close on exec",
            "a fork inside create, and while handlers wait",
            ["tests/stress/torn.p", f"{FIFO}:a_fork_succeeds", "tests/e2e/hygiene.py:closed_on_exec"]),

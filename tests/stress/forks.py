@@ -7,7 +7,7 @@ from harness import BUILD, PLUGINS, TEST_PLUGINS, Skip, case, main, run, skip_fo
 from https import Server
 
 FORKER = os.path.join(BUILD, "tests", "stress", "forker")
-FORKS = int(os.environ.get("WEIR_TEST_FORKS", "5000"))
+FORKS = int(os.environ.get("WEIR_TEST_FORKS", "1500"))
 THREADS = 3
 VALUES = 10
 
@@ -48,7 +48,7 @@ def assert_ledgers(output, handler):
 
 
 @case
-def five_thousand_children_of_a_threaded_program(folder):
+def children_of_a_threaded_program(folder):
     skip_fork_under_sanitizers()
     path = os.path.join(folder, "out")
     config = {"handlers": {"disk": {"type": "file", "path": path, "block_timeout": "1m"}}, "groups": {"*": "disk"}}
@@ -59,7 +59,7 @@ def five_thousand_children_of_a_threaded_program(folder):
 
 
 @case
-def five_thousand_children_while_a_handler_is_busy_with_libcurl_over_tls(folder):
+def children_while_a_handler_is_busy_with_libcurl_over_tls(folder):
     skip_fork_under_sanitizers()
     if not os.path.exists(os.path.join(TEST_PLUGINS, "tls.so")):
         raise Skip("the tests were built without libcurl")
