@@ -14,9 +14,10 @@
  *     create --> [open --> (emit | flush | wake)* --> close]* --> destroy
  *
  * Threads: [configuring] is any thread that configures weir. [worker] is the handler's own thread: it alone
- * calls open, emit, flush, wake, close and probe, never two at a time. Write plain sequential code and block if
- * you must: it delays this handler only. The worker has all signals blocked, and at least 1 MiB of stack for
- * the handler. [caller] is the thread of a synchronous call, in place of the worker: see emit_now. [fork] is a
+ * calls open, emit, flush, wake and close, never two at a time. Write plain sequential code and block if you
+ * must: it delays this handler only. The worker has all signals blocked, and at least 1 MiB of stack for the
+ * handler. [check] is a thread of `weir check --open`, where the handler has no worker: it calls probe, or open
+ * and close. [caller] is the thread of a synchronous call, in place of the worker: see emit_now. [fork] is a
  * child process, before fork() returns in it.
  *
  * Growth: every struct that may grow begins with its size, and fields are only appended. A field that lies
@@ -151,7 +152,8 @@ enum weir_outcome_code {
     WEIR_OUTCOME_REOPEN = 2, /* a failure that may pass; the connection is not good */
     WEIR_OUTCOME_DROP = 3,   /* the rest of this batch can never be delivered; it is dropped as rejected */
     WEIR_OUTCOME_FAILED =
-        4, /* nothing can ever be delivered: the handler is closed; its values are spooled or dropped */
+        4, /* nothing can ever be delivered: the handler is closed until it is configured again
+            * or reloaded; a spool keeps and takes its values, without one they are dropped */
     WEIR_OUTCOME_NOT_NOW = 5, /* emit_now only: the rest has to be delivered by emit; nothing has failed */
 };
 
@@ -434,10 +436,10 @@ typedef struct weir_handler_type {
      * never used again in the child. */
     void (*abandon)(void *self);
 
-    /* [worker, while not open] Optional. For `weir check --open`: finds out, within timeout_ms milliseconds,
-     * whether the destination can be reached now. Sends nothing, creates and empties nothing, leaves nothing
-     * open. OK: reachable; reason may hold a remark ("it does not exist yet"). Any other code: not reachable,
-     * for that reason. NULL: open and close are called instead, during which host->wait does not wait. */
+    /* [check] Optional. Finds out, within timeout_ms milliseconds, whether the destination can be reached now.
+     * Sends nothing, creates and empties nothing, leaves nothing open. OK: reachable; reason may hold a remark
+     * ("it does not exist yet"). Any other code: not reachable, for that reason. NULL: open and close are
+     * called instead, during which host->wait does not wait. */
     void (*probe)(void *self, int64_t timeout_ms, weir_outcome *outcome);
 
     uint32_t flags; /* WEIR_TYPE_* */

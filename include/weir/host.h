@@ -35,8 +35,9 @@ extern "C" {
 struct pollfd;            /* <poll.h> */
 struct weir_handler_type; /* <weir/handler.h> */
 
-/* The core, as one handler sees it. Each handler has its own host, valid from create until destroy has
- * returned; prepare gets one that is valid during that call only. Owned by the core and read-only.
+/* The core, as one handler or source sees it. Each has its own host, valid from create until destroy has
+ * returned; prepare gets one that is valid during that call only. Owned by the core and read-only. What follows
+ * says "handler" for both; weir-source(7) lists what differs for sources.
  *
  * Threads: every function takes the host as its first argument and may be called from every callback except
  * abandon. log, count, wake_in, stopping and service may also be called from threads that the handler started
@@ -47,10 +48,11 @@ typedef struct weir_host {
     const char *name; /* the handler's name in the configuration; in prepare, the type's name */
 
     /* The type that this handler is an instance of: the pointer that weir_handler_type_at returned, or that was
-     * given to weir_register_handler_type. */
+     * given to weir_register_handler_type. NULL for a source. */
     const struct weir_handler_type *type;
 
-    /* The context that was given to weir_register_handler_type; NULL for a type of a plugin. */
+    /* The context that was given to weir_register_handler_type; NULL for a type of a plugin, and for a source.
+     */
     void *context;
 
     /* Writes a message to weir's log, behind the handler's name. level: enum weir_log_level. Messages longer

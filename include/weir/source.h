@@ -62,7 +62,7 @@ typedef struct weir_record {
     double sample_rate;             /* 0 to 1; of counters: the values are divided by it; 0 is 1 */
     const char *unit;               /* of the names, as for weir_describe */
     const char *help;               /* the same */
-    const char *metadata;           /* valid UTF-8; only with a count of 1 */
+    const char *metadata;           /* valid UTF-8 of at most 32736 bytes; only with a count of 1 */
 } weir_record;
 
 /* What became of a record. */

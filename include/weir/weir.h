@@ -79,7 +79,7 @@ typedef struct weir_sample_spec {
     double value;         /* any double, including NaN and infinities */
     int64_t time_ns;      /* nanoseconds since 1970-01-01 UTC; 0: now */
     bool cumulative;      /* the value is a running total of its series, not a measurement of this moment */
-    const char *metadata; /* text for this sample, valid UTF-8, or NULL */
+    const char *metadata; /* text for this sample, valid UTF-8 of at most 32736 bytes, or NULL */
 } weir_sample_spec;
 
 /* ---- Streams and values ---------------------------------------------------------------------- */
@@ -125,8 +125,8 @@ WEIR_API int weir_metric_try_add_int(weir_metric *metric, int64_t value);
 WEIR_API int weir_add_value_labeled(weir_stream *stream, const char *name, double value,
                                     const weir_label *labels, size_t count);
 
-/* Adds values as one event: they have one time, are never split, and are all refused if one of them is. Returns
- * as weir_add_value. */
+/* Adds at most 1024 values as one event: they have one time, are never split, and are all refused if one of
+ * them is. Returns as weir_add_value. */
 WEIR_API int weir_emit(weir_stream *stream, const weir_value *values, size_t count);
 
 /* The same for doubles and integers. */
@@ -373,9 +373,10 @@ typedef struct weir_source_stats {
  * later. */
 WEIR_API int weir_start_sources(void);
 
-/* Stops all sources; weir_shutdown does so too. Values that were added are delivered as usual. timeout_ms: as
- * for weir_flush. WEIR_ERR_TIMEOUT: a source did not stop in time. Unless timeout_ms was 0, it is left behind
- * then, which is logged, and no later call waits for it. */
+/* Stops all sources; weir_shutdown does so too. Configurations start none until weir_start_sources is called
+ * again. Values that were added are delivered as usual. timeout_ms: as for weir_flush. WEIR_ERR_TIMEOUT: a
+ * source did not stop in time. Unless timeout_ms was 0, it is left behind then, which is logged, and no later
+ * call waits for it. */
 WEIR_API int weir_stop_sources(int64_t timeout_ms);
 
 /* Waits until no source reads any more: each has ended, failed for good or was stopped. timeout_ms: as for
